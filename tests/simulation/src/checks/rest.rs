@@ -9,7 +9,7 @@ use super::Checks;
 use crate::options::{Invariant, Violation};
 use crate::ports::queues::{Copy, describe};
 use crate::workload::Checked;
-use crate::world::World;
+use crate::world::{World, timestamp};
 
 fn broken<T>(invariant: Invariant, detail: String) -> Result<T, Violation> {
     Err(Violation { invariant, detail })
@@ -79,7 +79,10 @@ impl World {
 
     /// Of a partition that has ended nobody waits for anything any more.
     fn tokens_at_rest(&self, partition: PartitionKey) -> Checked {
-        let mut left = self.items.get(&partition).into_iter().flat_map(|item| &item.tokens);
+        // An expired item admits no message, whether or not the store has deleted it.
+        let now = timestamp(self.now);
+        let item = self.items.get(&partition).filter(|item| item.expires_at > now);
+        let mut left = item.into_iter().flat_map(|item| &item.tokens);
         match left.find(|token| self.checks.is_usable(partition, token)) {
             Some(token) => {
                 let detail = format!("partition {partition} has ended, but token {token} is still there");
