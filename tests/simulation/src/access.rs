@@ -41,7 +41,7 @@ impl<A: Send + 'static> Access<A> {
     pub async fn call<T: Send>(
         &self,
         call: Call,
-        perform: impl FnOnce(&mut Scene<'_, A>) -> T + Send + 'static,
+        perform: impl FnOnce(&mut Scene<'_, A>) -> T + Clone + Send + 'static,
     ) -> Result<T, StoreError> {
         self.port.call(call, move |world| perform(&mut Scene::new(world))).await
     }
@@ -82,6 +82,11 @@ impl<'a, A: 'static> Scene<'a, A> {
     /// Makes choices.
     pub fn rng(&mut self) -> &mut Rng {
         &mut self.world.rng
+    }
+
+    /// `true` if this request arrives after its caller was answered, or stopped waiting for an answer.
+    pub fn is_stray(&self) -> bool {
+        self.world.acting.is_none()
     }
 
     /// The time.

@@ -1,12 +1,14 @@
 //! The workers: each function in the loop that its event source gives it, the sweep on its schedule, and clients.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use dedup::ledger::NoLedger;
 use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use messages::{Delivery, Disposition, Host, Received};
 use outbox::session::CONTROL;
+use saga::failures::{Retry, Selection, Standing};
 use saga::{Partitions, SAGA};
 
 use crate::application::{Application, SETTLES, Station, engine};
@@ -35,6 +37,8 @@ pub(crate) enum Role {
     Sweep,
     /// An operator, who looks after what was given up.
     Operator,
+    /// A worker that takes the steps of operations on failures.
+    Retrier,
 }
 
 impl Role {
@@ -45,6 +49,7 @@ impl Role {
             Self::Station(station, _) => station.function,
             Self::Sweep => "sweep",
             Self::Operator => "operator",
+            Self::Retrier => "retrier",
         }
     }
 
@@ -66,6 +71,7 @@ impl Role {
             Self::Station(station, queue) => Box::pin(work(port, application, station.clone(), *queue)),
             Self::Sweep => Box::pin(sweep(port, application)),
             Self::Operator => Box::pin(operate(port, application)),
+            Self::Retrier => Box::pin(retry(port, application)),
         }
     }
 }
@@ -87,7 +93,7 @@ impl World {
             };
             roles.extend(vec![Role::Station(station, place); workers]);
         }
-        roles.extend([Role::Sweep, Role::Sweep, Role::Operator]);
+        roles.extend([Role::Sweep, Role::Sweep, Role::Operator, Role::Retrier, Role::Retrier]);
         roles
     }
 }
@@ -109,8 +115,13 @@ async fn work(port: Port, application: Arc<dyn Application>, station: Station, q
     // Batches of the saga hold several messages of one partition as a rule; larger ones would find the queue empty.
     let most = if station.queue == SAGA { 4 } else { 2 };
     let most = port.universe.with(|world| world.queues.spec(queue).batch_size).clamp(1, most);
+    let mut is_connected = false;
     loop {
         let batch = port.receive_some(queue, most).await;
+        is_connected |= port.perform(World::can_connect);
+        if !is_connected && port.has(Mutant::ExitsWithoutStore) {
+            continue;
+        }
         let deliveries: Vec<Delivery> = batch.iter().map(|received| received.delivery.clone()).collect();
         let answers = consumer.consume(&deliveries, deadline(&port)).await;
         port.perform(|world| world.check_neighbours(queue, &batch, &answers));
@@ -168,6 +179,30 @@ async fn operate(port: Port, application: Arc<dyn Application>) {
                 }
             }
         }
+    }
+}
+
+/// The time between two looks for the next step of an operation.
+const STEP: Duration = Duration::from_secs(1);
+
+/// Retries all failures whenever the operator has decided to, together with another worker.
+async fn retry(port: Port, application: Arc<dyn Application>) {
+    let Ok(failures) = application.failures(&port) else { return };
+    loop {
+        Gate::new(&port, Kind::Retry, 0).await;
+        let (per_second, gathers) =
+            port.perform(|world| (world.more.pick(&[1, 2, 100]), world.gathers_dead_letters));
+        // The next round repeats a step that fails.
+        if gathers {
+            let _ = failures.gather(None).await;
+        }
+        // A canary would have to be looked up in the history, which is not simulated.
+        let retry = Retry { selection: Selection::of(Standing::Open), limit: None, per_second, canary: 0 };
+        let _ = failures.retry(retry, "operator").await;
+        while let Ok(true) = failures.step().await {
+            port.sleep(STEP).await;
+        }
+        port.perform(|world| world.is_retrying = false);
     }
 }
 

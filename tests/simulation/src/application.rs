@@ -13,7 +13,9 @@ use messages::{
 };
 use outbox::session::Options;
 use outbox::{Policy, SessionRecord, View};
-use saga::{Content, Effect, Engine, Event, Missing, Partitions, Persist, SAGA, Saga, Settings, Stores};
+use saga::{
+    Content, Effect, Engine, Event, Failures, Missing, Partitions, Persist, SAGA, Saga, Settings, Stores,
+};
 
 use crate::access::{Access, Scene};
 use crate::coverage::Call;
@@ -74,6 +76,7 @@ pub(crate) trait Application: Send + Sync {
     fn queues(&self) -> &'static [QueueSpec];
     fn stations(&self) -> Vec<Station>;
     fn consumer(&self, port: &Port, function: &str) -> Result<Arc<dyn Consumer>, Missing>;
+    fn failures(&self, port: &Port) -> Result<Failures, Missing>;
     fn client(&self, port: &Port, rng: Rng) -> BoxFuture<'static, ()>;
     fn world(&self) -> Box<dyn Any + Send>;
     fn world_of(&self, world: &World) -> Box<dyn Any + Send>;
@@ -81,6 +84,7 @@ pub(crate) trait Application: Send + Sync {
     fn calls(&self) -> &'static [Call];
     fn situations(&self) -> &'static [&'static str];
     fn unused(&self) -> &'static [Call];
+    fn races(&self) -> &'static [Call];
 
     fn read(&self, content: &Content) -> Result<State, String>;
     fn succeeded(&self, state: &State) -> bool;
@@ -152,6 +156,10 @@ impl<W: Workload> Application for Erased<W> {
         }
     }
 
+    fn failures(&self, port: &Port) -> Result<Failures, Missing> {
+        engine(self.system(), port).failures("operator", self.workload.system())
+    }
+
     fn client(&self, port: &Port, rng: Rng) -> BoxFuture<'static, ()> {
         self.workload.client(self.ports(port), Access::new(port), rng)
     }
@@ -178,6 +186,10 @@ impl<W: Workload> Application for Erased<W> {
 
     fn unused(&self) -> &'static [Call] {
         self.workload.unused()
+    }
+
+    fn races(&self) -> &'static [Call] {
+        self.workload.races()
     }
 
     fn read(&self, content: &Content) -> Result<State, String> {

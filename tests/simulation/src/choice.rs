@@ -5,7 +5,7 @@ use std::task::Waker;
 use crate::coverage::Fault;
 use crate::options::Invariant;
 use crate::point::{Grant, Kind, Point};
-use crate::world::{Occasion, World};
+use crate::world::{Occasion, RETRIER_DIES, World};
 
 /// A wait after which dead letters might be gone.
 const LONG_MS: u64 = 10 * 24 * 3_600_000;
@@ -18,6 +18,8 @@ pub(crate) enum Next {
     Crash(usize),
     /// Start a worker.
     Start(usize),
+    /// Drop a worker and start it.
+    Replace(usize),
     /// Nothing more.
     Nothing,
     /// Nothing will ever happen again.
@@ -100,7 +102,16 @@ impl World {
         let Kind::Call(call, phase) = kind else {
             return Next::Poll(process, self.points.grant(index, Grant::Go));
         };
-        let fault = self.plan.strike(&mut self.rng, call, phase, self.now);
+        if let Some(for_ms) = self.plan.stands_still_ms(call, phase) {
+            self.note(|| format!("{:<16} stands still", call.name()));
+            self.coverage.count(call, phase, Fault::Delay);
+            self.points.hold(index, self.now + for_ms);
+            return Next::Nothing;
+        }
+        let fault = match self.retrier_dies(process) {
+            true => Fault::Crash,
+            false => self.plan.strike(&mut self.rng, call, phase, self.now),
+        };
         self.coverage.count(call, phase, fault);
         if fault != Fault::None {
             self.stats.faults += 1;
@@ -111,6 +122,7 @@ impl World {
             Fault::None => Next::Poll(process, self.points.grant(index, Grant::Go)),
             Fault::Fail | Fault::Outage => Next::Poll(process, self.points.grant(index, Grant::Fail)),
             Fault::Late => Next::Poll(process, self.points.grant(index, Grant::Late)),
+            Fault::Twice => Next::Poll(process, self.points.grant(index, Grant::Twice)),
             Fault::Stale => Next::Poll(process, self.points.grant(index, Grant::Stale)),
             Fault::Delay => {
                 let until = self.now + self.plan.delay_ms(&mut self.rng, self.hides_ms[process]);
@@ -127,11 +139,25 @@ impl World {
         }
     }
 
+    /// Whether a worker dies now that takes the steps of an operation on failures.
+    fn retrier_dies(&mut self, process: usize) -> bool {
+        let dies = self.retriers.contains(&process) && self.retriers_die > 0 && self.more.one_in(4);
+        if dies {
+            self.retriers_die -= 1;
+            self.coverage.meet(RETRIER_DIES);
+        }
+        dies
+    }
+
     fn happen(&mut self, index: usize) -> Next {
         let (_, occasion) = self.occasions.swap_remove(index);
         self.acting = None;
         match occasion {
             Occasion::Restart(process) => return Next::Start(process),
+            Occasion::Replace(process) => {
+                self.note(|| "a worker is replaced".to_owned());
+                return Next::Replace(process);
+            }
             Occasion::Replay => self.send_any_again(),
             Occasion::Act(act) => act(self),
         }

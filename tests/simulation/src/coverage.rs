@@ -12,6 +12,8 @@ pub struct Call {
     pub(crate) may_fail: bool,
     /// Whether it changes something, so that it may arrive after its caller has given up.
     pub(crate) may_be_late: bool,
+    /// Whether its client may send it again after a timeout, so that both requests take effect.
+    pub(crate) may_come_twice: bool,
     /// Whether it may be answered with what was stored before.
     pub(crate) may_be_stale: bool,
     /// Whether few schedules come to it, so that faults are made to come oftener there.
@@ -39,11 +41,11 @@ macro_rules! calls {
 
 calls! {
     /// Taking a partition.
-    LEDGER_CLAIM = "ledger.claim" (late, of_attempt),
+    LEDGER_CLAIM = "ledger.claim" (late, once, of_attempt),
     /// Giving a partition back.
-    LEDGER_RELEASE = "ledger.release" (late, of_attempt),
+    LEDGER_RELEASE = "ledger.release" (late, once, of_attempt),
     /// Putting tokens into a partition.
-    LEDGER_GRANT = "ledger.grant" (late, rare),
+    LEDGER_GRANT = "ledger.grant" (late, once, rare),
     /// Looking up whether a token is granted.
     LEDGER_CHECK = "ledger.check" (rare),
     /// Reading saga documents.
@@ -99,6 +101,7 @@ impl Call {
             name,
             may_fail: true,
             may_be_late: false,
+            may_come_twice: false,
             may_be_stale: false,
             is_rare: false,
             is_of_attempt: false,
@@ -112,10 +115,15 @@ impl Call {
         Self::new(Place::Own as usize + place, name)
     }
 
-    /// A call that changes something may arrive after its caller has given up.
+    /// A call that changes something. It may arrive after its caller got an error, and it may arrive twice.
     #[must_use]
     pub const fn late(self) -> Self {
-        Self { may_be_late: true, ..self }
+        Self { may_be_late: true, may_come_twice: true, ..self }
+    }
+
+    /// A call whose client never sends it again by itself.
+    const fn once(self) -> Self {
+        Self { may_come_twice: false, ..self }
     }
 
     const fn stale(self) -> Self {
@@ -206,6 +214,8 @@ pub enum Fault {
     Late,
     /// The call takes long; others go on.
     Delay,
+    /// The client sends the request again after a timeout, and both requests take effect. The caller knows of one.
+    Twice,
     /// The call is answered with what was stored before, as by a deposed primary that has not heard of its successor.
     Stale,
     /// The service is away, and every call of it fails.
@@ -214,10 +224,18 @@ pub enum Fault {
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Self; 7] =
-        [Self::None, Self::Crash, Self::Fail, Self::Late, Self::Delay, Self::Stale, Self::Outage];
+    pub const ALL: [Self; 8] = [
+        Self::None,
+        Self::Crash,
+        Self::Fail,
+        Self::Late,
+        Self::Delay,
+        Self::Twice,
+        Self::Stale,
+        Self::Outage,
+    ];
 
-    /// Those that befall single calls.
+    /// Those that befall single calls by chance.
     pub(crate) const AT_CALLS: [Self; 5] = [Self::Crash, Self::Fail, Self::Late, Self::Delay, Self::Stale];
 
     /// Its name.
@@ -228,6 +246,7 @@ impl Fault {
             Self::Fail => "fail",
             Self::Late => "late",
             Self::Delay => "delay",
+            Self::Twice => "twice",
             Self::Stale => "stale",
             Self::Outage => "outage",
         }
@@ -248,8 +267,8 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    pub(crate) fn new(calls: Vec<Call>, situations: &[&'static str]) -> Self {
-        let situations = situations.iter().map(|situation| (*situation, 0)).collect();
+    pub(crate) fn new(calls: Vec<Call>, general: &[&'static str], situations: &[&'static str]) -> Self {
+        let situations = general.iter().chain(situations).map(|situation| (*situation, 0)).collect();
         Self { calls, counts: Vec::new(), situations }
     }
 
@@ -312,6 +331,7 @@ pub(crate) fn possible(call: Call, phase: Phase, fault: Fault) -> bool {
             Fault::None | Fault::Crash | Fault::Delay => true,
             Fault::Fail => call.may_fail,
             Fault::Late => phase == Phase::Before && call.may_be_late,
+            Fault::Twice => phase == Phase::Before && call.may_come_twice,
             Fault::Stale => phase == Phase::Before && call.may_be_stale,
             Fault::Outage => phase == Phase::Before && call.may_fail && !call.is_rare,
         }

@@ -172,7 +172,10 @@ impl World {
 
     /// Junk that is in no dead-letter queue any more.
     pub(crate) fn lost_junk(&self) -> Option<&String> {
-        let is_kept = |junk: &&String| self.queues.dead_letters().any(|copy| copy.body == **junk);
+        let is_kept = |junk: &&String| {
+            let mut bodies = self.queues.dead_letters().map(|copy| copy.body.as_str());
+            bodies.any(|body| body == **junk) || self.failures.bodies().any(|body| body == **junk)
+        };
         self.damage.junk.iter().find(|junk| !is_kept(junk))
     }
 }

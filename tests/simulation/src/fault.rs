@@ -15,6 +15,14 @@ const OVERTAKEN_MS: [Option<u64>; 6] =
 /// How long after its caller gave up a call may arrive.
 pub(crate) const LATENESS_MS: [u64; 6] = [5, 100, 4_000, 20_000, 40_000, 100_000];
 
+/// The delays of a worker that others overtake: another worker handles its message, its search ends, or a client deletes
+/// the search.
+const STANDSTILLS_MS: [u64; 4] = [45_000, 310_000, 1_500_000, 6_000_000];
+
+/// The times between the two copies of a request: a client repeats it after 4 s without an answer, and the lost copy may
+/// arrive after leases and outbox claims have ended.
+pub(crate) const SECOND_COPY_MS: [u64; 4] = [4_100, 12_500, 40_000, 310_000];
+
 /// How long a service may be away: a moment, longer than a lease, longer than an outbox claim, for hours, and for nearly
 /// the day after which the outbox gives an entry up.
 const OUTAGES_MS: [u64; 5] = [3_000, 45_000, 660_000, OUTLASTED_MS, 20 * 3_600_000];
@@ -86,6 +94,10 @@ pub(crate) struct Plan {
     /// A fault strikes one point in this many.
     one_in: u64,
     left: u64,
+    /// The call whose next requests come twice, and their number.
+    twice: Option<(Call, u64)>,
+    /// The call that delays its next worker, and the delay in milliseconds.
+    race: Option<(Call, u64)>,
     /// A write of documents has just failed, as when a primary is deposed.
     is_failing_over: bool,
     outage: Option<Outage>,
@@ -94,8 +106,8 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// The plan of a schedule in which these calls are made.
-    pub(crate) fn draw(rng: &mut Rng, calls: &[Call]) -> Self {
+    /// The plan of a schedule in which these calls are made. Choices of `more` leave all other schedules as they are.
+    pub(crate) fn draw(rng: &mut Rng, more: &mut Rng, calls: &[Call], races: &[Call]) -> Self {
         let weights = rng.pick(&PROFILES);
         let focused = rng.percent(40);
         let one_in = if focused { rng.pick(&[4, 7, 12]) } else { rng.pick(&[6, 15, 40, 100]) };
@@ -104,8 +116,12 @@ impl Plan {
         let target = (left > 0 && !focused)
             .then(|| (rng.pick(calls), rng.pick(&Phase::ALL), rng.pick(&Fault::AT_CALLS)));
         let outage = rng.one_in(16).then(|| Outage::draw(rng, calls));
+        let twice = (left > 0 && more.one_in(4)).then(|| draw_twice(more, calls)).flatten();
+        let race = (left > 0 && !races.is_empty() && more.one_in(4))
+            .then(|| (more.pick(races), more.pick(&STANDSTILLS_MS)));
+        let is_failing_over = false;
         let mut plan =
-            Self { weights, focused, target, one_in, left, is_failing_over: false, outage, over: None };
+            Self { weights, focused, target, one_in, left, twice, race, is_failing_over, outage, over: None };
         if outage.is_some_and(|outage| outage.until_ms - outage.from_ms >= OUTLASTED_MS) {
             plan.leave_few();
         }
@@ -120,6 +136,7 @@ impl Plan {
     /// No more faults from here on.
     pub(crate) fn stop(&mut self, now: u64) {
         self.left = 0;
+        (self.twice, self.race) = (None, None);
         let begun = self.outage.take().filter(|outage| outage.from_ms < now);
         self.over = begun.map(|outage| Outage { until_ms: outage.until_ms.min(now), ..outage });
     }
@@ -136,6 +153,13 @@ impl Plan {
         self.outage.or(self.over).is_some_and(|outage| is_long(outage) && is_met(outage))
     }
 
+    /// The time at which the service of this call goes away as a whole, and for how long, in milliseconds.
+    pub(crate) fn service_outage(&self, call: Call) -> Option<(u64, u64)> {
+        let outage =
+            self.outage.filter(|outage| outage.of_service && outage.call.service() == call.service())?;
+        Some((outage.from_ms, outage.until_ms - outage.from_ms))
+    }
+
     fn takes_hours(&self, now: u64) -> bool {
         let is_on = |outage: Outage| (outage.from_ms..outage.until_ms).contains(&now);
         self.outage.is_some_and(|outage| is_on(outage) && outage.until_ms - outage.from_ms >= OUTLASTED_MS)
@@ -144,6 +168,12 @@ impl Plan {
     /// When it is back.
     pub(crate) fn back_at(&self, call: Call, now: u64) -> u64 {
         self.outage.filter(|outage| outage.strikes(call, now)).map_or(now, |outage| outage.until_ms)
+    }
+
+    /// Returns the delay of a worker that others are to overtake before this call.
+    pub(crate) fn stands_still_ms(&mut self, call: Call, phase: Phase) -> Option<u64> {
+        let (_, for_ms) = self.race.take_if(|(at, _)| *at == call && phase == Phase::Before)?;
+        Some(for_ms)
     }
 
     /// How long a delay lasts for a worker whose messages are hidden so long.
@@ -156,6 +186,13 @@ impl Plan {
     pub(crate) fn strike(&mut self, rng: &mut Rng, call: Call, phase: Phase, now: u64) -> Fault {
         if self.is_out(call, now) && possible(call, phase, Fault::Outage) {
             return Fault::Outage;
+        }
+        if let Some((of, left @ 1..)) = &mut self.twice
+            && *of == call
+            && phase == Phase::Before
+        {
+            *left -= 1;
+            return Fault::Twice;
         }
         // What dies, stalls or is not answered uses receipts up more quickly than an outage of hours, which they are to
         // outlast.
@@ -195,4 +232,11 @@ impl Plan {
             _ => Fault::Stale,
         }
     }
+}
+
+/// Draws a call whose requests come twice. Rare calls are drawn more often, since few schedules make them.
+fn draw_twice(rng: &mut Rng, calls: &[Call]) -> Option<(Call, u64)> {
+    let calls = calls.iter().filter(|call| call.may_come_twice);
+    let calls: Vec<Call> = calls.flat_map(|call| vec![*call; if call.is_rare { 3 } else { 1 }]).collect();
+    (!calls.is_empty()).then(|| (rng.pick(&calls), rng.between(1, 3)))
 }

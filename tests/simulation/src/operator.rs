@@ -4,9 +4,10 @@
 use messages::{Message, MessageId, PartitionKey};
 use outbox::Entry;
 
+use crate::coverage::Call;
 use crate::options::Mutant;
 use crate::ports::queues::{Copy, describe};
-use crate::world::World;
+use crate::world::{Occasion, RETRIED, World};
 
 /// How long after everything has come to rest an operator looks.
 const HOURS_MS: [u64; 3] = [0, 3_600_000, 72_000_000];
@@ -17,12 +18,23 @@ impl World {
         self.queues.dead_letters().next().is_none() && !self.plan.outlasts_queues(0, self.now)
     }
 
-    /// Puts every dead letter back. `false` when there is none, besides those that stay dead letters.
+    /// Puts every dead letter back, by hand or by an operation on failures. `false` when there is none, besides those that
+    /// stay dead letters.
     pub(crate) fn redrive(&mut self) -> bool {
-        if !self.queues.dead_letters().any(|copy| !self.stays_dead(copy)) {
+        let has_dead_letters = self.queues.dead_letters().any(|copy| !self.stays_dead(&copy.body));
+        let has_failures = self.failures.open().any(|body| !self.stays_dead(body));
+        if !has_dead_letters && !has_failures {
             return false;
         }
         self.now += self.rng.pick(&HOURS_MS);
+        if has_failures || self.gathers_dead_letters {
+            self.note(|| "the operator retries all failures".to_owned());
+            self.coverage.meet(RETRIED);
+            self.is_retrying = true;
+        }
+        if self.gathers_dead_letters {
+            return true;
+        }
         for copy in self.queues.take_dead_letters() {
             self.stats.redriven += 1;
             self.put_back(&copy);
@@ -34,13 +46,23 @@ impl World {
     /// Takes note that an entry of an outbox is put back to work.
     pub(crate) fn requeues(&mut self, entry: &Entry) {
         self.stats.requeued += 1;
-        self.requeued.extend(Message::decode(&entry.payload).ok());
+        let waited = self.given_up_at.get(&entry.id).map_or(0, |at| self.now.saturating_sub(*at));
+        self.requeued.extend(Message::decode(&entry.payload).ok().map(|message| (message, waited)));
     }
 
-    /// The messages of a partition that were put back, into a queue or in an outbox.
-    pub(crate) fn put_back_of(&self, partition: PartitionKey) -> impl Iterator<Item = Message> {
-        let redriven = self.redriven.iter().filter_map(|copy| Message::decode(&copy.body).ok());
-        redriven.chain(self.requeued.iter().cloned()).filter(move |message| message.partition == partition)
+    /// The messages of a partition that an operator redrove or retried, and those that the operator requeued after a longer
+    /// wait than this.
+    pub(crate) fn put_back_of(
+        &self,
+        partition: PartitionKey,
+        longer_than_ms: u64,
+    ) -> impl Iterator<Item = Message> {
+        let redriven = self.redriven.iter().map(|copy| copy.body.as_str()).chain(self.failures.retried());
+        let redriven = redriven.filter_map(|body| Message::decode(body).ok());
+        let waited = self.requeued.iter().filter(move |(_, waited)| *waited > longer_than_ms);
+        redriven
+            .chain(waited.map(|(message, _)| message.clone()))
+            .filter(move |message| message.partition == partition)
     }
 
     /// Puts everything back that was put back before.
@@ -66,8 +88,20 @@ impl World {
     }
 
     /// Whether a dead letter is one for good.
-    pub(crate) fn stays_dead(&self, copy: &Copy) -> bool {
+    pub(crate) fn stays_dead(&self, body: &str) -> bool {
         let is_refused = |message: Message| self.application.refuses(self, &message);
-        self.is_junk(&copy.body) || Message::decode(&copy.body).is_ok_and(is_refused)
+        self.is_junk(body) || Message::decode(body).is_ok_and(is_refused)
+    }
+
+    /// Replaces all functions when the database goes away, in some schedules. None of the new workers has reached it yet.
+    pub(crate) fn replace_during_outage(&mut self) {
+        let outage = self.plan.service_outage(Call::SAGA_LOAD).filter(|_| self.more.one_in(2));
+        let Some((from, lasts)) = outage else { return };
+        let at = from + self.more.below(lasts.min(10_000));
+        for (worker, name) in self.names.clone().iter().enumerate() {
+            if self.stations.iter().any(|station| name.starts_with(station.function)) {
+                self.at(at, Occasion::Replace(worker));
+            }
+        }
     }
 }

@@ -100,13 +100,19 @@ pub enum Mutant {
     DroppedKeepsToken,
     /// A message that is dropped although the document waits for it is waited for still.
     DroppedIsAwaited,
+    /// A write that comes twice is made twice, because it is of the attempt that made the last one.
+    WriteRepeated,
+    /// A failure counts as retried before its message is sent.
+    RetriedBeforeSent,
+    /// A function that starts while the database is away exits, and each delivery that it was started for comes again.
+    ExitsWithoutStore,
     /// One that the application plants in its own ports, by its name.
     Own(&'static str),
 }
 
 impl Mutant {
     /// Those of the engine.
-    pub const ENGINE: [Self; 26] = [
+    pub const ENGINE: [Self; 29] = [
         Self::NoVersionCheck,
         Self::OutboxInMemory,
         Self::ClearedBeforeSending,
@@ -133,6 +139,9 @@ impl Mutant {
         Self::SentStays,
         Self::NobodyIsWaitedFor,
         Self::ClaimWithoutFence,
+        Self::WriteRepeated,
+        Self::RetriedBeforeSent,
+        Self::ExitsWithoutStore,
     ];
 
     /// Those of the engine that are found only on applications that wait for months, or that drop messages which they wait

@@ -20,6 +20,8 @@ pub(crate) enum Kind {
     Sweep,
     /// An effect that was given up.
     Operate,
+    /// Failures that an operator has decided to retry.
+    Retry,
 }
 
 /// How a point goes on.
@@ -31,6 +33,8 @@ pub(crate) enum Grant {
     Fail,
     /// With an error, and the call is performed later.
     Late,
+    /// The request is sent and performed twice.
+    Twice,
     /// With what was stored before.
     Stale,
 }

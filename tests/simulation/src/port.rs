@@ -11,7 +11,7 @@ use messages::{Host, Observation, Observe, StoreError};
 use uuid::{Builder, Uuid};
 
 use crate::coverage::{Call, Phase};
-use crate::fault::LATENESS_MS;
+use crate::fault::{LATENESS_MS, SECOND_COPY_MS};
 use crate::point::{Gate, Grant, Kind};
 use crate::world::{Occasion, World, timestamp};
 
@@ -47,7 +47,7 @@ impl Port {
     pub(crate) async fn call<T: Send>(
         &self,
         call: Call,
-        perform: impl FnOnce(&mut World) -> T + Send + 'static,
+        perform: impl FnOnce(&mut World) -> T + Clone + Send + 'static,
     ) -> Result<T, StoreError> {
         self.call_or(call, perform, |_| ()).await
     }
@@ -56,7 +56,7 @@ impl Port {
     pub(crate) async fn call_or<T: Send>(
         &self,
         call: Call,
-        perform: impl FnOnce(&mut World) -> T + Send + 'static,
+        perform: impl FnOnce(&mut World) -> T + Clone + Send + 'static,
         in_part: impl FnOnce(&mut World) + Send,
     ) -> Result<T, StoreError> {
         let grant = self.gate(call, Phase::Before).await;
@@ -68,11 +68,11 @@ impl Port {
         &self,
         call: Call,
         grant: Grant,
-        perform: impl FnOnce(&mut World) -> T + Send + 'static,
+        perform: impl FnOnce(&mut World) -> T + Clone + Send + 'static,
         in_part: impl FnOnce(&mut World) + Send,
     ) -> Result<T, StoreError> {
         match grant {
-            Grant::Go | Grant::Stale => {}
+            Grant::Go | Grant::Twice | Grant::Stale => {}
             Grant::Fail => {
                 self.perform(in_part);
                 return Err(failed(call));
@@ -82,11 +82,49 @@ impl Port {
                 return Err(failed(call));
             }
         }
-        let value = self.perform(perform);
+        let value = match grant {
+            Grant::Twice => self.perform_twice(call, perform).await,
+            _ => self.perform(perform),
+        };
         match self.gate(call, Phase::After).await {
-            Grant::Go | Grant::Stale => Ok(value),
+            Grant::Go | Grant::Twice | Grant::Stale => Ok(value),
             Grant::Fail | Grant::Late => Err(failed(call)),
         }
+    }
+
+    /// Performs a request that the client has sent twice, because the first was not answered in time. The caller gets the
+    /// answer to the one or to the other. The first may have been lost on its way for a while, so it may come last.
+    async fn perform_twice<T: Send>(
+        &self,
+        call: Call,
+        perform: impl FnOnce(&mut World) -> T + Clone + Send + 'static,
+    ) -> T {
+        let again = perform.clone();
+        // MongoDB knows a bulk write that its driver sends again, and answers what it answered the first time.
+        let is_known = call == Call::SAGA_PERSIST;
+        let is_answered_first = is_known || self.universe.with(|world| world.more.one_in(2));
+        let first = self.perform(|world| {
+            let value = perform(world);
+            if is_answered_first {
+                let at = world.now + world.more.pick(&SECOND_COPY_MS);
+                let again = again.clone();
+                let act = move |world: &mut World| {
+                    world.note(|| format!("{} arrives again", call.name()));
+                    again(world);
+                };
+                world.at(at, Occasion::Act(Box::new(act)));
+            }
+            value
+        });
+        if is_answered_first {
+            return first;
+        }
+        let at = self.universe.with(|world| world.now + world.more.pick(&SECOND_COPY_MS[..2]));
+        Gate::new(self, Kind::Call(Call::HOST_SLEEP, Phase::Before), at).await;
+        self.perform(|world| {
+            world.note(|| format!("{} is sent again", call.name()));
+            again(world)
+        })
     }
 
     /// Does something on behalf of this worker.

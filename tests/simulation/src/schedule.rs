@@ -55,12 +55,19 @@ impl Schedule {
         for (index, role) in roles.iter().enumerate() {
             let first = index == 0 || roles[index - 1].name() != role.name();
             count = if first { 1 } else { count + 1 };
-            world.clocks.add(&mut world.rng);
+            match role {
+                Role::Retrier => {
+                    world.clocks.add(&mut world.more);
+                    world.retriers.push(index);
+                }
+                _ => world.clocks.add(&mut world.rng),
+            }
             world.names.push(format!("{} {count}", role.name()));
             world.hides_ms.push(world.queues.hides_ms(role.queue()));
             world.restarts.push(role.restarts());
             world.runs_saga.push(world.saga == Some(role.name()));
         }
+        world.replace_during_outage();
         let workers = roles.into_iter().map(|role| Worker { role, future: None }).collect();
         Self { universe: Universe::new(world), workers, sticky, last: usize::MAX }
     }
@@ -98,12 +105,16 @@ impl Schedule {
 
     /// An operator puts dead letters back; what fails once more, once more. `false` after a violation.
     fn redrive(&mut self) -> bool {
-        for _ in 0..REDRIVES {
+        for round in 1..=REDRIVES {
             if self.universe.with(|world| world.violation.is_some()) {
                 return false;
             }
             if !self.universe.with(World::redrive) {
                 return true;
+            }
+            if round == REDRIVES {
+                // A dead letter that comes twice is a dead letter again.
+                self.universe.with(|world| world.spare_copies = 0);
             }
             if !self.come_to_rest() {
                 return false;
@@ -153,6 +164,10 @@ impl Schedule {
                 }
                 Next::Crash(index) => self.workers[index].future = None,
                 Next::Start(index) => self.start(index),
+                Next::Replace(index) => {
+                    self.workers[index].future = None;
+                    self.start(index);
+                }
                 Next::Nothing => {}
                 Next::Rest => return self.universe.with(|world| world.violation.is_none()),
             }

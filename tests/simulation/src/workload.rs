@@ -15,7 +15,7 @@ use crate::access::{Access, Scene};
 use crate::coverage::Call;
 use crate::options::{Mode, Violation};
 use crate::rng::Rng;
-use crate::world::{World, millis};
+use crate::world::{World, millis, span};
 
 /// Whether what must hold does.
 pub type Checked = Result<(), Violation>;
@@ -56,6 +56,11 @@ pub trait Workload: Clone + Send + Sync + 'static {
 
     /// The engine's calls that it never makes.
     fn unused(&self) -> &'static [Call] {
+        &[]
+    }
+
+    /// Calls of its own that delay a worker in some schedules, so that others overtake it.
+    fn races(&self) -> &'static [Call] {
         &[]
     }
 
@@ -238,10 +243,14 @@ impl<'a, W: Workload> Rest<'a, W> {
         self.world.is_committed(partition)
     }
 
-    /// The messages of this partition that were given up, by their queue or in their outbox, until an operator put them
-    /// back.
-    pub fn given_up_of(&self, partition: PartitionKey) -> impl Iterator<Item = Message> {
-        self.world.put_back_of(partition)
+    /// The messages of this partition that were dead-lettered until an operator redrove them, and those that were exhausted in
+    /// their outbox for longer than this.
+    pub fn given_up_of(
+        &self,
+        partition: PartitionKey,
+        longer_than: Duration,
+    ) -> impl Iterator<Item = Message> {
+        self.world.put_back_of(partition, span(longer_than))
     }
 
     /// Whether a service was away, at some time since then, or an upgrade was waited for, for longer than queues promise to

@@ -29,6 +29,16 @@ use crate::rng::Rng;
 /// The beginning of time: 1 January 2026.
 const START_SECOND: i64 = 1_767_225_600;
 
+/// Derives the second random generator of a schedule from its seed.
+const MORE: u64 = 0xA24B_AED4_963E_E407;
+
+const STARTS_WITHOUT_STORE: &str = "a function is started by a message while the database is away";
+pub(crate) const RETRIER_DIES: &str = "a worker dies between two steps of an operation on failures";
+pub(crate) const RETRIED: &str = "dead letters are retried as failures";
+
+/// The situations that every application has to meet.
+const SITUATIONS: [&str; 3] = [STARTS_WITHOUT_STORE, RETRIER_DIES, RETRIED];
+
 /// A moment, from milliseconds since the beginning.
 pub(crate) fn timestamp(ms: u64) -> Timestamp {
     let ms = i64::try_from(ms).unwrap_or(i64::MAX);
@@ -53,6 +63,8 @@ pub(crate) fn span(duration: Duration) -> u64 {
 pub(crate) enum Occasion {
     /// A worker starts again.
     Restart(usize),
+    /// A worker is replaced by one that was not started yet, as by a deployment.
+    Replace(usize),
     /// A message that was sent before is sent again by whoever does such things.
     Replay,
     /// Something happens outside, or a call arrives whose caller has given up.
@@ -83,6 +95,8 @@ pub(crate) struct World {
     /// Milliseconds since the beginning.
     pub(crate) now: u64,
     pub(crate) rng: Rng,
+    /// Makes the choices that only some schedules have, so that they leave the others as they are.
+    pub(crate) more: Rng,
     pub(crate) ids: u32,
     pub(crate) points: Points,
     pub(crate) occasions: Vec<(u64, Occasion)>,
@@ -110,6 +124,8 @@ pub(crate) struct World {
     pub(crate) restarts: Vec<bool>,
     /// How long what each worker has received stays hidden from others.
     pub(crate) hides_ms: Vec<u64>,
+    /// Which workers take the steps of operations on failures.
+    pub(crate) retriers: Vec<usize>,
     /// Which workers run the saga.
     pub(crate) runs_saga: Vec<bool>,
 
@@ -126,10 +142,18 @@ pub(crate) struct World {
     pub(crate) records: BTreeMap<Key, Record>,
     pub(crate) processed: BTreeMap<String, Timestamp>,
     pub(crate) queues: Queues,
+    /// `true` if an operator retries dead letters with an operation on failures, and does not redrive them.
+    pub(crate) gathers_dead_letters: bool,
+    /// Whether an operator has just decided to retry all failures.
+    pub(crate) is_retrying: bool,
+    /// The number of workers that still die between two steps of an operation.
+    pub(crate) retriers_die: u64,
     /// What an operator has put back.
     pub(crate) redriven: Vec<Copy>,
-    /// The messages that an operator put back to work in their outboxes.
-    pub(crate) requeued: Vec<Message>,
+    /// The times at which effects were exhausted.
+    pub(crate) given_up_at: BTreeMap<MessageId, u64>,
+    /// The messages that an operator requeued in their outboxes, and how long they had been exhausted.
+    pub(crate) requeued: Vec<(Message, u64)>,
     /// The workload's own.
     pub(crate) outside: Box<dyn Any + Send>,
 
@@ -152,8 +176,10 @@ impl World {
         let calls = Call::ENGINE.iter().chain(application.calls());
         let calls: Vec<Call> = calls.filter(|call| !unused.contains(call)).copied().collect();
         let queues = Queues::new(application.as_ref(), &stations);
+        let mut more = Rng::new(seed ^ MORE);
+        let (gathers_dead_letters, retriers_die) = (more.one_in(2), more.below(3));
         let mut world = Self {
-            plan: Plan::draw(&mut rng, &calls),
+            plan: Plan::draw(&mut rng, &mut more, &calls, application.races()),
             clocks: Clocks::draw(&mut rng),
             deletes_at_once: rng.one_in(2),
             room: rng.pick(&[0, 3, 200]),
@@ -165,6 +191,7 @@ impl World {
             config,
             now: 0,
             rng,
+            more,
             ids: 0,
             points: Points::default(),
             occasions: Vec::new(),
@@ -172,6 +199,7 @@ impl World {
             names: Vec::new(),
             restarts: Vec::new(),
             hides_ms: Vec::new(),
+            retriers: Vec::new(),
             runs_saga: Vec::new(),
             documents: BTreeMap::new(),
             earlier: BTreeMap::new(),
@@ -183,14 +211,18 @@ impl World {
             records: BTreeMap::new(),
             processed: BTreeMap::new(),
             queues,
+            gathers_dead_letters,
+            is_retrying: false,
+            retriers_die,
             redriven: Vec::new(),
+            given_up_at: BTreeMap::new(),
             requeued: Vec::new(),
             outside: application.world(),
             saga: application::saga_of(&stations),
             stations,
             checks: Checks::default(),
             mutants: Notes::default(),
-            coverage: Coverage::new(calls, application.situations()),
+            coverage: Coverage::new(calls, &SITUATIONS, application.situations()),
             application,
             stats: Stats::default(),
             trace: Vec::new(),
@@ -226,6 +258,15 @@ impl World {
         }
     }
 
+    /// Whether a function that starts now reaches the database.
+    pub(crate) fn can_connect(&mut self) -> bool {
+        let is_away = self.plan.is_out(Call::SAGA_LOAD, self.now);
+        if is_away {
+            self.coverage.meet(STARTS_WITHOUT_STORE);
+        }
+        !is_away
+    }
+
     /// Whether a point may go on now.
     pub(crate) fn is_open(&self, kind: Kind) -> bool {
         match kind {
@@ -234,6 +275,7 @@ impl World {
                 self.queues.has_visible(queue, self.now) && !self.plan.is_out(Call::QUEUE_RECEIVE, self.now)
             }
             Kind::Operate => self.has_given_up(),
+            Kind::Retry => self.is_retrying,
             Kind::Sweep => self.next_ready().is_some_and(|ready| ready <= self.now),
         }
     }
@@ -247,6 +289,7 @@ impl World {
                 Some(visible.max(self.plan.back_at(Call::QUEUE_RECEIVE, self.now)))
             }
             Kind::Operate => self.has_given_up().then_some(0),
+            Kind::Retry => self.is_retrying.then_some(0),
             Kind::Sweep => self.next_ready(),
         }
     }

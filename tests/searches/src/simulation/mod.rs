@@ -63,6 +63,10 @@ const BY_HAND_COMPLETES: &str = "a search completes whose files were put into th
 const BY_HAND_ENDS: &str = "a search ends that was never announced";
 const BY_HAND_REFUSED: &str = "a file without metadata fails a search that was announced";
 
+const EXPORTED: &str = "an export is promised";
+const REPAIRED: &str = "a search is repaired";
+const DELETED: &str = "a search is deleted";
+
 /// The search import.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Searches;
@@ -136,7 +140,14 @@ impl Workload for Searches {
             BY_HAND_COMPLETES,
             BY_HAND_ENDS,
             BY_HAND_REFUSED,
+            EXPORTED,
+            REPAIRED,
+            DELETED,
         ]
+    }
+
+    fn races(&self) -> &'static [Call] {
+        &ports::RACES
     }
 
     fn defects(&self) -> &'static [(&'static str, &'static [Mode])] {
@@ -149,6 +160,8 @@ impl Workload for Searches {
             (ports::LAST_MARK_WINS, &Mode::ALL),
             (ports::UNMADE_KEYS_ARE_NONE, &Mode::ALL),
             (ports::FAILURES_ARE_CRASHES, &Mode::ALL),
+            (ports::WITHDRAWN_IS_CLEARED, &Mode::ALL),
+            (ports::EXPORT_OUTLIVES_SEARCH, &Mode::ALL),
             (mutants::DEADLINE_NOT_RENEWED, &Mode::ALL),
             (mutants::TOKENS_ANEW, &[Mode::Ledger]),
             (mutants::BOTH_WIN, &Mode::ALL),
@@ -202,10 +215,12 @@ impl Workload for Searches {
             let message = Message::decode(&entry.payload).ok();
             let event = message.as_ref().and_then(|message| message.read::<SearchEvent>().ok());
             match (event, session.views.as_slice()) {
-                (Some(SearchEvent::SearchUploadStarted(_)), [view]) => {
+                // A repair also names the files that are stored already.
+                (Some(SearchEvent::SearchUploadStarted(_) | SearchEvent::SearchUploadSaved(_)), [view]) => {
                     message.is_some_and(|message| message.partition == view.partition)
                 }
                 (Some(SearchEvent::SearchWithdrawn(_)), []) => true,
+                (None, []) => is_command(message.as_ref()),
                 _ => false,
             }
         });
@@ -251,13 +266,19 @@ impl Workload for Searches {
             Ok(ParseCommand::TakeBackFiles(command)) => {
                 for file in command.files {
                     scene.given_up.insert((message.partition, file));
-                    scene.left.insert((message.partition, file));
+                    // A late duplicate may be dead-lettered after the command took effect.
+                    if !scene.is_removed(message.partition, file) {
+                        scene.left.insert((message.partition, file));
+                    }
                 }
+            }
+            Ok(ParseCommand::MakeExport(command)) if is_outlasted => {
+                scene.unmade.insert(command.export_id);
             }
             Ok(
                 ParseCommand::LookForUploads(_)
-                | ParseCommand::MakeExport(_)
-                | ParseCommand::CompareStudies(_),
+                | ParseCommand::CompareStudies(_)
+                | ParseCommand::MakeExport(_),
             )
             | Err(_) => {}
         }
@@ -273,10 +294,22 @@ impl Workload for Searches {
         if before.commands() != after.commands() {
             return Err("what was parsed".to_owned());
         }
+        if before.made_exports() != after.made_exports() {
+            return Err("the exports".to_owned());
+        }
         if before.counts() != after.counts() {
             return Err("the studies".to_owned());
         }
         Ok(())
+    }
+}
+
+/// Whether a client may send this to the parser by itself.
+fn is_command(message: Option<&Message>) -> bool {
+    match message.and_then(|message| message.read().ok()) {
+        Some(ParseCommand::TakeBackFiles(command)) => command.forget,
+        Some(ParseCommand::MakeExport(_)) => true,
+        _ => false,
     }
 }
 

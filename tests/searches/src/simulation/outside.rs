@@ -8,8 +8,8 @@ use std::time::Duration;
 use imports::messages::ObjectRef;
 use imports::queues::UPLOADS;
 use imports::{
-    Duplicate, Fenced, FileId, Identity, ObjectKey, ParsedFile, Place, Reading, Revision, SearchId, Study,
-    StudyAt,
+    Duplicate, ExportId, Fenced, FileId, Identity, ObjectKey, ParsedFile, Place, Reading, Revision, SearchId,
+    Study, StudyAt,
 };
 use jiff::Timestamp;
 use messages::MessageId;
@@ -86,8 +86,12 @@ pub struct Truth {
     pub stored: BTreeMap<FileId, Timestamp>,
     /// Whether the client received the confirmation that it is announced.
     pub announced: bool,
+    /// The maximum number of its files, if it repairs another search.
+    pub repairs: Option<usize>,
     /// Whether the client asked for its withdrawal.
     pub withdrawn: bool,
+    /// Whether the client asked for its deletion.
+    pub deleted: bool,
 }
 
 /// An uploaded object.
@@ -97,6 +101,8 @@ pub struct StoredObject {
     pub object: ObjectRef,
     /// Its user metadata.
     pub metadata: BTreeMap<String, String>,
+    /// When it was stored.
+    pub stored_at: Timestamp,
     /// None when it cannot be read at all.
     pub bytes: Option<Cow<'static, [u8]>>,
 }
@@ -104,7 +110,7 @@ pub struct StoredObject {
 impl Truth {
     /// How many files it has at most.
     pub fn most_files(&self) -> usize {
-        if self.is_keyed { MOST_KEYED_FILES } else { self.files.len() }
+        if self.is_keyed { MOST_KEYED_FILES } else { self.repairs.unwrap_or(self.files.len()) }
     }
 }
 
@@ -137,6 +143,16 @@ pub struct Outside {
     pub keyed: BTreeSet<(u64, StudyAt)>,
     /// How often what the project holds has changed.
     pub revision: Revision,
+    /// The keys of exports.
+    pub exports: BTreeSet<String>,
+    /// The exports that clients were promised, with their files.
+    pub promised: BTreeMap<SearchId, BTreeMap<ExportId, BTreeSet<FileId>>>,
+    /// The exports that parsers were unable to make during a long outage.
+    pub unmade: BTreeSet<ExportId>,
+    /// The keys of exports whose request arrived after the deletion of the search, when no worker was waiting for it.
+    pub stray: BTreeSet<String>,
+    /// The longest list of files of each search, for a defect.
+    pub listed: BTreeMap<SearchId, Vec<ParsedFile>>,
     /// The marks of studies, and by which revision.
     pub marks: BTreeMap<StudyAt, (Revision, Option<Duplicate>)>,
     /// The parse commands that took effect.
@@ -187,7 +203,10 @@ impl Outside {
         // What was read to its end is not read again.
         let Some((reading, reader)) = self.readings.get_mut(&(search, file)) else { return };
         match &mut reading.place {
-            Some(place) if place.is_final() => return,
+            Some(place) if place.is_final() => {
+                *reader = 0;
+                return;
+            }
             Some(place) => of_version(place, 0),
             None => {}
         }
@@ -263,6 +282,11 @@ impl Outside {
         matches!(self.place(search, file), Some(Place::Refused { .. }))
     }
 
+    /// Returns `true` if nothing of a file is stored, and nothing can be stored any more.
+    pub(super) fn is_removed(&self, search: SearchId, file: FileId) -> bool {
+        self.is_refused(search, file) && !self.studies.contains_key(&(search, file))
+    }
+
     /// Stores studies, of which those that are there stay as they are.
     pub(super) fn store(&mut self, studies: Vec<Study>) {
         if let Some(first) = studies.first() {
@@ -292,7 +316,11 @@ impl Outside {
     pub(super) fn found(&self, prefix: &str) -> Vec<ObjectRef> {
         let below = self.objects.iter().filter(|stored| stored.object.key.starts_with(prefix));
         let by_key = below.map(|stored| (stored.object.key.clone(), stored.object.clone()));
-        let latest: BTreeMap<String, ObjectRef> = by_key.collect();
+        let exports = self.exports.iter().filter(|key| key.starts_with(prefix)).map(|key| {
+            let (bucket, key, version) = (BUCKET.to_owned(), key.clone(), None);
+            (key.clone(), ObjectRef { bucket, key, version, size_bytes: 0 })
+        });
+        let latest: BTreeMap<String, ObjectRef> = by_key.chain(exports).collect();
         latest.into_values().map(|object| ObjectRef { version: None, ..object }).collect()
     }
 
@@ -300,6 +328,12 @@ impl Outside {
     pub(super) fn commands(&self) -> usize {
         let kept = self.parsed.iter().filter(|(file, _)| !self.given_up.contains(file));
         kept.map(|(_, commands)| commands.len()).sum()
+    }
+
+    /// The keys of exports, except those that parsers were unable to make: a late duplicate of their command may succeed.
+    pub(super) fn made_exports(&self) -> BTreeSet<&str> {
+        let is_unmade = |key: &str| self.unmade.iter().any(|export| key.contains(&export.to_string()));
+        self.exports.iter().map(String::as_str).filter(|key| !is_unmade(key)).collect()
     }
 
     /// How many studies there are of each file that was not given up.
@@ -333,7 +367,7 @@ pub(super) fn store(scene: &mut Scene<'_, Outside>, upload: Upload) {
     let size_bytes = bytes.as_ref().map_or(0, |bytes| bytes.len() as u64);
     let object = ObjectRef { bucket: BUCKET.to_owned(), key, version, size_bytes };
     scene.objects.retain(|stored| stored.object != object);
-    scene.objects.push(StoredObject { object, metadata, bytes });
+    scene.objects.push(StoredObject { object, metadata, stored_at: now, bytes });
     let fate = scene.rng().below(24);
     if fate == 0 {
         // S3 tries three times and leaves it at that.

@@ -61,8 +61,16 @@ const STUDIES_REVISE: Call = Call::own(13, "studies.revise");
 /// Looking how far a file is read.
 const READING_PLACE: Call = Call::own(14, "reading.place").rare();
 
+/// Removing an object.
+const OBJECTS_REMOVE: Call = Call::own(15, "objects.remove").late().rare();
+/// Storing an export.
+const EXPORTS_KEEP: Call = Call::own(16, "exports.keep").late().rare();
+
+/// Calls before which a worker is overtaken in some schedules.
+pub(super) static RACES: [Call; 2] = [READING_BEGIN, EXPORTS_KEEP];
+
 /// All of them.
-pub(super) static CALLS: [Call; 15] = [
+pub(super) static CALLS: [Call; 17] = [
     OBJECTS_HEAD,
     OBJECTS_OPEN,
     STUDIES_STORE,
@@ -78,6 +86,8 @@ pub(super) static CALLS: [Call; 15] = [
     STUDIES_WITHDRAW,
     STUDIES_REVISE,
     READING_PLACE,
+    OBJECTS_REMOVE,
+    EXPORTS_KEEP,
 ];
 
 /// A place is remembered without what was read before it being stored.
@@ -96,6 +106,12 @@ pub(super) const UNMADE_KEYS_ARE_NONE: &str = "a study without keys yet is like 
 
 /// An attempt that got nowhere because a store was away counts as one that crashed.
 pub(super) const FAILURES_ARE_CRASHES: &str = "failures of stores count as crashes";
+
+/// An attempt with another reader version clears a withdrawn file and reads it again.
+pub(super) const WITHDRAWN_IS_CLEARED: &str = "a withdrawn file is cleared by `begin`";
+
+/// A parser that has stored an export does not see that the search was deleted in between.
+pub(super) const EXPORT_OUTLIVES_SEARCH: &str = "an export outlives its search";
 
 /// After how many crashes a file is refused.
 const MOST_CRASHES: u32 = 5;
@@ -164,9 +180,14 @@ impl FindObjects for Own {
         self.0.call(OBJECTS_FIND, find).await
     }
 
-    /// Nobody deletes a search here.
-    async fn remove(&self, _: &str) -> Result<(), StoreError> {
-        Ok(())
+    async fn remove(&self, key: &str) -> Result<(), StoreError> {
+        let key = key.to_owned();
+        let remove = move |scene: &mut Scene<'_, Outside>| {
+            scene.note(|| format!("objects.remove   {key}"));
+            scene.exports.remove(&key);
+            scene.objects.retain(|stored| stored.object.key != key);
+        };
+        self.0.call(OBJECTS_REMOVE, remove).await
     }
 }
 
@@ -185,11 +206,25 @@ impl ReadProgress for Own {
     }
 }
 
-/// Nobody asks for an export here.
+/// Only the key of an export is stored.
 #[async_trait]
 impl KeepExports for Own {
-    async fn keep(&self, _: &ExportKey, _: Pieces<'_>) -> Result<u64, StoreError> {
-        Ok(0)
+    async fn keep(&self, key: &ExportKey, mut pieces: Pieces<'_>) -> Result<u64, StoreError> {
+        let mut bytes = 0;
+        while let Some(piece) = pieces.next().await {
+            bytes += piece?.len() as u64;
+        }
+        let (key, search) = (key.to_string(), key.search);
+        let keep = move |scene: &mut Scene<'_, Outside>| {
+            scene.note(|| format!("exports.keep     {key}"));
+            // An object store has no fence.
+            if scene.is_stray() && scene.files_of(search).is_empty() {
+                scene.stray.insert(key.clone());
+            }
+            scene.exports.insert(key);
+        };
+        self.0.call(EXPORTS_KEEP, keep).await?;
+        Ok(bytes)
     }
 
     async fn link(&self, _: &ExportKey, _: &str, _: Duration) -> Result<Option<ExportLink>, StoreError> {
@@ -219,7 +254,8 @@ pub(super) fn of_version(place: &mut Place, version: u32) {
 #[async_trait]
 impl TrackReading for Own {
     async fn begin(&self, search: SearchId, file: FileId, reader: u32) -> Result<Reading, StoreError> {
-        let ignores_versions = self.0.has(READER_VERSION_IGNORED);
+        let (ignores_versions, clears) =
+            (self.0.has(READER_VERSION_IGNORED), self.0.has(WITHDRAWN_IS_CLEARED));
         let begin = move |scene: &mut Scene<'_, Outside>| {
             // A release with another reader may be deployed, by which the records are others; the one before may still
             // be at work.
@@ -230,6 +266,11 @@ impl TrackReading for Own {
             let held = Fenced { search_id: search, file_id: file, fence: last.fence };
             let is_another = *by != reader && !ignores_versions;
             *by = reader;
+            if is_another && clears {
+                scene.readings.entry((search, file)).and_modify(|(last, _)| {
+                    last.place.take_if(|place| matches!(place, Place::Refused { .. }));
+                });
+            }
             if is_another && let Some(gone) = scene.take_back(&held, None) {
                 scene.meet(BEGUN_ANEW);
                 scene.note(|| format!("reading.begin    file {}: {gone} studies go", short(&file)));
@@ -359,6 +400,7 @@ impl WriteStudies for Own {
         let refused = refused.clone();
         let remove = move |scene: &mut Scene<'_, Outside>| {
             let gone = scene.remove(search, file, refused);
+            scene.left.remove(&(search, file));
             scene.meet(CANCELLED);
             scene.note(|| format!("studies.remove   file {} of {}: {gone}", short(&file), short(&search)));
         };
@@ -492,7 +534,17 @@ impl ReadStudies for Own {
     }
 
     async fn parsed(&self, search: SearchId) -> Result<Vec<ParsedFile>, StoreError> {
-        self.0.call(STUDIES_READ, move |scene| scene.files_of(search)).await
+        let believes = self.0.has(EXPORT_OUTLIVES_SEARCH);
+        let read = move |scene: &mut Scene<'_, Outside>| {
+            let files = scene.files_of(search);
+            // The defect never forgets a file.
+            let known = scene.listed.entry(search).or_default();
+            if files.len() >= known.len() {
+                known.clone_from(&files);
+            }
+            if believes { known.clone() } else { files }
+        };
+        self.0.call(STUDIES_READ, read).await
     }
 
     async fn marked(&self, _: SearchId, _: FileId) -> Result<Marked, StoreError> {

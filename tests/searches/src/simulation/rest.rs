@@ -1,21 +1,26 @@
 //! What must hold of searches when everything has come to rest.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use imports::duplicates::{Compared, Edge, marks};
+use imports::messages::ObjectRef;
 use imports::saga::{CANCELLED, Ended, State};
 use imports::{
-    Decisions, FileId, ImportEvent, Job, Outcome, ParseCommand, ParsedFile, SearchEvent, SearchId, StudyAt,
+    Decisions, ExportKey, FileId, ImportEvent, Job, ObjectKey, Outcome, ParseCommand, ParsedFile,
+    SearchEvent, SearchId, StudyAt,
 };
 use jiff::{SignedDuration, Timestamp};
 use messages::Message;
+use outbox::View;
 use service::NewSearch;
 use service::marking::MAX_CANDIDATES_PER_KEY;
 use simulation::access::short;
 use simulation::{Checked, Invariant, Rest, Violation};
 
-use super::outside::{Quality, Told, Truth};
-use super::{NO_METADATA, Searches};
+use super::client::project;
+use super::outside::{Quality, StoredObject, Told, Truth};
+use super::{KEY_PREFIX, NO_METADATA, Searches};
 
 type AtRest<'a> = Rest<'a, Searches>;
 
@@ -25,6 +30,13 @@ const LONG_STORED: SignedDuration = SignedDuration::from_mins(30);
 /// How long a search waits for its files at least: an hour, by clocks that are off by up to five minutes. The file
 /// arrives by one of them, the timer goes off by another, and the search ends by a third.
 const LEAST_WAIT: SignedDuration = SignedDuration::from_mins(45);
+
+/// The time that a message can wait for an operator while its search still waits for the file: a day, minus an hour for
+/// other faults.
+const PATIENCE: Duration = Duration::from_secs(23 * 3_600);
+
+/// The maximum error of a client's clock, with a margin.
+const MOST_SKEW: SignedDuration = SignedDuration::from_mins(15);
 
 fn broken<T>(invariant: Invariant, detail: String) -> Result<T, Violation> {
     Err(Violation { invariant, detail })
@@ -42,10 +54,63 @@ pub(super) fn check(rest: &AtRest<'_>) -> Checked {
         if let Some(state) = rest.state(*search) {
             outcome(rest, *search, state, truth)?;
             told(rest, *search)?;
-            shown(rest, *search, state)?;
+            if deleted_at(rest, *search).is_none() {
+                shown(rest, *search, state)?;
+            }
         }
+        forgotten(rest, *search, truth)?;
+    }
+    if let Some((search, file)) = rest.left.first() {
+        let detail = format!("file {file} of search {search} was never removed");
+        return broken(Invariant::Quiescence, detail);
     }
     duplicates(rest)
+}
+
+/// When a search was deleted, by the clock of the client.
+fn deleted_at(rest: &AtRest<'_>, search: SearchId) -> Option<Timestamp> {
+    let forgets = |message: &&Message| matches!(message.read(), Ok(ParseCommand::TakeBackFiles(command)) if command.forget);
+    rest.effects(search).filter(forgets).map(|message| message.time).min()
+}
+
+/// A promised export exists if the search still has its files, unless an outage outlasted its command.
+fn exported(rest: &AtRest<'_>, search: SearchId) -> Checked {
+    let has = |file: &FileId| rest.files.contains_key(&(search, *file));
+    for (export, files) in rest.promised.get(&search).into_iter().flatten() {
+        let beginning = ExportKey::beginning(project(), search, *export);
+        let is_there = rest.exports.iter().any(|key| key.starts_with(&beginning));
+        if !is_there && !rest.unmade.contains(export) && files.iter().all(has) {
+            let detail = format!("export {export} of search {search} was promised and never made");
+            return broken(Invariant::Application, detail);
+        }
+    }
+    Ok(())
+}
+
+/// A deleted search has left nothing behind. Any other search has every promised export.
+fn forgotten(rest: &AtRest<'_>, search: SearchId, truth: &Truth) -> Checked {
+    let folder = ExportKey::folder(project(), search);
+    let exports = rest.exports.difference(&rest.stray).filter(|key| key.starts_with(&folder)).count();
+    let Some(deleted_at) = deleted_at(rest, search) else { return exported(rest, search) };
+    // A form cannot be revoked, so a later upload stays.
+    let uploads = ObjectKey::folder(KEY_PREFIX, project(), search);
+    let was_there = |stored: &&StoredObject| {
+        stored.object.key.starts_with(&uploads) && deleted_at.duration_since(stored.stored_at) > MOST_SKEW
+    };
+    let left = [
+        ("studies", rest.studies.iter().filter(|(file, _)| file.0 == search).map(|of| of.1.len()).sum()),
+        ("files", rest.files_of(search).len()),
+        ("exports", exports),
+        ("uploads", rest.objects.iter().filter(was_there).count()),
+        ("views", usize::from(!rest.view(search).is_some_and(View::is_removed))),
+        ("requests for its deletion too few", usize::from(!truth.deleted)),
+    ];
+    match left.into_iter().find(|(_, count)| *count > 0) {
+        Some((what, count)) => {
+            broken(Invariant::Application, format!("search {search} was deleted, and has {count} {what}"))
+        }
+        None => Ok(()),
+    }
 }
 
 fn announced(rest: &AtRest<'_>, search: SearchId, truth: &Truth) -> Checked {
@@ -86,18 +151,11 @@ fn outcome(rest: &AtRest<'_>, search: SearchId, state: &State, truth: &Truth) ->
         return broken(Invariant::Application, detail);
     }
     for (file, known) in &ended.import.files {
-        let quality = truth.files.get(file).copied();
+        let quality = truth.files.get(file).copied().or_else(|| repaired(rest, known.object.as_ref()?));
         let key = (search, *file);
         let fits = match (&known.outcome, quality) {
             (Some(Outcome::Completed(_)), Some(Quality::Good | Quality::Long)) => true,
-            (
-                Some(Outcome::Failed { .. }),
-                Some(Quality::HalfReadable | Quality::Bad | Quality::Unreadable),
-            ) => true,
-            // Nothing is promised of a service that is away for longer, or of a parser that crashes again and again.
-            (Some(Outcome::Failed { .. }), Some(Quality::Good | Quality::Long)) => {
-                rest.crashed.contains(&key) || rest.outlasted.contains(&key)
-            }
+            (Some(Outcome::Failed { reason }), Some(quality)) => has_failed(rest, key, reason, quality),
             (None, Some(_)) => {
                 let waited = waited_for_operator(rest, search, *file);
                 because("not read in time") && (waited || rest.was_outlasted(ended.import.created_at))
@@ -108,10 +166,30 @@ fn outcome(rest: &AtRest<'_>, search: SearchId, state: &State, truth: &Truth) ->
             let detail = format!("file {file}, {quality:?}, of search {search} has {:?}", known.outcome);
             return broken(Invariant::EffectsTakeEffectOnce, detail);
         }
-        parsed(rest, search, *file, known.outcome.as_ref())?;
+        if deleted_at(rest, search).is_none() {
+            parsed(rest, search, *file, known.outcome.as_ref())?;
+        }
         taken_back(rest, search, *file, known.outcome.as_ref())?;
     }
     Ok(())
+}
+
+/// Returns the quality of a file that was uploaded for the repaired search.
+fn repaired(rest: &AtRest<'_>, object: &ObjectRef) -> Option<Quality> {
+    let key = ObjectKey::parse(KEY_PREFIX, &object.key).ok()?;
+    rest.truth.get(&key.search)?.files.get(&key.file).copied()
+}
+
+/// `true` if the reason of a failed file is true. A good file may fail only after repeated crashes of the parser, or after
+/// an outage that is longer than the queues outlast.
+fn has_failed(rest: &AtRest<'_>, file: (SearchId, FileId), reason: &str, quality: Quality) -> bool {
+    if reason.contains("made the parser crash") {
+        rest.crashed.contains(&file)
+    } else if reason.contains("could not be read after several attempts") {
+        quality == Quality::Unreadable || rest.outlasted.contains(&file)
+    } else {
+        matches!(quality, Quality::HalfReadable | Quality::Bad)
+    }
 }
 
 /// Whether the command to read a file, or what came of it, was given up until an operator put it back.
@@ -123,7 +201,7 @@ fn waited_for_operator(rest: &AtRest<'_>, search: SearchId, file: FileId) -> boo
         (_, Ok(SearchEvent::StartParsingFaulted(reply))) => reply.file_id == file,
         _ => false,
     };
-    rest.given_up_of(search).any(tells)
+    rest.given_up_of(search, PATIENCE).any(tells)
 }
 
 /// Whoever waits in vain for a file has waited as long as it should, has looked for it, and does not wait for one that
@@ -163,7 +241,7 @@ fn timed_out(rest: &AtRest<'_>, search: SearchId, ended: &Ended, truth: &Truth) 
 
 /// Whether a look for uploads, or its answer, was given up until an operator put it back.
 fn look_waited_for_operator(rest: &AtRest<'_>, search: SearchId) -> bool {
-    rest.given_up_of(search).any(|message| {
+    rest.given_up_of(search, Duration::ZERO).any(|message| {
         let asks = matches!(message.read(), Ok(ParseCommand::LookForUploads(_)));
         asks || matches!(message.read(), Ok(SearchEvent::UploadsFound(_)))
     })
@@ -220,8 +298,7 @@ fn withdrawn(rest: &AtRest<'_>, search: SearchId, truth: &Truth) -> Checked {
 
 /// A search that ended cancelled was withdrawn by its client, and nothing of it is stored.
 fn cancelled(rest: &AtRest<'_>, search: SearchId, truth: &Truth) -> Checked {
-    // What could not be taken back waits for an operator.
-    let of_it = rest.studies.iter().filter(|(file, _)| file.0 == search && !rest.left.contains(file));
+    let of_it = rest.studies.iter().filter(|(file, _)| file.0 == search);
     let studies: usize = of_it.map(|(_, studies)| studies.len()).sum();
     if !truth.withdrawn || studies > 0 {
         let asked = truth.withdrawn;
@@ -251,7 +328,7 @@ fn taken_back(rest: &AtRest<'_>, search: SearchId, file: FileId, outcome: Option
         return Ok(());
     }
     let left = rest.studies.get(&(search, file)).map_or(0, BTreeMap::len);
-    if left > 0 && !rest.left.contains(&(search, file)) {
+    if left > 0 {
         let file = short(&file);
         let detail =
             format!("file {file} of search {search} was refused, but {left} of its studies are stored");
@@ -262,10 +339,6 @@ fn taken_back(rest: &AtRest<'_>, search: SearchId, file: FileId, outcome: Option
 
 /// Whatever the order in which files were read and taken back, the studies have the marks that all of them together give.
 fn duplicates(rest: &AtRest<'_>) -> Checked {
-    // Studies that nobody has taken back may be what others are compared with.
-    if !rest.left.is_empty() {
-        return Ok(());
-    }
     let is_there =
         |at: &StudyAt| rest.files.contains_key(&(at.search_id, at.file_id)) && rest.study(*at).is_some();
     let keyed = rest.keyed.iter().filter(|(_, at)| is_there(at));

@@ -14,8 +14,12 @@ use crate::world::World;
 impl World {
     /// Checks a message on its way out.
     pub(crate) fn check_sent(&mut self, outgoing: &Outgoing) {
-        let (id, partition) = (outgoing.id, outgoing.partition);
+        // An operator also retries failures of other systems' messages, such as notifications of the object store.
         let said = Message::decode(&outgoing.body).ok();
+        if said.is_none() || self.is_junk(&outgoing.body) {
+            return;
+        }
+        let (id, partition) = (outgoing.id, outgoing.partition);
         let sent = self.checks.sent.entry(id).or_insert_with(|| Sent {
             queue: outgoing.queue.clone(),
             body: outgoing.body.clone(),
@@ -76,6 +80,8 @@ impl World {
         let id = self.checks.views.get(&(partition, revision)).copied();
         match id.and_then(|id| self.checks.effects.get_mut(&(partition, id))) {
             Some(effect) => effect.performed += 1,
+            // The application decides what is to be seen no more.
+            None if view.is_removed() => {}
             None => self.violate(Invariant::TokensAreKept, || {
                 format!("view {partition} got revision {revision} from an attempt that stored nothing")
             }),
@@ -122,6 +128,11 @@ impl World {
     /// An entry was settled.
     pub(crate) fn check_unclaimed(&mut self, owner: Owner, id: MessageId) {
         self.checks.held.remove(&(owner, id));
+    }
+
+    /// An entry was set aside, so its claim holds nothing any more: an operator may requeue it at once.
+    pub(crate) fn check_set_aside(&mut self, place: &str) {
+        self.checks.held.retain(|(_, id), _| id.to_string() != place);
     }
 
     /// A request of the saga was handled: it must be one that was stored.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use messages::{PartitionKey, Token};
+use outbox::View;
 use outbox::session::Found;
 
 use super::Checks;
@@ -24,7 +25,7 @@ impl World {
 
     /// Nothing is given up before its time without a reason.
     pub(crate) fn check_dead_letters(&mut self) {
-        let unexcused = |copy: &&Copy| !copy.is_excused && !self.stays_dead(copy);
+        let unexcused = |copy: &&Copy| !copy.is_excused && !self.stays_dead(&copy.body);
         let found = self.queues.dead_letters().find(unexcused).map(|copy| describe(&copy.body));
         if let Some(message) = found {
             self.violate(Invariant::Quiescence, || format!("{message} was given up"));
@@ -35,9 +36,12 @@ impl World {
         if let Some((queue, left)) = self.queues.left() {
             return broken(Invariant::Quiescence, format!("{left} messages are left in {queue}"));
         }
-        if let Some(copy) = self.queues.dead_letters().find(|copy| !self.stays_dead(copy)) {
+        if let Some(copy) = self.queues.dead_letters().find(|copy| !self.stays_dead(&copy.body)) {
             let detail = format!("{} stays a dead letter", describe(&copy.body));
             return broken(Invariant::Quiescence, detail);
+        }
+        if let Some(body) = self.failures.open().find(|body| !self.stays_dead(body)) {
+            return broken(Invariant::Quiescence, format!("{} stays a failure", describe(body)));
         }
         if let Some(junk) = self.lost_junk() {
             return broken(Invariant::BadRecordsStayAlone, format!("{junk:?} was not kept"));
@@ -69,6 +73,9 @@ impl World {
     /// Readers see what the saga showed last.
     fn view_at_rest(&self, partition: PartitionKey) -> Checked {
         let Some(shown) = self.checks.shown.get(&partition) else { return Ok(()) };
+        if self.views.get(&partition).is_some_and(View::is_removed) {
+            return Ok(());
+        }
         if self.views.get(&partition) != Some(shown) {
             let found = self.views.get(&partition).map(|view| view.revision);
             let detail = format!("view {partition} has revision {found:?}, and not {}", shown.revision);

@@ -53,7 +53,7 @@ impl World {
         let granted = self.checks.granted.get(&partition).copied().unwrap_or(0);
         let minted = self.checks.minted.get(&partition).copied().unwrap_or(0);
         let Bounds { awaited, granted: most, .. } = self.bounds(partition);
-        let bound = awaited.saturating_add(granted.min(most)).max(self.room) + minted;
+        let bound = awaited.saturating_add(granted.min(most)).max(self.room).saturating_add(minted);
         let entered = item.tokens.iter().filter(|token| !token.is_from_attempt()).count();
         if entered > most {
             let detail = || {

@@ -140,7 +140,9 @@ impl World {
             (None, Some(stored)) => stored.expires_at.is_some_and(|at| at <= now),
             (Some(loaded), stored) => stored.is_some_and(|stored| stored.document.version == loaded),
         };
-        let answer = match holds || self.has(Mutant::NoVersionCheck) {
+        let own = stored.is_some_and(|stored| stored.document.content.attempt == write.content.attempt);
+        let is_repeated = own && self.has(Mutant::WriteRepeated);
+        let answer = match holds || is_repeated || self.has(Mutant::NoVersionCheck) {
             true => Persisted::Stored,
             false => Persisted::Conflict,
         };

@@ -109,7 +109,7 @@ async fn claim(
         let ready: Vec<Vec<Entry>> =
             port.perform(|world| owners.iter().map(|owner| world.ready(*owner, now)).collect());
         match port.gate(call, Phase::Before).await {
-            Grant::Go | Grant::Stale => port.perform(|world| {
+            Grant::Go | Grant::Twice | Grant::Stale => port.perform(|world| {
                 let marked =
                     owners.iter().zip(ready).map(|(owner, ready)| world.mark(*owner, ready, now, until));
                 marked.collect::<Vec<_>>()
@@ -227,6 +227,9 @@ impl World {
 
     fn treat(&mut self, place: &str, treatment: &Treatment) {
         self.note(|| format!("outbox.treat     {place}: {treatment:?}"));
+        if let Treatment::Poison(_) = treatment {
+            self.check_set_aside(place);
+        }
         let sagas = self.documents.values_mut().map(|stored| &mut stored.document.outbox);
         let sessions = self.sessions.values_mut().map(|stored| &mut stored.outbox);
         for outbox in sagas.chain(sessions) {
@@ -285,6 +288,8 @@ impl World {
         for entry in outbox.iter_mut().filter(|entry| entry.id == id) {
             (entry.poisoned, entry.error) = (true, Some("it was given up".to_owned()));
         }
+        self.given_up_at.insert(id, self.now);
+        self.check_unclaimed(owner, id);
         self.note(|| format!("{id} of {owner} is given up"));
     }
 

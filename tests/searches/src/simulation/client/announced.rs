@@ -6,7 +6,7 @@ use service::{Announced, ProjectAccess, SearchService};
 use simulation::access::short;
 use simulation::{Access, Rng, Scene};
 
-use super::{FileIntent, project, request, upload};
+use super::{FileIntent, afterwards, project, request, upload};
 use crate::simulation::outside::{Outside, Truth};
 
 /// What one client is going to do.
@@ -41,16 +41,18 @@ pub(super) async fn run(function: SearchService, access: Access<Outside>, mut rn
             upload_all(scene, announced, &intent);
         }
     });
-    let Some(after) = intent.withdraws_after else { return };
-    access.sleep(after).await;
-    access.with(|scene| {
-        scene.note(|| format!("search {} is to be withdrawn", short(&announced.search_id)));
-        if let Some(truth) = scene.truth.get_mut(&announced.search_id) {
-            truth.withdrawn = true;
-        }
-    });
-    // What came of it, the client may or may not learn.
-    let _ = function.withdraw(&ProjectAccess::All, announced.search_id).await;
+    if let Some(after) = intent.withdraws_after {
+        access.sleep(after).await;
+        access.with(|scene| {
+            scene.note(|| format!("search {} is to be withdrawn", short(&announced.search_id)));
+            if let Some(truth) = scene.truth.get_mut(&announced.search_id) {
+                truth.withdrawn = true;
+            }
+        });
+        // The client may or may not learn the result.
+        let _ = function.withdraw(&ProjectAccess::All, announced.search_id).await;
+    }
+    afterwards::run(&function, &access, announced.search_id, rng).await;
 }
 
 impl Intent {

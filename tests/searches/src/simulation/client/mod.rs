@@ -1,6 +1,7 @@
 //! The clients: one that announces a search and uploads its files by form, one that names a key of its own and repeats its
 //! requests, and somebody who puts files into the bucket by hand.
 
+mod afterwards;
 mod announced;
 mod by_hand;
 mod keyed;
@@ -21,7 +22,7 @@ const LATE_MS: (u64, u64) = (3_560_000, 3_640_000);
 const SIZE_BYTES: u64 = 100;
 
 /// The only project.
-fn project() -> ProjectId {
+pub(super) fn project() -> ProjectId {
     ProjectId::from_uuid(Uuid::nil())
 }
 

@@ -1,0 +1,103 @@
+//! A client after its announcement: it asks for exports and repairs of the search, and deletes it.
+
+use std::time::Duration;
+
+use imports::SearchId;
+use service::exported_studies::Wanted;
+use service::{Announced, Deletion, NewRepair, ProjectAccess, Refusal, Repair, SearchService};
+use simulation::access::short;
+use simulation::{Access, Rng, Scene};
+
+use crate::simulation::outside::{Outside, Truth};
+use crate::simulation::{DELETED, EXPORTED, REPAIRED};
+
+/// The maximum number of requests until a search has ended.
+const TRIES: u32 = 9;
+/// The time before the second request. Each later request waits twice as long.
+const FIRST_WAIT: Duration = Duration::from_secs(20);
+
+/// Does what such a client does, in some schedules.
+pub(super) async fn run(function: &SearchService, access: &Access<Outside>, search: SearchId, mut rng: Rng) {
+    let (exports, repairs, deletes) = (rng.one_in(5), rng.one_in(5), rng.one_in(4));
+    if exports {
+        export(function, access, search).await;
+    }
+    if repairs {
+        repair(function, access, search).await;
+    }
+    if deletes {
+        if rng.one_in(2) {
+            access.sleep(Duration::from_secs(rng.below(4_000))).await;
+        }
+        delete(function, access, search).await;
+    }
+}
+
+/// Returns the time to wait after each request that was made too early.
+fn waits() -> impl Iterator<Item = Duration> {
+    (0..TRIES).map(|nth| FIRST_WAIT * 2_u32.pow(nth))
+}
+
+async fn export(function: &SearchService, access: &Access<Outside>, search: SearchId) {
+    for wait in waits() {
+        if let Ok(Some(stored)) = function.stored(&ProjectAccess::All, search).await {
+            if stored.files.is_empty() && stored.job.state.has_ended() {
+                return;
+            }
+            if !stored.files.is_empty()
+                && let Ok(Ok(export)) = function.make_export(&stored, &Wanted::default()).await
+            {
+                let files = stored.files.iter().map(|file| file.file_id).collect();
+                access.with(|scene| {
+                    scene.note(|| format!("an export of search {} is promised", short(&search)));
+                    scene.meet(EXPORTED);
+                    scene.promised.entry(search).or_default().insert(export, files);
+                });
+                return;
+            }
+        }
+        access.sleep(wait).await;
+    }
+}
+
+async fn repair(function: &SearchService, access: &Access<Outside>, search: SearchId) {
+    let request = NewRepair::default();
+    for wait in waits() {
+        match function.repair(&ProjectAccess::All, search, &request, Some("repair")).await {
+            Ok(Repair::Announced(announced)) => {
+                return access.with(|scene| take_note(scene, search, &announced));
+            }
+            Ok(Repair::Refused(Refusal::Running)) | Err(_) => access.sleep(wait).await,
+            Ok(Repair::Refused(_) | Repair::Unknown) => return,
+        }
+    }
+}
+
+/// Takes note of a search that reads stored files of another one again.
+fn take_note(scene: &mut Scene<'_, Outside>, search: SearchId, announced: &Announced) {
+    scene.note(|| format!("search {} repairs {}", short(&announced.search_id), short(&search)));
+    scene.meet(REPAIRED);
+    let repairs = scene.truth.get(&search).map(|original| original.files.len());
+    let truth = Truth { announced: true, repairs, ..Truth::default() };
+    scene.truth.insert(announced.search_id, truth);
+}
+
+async fn delete(function: &SearchService, access: &Access<Outside>, search: SearchId) {
+    for wait in waits() {
+        access.with(|scene| {
+            if let Some(truth) = scene.truth.get_mut(&search) {
+                truth.deleted = true;
+            }
+        });
+        match function.delete(&ProjectAccess::All, search).await {
+            Ok(Deletion::Accepted) => {
+                return access.with(|scene| {
+                    scene.note(|| format!("search {} is deleted", short(&search)));
+                    scene.meet(DELETED);
+                });
+            }
+            Ok(Deletion::Unknown) => return,
+            Ok(Deletion::Running | Deletion::Needed(_)) | Err(_) => access.sleep(wait).await,
+        }
+    }
+}
