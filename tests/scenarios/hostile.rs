@@ -165,6 +165,11 @@ messages! {
         SearchUploadStarted { since: String } = 2,
         SearchRenamed { since: String } = 1,
     }
+    upcast unsupported
+}
+
+fn unsupported(name: &str, from: u16, _: serde_json::Value) -> Result<serde_json::Value, String> {
+    Err(format!("version {from} of {name} is not supported"))
 }
 
 /// The next release.

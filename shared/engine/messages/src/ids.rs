@@ -1,4 +1,4 @@
-//! Identifiers, one type each, so that no two of them can be mistaken for one another.
+//! Identifiers, each with its own type so that they cannot be confused.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// Defines newtypes of a UUID, one for each kind of thing, so that no two of them can be mistaken for one another.
+/// Defines newtypes of a UUID, so that identifiers of different things cannot be confused.
 #[macro_export]
 macro_rules! uuid_ids {
     ($($(#[$doc:meta])* $name:ident),* $(,)?) => {$(
@@ -21,12 +21,12 @@ macro_rules! uuid_ids {
         pub struct $name($crate::macros::uuid::Uuid);
 
         impl $name {
-            /// Wraps a UUID that is already known to name this kind of thing.
+            /// Wraps a UUID that identifies such a thing.
             pub const fn from_uuid(id: $crate::macros::uuid::Uuid) -> Self {
                 Self(id)
             }
 
-            /// The UUID itself.
+            /// Returns the UUID.
             pub const fn as_uuid(&self) -> $crate::macros::uuid::Uuid {
                 self.0
             }
@@ -49,68 +49,69 @@ macro_rules! uuid_ids {
 }
 
 uuid_ids! {
-    /// One saga: the correlation id of its messages, and the key of its document and of its ledger item. Used once and
-    /// never again.
+    /// The key of a saga instance: the correlation id of its messages, and the key of its document and of its ledger
+    /// item. Never reused.
     PartitionKey,
-    /// One logical message, however many copies of it are delivered.
+    /// The id of a logical message; all its duplicates share it.
     MessageId,
-    /// One transactional session; its control message has the same id.
+    /// The id of a transactional session; its control message has the same id.
     SessionId,
-    /// One try of one worker at one group of messages. A retry is a new attempt.
+    /// The id of an attempt of a worker at a group of messages. A retry is a new attempt.
     AttemptId,
 }
 
 impl PartitionKey {
-    /// The partition that `name` stands for in `saga`, such as an order by its number: named again, it is the same one.
+    /// Returns the partition of a name in `saga`, such as the number of an order; the same name always has the same
+    /// partition.
     pub fn named(saga: &str, name: &str) -> Self {
         Self(Uuid::new_v5(&Uuid::nil(), format!("{saga}\n{name}").as_bytes()))
     }
 }
 
 impl MessageId {
-    /// The id of the `index`-th message that this one causes.
+    /// Returns the id of the `index`-th message that this one causes.
     ///
-    /// Derived (UUID version 5), never random: a repeated dispatch repeats the same ids, so a receiver
-    /// can distinguish a copy from a new message.
+    /// It is derived (UUID version 5) and never random: a repeated dispatch has the same ids, so a receiver can
+    /// distinguish a duplicate from a new message.
     pub fn derive(&self, index: usize) -> Self {
         Self(Uuid::new_v5(&self.0, &(index as u64).to_be_bytes()))
     }
 
-    /// The id of the message that a timer of this name sends, when this message schedules it.
+    /// Returns the id of the message of a timer that this message schedules.
     pub fn named(&self, timer: &str) -> Self {
         Self(Uuid::new_v5(&self.0, timer.as_bytes()))
     }
 
-    /// The id of a message that reports a fact named by `parts`, such as one version of one stored object.
+    /// Returns the id of a message that reports a fact identified by `parts`, such as one version of one stored object.
     pub fn of_fact(namespace: Uuid, parts: &[&str]) -> Self {
         Self(Uuid::new_v5(&namespace, parts.join("\n").as_bytes()))
     }
 }
 
-/// Permission to process one message, kept in the partition that will consume it. It tells the first copy of a message
-/// from the second, and is no password: who may send to a queue is what the queue's permissions say. Those of attempts
-/// cannot be guessed all the same ([`crate::Host::random_id`]); those of entry points follow from the ids of what they
-/// are for, so that a request that is made again is the same request.
+/// The permission to process one message, stored in the partition that consumes it. It distinguishes the first delivery
+/// of a message from its duplicates. It is not a password: the permissions of a queue decide who may send to it. Tokens
+/// of attempts cannot be guessed nevertheless ([`crate::Host::random_id`]); tokens of entry points are derived from the
+/// ids of their requests, so that a repeated request has the same token.
 ///
-/// The name tells the origin: `a:{partition}:{attempt}:{n}` was minted by an attempt of a worker,
-/// `s:{partition}:{uuid}` by an entry point. Garbage collection may only ever remove the former.
-/// `{partition}` is the last twelve hexadecimal digits of the partition's key, so that a message with the token of
-/// another partition is recognised as faulty and not mistaken for a duplicate.
+/// The prefix states the origin: `a:{partition}:{attempt}:{n}` was created by an attempt of a worker,
+/// `s:{partition}:{uuid}` by an entry point. Only the former may be garbage-collected. `{partition}` is the last twelve
+/// hexadecimal digits of the partition's key, so that a message with the token of another partition is detected as
+/// faulty and not treated as a duplicate.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 #[schemars(inline)]
 pub struct Token(String);
 
 impl Token {
-    /// The longest token accepted from outside, in bytes; ours are about 55.
+    /// The maximum length of a token from outside, in bytes; tokens of this system have about 55.
     pub const MAX_BYTES: usize = 100;
 
-    /// The `n`-th token minted by `attempt` inside a partition.
+    /// Returns the `n`-th token of an attempt in a partition.
     pub fn minted_by_attempt(partition: PartitionKey, attempt: &AttemptId, n: usize) -> Self {
         Self(format!("a:{}:{attempt}:{n}", Self::partition_tag(partition)))
     }
 
-    /// A token for a partition, minted by an entry point; `unique` is fresh for each token.
+    /// Returns a token of an entry point for a partition; `unique` is new for each token.
     pub fn minted_at_entry(partition: PartitionKey, unique: Uuid) -> Self {
         Self(format!("s:{}:{unique}", Self::partition_tag(partition)))
     }
@@ -119,36 +120,36 @@ impl Token {
         format!("{:012x}", partition.as_uuid().as_u128() & 0xffff_ffff_ffff)
     }
 
-    /// Reads a token that arrived in a message.
+    /// Parses a token of a received message.
     ///
     /// # Errors
-    /// When it does not have the form of a token: another prefix, or longer than [`Token::MAX_BYTES`].
+    /// If it does not have the form of a token: another prefix, or longer than [`Token::MAX_BYTES`].
     pub fn parse(text: &str) -> Result<Self, MalformedToken> {
         let ours = text.starts_with("a:") || text.starts_with("s:");
         if ours && text.len() <= Self::MAX_BYTES { Ok(Self(text.to_owned())) } else { Err(MalformedToken) }
     }
 
-    /// Whether a worker's attempt minted it, which makes it eligible for garbage collection.
+    /// Returns `true` if an attempt of a worker created it, which makes it eligible for garbage collection.
     pub fn is_from_attempt(&self) -> bool {
         self.0.starts_with("a:")
     }
 
-    /// Whether exactly this attempt minted it.
+    /// Returns `true` if this attempt created it.
     pub fn is_from(&self, attempt: &AttemptId) -> bool {
         self.is_from_attempt() && self.0.split(':').nth(2) == Some(&attempt.to_string())
     }
 
-    /// Whether it can be a token of this partition.
+    /// Returns `true` if it can be a token of this partition.
     pub fn is_for(&self, partition: PartitionKey) -> bool {
         self.0.split(':').nth(1) == Some(&Self::partition_tag(partition))
     }
 
-    /// What tells this token from others of its origin and partition.
+    /// Returns the part that distinguishes this token from others of its origin and partition.
     pub fn unique(&self) -> &str {
         self.0.splitn(3, ':').nth(2).unwrap_or_default()
     }
 
-    /// The token as text.
+    /// Returns the token as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -160,7 +161,7 @@ impl fmt::Display for Token {
     }
 }
 
-/// A text that has not the form of a token.
+/// The error of a text that does not have the form of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a token of this system")]
 pub struct MalformedToken;

@@ -1,4 +1,4 @@
-//! JSON that is passed on as it is.
+//! JSON that is passed on unparsed.
 
 use std::fmt;
 
@@ -7,43 +7,42 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// JSON as text: what carries it keeps it unread, and only who knows its meaning reads it, once. Two are equal when
-/// they say the same.
+/// JSON as text: carriers pass it on unparsed, and its reader parses it once. Two texts are equal if their values are.
 ///
-/// Written and read by `serde_json` alone; another format takes the [`Value`] of it.
+/// Only `serde_json` serializes and deserializes it; for another format use its [`Value`].
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Json(Box<RawValue>);
 
 impl Json {
-    /// What this says.
+    /// Serializes a value.
     ///
     /// # Errors
-    /// When it cannot be written as JSON, as a map with keys that are no text.
+    /// If it cannot be represented in JSON, such as a map with keys that are not strings.
     pub fn of<T: Serialize>(value: &T) -> Result<Self, serde_json::Error> {
         serde_json::value::to_raw_value(value).map(Self)
     }
 
-    /// As one who knows it reads it.
+    /// Deserializes the JSON.
     ///
     /// # Errors
-    /// When it is something else.
+    /// If it has another form.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         serde_json::from_str(self.text())
     }
 
-    /// As a value, for who does not know it.
+    /// Returns the JSON as a generic value.
     pub fn value(&self) -> Value {
-        // The text was checked when it was read or written; what is nested too deeply for a value is none.
+        // The text was validated before; JSON that is nested too deeply for a value becomes null.
         self.read().unwrap_or_default()
     }
 
-    /// The text.
+    /// /// Returns the text.
     pub fn text(&self) -> &str {
         self.0.get()
     }
 
-    /// The same with one more field, or with another value for it; what is no object stays as it is.
+    /// Returns the JSON with a field added or replaced; JSON that is not an object is returned unchanged.
     #[must_use]
     pub fn with(self, field: &str, value: Value) -> Self {
         match self.value() {
@@ -58,7 +57,7 @@ impl Json {
 
 impl From<Value> for Json {
     fn from(value: Value) -> Self {
-        // A value is JSON already, so writing it cannot fail.
+        // A value is valid JSON, so serializing it cannot fail.
         Self::of(&value).unwrap_or_default()
     }
 }

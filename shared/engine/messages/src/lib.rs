@@ -1,28 +1,30 @@
 //! Messages, and the queues they travel through.
 //!
-//! A message is opaque while it travels: a name, a version, data as JSON, and an envelope (CloudEvents) with its
-//! partition, its cause and its tokens. Only its handler reads it, as a [`Payload`] that the application defines with
-//! [`messages!`](macro@crate::messages). An older version is brought up to date on the way; a newer one waits for the release that knows it.
+//! A message is opaque in transit: a name, a version, data as JSON, and an envelope (CloudEvents) with its partition,
+//! its cause and its tokens. Only its handler reads it, as a [`Payload`] that the application defines with
+//! [`messages!`](macro@crate::messages). Earlier versions are upgraded when they are read; newer ones wait for the
+//! version of the program that knows them.
 //!
 //! In reading order:
-//! - [`ids`]: who and what things are, tokens included;
-//! - [`message`]: the envelope, and what a message says;
+//! - [`ids`]: identifiers and tokens;
+//! - [`message`]: the envelope and the body of a message;
 //! - [`json`]: data that is passed on unread;
 //! - [`payload`]: an application's messages, their versions, and reading them;
-//! - [`queue`]: queues, what is agreed about each, and the ports to send and receive;
-//! - [`delivery`]: one received copy of a message, what is to become of it, and who decides that;
-//! - [`panics`]: what keeps a panic from costing more than its message;
-//! - [`host`]: time, sleep and randomness, which the rest of the code receives instead of reaching for;
-//! - [`observe`]: what is told about each message;
-//! - [`trace`]: which trace a message belongs to;
-//! - [`shown`]: text of others on its way to a terminal or a log;
-//! - [`store`]: how every store reports a failure.
+//! - [`queue`]: queues, their specifications, and the ports to send and receive;
+//! - [`delivery`]: a delivery of a message, and the answer to it; [`consumer`]: the code that answers;
+//! - [`panics`]: containing a panic so that it affects only its message;
+//! - [`host`]: the port for time, sleep and randomness;
+//! - [`observe`]: the decisions about messages, for logs and metrics;
+//! - [`trace`]: the trace context of messages;
+//! - [`shown`]: escaping untrusted text for terminals and logs;
+//! - [`store`]: the error that every store reports.
 //!
-//! What the crate does not do: it delivers nothing, and it tells no copy of a message from another.
+//! The crate neither delivers messages nor deduplicates them.
 
-// The macros name this crate by its path, here too.
+// The macros refer to this crate by its path, also inside it.
 extern crate self as messages;
 
+pub mod consumer;
 pub mod delivery;
 pub mod host;
 pub mod ids;
@@ -36,7 +38,8 @@ pub mod shown;
 pub mod store;
 pub mod trace;
 
-pub use delivery::{Backoff, Consumer, Delivery, Disposition, deliver};
+pub use consumer::{Consumer, deliver};
+pub use delivery::{Backoff, Delivery, Disposition};
 pub use host::Host;
 pub use ids::{AttemptId, MessageId, PartitionKey, SessionId, Token};
 pub use json::Json;
@@ -53,6 +56,6 @@ pub use trace::Traceparent;
 
 #[doc(hidden)]
 pub mod macros {
-    //! What the macros of this crate expand to.
+    //! The items that the macros of this crate expand to.
     pub use {schemars, serde, serde_json, uuid};
 }

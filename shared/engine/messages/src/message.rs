@@ -1,4 +1,4 @@
-//! What travels through a queue: CloudEvents 1.0, JSON, structured mode
+//! The form of messages in queues: CloudEvents 1.0, JSON, structured mode
 //! (<https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/formats/json-format.md>).
 //!
 //! The type is `{system}.{name}.v{version}`. The extension attributes are `correlationid` (the partition), `causationid`
@@ -13,39 +13,39 @@ use crate::ids::{MessageId, PartitionKey, Token};
 use crate::json::Json;
 use crate::trace::Traceparent;
 
-/// The largest body read, in bytes: what an SQS message may hold
-/// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>).
-/// Checked before a byte of it is parsed.
+/// The maximum size of a body in bytes: the limit of an SQS message
+/// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>). It is checked
+/// before the body is parsed.
 pub const MAX_BODY_BYTES: usize = 1024 * 1024;
 
 const SPEC_VERSION: &str = "1.0";
 
-/// One logical message.
+/// A logical message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// Its id; copies of one message share it.
+    /// Its id; duplicates of a message share it.
     pub id: MessageId,
-    /// Which function sent it, such as `run-saga`.
+    /// The function that sent it, such as `run-saga`.
     pub source: String,
-    /// When what it tells happened.
+    /// The time of the fact that it reports.
     pub time: Timestamp,
     /// The partition it belongs to.
     pub partition: PartitionKey,
-    /// The message whose handling led to this one.
+    /// The message whose handling caused this one.
     pub causation_id: Option<MessageId>,
-    /// Permission to process it, where its consumer asks for one.
+    /// The permission to process it, if its consumer requires one.
     pub token: Option<Token>,
-    /// The token that an answer to it must carry. Exactly one answer is admitted, whichever it is.
+    /// The token that a reply must carry. Exactly one reply is admitted.
     pub reply_token: Option<Token>,
-    /// The name of the timer that sent it, if one did.
+    /// The name of the timer that sent it, if any.
     pub timer: Option<String>,
     /// The trace it belongs to.
     pub traceparent: Option<String>,
-    /// What it says.
+    /// Its content.
     pub body: Body,
 }
 
-/// What a message says, unread.
+/// The content of a message, unparsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Body {
     /// The system whose message it is, such as `shop`.
@@ -58,7 +58,7 @@ pub struct Body {
     pub data: Json,
 }
 
-/// The envelope as it is on the wire.
+/// The envelope in its wire form.
 #[derive(Serialize, Deserialize, JsonSchema)]
 struct Wire {
     specversion: String,
@@ -84,12 +84,12 @@ struct Wire {
 }
 
 impl Message {
-    /// The JSON Schema of what is sent, whatever it says: a CloudEvent.
+    /// Returns the JSON Schema of all messages: a CloudEvent.
     pub fn schema() -> Schema {
         schema_for!(Wire)
     }
 
-    /// A message from outside: nothing caused it, and nobody has given it a token yet.
+    /// Creates a message from outside the system: it has no cause and no token.
     pub fn new(id: MessageId, source: &str, partition: PartitionKey, time: Timestamp, body: Body) -> Self {
         Self {
             id,
@@ -105,7 +105,7 @@ impl Message {
         }
     }
 
-    /// A message that the handling of this one leads to, in its partition and its trace.
+    /// Creates a message that the handling of this one causes, in its partition and its trace.
     #[must_use]
     pub fn causes(&self, id: MessageId, source: &str, time: Timestamp, body: Body) -> Self {
         Self {
@@ -115,7 +115,7 @@ impl Message {
         }
     }
 
-    /// The trace of what its handling leads to.
+    /// Returns the trace context of the messages that its handling causes.
     pub fn traceparent_of_effects(&self) -> Traceparent {
         match self.traceparent.as_deref().and_then(Traceparent::parse) {
             Some(parent) => parent.then(self.id),
@@ -123,10 +123,10 @@ impl Message {
         }
     }
 
-    /// The message as the body of a queue's message.
+    /// Encodes the message as the body of a queue's message.
     ///
     /// # Errors
-    /// When it cannot be represented, or would be larger than [`MAX_BODY_BYTES`].
+    /// If it cannot be represented, or exceeds [`MAX_BODY_BYTES`].
     pub fn encode(&self) -> Result<String, EncodeError> {
         let Body { system, name, version, data } = &self.body;
         let wire = Wire {
@@ -148,10 +148,10 @@ impl Message {
         if text.len() > MAX_BODY_BYTES { Err(EncodeError::TooLarge(text.len())) } else { Ok(text) }
     }
 
-    /// Reads the envelope of a queue's message; what it says stays unread.
+    /// Decodes the envelope of a queue's message; its content stays unparsed.
     ///
     /// # Errors
-    /// What is wrong with it; none of the reasons goes away by trying again.
+    /// If it is malformed; retrying does not help.
     pub fn decode(text: &str) -> Result<Self, DecodeError> {
         if text.len() > MAX_BODY_BYTES {
             return Err(DecodeError::TooLarge(text.len()));
@@ -185,7 +185,7 @@ impl Message {
     }
 }
 
-/// The envelope. What is not one is looked at again, slowly, to say what is wrong with it.
+/// Parses the envelope. On failure the body is parsed again with a slower parser that reports the reason.
 fn wire(text: &str) -> Result<Wire, DecodeError> {
     if let Ok(wire) = serde_json::from_str::<Wire>(text)
         && wire.specversion == SPEC_VERSION
@@ -199,7 +199,7 @@ fn wire(text: &str) -> Result<Wire, DecodeError> {
     serde_json::from_value(value).map_err(DecodeError::Envelope)
 }
 
-/// System, name and version of a type.
+/// Splits a type into system, name and version.
 fn type_parts(kind: &str) -> Option<(&str, &str, u16)> {
     let (rest, version) = kind.rsplit_once(".v")?;
     let (system, name) = rest.rsplit_once('.')?;
@@ -214,24 +214,24 @@ fn shorten(text: &str) -> String {
 /// Why a message cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum EncodeError {
-    /// Not representable as JSON.
+    /// It cannot be represented in JSON.
     #[error("the message cannot be written as JSON")]
     Json(#[from] serde_json::Error),
-    /// Over the queue's limit.
-    #[error("the message has {0} bytes, more than the {MAX_BODY_BYTES} that a queue takes")]
+    /// It exceeds the limit of queues.
+    #[error("the message has {0} bytes, more than the {MAX_BODY_BYTES} that a queue accepts")]
     TooLarge(usize),
 }
 
-/// Why a received body is not a message. None of the reasons goes away by trying again.
+/// Why a received body is not a message. Retrying does not help.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
-    /// Over the limit; not parsed at all.
+    /// It exceeds the limit, and was not parsed.
     #[error("the body has {0} bytes, more than the {MAX_BODY_BYTES} allowed")]
     TooLarge(usize),
     /// Not JSON.
     #[error("the body is not JSON")]
     NotJson(#[source] serde_json::Error),
-    /// JSON, but no CloudEvent of version 1.0.
+    /// JSON, but not a CloudEvent of version 1.0.
     #[error("the body is not a CloudEvent of version {SPEC_VERSION}")]
     NotCloudEvent,
     /// A CloudEvent without an attribute that is required here, such as the partition in `correlationid`.
@@ -243,7 +243,7 @@ pub enum DecodeError {
     /// A token of another system.
     #[error("the token is malformed")]
     Token,
-    /// A token that was made for another partition.
+    /// A token of another partition.
     #[error("the token is not one of partition {0}")]
     ForeignToken(PartitionKey),
 }

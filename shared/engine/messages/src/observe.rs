@@ -1,6 +1,6 @@
-//! What is told about each message: by whom it was handled, what was decided, and why.
+//! Decisions about messages: the function, the decision and the reason.
 //!
-//! An observation is for people. Nothing depends on its arrival, so observing neither fails nor waits.
+//! Observations are for operators. No guarantee depends on them, so observing neither fails nor waits.
 
 use std::sync::Arc;
 
@@ -16,117 +16,118 @@ use crate::payload::ReadError;
 use crate::store::chain;
 use crate::trace::Traceparent;
 
-/// One line of the decision log, with a verdict of this release; or with what the log says, which may be of a later one.
+/// A line of the decision log. `V` is the verdict of this version, or the recorded one, which may be of a newer
+/// version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Observation<V = Verdict> {
-    /// When.
+    /// /// The time.
     pub at: Timestamp,
-    /// By which function.
+    /// The function that decided.
     pub function: String,
-    /// Of which partition; none when the message does not say.
+    /// The partition; none if the message names none.
     #[serde(rename = "search_id")]
     pub partition: Option<PartitionKey>,
-    /// The message; none when it could not be read.
+    /// The message; none if it could not be read.
     pub message_id: Option<MessageId>,
-    /// The message's name, such as `Paid`; empty when it could not be read.
+    /// The message's name, such as `Paid`; empty if it could not be read.
     pub message: String,
-    /// What was decided.
+    /// The verdict.
     pub verdict: V,
-    /// Why, or what came of it.
+    /// The reason or the result.
     pub why: String,
-    /// Which function sent the message; empty when it could not be read.
+    /// The function that sent the message; empty if it could not be read.
     #[serde(default)]
     pub source: String,
     /// The message's own trace context.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traceparent: Option<String>,
-    /// When the handling of the message began, where that is known.
+    /// The time at which the handling of the message began, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began_at: Option<Timestamp>,
-    /// How often the message had been received, this time included, where that is known.
+    /// The receive count of the message, including this delivery, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u32>,
-    /// The state in which the partition was when it was decided, where a state machine was asked and names its states.
+    /// The state of the partition at the decision, if a state machine decided and names its states.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
 }
 
 impl<V> Observation<V> {
-    /// The trace that it belongs to: the one that the message names, or that of its partition.
+    /// Returns the trace that it belongs to: the one that the message names, or that of its partition.
     pub fn trace(&self) -> Option<u128> {
         let named = self.traceparent.as_deref().and_then(Traceparent::parse).map(|sender| sender.trace);
         named.or_else(|| Some(Traceparent::of(self.partition?, self.message_id?).trace))
     }
 }
 
-/// Something that is counted beside the decisions, by its name. Applications add their own.
+/// A metric in addition to the decisions, identified by its name. Applications may add their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Measure(pub &'static str);
 
 impl Measure {
-    /// Calls of a store of documents, views or partitions.
+    /// Calls of the stores of documents, views and partitions.
     pub const STORAGE_CALLS: Self = Self("StorageCalls");
-    /// How long an outbox entry that a sweep found had been due, in seconds.
+    /// The time in seconds for which an outbox entry was due when a sweep found it.
     pub const OUTBOX_AGE: Self = Self("OutboxAge");
-    /// How often the message had been received that comes again and had been received most often, this time included.
+    /// The maximum receive count of the retried messages, including this delivery.
     pub const RETRIED_DELIVERIES: Self = Self("RetriedDeliveries");
-    /// Outbox entries that were given up: they failed for too long, can never succeed, or cannot be read.
+    /// Exhausted outbox entries: they failed for too long, can never succeed, or cannot be read.
     pub const POISONED_ENTRIES: Self = Self("PoisonedEntries");
-    /// Attempts at a partition that another worker had changed in between.
+    /// Attempts at a partition that another worker changed concurrently.
     pub const CONFLICTS: Self = Self("Conflicts");
-    /// Attempts at a partition that another worker was inside.
+    /// Attempts at a partition that another worker held.
     pub const BUSY_PARTITIONS: Self = Self("BusyPartitions");
-    /// Attempts that found the document which they had loaded to be an earlier version.
+    /// Attempts whose loaded document was outdated.
     pub const STALE_LOADS: Self = Self("StaleLoads");
 
-    /// Its name.
+    /// Returns its name.
     pub fn name(self) -> &'static str {
         self.0
     }
 }
 
-/// Takes notes on behalf of one function.
+/// Reports the decisions of one function.
 #[derive(Clone)]
 pub struct Reporter {
     /// The function's name.
     pub function: &'static str,
-    /// Time.
+    /// /// The clock.
     pub host: Arc<dyn Host>,
-    /// Who wants to know.
+    /// The observer that receives the decisions.
     pub observer: Arc<dyn Observe>,
-    /// When the handling of what it is about began, where that is known.
+    /// The time at which the handling began, if known.
     pub began_at: Option<Timestamp>,
-    /// How often that was received, where that is known.
+    /// The receive count of the message, if known.
     pub attempt: Option<u32>,
-    /// In which state that found its partition, where a state machine was asked.
+    /// The state of the partition, if a state machine decided.
     pub state: Option<&'static str>,
 }
 
 impl Reporter {
-    /// One for what begins now.
+    /// Returns a reporter for handling that begins now.
     #[must_use]
     pub fn beginning(&self) -> Self {
         Self { began_at: Some(self.host.now()), ..self.clone() }
     }
 
-    /// One for a message that was received this often.
+    /// Returns a reporter for a message with this receive count.
     #[must_use]
     pub fn received(&self, times: u32) -> Self {
         Self { attempt: Some(times), ..self.clone() }
     }
 
-    /// One for a decision that was made in this state of a partition.
+    /// Returns a reporter for a decision in this state of a partition.
     #[must_use]
     pub fn in_state(&self, state: Option<&'static str>) -> Self {
         Self { state, ..self.clone() }
     }
 
-    /// Adds to what is counted.
+    /// Adds to a metric.
     pub fn measure(&self, measure: Measure, value: u64) {
         self.observer.measure(measure, value);
     }
 
-    /// Takes note of a decision about a message, or about one that could not be read.
+    /// Records a decision about a message; none if it could not be read.
     pub fn note(&self, message: Option<&Message>, verdict: Verdict, why: &str) {
         self.observer.observe(Observation {
             at: self.host.now(),
@@ -144,19 +145,19 @@ impl Reporter {
         });
     }
 
-    /// Takes note that a delivery is wrong in itself, and sends it to the dead letters.
+    /// Records that a message is malformed, and dead-letters it.
     pub fn reject(&self, message: Option<&Message>, reason: String) -> Disposition {
         self.note(message, Verdict::Rejected, &reason);
         Disposition::DeadLetter { reason }
     }
 
-    /// Takes note that a message could not be handled now, and has it delivered again.
+    /// Records that a message could not be handled now, and retries it.
     pub fn retry(&self, message: &Message, backoff: Backoff, received: u32, reason: String) -> Disposition {
         self.again(Some(message), backoff, received, reason)
     }
 
-    /// Takes note that a message failed by itself, worked on alone: its handler panics, or one of its effects cannot be
-    /// stored. Has it delivered again, and dead-letters it from delivery [`LAST_FAULTY_DELIVERY`] on.
+    /// Records that a message failed although it was handled alone: its handler panics, or one of its effects cannot be
+    /// stored. Retries it, and dead-letters it from delivery [`LAST_FAULTY_DELIVERY`] on.
     pub fn faulty(&self, message: Option<&Message>, received: u32, reason: String) -> Disposition {
         if received >= LAST_FAULTY_DELIVERY {
             return self.received(received).reject(message, reason);
@@ -175,11 +176,11 @@ impl Reporter {
         Disposition::Retry { after: backoff.after(received, self.host.unit_random()), reason }
     }
 
-    /// The message that a delivery brings and what it says, which `read` knows; or what is to become of one that
-    /// cannot be read. What a later release knows waits for it; anything else is wrong in itself.
+    /// Returns the message of a delivery and its content, parsed by `read`. A message of a newer version waits for the
+    /// upgrade; any other unreadable message is dead-lettered.
     ///
     /// # Errors
-    /// When it cannot be read; with the answer to the delivery.
+    /// If it cannot be read; the error is the answer to the delivery.
     pub fn read<T>(
         &self,
         delivery: &Delivery,
@@ -198,28 +199,28 @@ impl Reporter {
     }
 }
 
-/// What was decided about one copy of a message.
+/// The decision about a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// It changed the state, or its handler did its work.
+    /// It changed the state, or its handler completed.
     Handled,
-    /// It was processed before, and is dropped.
+    /// It was processed before.
     Duplicate,
     /// It is expected, but changes nothing.
     Ignored,
-    /// It had changed the state before a crash; what was left to do was done.
+    /// It had changed the state before a crash; the remaining steps were completed.
     Recovered,
-    /// It is wrong in itself and goes to the dead-letter queue.
+    /// It is malformed, and is dead-lettered.
     Rejected,
-    /// It could not be handled now and comes again.
+    /// It could not be handled now, and is retried.
     Retried,
     /// It was sent from an outbox.
     Dispatched,
 }
 
 impl Verdict {
-    /// Its name.
+    /// Returns its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Handled => "handled",
@@ -233,18 +234,18 @@ impl Verdict {
     }
 }
 
-/// What was decided, as it was written down.
+/// A recorded decision.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Noted {
-    /// A verdict of this release.
+    /// A verdict of this version.
     Known(Verdict),
-    /// One of a later release, by its name.
+    /// A verdict of a newer version, by its name.
     Later(String),
 }
 
 impl Noted {
-    /// The verdict, if this release knows it.
+    /// Returns the verdict, if this version knows it.
     pub fn known(&self) -> Option<Verdict> {
         match self {
             Self::Known(verdict) => Some(*verdict),
@@ -252,7 +253,7 @@ impl Noted {
         }
     }
 
-    /// Its name.
+    /// Returns its name.
     pub fn name(&self) -> &str {
         match self {
             Self::Known(verdict) => verdict.name(),
@@ -286,17 +287,17 @@ impl From<Observation> for Observation<Noted> {
     }
 }
 
-/// Takes note of decisions.
+/// Receives decisions.
 #[async_trait]
 pub trait Observe: Send + Sync {
-    /// Takes note of one.
+    /// Receives a decision.
     fn observe(&self, observation: Observation);
 
-    /// Adds to what is counted.
+    /// Adds to a metric.
     fn measure(&self, _measure: Measure, _value: u64) {}
 
-    /// Brings what it has collected to where it belongs. A function waits for this at the end of each invocation,
-    /// because between two of them its process stands still.
+    /// Delivers the collected decisions and metrics. A function waits for this at the end of each invocation, because
+    /// Lambda freezes its process in between.
     async fn flush(&self) {}
 }
 

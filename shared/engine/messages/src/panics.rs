@@ -1,7 +1,7 @@
-//! Panics, contained where they concern one message.
+//! Containing the panics of message handlers.
 //!
-//! A panic is a defect of the code that handles a message, and it mostly comes again with the same message. It must not
-//! take the neighbours in the batch with it. A program that relies on this is built with `panic = "unwind"`.
+//! A panic is a defect of the code that handles a message, and usually recurs with the same message. It must not affect
+//! the other messages of the batch. Programs that rely on this are built with `panic = "unwind"`.
 
 use std::any::Any;
 use std::future::poll_fn;
@@ -9,10 +9,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::task::Poll;
 
-/// The longest panic message that is kept, in characters.
+/// The maximum length of a panic message, in characters.
 const MAX_CHARS: usize = 500;
 
-/// The code that handled a message panicked. Trying again at once is of no use.
+/// The code that handled a message panicked. An immediate retry does not help.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("it panicked: {0}")]
 pub struct Panicked(String);
@@ -25,18 +25,18 @@ impl Panicked {
     }
 }
 
-/// Runs `work`. What it has changed when it panics must not be used any more.
+/// Runs `work`. Data that it changed before a panic must not be used any more.
 ///
 /// # Errors
-/// When it panics; with the panic's message.
+/// If it panics, with the panic's message.
 pub fn contain<T>(work: impl FnOnce() -> T) -> Result<T, Panicked> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|payload| Panicked::with(payload.as_ref()))
 }
 
-/// The same for a future, which is dropped after a panic.
+/// Runs a future, which is dropped after a panic.
 ///
 /// # Errors
-/// When it panics; with the panic's message.
+/// If it panics, with the panic's message.
 pub async fn contain_async<F: Future>(work: F) -> Result<F::Output, Panicked> {
     let mut work = pin!(work);
     poll_fn(|context| match contain(|| work.as_mut().poll(context)) {

@@ -10,39 +10,39 @@ use crate::json::Json;
 use crate::message::{Body, EncodeError, Message};
 use crate::queue::Queue;
 
-/// One kind of message.
+/// A type of message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kind {
-    /// Its name, the variant's.
+    /// Its name, which is the name of the variant.
     pub name: &'static str,
-    /// The version that this release writes, from 1. It reads this one and every earlier one.
+    /// The version that this program writes, from 1. It reads this version and all earlier ones.
     pub version: u16,
 }
 
-/// What the messages of one queue say; written by [`messages!`](macro@crate::messages).
+/// The messages of one queue; implemented by [`messages!`](macro@crate::messages).
 pub trait Payload: Serialize + DeserializeOwned + Clone + Debug + PartialEq + Send + Sync + 'static {
-    /// The system whose messages they are.
+    /// The system that the messages belong to.
     const SYSTEM: &'static str;
     /// The queue that they are sent to.
     const QUEUE: Queue;
-    /// Every kind.
+    /// /// All types of messages.
     const KINDS: &'static [Kind];
 
-    /// This one's kind.
+    /// Returns the type of this message.
     fn kind(&self) -> &'static Kind;
 
-    /// One step: data of version `from` as version `from + 1` has it.
+    /// Upgrades data from version `from` to version `from + 1`.
     ///
     /// # Errors
-    /// When that version is not supported any more, in words.
+    /// If that version is not supported any more, with the reason.
     fn upcast(name: &str, from: u16, _data: Value) -> Result<Value, String> {
-        Err(format!("nobody reads version {from} of {name}"))
+        Err(format!("version {from} of {name} is not supported"))
     }
 
-    /// What it says, unread.
+    /// Serializes the message.
     ///
     /// # Errors
-    /// When it cannot be written as JSON.
+    /// If it cannot be represented in JSON.
     fn body(&self) -> Result<Body, EncodeError> {
         let tagged: Tagged = serde_json::from_str(&serde_json::to_string(self)?)?;
         let data = tagged.data;
@@ -51,7 +51,7 @@ pub trait Payload: Serialize + DeserializeOwned + Clone + Debug + PartialEq + Se
     }
 }
 
-/// A message as its enum is written.
+/// The serialized form of the enum.
 #[derive(Deserialize)]
 struct Tagged {
     #[serde(default)]
@@ -61,7 +61,7 @@ struct Tagged {
 /// Why a message cannot be read by a handler.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// It is another system's.
+    /// It belongs to another system.
     #[error("{name} is a message of {system}, and not for this handler")]
     Foreign {
         /// The other system.
@@ -69,50 +69,50 @@ pub enum ReadError {
         /// Its message.
         name: String,
     },
-    /// A later release may know it.
+    /// A newer version of the program may know it.
     #[error("{0} is not known to this release")]
     Unknown(String),
-    /// A later release knows it.
+    /// A newer version of the program knows it.
     #[error("{name} has version {found}, and this release knows up to {known}")]
     Newer {
         /// The message.
         name: String,
         /// Its version.
         found: u16,
-        /// The latest that is known here.
+        /// The latest version that this program knows.
         known: u16,
     },
-    /// A later release knows it, and its reader does not wait for that.
-    #[error("{0}, and nobody waits for a later one here")]
+    /// A newer version of the program knows it, and its reader does not wait for the upgrade.
+    #[error("{0}, and this handler does not wait for an upgrade")]
     TooLate(String),
-    /// The data is not what its name and version say.
+    /// The data does not match its name and version.
     #[error("the data of {name} is malformed: {why}")]
     Data {
         /// The message.
         name: String,
-        /// What is wrong.
+        /// The reason.
         why: String,
     },
 }
 
 impl ReadError {
-    /// For a reader that does not wait for a later release.
+    /// Converts the error for a reader that does not wait for an upgrade.
     #[must_use]
     pub fn for_good(self) -> Self {
         if self.awaits_upgrade() { Self::TooLate(self.to_string()) } else { self }
     }
 
-    /// Whether the message should wait for a later release. Everything else is wrong for good.
+    /// Returns `true` if the message should wait for an upgrade. All other errors are permanent.
     pub fn awaits_upgrade(&self) -> bool {
         matches!(self, Self::Unknown(_) | Self::Newer { .. })
     }
 }
 
 impl Message {
-    /// What it says, as this release understands it. An earlier version is brought up to date step by step.
+    /// Parses the content of the message. An earlier version is upgraded step by step.
     ///
     /// # Errors
-    /// When it is not one of these messages, of a later version, or malformed.
+    /// If it is not one of these messages, has a newer version, or is malformed.
     pub fn read<P: Payload>(&self) -> Result<P, ReadError> {
         let Body { system, name, version, data } = &self.body;
         if system != P::SYSTEM {
@@ -159,7 +159,7 @@ impl Message {
 /// /// Version 1 of `Shipped` named no carrier.
 /// fn earlier(name: &str, from: u16, mut data: serde_json::Value) -> Result<serde_json::Value, String> {
 ///     if (name, from) != ("Shipped", 1) {
-///         return Err(format!("nobody reads version {from} of {name}"));
+///         return Err(format!("version {from} of {name} is not supported"));
 ///     }
 ///     data["carrier"] = "post".into();
 ///     Ok(data)
@@ -167,9 +167,37 @@ impl Message {
 ///
 /// assert_eq!(OrderEvent::Placed { cents: 1 }.kind().version, 1);
 /// ```
+///
+/// A crate that exports this macro under another path names the path of `serde` first:
+/// `#![crate = "::other::messages::macros::serde"]`.
+///
+/// Mistakes are compile errors. Versions begin with 1:
+///
+/// ```compile_fail
+/// # use messages::{Queue, messages};
+/// # const SAGA: Queue = Queue::named("saga");
+/// messages! { pub enum OrderEvent of "shop" to SAGA { Placed { cents: u64 } = 0 } }
+/// ```
+///
+/// Later versions need a function that upgrades the earlier ones:
+///
+/// ```compile_fail
+/// # use messages::{Queue, messages};
+/// # const SAGA: Queue = Queue::named("saga");
+/// messages! { pub enum OrderEvent of "shop" to SAGA { Placed { cents: u64 } = 2 } }
+/// ```
+///
+/// Messages without data have braces:
+///
+/// ```compile_fail
+/// # use messages::{Queue, messages};
+/// # const SAGA: Queue = Queue::named("saga");
+/// messages! { pub enum OrderEvent of "shop" to SAGA { Cancelled = 1 } }
+/// ```
 #[macro_export]
 macro_rules! messages {
     (
+        #![crate = $serde:literal]
         $(#[$meta:meta])*
         $vis:vis enum $name:ident of $system:literal to $queue:path {
             $($(#[$kind_meta:meta])* $kind:ident $body:tt = $version:literal),* $(,)?
@@ -181,8 +209,13 @@ macro_rules! messages {
             Debug, Clone, PartialEq,
             $crate::macros::serde::Serialize, $crate::macros::serde::Deserialize,
         )]
-        #[serde(tag = "type", content = "data", crate = "::messages::macros::serde")]
+        #[serde(tag = "type", content = "data", crate = $serde)]
         $vis enum $name { $($(#[$kind_meta])* $kind $body),* }
+
+        const _: () = {
+            $(assert!($version >= 1, "versions of messages begin with 1");)*
+        };
+        $crate::messages!(@versions [$($version),*] $($upcast)?);
 
         impl $crate::Payload for $name {
             const SYSTEM: &'static str = $system;
@@ -207,6 +240,34 @@ macro_rules! messages {
                 $upcast(name, from, data)
             })?
         }
+    };
+    (@versions [$($version:literal),*] $upcast:path) => {};
+    (@versions [$($version:literal),*]) => {
+        const _: () = {
+            $(assert!($version <= 1, "a message of version 2 or later needs `upcast FUNCTION` behind the enum");)*
+        };
+    };
+    (
+        $(#[$meta:meta])*
+        $vis:vis enum $name:ident of $system:literal to $queue:path {
+            $($(#[$kind_meta:meta])* $kind:ident $body:tt = $version:literal),* $(,)?
+        }
+        $(upcast $upcast:path)?
+    ) => {
+        $crate::messages! {
+            #![crate = "::messages::macros::serde"]
+            $(#[$meta])*
+            $vis enum $name of $system to $queue {
+                $($(#[$kind_meta])* $kind $body = $version),*
+            }
+            $(upcast $upcast)?
+        }
+    };
+    ($($other:tt)*) => {
+        ::std::compile_error!(
+            "expected `enum NAME of \"system\" to QUEUE { Message { field: Type } = VERSION, … }`, and `upcast FUNCTION` \
+             if a version is above 1; a message without data is `Message {}`"
+        );
     };
 }
 

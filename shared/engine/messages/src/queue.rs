@@ -1,4 +1,4 @@
-//! The queues: sending to them and receiving from them.
+//! Queues, and the ports to send and receive.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use crate::ids::{MessageId, PartitionKey};
 use crate::message::{EncodeError, Message};
 use crate::store::StoreError;
 
-/// The most messages that one send takes, and that one receive returns
+/// The maximum number of messages in one send or receive
 /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>).
 pub const MAX_BATCH: usize = 10;
 
@@ -22,12 +22,12 @@ pub const MAX_BATCH: usize = 10;
 pub struct Queue(Cow<'static, str>);
 
 impl Queue {
-    /// The queue of this name, in lower case.
+    /// Names a queue, in lower case.
     pub const fn named(name: &'static str) -> Self {
         Self(Cow::Borrowed(name))
     }
 
-    /// Its name.
+    /// /// Returns its name.
     pub fn name(&self) -> &str {
         &self.0
     }
@@ -45,27 +45,28 @@ impl std::fmt::Display for Queue {
     }
 }
 
-/// What is agreed about a queue. One table of these serves every place that has to know it.
+/// The specification of a queue. One table of these serves all programs of a system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueSpec {
     /// The queue.
     pub queue: Queue,
-    /// Where a message goes that was received too often or rejected; none for a queue that keeps everything.
+    /// The dead-letter queue, for messages that exceed the receive limit or are rejected; none for a queue that keeps
+    /// everything.
     pub dead_letters: Option<Queue>,
-    /// How often a message is received before the queue gives it up, as `maxReceiveCount` of a redrive policy
+    /// The receive limit, as `maxReceiveCount` of a redrive policy
     /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html>).
     pub receive_limit: Option<u32>,
-    /// How long a received message is hidden from others: six times what the function behind the queue may take
-    /// (<https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html>); zero where nobody receives.
+    /// The visibility timeout: six times the timeout of the function behind the queue
+    /// (<https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html>); zero without a consumer.
     pub visibility: Duration,
-    /// The most messages that the function is given at once.
+    /// The maximum number of messages in a batch for the function.
     pub batch_size: usize,
-    /// How many workers of one process receive from it at the same time.
+    /// The number of workers per process that receive from it concurrently.
     pub workers: usize,
 }
 
 impl QueueSpec {
-    /// A queue without a function behind it: a dead-letter queue, or one that other systems read.
+    /// Specifies a queue without a consumer: a dead-letter queue, or one that other systems read.
     pub const fn kept(queue: Queue) -> Self {
         Self {
             queue,
@@ -77,7 +78,7 @@ impl QueueSpec {
         }
     }
 
-    /// A queue with a function behind it. A message stays invisible six times the timeout of the function, as Lambda
+    /// Specifies a queue with a consumer. Its visibility timeout is six times the timeout of the function, as Lambda
     /// recommends.
     pub const fn worked(
         queue: Queue,
@@ -97,37 +98,37 @@ impl QueueSpec {
         }
     }
 
-    /// What is agreed about `queue`, if anything is.
+    /// Returns the specification of `queue`, if there is one.
     pub fn of<'a>(queues: &'a [Self], queue: &Queue) -> Option<&'a Self> {
         queues.iter().find(|spec| spec.queue == *queue)
     }
 
-    /// Where `queue` puts what it gives up.
+    /// Returns the dead-letter queue of `queue`.
     pub fn dead_letters_of(queues: &[Self], queue: &Queue) -> Option<Queue> {
         Self::of(queues, queue).and_then(|spec| spec.dead_letters.clone())
     }
 }
 
-/// A message on its way out, encoded.
+/// An encoded message to be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outgoing {
     /// The message's id.
     pub id: MessageId,
     /// The partition it belongs to.
     pub partition: PartitionKey,
-    /// Where to.
+    /// /// The target queue.
     pub queue: Queue,
     /// The encoded message.
     pub body: String,
-    /// How long the queue is to hold it back.
+    /// The delay before its delivery.
     pub delay: Duration,
 }
 
 impl Outgoing {
-    /// A message for a queue.
+    /// Encodes a message for a queue.
     ///
     /// # Errors
-    /// When it cannot be encoded.
+    /// If it cannot be encoded.
     pub fn new(message: &Message, queue: Queue, delay: Duration) -> Result<Self, EncodeError> {
         Ok(Self { id: message.id, partition: message.partition, queue, body: message.encode()?, delay })
     }
@@ -136,7 +137,7 @@ impl Outgoing {
 /// Sends one message to a queue.
 ///
 /// # Errors
-/// When it cannot be encoded or the queue did not take it.
+/// If it cannot be encoded, or the queue refuses it.
 pub async fn send_one(
     send: &dyn SendMessages,
     message: &Message,
@@ -150,27 +151,27 @@ pub async fn send_one(
 /// Sends messages.
 #[async_trait]
 pub trait SendMessages: Send + Sync {
-    /// Sends each message, at least once when its result is `Ok`; one result for each, in order. A failed one
-    /// does not keep the others back.
+    /// Sends each message and returns a result for each, in order. `Ok` means that it was sent at least once. A failed
+    /// message does not block the others.
     async fn send(&self, messages: &[Outgoing]) -> Vec<Result<(), SendError>>;
 }
 
-/// Why one message was not sent.
+/// Why a message was not sent.
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
-    /// The queue is not known here; trying again is of no use.
+    /// The queue is unknown; retrying does not help.
     #[error("no URL is set for queue {0}")]
     UnknownQueue(Queue),
-    /// It cannot be written; trying again is of no use.
+    /// It cannot be encoded; retrying does not help.
     #[error(transparent)]
     Encode(#[from] EncodeError),
-    /// The queue did not take it.
+    /// The queue refused it.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
 impl SendError {
-    /// Retry, or not?
+    /// Returns `true` if a retry may succeed.
     pub fn is_retryable(&self) -> bool {
         match self {
             Self::UnknownQueue(_) | Self::Encode(_) => false,
@@ -179,24 +180,24 @@ impl SendError {
     }
 }
 
-/// A delivery, and the right to say what becomes of it.
+/// A delivery and its receipt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Received {
     /// Valid until the visibility timeout ends.
     pub receipt: String,
-    /// What was received.
+    /// The delivery.
     pub delivery: Delivery,
-    /// Why it was given up, where that is known and this is a dead-letter queue.
+    /// The reason why it was dead-lettered, if it is known.
     pub reason: Option<String>,
 }
 
-/// Receives messages: what a function's event source does on its behalf.
+/// Receives messages, as a function's event source does.
 #[async_trait]
 pub trait ReceiveMessages: Send + Sync {
-    /// Up to `max` messages that are visible now, each hidden from others for `visibility`.
+    /// Receives up to `max` visible messages, and hides each for `visibility`.
     ///
     /// # Errors
-    /// When the queue does not answer.
+    /// If the queue is unavailable.
     async fn receive(
         &self,
         queue: &Queue,
@@ -204,50 +205,50 @@ pub trait ReceiveMessages: Send + Sync {
         visibility: Duration,
     ) -> Result<Vec<Received>, StoreError>;
 
-    /// Does with a received message what its handler decided. With an outdated receipt nothing happens.
+    /// Applies the handler's answer to a received message. An expired receipt has no effect.
     ///
     /// # Errors
-    /// When the queue does not answer; the message becomes visible again by itself.
+    /// If the queue is unavailable; the message becomes visible again after its timeout.
     async fn answer(&self, queue: &Queue, receipt: &str, disposition: &Disposition)
     -> Result<(), StoreError>;
 }
 
-/// How much is in a queue.
+/// The depth of a queue.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Depth {
-    /// Messages that may be received now.
+    /// Visible messages.
     pub visible: u64,
-    /// Messages that were received and not answered.
+    /// Messages in flight.
     pub in_flight: u64,
-    /// Messages that are held back.
+    /// Delayed messages.
     pub delayed: u64,
-    /// How long ago the oldest of them was sent; none when there is none, or the queue does not tell.
+    /// The age of the oldest message; none if the queue is empty or does not report it.
     pub oldest: Option<Duration>,
 }
 
 impl Depth {
-    /// All of them.
+    /// /// Returns the total number of messages.
     pub fn total(&self) -> u64 {
         self.visible + self.in_flight + self.delayed
     }
 }
 
-/// Tells how much is in queues.
+/// Inspects queues.
 #[async_trait]
 pub trait InspectQueues: Send + Sync {
-    /// How much is in each queue that is known here, the empty ones included. Counts of a service may be some seconds old.
+    /// Returns the depth of each known queue, including empty ones. Counts of a service may be some seconds old.
     async fn depths(&self) -> BTreeMap<Queue, Result<Depth, StoreError>>;
 
-    /// Returns where a message of a queue is; none when the service cannot tell, as SQS cannot.
+    /// Returns the presence of a message in a queue; none if the service cannot report it, as is the case for SQS.
     ///
     /// # Errors
-    /// When the queue does not answer. The call may be repeated.
+    /// If the queue is unavailable. The call may be retried.
     async fn locate(&self, _queue: &Queue, _message: MessageId) -> Result<Option<Presence>, StoreError> {
         Ok(None)
     }
 }
 
-/// Where one message of a queue is.
+/// The presence of a message in a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Presence {
     /// The queue does not hold it: it was acknowledged, or dead-lettered.

@@ -1,32 +1,31 @@
-//! Text of others on its way to a terminal or a log.
+//! Escaping untrusted text for terminals and logs.
 //!
-//! Names, titles, and whatever an error repeats of them come from outside. A control character in them would move the
-//! cursor or forge a line; one that turns the direction of writing would show a name as another one. So what prints passes
-//! it through here, and shows such characters as Rust writes them: `\u{202e}`.
+//! Names, titles, and their quotes in errors come from outside. A control character in them could move the cursor or
+//! forge a line, and a bidirectional control character could make a name look like another one. All output passes
+//! through this module, which shows such characters as Rust writes them: `\u{202e}`.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::io;
 
-/// Whether a character changes how what is around it is shown, instead of being shown itself: control characters, line
-/// and paragraph separators, and the marks, embeddings, overrides and isolates of bidirectional text (Unicode's
-/// `Bidi_Control`).
+/// Returns `true` if a character changes how its context is displayed: control characters, line and paragraph
+/// separators, and the marks, embeddings, overrides and isolates of bidirectional text (Unicode's `Bidi_Control`).
 pub fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Text as it may be shown, on one line.
+/// Escapes text for display on one line.
 pub fn shown(text: &str) -> Cow<'_, str> {
     replaced(text, |out, c| out.extend(c.escape_default()))
 }
 
-/// JSON as it may be shown: the same JSON, with such characters in its strings as `\u202e`. JSON is on one line.
+/// Escapes JSON for display: the same JSON on one line, with such characters in its strings as `\u202e`.
 pub fn shown_in_json(json: &str) -> Cow<'_, str> {
     replaced(json, |out, c| {
         let mut units = [0; 2];
         for unit in c.encode_utf16(&mut units) {
-            // Writing into a string does not fail.
+            // Writing to a string cannot fail.
             let _ = write!(out, "\\u{unit:04x}");
         }
     })
@@ -43,19 +42,19 @@ fn replaced(text: &str, escape: impl Fn(&mut String, char)) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Writes whole lines, one in each call, as they may be shown.
+/// A writer that escapes whole lines, one per call.
 pub struct Lines<W> {
     out: W,
     show: fn(&str) -> Cow<'_, str>,
 }
 
 impl<W: io::Write> Lines<W> {
-    /// Lines for people.
+    /// Returns a writer of lines of text.
     pub fn of_text(out: W) -> Self {
         Self { out, show: shown }
     }
 
-    /// Lines of JSON.
+    /// Returns a writer of lines of JSON.
     pub fn of_json(out: W) -> Self {
         Self { out, show: shown_in_json }
     }

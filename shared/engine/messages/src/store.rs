@@ -1,65 +1,65 @@
-//! How every store, queue and bucket reports a failure.
+//! The error of stores, queues and buckets.
 
 /// The cause as the adapter's library reported it.
 pub type Source = Box<dyn std::error::Error + Send + Sync>;
 
-/// A failed call to a store, queue or bucket. What a store *answers* (a version conflict, an absent record)
-/// is a value, never one of these.
+/// A failed call to a store, queue or bucket. The *answer* of a store, such as a version conflict or an absent record,
+/// is a value and never an error.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The call did not go through, or its outcome is unknown. It may succeed when tried again.
+    /// The call failed, or its outcome is unknown. A retry may succeed.
     #[error("{doing} failed")]
     Unavailable {
-        /// What was being done to what.
+        /// The operation and its object.
         doing: String,
-        /// Why it failed.
+        /// The cause.
         #[source]
         source: Source,
     },
-    /// What is stored cannot be understood, or the request can never succeed. Trying again is of no use.
+    /// Stored data cannot be parsed, or the request can never succeed. Retrying does not help.
     #[error("{doing} cannot succeed")]
     Unusable {
-        /// What was being done to what.
+        /// The operation and its object.
         doing: String,
-        /// What is wrong.
+        /// The cause.
         #[source]
         source: Source,
     },
 }
 
 impl StoreError {
-    /// A failure that may pass.
+    /// Creates a temporary error.
     pub fn unavailable(doing: impl Into<String>, source: impl Into<Source>) -> Self {
         Self::Unavailable { doing: doing.into(), source: source.into() }
     }
 
-    /// A failure that will not pass by itself.
+    /// Creates a permanent error.
     pub fn unusable(doing: impl Into<String>, source: impl Into<Source>) -> Self {
         Self::Unusable { doing: doing.into(), source: source.into() }
     }
 
-    /// Retry, or not?
+    /// Returns `true` if a retry may succeed.
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::Unavailable { .. })
     }
 
-    /// Returns `true` if a disk refused to take more data. An operator has to make space; then the call succeeds.
+    /// Returns `true` if a disk refused a write. The call succeeds after an operator has freed space.
     pub fn is_refused_by_disk(&self) -> bool {
         is_refused_by_disk(self)
     }
 
-    /// The whole chain in one line, for logs and for people.
+    /// Returns the error and its causes in one line.
     pub fn chain(&self) -> String {
         chain(self)
     }
 }
 
-/// The reason why a disk took no more data, in the words of the library that met it. Retrying helps once there is space.
+/// The reason why a disk refused a write, as reported by the library. A retry succeeds once there is space.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct DiskRefused(pub String);
 
-/// Returns `true` if an error, or one of its causes, is a disk that takes no more data.
+/// Returns `true` if an error, or one of its causes, is a disk that refused a write.
 pub fn is_refused_by_disk(error: &(dyn std::error::Error + 'static)) -> bool {
     let mut next = Some(error);
     while let Some(cause) = next {
@@ -75,11 +75,11 @@ fn refuses(error: &std::io::Error) -> bool {
     use std::io::ErrorKind;
     let of_kind =
         matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge);
-    // An error inside an I/O error is not one of its sources.
+    // The error inside an I/O error is not part of its source chain.
     of_kind || error.get_ref().is_some_and(<dyn std::error::Error + Send + Sync>::is::<DiskRefused>)
 }
 
-/// An error and its causes in one line.
+/// Returns an error and its causes in one line.
 pub fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut next = error.source();

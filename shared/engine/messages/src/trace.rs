@@ -1,15 +1,15 @@
-//! Which trace a message belongs to: W3C Trace Context (<https://www.w3.org/TR/trace-context/#traceparent-header>),
-//! carried by messages as CloudEvents's extension `traceparent`.
+//! The trace context of messages: W3C Trace Context (<https://www.w3.org/TR/trace-context/#traceparent-header>),
+//! carried in the CloudEvents extension `traceparent`.
 //!
-//! All of it is derived, nothing drawn: the trace of a partition has the partition's key, and the handling of a message is the
-//! span that has the lower half of the message's id. So messages of one saga that come in by
-//! different ways are in one trace without knowing of each other, and an effect that is sent again repeats its parent.
+//! All ids are derived and none is random: the trace id of a partition is the partition's key, and the span id of the
+//! handling of a message is the lower half of the message's id. Messages of one saga that arrive independently
+//! therefore share a trace, and a repeated effect has the same parent.
 
 use std::fmt;
 
 use crate::ids::{MessageId, PartitionKey};
 
-/// A span as the parent of what it causes.
+/// A span as the parent of other spans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Traceparent {
     /// The trace; never 0.
@@ -19,12 +19,12 @@ pub struct Traceparent {
 }
 
 impl Traceparent {
-    /// The span in which a message was handled, in the trace of its partition.
+    /// Returns the span in which a message is handled, in the trace of its partition.
     pub fn of(partition: PartitionKey, message: MessageId) -> Self {
         Self { trace: partition.as_uuid().as_u128().max(1), span: span_of(message) }
     }
 
-    /// Reads the header's form; none for a version or a form that is not known.
+    /// Parses the header; returns none for an unknown version or form.
     pub fn parse(text: &str) -> Option<Self> {
         let (version, rest) = text.split_once('-')?;
         let (trace, rest) = rest.split_once('-')?;
@@ -39,7 +39,7 @@ impl Traceparent {
         (trace != 0 && span != 0).then_some(Self { trace, span })
     }
 
-    /// The span in which `message` was handled, in this trace.
+    /// Returns the span in which `message` is handled, in this trace.
     pub fn then(self, message: MessageId) -> Self {
         Self { span: span_of(message), ..self }
     }
