@@ -33,9 +33,6 @@ pub struct Ports<'a> {
 }
 
 /// Checks every promise.
-///
-/// # Errors
-/// When a port fails.
 pub async fn all(ports: &Ports<'_>) -> Checked {
     an_export_is_downloaded_as_it_was_made(ports).await?;
     an_export_that_breaks_off_is_not_there(ports).await?;
@@ -77,9 +74,6 @@ impl Ports<'_> {
 type Linked = (Vec<u8>, u64);
 
 /// Whatever its size.
-///
-/// # Errors
-/// When a port fails.
 pub async fn an_export_is_downloaded_as_it_was_made(ports: &Ports<'_>) -> Checked {
     for (pieces, of) in [(0, 0), (1, 5), (3, 1_000), (70, 256 * 1024), (2, 8 << 20), (1, 17 << 20)] {
         let key = ports.key();
@@ -96,9 +90,6 @@ pub async fn an_export_is_downloaded_as_it_was_made(ports: &Ports<'_>) -> Checke
 }
 
 /// Not even its beginning, however much of it was sent.
-///
-/// # Errors
-/// When a port fails.
 pub async fn an_export_that_breaks_off_is_not_there(ports: &Ports<'_>) -> Checked {
     for after in [0, 10, 9 << 20] {
         let key = ports.key();
@@ -113,9 +104,6 @@ pub async fn an_export_that_breaks_off_is_not_there(ports: &Ports<'_>) -> Checke
 }
 
 /// As it is when the message that asks for it comes twice.
-///
-/// # Errors
-/// When a port fails.
 pub async fn an_export_that_is_made_again_takes_the_place_of_the_first(ports: &Ports<'_>) -> Checked {
     let key = ports.key();
     for bytes in [&b"first"[..], b"the second"] {
@@ -126,9 +114,6 @@ pub async fn an_export_that_is_made_again_takes_the_place_of_the_first(ports: &P
 }
 
 /// So they go with it.
-///
-/// # Errors
-/// When a port fails.
 pub async fn exports_are_found_below_their_search_and_can_be_removed(ports: &Ports<'_>) -> Checked {
     let (key, other) = (ports.key(), ports.key());
     let second = ExportKey { export: ExportId::from_uuid(ports.host.fresh_id()), ..key };

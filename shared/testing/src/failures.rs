@@ -22,9 +22,6 @@ pub struct Ports<'a> {
 }
 
 /// Checks every promise.
-///
-/// # Errors
-/// When a port fails.
 pub async fn all(ports: &Ports<'_>) -> Checked {
     a_failure_comes_back_as_it_was_stored(ports).await?;
     a_change_holds_only_for_what_was_read(ports).await?;
@@ -58,9 +55,6 @@ async fn stored(ports: &Ports<'_>, failure: Failure) -> Result<Failure, messages
 }
 
 /// Of any origin and in any state.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_failure_comes_back_as_it_was_stored(ports: &Ports<'_>) -> Checked {
     let now = sample::now(ports.host);
     let partition = sample::partition(ports.host);
@@ -89,9 +83,6 @@ pub async fn a_failure_comes_back_as_it_was_stored(ports: &Ports<'_>) -> Checked
 }
 
 /// Of two that read the same, one changes it.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_change_holds_only_for_what_was_read(ports: &Ports<'_>) -> Checked {
     let first = failure(ports.host, "one");
     let begun = Change { id: first.id, revision: 0, next: Some(first.clone()) };
@@ -110,9 +101,6 @@ pub async fn a_change_holds_only_for_what_was_read(ports: &Ports<'_>) -> Checked
 }
 
 /// One that does not hold keeps no other back.
-///
-/// # Errors
-/// When a port fails.
 pub async fn each_change_of_a_call_holds_by_itself(ports: &Ports<'_>) -> Checked {
     let known = stored(ports, failure(ports.host, "known")).await?;
     let new = failure(ports.host, "new");
@@ -132,9 +120,6 @@ fn at(failure: Failure, seconds: i64) -> Failure {
 }
 
 /// Each once, also those that were seen at one moment.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_selection_is_read_in_pages_those_seen_last_first(ports: &Ports<'_>) -> Checked {
     let partition = sample::partition(ports.host);
     let mut wanted = Vec::new();
@@ -158,9 +143,6 @@ pub async fn a_selection_is_read_in_pages_those_seen_last_first(ports: &Ports<'_
 }
 
 /// State, cause, place, partition, time and ids.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_selection_has_what_it_says_and_nothing_else(ports: &Ports<'_>) -> Checked {
     let partition = sample::partition(ports.host);
     let now = sample::now(ports.host);
@@ -199,9 +181,6 @@ pub async fn a_selection_has_what_it_says_and_nothing_else(ports: &Ports<'_>) ->
 }
 
 /// With an example, and from when to when.
-///
-/// # Errors
-/// When a port fails.
 pub async fn causes_are_counted_the_most_frequent_first(ports: &Ports<'_>) -> Checked {
     let partition: PartitionKey = sample::partition(ports.host);
     let of = |reason: &str, message: &str| Failure {
@@ -241,9 +220,6 @@ fn operation(host: &dyn Host, begun_at: Timestamp) -> Operation {
 }
 
 /// A second one is refused while the first one has not ended.
-///
-/// # Errors
-/// When a port fails.
 pub async fn one_operation_runs_at_a_time(ports: &Ports<'_>) -> Checked {
     let now = sample::now(ports.host);
     assert_eq!(ports.store.running().await?, None);
@@ -261,9 +237,6 @@ pub async fn one_operation_runs_at_a_time(ports: &Ports<'_>) -> Checked {
 }
 
 /// Whoever has not read its latest revision changes nothing.
-///
-/// # Errors
-/// When a port fails.
 pub async fn an_operation_is_changed_as_it_was_read(ports: &Ports<'_>) -> Checked {
     let now = sample::now(ports.host);
     let first = operation(ports.host, now);
@@ -287,9 +260,6 @@ async fn end(ports: &Ports<'_>, operation: &Operation) -> Checked {
 }
 
 /// As somebody did it.
-///
-/// # Errors
-/// When a port fails.
 pub async fn what_was_done_is_listed_the_latest_first(ports: &Ports<'_>) -> Checked {
     let act = |seconds, did: &str| Act {
         at: sample::later(sample::now(ports.host), seconds),

@@ -14,9 +14,6 @@ pub struct Ports<'a> {
 }
 
 /// Checks every promise.
-///
-/// # Errors
-/// When a port fails.
 pub async fn all(ports: &Ports<'_>) -> Checked {
     an_observation_comes_back_as_it_was_appended(ports).await?;
     history_is_read_in_pages_in_the_order_in_which_it_happened(ports).await?;
@@ -65,9 +62,6 @@ async fn pages(
 }
 
 /// With all that is known of it, or with what has to be known.
-///
-/// # Errors
-/// When a port fails.
 pub async fn an_observation_comes_back_as_it_was_appended(ports: &Ports<'_>) -> Checked {
     let partition = sample::partition(ports.host);
     assert_eq!(ports.store.history(Some(partition), None, 10).await?, []);
@@ -87,9 +81,6 @@ pub async fn an_observation_comes_back_as_it_was_appended(ports: &Ports<'_>) -> 
 }
 
 /// By time, and what happened at one moment in the order in which it was appended; each once, and nothing of others.
-///
-/// # Errors
-/// When a port fails.
 pub async fn history_is_read_in_pages_in_the_order_in_which_it_happened(ports: &Ports<'_>) -> Checked {
     let (partition, other) = (sample::partition(ports.host), sample::partition(ports.host));
     let observation = |n, seconds| observation(ports.host, partition, n, seconds);
@@ -109,9 +100,6 @@ pub async fn history_is_read_in_pages_in_the_order_in_which_it_happened(ports: &
 }
 
 /// So somebody who has read everything goes on where they were.
-///
-/// # Errors
-/// When a port fails.
 pub async fn what_is_appended_later_is_found_after_a_place(ports: &Ports<'_>) -> Checked {
     let partition = sample::partition(ports.host);
     let (early, late) = (observation(ports.host, partition, 0, 0), observation(ports.host, partition, 1, 5));
@@ -126,9 +114,6 @@ pub async fn what_is_appended_later_is_found_after_a_place(ports: &Ports<'_>) ->
 }
 
 /// Such as what could not be read.
-///
-/// # Errors
-/// When a port fails.
 pub async fn what_says_no_partition_is_found_without_one(ports: &Ports<'_>) -> Checked {
     let partition = sample::partition(ports.host);
     let junk = |n| Observation {
@@ -149,9 +134,6 @@ pub async fn what_says_no_partition_is_found_without_one(ports: &Ports<'_>) -> C
 }
 
 /// However often it is asked for; what is added later is kept.
-///
-/// # Errors
-/// When a port fails.
 pub async fn what_is_removed_is_gone_and_nothing_else_is(ports: &Ports<'_>) -> Checked {
     let (partition, other) = (sample::partition(ports.host), sample::partition(ports.host));
     let of = |partition, n| observation(ports.host, partition, n, 0);

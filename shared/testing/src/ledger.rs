@@ -25,9 +25,6 @@ pub struct Ports<'a> {
 }
 
 /// Checks every promise.
-///
-/// # Errors
-/// When a port fails.
 pub async fn all(ports: &Ports<'_>) -> Checked {
     a_token_admits_until_it_is_released(ports).await?;
     an_unknown_partition_admits_only_what_requires_nothing(ports).await?;
@@ -128,9 +125,6 @@ fn is_duplicate(answer: &(AttemptId, Admission)) -> bool {
 }
 
 /// And never again; a release without it keeps it.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_token_admits_until_it_is_released(ports: &Ports<'_>) -> Checked {
     let partition = Partition::granted(ports).await?;
     let (attempt, first) = partition.admitted(0).await?;
@@ -148,9 +142,6 @@ pub async fn a_token_admits_until_it_is_released(ports: &Ports<'_>) -> Checked {
 }
 
 /// A message from outside, that is.
-///
-/// # Errors
-/// When a port fails.
 pub async fn an_unknown_partition_admits_only_what_requires_nothing(ports: &Ports<'_>) -> Checked {
     let partition = Partition::unknown(ports);
     assert!(is_duplicate(&partition.claim(0, partition.needs_token()).await?));
@@ -164,9 +155,6 @@ pub async fn an_unknown_partition_admits_only_what_requires_nothing(ports: &Port
 }
 
 /// The tokens of earlier attempts that nobody removed are among them.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_claim_lists_its_own_mints_with_the_rest(ports: &Ports<'_>) -> Checked {
     let partition = Partition::granted(ports).await?;
     let (one, first) = partition.admitted(0).await?;
@@ -179,9 +167,6 @@ pub async fn a_claim_lists_its_own_mints_with_the_rest(ports: &Ports<'_>) -> Che
 }
 
 /// Claims that nobody gives back leave what they minted, but no more than that.
-///
-/// # Errors
-/// When a port fails.
 pub async fn tokens_are_added_only_while_there_is_room(ports: &Ports<'_>) -> Checked {
     let partition = Partition::granted(ports).await?;
     for (round, requires) in [partition.needs_token(), Requirement::Known, Requirement::Nothing]
@@ -204,9 +189,6 @@ pub async fn tokens_are_added_only_while_there_is_room(ports: &Ports<'_>) -> Che
 }
 
 /// All others get the answer that it is busy.
-///
-/// # Errors
-/// When a port fails.
 pub async fn of_many_claimers_at_once_exactly_one_is_admitted(ports: &Ports<'_>) -> Checked {
     let partition = Partition::granted(ports).await?;
     let answers = join_all((0..16).map(|_| partition.claim(0, partition.needs_token()))).await;
@@ -225,9 +207,6 @@ pub async fn of_many_claimers_at_once_exactly_one_is_admitted(ports: &Ports<'_>)
 }
 
 /// Then it is taken over.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_held_partition_is_busy_until_its_lease_ends(ports: &Ports<'_>) -> Checked {
     let partition = Partition::granted(ports).await?;
     let (_, first) = partition.admitted(0).await?;
@@ -241,9 +220,6 @@ pub async fn a_held_partition_is_busy_until_its_lease_ends(ports: &Ports<'_>) ->
 }
 
 /// Nor does it give anything back then.
-///
-/// # Errors
-/// When a port fails.
 pub async fn nobody_waits_for_an_attempt_whose_change_is_stored(ports: &Ports<'_>) -> Checked {
     let partition = Partition::granted(ports).await?;
     let (one, first) = partition.admitted(0).await?;
@@ -269,9 +245,6 @@ pub async fn nobody_waits_for_an_attempt_whose_change_is_stored(ports: &Ports<'_
 }
 
 /// It is one whoever is inside.
-///
-/// # Errors
-/// When a port fails.
 pub async fn an_absent_token_is_a_duplicate_even_while_the_partition_is_held(ports: &Ports<'_>) -> Checked {
     let partition = Partition::granted(ports).await?;
     partition.admitted(0).await?;
@@ -281,9 +254,6 @@ pub async fn an_absent_token_is_a_duplicate_even_while_the_partition_is_held(por
 }
 
 /// Neither the lease nor a token: it is not its partition any more.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_zombie_releases_nothing(ports: &Ports<'_>) -> Checked {
     let partition = Partition::granted(ports).await?;
     let (zombie, old) = partition.admitted(0).await?;
@@ -302,9 +272,6 @@ pub async fn a_zombie_releases_nothing(ports: &Ports<'_>) -> Checked {
 }
 
 /// It holds the lease itself; its first fence is outdated.
-///
-/// # Errors
-/// When a port fails.
 pub async fn an_attempt_whose_answer_was_lost_is_admitted_again(ports: &Ports<'_>) -> Checked {
     let partition = Partition::granted(ports).await?;
     let (attempt, first) = partition.admitted(0).await?;
@@ -317,9 +284,6 @@ pub async fn an_attempt_whose_answer_was_lost_is_admitted_again(ports: &Ports<'_
 }
 
 /// Whether or not the release names them; the partition stays known for a while.
-///
-/// # Errors
-/// When a port fails.
 pub async fn the_end_of_a_partition_takes_all_its_tokens(ports: &Ports<'_>) -> Checked {
     let partition = Partition::granted(ports).await?;
     let (attempt, admitted) = partition.admitted(0).await?;
@@ -333,9 +297,6 @@ pub async fn the_end_of_a_partition_takes_all_its_tokens(ports: &Ports<'_>) -> C
 }
 
 /// With it gone its tokens are absent too, so nothing comes back to life.
-///
-/// # Errors
-/// When a port fails.
 pub async fn an_expired_item_is_absent(ports: &Ports<'_>) -> Checked {
     let partition = Partition::granted(ports).await?;
     let lifetime = ITEM_LIFETIME.as_secs();
@@ -352,9 +313,6 @@ pub async fn an_expired_item_is_absent(ports: &Ports<'_>) -> Checked {
 
 /// A client repeats a request that was not answered in time, and both arrive: the second one after the partition was given
 /// back, when its tokens were used.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_second_copy_of_a_claim_changes_nothing(ports: &Ports<'_>) -> Checked {
     for requires in [Requirement::Known, Requirement::Nothing] {
         let partition = Partition::granted(ports).await?;
@@ -375,9 +333,6 @@ pub async fn a_second_copy_of_a_claim_changes_nothing(ports: &Ports<'_>) -> Chec
 }
 
 /// For years, and whoever grants it something meanwhile; and not for longer than a while once it has ended.
-///
-/// # Errors
-/// When a port fails.
 pub async fn an_item_outlives_what_its_document_waits_for(ports: &Ports<'_>) -> Checked {
     const CENTURY: i64 = 100 * 365 * 86_400;
     let lifetime = ITEM_LIFETIME.as_secs();
@@ -407,9 +362,6 @@ pub async fn an_item_outlives_what_its_document_waits_for(ports: &Ports<'_>) -> 
 }
 
 /// An item that an earlier version has written, and that was not touched for a month.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_forgotten_item_counts_on_from_the_fence_of_its_document(ports: &Ports<'_>) -> Checked {
     let lifetime = ITEM_LIFETIME.as_secs();
     for is_granted_again in [false, true] {
@@ -429,9 +381,6 @@ pub async fn a_forgotten_item_counts_on_from_the_fence_of_its_document(ports: &P
 }
 
 /// Neither while nobody is inside nor while somebody is: a grant ends no lease.
-///
-/// # Errors
-/// When a port fails.
 pub async fn granting_again_changes_nothing(ports: &Ports<'_>) -> Checked {
     let partition = Partition::granted(ports).await?;
     let (attempt, admitted) = partition.admitted(0).await?;
@@ -444,9 +393,6 @@ pub async fn granting_again_changes_nothing(ports: &Ports<'_>) -> Checked {
 }
 
 /// Whatever became of its tokens; once it has expired it begins anew.
-///
-/// # Errors
-/// When a port fails.
 pub async fn beginning_again_brings_no_token_back(ports: &Ports<'_>) -> Checked {
     let partition = Partition::unknown(ports);
     let token = std::slice::from_ref(&partition.token);
@@ -465,9 +411,6 @@ pub async fn beginning_again_brings_no_token_back(ports: &Ports<'_>) -> Checked 
 }
 
 /// Looking takes nothing and changes nothing; an unknown partition and an expired one grant nothing.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_token_is_granted_until_it_is_released_whoever_is_inside(ports: &Ports<'_>) -> Checked {
     let is_granted = async |partition: &Partition<'_>, after| {
         ports.check.is_granted(partition.id, &partition.token, sample::later(partition.now, after)).await

@@ -25,9 +25,6 @@ pub enum Uploaded {
 #[async_trait]
 pub trait Upload: Send + Sync {
     /// Uploads `bytes` with a form.
-    ///
-    /// # Errors
-    /// When the store does not answer.
     async fn upload(
         &self,
         form: &PresignedPost,
@@ -54,9 +51,6 @@ pub struct Ports<'a> {
 }
 
 /// Checks every promise.
-///
-/// # Errors
-/// When a port fails.
 pub async fn all(ports: &Ports<'_>) -> Checked {
     an_uploaded_object_has_its_bytes_size_and_metadata(ports).await?;
     an_object_of_several_pieces_reads_back_whole(ports).await?;
@@ -119,9 +113,6 @@ impl Ports<'_> {
 }
 
 /// Under exactly its key.
-///
-/// # Errors
-/// When a port fails.
 pub async fn an_uploaded_object_has_its_bytes_size_and_metadata(ports: &Ports<'_>) -> Checked {
     let grant = ports.grant(12);
     let form = ports.form(&grant).await?;
@@ -134,9 +125,6 @@ pub async fn an_uploaded_object_has_its_bytes_size_and_metadata(ports: &Ports<'_
 }
 
 /// Larger than any piece that a store would read at once.
-///
-/// # Errors
-/// When a port fails.
 pub async fn an_object_of_several_pieces_reads_back_whole(ports: &Ports<'_>) -> Checked {
     let bytes: Vec<u8> = (0..1_500_001_u32).flat_map(u32::to_le_bytes).collect();
     let grant = ports.grant(bytes.len());
@@ -154,9 +142,6 @@ pub async fn an_object_of_several_pieces_reads_back_whole(ports: &Ports<'_>) -> 
 }
 
 /// Neither a byte less nor one more.
-///
-/// # Errors
-/// When a port fails.
 pub async fn the_size_must_be_the_announced_one(ports: &Ports<'_>) -> Checked {
     for (size, expected) in [
         (0, Uploaded::Refused),
@@ -174,9 +159,6 @@ pub async fn the_size_must_be_the_announced_one(ports: &Ports<'_>) -> Checked {
 }
 
 /// Changing it makes another form, which nobody granted.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_form_is_for_its_key_alone(ports: &Ports<'_>) -> Checked {
     let grant = ports.grant(1);
     let mut form = ports.form(&grant).await?;
@@ -188,9 +170,6 @@ pub async fn a_form_is_for_its_key_alone(ports: &Ports<'_>) -> Checked {
 }
 
 /// The moment it expires.
-///
-/// # Errors
-/// When a port fails.
 pub async fn an_expired_form_is_refused(ports: &Ports<'_>) -> Checked {
     let lifetime = 3;
     let grant =
@@ -204,9 +183,6 @@ pub async fn an_expired_form_is_refused(ports: &Ports<'_>) -> Checked {
 
 /// A reviewer who sees an error tries again. Whether a stored object is replaced or the form refused is the store's
 /// affair; what is there is one of them, and has the announced size.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_form_may_be_used_again_until_its_object_is_stored(ports: &Ports<'_>) -> Checked {
     let grant = ports.grant(6);
     let form = ports.form(&grant).await?;
@@ -222,9 +198,6 @@ pub async fn a_form_may_be_used_again_until_its_object_is_stored(ports: &Ports<'
 }
 
 /// Neither an error nor empty.
-///
-/// # Errors
-/// When a port fails.
 pub async fn an_absent_object_is_none(ports: &Ports<'_>) -> Checked {
     let key = ports.grant(1).key;
     assert_eq!(ports.read.head(ports.bucket, &key, None).await?, None);
@@ -233,9 +206,6 @@ pub async fn an_absent_object_is_none(ports: &Ports<'_>) -> Checked {
 }
 
 /// And may be removed again.
-///
-/// # Errors
-/// When a port fails.
 pub async fn an_object_that_is_removed_is_absent(ports: &Ports<'_>) -> Checked {
     let folder = ports.folder();
     let (key, kept) = (format!("{folder}a.ris"), format!("{folder}b.ris"));
@@ -253,9 +223,6 @@ pub async fn an_object_that_is_removed_is_absent(ports: &Ports<'_>) -> Checked {
 }
 
 /// By their bytes. Another search's folder beside it is not looked into, even if its name begins likewise.
-///
-/// # Errors
-/// When a port fails.
 pub async fn what_is_found_begins_with_the_prefix_in_the_order_of_keys(ports: &Ports<'_>) -> Checked {
     let folder = ports.folder();
     assert_eq!(ports.keys(&folder).await?, Vec::<String>::new());
@@ -281,9 +248,6 @@ pub async fn what_is_found_begins_with_the_prefix_in_the_order_of_keys(ports: &P
 }
 
 /// One that was uploaded twice is found once, as it is there.
-///
-/// # Errors
-/// When a port fails.
 pub async fn what_is_found_is_what_is_there(ports: &Ports<'_>) -> Checked {
     let key = format!("{}a.ris", ports.folder());
     let mut size = 0;
@@ -299,9 +263,6 @@ pub async fn what_is_found_is_what_is_there(ports: &Ports<'_>) -> Checked {
 }
 
 /// Of more than one page of keys it is the first page.
-///
-/// # Errors
-/// When a port fails.
 pub async fn no_more_is_found_than_the_first_thousand(ports: &Ports<'_>) -> Checked {
     let folder = ports.folder();
     let keys: Vec<String> = (0..=MAX_FOUND).map(|n| format!("{folder}{n:04}.ris")).collect();

@@ -5,9 +5,6 @@ use messages::StoreError;
 use outbox::{Entry, Owner, Settlement, SweepOutbox, Unreadable};
 
 /// Whether a record is among those that are due.
-///
-/// # Errors
-/// When the port fails.
 pub async fn is_due<O: SweepOutbox + ?Sized>(
     outbox: &O,
     owner: Owner,
@@ -38,9 +35,6 @@ pub async fn claim<O: SweepOutbox + ?Sized>(
 }
 
 /// Settles entries of one record.
-///
-/// # Errors
-/// When the port fails.
 pub async fn settle<O: SweepOutbox + ?Sized>(
     outbox: &O,
     owner: Owner,

@@ -14,9 +14,6 @@ pub struct Ports<'a> {
 }
 
 /// Checks every promise.
-///
-/// # Errors
-/// When a port fails.
 pub async fn all(ports: &Ports<'_>) -> Checked {
     a_key_is_remembered_until_it_expires_deleted_or_not(ports).await?;
     remembering_again_moves_the_expiry(ports).await?;
@@ -24,9 +21,6 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
 }
 
 /// The expiry counts, since deletion by the store may be late.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_key_is_remembered_until_it_expires_deleted_or_not(ports: &Ports<'_>) -> Checked {
     let (key, now) = (ports.host.fresh_id().to_string(), sample::now(ports.host));
     assert!(!ports.store.is_remembered(&key, now).await?, "nothing is remembered at first");
@@ -38,9 +32,6 @@ pub async fn a_key_is_remembered_until_it_expires_deleted_or_not(ports: &Ports<'
 }
 
 /// The later note counts.
-///
-/// # Errors
-/// When a port fails.
 pub async fn remembering_again_moves_the_expiry(ports: &Ports<'_>) -> Checked {
     let (key, now) = (ports.host.fresh_id().to_string(), sample::now(ports.host));
     ports.store.remember(&key, sample::later(now, 60)).await?;
@@ -50,9 +41,6 @@ pub async fn remembering_again_moves_the_expiry(ports: &Ports<'_>) -> Checked {
 }
 
 /// Two handlers of one message have two keys.
-///
-/// # Errors
-/// When a port fails.
 pub async fn keys_do_not_stand_in_each_others_way(ports: &Ports<'_>) -> Checked {
     let (id, now) = (ports.host.fresh_id(), sample::now(ports.host));
     ports.store.remember(&format!("one:{id}"), sample::later(now, 60)).await?;

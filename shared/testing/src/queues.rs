@@ -46,9 +46,6 @@ pub struct Ports<'a> {
 }
 
 /// Checks every promise.
-///
-/// # Errors
-/// When a port fails.
 pub async fn all(ports: &Ports<'_>) -> Checked {
     delivery::all(ports).await?;
     dead_letters::all(ports).await?;

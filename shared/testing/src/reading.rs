@@ -18,18 +18,12 @@ pub struct Ports<'a> {
 const READER: u32 = 1;
 
 /// Checks every promise.
-///
-/// # Errors
-/// When a port fails.
 pub async fn all(ports: &Ports<'_>) -> Checked {
     attempts_are_counted_until_one_ends_by_itself(ports).await?;
     a_place_stays_until_another_is_reached(ports).await
 }
 
 /// Those of other files are counted by themselves.
-///
-/// # Errors
-/// When a port fails.
 pub async fn attempts_are_counted_until_one_ends_by_itself(ports: &Ports<'_>) -> Checked {
     let (search, file, other) =
         (sample::partition(ports.host), search::file(ports.host), search::file(ports.host));
@@ -46,9 +40,6 @@ pub async fn attempts_are_counted_until_one_ends_by_itself(ports: &Ports<'_>) ->
 }
 
 /// Whatever becomes of the attempts.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_place_stays_until_another_is_reached(ports: &Ports<'_>) -> Checked {
     let (search_id, file_id) = (sample::partition(ports.host), search::file(ports.host));
     let within = |byte: u64| {

@@ -42,9 +42,6 @@ pub type DamageEntry<'a> = dyn Fn(PartitionKey, MessageId) -> BoxFuture<'a, Chec
 pub type Damage<'a> = dyn Fn(PartitionKey) -> BoxFuture<'a, Checked> + Send + Sync + 'a;
 
 /// Checks every promise.
-///
-/// # Errors
-/// When a port fails.
 pub async fn all(ports: &Ports<'_>) -> Checked {
     documents::all(ports).await?;
     entries::all(ports).await?;

@@ -34,9 +34,6 @@ pub struct Ports<'a> {
 }
 
 /// Checks every promise.
-///
-/// # Errors
-/// When a port fails.
 pub async fn all(ports: &Ports<'_>) -> Checked {
     a_commit_stores_data_and_messages(ports).await?;
     a_repeated_commit_changes_nothing(ports).await?;
@@ -86,9 +83,6 @@ impl Prepared {
 }
 
 /// Both at once.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_commit_stores_data_and_messages(ports: &Ports<'_>) -> Checked {
     let session = Prepared::new(ports, 2)?;
     assert_eq!(ports.settle.find(session.record.id).await?, Found::Nothing);
@@ -99,9 +93,6 @@ pub async fn a_commit_stores_data_and_messages(ports: &Ports<'_>) -> Checked {
 }
 
 /// Even after its messages were sent: they are not sent again.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_repeated_commit_changes_nothing(ports: &Ports<'_>) -> Checked {
     let session = Prepared::new(ports, 1)?;
     session.commit(ports).await?;
@@ -113,9 +104,6 @@ pub async fn a_repeated_commit_changes_nothing(ports: &Ports<'_>) -> Checked {
 }
 
 /// No record, since nobody will look for one.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_commit_without_messages_writes_only_data(ports: &Ports<'_>) -> Checked {
     let session = Prepared::new(ports, 0)?;
     assert_eq!(session.commit(ports).await?, Committed::Stored);
@@ -125,9 +113,6 @@ pub async fn a_commit_without_messages_writes_only_data(ports: &Ports<'_>) -> Ch
 }
 
 /// The saga may have been faster.
-///
-/// # Errors
-/// When a port fails.
 pub async fn an_existing_view_stays_as_it_is(ports: &Ports<'_>) -> Checked {
     let (first, mut second) = (Prepared::new(ports, 1)?, Prepared::new(ports, 1)?);
     first.commit(ports).await?;
@@ -140,9 +125,6 @@ pub async fn an_existing_view_stays_as_it_is(ports: &Ports<'_>) -> Checked {
 }
 
 /// Neither data nor messages.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_session_that_was_given_up_commits_nothing(ports: &Ports<'_>) -> Checked {
     let session = Prepared::new(ports, 1)?;
     let now = sample::now(ports.host);
@@ -156,9 +138,6 @@ pub async fn a_session_that_was_given_up_commits_nothing(ports: &Ports<'_>) -> C
 }
 
 /// What was committed will be sent.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_committed_session_is_not_given_up(ports: &Ports<'_>) -> Checked {
     let session = Prepared::new(ports, 1)?;
     session.commit(ports).await?;
@@ -168,9 +147,6 @@ pub async fn a_committed_session_is_not_given_up(ports: &Ports<'_>) -> Checked {
 }
 
 /// And both agree on which.
-///
-/// # Errors
-/// When a port fails.
 pub async fn of_a_commit_and_a_burial_at_once_one_wins(ports: &Ports<'_>) -> Checked {
     for _ in 0..5 {
         let session = Prepared::new(ports, 1)?;
@@ -190,9 +166,6 @@ pub async fn of_a_commit_and_a_burial_at_once_one_wins(ports: &Ports<'_>) -> Che
 }
 
 /// In the order of staging, by one sweeper at a time; a late repetition of the commit still finds the record.
-///
-/// # Errors
-/// When a port fails.
 pub async fn entries_are_swept_and_the_record_stays(ports: &Ports<'_>) -> Checked {
     let session = Prepared::new(ports, 3)?;
     session.commit(ports).await?;

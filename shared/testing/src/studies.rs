@@ -58,9 +58,6 @@ impl Ports<'_> {
 const READER: u32 = 7;
 
 /// Checks every promise.
-///
-/// # Errors
-/// When a port fails.
 pub async fn all(ports: &Ports<'_>) -> Checked {
     storing_twice_stores_once(ports).await?;
     what_was_made_ready_for_another_store_is_refused(ports).await?;
@@ -93,9 +90,6 @@ async fn duplicates(ports: &Ports<'_>) -> Checked {
 }
 
 /// A batch that is stored again, in part or in whole, adds only what is new.
-///
-/// # Errors
-/// When a port fails.
 pub async fn storing_twice_stores_once(ports: &Ports<'_>) -> Checked {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let studies: Vec<_> = (1..=5).map(|record| search::study(search, file, record)).collect();
@@ -108,9 +102,6 @@ pub async fn storing_twice_stores_once(ports: &Ports<'_>) -> Checked {
 }
 
 /// Together with all that it was to be stored with; no other try goes better.
-///
-/// # Errors
-/// When a port fails.
 pub async fn what_was_made_ready_for_another_store_is_refused(ports: &Ports<'_>) -> Checked {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let held = ports.begin(search, file).await?;
@@ -124,9 +115,6 @@ pub async fn what_was_made_ready_for_another_store_is_refused(ports: &Ports<'_>)
 }
 
 /// By record number, each page after the last record of the one before.
-///
-/// # Errors
-/// When a port fails.
 pub async fn pages_follow_the_records_whatever_the_order_of_storing(ports: &Ports<'_>) -> Checked {
     let (search, file, other) =
         (sample::partition(ports.host), search::file(ports.host), search::file(ports.host));
@@ -148,9 +136,6 @@ pub async fn pages_follow_the_records_whatever_the_order_of_storing(ports: &Port
 }
 
 /// As studies are.
-///
-/// # Errors
-/// When a port fails.
 pub async fn quarantined_records_are_listed_in_order_and_once(ports: &Ports<'_>) -> Checked {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let records: Vec<_> = [2, 9, 11].map(|number| search::quarantined(search, file, number)).into();
@@ -166,9 +151,6 @@ pub async fn quarantined_records_are_listed_in_order_and_once(ports: &Ports<'_>)
 }
 
 /// In pages, as the studies themselves.
-///
-/// # Errors
-/// When a port fails.
 pub async fn what_studies_are_recognised_by_is_read_without_the_rest(ports: &Ports<'_>) -> Checked {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let text = |text: &str| Some(text.to_owned());
@@ -208,9 +190,6 @@ pub async fn what_studies_are_recognised_by_is_read_without_the_rest(ports: &Por
 }
 
 /// Each once, and no other search's.
-///
-/// # Errors
-/// When a port fails.
 pub async fn files_that_were_read_are_listed_in_their_order(ports: &Ports<'_>) -> Checked {
     let (search, other) = (sample::partition(ports.host), sample::partition(ports.host));
     let files: Vec<_> = (0..3).map(|n| search::parsed(search, search::file(ports.host), n)).collect();
@@ -223,9 +202,6 @@ pub async fn files_that_were_read_are_listed_in_their_order(ports: &Ports<'_>) -
 }
 
 /// So it does not matter who writes last; storing a study again leaves its mark.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_mark_gives_way_to_one_of_a_later_revision(ports: &Ports<'_>) -> Checked {
     let (search, earlier) = (sample::partition(ports.host), sample::partition(ports.host));
     let (first, second) = (search::file(ports.host), search::file(ports.host));
@@ -270,9 +246,6 @@ pub async fn a_mark_gives_way_to_one_of_a_later_revision(ports: &Ports<'_>) -> C
 }
 
 /// By how sure they are; what somebody has said counts apart.
-///
-/// # Errors
-/// When a port fails.
 pub async fn marks_are_counted_by_their_kind(ports: &Ports<'_>) -> Checked {
     let (search_id, file_id) = (sample::partition(ports.host), search::file(ports.host));
     let studies: Vec<_> = (1..=9).map(|record| search::study(search_id, file_id, record)).collect();
@@ -305,9 +278,6 @@ pub async fn marks_are_counted_by_their_kind(ports: &Ports<'_>) -> Checked {
 }
 
 /// Whatever project it is of, and however many there are: those of another one do not count.
-///
-/// # Errors
-/// When a port fails.
 pub async fn changes_of_a_project_are_counted(ports: &Ports<'_>) -> Checked {
     let [one, other] = [(); 2].map(|()| ProjectId::from_uuid(ports.host.fresh_id()));
     let first = ports.compare.revise(one).await?;
@@ -319,9 +289,6 @@ pub async fn changes_of_a_project_are_counted(ports: &Ports<'_>) -> Checked {
 }
 
 /// In all searches of the project and in no other project, once their file was read to its end.
-///
-/// # Errors
-/// When a port fails.
 pub async fn studies_are_found_by_what_they_have_in_common(ports: &Ports<'_>) -> Checked {
     let common = Common::stored(ports).await?;
     let mut all_a = vec![common.named("a", 0, 1), common.named("a", 0, 7), common.named("a", 1, 5)];
@@ -336,9 +303,6 @@ pub async fn studies_are_found_by_what_they_have_in_common(ports: &Ports<'_>) ->
 }
 
 /// Whatever the size of a page, and also where the others came when keys of a file had been told already. More may be told.
-///
-/// # Errors
-/// When a port fails.
 pub async fn those_keys_of_a_study_are_told_that_others_have(ports: &Ports<'_>) -> Checked {
     let common = Common::stored(ports).await?;
     let (search, later) = (sample::partition(ports.host), search::file(ports.host));
@@ -378,9 +342,6 @@ pub async fn those_keys_of_a_study_are_told_that_others_have(ports: &Ports<'_>) 
 }
 
 /// And those of a file that was begun anew were never found.
-///
-/// # Errors
-/// When a port fails.
 pub async fn studies_are_found_until_they_are_removed(ports: &Ports<'_>) -> Checked {
     let common = Common::stored(ports).await?;
     ports.write.discard(&common.unfinished, None).await?;
@@ -457,9 +418,6 @@ fn key_of(doi: &str) -> u64 {
 }
 
 /// What is stored of it stays until it is removed, whoever begins to read it; and it is never read again.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_file_that_is_withdrawn_is_no_longer_listed(ports: &Ports<'_>) -> Checked {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let studies = [search::study(search, file, 1)];
@@ -501,9 +459,6 @@ async fn mark_some(ports: &Ports<'_>, search_id: SearchId, file_id: FileId, reco
 }
 
 /// In pages, in the order of records whatever the order of marking, with their marks; no other file's are among them.
-///
-/// # Errors
-/// When a port fails.
 pub async fn marked_studies_are_listed_by_themselves(ports: &Ports<'_>) -> Checked {
     let (search, file, other) =
         (sample::partition(ports.host), search::file(ports.host), search::file(ports.host));
@@ -530,9 +485,6 @@ pub async fn marked_studies_are_listed_by_themselves(ports: &Ports<'_>) -> Check
 }
 
 /// However many more were asked for: studies may be as large as a record of a file.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_page_ends_with_the_study_that_fills_it(ports: &Ports<'_>) -> Checked {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let long = |record| {
@@ -557,9 +509,6 @@ pub async fn a_page_ends_with_the_study_that_fills_it(ports: &Ports<'_>) -> Chec
 }
 
 /// Releases before did not store it.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_study_says_where_it_was_if_that_was_known(ports: &Ports<'_>) -> Checked {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let at = |record, bytes| Study { bytes, ..search::study(search, file, record) };
@@ -579,9 +528,6 @@ async fn marks(
 }
 
 /// A refused file leaves nothing, and may be stored again by whoever discarded it.
-///
-/// # Errors
-/// When a port fails.
 pub async fn discarding_a_file_leaves_its_neighbours(ports: &Ports<'_>) -> Checked {
     let (search, file, kept) =
         (sample::partition(ports.host), search::file(ports.host), search::file(ports.host));
@@ -608,9 +554,6 @@ fn overtaken<T: std::fmt::Debug>(call: &Result<T, messages::StoreError>) {
 }
 
 /// However late it comes; nor does it remember a place, or discard what others store.
-///
-/// # Errors
-/// When a port fails.
 pub async fn whoever_began_before_a_file_was_discarded_stores_nothing_more(ports: &Ports<'_>) -> Checked {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let never_begun = Fenced { search_id: search, file_id: file, fence: 0 };
@@ -631,9 +574,6 @@ pub async fn whoever_began_before_a_file_was_discarded_stores_nothing_more(ports
 }
 
 /// Its answer may be on its way.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_file_that_was_read_to_its_end_is_not_discarded(ports: &Ports<'_>) -> Checked {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let held = ports.begin_with(search, file, &[search::study(search, file, 1)]).await?;
@@ -647,9 +587,6 @@ pub async fn a_file_that_was_read_to_its_end_is_not_discarded(ports: &Ports<'_>)
 }
 
 /// Whoever was reading it too stores nothing more, and whoever begins is told why.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_file_that_was_refused_stays_so(ports: &Ports<'_>) -> Checked {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let held = ports.begin_with(search, file, &[search::study(search, file, 1)]).await?;
@@ -666,9 +603,6 @@ pub async fn a_file_that_was_refused_stays_so(ports: &Ports<'_>) -> Checked {
 }
 
 /// Whatever was known of it: whether nobody had begun to read it, somebody is reading it, or it was read to its end.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_file_that_is_removed_is_gone_for_good(ports: &Ports<'_>) -> Checked {
     let refused = Place::refused("cancelled", 3);
     for how_far in 0..3 {
@@ -709,9 +643,6 @@ async fn read_so_far(
 }
 
 /// Whether a place was remembered or not: it may count the records otherwise.
-///
-/// # Errors
-/// When a port fails.
 pub async fn another_reader_begins_a_file_anew(ports: &Ports<'_>) -> Checked {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let old = ports.begin(search, file).await?;
@@ -732,9 +663,6 @@ pub async fn another_reader_begins_a_file_anew(ports: &Ports<'_>) -> Checked {
 }
 
 /// More than a store may remove at once.
-///
-/// # Errors
-/// When a port fails.
 pub async fn many_records_are_discarded(ports: &Ports<'_>) -> Checked {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let studies: Vec<_> = (1..=2_100).map(|record| search::study(search, file, record)).collect();

@@ -27,9 +27,6 @@ pub struct Ports<'a> {
 }
 
 /// Checks every promise.
-///
-/// # Errors
-/// When a port fails.
 pub async fn all(ports: &Ports<'_>) -> Checked {
     an_absent_view_is_none(ports).await?;
     a_later_revision_replaces_an_earlier_one(ports).await?;
@@ -48,18 +45,12 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
 }
 
 /// A partition without a view has none.
-///
-/// # Errors
-/// When a port fails.
 pub async fn an_absent_view_is_none(ports: &Ports<'_>) -> Checked {
     assert_eq!(ports.views.written.view(sample::partition(ports.host)).await?, None);
     Ok(())
 }
 
 /// The revision decides, and nothing of the earlier one stays.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_later_revision_replaces_an_earlier_one(ports: &Ports<'_>) -> Checked {
     let partition = sample::partition(ports.host);
     for (revision, ended) in [(0, false), (1, false), (7, true)] {
@@ -74,9 +65,6 @@ pub async fn a_later_revision_replaces_an_earlier_one(ports: &Ports<'_>) -> Chec
 }
 
 /// Writes may be repeated and may overtake each other.
-///
-/// # Errors
-/// When a port fails.
 pub async fn an_overtaken_or_repeated_write_changes_nothing(ports: &Ports<'_>) -> Checked {
     let partition = sample::partition(ports.host);
     let stored = sample::view(ports.host, partition, 5, true);
@@ -91,9 +79,6 @@ pub async fn an_overtaken_or_repeated_write_changes_nothing(ports: &Ports<'_>) -
 }
 
 /// An outdated view in a call does not keep the others back, and two of one partition may be in one call.
-///
-/// # Errors
-/// When a port fails.
 pub async fn views_of_one_call_are_stored_each_on_its_own(ports: &Ports<'_>) -> Checked {
     let (one, two) = (sample::partition(ports.host), sample::partition(ports.host));
     let view = |partition, revision| sample::view(ports.host, partition, revision, false);
@@ -106,9 +91,6 @@ pub async fn views_of_one_call_are_stored_each_on_its_own(ports: &Ports<'_>) -> 
 }
 
 /// Ended ones are not among them.
-///
-/// # Errors
-/// When a port fails.
 pub async fn unfinished_ones_are_listed_the_oldest_first(ports: &Ports<'_>) -> Checked {
     let ids: Vec<PartitionKey> = (0..4).map(|_| sample::partition(ports.host)).collect();
     let mut views = Vec::new();
@@ -130,9 +112,6 @@ pub async fn unfinished_ones_are_listed_the_oldest_first(ports: &Ports<'_>) -> C
 }
 
 /// Some of one list, which bounds what is read.
-///
-/// # Errors
-/// When a port fails.
 pub async fn unfinished_ones_of_a_list_are_read_up_to_a_limit(ports: &Ports<'_>) -> Checked {
     let [list, other] = [ports.host.fresh_id(), ports.host.fresh_id()];
     let mut views = Vec::new();
@@ -153,9 +132,6 @@ pub async fn unfinished_ones_of_a_list_are_read_up_to_a_limit(ports: &Ports<'_>)
 }
 
 /// Page by page, each view once, and no other list's.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_list_is_read_in_pages_the_latest_first(ports: &Ports<'_>) -> Checked {
     let list = ports.host.fresh_id();
     let mut views = Vec::new();
@@ -203,9 +179,6 @@ async fn changes(
 }
 
 /// Those that have ended the latest first, and those that have not the oldest first; of one list or of all.
-///
-/// # Errors
-/// When a port fails.
 pub async fn views_are_read_by_their_age_in_pages(ports: &Ports<'_>) -> Checked {
     let (list, begin) = (ports.host.fresh_id(), sample::later(sample::now(ports.host), -3_600));
     let mut views = Vec::new();
@@ -256,9 +229,6 @@ fn shown(found: &[(Written, View)]) -> Vec<View> {
 }
 
 /// Those that have not ended, and of the others those that were written since; whatever the size of a page, and each once.
-///
-/// # Errors
-/// When a port fails.
 pub async fn what_was_written_is_read_in_its_order(ports: &Ports<'_>) -> Checked {
     let (list, written) = (ports.host.fresh_id(), &ports.views.written);
     assert_eq!((written.last_written(list).await?, changes(ports, list, 0, 10).await?), (0, Vec::new()));
@@ -282,9 +252,6 @@ pub async fn what_was_written_is_read_in_its_order(ports: &Ports<'_>) -> Checked
 }
 
 /// It comes after all that was there; a write that changes nothing is no change, and one in another list is none here.
-///
-/// # Errors
-/// When a port fails.
 pub async fn what_is_written_anew_is_a_change(ports: &Ports<'_>) -> Checked {
     let (list, written) = (ports.host.fresh_id(), &ports.views.written);
     let view = |revision, ended| View {
@@ -309,9 +276,6 @@ pub async fn what_is_written_anew_is_a_change(ports: &Ports<'_>) -> Checked {
 }
 
 /// So that its readers hear of it.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_view_that_is_removed_is_told_in_the_list_that_it_was_in(ports: &Ports<'_>) -> Checked {
     let (list, partition) = (ports.host.fresh_id(), sample::partition(ports.host));
     let view = View { list, ..sample::view(ports.host, partition, 1, true) };
@@ -327,9 +291,6 @@ pub async fn a_view_that_is_removed_is_told_in_the_list_that_it_was_in(ports: &P
 }
 
 /// Somebody reads while others write, and goes on each time where everything is known to have been there.
-///
-/// # Errors
-/// When a port fails.
 pub async fn writes_at_the_same_time_are_missed_by_nobody(ports: &Ports<'_>) -> Checked {
     const WRITERS: usize = 8;
     const EACH: usize = 10;
@@ -362,9 +323,6 @@ pub async fn writes_at_the_same_time_are_missed_by_nobody(ports: &Ports<'_>) -> 
 
 /// Views are written now and then; a document that was stored later is what counts, in a list too, and one that was
 /// stored earlier does not.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_partition_is_what_its_document_shows(ports: &Ports<'_>) -> Checked {
     let (partition, now) = (sample::partition(ports.host), sample::now(ports.host));
     let seen =
@@ -388,9 +346,6 @@ pub async fn a_partition_is_what_its_document_shows(ports: &Ports<'_>) -> Checke
 }
 
 /// What was written of it stands there; asked for by itself, it is an error.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_document_that_cannot_be_read_hides_no_list(ports: &Ports<'_>) -> Checked {
     let now = sample::now(ports.host);
     let list = ports.host.fresh_id();

@@ -73,27 +73,18 @@ fn presence(db: &Connection, queue: &Queue, message: MessageId) -> Result<Presen
 
 impl Store {
     /// Returns the depth of each queue, including empty queues.
-    ///
-    /// # Errors
-    /// If the store is unavailable.
     pub async fn count_messages(&self) -> Result<BTreeMap<Queue, Depth>, StoreError> {
         let (queues, now) = (self.settings().queues, self.now());
         self.engine().read("counting messages".to_owned(), move |db| depths(db, queues, now)).await
     }
 
     /// Returns the messages of a queue, oldest first. Meant for dead-letter queues, since it reads all messages.
-    ///
-    /// # Errors
-    /// If the store is unavailable.
     pub async fn dead_letters(&self, queue: &Queue) -> Result<Vec<DeadLetter>, StoreError> {
         let (doing, queue) = (format!("listing queue {queue}"), queue.clone());
         self.engine().read(doing, move |db| dead_letters(db, &queue)).await
     }
 
     /// Redrives a dead letter to its source queue with a new receive count. Returns `false` if it does not exist.
-    ///
-    /// # Errors
-    /// If the store is unavailable.
     pub async fn redrive(&self, queue: &Queue, record_id: &str) -> Result<bool, StoreError> {
         let mut specs = self.settings().queues.iter();
         let Some(source) = specs.find(|spec| spec.dead_letters.as_ref() == Some(queue)) else {
@@ -114,9 +105,6 @@ impl Store {
     }
 
     /// Deletes a dead letter permanently. Returns `false` if it does not exist.
-    ///
-    /// # Errors
-    /// If the store is unavailable.
     pub async fn delete_dead_letter(&self, queue: &Queue, record_id: &str) -> Result<bool, StoreError> {
         let (queue, record) = (queue.clone(), record_id.to_owned());
         let doing = format!("deleting message {record} of queue {queue}");

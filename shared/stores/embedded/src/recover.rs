@@ -49,9 +49,6 @@ pub struct Purged {
 impl Store {
     /// Like [`Store::recover`], for a worker of this process that was stopped: uploads that this process is receiving
     /// are left unchanged.
-    ///
-    /// # Errors
-    /// As [`Store::recover`].
     pub async fn release_held(&self, lock: &Lock) -> Result<Recovered, StoreError> {
         Ok(self.release_all(lock).await?.0)
     }
@@ -97,9 +94,6 @@ impl Store {
 
     /// Deletes all data that has expired at `now`. Reads check the expiry themselves, so this only saves space; the
     /// worker that sweeps the outboxes calls it periodically. A document with pending outbox entries stays.
-    ///
-    /// # Errors
-    /// If the store is unavailable.
     pub async fn purge(&self, now: Timestamp) -> Result<Purged, StoreError> {
         let settled = self.settings().outbox_retention;
         self.engine().write("deleting what has expired".to_owned(), move |db| purge(db, now, settled)).await

@@ -10,9 +10,6 @@ use super::{LONG, Ports, VISIBILITY};
 use crate::Checked;
 
 /// Checks every promise.
-///
-/// # Errors
-/// When a port fails.
 pub async fn all(ports: &Ports<'_>) -> Checked {
     a_receive_returns_no_more_than_asked_for_and_allowed(ports).await?;
     a_batch_has_one_result_for_each_message(ports).await?;
@@ -20,9 +17,6 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
 }
 
 /// Nor the same message twice.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_receive_returns_no_more_than_asked_for_and_allowed(ports: &Ports<'_>) -> Checked {
     ports.drain().await?;
     let mut messages = Vec::new();
@@ -52,9 +46,6 @@ pub async fn a_receive_returns_no_more_than_asked_for_and_allowed(ports: &Ports<
 }
 
 /// In their order, whatever their queues; no message is no result.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_batch_has_one_result_for_each_message(ports: &Ports<'_>) -> Checked {
     ports.drain().await?;
     assert!(ports.send.send(&[]).await.is_empty());
@@ -70,9 +61,6 @@ pub async fn a_batch_has_one_result_for_each_message(ports: &Ports<'_>) -> Check
 }
 
 /// The queue does not distinguish messages by their ids; acknowledging one copy leaves the other.
-///
-/// # Errors
-/// When a port fails.
 pub async fn copies_of_one_message_are_delivered_both(ports: &Ports<'_>) -> Checked {
     ports.drain().await?;
     let message = ports.outgoing(Duration::ZERO)?;

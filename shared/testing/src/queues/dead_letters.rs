@@ -8,18 +8,12 @@ use super::{LONG, Ports, VISIBILITY, retry};
 use crate::Checked;
 
 /// Checks every promise.
-///
-/// # Errors
-/// When a port fails.
 pub async fn all(ports: &Ports<'_>) -> Checked {
     a_rejected_message_moves_to_the_dead_letters_unchanged(ports).await?;
     a_message_received_too_often_moves_to_the_dead_letters(ports).await
 }
 
 /// At once, and out of the queue it was in.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_rejected_message_moves_to_the_dead_letters_unchanged(ports: &Ports<'_>) -> Checked {
     ports.drain().await?;
     let sent = ports.sent().await?;
@@ -35,9 +29,6 @@ pub async fn a_rejected_message_moves_to_the_dead_letters_unchanged(ports: &Port
 }
 
 /// Exactly as often as the queue allows it is delivered.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_message_received_too_often_moves_to_the_dead_letters(ports: &Ports<'_>) -> Checked {
     ports.drain().await?;
     let sent = ports.sent().await?;

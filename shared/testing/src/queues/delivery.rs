@@ -8,9 +8,6 @@ use super::{LONG, Ports, VISIBILITY, retry};
 use crate::Checked;
 
 /// Checks every promise.
-///
-/// # Errors
-/// When a port fails.
 pub async fn all(ports: &Ports<'_>) -> Checked {
     a_message_arrives_unchanged_where_it_belongs(ports).await?;
     an_acknowledged_message_never_comes_again(ports).await?;
@@ -21,9 +18,6 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
 }
 
 /// In its queue and in no other.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_message_arrives_unchanged_where_it_belongs(ports: &Ports<'_>) -> Checked {
     ports.drain().await?;
     let sent = ports.sent().await?;
@@ -37,9 +31,6 @@ pub async fn a_message_arrives_unchanged_where_it_belongs(ports: &Ports<'_>) -> 
 }
 
 /// Not even after its visibility timeout; acknowledging it again is no error.
-///
-/// # Errors
-/// When a port fails.
 pub async fn an_acknowledged_message_never_comes_again(ports: &Ports<'_>) -> Checked {
     ports.drain().await?;
     ports.sent().await?;
@@ -53,9 +44,6 @@ pub async fn an_acknowledged_message_never_comes_again(ports: &Ports<'_>) -> Che
 }
 
 /// Once the visibility timeout has passed, counted.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_received_message_is_hidden_and_comes_again(ports: &Ports<'_>) -> Checked {
     ports.drain().await?;
     let sent = ports.sent().await?;
@@ -71,9 +59,6 @@ pub async fn a_received_message_is_hidden_and_comes_again(ports: &Ports<'_>) -> 
 }
 
 /// As long as it was sent with.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_delayed_message_is_held_back(ports: &Ports<'_>) -> Checked {
     ports.drain().await?;
     let message = ports.outgoing(VISIBILITY)?;
@@ -87,9 +72,6 @@ pub async fn a_delayed_message_is_held_back(ports: &Ports<'_>) -> Checked {
 }
 
 /// Whoever was too slow takes nothing from whoever has it now.
-///
-/// # Errors
-/// When a port fails.
 pub async fn an_outdated_receipt_answers_nothing(ports: &Ports<'_>) -> Checked {
     ports.drain().await?;
     ports.sent().await?;
@@ -110,9 +92,6 @@ pub async fn an_outdated_receipt_answers_nothing(ports: &Ports<'_>) -> Checked {
 }
 
 /// Earlier or later than its visibility timeout would have it.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_retried_message_comes_again_after_its_delay(ports: &Ports<'_>) -> Checked {
     ports.drain().await?;
     let sent = ports.sent().await?;

@@ -11,9 +11,6 @@ use crate::Checked;
 const LOOKS: usize = 100;
 
 /// Checks every promise.
-///
-/// # Errors
-/// When a port fails.
 pub async fn all(ports: &Ports<'_>) -> Checked {
     every_message_is_counted_where_it_is(ports).await
 }

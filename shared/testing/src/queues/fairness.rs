@@ -9,9 +9,6 @@ use crate::{Checked, sample};
 
 /// Checks every promise. The standard queues of SQS keep them approximately, and only among many messages
 /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-fair-queues.html>).
-///
-/// # Errors
-/// When a port fails.
 pub async fn all(ports: &Ports<'_>) -> Checked {
     a_backlog_of_one_partition_keeps_no_other_waiting(ports).await?;
     partitions_take_turns_even_if_nothing_is_in_flight(ports).await?;
@@ -42,9 +39,6 @@ impl Ports<'_> {
 }
 
 /// Not by their age, but by how many are in flight.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_backlog_of_one_partition_keeps_no_other_waiting(ports: &Ports<'_>) -> Checked {
     ports.drain().await?;
     let (large, small) = (sample::partition(ports.host), sample::partition(ports.host));
@@ -67,9 +61,6 @@ pub async fn a_backlog_of_one_partition_keeps_no_other_waiting(ports: &Ports<'_>
 }
 
 /// As with one worker that answers for each message before it receives the next.
-///
-/// # Errors
-/// When a port fails.
 pub async fn partitions_take_turns_even_if_nothing_is_in_flight(ports: &Ports<'_>) -> Checked {
     ports.drain().await?;
     let mut sent = Vec::new();
@@ -89,9 +80,6 @@ pub async fn partitions_take_turns_even_if_nothing_is_in_flight(ports: &Ports<'_
 }
 
 /// Neither one that was given back nor one that was sent with a delay.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_message_that_is_held_back_is_not_in_flight(ports: &Ports<'_>) -> Checked {
     ports.drain().await?;
     let (busy, patient) = (sample::partition(ports.host), sample::partition(ports.host));
@@ -109,9 +97,6 @@ pub async fn a_message_that_is_held_back_is_not_in_flight(ports: &Ports<'_>) -> 
 }
 
 /// It is visible again, and counts among those that wait.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_message_that_was_not_answered_in_time_is_not_in_flight(ports: &Ports<'_>) -> Checked {
     ports.drain().await?;
     let (slow, busy) = (sample::partition(ports.host), sample::partition(ports.host));
@@ -129,9 +114,6 @@ pub async fn a_message_that_was_not_answered_in_time_is_not_in_flight(ports: &Po
 }
 
 /// A turn is a batch: all messages of a partition in it share what is done for the partition.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_batch_is_filled_up_with_messages_of_the_next_partition(ports: &Ports<'_>) -> Checked {
     ports.drain().await?;
     let mut sent = Vec::new();

@@ -9,9 +9,6 @@ use super::Ports;
 use crate::{Checked, sample};
 
 /// Checks every promise.
-///
-/// # Errors
-/// When a port fails.
 pub async fn all(ports: &Ports<'_>) -> Checked {
     a_first_write_inserts_version_1(ports).await?;
     whatever_the_content_holds_comes_back(ports).await?;
@@ -28,9 +25,6 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
 }
 
 /// And what was written is what is read.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_first_write_inserts_version_1(ports: &Ports<'_>) -> Checked {
     let partition = sample::partition(ports.host);
     assert_eq!(ports.load(partition).await?, None);
@@ -43,9 +37,6 @@ pub async fn a_first_write_inserts_version_1(ports: &Ports<'_>) -> Checked {
 }
 
 /// Field by field, and nothing of the content before.
-///
-/// # Errors
-/// When a port fails.
 pub async fn whatever_the_content_holds_comes_back(ports: &Ports<'_>) -> Checked {
     let partition = ports.create(Vec::new()).await?;
     let attempt = sample::attempt(ports.host);
@@ -77,9 +68,6 @@ pub async fn whatever_the_content_holds_comes_back(ports: &Ports<'_>) -> Checked
 }
 
 /// The store reads none of them.
-///
-/// # Errors
-/// When a port fails.
 pub async fn any_json_is_a_state(ports: &Ports<'_>) -> Checked {
     let states = [
         json!(null),
@@ -103,9 +91,6 @@ pub async fn any_json_is_a_state(ports: &Ports<'_>) -> Checked {
 }
 
 /// Two workers that both found nothing do not both create the partition.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_first_write_conflicts_with_what_is_there(ports: &Ports<'_>) -> Checked {
     let partition = ports.create(Vec::new()).await?;
     let before = ports.stored(partition).await?;
@@ -116,9 +101,6 @@ pub async fn a_first_write_conflicts_with_what_is_there(ports: &Ports<'_>) -> Ch
 }
 
 /// One larger, each time.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_write_on_the_loaded_version_makes_the_next_one(ports: &Ports<'_>) -> Checked {
     let partition = ports.create(Vec::new()).await?;
     for version in 1..=3 {
@@ -131,9 +113,6 @@ pub async fn a_write_on_the_loaded_version_makes_the_next_one(ports: &Ports<'_>)
 }
 
 /// Neither added nor cancelled entries of a refused write have any effect.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_conflict_leaves_neither_content_nor_outbox(ports: &Ports<'_>) -> Checked {
     let now = sample::now(ports.host);
     let first = sample::entry(ports.host, sample::partition(ports.host), now)?;
@@ -152,9 +131,6 @@ pub async fn a_conflict_leaves_neither_content_nor_outbox(ports: &Ports<'_>) -> 
 }
 
 /// A document that was deleted meanwhile does not come back.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_write_on_a_document_that_is_not_there_conflicts(ports: &Ports<'_>) -> Checked {
     let partition = sample::partition(ports.host);
     let write = sample::persist(partition, Some(1), sample::content(ports.host, "orphan"));
@@ -164,9 +140,6 @@ pub async fn a_write_on_a_document_that_is_not_there_conflicts(ports: &Ports<'_>
 }
 
 /// The answers are in the order of the writes.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_conflict_in_a_batch_leaves_the_others_stored(ports: &Ports<'_>) -> Checked {
     let taken = ports.create(Vec::new()).await?;
     let (one, two) = (sample::partition(ports.host), sample::partition(ports.host));
@@ -181,9 +154,6 @@ pub async fn a_conflict_in_a_batch_leaves_the_others_stored(ports: &Ports<'_>) -
 }
 
 /// Whether they create the partition or change it, and with nothing of the losers stored.
-///
-/// # Errors
-/// When a port fails.
 pub async fn of_racing_writes_exactly_one_is_stored(ports: &Ports<'_>) -> Checked {
     let partition = sample::partition(ports.host);
     for loaded in [None, Some(1), Some(2)] {
@@ -210,9 +180,6 @@ pub async fn of_racing_writes_exactly_one_is_stored(ports: &Ports<'_>) -> Checke
 }
 
 /// With none in the place of what is not there; nothing asked for is nothing answered.
-///
-/// # Errors
-/// When a port fails.
 pub async fn loading_answers_in_the_order_of_the_request(ports: &Ports<'_>) -> Checked {
     let (one, two) = (ports.create(Vec::new()).await?, ports.create(Vec::new()).await?);
     let absent = sample::partition(ports.host);
@@ -227,9 +194,6 @@ pub async fn loading_answers_in_the_order_of_the_request(ports: &Ports<'_>) -> C
 }
 
 /// It is an error in its place, every time.
-///
-/// # Errors
-/// When a port fails.
 pub async fn an_unreadable_document_fails_its_own_partition_and_no_other(ports: &Ports<'_>) -> Checked {
     let Some(damage) = ports.damage else { return Ok(()) };
     let (one, two) = (ports.create(Vec::new()).await?, ports.create(Vec::new()).await?);
@@ -251,9 +215,6 @@ pub async fn an_unreadable_document_fails_its_own_partition_and_no_other(ports: 
 }
 
 /// Deletion by the store may be late.
-///
-/// # Errors
-/// When a port fails.
 pub async fn an_ended_partition_is_absent_once_its_retention_has_passed(ports: &Ports<'_>) -> Checked {
     let (partition, ended_at) = (sample::partition(ports.host), sample::now(ports.host));
     ports.persist(sample::persist(partition, None, sample::ended(ports.host, ended_at))).await?;

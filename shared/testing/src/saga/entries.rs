@@ -10,9 +10,6 @@ use crate::outboxes::{claim, settle};
 use crate::{Checked, sample};
 
 /// Checks every promise.
-///
-/// # Errors
-/// When a port fails.
 pub async fn all(ports: &Ports<'_>) -> Checked {
     entries_join_in_order_and_leave_with_a_write(ports).await?;
     a_performed_entry_is_removed(ports).await?;
@@ -44,9 +41,6 @@ fn done(entry: &Entry) -> Settlement {
 }
 
 /// Every field of an entry comes back; cancelling what is not there is no error.
-///
-/// # Errors
-/// When a port fails.
 pub async fn entries_join_in_order_and_leave_with_a_write(ports: &Ports<'_>) -> Checked {
     let (partition, entries) = with_entries(ports, 3).await?;
     assert_eq!(ports.stored(partition).await?.outbox, entries);
@@ -63,9 +57,6 @@ pub async fn entries_join_in_order_and_leave_with_a_write(ports: &Ports<'_>) -> 
 }
 
 /// And the others stay; settling it again is no error.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_performed_entry_is_removed(ports: &Ports<'_>) -> Checked {
     let (partition, entries) = with_entries(ports, 2).await?;
     let [first, second] = entries.as_slice() else { panic!("two were added") };
@@ -77,9 +68,6 @@ pub async fn a_performed_entry_is_removed(ports: &Ports<'_>) -> Checked {
 }
 
 /// With its attempts, its error and its next attempt; poisoned in the end.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_failed_entry_is_kept_as_settled(ports: &Ports<'_>) -> Checked {
     let (partition, entries) = with_entries(ports, 1).await?;
     let (policy, now) = (Policy::default(), sample::now(ports.host));
@@ -97,9 +85,6 @@ pub async fn a_failed_entry_is_kept_as_settled(ports: &Ports<'_>) -> Checked {
 }
 
 /// A worker that was overtaken by a sweeper, or by a later claim, settles nothing.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_settlement_with_another_claim_changes_nothing(ports: &Ports<'_>) -> Checked {
     let (partition, entries) = with_entries(ports, 1).await?;
     let now = sample::now(ports.host);
@@ -122,9 +107,6 @@ pub async fn a_settlement_with_another_claim_changes_nothing(ports: &Ports<'_>) 
 }
 
 /// Each on condition of its own claim.
-///
-/// # Errors
-/// When a port fails.
 pub async fn entries_of_several_partitions_are_settled_in_one_call(ports: &Ports<'_>) -> Checked {
     let ((one, first), (two, second)) = (with_entries(ports, 2).await?, with_entries(ports, 2).await?);
     let settlements =
@@ -137,9 +119,6 @@ pub async fn entries_of_several_partitions_are_settled_in_one_call(ports: &Ports
 }
 
 /// Clearing the outbox is no conflict for the worker that changes the state.
-///
-/// # Errors
-/// When a port fails.
 pub async fn settling_does_not_touch_the_version(ports: &Ports<'_>) -> Checked {
     let (partition, entries) = with_entries(ports, 1).await?;
     ports.write.settle(&[(partition, entries.iter().map(done).collect())]).await?;

@@ -12,9 +12,6 @@ use crate::outboxes::{self, claim, settle};
 use crate::{Checked, sample};
 
 /// Checks every promise.
-///
-/// # Errors
-/// When a port fails.
 pub async fn all(ports: &Ports<'_>) -> Checked {
     due_finds_what_is_ready_and_nothing_else(ports).await?;
     due_lists_the_longest_waiting_first_each_once(ports).await?;
@@ -30,9 +27,6 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
 }
 
 /// The store says so itself.
-///
-/// # Errors
-/// When a port fails.
 pub async fn due_is_served_by_an_index(ports: &Ports<'_>) -> Checked {
     let plan = ports.sweep.plan().await?;
     assert!(plan.contains("outbox_ready"), "{plan}");
@@ -40,9 +34,6 @@ pub async fn due_is_served_by_an_index(ports: &Ports<'_>) -> Checked {
 }
 
 /// Whatever state the entries are in; page by page in the order of ids, and none whose outbox is empty.
-///
-/// # Errors
-/// When a port fails.
 pub async fn every_record_with_entries_is_shown_once_with_all_of_them(ports: &Ports<'_>) -> Checked {
     let now = sample::now(ports.host);
     let entry = |due_at| sample::entry(ports.host, sample::partition(ports.host), due_at);
@@ -78,9 +69,6 @@ pub async fn every_record_with_entries_is_shown_once_with_all_of_them(ports: &Po
 
 /// It is due at once, has its attempts before it, and counts how often that was done; who saw an older claim changes
 /// nothing.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_poisoned_entry_is_put_back_to_work_by_a_settlement(ports: &Ports<'_>) -> Checked {
     let now = sample::now(ports.host);
     let entry = sample::entry(ports.host, sample::partition(ports.host), now)?;
@@ -105,9 +93,6 @@ async fn is_due(ports: &Ports<'_>, partition: PartitionKey, now: Timestamp) -> R
 }
 
 /// Not what is in the future, poisoned or claimed; a claim that has run out is stuck and is found.
-///
-/// # Errors
-/// When a port fails.
 pub async fn due_finds_what_is_ready_and_nothing_else(ports: &Ports<'_>) -> Checked {
     let now = sample::now(ports.host);
     let id = sample::partition(ports.host);
@@ -133,9 +118,6 @@ pub async fn due_finds_what_is_ready_and_nothing_else(ports: &Ports<'_>) -> Chec
 }
 
 /// However many of its entries are ready; cut off at the limit.
-///
-/// # Errors
-/// When a port fails.
 pub async fn due_lists_the_longest_waiting_first_each_once(ports: &Ports<'_>) -> Checked {
     let now = sample::now(ports.host);
     let id = sample::partition(ports.host);
@@ -167,9 +149,6 @@ async fn remove_all(ports: &Ports<'_>, partition: PartitionKey, now: Timestamp) 
 }
 
 /// With the claim in them.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_claim_takes_every_ready_entry_and_no_other(ports: &Ports<'_>) -> Checked {
     let now = sample::now(ports.host);
     let id = sample::partition(ports.host);
@@ -204,9 +183,6 @@ pub async fn a_claim_takes_every_ready_entry_and_no_other(ports: &Ports<'_>) -> 
 }
 
 /// While the claim lasts.
-///
-/// # Errors
-/// When a port fails.
 pub async fn no_entry_is_claimed_by_two_at_once(ports: &Ports<'_>) -> Checked {
     let now = sample::now(ports.host);
     let id = sample::partition(ports.host);
@@ -224,9 +200,6 @@ pub async fn no_entry_is_claimed_by_two_at_once(ports: &Ports<'_>) -> Checked {
 }
 
 /// Each answers for itself, in order; one that is not there has nothing.
-///
-/// # Errors
-/// When a port fails.
 pub async fn several_records_are_claimed_and_settled_together(ports: &Ports<'_>) -> Checked {
     let now = sample::now(ports.host);
     let entry = || sample::entry(ports.host, sample::partition(ports.host), now);
@@ -253,9 +226,6 @@ pub async fn several_records_are_claimed_and_settled_together(ports: &Ports<'_>)
 
 /// It is claimed with its reason, hides nothing, stays in place when its document is written, and is poisoned, put back to
 /// work and deleted by its place.
-///
-/// # Errors
-/// When a port fails.
 pub async fn an_entry_that_cannot_be_read_costs_only_itself(ports: &Ports<'_>) -> Checked {
     let Some(damage) = ports.damage_entry else { return Ok(()) };
     let now = sample::now(ports.host);
@@ -310,9 +280,6 @@ async fn shown(ports: &Ports<'_>, owner: Owner) -> Result<Vec<Stored>, StoreErro
 }
 
 /// And whoever held it before settles nothing any more.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_stuck_claim_is_taken_over(ports: &Ports<'_>) -> Checked {
     let now = sample::now(ports.host);
     let entry = sample::entry(ports.host, sample::partition(ports.host), now)?;
@@ -335,9 +302,6 @@ pub async fn a_stuck_claim_is_taken_over(ports: &Ports<'_>) -> Checked {
 }
 
 /// Not before, and never once it is poisoned.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_failed_entry_is_claimed_again_when_its_time_has_come(ports: &Ports<'_>) -> Checked {
     let now = sample::now(ports.host);
     let entry = sample::entry(ports.host, sample::partition(ports.host), now)?;

@@ -11,9 +11,6 @@ use super::{Ports, Prepared};
 use crate::Checked;
 
 /// Checks every promise.
-///
-/// # Errors
-/// When a port fails.
 pub async fn all(ports: &Ports<'_>) -> Checked {
     an_absent_record_is_none(ports).await?;
     each_commit_counts_a_records_revision_up(ports).await?;
@@ -30,9 +27,6 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
 }
 
 /// Nothing of it differs from one that a session wrote.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_record_written_without_a_session_counts_as_one_that_changed(ports: &Ports<'_>) -> Checked {
     let key = fresh(ports);
     for (revision, body) in [(1, json!("a")), (2, json!({ "b": 1 }))] {
@@ -87,18 +81,12 @@ async fn revision(ports: &Ports<'_>, key: &Key) -> Result<u64, StoreError> {
 }
 
 /// Neither an error nor empty.
-///
-/// # Errors
-/// When a port fails.
 pub async fn an_absent_record_is_none(ports: &Ports<'_>) -> Checked {
     assert_eq!(ports.records.record(&fresh(ports)).await?, None);
     Ok(())
 }
 
 /// From 1, whether or not the session has messages; the body is the latest.
-///
-/// # Errors
-/// When a port fails.
 pub async fn each_commit_counts_a_records_revision_up(ports: &Ports<'_>) -> Checked {
     let key = fresh(ports);
     for (revision, entries) in [(1, 0), (2, 1), (3, 0)] {
@@ -110,9 +98,6 @@ pub async fn each_commit_counts_a_records_revision_up(ports: &Ports<'_>) -> Chec
 }
 
 /// The store reads none of them.
-///
-/// # Errors
-/// When a port fails.
 pub async fn any_json_is_a_body(ports: &Ports<'_>) -> Checked {
     for body in [json!(null), json!(-7), json!(0.5), json!("$set"), json!([[], {}]), json!({ "a": [null] })] {
         let key = fresh(ports);
@@ -123,9 +108,6 @@ pub async fn any_json_is_a_body(ports: &Ports<'_>) -> Checked {
 }
 
 /// Kind and id together name one, however they are spelt.
-///
-/// # Errors
-/// When a port fails.
 pub async fn records_do_not_stand_in_each_others_way(ports: &Ports<'_>) -> Checked {
     let unique = ports.host.fresh_id();
     let keys = [("a", "b/c"), ("a/b", "c"), ("a", "b/C"), ("b", "b/c"), ("a", "b/c ")]
@@ -141,9 +123,6 @@ pub async fn records_do_not_stand_in_each_others_way(ports: &Ports<'_>) -> Check
 }
 
 /// With or without messages, and whether or not it writes what it has read. What still holds refuses nothing.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_commit_is_refused_when_what_it_read_was_changed(ports: &Ports<'_>) -> Checked {
     let (key, steady) = (fresh(ports), fresh(ports));
     put(ports, &key, json!("first"), 0).await?;
@@ -163,9 +142,6 @@ pub async fn a_commit_is_refused_when_what_it_read_was_changed(ports: &Ports<'_>
 }
 
 /// Having found nothing is a reading too.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_commit_is_refused_when_what_was_absent_was_created(ports: &Ports<'_>) -> Checked {
     let (key, other) = (fresh(ports), fresh(ports));
     let session = |entries| {
@@ -189,9 +165,6 @@ async fn is_refused(ports: &Ports<'_>, session: &Prepared) -> Checked {
 }
 
 /// Under the same id, with what it has read since.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_refused_session_leaves_nothing_and_may_be_committed_anew(ports: &Ports<'_>) -> Checked {
     let key = fresh(ports);
     put(ports, &key, json!("in between"), 0).await?;
@@ -206,9 +179,6 @@ pub async fn a_refused_session_leaves_nothing_and_may_be_committed_anew(ports: &
 }
 
 /// Although what it has read still holds.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_session_that_was_given_up_writes_no_record(ports: &Ports<'_>) -> Checked {
     let key = fresh(ports);
     let session = Prepared::with_records(ports, 1, vec![read(&key, 0)], vec![write(&key, json!(1))])?;
@@ -219,9 +189,6 @@ pub async fn a_session_that_was_given_up_writes_no_record(ports: &Ports<'_>) -> 
 }
 
 /// Not even when its own commit, or a later one of somebody else, changed what it has read.
-///
-/// # Errors
-/// When a port fails.
 pub async fn a_repeated_commit_writes_no_record_again(ports: &Ports<'_>) -> Checked {
     let key = fresh(ports);
     let session = Prepared::with_records(ports, 1, vec![read(&key, 0)], vec![write(&key, json!("first"))])?;
@@ -237,9 +204,6 @@ pub async fn a_repeated_commit_writes_no_record_again(ports: &Ports<'_>) -> Chec
 }
 
 /// Whether what both have read was there or not.
-///
-/// # Errors
-/// When a port fails.
 pub async fn of_two_commits_at_once_one_is_refused(ports: &Ports<'_>) -> Checked {
     let key = fresh(ports);
     for revision in 0..5 {
@@ -261,9 +225,6 @@ pub async fn of_two_commits_at_once_one_is_refused(ports: &Ports<'_>) -> Checked
 }
 
 /// Each would be stored if it only looked at what it writes itself, and then neither has seen the other.
-///
-/// # Errors
-/// When a port fails.
 pub async fn of_two_that_read_what_the_other_writes_no_more_than_one_is_stored(ports: &Ports<'_>) -> Checked {
     for _ in 0..5 {
         let (left, right) = (fresh(ports), fresh(ports));

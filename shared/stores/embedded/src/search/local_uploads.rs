@@ -52,17 +52,11 @@ impl Store {
     }
 
     /// The files that are still to be uploaded, in the order in which they were remembered.
-    ///
-    /// # Errors
-    /// When the store does not answer.
     pub async fn pending_uploads(&self) -> Result<Vec<PendingUpload>, StoreError> {
         self.engine().read("listing the files to be uploaded".to_owned(), list).await
     }
 
     /// Forgets a file: it was uploaded, or never will be.
-    ///
-    /// # Errors
-    /// When the store does not answer.
     pub async fn upload_done(&self, search: SearchId, file: FileId) -> Result<(), StoreError> {
         let doing = format!("forgetting file {file} of search {search}");
         let work = move |db: &Connection| {

@@ -105,9 +105,6 @@ impl Store {
     }
 
     /// Like [`Store::upload`], for a file.
-    ///
-    /// # Errors
-    /// As [`Store::upload`].
     pub async fn upload_file(&self, form: &PresignedPost, path: &Path) -> Result<u64, UploadError> {
         let file = folder::open(path).await.map_err(UploadError::Read)?;
         self.upload(form, file).await
