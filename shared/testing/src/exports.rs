@@ -1,4 +1,4 @@
-//! What [`KeepExports`] promises.
+//! The contract of [`KeepExports`].
 
 use std::time::Duration;
 
@@ -13,14 +13,14 @@ use crate::{Checked, sample};
 /// Follows a link as a reviewer's browser does.
 #[async_trait]
 pub trait Download: Send + Sync {
-    /// What is at the link.
+    /// Returns the content at the link.
     ///
     /// # Errors
     /// When it does not answer with that.
     async fn download(&self, url: &str) -> Result<Vec<u8>, Box<dyn std::error::Error + Send + Sync>>;
 }
 
-/// What is under test.
+/// The adapter under test.
 pub struct Ports<'a> {
     /// Keeps exports.
     pub keep: &'a dyn KeepExports,
@@ -32,7 +32,7 @@ pub struct Ports<'a> {
     pub host: &'a dyn Host,
 }
 
-/// Checks every promise.
+/// Checks the whole contract.
 pub async fn all(ports: &Ports<'_>) -> Checked {
     an_export_is_downloaded_as_it_was_made(ports).await?;
     an_export_that_breaks_off_is_not_there(ports).await?;

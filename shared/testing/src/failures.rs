@@ -1,4 +1,4 @@
-//! What [`KeepFailures`] promises.
+//! The contract of [`KeepFailures`].
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use saga::failures::{
 
 use crate::{Checked, sample};
 
-/// What is under test.
+/// The adapter under test.
 pub struct Ports<'a> {
     /// The store.
     pub store: &'a dyn KeepFailures,
@@ -21,7 +21,7 @@ pub struct Ports<'a> {
     pub host: &'a dyn Host,
 }
 
-/// Checks every promise.
+/// Checks the whole contract.
 pub async fn all(ports: &Ports<'_>) -> Checked {
     a_failure_comes_back_as_it_was_stored(ports).await?;
     a_change_holds_only_for_what_was_read(ports).await?;
@@ -54,7 +54,7 @@ async fn stored(ports: &Ports<'_>, failure: Failure) -> Result<Failure, messages
     Ok(Failure { revision: failure.revision + 1, ..failure })
 }
 
-/// Of any origin and in any state.
+/// Failures of any origin and in any state.
 pub async fn a_failure_comes_back_as_it_was_stored(ports: &Ports<'_>) -> Checked {
     let now = sample::now(ports.host);
     let partition = sample::partition(ports.host);
@@ -82,7 +82,7 @@ pub async fn a_failure_comes_back_as_it_was_stored(ports: &Ports<'_>) -> Checked
     Ok(())
 }
 
-/// Of two that read the same, one changes it.
+/// Of two readers of one revision, only one changes it.
 pub async fn a_change_holds_only_for_what_was_read(ports: &Ports<'_>) -> Checked {
     let first = failure(ports.host, "one");
     let begun = Change { id: first.id, revision: 0, next: Some(first.clone()) };
@@ -236,7 +236,7 @@ pub async fn one_operation_runs_at_a_time(ports: &Ports<'_>) -> Checked {
     end(ports, &second).await
 }
 
-/// Whoever has not read its latest revision changes nothing.
+/// A caller that has not read the latest revision changes nothing.
 pub async fn an_operation_is_changed_as_it_was_read(ports: &Ports<'_>) -> Checked {
     let now = sample::now(ports.host);
     let first = operation(ports.host, now);
@@ -259,7 +259,7 @@ async fn end(ports: &Ports<'_>, operation: &Operation) -> Checked {
     Ok(())
 }
 
-/// As somebody did it.
+/// The entry is returned as it was recorded.
 pub async fn what_was_done_is_listed_the_latest_first(ports: &Ports<'_>) -> Checked {
     let act = |seconds, did: &str| Act {
         at: sample::later(sample::now(ports.host), seconds),

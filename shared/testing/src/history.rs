@@ -1,11 +1,11 @@
-//! What [`KeepHistory`] promises.
+//! The contract of [`KeepHistory`].
 
 use messages::{Host, MessageId, Noted, Observation, PartitionKey, StoreError, Traceparent, Verdict};
 use saga::KeepHistory;
 
 use crate::{Checked, sample};
 
-/// What is under test.
+/// The adapter under test.
 pub struct Ports<'a> {
     /// The store.
     pub store: &'a dyn KeepHistory,
@@ -13,7 +13,7 @@ pub struct Ports<'a> {
     pub host: &'a dyn Host,
 }
 
-/// Checks every promise.
+/// Checks the whole contract.
 pub async fn all(ports: &Ports<'_>) -> Checked {
     an_observation_comes_back_as_it_was_appended(ports).await?;
     history_is_read_in_pages_in_the_order_in_which_it_happened(ports).await?;
@@ -40,7 +40,7 @@ pub fn observation(host: &dyn Host, partition: PartitionKey, n: u32, seconds: i6
     }
 }
 
-/// What is read of these.
+/// Returns these observations as they are read.
 pub fn noted(observations: &[Observation]) -> Vec<Observation<Noted>> {
     observations.iter().cloned().map(Observation::from).collect()
 }
@@ -61,7 +61,7 @@ async fn pages(
     }
 }
 
-/// With all that is known of it, or with what has to be known.
+/// With all fields, or with the required fields only.
 pub async fn an_observation_comes_back_as_it_was_appended(ports: &Ports<'_>) -> Checked {
     let partition = sample::partition(ports.host);
     assert_eq!(ports.store.history(Some(partition), None, 10).await?, []);
@@ -99,7 +99,7 @@ pub async fn history_is_read_in_pages_in_the_order_in_which_it_happened(ports: &
     Ok(())
 }
 
-/// So somebody who has read everything goes on where they were.
+/// A reader that has read everything resumes at its position.
 pub async fn what_is_appended_later_is_found_after_a_place(ports: &Ports<'_>) -> Checked {
     let partition = sample::partition(ports.host);
     let (early, late) = (observation(ports.host, partition, 0, 0), observation(ports.host, partition, 1, 5));

@@ -1,4 +1,4 @@
-//! What [`ClaimPartition`], [`GrantTokens`] and [`CheckTokens`] promise: the meaning of [`dedup::ledger::Item`], atomically.
+//! The contract of [`ClaimPartition`], [`GrantTokens`] and [`CheckTokens`]: the semantics of [`dedup::ledger::Item`], atomically.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use messages::{AttemptId, Host, PartitionKey, StoreError, Token};
 
 use crate::{Checked, sample};
 
-/// What is under test.
+/// The adapter under test.
 pub struct Ports<'a> {
     /// Claims and releases.
     pub claim: &'a dyn ClaimPartition,
@@ -24,7 +24,7 @@ pub struct Ports<'a> {
     pub host: &'a dyn Host,
 }
 
-/// Checks every promise.
+/// Checks the whole contract.
 pub async fn all(ports: &Ports<'_>) -> Checked {
     a_token_admits_until_it_is_released(ports).await?;
     an_unknown_partition_admits_only_what_requires_nothing(ports).await?;
@@ -154,7 +154,7 @@ pub async fn an_unknown_partition_admits_only_what_requires_nothing(ports: &Port
     Ok(())
 }
 
-/// The tokens of earlier attempts that nobody removed are among them.
+/// The tokens of earlier attempts that were not removed are included.
 pub async fn a_claim_lists_its_own_mints_with_the_rest(ports: &Ports<'_>) -> Checked {
     let partition = Partition::granted(ports).await?;
     let (one, first) = partition.admitted(0).await?;
@@ -166,7 +166,7 @@ pub async fn a_claim_lists_its_own_mints_with_the_rest(ports: &Ports<'_>) -> Che
     Ok(())
 }
 
-/// Claims that nobody gives back leave what they minted, but no more than that.
+/// Unreleased claims leave only the tokens that they created.
 pub async fn tokens_are_added_only_while_there_is_room(ports: &Ports<'_>) -> Checked {
     let partition = Partition::granted(ports).await?;
     for (round, requires) in [partition.needs_token(), Requirement::Known, Requirement::Nothing]
@@ -198,7 +198,7 @@ pub async fn of_many_claimers_at_once_exactly_one_is_admitted(ports: &Ports<'_>)
             Admission::Admitted(_) => admitted += 1,
             Admission::Busy { until } => assert_eq!(until, sample::later(partition.now, LEASE)),
             other @ (Admission::Duplicate | Admission::Moved { .. }) => {
-                panic!("the token is there: {other:?}")
+                panic!("the token exists: {other:?}")
             }
         }
     }
@@ -244,7 +244,7 @@ pub async fn nobody_waits_for_an_attempt_whose_change_is_stored(ports: &Ports<'_
     Ok(())
 }
 
-/// It is one whoever is inside.
+/// It is a duplicate regardless of the holder.
 pub async fn an_absent_token_is_a_duplicate_even_while_the_partition_is_held(ports: &Ports<'_>) -> Checked {
     let partition = Partition::granted(ports).await?;
     partition.admitted(0).await?;
@@ -332,7 +332,7 @@ pub async fn a_second_copy_of_a_claim_changes_nothing(ports: &Ports<'_>) -> Chec
     Ok(())
 }
 
-/// For years, and whoever grants it something meanwhile; and not for longer than a while once it has ended.
+/// It lasts for years, regardless of grants, and expires soon after the partition has ended.
 pub async fn an_item_outlives_what_its_document_waits_for(ports: &Ports<'_>) -> Checked {
     const CENTURY: i64 = 100 * 365 * 86_400;
     let lifetime = ITEM_LIFETIME.as_secs();
@@ -380,7 +380,7 @@ pub async fn a_forgotten_item_counts_on_from_the_fence_of_its_document(ports: &P
     Ok(())
 }
 
-/// Neither while nobody is inside nor while somebody is: a grant ends no lease.
+/// Neither while the partition is free nor while it is held: a grant ends no lease.
 pub async fn granting_again_changes_nothing(ports: &Ports<'_>) -> Checked {
     let partition = Partition::granted(ports).await?;
     let (attempt, admitted) = partition.admitted(0).await?;
@@ -392,7 +392,7 @@ pub async fn granting_again_changes_nothing(ports: &Ports<'_>) -> Checked {
     Ok(())
 }
 
-/// Whatever became of its tokens; once it has expired it begins anew.
+/// Regardless of its tokens; after its expiry a new item is created.
 pub async fn beginning_again_brings_no_token_back(ports: &Ports<'_>) -> Checked {
     let partition = Partition::unknown(ports);
     let token = std::slice::from_ref(&partition.token);

@@ -1,26 +1,26 @@
-//! What every adapter has to keep, as tests that any adapter can run.
+//! The contracts of all ports, as tests that any adapter can run.
 //!
 //! - [`host`]: a [`messages::Host`] whose time a test decides;
-//! - [`Seen`]: a [`messages::Observe`] that keeps decisions;
-//! - [`fixtures`]: what earlier releases stored and sent, for every adapter to read;
-//! - [`proof`]: how much a run proves: on every change, or every night;
+//! - [`Seen`]: a [`messages::Observe`] that stores decisions;
+//! - [`fixtures`]: data and messages of earlier versions, for every adapter to read;
+//! - [`proof`]: the level of proof: for every change, or every night;
 //! - [`sample`]: documents, entries, views and studies to store;
 //! - [`saga`], [`sessions`], [`views`], [`ledger`], [`processed`], [`queues`], [`failures`],
-//!   [`history`]: the engine's suites, one for each group of its ports. They know no application: their partitions are those of a made-up system.
+//! [`history`]: the engine's suites, one for each group of its ports. They use the partitions of a fictitious system.
 //! - [`studies`], [`progress`], [`objects`], [`exports`]: the suites of the search import.
 //!
-//! A suite is a `Ports` that names what is under test, one function for each promise, and `all`, which checks one
-//! promise after the other. A promise that is broken panics at the assertion; a port that fails is an error.
+//! A suite has a `Ports` with the adapter under test, a function for each guarantee, and `all`, which checks them in
+//! sequence. A broken guarantee panics at the assertion; a failing port is an error.
 //!
 //! # Stores that are not empty
-//! Ids are fresh ([`messages::Host::fresh_id`]), so the suites may run against a store in use. The queues must
-//! be nobody else's for the while: the suite empties them first.
+//! Ids are fresh ([`messages::Host::fresh_id`]), so the suites may run against a store in use. The queues must not be
+//! used by another program at the same time: the suite empties them first.
 //!
 //! # Time
-//! Suites let time pass by [`messages::Host::sleep`]: with [`ManualHost`] that takes no time at all, and with
-//! the host of a real machine, for a real server, it really waits. So they wait for seconds and never for hours,
-//! where the adapter has a clock of its own; where a port is told the time, they may tell it any.
-//! Times are whole seconds, since not every store keeps more than milliseconds.
+//! Suites let time pass with [`messages::Host::sleep`]: with [`ManualHost`] that takes no time, and with the host of a
+//! real machine, for a real server, it waits. If the adapter has its own clock, the suites therefore wait for seconds
+//! and never for hours; if the time is an argument of the port, they may pass any time. Times are whole seconds, since
+//! not every store keeps more than milliseconds.
 
 pub mod exports;
 pub mod failures;
@@ -45,5 +45,5 @@ pub mod views;
 pub use host::ManualHost;
 pub use seen::Seen;
 
-/// How a check ends, unless it panics because a promise is broken: well, or with the error of a port.
+/// The result of a check, unless it panics because a guarantee is broken: success, or the error of a port.
 pub type Checked = Result<(), Box<dyn std::error::Error + Send + Sync>>;

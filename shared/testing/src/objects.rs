@@ -1,4 +1,4 @@
-//! What [`PresignUpload`], [`ReadObject`] and [`FindObjects`] promise.
+//! The contract of [`PresignUpload`], [`ReadObject`] and [`FindObjects`].
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,12 +12,12 @@ use messages::Host;
 
 use crate::{Checked, sample};
 
-/// What came of an upload.
+/// The result of an upload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Uploaded {
     /// The object is stored.
     Stored,
-    /// The form does not allow it.
+    /// The form does not permit it.
     Refused,
 }
 
@@ -32,7 +32,7 @@ pub trait Upload: Send + Sync {
     ) -> Result<Uploaded, Box<dyn std::error::Error + Send + Sync>>;
 }
 
-/// What is under test.
+/// The adapter under test.
 pub struct Ports<'a> {
     /// Makes forms.
     pub presign: &'a dyn PresignUpload,
@@ -46,11 +46,11 @@ pub struct Ports<'a> {
     pub host: &'a dyn Host,
     /// The bucket of the uploads.
     pub bucket: &'a str,
-    /// What keys have to begin with, such as `uploads/`.
+    /// The required prefix of keys, such as `uploads/`.
     pub prefix: &'a str,
 }
 
-/// Checks every promise.
+/// Checks the whole contract.
 pub async fn all(ports: &Ports<'_>) -> Checked {
     an_uploaded_object_has_its_bytes_size_and_metadata(ports).await?;
     an_object_of_several_pieces_reads_back_whole(ports).await?;
@@ -89,7 +89,7 @@ impl Ports<'_> {
         Ok(())
     }
 
-    /// Where nobody has stored anything yet.
+    /// Returns a key prefix without objects.
     fn folder(&self) -> String {
         format!("{}{}/", self.prefix, self.host.fresh_id())
     }
@@ -158,7 +158,7 @@ pub async fn the_size_must_be_the_announced_one(ports: &Ports<'_>) -> Checked {
     Ok(())
 }
 
-/// Changing it makes another form, which nobody granted.
+/// A changed form is another form, which was not granted.
 pub async fn a_form_is_for_its_key_alone(ports: &Ports<'_>) -> Checked {
     let grant = ports.grant(1);
     let mut form = ports.form(&grant).await?;
@@ -222,7 +222,7 @@ pub async fn an_object_that_is_removed_is_absent(ports: &Ports<'_>) -> Checked {
     Ok(())
 }
 
-/// By their bytes. Another search's folder beside it is not looked into, even if its name begins likewise.
+/// By their bytes. The folder of another search is not included, even if its name has the same prefix.
 pub async fn what_is_found_begins_with_the_prefix_in_the_order_of_keys(ports: &Ports<'_>) -> Checked {
     let folder = ports.folder();
     assert_eq!(ports.keys(&folder).await?, Vec::<String>::new());
@@ -247,7 +247,7 @@ pub async fn what_is_found_begins_with_the_prefix_in_the_order_of_keys(ports: &P
     Ok(())
 }
 
-/// One that was uploaded twice is found once, as it is there.
+/// A file that was uploaded twice is found once, as it is stored.
 pub async fn what_is_found_is_what_is_there(ports: &Ports<'_>) -> Checked {
     let key = format!("{}a.ris", ports.folder());
     let mut size = 0;
@@ -262,7 +262,7 @@ pub async fn what_is_found_is_what_is_there(ports: &Ports<'_>) -> Checked {
     Ok(())
 }
 
-/// Of more than one page of keys it is the first page.
+/// If there is more than one page of keys, the first page is returned.
 pub async fn no_more_is_found_than_the_first_thousand(ports: &Ports<'_>) -> Checked {
     let folder = ports.folder();
     let keys: Vec<String> = (0..=MAX_FOUND).map(|n| format!("{folder}{n:04}.ris")).collect();

@@ -1,11 +1,11 @@
-//! What [`RememberProcessed`] promises.
+//! The contract of [`RememberProcessed`].
 
 use dedup::RememberProcessed;
 use messages::Host;
 
 use crate::{Checked, sample};
 
-/// What is under test.
+/// The adapter under test.
 pub struct Ports<'a> {
     /// The store.
     pub store: &'a dyn RememberProcessed,
@@ -13,7 +13,7 @@ pub struct Ports<'a> {
     pub host: &'a dyn Host,
 }
 
-/// Checks every promise.
+/// Checks the whole contract.
 pub async fn all(ports: &Ports<'_>) -> Checked {
     a_key_is_remembered_until_it_expires_deleted_or_not(ports).await?;
     remembering_again_moves_the_expiry(ports).await?;

@@ -1,4 +1,4 @@
-//! What [`ReportProgress`] and [`ReadProgress`] promise.
+//! The contract of [`ReportProgress`] and [`ReadProgress`].
 
 use imports::{Progress, ReadProgress, ReportProgress};
 use messages::Host;
@@ -6,7 +6,7 @@ use messages::Host;
 use crate::sample::search;
 use crate::{Checked, sample};
 
-/// What is under test.
+/// The adapter under test.
 pub struct Ports<'a> {
     /// Reports.
     pub report: &'a dyn ReportProgress,
@@ -16,7 +16,7 @@ pub struct Ports<'a> {
     pub host: &'a dyn Host,
 }
 
-/// Checks every promise.
+/// Checks the whole contract.
 pub async fn all(ports: &Ports<'_>) -> Checked {
     a_progress_report_replaces_the_one_before(ports).await
 }

@@ -1,13 +1,13 @@
-//! What [`SendMessages`], [`ReceiveMessages`] and [`InspectQueues`] promise.
+//! The contract of [`SendMessages`], [`ReceiveMessages`] and [`InspectQueues`].
 //!
-//! - [`delivery`]: one message: hidden, held back, delivered again;
-//! - [`dead_letters`]: messages that are given up;
+//! - [`delivery`]: one message: hidden, delayed, redelivered;
+//! - [`dead_letters`]: dead-lettered messages;
 //! - [`batches`]: several messages at once;
-//! - [`depths`]: how much there is;
+//! - [`depths`]: the depths of queues;
 //! - [`fairness`]: messages of several partitions.
 //!
 //! A receive of a real queue may return fewer messages than there are, and in any order; the suite asks again
-//! and compares sets. The queues under test must be nobody else's.
+//! and compares sets. The queues under test must not be used by another program.
 
 use std::time::Duration;
 
@@ -25,19 +25,19 @@ pub mod delivery;
 pub mod depths;
 pub mod fairness;
 
-/// What is under test.
+/// The adapter under test.
 pub struct Ports<'a> {
     /// Sends.
     pub send: &'a dyn SendMessages,
     /// Receives.
     pub receive: &'a dyn ReceiveMessages,
-    /// Tells how much there is.
+    /// Inspects.
     pub inspect: &'a dyn InspectQueues,
     /// Ids and time: the clock that the queues go by.
     pub host: &'a dyn Host,
-    /// What is agreed about the queues under test.
+    /// The specifications of the queues under test.
     pub queues: &'a [QueueSpec],
-    /// One of them, which gives up a message that was received too often, but not at the second time.
+    /// One of them, with a receive limit of more than two.
     pub queue: Queue,
     /// Another one.
     pub other: Queue,
@@ -45,7 +45,7 @@ pub struct Ports<'a> {
     pub fair: bool,
 }
 
-/// Checks every promise.
+/// Checks the whole contract.
 pub async fn all(ports: &Ports<'_>) -> Checked {
     delivery::all(ports).await?;
     dead_letters::all(ports).await?;
@@ -57,7 +57,7 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
 /// Short, since a real queue makes the suite wait for it.
 const VISIBILITY: Duration = Duration::from_secs(3);
 const LONG: Duration = Duration::from_secs(600);
-/// How often an empty answer is doubted: a real queue asks only some of its servers at a time.
+/// The number of times that an empty answer is retried: a real queue queries only some of its servers at a time.
 const TRIES: usize = 5;
 
 impl Ports<'_> {
@@ -111,13 +111,13 @@ impl Ports<'_> {
         self.receive.answer(queue, receipt, &disposition).await
     }
 
-    /// Where the queue under test puts what it gives up.
+    /// Returns the dead-letter queue of the queue under test.
     fn dead_letters(&self) -> Result<Queue, String> {
         let queue = QueueSpec::dead_letters_of(self.queues, &self.queue);
         queue.ok_or_else(|| format!("{} has no dead letters", self.queue))
     }
 
-    /// How often it delivers a message before it gives up.
+    /// Returns the receive limit of the queue under test.
     fn receive_limit(&self) -> Result<u32, String> {
         let spec = QueueSpec::of(self.queues, &self.queue);
         let limit = spec.and_then(|spec| spec.receive_limit).filter(|limit| *limit >= 2);

@@ -1,4 +1,4 @@
-//! What [`TrackReading`] promises.
+//! The contract of [`TrackReading`].
 
 use imports::{Fenced, Place, Reading, TrackReading};
 use messages::Host;
@@ -6,7 +6,7 @@ use messages::Host;
 use crate::sample::search::{self, end};
 use crate::{Checked, sample};
 
-/// What is under test.
+/// The adapter under test.
 pub struct Ports<'a> {
     /// Keeps track.
     pub track: &'a dyn TrackReading,
@@ -17,7 +17,7 @@ pub struct Ports<'a> {
 /// The version of the reader.
 const READER: u32 = 1;
 
-/// Checks every promise.
+/// Checks the whole contract.
 pub async fn all(ports: &Ports<'_>) -> Checked {
     attempts_are_counted_until_one_ends_by_itself(ports).await?;
     a_place_stays_until_another_is_reached(ports).await

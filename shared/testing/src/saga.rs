@@ -1,8 +1,8 @@
-//! What [`ReadDocuments`], [`WriteDocuments`] and the [`InspectOutbox`] of sagas promise.
+//! The contract of [`ReadDocuments`], [`WriteDocuments`] and the [`InspectOutbox`] of sagas.
 //!
 //! - [`documents`]: versions, conflicts and expiry;
-//! - [`entries`]: the outbox as the worker that stored it sees it;
-//! - [`sweep`]: the outbox as a sweeper sees it.
+//! - [`entries`]: the outbox, for the worker that stored it;
+//! - [`sweep`]: the outbox, for a sweep.
 
 use futures::future::BoxFuture;
 use jiff::SignedDuration;
@@ -16,7 +16,7 @@ pub mod documents;
 pub mod entries;
 pub mod sweep;
 
-/// What is under test.
+/// The adapter under test.
 pub struct Ports<'a> {
     /// Reads.
     pub read: &'a dyn ReadDocuments,
@@ -26,7 +26,7 @@ pub struct Ports<'a> {
     pub sweep: &'a dyn InspectOutbox,
     /// Ids and time.
     pub host: &'a dyn Host,
-    /// How long the store keeps a partition that has ended.
+    /// The retention of an ended partition.
     pub retention: SignedDuration,
     /// Makes what is stored of a partition unreadable, past the ports. Without it the adapter checks itself what becomes of
     /// such a document.
@@ -41,7 +41,7 @@ pub type DamageEntry<'a> = dyn Fn(PartitionKey, MessageId) -> BoxFuture<'a, Chec
 /// Makes what is stored of a partition unreadable.
 pub type Damage<'a> = dyn Fn(PartitionKey) -> BoxFuture<'a, Checked> + Send + Sync + 'a;
 
-/// Checks every promise.
+/// Checks the whole contract.
 pub async fn all(ports: &Ports<'_>) -> Checked {
     documents::all(ports).await?;
     entries::all(ports).await?;
@@ -54,7 +54,7 @@ impl Ports<'_> {
         assert_eq!(found.len(), 1, "one answer for one partition");
         let found = found.into_iter().next().transpose().map(Option::flatten);
         let latest = self.read.load_latest(partition, sample::now(self.host)).await;
-        assert_eq!(found.as_ref().ok(), latest.as_ref().ok(), "nothing is written meanwhile");
+        assert_eq!(found.as_ref().ok(), latest.as_ref().ok(), "nothing is written in between");
         found
     }
 

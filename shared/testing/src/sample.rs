@@ -1,6 +1,6 @@
-//! Things for the engine to store, of a made-up system: a saga whose states are as good as any other, and its messages.
+//! Data for the engine to store, of a fictitious system: a saga with arbitrary states, and its messages.
 //!
-//! What a search stores besides is in [`search`].
+//! [`search`] has the additional data of a search.
 
 use std::collections::BTreeMap;
 
@@ -14,11 +14,11 @@ use uuid::Uuid;
 
 pub mod search;
 
-/// The made-up system.
+/// The fictitious system.
 pub const SYSTEM: &str = "sample";
 
 messages! {
-    /// What can happen in it.
+    /// The events of its saga.
     pub enum Event of "sample" to SAGA {
         /// Something.
         Happened {} = 1,
@@ -29,10 +29,10 @@ messages! {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Samples;
 
-/// What is remembered of one sample.
+/// The state of a sample.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct State {
-    /// Tells one write from another.
+    /// Distinguishes writes.
     pub name: String,
     /// The list that it is shown in.
     pub list: Uuid,
@@ -77,12 +77,12 @@ pub fn later(at: Timestamp, seconds: i64) -> Timestamp {
     at.checked_add(SignedDuration::from_secs(seconds)).unwrap_or(Timestamp::MAX)
 }
 
-/// A partition that nobody has used.
+/// Returns a new, unused partition.
 pub fn partition(host: &dyn Host) -> PartitionKey {
     PartitionKey::from_uuid(host.fresh_id())
 }
 
-/// An attempt that nobody has used.
+/// Returns a new, unused attempt.
 pub fn attempt(host: &dyn Host) -> AttemptId {
     AttemptId::from_uuid(host.fresh_id())
 }
@@ -107,7 +107,7 @@ pub fn entry(host: &dyn Host, partition: PartitionKey, due_at: Timestamp) -> Res
     Entry::message(&message(host, partition), SAGA, due_at)
 }
 
-/// The content of a partition that has not ended; `name` tells one write from another.
+/// Returns the content of a partition that has not ended; `name` distinguishes writes.
 pub fn content(host: &dyn Host, name: &str) -> Content {
     let state = State { name: name.to_owned(), list: host.fresh_id(), created_at: now(host), ended_at: None };
     with_state(host, json!(state))

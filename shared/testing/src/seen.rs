@@ -1,11 +1,11 @@
-//! What functions decided, and what they counted.
+//! The decisions and metrics of functions.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use messages::{Measure, Observation, Observe, Verdict};
 
-/// An observer that keeps what became of each message, and what was counted.
+/// An observer that stores decisions and metrics.
 #[derive(Debug, Default)]
 pub struct Seen {
     verdicts: Mutex<Vec<Verdict>>,
@@ -13,12 +13,12 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// The verdicts since the last look, in order.
+    /// Returns the verdicts since the last call, in order.
     pub fn take(&self) -> Vec<Verdict> {
         std::mem::take(&mut *self.verdicts.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// How much was counted of a measure.
+    /// Returns the value of a metric.
     pub fn measured(&self, measure: Measure) -> u64 {
         let measured = self.measured.lock().unwrap_or_else(PoisonError::into_inner);
         measured.get(measure.0).copied().unwrap_or(0)

@@ -1,4 +1,4 @@
-//! What [`CommitSession`], [`SettleSessions`], [`ReadRecords`], [`WriteRecords`] and the [`SweepOutbox`] of sessions promise.
+//! The contract of [`CommitSession`], [`SettleSessions`], [`ReadRecords`], [`WriteRecords`] and the [`SweepOutbox`] of sessions.
 //!
 //! - here: messages and views, both or neither;
 //! - [`records`]: an application's own data.
@@ -15,7 +15,7 @@ use crate::{Checked, outboxes, sample};
 
 pub mod records;
 
-/// What is under test.
+/// The adapter under test.
 pub struct Ports<'a> {
     /// Commits.
     pub commit: &'a dyn CommitSession,
@@ -33,7 +33,7 @@ pub struct Ports<'a> {
     pub host: &'a dyn Host,
 }
 
-/// Checks every promise.
+/// Checks the whole contract.
 pub async fn all(ports: &Ports<'_>) -> Checked {
     a_commit_stores_data_and_messages(ports).await?;
     a_repeated_commit_changes_nothing(ports).await?;
@@ -103,7 +103,7 @@ pub async fn a_repeated_commit_changes_nothing(ports: &Ports<'_>) -> Checked {
     Ok(())
 }
 
-/// No record, since nobody will look for one.
+/// It leaves no record, since none will be looked for.
 pub async fn a_commit_without_messages_writes_only_data(ports: &Ports<'_>) -> Checked {
     let session = Prepared::new(ports, 0)?;
     assert_eq!(session.commit(ports).await?, Committed::Stored);
@@ -137,7 +137,7 @@ pub async fn a_session_that_was_given_up_commits_nothing(ports: &Ports<'_>) -> C
     Ok(())
 }
 
-/// What was committed will be sent.
+/// Committed messages are sent.
 pub async fn a_committed_session_is_not_given_up(ports: &Ports<'_>) -> Checked {
     let session = Prepared::new(ports, 1)?;
     session.commit(ports).await?;

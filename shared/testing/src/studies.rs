@@ -1,4 +1,4 @@
-//! What [`WriteStudies`], [`ReadStudies`] and [`CompareStudies`] promise.
+//! The contract of [`WriteStudies`], [`ReadStudies`] and [`CompareStudies`].
 
 use imports::{
     CompareStudies, Duplicate, Fenced, FileId, Identity, Keyed, Mark, Marked, Place, ProjectId, ReadStudies,
@@ -10,7 +10,7 @@ use references::Reference;
 use crate::sample::search;
 use crate::{Checked, sample};
 
-/// What is under test.
+/// The adapter under test.
 pub struct Ports<'a> {
     /// Reads.
     pub read: &'a dyn ReadStudies,
@@ -57,7 +57,7 @@ impl Ports<'_> {
 /// The version of the reader, unless it changes.
 const READER: u32 = 7;
 
-/// Checks every promise.
+/// Checks the whole contract.
 pub async fn all(ports: &Ports<'_>) -> Checked {
     storing_twice_stores_once(ports).await?;
     what_was_made_ready_for_another_store_is_refused(ports).await?;
@@ -79,7 +79,7 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
     many_records_are_discarded(ports).await
 }
 
-/// Checks what is promised of studies that are there twice.
+/// Checks the contract of duplicate studies.
 async fn duplicates(ports: &Ports<'_>) -> Checked {
     a_mark_gives_way_to_one_of_a_later_revision(ports).await?;
     marks_are_counted_by_their_kind(ports).await?;
@@ -101,7 +101,7 @@ pub async fn storing_twice_stores_once(ports: &Ports<'_>) -> Checked {
     Ok(())
 }
 
-/// Together with all that it was to be stored with; no other try goes better.
+/// Together with its whole batch; a retry fails in the same way.
 pub async fn what_was_made_ready_for_another_store_is_refused(ports: &Ports<'_>) -> Checked {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let held = ports.begin(search, file).await?;
@@ -236,7 +236,7 @@ pub async fn a_mark_gives_way_to_one_of_a_later_revision(ports: &Ports<'_>) -> C
         let read = ports.read.identities_of(search, second, &[3]).await?;
         assert_eq!(read.iter().map(|study| study.is_marked).collect::<Vec<_>>(), [then.is_some()]);
     }
-    // One that was never there is taken back as well.
+    // A mark that never existed is removed as well.
     ports.compare.mark(9, &[Mark { at: at(1), duplicate: None }]).await?;
     ports.compare.mark(8, &[Mark { at: at(1), duplicate: Some(one) }]).await?;
     ports.write.store(&held, studies.to_vec(), vec![]).await?;
@@ -245,7 +245,7 @@ pub async fn a_mark_gives_way_to_one_of_a_later_revision(ports: &Ports<'_>) -> C
     Ok(())
 }
 
-/// By how sure they are; what somebody has said counts apart.
+/// By tier; decisions of reviewers are counted separately.
 pub async fn marks_are_counted_by_their_kind(ports: &Ports<'_>) -> Checked {
     let (search_id, file_id) = (sample::partition(ports.host), search::file(ports.host));
     let studies: Vec<_> = (1..=9).map(|record| search::study(search_id, file_id, record)).collect();
@@ -302,7 +302,8 @@ pub async fn studies_are_found_by_what_they_have_in_common(ports: &Ports<'_>) ->
     Ok(())
 }
 
-/// Whatever the size of a page, and also where the others came when keys of a file had been told already. More may be told.
+/// Regardless of the page size, and also if the other studies arrive after some keys of the file were returned. More
+/// keys may be returned.
 pub async fn those_keys_of_a_study_are_told_that_others_have(ports: &Ports<'_>) -> Checked {
     let common = Common::stored(ports).await?;
     let (search, later) = (sample::partition(ports.host), search::file(ports.host));
@@ -330,7 +331,7 @@ pub async fn those_keys_of_a_study_are_told_that_others_have(ports: &Ports<'_>) 
         tells(common.files[0], limit, &first).await?;
         tells(common.files[1], limit, &[(5, "a", true)]).await?;
     }
-    // Whatever was found out meanwhile.
+    // Regardless of the keys that were looked up in between.
     let (one, file) = common.files[0];
     ports.read.keyed(one, file, 0, 1).await?;
     ports.begin_with(search, later, &of_later).await?;
@@ -341,7 +342,7 @@ pub async fn those_keys_of_a_study_are_told_that_others_have(ports: &Ports<'_>) 
     Ok(())
 }
 
-/// And those of a file that was begun anew were never found.
+/// Studies of a file that was restarted are never found.
 pub async fn studies_are_found_until_they_are_removed(ports: &Ports<'_>) -> Checked {
     let common = Common::stored(ports).await?;
     ports.write.discard(&common.unfinished, None).await?;
@@ -417,7 +418,7 @@ fn key_of(doi: &str) -> u64 {
     keys[0]
 }
 
-/// What is stored of it stays until it is removed, whoever begins to read it; and it is never read again.
+/// Its stored data stays until it is deleted, regardless of later attempts; and it is never read again.
 pub async fn a_file_that_is_withdrawn_is_no_longer_listed(ports: &Ports<'_>) -> Checked {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let studies = [search::study(search, file, 1)];
@@ -426,7 +427,7 @@ pub async fn a_file_that_is_withdrawn_is_no_longer_listed(ports: &Ports<'_>) -> 
     ports.write.finish(&parsed).await?;
     assert_eq!(ports.track.place(search, file).await?, None);
     let refused = search::refused();
-    // Whoever removes it while somebody else withdraws it again removes all of it.
+    // A worker that deletes it while another one withdraws it again deletes all of it.
     let fence = held.fence + 1;
     for _ in 0..2 {
         ports.write.withdraw(search, file, &refused).await?;
@@ -441,7 +442,7 @@ pub async fn a_file_that_is_withdrawn_is_no_longer_listed(ports: &Ports<'_>) -> 
     Ok(())
 }
 
-/// A file is not listed, and whoever begins to read it finds it refused, under this fence.
+/// Checks that a file is not listed, and that a new attempt finds it refused under this fence.
 async fn is_refused(ports: &Ports<'_>, (search, file): (SearchId, FileId), fence: u64) -> Checked {
     assert_eq!(ports.track.place(search, file).await?, Some(search::refused()));
     let reading = ports.track.begin(search, file, READER).await?;
@@ -527,7 +528,7 @@ async fn marks(
     Ok(studies.iter().map(|study| study.duplicate).collect())
 }
 
-/// A refused file leaves nothing, and may be stored again by whoever discarded it.
+/// A refused file leaves nothing, and the worker that deleted it may store it again.
 pub async fn discarding_a_file_leaves_its_neighbours(ports: &Ports<'_>) -> Checked {
     let (search, file, kept) =
         (sample::partition(ports.host), search::file(ports.host), search::file(ports.host));
@@ -586,7 +587,7 @@ pub async fn a_file_that_was_read_to_its_end_is_not_discarded(ports: &Ports<'_>)
     Ok(())
 }
 
-/// Whoever was reading it too stores nothing more, and whoever begins is told why.
+/// Concurrent attempts store nothing more, and new attempts get the reason.
 pub async fn a_file_that_was_refused_stays_so(ports: &Ports<'_>) -> Checked {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let held = ports.begin_with(search, file, &[search::study(search, file, 1)]).await?;
@@ -602,7 +603,7 @@ pub async fn a_file_that_was_refused_stays_so(ports: &Ports<'_>) -> Checked {
     Ok(())
 }
 
-/// Whatever was known of it: whether nobody had begun to read it, somebody is reading it, or it was read to its end.
+/// In every state: before it is read, while it is read, or after it was read to its end.
 pub async fn a_file_that_is_removed_is_gone_for_good(ports: &Ports<'_>) -> Checked {
     let refused = Place::refused("cancelled", 3);
     for how_far in 0..3 {
@@ -611,7 +612,7 @@ pub async fn a_file_that_is_removed_is_gone_for_good(ports: &Ports<'_>) -> Check
         for _ in 0..2 {
             ports.write.remove(search, file, &refused).await?;
         }
-        // Of an attempt that knows nothing of it.
+        // By an attempt that does not know of it.
         ports.write.finish(&search::parsed(search, file, 0)).await?;
         if let Some(held) = held {
             overtaken(&ports.write.store(&held, vec![search::study(search, file, 3)], vec![]).await);

@@ -1,4 +1,4 @@
-//! What [`WriteViews`] and [`outbox::ReadViews`] promise, and the [`Views`] that read them together with documents.
+//! The contract of [`WriteViews`] and [`outbox::ReadViews`], and of the [`Views`] that read them together with documents.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use uuid::Uuid;
 use crate::sample::Samples;
 use crate::{Checked, sample};
 
-/// What is under test.
+/// The adapter under test.
 pub struct Ports<'a> {
     /// Reads documents, and what was written.
     pub views: &'a Views<Samples>,
@@ -26,7 +26,7 @@ pub struct Ports<'a> {
     pub host: &'a dyn Host,
 }
 
-/// Checks every promise.
+/// Checks the whole contract.
 pub async fn all(ports: &Ports<'_>) -> Checked {
     an_absent_view_is_none(ports).await?;
     a_later_revision_replaces_an_earlier_one(ports).await?;
@@ -161,7 +161,7 @@ pub async fn a_list_is_read_in_pages_the_latest_first(ports: &Ports<'_>) -> Chec
     Ok(())
 }
 
-/// What a reader finds who goes through what has changed in pages.
+/// Returns the changes that a reader finds page by page.
 async fn changes(
     ports: &Ports<'_>,
     list: Uuid,
@@ -251,7 +251,8 @@ pub async fn what_was_written_is_read_in_its_order(ports: &Ports<'_>) -> Checked
     Ok(())
 }
 
-/// It comes after all that was there; a write that changes nothing is no change, and one in another list is none here.
+/// It comes after all earlier changes; a write that changes nothing does not count, and neither does a write in another
+/// list.
 pub async fn what_is_written_anew_is_a_change(ports: &Ports<'_>) -> Checked {
     let (list, written) = (ports.host.fresh_id(), &ports.views.written);
     let view = |revision, ended| View {
@@ -290,7 +291,7 @@ pub async fn a_view_that_is_removed_is_told_in_the_list_that_it_was_in(ports: &P
     Ok(())
 }
 
-/// Somebody reads while others write, and goes on each time where everything is known to have been there.
+/// A client reads while others write, and resumes at the position up to which all changes are known.
 pub async fn writes_at_the_same_time_are_missed_by_nobody(ports: &Ports<'_>) -> Checked {
     const WRITERS: usize = 8;
     const EACH: usize = 10;
@@ -345,7 +346,7 @@ pub async fn a_partition_is_what_its_document_shows(ports: &Ports<'_>) -> Checke
     Ok(())
 }
 
-/// What was written of it stands there; asked for by itself, it is an error.
+/// A list shows its written view; reading it directly is an error.
 pub async fn a_document_that_cannot_be_read_hides_no_list(ports: &Ports<'_>) -> Checked {
     let now = sample::now(ports.host);
     let list = ports.host.fresh_id();

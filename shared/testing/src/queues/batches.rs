@@ -9,7 +9,7 @@ use messages::{Disposition, Outgoing};
 use super::{LONG, Ports, VISIBILITY};
 use crate::Checked;
 
-/// Checks every promise.
+/// Checks the whole contract.
 pub async fn all(ports: &Ports<'_>) -> Checked {
     a_receive_returns_no_more_than_asked_for_and_allowed(ports).await?;
     a_batch_has_one_result_for_each_message(ports).await?;
@@ -45,7 +45,7 @@ pub async fn a_receive_returns_no_more_than_asked_for_and_allowed(ports: &Ports<
     Ok(())
 }
 
-/// In their order, whatever their queues; no message is no result.
+/// In their order, regardless of their queues; without messages there are no results.
 pub async fn a_batch_has_one_result_for_each_message(ports: &Ports<'_>) -> Checked {
     ports.drain().await?;
     assert!(ports.send.send(&[]).await.is_empty());

@@ -1,4 +1,4 @@
-//! Messages that are given up.
+//! Dead-lettered messages.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use messages::Disposition;
 use super::{LONG, Ports, VISIBILITY, retry};
 use crate::Checked;
 
-/// Checks every promise.
+/// Checks the whole contract.
 pub async fn all(ports: &Ports<'_>) -> Checked {
     a_rejected_message_moves_to_the_dead_letters_unchanged(ports).await?;
     a_message_received_too_often_moves_to_the_dead_letters(ports).await

@@ -1,4 +1,4 @@
-//! One message: hidden, held back, delivered again.
+//! One message: hidden, delayed, redelivered.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use messages::Disposition;
 use super::{LONG, Ports, VISIBILITY, retry};
 use crate::Checked;
 
-/// Checks every promise.
+/// Checks the whole contract.
 pub async fn all(ports: &Ports<'_>) -> Checked {
     a_message_arrives_unchanged_where_it_belongs(ports).await?;
     an_acknowledged_message_never_comes_again(ports).await?;
@@ -30,7 +30,7 @@ pub async fn a_message_arrives_unchanged_where_it_belongs(ports: &Ports<'_>) -> 
     Ok(())
 }
 
-/// Not even after its visibility timeout; acknowledging it again is no error.
+/// Not even after its visibility timeout; acknowledging it again succeeds.
 pub async fn an_acknowledged_message_never_comes_again(ports: &Ports<'_>) -> Checked {
     ports.drain().await?;
     ports.sent().await?;
@@ -43,7 +43,7 @@ pub async fn an_acknowledged_message_never_comes_again(ports: &Ports<'_>) -> Che
     Ok(())
 }
 
-/// Once the visibility timeout has passed, counted.
+/// A message is redelivered after its visibility timeout, with the receive count incremented.
 pub async fn a_received_message_is_hidden_and_comes_again(ports: &Ports<'_>) -> Checked {
     ports.drain().await?;
     let sent = ports.sent().await?;
@@ -71,7 +71,7 @@ pub async fn a_delayed_message_is_held_back(ports: &Ports<'_>) -> Checked {
     Ok(())
 }
 
-/// Whoever was too slow takes nothing from whoever has it now.
+/// An expired receipt does not affect the current receiver.
 pub async fn an_outdated_receipt_answers_nothing(ports: &Ports<'_>) -> Checked {
     ports.drain().await?;
     ports.sent().await?;

@@ -1,4 +1,4 @@
-//! How much there is.
+//! The depths of queues.
 
 use std::time::Duration;
 
@@ -7,18 +7,18 @@ use messages::{Depth, Disposition};
 use super::{LONG, Ports};
 use crate::Checked;
 
-/// How often a count is asked for that is not right yet: those of a real queue are approximate.
+/// The number of times that a count is requested again: counts of a real queue are approximate.
 const LOOKS: usize = 100;
 
-/// Checks every promise.
+/// Checks the whole contract.
 pub async fn all(ports: &Ports<'_>) -> Checked {
     every_message_is_counted_where_it_is(ports).await
 }
 
-/// Those that may be received, those that were, and those that are held back. An age is that of a message that is there.
+/// Visible messages, messages in flight, and delayed messages. The age is that of an existing message.
 ///
 /// # Errors
-/// When a port fails, or a queue does not count right in the end.
+/// If a port fails, or the counts of a queue stay wrong.
 pub async fn every_message_is_counted_where_it_is(ports: &Ports<'_>) -> Checked {
     ports.drain().await?;
     until(ports, Depth::default()).await?;

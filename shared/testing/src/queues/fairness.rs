@@ -7,7 +7,7 @@ use messages::{Disposition, Outgoing, PartitionKey, Received};
 use super::{LONG, Ports, VISIBILITY, retry};
 use crate::{Checked, sample};
 
-/// Checks every promise. The standard queues of SQS keep them approximately, and only among many messages
+/// Checks the whole contract. The standard queues of SQS keep them approximately, and only among many messages
 /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-fair-queues.html>).
 pub async fn all(ports: &Ports<'_>) -> Checked {
     a_backlog_of_one_partition_keeps_no_other_waiting(ports).await?;
@@ -69,7 +69,7 @@ pub async fn partitions_take_turns_even_if_nothing_is_in_flight(ports: &Ports<'_
     }
     for turn in 0..3 {
         for partition in &sent {
-            // At the moment at which all were sent nobody has waited longer.
+            // At the moment at which all were sent no group has waited longer.
             ports.host.sleep(Duration::from_millis(1)).await;
             let received = ports.next().await?;
             assert_eq!(received.delivery.body, partition[turn].body);

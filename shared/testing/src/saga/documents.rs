@@ -8,7 +8,7 @@ use serde_json::json;
 use super::Ports;
 use crate::{Checked, sample};
 
-/// Checks every promise.
+/// Checks the whole contract.
 pub async fn all(ports: &Ports<'_>) -> Checked {
     a_first_write_inserts_version_1(ports).await?;
     whatever_the_content_holds_comes_back(ports).await?;
@@ -130,7 +130,7 @@ pub async fn a_conflict_leaves_neither_content_nor_outbox(ports: &Ports<'_>) -> 
     Ok(())
 }
 
-/// A document that was deleted meanwhile does not come back.
+/// A document that was deleted in between is not recreated.
 pub async fn a_write_on_a_document_that_is_not_there_conflicts(ports: &Ports<'_>) -> Checked {
     let partition = sample::partition(ports.host);
     let write = sample::persist(partition, Some(1), sample::content(ports.host, "orphan"));

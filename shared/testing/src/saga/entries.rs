@@ -9,7 +9,7 @@ use super::Ports;
 use crate::outboxes::{claim, settle};
 use crate::{Checked, sample};
 
-/// Checks every promise.
+/// Checks the whole contract.
 pub async fn all(ports: &Ports<'_>) -> Checked {
     entries_join_in_order_and_leave_with_a_write(ports).await?;
     a_performed_entry_is_removed(ports).await?;
@@ -40,7 +40,7 @@ fn done(entry: &Entry) -> Settlement {
     Settlement { id: entry.id, claim: entry.claimed_until, keep: None }
 }
 
-/// Every field of an entry comes back; cancelling what is not there is no error.
+/// Every field of an entry is returned; cancelling an absent entry succeeds.
 pub async fn entries_join_in_order_and_leave_with_a_write(ports: &Ports<'_>) -> Checked {
     let (partition, entries) = with_entries(ports, 3).await?;
     assert_eq!(ports.stored(partition).await?.outbox, entries);
@@ -56,7 +56,7 @@ pub async fn entries_join_in_order_and_leave_with_a_write(ports: &Ports<'_>) -> 
     Ok(())
 }
 
-/// And the others stay; settling it again is no error.
+/// The other entries stay; settling it again succeeds.
 pub async fn a_performed_entry_is_removed(ports: &Ports<'_>) -> Checked {
     let (partition, entries) = with_entries(ports, 2).await?;
     let [first, second] = entries.as_slice() else { panic!("two were added") };
@@ -118,7 +118,7 @@ pub async fn entries_of_several_partitions_are_settled_in_one_call(ports: &Ports
     Ok(())
 }
 
-/// Clearing the outbox is no conflict for the worker that changes the state.
+/// Clearing the outbox does not conflict with the worker that changes the state.
 pub async fn settling_does_not_touch_the_version(ports: &Ports<'_>) -> Checked {
     let (partition, entries) = with_entries(ports, 1).await?;
     ports.write.settle(&[(partition, entries.iter().map(done).collect())]).await?;

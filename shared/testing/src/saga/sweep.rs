@@ -1,4 +1,4 @@
-//! The outbox as a sweeper sees it.
+//! The outbox, for a sweep.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use super::Ports;
 use crate::outboxes::{self, claim, settle};
 use crate::{Checked, sample};
 
-/// Checks every promise.
+/// Checks the whole contract.
 pub async fn all(ports: &Ports<'_>) -> Checked {
     due_finds_what_is_ready_and_nothing_else(ports).await?;
     due_lists_the_longest_waiting_first_each_once(ports).await?;
@@ -224,8 +224,8 @@ pub async fn several_records_are_claimed_and_settled_together(ports: &Ports<'_>)
     Ok(())
 }
 
-/// It is claimed with its reason, hides nothing, stays in place when its document is written, and is poisoned, put back to
-/// work and deleted by its place.
+/// It is claimed with its reason, hides no other entry, stays when its document is written, and is marked as exhausted,
+/// requeued and deleted by its position.
 pub async fn an_entry_that_cannot_be_read_costs_only_itself(ports: &Ports<'_>) -> Checked {
     let Some(damage) = ports.damage_entry else { return Ok(()) };
     let now = sample::now(ports.host);
@@ -256,7 +256,7 @@ pub async fn an_entry_that_cannot_be_read_costs_only_itself(ports: &Ports<'_>) -
     deleting_reaches_nothing_else(ports, &found.place, (owner, good.id), entry()?).await
 }
 
-/// Neither the entry beside it, nor one that comes later: a store may give a place out again.
+/// Neither a neighbouring entry nor a later one: a store may reuse a position.
 async fn deleting_reaches_nothing_else(
     ports: &Ports<'_>,
     place: &str,
@@ -279,7 +279,7 @@ async fn shown(ports: &Ports<'_>, owner: Owner) -> Result<Vec<Stored>, StoreErro
     Ok(pending.into_iter().filter(|pending| pending.owner == Some(owner)).flat_map(|of| of.entries).collect())
 }
 
-/// And whoever held it before settles nothing any more.
+/// The previous holder cannot settle it any more.
 pub async fn a_stuck_claim_is_taken_over(ports: &Ports<'_>) -> Checked {
     let now = sample::now(ports.host);
     let entry = sample::entry(ports.host, sample::partition(ports.host), now)?;

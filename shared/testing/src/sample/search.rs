@@ -1,4 +1,4 @@
-//! Things for a search to store.
+//! Data for a search to store.
 
 use imports::messages::ObjectRef;
 use imports::{
@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::now;
 
-/// A file that nobody has used.
+/// Returns a new, unused file.
 pub fn file(host: &dyn Host) -> FileId {
     FileId::from_uuid(host.fresh_id())
 }
@@ -73,7 +73,7 @@ pub fn end(compared: u64) -> Place {
     Place::compared(counts, compared)
 }
 
-/// What becomes of a file that is refused.
+/// The outcome of a refused file.
 pub fn refused() -> Place {
     Place::refused("no title", 2)
 }

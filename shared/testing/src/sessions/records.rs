@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{Ports, Prepared};
 use crate::Checked;
 
-/// Checks every promise.
+/// Checks the whole contract.
 pub async fn all(ports: &Ports<'_>) -> Checked {
     an_absent_record_is_none(ports).await?;
     each_commit_counts_a_records_revision_up(ports).await?;
@@ -41,7 +41,7 @@ pub async fn a_record_written_without_a_session_counts_as_one_that_changed(ports
     Ok(())
 }
 
-/// A record that nobody has used.
+/// Returns a new, unused record.
 fn fresh(ports: &Ports<'_>) -> Key {
     Key::new("sample", ports.host.fresh_id().to_string())
 }
@@ -122,7 +122,8 @@ pub async fn records_do_not_stand_in_each_others_way(ports: &Ports<'_>) -> Check
     Ok(())
 }
 
-/// With or without messages, and whether or not it writes what it has read. What still holds refuses nothing.
+/// With or without messages, and regardless of whether it writes the records that it has read. An unchanged record
+/// refuses nothing.
 pub async fn a_commit_is_refused_when_what_it_read_was_changed(ports: &Ports<'_>) -> Checked {
     let (key, steady) = (fresh(ports), fresh(ports));
     put(ports, &key, json!("first"), 0).await?;
@@ -188,7 +189,7 @@ pub async fn a_session_that_was_given_up_writes_no_record(ports: &Ports<'_>) -> 
     Ok(())
 }
 
-/// Not even when its own commit, or a later one of somebody else, changed what it has read.
+/// Not even if its own commit, or a later one of another session, changed the records that it has read.
 pub async fn a_repeated_commit_writes_no_record_again(ports: &Ports<'_>) -> Checked {
     let key = fresh(ports);
     let session = Prepared::with_records(ports, 1, vec![read(&key, 0)], vec![write(&key, json!("first"))])?;
@@ -203,7 +204,7 @@ pub async fn a_repeated_commit_writes_no_record_again(ports: &Ports<'_>) -> Chec
     Ok(())
 }
 
-/// Whether what both have read was there or not.
+/// Regardless of whether the record that both have read existed.
 pub async fn of_two_commits_at_once_one_is_refused(ports: &Ports<'_>) -> Checked {
     let key = fresh(ports);
     for revision in 0..5 {
@@ -224,7 +225,7 @@ pub async fn of_two_commits_at_once_one_is_refused(ports: &Ports<'_>) -> Checked
     Ok(())
 }
 
-/// Each would be stored if it only looked at what it writes itself, and then neither has seen the other.
+/// If a session only checked the records that it writes, both would be stored without having seen each other.
 pub async fn of_two_that_read_what_the_other_writes_no_more_than_one_is_stored(ports: &Ports<'_>) -> Checked {
     for _ in 0..5 {
         let (left, right) = (fresh(ports), fresh(ports));
