@@ -1,4 +1,4 @@
-//! What the functions answer to the sample events, for tests and for whoever tries the functions out.
+//! The answers of the functions to the sample events, for tests and for developers who try the functions.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ const ENCODED: &str = "Ergebnisse + 50% für «Müller» 検索.ris";
 /// The claim of a token that lists its bearer's projects.
 const CLAIM: &str = "projects";
 
-/// What becomes of an event in an installation that it is about.
+/// The result of an event in an installation that contains its data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Expected {
     /// No answer. These files are reported to the saga, by name and version.
@@ -21,7 +21,8 @@ pub enum Expected {
     Batch {
         /// The places of the records that fail.
         failing: &'static [usize],
-        /// The places of those that fail on SQS. What is rejected is moved to the dead letters there, and is done with.
+        /// The places of those that fail on SQS. A rejected message is moved to the dead-letter queue there, and counts
+        /// as handled.
         on_sqs: &'static [usize],
         /// Where messages are sent.
         to: Queue,
@@ -59,16 +60,16 @@ use Expected::{Files, Status, Sweep};
 /// Every sample event, in alphabetical order.
 static EXPECTED: [(&str, Expected); 33] = [
     ("http-bad-manifest", Status(&[(None, 422)])),
-    // With a claim: nobody says who it is.
+    // With a claim: the request has no token.
     ("http-create-search", Status(&[(None, 201), (Some(CLAIM), 404)])),
     ("http-foreign-project", Status(&[(None, 404), (Some(CLAIM), 404)])),
     ("http-hostile-path", Status(&[(None, 400)])),
     ("http-list-searches", Status(&[(None, 200)])),
-    // Whoever signs operates what nobody brings tokens to, and nothing else.
+    // A signed request has an operator's rights only in a deployment without tokens.
     ("http-operator-signed", Status(&[(None, 200), (Some(CLAIM), 403)])),
-    // What is to be put aside is not there.
+    // The failure to archive does not exist.
     ("http-operator-with-token", Status(&[(None, 403), (Some(CLAIM), 404)])),
-    // Without a claim: a token of which nothing is read.
+    // Without a claim: the token is ignored.
     ("http-own-project", Status(&[(None, 404), (Some(CLAIM), 200), (Some("groups"), 404)])),
     ("http-unknown-search", Status(&[(None, 404)])),
     ("s3-copy", Files(&[("psycinfo.ris", "")])),
@@ -99,7 +100,7 @@ static EXPECTED: [(&str, Expected); 33] = [
 ];
 
 impl Expected {
-    /// What is expected of the sample event of this name; none when there is no such sample.
+    /// Returns the expected result of a sample event; none if no sample has this name.
     pub fn of(name: &str) -> Option<&'static Self> {
         EXPECTED.iter().find_map(|(sample, expected)| (*sample == name).then_some(expected))
     }

@@ -16,7 +16,7 @@ use tokio::process::Command;
 
 use crate::placed::{Failed, Place};
 
-/// Uploads a file to an embedded store, unless it is there: several records of an event may be about one file.
+/// Uploads a file to an embedded store unless it exists: several records of an event may name one file.
 ///
 /// # Errors
 /// When the store does not take it.
@@ -103,7 +103,7 @@ impl Installation {
         Place { ports, bucket: BUCKET, upload: async |form: &_, file| upload(&self.store, form, file).await }
     }
 
-    /// What was sent to a queue and can be received now, in order.
+    /// Returns the visible messages of a queue, in order.
     ///
     /// # Panics
     /// When the store does not answer, or something else was sent.

@@ -1,9 +1,9 @@
-//! What the log of a function must have, and what it must not.
+//! The lines that the log of a function must have, and the texts that it must not contain.
 
 use serde_json::Value;
 
-/// What is in the sample events and the files that they are about, and must not get into a log: tokens, the keys that
-/// hold them, and the text of references.
+/// Texts of the sample events and their files that must not be logged: tokens, keys that contain them, and the text of
+/// references.
 const SECRETS: [&str; 5] = ["0199b6d0-7d60-7c00", "uploads/", "psycinfo.ris", "One, Ann", "First"];
 
 /// Checks the lines that a function wrote while it was fed sample events: each is JSON, each decision says who made it

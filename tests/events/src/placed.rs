@@ -1,4 +1,4 @@
-//! A sample event, as an installation would get it: what it is about is there.
+//! A sample event in an installation that contains its data.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +8,12 @@ use messages::Message;
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
-/// What every uploaded file holds.
+/// The content of every uploaded file.
 const TWO_RECORDS: &str = "TY  - JOUR\nTI  - First\nAU  - One, Ann\nER  - \n\n\
                            TY  - JOUR\nTI  - Second\nAU  - Two, Bob\nER  - \n";
 /// How the ids of all samples begin, those of the search in them too.
 const SAMPLE_IDS: &str = "0199b6d0-";
-/// How long a file may take to be uploaded.
+/// The time limit for an upload.
 const UPLOAD: SignedDuration = SignedDuration::from_mins(5);
 
 /// Why an event cannot be made to mean something.
@@ -53,7 +53,7 @@ where
         Ok(event)
     }
 
-    /// Does that for notifications of S3, of which the event of another service has none.
+    /// Does that for notifications of S3; events of other services have none.
     async fn admit_notifications(
         &self,
         event: &mut Value,
@@ -105,7 +105,7 @@ where
         Ok(body.to_string())
     }
 
-    /// Stores a file unless it is there, and returns its version.
+    /// Stores a file unless it exists, and returns its version.
     async fn store_once(
         &self,
         named: Named,
@@ -143,8 +143,8 @@ where
     }
 }
 
-/// A sample with ids that no earlier one had, so that it is not taken for a duplicate of that. They stay ids of the
-/// same form, with the same tails: tokens are bound to their search by these.
+/// Returns a sample with new ids, so that it is not treated as a duplicate of an earlier one. They stay ids of the same
+/// form, with the same tails: tokens are bound to their search by these.
 pub fn anew(sample: &str, ids: u32) -> String {
     sample.replace(SAMPLE_IDS, &format!("01{:06x}-", ids & 0x00ff_ffff))
 }
@@ -155,7 +155,7 @@ struct Notified<'a> {
     object: &'a mut Value,
     /// Whether the key is URL-encoded.
     is_encoded: bool,
-    /// What the field of the version is called.
+    /// The name of the field with the version.
     version: &'static str,
 }
 

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::shop::{Refused, Shop};
 
-/// What both requests have to say.
+/// The body of both requests.
 #[derive(Deserialize)]
 struct Amount {
     cents: NonZeroU64,

@@ -1,4 +1,4 @@
-//! An order: placed, paid and shipped, or given up when nobody pays within an hour.
+//! An order: placed, paid and shipped, or abandoned if it is not paid within an hour.
 //!
 //! This file is what a new saga has to write: its messages, its state machine, the handler that it asks, and one table of
 //! its queues and functions. [`shop`] is where orders and payments come in, [`http`] its face.
@@ -36,7 +36,7 @@ messages! {
         Paid { cents: u64 } = 1,
         /// The warehouse shipped it.
         Shipped { carrier: String, tracking: String } = 2,
-        /// Nobody paid in time.
+        /// The order was not paid in time.
         PaymentOverdue {} = 1,
     }
     upcast shipped_without_carrier
@@ -63,13 +63,13 @@ messages! {
 /// Version 1 of `Shipped` named no carrier: there was one.
 fn shipped_without_carrier(name: &str, from: u16, mut data: Value) -> Result<Value, String> {
     if (name, from) != ("Shipped", 1) {
-        return Err(format!("nobody reads version {from} of {name}"));
+        return Err(format!("version {from} of {name} is not supported"));
     }
     data["carrier"] = "post".into();
     Ok(data)
 }
 
-/// What is remembered of an order.
+/// The state of an order.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Order {
     /// Its number; empty until it is placed.
@@ -78,17 +78,17 @@ pub struct Order {
     pub cents: u64,
     /// When it was placed.
     pub placed_at: Timestamp,
-    /// How far it is.
+    /// Its progress.
     #[serde(flatten)]
     pub step: Step,
 }
 
-/// How far an order is.
+/// The progress of an order.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 #[allow(missing_docs, reason = "the names of the fields say it")]
 pub enum Step {
-    /// Nothing is known of it.
+    /// The order is unknown.
     #[default]
     New,
     /// The payment has overtaken the order.
@@ -99,13 +99,13 @@ pub enum Step {
     Paid,
     /// It is on its way: the good end.
     Shipped { carrier: String, tracking: String, at: Timestamp },
-    /// Nobody paid: the other end.
+    /// It was not paid in time: the other end.
     Overdue { at: Timestamp },
 }
 
 /// The list of all orders.
 pub const ALL: Uuid = Uuid::nil();
-/// How long the customer may take to pay.
+/// The time that the customer has to pay.
 pub const TIME_TO_PAY: SignedDuration = SignedDuration::from_hours(1);
 /// The timer of the payment.
 const PAYMENT: &str = "payment";
@@ -211,7 +211,7 @@ const SAGA_DEAD: Queue = Queue::named("saga-dead");
 const WAREHOUSE_DEAD: Queue = Queue::named("warehouse-dead");
 const CONTROL_DEAD: Queue = Queue::named("control-dead");
 
-/// What is agreed about each queue.
+/// The specification of each queue.
 pub static QUEUES: [QueueSpec; 7] = [
     QueueSpec::worked(SAGA, SAGA_DEAD, 20, 30, 10, 2),
     QueueSpec::kept(SAGA_DEAD),
@@ -222,7 +222,7 @@ pub static QUEUES: [QueueSpec; 7] = [
     QueueSpec::kept(NEWS),
 ];
 
-/// What runs the saga.
+/// Runs the saga.
 pub static ORDERS_SAGA: Function<Engine> = Function {
     name: "orders-saga",
     services: &[Service::DATABASE, Service::LEDGER],
@@ -232,7 +232,7 @@ pub static ORDERS_SAGA: Function<Engine> = Function {
     build: Some(|engine| engine.run("orders-saga", Orders)),
 };
 
-/// What runs the warehouse.
+/// Runs the warehouse.
 pub static WAREHOUSE_FUNCTION: Function<Engine> = Function {
     name: "warehouse",
     services: &[Service::PROCESSED, Service::TOKENS],
@@ -242,7 +242,7 @@ pub static WAREHOUSE_FUNCTION: Function<Engine> = Function {
     build: Some(|engine| engine.guard("warehouse", Warehouse)),
 };
 
-/// What leaves nothing unsent. The timer's events and what a crash left undone go to any queue.
+/// Sends due timer events, and effects that a crash left unsent, to any queue.
 pub static DISPATCH_OUTBOX: Function<Engine> = Function {
     name: "dispatch-outbox",
     services: &[Service::DATABASE],

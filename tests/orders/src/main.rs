@@ -21,7 +21,7 @@ use saga::Engine;
 
 use crate::clock::MovedHost;
 
-/// How long to wait for something that should happen at once.
+/// The maximum wait for something that should happen immediately.
 const PATIENCE: Duration = Duration::from_secs(30);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
@@ -31,7 +31,7 @@ struct Args {
     /// Where to keep them; else in a temporary folder.
     #[arg(long)]
     data_dir: Option<PathBuf>,
-    /// How often each message is delivered.
+    /// The number of deliveries of each message.
     #[arg(long, default_value_t = 1)]
     duplicate: u32,
 }
@@ -73,7 +73,7 @@ async fn run(dir: &Path, copies: u32) -> anyhow::Result<()> {
     print(&shop, &store, &numbers).await
 }
 
-/// What the customers do.
+/// The actions of the customers.
 async fn play(shop: &Shop, host: &MovedHost, runner: &Runner<Engine>) -> anyhow::Result<[String; 3]> {
     let before = shop.orders().await?.items.len();
     let numbers = [1, 2, 3].map(|n| format!("A-{}", before + n));
@@ -99,7 +99,7 @@ async fn play(shop: &Shop, host: &MovedHost, runner: &Runner<Engine>) -> anyhow:
 async fn until(holds: impl AsyncFn() -> anyhow::Result<bool>) -> anyhow::Result<()> {
     let began = Instant::now();
     while !holds().await? {
-        anyhow::ensure!(began.elapsed() < PATIENCE, "the orders have not come to rest");
+        anyhow::ensure!(began.elapsed() < PATIENCE, "some orders have not ended");
         tokio::time::sleep(LOOK_EVERY).await;
     }
     Ok(())
@@ -117,7 +117,7 @@ async fn print(shop: &Shop, store: &Store, numbers: &[String; 3]) -> anyhow::Res
     let mut states = Vec::new();
     for number in numbers {
         let (view, mut decisions) = (shop.order(number).await?, store.decisions(partition(number)).await?);
-        // What is said about the sessions of requests is of no interest here.
+        // Decisions about the sessions of requests are left out.
         decisions.retain(|decision| decision.function != DISPATCH_OUTBOX.name);
         let count =
             |verdict| decisions.iter().filter(|decision| decision.verdict == verdict).count().to_string();

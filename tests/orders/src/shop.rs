@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::{ALL, Order, OrderEvent, Orders, Step};
 
-/// How often an order is tried again that meets another one.
+/// The maximum number of retries of an order that conflicts with another one.
 const TRIES: usize = 20;
 /// The most orders of a page.
 const PAGE: usize = 100;
@@ -33,9 +33,9 @@ pub enum Refused {
     #[error("there is an order of this number with another price")]
     Differs,
     /// Nothing is known of it.
-    #[error("there is no order of this number")]
+    #[error("no order has this number")]
     Unknown,
-    /// It is paid and shipped, or was given up.
+    /// It has been paid and shipped, or was abandoned.
     #[error("the order has ended")]
     Ended,
     /// A store does not answer.
@@ -72,7 +72,7 @@ impl Shop {
         let mut tries = 1..TRIES;
         loop {
             match self.try_to_place(number, cents).await {
-                // Somebody else was faster with the stock: what this request has read of it no longer holds.
+                // Another request changed the stock after this one had read it.
                 Err(Refused::Commit(CommitError::Changed)) if tries.next().is_some() => {}
                 done => return done,
             }
@@ -113,10 +113,10 @@ impl Shop {
         Ok(())
     }
 
-    /// Adds to the stock, and returns how much there is now.
+    /// Adds to the stock and returns the new amount.
     ///
     /// # Errors
-    /// When somebody else changes it at the same time, or a store does not answer.
+    /// If another request changes it at the same time, or a store is unavailable.
     pub async fn restock(&self, items: u64) -> Result<u64, Refused> {
         let mut session = self.session("");
         let found = session.read(stock()).await?.and_then(|stock| stock.body.as_u64());
@@ -137,12 +137,12 @@ impl Shop {
     /// The latest orders.
     ///
     /// # Errors
-    /// When a store does not answer.
+    /// If a store is unavailable.
     pub async fn orders(&self) -> Result<Page, StoreError> {
         self.views.list(ALL, None, PAGE).await
     }
 
-    /// A session of its own for each request. What makes a request repeatable is what it reads.
+    /// Returns a new session for a request. The records that it reads make a request repeatable.
     fn session(&self, number: &str) -> Opened<'_> {
         self.entry.session(partition(number))
     }

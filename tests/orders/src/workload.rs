@@ -1,4 +1,4 @@
-//! Orders in the simulator: the functions as shipped, customers, and what must hold when everything has come to rest.
+//! Orders in the simulator: the functions, the customers, and the invariants at rest.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use simulation::{Access, Checked, Invariant, Rest, Rng, Violation, Workload};
 use crate::shop::{Shop, partition};
 use crate::{Order, OrderEvent, Orders, SYSTEM, Step};
 
-/// What an order costs.
+/// The price of an order.
 const CENTS: u64 = 100;
 /// Just before and after an order is overdue.
 const LATE_MS: (u64, u64) = (3_560_000, 3_640_000);
@@ -20,7 +20,7 @@ const LATE_MS: (u64, u64) = (3_560_000, 3_640_000);
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Customers;
 
-/// What the customers know.
+/// The knowledge of the customers.
 #[derive(Debug, Clone, Default)]
 pub struct Known {
     orders: BTreeMap<PartitionKey, Wish>,
@@ -30,7 +30,7 @@ pub struct Known {
 
 #[derive(Debug, Clone, Default)]
 struct Wish {
-    /// Whether the shop has said that it is placed.
+    /// `true` if the shop confirmed the order.
     placed: bool,
     /// Whether it was paid, or may have been.
     paid: bool,
@@ -57,8 +57,8 @@ impl Workload for Customers {
         Box::pin(customer(engine, access, rng))
     }
 
-    /// A paid order waits for the warehouse, whose dead letters an operator puts back; one that is paid before it is placed
-    /// waits for a message that is stored already.
+    /// A paid order waits for the warehouse, whose dead letters an operator redrives; an order that is paid before it
+    /// is placed waits for a message that is already stored.
     fn may_wait(&self, order: &Order) -> bool {
         matches!(order.step, Step::Paid | Step::Prepaid { .. })
     }
@@ -114,7 +114,7 @@ async fn pay(shop: &Shop, access: &Access<Known>, rng: &mut Rng, number: &str) {
     }
 }
 
-/// An order that was placed is shipped if it was paid, or given up.
+/// A placed order is shipped if it was paid, and abandoned otherwise.
 fn ended(rest: &Rest<'_, Customers>, order: PartitionKey, wish: &Wish) -> Checked {
     if wish.placed && !rest.is_committed(order) {
         return broken(Invariant::SessionIsAtomic, format!("order {order} was placed, but is not stored"));

@@ -52,7 +52,7 @@ fn duplicates_and_a_lost_lease_break_no_invariant() {
 #[test]
 fn a_sweep_beside_the_workers_breaks_no_invariant() {
     let budget = Budget { crashes: 1, sweeps: 1, ..Budget::NONE };
-    check("a crash and a sweep beside the workers", protocol(budget), properties());
+    check("a crash and a sweep in addition to the workers", protocol(budget), properties());
 }
 
 #[test]

@@ -63,7 +63,7 @@ impl World {
         Self { host, store, engine, shop, behind, sweeper, _dir: dir }
     }
 
-    /// What a queue has to deliver now, up to a batch.
+    /// Returns the messages that a queue delivers now, up to a batch.
     pub(crate) async fn take(&self, queue: &Queue) -> Vec<Received> {
         self.store.receive(queue, 10, Duration::from_secs(60)).await.unwrap()
     }
@@ -117,7 +117,7 @@ impl World {
         serde_json::from_value(self.shop.order(number).await.unwrap().body).unwrap()
     }
 
-    /// What was decided about the deliveries of a message.
+    /// Returns the decisions about the deliveries of a message.
     pub(crate) async fn verdicts(&self, number: &str, message: &str) -> Vec<Verdict> {
         let decisions = self.store.decisions(partition(number)).await.unwrap();
         let of_it = decisions.iter().filter(|seen| seen.message == message);
