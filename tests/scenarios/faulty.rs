@@ -135,7 +135,7 @@ async fn a_faulty_event_fails_alone_and_is_dead_lettered_at_its_third_delivery()
         (Summed::Exploded {}, "it panicked: the state machine has a defect"),
         (Summed::Miscounted {}, "it panicked: the tokens cannot be counted"),
         (Summed::Grown {}, "more than the 1048576 that a queue takes"),
-        (Summed::Spoiled {}, "the state cannot be written"),
+        (Summed::Spoiled {}, "the state cannot be serialized"),
     ] {
         let world = World::new();
         let function = sums(&world);

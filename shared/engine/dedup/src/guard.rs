@@ -201,7 +201,7 @@ impl<H: Handler> Guarded<H> {
             }
         };
         if late {
-            let reason = "the function's time is nearly over".to_owned();
+            let reason = "the function's deadline is near".to_owned();
             return reporter.retry(&message, Backoff::NONE, received, reason);
         }
         let asked = Asked { message, command };

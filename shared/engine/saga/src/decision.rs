@@ -1,78 +1,78 @@
-//! What a transition answers.
+//! The result of a transition.
 
 use jiff::Timestamp;
 use messages::store::chain;
 use messages::{Body, Payload, Queue};
 
-/// What is to become of an event.
+/// The result of a transition for one event.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision<S> {
-    /// The state changes, and the effects are stored with it in one write.
+    /// Changes the state. The effects are stored with it in one write.
     Advance(Advance<S>),
-    /// Nothing changes. Not an error: duplicates and latecomers are expected.
+    /// Changes nothing. Not an error: duplicates and late messages are expected.
     Ignore {
-        /// Why, for the decision log.
+        /// The reason, for the decision log.
         why: String,
     },
-    /// The message is wrong in itself. It is never tried again but kept in the dead-letter queue.
+    /// Refuses an invalid message. It is not retried but moved to the dead-letter queue.
     Reject {
-        /// Why, for the decision log and the operator.
+        /// The reason, for the decision log and the operator.
         why: String,
     },
 }
 
-/// A change of state with its effects, in their order.
+/// A change of state with its effects, in order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Advance<S> {
-    /// The state from now on.
+    /// The new state.
     pub next: Box<S>,
-    /// What is to be done.
+    /// The effects.
     pub effects: Vec<Effect>,
-    /// Why, for the decision log.
+    /// The reason, for the decision log.
     pub why: String,
 }
 
-/// What a transition wants done, as data.
+/// An effect of a transition, as data.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
-    /// Send a message that nobody here waits for an answer to.
+    /// Sends a message without waiting for a reply.
     Send {
-        /// Where to.
+        /// The destination.
         to: Queue,
-        /// What it says.
+        /// The message.
         body: Body,
     },
-    /// Send a message with the right to answer it once.
+    /// Sends a request, which carries the right to reply once.
     Ask {
-        /// Where to.
+        /// The destination.
         to: Queue,
-        /// What it says.
+        /// The message.
         body: Body,
     },
-    /// Send an event at a later time, unless its timer is cancelled or set again before.
+    /// Sends an event at a later time, unless its timer is cancelled or set again before.
     Schedule {
         /// The timer's name.
         timer: String,
-        /// When it is due.
+        /// The due time.
         due_at: Timestamp,
-        /// Where to.
+        /// The destination.
         to: Queue,
         /// The event.
         body: Body,
     },
-    /// Forget a timer.
+    /// Cancels a timer.
     Cancel {
-        /// Its name.
+        /// The timer's name.
         timer: String,
     },
-    /// Show readers the state.
+    /// Updates the view for readers.
     Show,
-    /// A message that cannot be written as JSON; it fails the attempt.
+    /// A message that cannot be serialized as JSON; it fails the attempt.
     Broken(String),
 }
 
 impl<S> Decision<S> {
-    /// Changes the state; effects are added to the answer.
+    /// Changes the state; effects can be added to the result.
     pub fn to(next: S, why: impl Into<String>) -> Advance<S> {
         Advance { next: Box::new(next), effects: Vec::new(), why: why.into() }
     }
@@ -82,7 +82,7 @@ impl<S> Decision<S> {
         Self::Ignore { why: why.into() }
     }
 
-    /// Refuses the message for good.
+    /// Refuses the message permanently.
     pub fn reject(why: impl Into<String>) -> Self {
         Self::Reject { why: why.into() }
     }
@@ -95,27 +95,27 @@ impl<S> Advance<S> {
         self.with(message, |to, body| Effect::Send { to, body })
     }
 
-    /// Sends a message that is to be answered.
+    /// Sends a request, which is to be answered.
     #[must_use]
     pub fn ask<P: Payload>(self, message: &P) -> Self {
         self.with(message, |to, body| Effect::Ask { to, body })
     }
 
-    /// Sets a timer that sends an event. A timer of this name that runs already is cancelled.
+    /// Sets a timer that sends an event. A running timer of the same name is cancelled.
     #[must_use]
     pub fn schedule<P: Payload>(self, timer: &str, due_at: Timestamp, event: &P) -> Self {
         let timer = timer.to_owned();
         self.with(event, |to, body| Effect::Schedule { timer, due_at, to, body })
     }
 
-    /// Cancels a timer, if it runs.
+    /// Cancels a timer if it is running.
     #[must_use]
     pub fn cancel(mut self, timer: &str) -> Self {
         self.effects.push(Effect::Cancel { timer: timer.to_owned() });
         self
     }
 
-    /// Shows readers the new state.
+    /// Updates the view for readers to the new state.
     #[must_use]
     pub fn show(mut self) -> Self {
         self.effects.push(Effect::Show);

@@ -1,7 +1,7 @@
-//! The saga's document: what one partition leaves in the store between two messages.
+//! The saga's document: the stored form of one partition.
 //!
-//! A store keeps states as JSON and reads none of them. What they mean is known where the saga is, in the runner; so one
-//! state that this release cannot read fails its own partition and no other.
+//! A store keeps states as JSON and does not interpret them. Only the runner deserializes them, so a state that this
+//! version cannot read fails its own partition and no other.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,38 +20,38 @@ use crate::state_machine::Saga;
 pub struct Document<S = Json> {
     /// The partition.
     pub partition: PartitionKey,
-    /// Counts the writes; the condition of the next one.
+    /// The number of writes, and the condition of the next one.
     pub version: u64,
-    /// Everything else but the outbox.
+    /// The content, without the outbox.
     pub content: Content<S>,
     /// Effects that are not performed yet.
     pub outbox: Vec<Entry>,
 }
 
-/// What a write replaces as a whole.
+/// The part of a document that each write replaces as a whole.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Content<S = Json> {
     /// The state.
     pub state: S,
-    /// The version of the state's form.
+    /// The version of the state's format.
     #[serde(default = "first", skip_serializing_if = "is_first")]
     pub state_version: u32,
-    /// When the partition ended; none while it has not, and in documents that earlier releases wrote.
+    /// When the partition ended; `None` if it has not, and in documents of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<Timestamp>,
-    /// Messages that changed the state and may come again.
+    /// Messages that changed the state and may be redelivered.
     pub processed: Vec<Processed>,
     /// Tokens of the messages that the partition waits for.
     pub expected: Vec<Expected>,
-    /// The timers that run, with the messages that they will send.
+    /// The running timers by name, with the ids of the messages that they will send.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub timers: BTreeMap<String, MessageId>,
-    /// The attempt that wrote this.
+    /// The attempt that wrote this content.
     pub attempt: AttemptId,
-    /// The fence of that attempt's claim. An attempt with an earlier one has lost its lease, and must not build on
-    /// this; 0 when there is no ledger.
+    /// The fence of that attempt's claim; 0 without a ledger. An attempt with a lower fence has lost its lease and must
+    /// not build on this content.
     pub fence: u64,
-    /// Whether that attempt leaves its claim to the next one, instead of giving the partition back.
+    /// `true` if that attempt keeps its claim for the next one instead of releasing the partition.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub leaves_claim: bool,
 }
@@ -69,8 +69,8 @@ fn is_first(version: &u32) -> bool {
 pub struct Processed {
     /// The message.
     pub id: MessageId,
-    /// Its token. The entry stays until a later claim's answer shows that the token is gone; one without a token
-    /// stays with the document.
+    /// Its token. The entry stays until the answer to a later claim shows that the token is gone. An entry without a
+    /// token stays as long as the document.
     pub token: Option<Token>,
 }
 
@@ -79,29 +79,29 @@ pub struct Processed {
 pub struct Expected {
     /// The token.
     pub token: Token,
-    /// Whose message will carry it.
+    /// The message that will carry it.
     pub by: Awaited,
 }
 
-/// Who is to present a token.
+/// The message that will present a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Awaited {
-    /// The reply to this message. Stored under the name that it had first, which releases before this one read too.
+    /// The reply to this message. Stored under its original name, which earlier versions also read.
     #[serde(rename = "file", alias = "reply")]
     Reply(Uuid),
-    /// This timer's event.
+    /// The event of this timer.
     Timeout(Uuid),
 }
 
 impl<S> Content<S> {
-    /// Whether the partition waits for a message with this token.
+    /// Returns `true` if the partition waits for a message with this token.
     pub fn expects(&self, token: &Token) -> bool {
         self.ended_at.is_none() && self.expected.iter().any(|expected| expected.token == *token)
     }
 
-    /// The time until which the partition waits for something, with this outbox: `now` where it waits for nothing, or
-    /// for a timer whose event is on its way. A wait for answers under no timer has no end.
+    /// Returns the time until which the partition waits for a message, given its outbox. Returns `now` if it waits for
+    /// nothing, or only for a timer whose event has been sent. A wait for replies without a timer has no end.
     pub fn waits_until<'a>(&self, outbox: impl IntoIterator<Item = &'a Entry>, now: Timestamp) -> Timestamp {
         match self.ended_at {
             Some(_) => now,
@@ -130,33 +130,32 @@ pub(crate) fn waits_until<'a>(
     due.fold(now, Timestamp::max)
 }
 
-/// One conditional write of a document.
+/// A conditional write of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Persist<S = Json> {
     /// The partition.
     pub partition: PartitionKey,
-    /// The version that was loaded; none when there was no document. The stored one becomes one larger, and
-    /// the first is 1.
+    /// The version that was loaded; `None` if there was no document. The write increments it; the first version is 1.
     pub loaded: Option<u64>,
     /// The new content.
     pub content: Content<S>,
-    /// Entries that join the outbox.
+    /// Entries to add to the outbox.
     pub add: Vec<Entry>,
-    /// Entries that leave it unperformed.
+    /// Entries to remove from the outbox without performing them.
     pub cancel: Vec<MessageId>,
 }
 
-/// What became of a [`Persist`].
+/// The outcome of a [`Persist`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Persisted {
-    /// It is stored.
+    /// The write is stored.
     Stored,
     /// Another write came first; nothing of this one is stored.
     Conflict,
 }
 
 impl<S> Content<S> {
-    /// The attempt for which nobody has to wait, should it be inside still.
+    /// Returns the attempt whose claim may be taken over at once, because it has finished and kept its claim.
     pub fn finished(&self) -> Option<AttemptId> {
         self.leaves_claim.then_some(self.attempt)
     }
@@ -178,10 +177,10 @@ impl<S> Content<S> {
 }
 
 impl Document {
-    /// The document as its saga knows it.
+    /// Deserializes the state.
     ///
     /// # Errors
-    /// When the state was written by a later release, or is not a state of this saga.
+    /// Returns an error if the state was written by a newer version, or is not a state of this saga.
     pub fn open<S: Saga>(self, saga: &S) -> Result<Document<S::State>, StoreError> {
         let Self { partition, version, content, outbox } = self;
         let doing = || format!("reading the state of partition {partition}");
@@ -205,10 +204,10 @@ impl Document {
 }
 
 impl<S: Serialize> Persist<S> {
-    /// The write as a store takes it.
+    /// Serializes the state.
     ///
     /// # Errors
-    /// When the state cannot be written as JSON.
+    /// Returns an error if the state cannot be serialized as JSON.
     pub fn close(self) -> Result<Persist, serde_json::Error> {
         let Self { partition, loaded, content, add, cancel } = self;
         let state = Json::of(&content.state)?;
@@ -216,38 +215,37 @@ impl<S: Serialize> Persist<S> {
     }
 }
 
-/// What a store found of one partition.
+/// The result of loading one partition.
 pub type Loaded = Result<Option<Document>, StoreError>;
 
 /// Reads saga documents.
 #[async_trait]
 pub trait ReadDocuments: Send + Sync {
-    /// The document of each partition, in order; possibly an earlier version of it, or none. One whose retention has
-    /// passed at `now` is absent, even if the store has not deleted it yet. One that is no saga document is an error of
-    /// its own.
+    /// Returns the document of each partition, in order. The result may be an earlier version, or `None`. A document
+    /// whose retention has passed at `now` is absent, even if the store has not deleted it yet. A value that is not a saga document is an error of its own.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// Returns an error if the store is unavailable.
     async fn load(&self, partitions: &[PartitionKey], now: Timestamp) -> Result<Vec<Loaded>, StoreError>;
 
-    /// The document of one partition like [`ReadDocuments::load`], which may be answered with an earlier version where
-    /// this may not: every write that was confirmed before the call is in it. That may cost more.
+    /// Returns the latest document of one partition: it includes every write that was confirmed before the call. This
+    /// may cost more than [`ReadDocuments::load`].
     async fn load_latest(&self, partition: PartitionKey, now: Timestamp) -> Loaded;
 }
 
 /// Writes saga documents.
 #[async_trait]
 pub trait WriteDocuments: Send + Sync {
-    /// Makes each write if its condition holds, content and outbox together or not at all; one answer for each,
-    /// in order.
+    /// Makes each write if its condition holds, content and outbox atomically. Returns one result for each write, in
+    /// order.
     ///
     /// # Errors
-    /// When the store does not answer: some of the writes may have been made.
+    /// Returns an error if the store is unavailable. Some of the writes may have been made.
     async fn persist(&self, writes: &[Persist], now: Timestamp) -> Result<Vec<Persisted>, StoreError>;
 
     /// Settles outbox entries of several partitions in one call, each on condition of its claim.
     ///
     /// # Errors
-    /// When the store does not answer: the entries stay and are performed again.
+    /// Returns an error if the store is unavailable. The entries then stay and are performed again.
     async fn settle(&self, settlements: &[(PartitionKey, Vec<Settlement>)]) -> Result<(), StoreError>;
 }

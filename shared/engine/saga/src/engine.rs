@@ -1,4 +1,4 @@
-//! All ports of an installation, and what is built of them.
+//! All ports of an installation, and the runners, handlers and sessions that are built from them.
 //!
 //! A service that is not configured is an error only for functions that use it.
 
@@ -32,35 +32,35 @@ use crate::views::Views;
 /// The queue of events.
 pub const SAGA: Queue = Queue::named("saga");
 
-/// What the database holds for the engine.
+/// The engine's ports to the database.
 #[derive(Clone)]
 pub struct Stores {
     /// Reads documents.
     pub read_documents: Arc<dyn ReadDocuments>,
-    /// Changes them.
+    /// Writes documents.
     pub write_documents: Arc<dyn WriteDocuments>,
-    /// Their outboxes.
+    /// Lists the outboxes of documents.
     pub saga_outbox: Arc<dyn InspectOutbox>,
     /// Stores sessions.
     pub commit_sessions: Arc<dyn CommitSession>,
-    /// Finds them again.
+    /// Reads and settles sessions.
     pub settle_sessions: Arc<dyn SettleSessions>,
-    /// Their outboxes.
+    /// Lists the outboxes of sessions.
     pub session_outbox: Arc<dyn InspectOutbox>,
     /// Reads an application's records.
     pub records: Arc<dyn ReadRecords>,
-    /// Writes them without a session.
+    /// Writes records without a session.
     pub write_records: Arc<dyn WriteRecords>,
     /// Reads views.
     pub read_views: Arc<dyn ReadViews>,
-    /// Writes them.
+    /// Writes views.
     pub write_views: Arc<dyn WriteViews>,
-    /// Keeps what was given up.
+    /// Stores failures.
     pub failures: Arc<dyn KeepFailures>,
 }
 
 impl Stores {
-    /// The ports of a store that has them all, with its two outboxes.
+    /// Takes all ports from one store, except its two outboxes.
     pub fn of<S>(
         store: &Arc<S>,
         saga_outbox: impl InspectOutbox + 'static,
@@ -94,19 +94,19 @@ impl Stores {
     }
 }
 
-/// Who is inside a partition, and what it admits.
+/// The ports to the ledger of partitions.
 #[derive(Clone)]
 pub struct Partitions {
-    /// Claims and releases them.
+    /// Claims and releases partitions.
     pub ledger: Arc<dyn ClaimPartition>,
-    /// Grants tokens to them.
+    /// Grants tokens to partitions.
     pub tokens: Arc<dyn GrantTokens>,
-    /// Tells which tokens they still admit.
+    /// Reports which tokens a partition still admits.
     pub granted: Arc<dyn CheckTokens>,
 }
 
 impl Partitions {
-    /// The ports of a ledger that has them all.
+    /// Takes all ports from one ledger.
     pub fn of<L: ClaimPartition + GrantTokens + CheckTokens + 'static>(ledger: Arc<L>) -> Self {
         Self { ledger: ledger.clone(), tokens: ledger.clone(), granted: ledger }
     }
@@ -121,57 +121,57 @@ pub struct Engine {
     pub stores: Result<Stores, Missing>,
     /// The ledger.
     pub partitions: Result<Partitions, Missing>,
-    /// The memory of processed messages.
+    /// The store of processed messages.
     pub processed: Result<Arc<dyn RememberProcessed>, Missing>,
-    /// Where messages are sent.
+    /// Sends messages.
     pub send: Arc<dyn SendMessages>,
-    /// Where they are received, and answered.
+    /// Receives and acknowledges messages.
     pub receive: Arc<dyn ReceiveMessages>,
-    /// How much there is.
+    /// Counts messages.
     pub inspect: Arc<dyn InspectQueues>,
-    /// Time, sleep and randomness.
+    /// The clock, timers and random numbers.
     pub host: Arc<dyn Host>,
     /// Receives every decision about a message.
     pub observer: Arc<dyn Observe>,
-    /// Where decisions can be looked up; none without a database.
+    /// The history of decisions; `None` without a database.
     pub history: Option<Arc<dyn KeepHistory>>,
-    /// The outbox's settings.
+    /// The settings of the outbox.
     pub policy: Policy,
-    /// The sessions' settings.
+    /// The settings of sessions.
     pub session: Options,
-    /// The runner's settings.
+    /// The settings of the runner.
     pub runner: Settings,
-    /// Reads the views that earlier releases have staged; see [`View::from_payload`].
+    /// Reads the views that earlier versions staged; see [`View::from_payload`].
     pub earlier_view: fn(Value) -> Option<View>,
 }
 
 impl Engine {
-    /// What the database holds.
+    /// Returns the ports to the database.
     ///
     /// # Errors
-    /// When no database is configured.
+    /// Returns an error if no database is configured.
     pub fn stores(&self) -> Result<&Stores, Missing> {
         self.stores.as_ref().map_err(|missing| *missing)
     }
 
-    /// Partitions.
+    /// Returns the ports to the ledger.
     ///
     /// # Errors
-    /// When no ledger is configured.
+    /// Returns an error if no ledger is configured.
     pub fn partitions(&self) -> Result<&Partitions, Missing> {
         self.partitions.as_ref().map_err(|missing| *missing)
     }
 
-    /// Takes notes for a function.
+    /// Returns a reporter of decisions for a function.
     pub fn reporter(&self, function: &'static str) -> Reporter {
         let (host, observer) = (Arc::clone(&self.host), Arc::clone(&self.observer));
         Reporter { function, host, observer, began_at: None, attempt: None, state: None }
     }
 
-    /// Performs outbox entries for a function.
+    /// Returns a dispatcher of outbox entries for a function.
     ///
     /// # Errors
-    /// When no database is configured.
+    /// Returns an error if no database is configured.
     pub fn dispatcher(&self, function: &'static str) -> Result<Dispatcher, Missing> {
         Ok(Dispatcher {
             send: Arc::clone(&self.send),
@@ -182,10 +182,10 @@ impl Engine {
         })
     }
 
-    /// A saga behind its queue.
+    /// Returns the consumer of a saga's queue.
     ///
     /// # Errors
-    /// When a service that it uses is not configured.
+    /// Returns an error if a service that it uses is not configured.
     pub fn run<S: Saga>(&self, function: &'static str, saga: S) -> Result<Arc<dyn Consumer>, Missing> {
         let stores = self.stores()?;
         let ports = runner::Ports {
@@ -198,10 +198,10 @@ impl Engine {
         Ok(run(saga, ports, self.runner.clone()))
     }
 
-    /// A handler without state behind its queue; see [`guard::guard`].
+    /// Returns the consumer of a queue with a stateless handler; see [`guard::guard`].
     ///
     /// # Errors
-    /// When there is no memory of processed messages, or no ledger.
+    /// Returns an error if no store of processed messages or no ledger is configured.
     pub fn guard<H: Handler>(
         &self,
         function: &'static str,
@@ -213,16 +213,16 @@ impl Engine {
         Ok(guard::guard(guard::Ports { send, filter, reporter }, handler))
     }
 
-    /// The same for a handler that does no more than reply, and may reply to every copy.
+    /// Like [`Engine::guard`], for a handler that only replies and may reply to every duplicate.
     pub fn reply<H: Handler>(&self, function: &'static str, handler: H) -> Arc<dyn Consumer> {
         let (send, reporter) = (Arc::clone(&self.send), self.reporter(function));
         guard::guard(guard::Ports { send, filter: None, reporter }, handler)
     }
 
-    /// What settles sessions and sweeps outboxes.
+    /// Returns the sweep of sessions and outboxes.
     ///
     /// # Errors
-    /// When no database is configured.
+    /// Returns an error if no database is configured.
     pub fn dispatch_outbox(&self, function: &'static str) -> Result<DispatchOutbox, Missing> {
         let stores = self.stores()?;
         Ok(DispatchOutbox {
@@ -233,10 +233,10 @@ impl Engine {
         })
     }
 
-    /// What an operator does with effects that were given up.
+    /// Returns the operator's actions on exhausted effects.
     ///
     /// # Errors
-    /// When a service that it uses is not configured.
+    /// Returns an error if a service that it uses is not configured.
     pub fn operator(&self) -> Result<Operator, Missing> {
         Ok(Operator {
             stores: self.stores()?.clone(),
@@ -246,10 +246,10 @@ impl Engine {
         })
     }
 
-    /// What gathers everything that was given up, and puts it back to work.
+    /// Returns the collection and retry of failures.
     ///
     /// # Errors
-    /// When a service that it uses is not configured.
+    /// Returns an error if a service that it uses is not configured.
     pub fn failures<P>(&self, function: &'static str, system: &System<P>) -> Result<Failures, Missing> {
         Ok(Failures {
             store: Arc::clone(&self.stores()?.failures),
@@ -264,10 +264,10 @@ impl Engine {
         })
     }
 
-    /// When outboxes were swept.
+    /// Returns the record of completed sweeps.
     ///
     /// # Errors
-    /// When no database is configured.
+    /// Returns an error if no database is configured.
     pub fn sweeps(&self) -> Result<Sweeps, Missing> {
         let stores = self.stores()?;
         Ok(Sweeps {
@@ -277,10 +277,10 @@ impl Engine {
         })
     }
 
-    /// Where code outside a message handler comes in.
+    /// Returns the entry point for code outside a message handler.
     ///
     /// # Errors
-    /// When a service that it uses is not configured.
+    /// Returns an error if a service that it uses is not configured.
     pub fn entry_point(&self, function: &'static str) -> Result<EntryPoint, Missing> {
         let stores = self.stores()?;
         Ok(EntryPoint {
@@ -296,10 +296,10 @@ impl Engine {
         })
     }
 
-    /// What readers see of a saga.
+    /// Returns the views of a saga.
     ///
     /// # Errors
-    /// When no database is configured.
+    /// Returns an error if no database is configured.
     pub fn views<S: Saga>(&self, saga: S) -> Result<Views<S>, Missing> {
         let stores = self.stores()?;
         Ok(Views {
@@ -323,35 +323,35 @@ impl AsMut<Self> for Engine {
     }
 }
 
-/// Where code outside a message handler comes in: sessions whose events carry tokens.
+/// The entry point for code outside a message handler: sessions whose events carry tokens.
 #[derive(Clone)]
 pub struct EntryPoint {
     /// The application's name.
     pub system: &'static str,
-    /// What sessions work on.
+    /// The ports of sessions.
     pub sessions: session::Ports,
-    /// Puts tokens into partitions.
+    /// Grants tokens to partitions.
     pub tokens: Arc<dyn GrantTokens>,
-    /// The sessions' settings.
+    /// The settings of sessions.
     pub options: Options,
 }
 
 impl EntryPoint {
-    /// Opens a session on behalf of a partition, under an id of its own.
+    /// Opens a session on behalf of a partition, with a random id.
     ///
-    /// The caller cannot choose the id. The ids and tokens of the events follow from it, and the record of a committed
-    /// session is removed after a time. A session that could be repeated would then grant tokens that were used, and its
-    /// events would take effect again. A request that its client repeats takes effect once by a record that the session
-    /// reads and writes: [`Opened::read`].
+    /// The caller cannot choose the id. The ids and tokens of the events are derived from it, and the record of a
+    /// committed session is removed after a time. Repeating a session after that would grant used tokens again, and its
+    /// events would take effect twice. To make a repeated request take effect once, read and write a record in the
+    /// session: [`Opened::read`].
     pub fn session(&self, partition: PartitionKey) -> Opened<'_> {
         let id = SessionId::from_uuid(self.sessions.dispatcher.reporter.host.fresh_id());
         let session = Session::open(&self.sessions, self.system, id, partition, &self.options);
         Opened { entry: self, partition, session, granted: Vec::new() }
     }
 
-    /// A token with a name of its own, for a caller that grants it with others in one call and sends its event by
-    /// [`Opened::send_granted`]. The same name gives the same token, so it is granted with [`GrantTokens::begin`], which
-    /// brings no used token back.
+    /// Returns a token with a name of its own, for a caller that grants it together with others in one call and sends
+    /// its event with [`Opened::send_granted`]. The same name yields the same token, so grant it with
+    /// [`GrantTokens::begin`], which does not restore a used token.
     pub fn named_token(&self, name: SessionId, partition: PartitionKey) -> Token {
         entry_token(partition, session::message_id(name, 0))
     }
@@ -370,10 +370,10 @@ pub struct Opened<'a> {
 }
 
 impl Opened<'_> {
-    /// Sends a message with the commit. An event gets a token, derived from the session like its id.
+    /// Sends a message with the commit. An event gets a token, which is derived from the session like its id.
     ///
     /// # Errors
-    /// When it cannot be encoded.
+    /// Returns an error if the message cannot be encoded.
     pub fn send<P: Payload>(&mut self, payload: &P) -> Result<(), StageError> {
         let id = self.session.next_id();
         let token = (P::QUEUE == SAGA).then(|| entry_token(self.partition, id));
@@ -381,10 +381,10 @@ impl Opened<'_> {
         self.stage(id, payload, token)
     }
 
-    /// The same with a token that was granted before, together with others; see [`EntryPoint::named_token`].
+    /// Like [`Opened::send`], with a token that was granted before; see [`EntryPoint::named_token`].
     ///
     /// # Errors
-    /// When it cannot be encoded.
+    /// Returns an error if the message cannot be encoded.
     pub fn send_granted<P: Payload>(&mut self, payload: &P, token: Token) -> Result<(), StageError> {
         self.stage(self.session.next_id(), payload, Some(token))
     }
@@ -401,15 +401,15 @@ impl Opened<'_> {
         self.session.stage(Message { token, ..message }, P::QUEUE)
     }
 
-    /// Shows readers a saga that is about to begin, with the commit.
+    /// Writes the view of a saga that is about to begin, with the commit.
     pub fn show(&mut self, view: View) {
         self.session.show(view);
     }
 
-    /// Reads a record. The commit is refused if somebody else changes it in between.
+    /// Reads a record. The commit fails if another session changes it in between.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// Returns an error if the store is unavailable.
     pub async fn read(&mut self, key: Key) -> Result<Option<Record>, StoreError> {
         self.session.read(key).await
     }
@@ -419,13 +419,14 @@ impl Opened<'_> {
         self.session.write(key, body);
     }
 
-    /// Grants the tokens, announces the session, stores everything together, and sends the messages. Returns them.
+    /// Grants the tokens, announces the session, stores everything in one transaction, and sends the messages. Returns
+    /// the messages.
     ///
     /// # Errors
-    /// As [`Session::commit`]. Tokens that were granted for nothing go with the partition's item.
+    /// As [`Session::commit`]. Unused tokens are removed with the partition's item.
     pub async fn commit(self) -> Result<Vec<Message>, CommitError> {
         if !self.granted.is_empty() {
-            // Before anything that carries them: a message may arrive the moment it is sent.
+            // Before the messages that carry them: a message may be received as soon as it is sent.
             let now = self.entry.sessions.dispatcher.reporter.host.now();
             self.entry.tokens.grant(self.partition, &self.granted, now).await.map_err(CommitError::Tokens)?;
         }

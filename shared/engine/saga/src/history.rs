@@ -1,7 +1,7 @@
-//! What was decided about each message, kept where it can be looked up: it answers "why was this ignored?".
+//! The history: a store of the decision about each message. It answers "why was this ignored?".
 //!
-//! History is for people. [`Recorder`] collects it beside the work, in bounded memory, and stores it when the work is done,
-//! in one call and for a limited time: a store of history that fails or hangs costs lines of history and nothing else.
+//! The history is for people. [`Recorder`] buffers decisions in bounded memory and stores them after the work, in one
+//! call with a time limit. A store that fails or hangs costs lines of history and nothing else.
 
 use std::collections::VecDeque;
 use std::pin::pin;
@@ -13,40 +13,41 @@ use futures::future::{Either, join, select};
 use jiff::Timestamp;
 use messages::{Host, Measure, Noted, Observation, Observe, PartitionKey, StoreError};
 
-/// The most observations that wait for the next flush. A batch leaves about two for each of its messages; the rest is
-/// room for what was decided while the store did not answer.
+/// The maximum number of observations in the buffer. A batch leaves about two for each of its messages; the rest is for
+/// decisions that were made while the store was unavailable.
 pub const MAX_WAITING: usize = 1_000;
 
-/// How long a flush waits for the store.
+/// The time limit of a flush.
 pub const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The most bytes of a text that are kept. Names and reasons may quote what others have sent.
+/// The maximum length of a text in bytes. Names and reasons may quote text of other parties.
 const MAX_TEXT_BYTES: usize = 2_000;
 
-/// Where an observation is in the history of its partition.
+/// The position of an observation in the history of its partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// When it was made.
+    /// When the observation was made.
     pub at: Timestamp,
-    /// Distinguishes those of one moment, in the order in which they were made. A store that keeps history in that order
-    /// anyway goes by this alone.
+    /// Orders the observations of one moment as they were made. A store that keeps history in order uses only this
+    /// field.
     pub sequence: u128,
 }
 
-/// Keeps history for as long as it is set to.
+/// Stores history for the configured retention.
 #[async_trait]
 pub trait KeepHistory: Send + Sync {
-    /// Adds observations, in one call. They are those of one process, in the order in which it made them.
+    /// Adds observations in one call. They come from one process, in the order in which it made them.
     ///
     /// # Errors
-    /// When it is not known whether all of them are stored.
+    /// Returns an error if it is not known whether all of them are stored.
     async fn append(&self, observations: &[Observation]) -> Result<(), StoreError>;
 
-    /// The observations, of any release, about the messages of a partition, or about those that say no partition, in order: at most `limit`
-    /// after a place. What is added later is found after those before it, unless it was made earlier.
+    /// Returns up to `limit` observations about the messages of a partition, or about those without one, in order,
+    /// after a cursor. They may come from any version. Observations that are added later follow the earlier ones,
+    /// unless they were made earlier.
     ///
     /// # Errors
-    /// When the store does not answer, or holds something that is not an observation.
+    /// Returns an error if the store is unavailable or holds a value that is not an observation.
     async fn history(
         &self,
         partition: Option<PartitionKey>,
@@ -54,14 +55,14 @@ pub trait KeepHistory: Send + Sync {
         limit: usize,
     ) -> Result<Vec<(Place, Observation<Noted>)>, StoreError>;
 
-    /// Removes all observations about the messages of a partition that were added before. Repeating it changes nothing.
+    /// Removes all stored observations about the messages of a partition. Idempotent.
     ///
     /// # Errors
-    /// When the store does not answer: some may be left.
+    /// Returns an error if the store is unavailable. Some observations may be left.
     async fn remove(&self, partition: PartitionKey) -> Result<(), StoreError>;
 }
 
-/// Tells another observer of everything, and stores the observations at each flush.
+/// Passes every observation to another observer, and stores the observations at each flush.
 pub struct Recorder {
     observer: Arc<dyn Observe>,
     store: Arc<dyn KeepHistory>,
@@ -76,7 +77,7 @@ struct Waiting {
 }
 
 impl Recorder {
-    /// Records in a store what it passes on to `observer`.
+    /// Creates a recorder that stores what it passes on to `observer`.
     pub fn new(observer: Arc<dyn Observe>, store: Arc<dyn KeepHistory>, host: Arc<dyn Host>) -> Self {
         Self { observer, store, host, waiting: Mutex::default() }
     }

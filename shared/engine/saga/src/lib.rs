@@ -1,27 +1,27 @@
 //! Durable sagas.
 //!
-//! A saga is a state machine for each partition: [`Saga::transition`] says what an event changes and what is to be done
-//! about it, as data, and does nothing itself. This crate does it, so that every event takes effect once, whatever is
-//! delivered twice, late or out of order, and whatever crashes in between. One message goes this way: *claim* the
-//! partition while *loading* its document, *decide*, *store* state and effects in one write, *send*, *release*.
+//! A saga is a state machine with one instance for each partition. [`Saga::transition`] is pure: it returns the next
+//! state and the effects as data. This crate carries them out so that every event takes effect once, in spite of
+//! duplicates, delays, reordering and crashes. Each message passes these steps: *load* the document, *claim* the
+//! partition, *decide*, *store* state and effects in one write, *send*, *release*.
 //!
 //! In reading order:
-//! - [`state_machine`]: what an application writes: [`Saga`], and the events that it gets;
-//! - [`decision`]: what a transition answers;
-//! - [`document`]: what is stored of a partition, and the ports to it;
-//! - [`plan`]: what one attempt at one group of messages is going to do, as a pure function;
-//! - [`runner`]: the saga behind its queue, attempt by attempt;
-//! - [`settings`]: the numbers;
-//! - [`views`]: what readers see, as of now;
-//! - [`engine`]: all ports of an installation, and what is built of them: runner, guarded handlers, sessions;
-//! - [`operator`]: what an operator does with effects that were given up;
-//! - [`failures`]: everything that was given up, in one place, and putting it back to work;
-//! - [`history`]: what was decided about each message, kept where it can be looked up;
-//! - [`sweeps`]: when outboxes were swept, for whoever wants to know;
+//! - [`state_machine`]: the trait that an application implements, [`Saga`], and its events;
+//! - [`decision`]: the result of a transition;
+//! - [`document`]: the stored form of a partition, and the ports that read and write it;
+//! - [`plan`]: the work of one attempt at one group of messages, as a pure function;
+//! - [`runner`]: the consumer of the saga's queue, which repeats attempts;
+//! - [`settings`]: the runner's settings;
+//! - [`views`]: up-to-date views for readers;
+//! - [`engine`]: all ports of an installation, and the runners, handlers and sessions that are built from them;
+//! - [`operator`]: an operator's actions on exhausted effects;
+//! - [`failures`]: a store of all failures, and their retry;
+//! - [`history`]: a store of the decision about each message;
+//! - [`sweeps`]: the time of the last outbox sweep;
 //! - [`system`]: an application's queues and functions as one table.
 //!
-//! What the crate does not do: it does not retry what a queue retries better. Only a concurrency conflict is tried again
-//! in place, because the reason for it is gone the moment it is noticed. It knows neither a runtime nor a store.
+//! The crate leaves retries to the queue. Only a concurrency conflict is retried in place, because its cause has ended
+//! by the time it is detected. The crate depends on neither a runtime nor a store.
 
 pub mod decision;
 pub mod document;

@@ -1,11 +1,12 @@
-//! One round: one attempt at each of several groups, step by step and side by side.
+//! One round: one attempt at each of several groups, step by step and concurrently.
 //!
-//! Each group has an attempt, a claim and a plan of its own. What they share are the calls: one load, one write,
-//! one clearing for all of them, and one send for every ten messages. A group that falls behind at one step
-//! (a duplicate, a busy partition, a conflict) leaves the round; the others go on.
+//! Each group has its own attempt, claim and plan. The groups share the calls: one load, one write, one settlement, and
+//! one send for every ten messages. A group that fails at a step (a duplicate, a busy partition, a conflict) leaves the
+//! round; the others continue.
 //!
-//! Loading comes first, because the document knows two things that save calls of the ledger: which messages were seen to,
-//! and which attempt has stored its change, so that nobody has to wait until it gives the partition back.
+//! Loading comes before claiming, because the document can save calls to the ledger. It shows which messages are
+//! already processed, and which attempt has finished and kept its claim, so that the next one need not wait for the
+//! lease.
 
 use std::collections::BTreeMap;
 
@@ -23,42 +24,42 @@ use crate::plan::{self, Judgement, Known, Need, Plan, PlanError, admission};
 use crate::runner::{Group, Runner};
 use crate::state_machine::Saga;
 
-/// How an attempt ended.
+/// The outcome of an attempt.
 #[derive(Debug)]
 pub(crate) enum Ended {
-    /// All steps were done.
+    /// All steps are done.
     Done(Vec<Judgement>),
-    /// Another worker is inside the partition.
+    /// Another worker holds the partition.
     Busy,
-    /// Another worker stored something in between. A new attempt may go better.
+    /// Another worker stored a change in between. A new attempt may succeed.
     Conflict,
-    /// The attempt had too few tokens; a new one needs these.
+    /// The attempt had too few tokens; a new one needs this many.
     TooFewTokens(Need),
-    /// A store did not answer. The messages are to be delivered again; why is for the log.
+    /// A store is unavailable. The messages are redelivered. Holds the reason for the log.
     BrokenOff(String),
-    /// The messages themselves are at fault: the state machine panics, or what follows from them cannot be stored. Each of
-    /// several is to be attempted alone; why is for the log.
+    /// The messages themselves are the cause: the state machine panics, or the result cannot be stored. Each message of
+    /// the group is attempted alone. Holds the reason for the log.
     Faulty(String),
-    /// The document is not for this release to read. The messages are to wait for one that can; why is for the log.
+    /// This version cannot read the document. The messages wait for a version that can. Holds the reason for the log.
     Unreadable(String),
 }
 
-/// One group's attempt.
+/// The attempt at one group.
 struct Attempt<'a, S: Saga> {
     group: &'a Group<S::Event>,
     id: AttemptId,
     minted: Vec<Token>,
     now: Timestamp,
-    /// What was loaded; possibly an earlier version.
+    /// The loaded document; possibly an earlier version.
     document: Option<Document<S::State>>,
-    /// Its place in the round.
+    /// The index of the group in the round.
     index: usize,
 }
 
-/// What an attempt was answered to its claim.
+/// The claim as it was made last, and the ledger's answer.
 type Answered = Result<(Claim, Admission), StoreError>;
 
-/// An attempt that was admitted, and what it is going to do.
+/// An admitted attempt with its plan.
 struct Planned<'a, S: Saga> {
     attempt: Attempt<'a, S>,
     fence: u64,
@@ -66,7 +67,7 @@ struct Planned<'a, S: Saga> {
 }
 
 impl<S: Saga> Runner<S> {
-    /// Makes one attempt at each group, from the claim on. One answer for each, in order.
+    /// Makes one attempt at each group, all steps included. Returns one outcome for each, in order.
     pub(crate) async fn round(&self, groups: &[&Group<S::Event>]) -> Vec<Ended> {
         let mut ended: Vec<Option<Ended>> = groups.iter().map(|_| None).collect();
         let mut open = Vec::new();
@@ -88,11 +89,11 @@ impl<S: Saga> Runner<S> {
         let stored = self.store(planned, &mut ended).await;
         let settlements = self.send(&stored).await;
         self.release(stored, settlements, &mut ended).await;
-        let lost = || Ended::BrokenOff("the group was not worked on".to_owned());
+        let lost = || Ended::BrokenOff("the group was not attempted".to_owned());
         ended.into_iter().map(|ended| ended.unwrap_or_else(lost)).collect()
     }
 
-    /// One load for all.
+    /// Loads the documents of all groups in one call.
     async fn load(&self, groups: &[&Group<S::Event>]) -> Vec<Result<Loaded, String>> {
         let partitions: Vec<PartitionKey> = groups.iter().map(|group| group.partition).collect();
         self.count_calls(1);
@@ -102,7 +103,7 @@ impl<S: Saga> Runner<S> {
         }
     }
 
-    /// An attempt, unless what was loaded says that there is nothing to be done, or cannot be read.
+    /// Begins an attempt, unless the document shows that nothing is left to do, or cannot be read.
     fn begin<'a>(
         &self,
         group: &'a Group<S::Event>,
@@ -111,6 +112,7 @@ impl<S: Saga> Runner<S> {
     ) -> Result<Attempt<'a, S>, Ended> {
         let document = self.open(loaded.map_err(Ended::BrokenOff)?)?;
         let now = self.ports.host.now();
+        // A redelivery of finished work costs one load and no call to the ledger.
         let done = document.as_ref().and_then(|document| plan::done_before(document, &group.messages, now));
         if let Some(judgements) = done {
             return Err(Ended::Done(judgements));
@@ -119,6 +121,7 @@ impl<S: Saga> Runner<S> {
         let events: Vec<&S::Event> = group.messages.iter().map(|incoming| &incoming.event).collect();
         let count = contain(|| group.need.map_or_else(|| self.saga.tokens(&events), |need| need.tokens));
         let count = count.map_err(|panicked| Ended::Faulty(panicked.to_string()))?;
+        // Tokens are minted before the decision, so that the claim can add them to the ledger in the same call.
         let minted = admission::mint(group.partition, &id, count);
         Ok(Attempt { group, id, minted, now, document, index })
     }
@@ -133,7 +136,7 @@ impl<S: Saga> Runner<S> {
         opened.map_err(|panicked| Ended::Unreadable(panicked.to_string()))?.map_err(unreadable)
     }
 
-    /// A claim for each of them.
+    /// Claims the partition of each attempt.
     async fn claim(&self, attempts: &[Attempt<'_, S>]) -> Vec<Answered> {
         join_all(attempts.iter().map(|attempt| self.claim_one(attempt))).await
     }
@@ -143,6 +146,8 @@ impl<S: Saga> Runner<S> {
         if answer != Admission::Duplicate {
             return Ok((claim, answer));
         }
+        // The ledger may have forgotten the partition although its document still waits for the message. The claim is then
+        // repeated without a condition; the conditional write protects against an outdated document.
         let (document, group) = (attempt.document.as_ref(), &attempt.group.messages);
         match admission::awaited(&claim.requires, document, group) {
             Some(requires) => self.ask(Claim { requires, ..claim }).await,
@@ -154,7 +159,8 @@ impl<S: Saga> Runner<S> {
         self.count_calls(1);
         let fence = claim.fence;
         let answered = ledger::ask(self.ports.ledger.as_ref(), claim).await;
-        // The document knows the fence, unless an attempt has come in between and stored nothing.
+        // The document holds the latest fence, unless an attempt in between claimed the partition and stored nothing.
+        // In that case the claim took a second call.
         let was_moved = answered.as_ref().is_ok_and(|(claim, _)| claim.fence != fence);
         self.count_calls(usize::from(was_moved));
         answered
@@ -176,18 +182,18 @@ impl<S: Saga> Runner<S> {
         }
     }
 
-    /// What an attempt is going to do, or how it ended already.
+    /// Returns the plan of an admitted attempt, or the outcome of one that ends here.
     async fn plan<'a>(&self, attempt: Attempt<'a, S>, answered: Answered) -> Result<Planned<'a, S>, Ended> {
         let (claim, admitted) = match answered {
             Ok((claim, Admission::Admitted(admitted))) => (claim, admitted),
             Ok((_, Admission::Busy { .. } | Admission::Moved { .. })) => {
-                self.contended(&attempt, Measure::BUSY_PARTITIONS, "another worker is inside the partition");
+                self.contended(&attempt, Measure::BUSY_PARTITIONS, "another worker holds the partition");
                 return Err(Ended::Busy);
             }
             Ok((_, Admission::Duplicate)) => {
                 return Err(Ended::Done(plan::duplicates(&attempt.group.messages)));
             }
-            // The claim may have been granted; its lease runs out by itself.
+            // The claim may have been granted. It is not released, because its lease expires by itself.
             Err(error) => return Err(Ended::BrokenOff(error.chain())),
         };
         match self.decide_on_the_latest(&attempt, &admitted, claim.expires_at()).await {
@@ -200,8 +206,9 @@ impl<S: Saga> Runner<S> {
                         "another worker has taken the partition over",
                     );
                 }
-                // Where nothing is stored of a partition, its tokens serve all attempts; see [`plan::room`]. And whoever has
-                // overtaken this one may have given them out.
+                // Without a document, the minted tokens stay: any attempt may hand them out, see [`plan::room`]. After
+                // a conflict they stay too, since the worker that overtook this attempt may have handed them out
+                // already.
                 let is_own = attempt.document.is_some() && !matches!(ended, Ended::Conflict);
                 let remove = if is_own { attempt.minted.clone() } else { Vec::new() };
                 self.abandon(&attempt, admitted.fence, remove).await;
@@ -210,7 +217,8 @@ impl<S: Saga> Runner<S> {
         }
     }
 
-    /// Decides; and once more where a message would be dropped for what may be an earlier version of the document.
+    /// Decides, and decides once more on the latest document if a message would be dropped because of a document that
+    /// may be outdated.
     async fn decide_on_the_latest(
         &self,
         attempt: &Attempt<'_, S>,
@@ -222,6 +230,7 @@ impl<S: Saga> Runner<S> {
         if !plan.trusts_what_was_loaded() || known.has_the_latest() {
             return Ok(plan);
         }
+        // A plan with a write needs no second load, because a write on top of an earlier version is refused.
         self.count_calls(1);
         let partition = attempt.group.partition;
         let latest = self.open(self.ports.read.load_latest(partition, self.ports.host.now()).await)?;
@@ -265,14 +274,14 @@ impl<S: Saga> Runner<S> {
         })
     }
 
-    /// Makes all writes in one call. Returns the attempts whose plan now holds.
+    /// Makes all writes in one call. Returns the attempts whose plan is stored or needs no write.
     async fn store<'a>(
         &self,
         mut planned: Vec<Planned<'a, S>>,
         ended: &mut [Option<Ended>],
     ) -> Vec<Planned<'a, S>> {
         let mut writes = Vec::new();
-        // What each one waits for: an answer of the store, or none.
+        // For each attempt: whether it has a write, or why its state cannot be serialized.
         let waiting: Vec<Result<bool, String>> = planned
             .iter_mut()
             .map(|planned| {
@@ -298,20 +307,22 @@ impl<S: Saga> Runner<S> {
                 Ok(Persisted::Conflict) => {
                     let what = "another worker has changed the partition";
                     self.contended(&planned.attempt, Measure::CONFLICTS, what);
-                    // Another worker stored something meanwhile, and may have given out what this attempt has minted.
+                    // The minted tokens are not removed: the other worker may have handed them out.
                     self.abandon(&planned.attempt, planned.fence, Vec::new()).await;
                     ended[planned.attempt.index] = Some(Ended::Conflict);
                 }
+                // The write may still be made, so the claim is kept until its lease expires.
                 Err(why) => ended[planned.attempt.index] = Some(why),
             }
         }
         stored
     }
 
-    /// Makes the writes. When a call fails and their outcome is unknown, the documents are read again: each names the
+    /// Makes the writes. If a call fails with an unknown outcome, the documents are read again: each contains the
     /// attempt that wrote it.
     ///
-    /// A store that refuses one of several writes for good may refuse all of them with it, so each is then made alone.
+    /// If a store refuses one of several writes permanently, it may refuse all writes of the call, so each is then made
+    /// alone.
     async fn persist(&self, writes: &[Persist]) -> Vec<Result<Persisted, Ended>> {
         let (answers, is_refused) = self.try_to_persist(writes).await;
         if !is_refused || writes.len() < 2 {
@@ -327,7 +338,7 @@ impl<S: Saga> Runner<S> {
         join_all(alone).await
     }
 
-    /// Makes the writes in one call, and says whether the store refuses it for good.
+    /// Makes the writes in one call. The flag is `true` if the store refuses the call permanently.
     async fn try_to_persist(&self, writes: &[Persist]) -> (Vec<Result<Persisted, Ended>>, bool) {
         if writes.is_empty() {
             return (Vec::new(), false);
@@ -338,6 +349,7 @@ impl<S: Saga> Runner<S> {
             Ok(answers) => return (answers.into_iter().map(Ok).collect(), false),
             Err(error) => error,
         };
+        // The answer may have been lost after the write was made, so a failed call does not mean that nothing is stored.
         let failed = || match error.is_retryable() {
             true => Ended::BrokenOff(error.chain()),
             false => Ended::Faulty(error.chain()),
@@ -356,7 +368,7 @@ impl<S: Saga> Runner<S> {
         (answers, !error.is_retryable())
     }
 
-    /// Performs the entries of all attempts together, and says how each attempt's are to be settled.
+    /// Performs the entries of all attempts together. Returns the settlements by partition.
     async fn send(&self, stored: &[Planned<'_, S>]) -> Vec<(PartitionKey, Vec<Settlement>)> {
         let owners: BTreeMap<MessageId, PartitionKey> = stored
             .iter()
@@ -372,7 +384,7 @@ impl<S: Saga> Runner<S> {
         settlements.into_iter().collect()
     }
 
-    /// Gives back the partitions that have to be, beside clearing the outboxes.
+    /// Releases the partitions that do not keep their claim, and settles the outboxes at the same time.
     async fn release(
         &self,
         stored: Vec<Planned<'_, S>>,
@@ -380,6 +392,8 @@ impl<S: Saga> Runner<S> {
         ended: &mut [Option<Ended>],
     ) {
         let now = self.ports.host.now();
+        // The calls are independent. If a worker dies after the release and before the settlement, the entries stay in the
+        // outbox and are performed again.
         let release = |planned: &Planned<'_, S>| planned.plan.gives_back.then(|| planned.release(now));
         let releases: Vec<Option<Release>> = stored.iter().map(release).collect();
         self.count_calls(releases.iter().flatten().count() + usize::from(!settlements.is_empty()));
@@ -397,7 +411,7 @@ impl<S: Saga> Runner<S> {
                     Some(need) => Ended::TooFewTokens(need),
                     None => Ended::Done(planned.plan.judgements),
                 },
-                // What was not finished is finished by the next delivery: above all, the tokens have to go.
+                // A redelivery completes the rest, in particular removing the tokens.
                 (Ok(false), _) => Ended::BrokenOff("the lease was lost before the release".to_owned()),
                 (Err(error), _) => Ended::BrokenOff(error.chain()),
                 (Ok(true), Err(error)) => Ended::BrokenOff(error.chain()),
@@ -405,8 +419,8 @@ impl<S: Saga> Runner<S> {
         }
     }
 
-    /// Gives the partition back after an attempt that certainly stored nothing. A later attempt collects the mints that are
-    /// not removed.
+    /// Releases the partition after an attempt that certainly stored nothing. A later attempt removes the minted tokens
+    /// that are not in `remove`.
     async fn abandon(&self, attempt: &Attempt<'_, S>, fence: u64, remove: Vec<Token>) {
         let release = Release {
             partition: attempt.group.partition,
@@ -419,12 +433,12 @@ impl<S: Saga> Runner<S> {
         };
         self.count_calls(1);
         if let Err(error) = self.ports.ledger.release(&release).await {
-            // The lease runs out by itself.
-            self.warn(attempt.group, &error.chain(), "giving a partition back failed");
+            // No retry: the lease expires by itself.
+            self.warn(attempt.group, &error.chain(), "releasing a partition failed");
         }
     }
 
-    /// Counts and logs an attempt that others stood in the way of.
+    /// Counts and logs an attempt that lost against another worker.
     fn contended(&self, attempt: &Attempt<'_, S>, measure: Measure, what: &'static str) {
         let reporter = &self.ports.dispatcher.reporter;
         reporter.measure(measure, 1);
@@ -438,7 +452,7 @@ impl<S: Saga> Runner<S> {
 }
 
 impl<S: Saga> Attempt<'_, S> {
-    /// The fence of the document; 0 without one.
+    /// Returns the fence of the document; 0 without one.
     fn fence(&self) -> u64 {
         self.document.as_ref().map_or(0, |document| document.content.fence)
     }
@@ -467,16 +481,17 @@ impl<S: Saga> Planned<'_, S> {
     }
 }
 
-/// The write as a store takes it, if there is one.
+/// Serializes the state of a write, if there is one.
 fn close<S: Serialize>(write: Option<Persist<S>>) -> Result<Option<Persist>, String> {
     let closed = contain(|| write.map(Persist::close).transpose());
     closed
         .map_err(|panicked| panicked.to_string())?
-        .map_err(|error| format!("the state cannot be written: {error}"))
+        .map_err(|error| format!("the state cannot be serialized: {error}"))
 }
 
-/// What a document says of a write whose answer was lost; nothing when the write may be on its way still, or made after
-/// the version that was read. Then the partition must not be released: the lease has to run out first.
+/// Determines from the document whether a write with an unknown outcome was made. Returns `None` if it may still be on
+/// its way, or was made after the version that was read. Then the partition must not be released: its lease has to
+/// expire first.
 fn look_for(write: &Persist, document: Option<&Document>) -> Option<Persisted> {
     let document = document?;
     let is_later = write.loaded.is_none_or(|loaded| document.version > loaded);
@@ -509,7 +524,7 @@ mod tests {
         }
     }
 
-    /// A write of attempt 1 over version 4.
+    /// The write belongs to attempt 1, on top of version 4.
     #[test]
     fn only_a_later_version_shows_that_a_write_was_not_made() {
         let partition = PartitionKey::from_uuid(Uuid::from_u128(1));
@@ -521,6 +536,10 @@ mod tests {
         };
         assert_eq!(found(5, 1), Some(Persisted::Stored));
         assert_eq!(found(5, 2), Some(Persisted::Conflict));
-        assert_eq!([found(4, 2), found(3, 2), look_for(&write, None)], [None; 3], "it may be on its way");
+        assert_eq!(
+            [found(4, 2), found(3, 2), look_for(&write, None)],
+            [None; 3],
+            "it may still be on its way"
+        );
     }
 }

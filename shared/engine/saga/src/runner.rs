@@ -1,9 +1,9 @@
-//! The saga behind its queue: one batch of deliveries, decoded one by one, grouped by partition, attempted until done or
-//! better left to a later delivery.
+//! The consumer of a saga's queue: it decodes one batch of deliveries, groups them by partition, and attempts each
+//! group until it is done or better left to a redelivery.
 //!
-//! Messages of one partition are worked on together and in order, different partitions at the same time. A bad delivery
-//! costs only itself: where a group cannot be handled because of what one of its messages does, each of them is attempted
-//! alone, and the one that fails alone is retried and then dead-lettered.
+//! Messages of one partition are handled together and in order, different partitions concurrently. A bad delivery
+//! affects only itself: if a group fails because of one of its messages, each message is attempted alone, and the one
+//! that fails alone is retried and then dead-lettered.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use crate::round::Ended;
 use crate::settings::Settings;
 use crate::state_machine::Saga;
 
-/// What a saga runs on.
+/// The ports of a saga.
 #[derive(Clone)]
 pub struct Ports {
     /// Loads documents.
@@ -31,13 +31,13 @@ pub struct Ports {
     pub write: Arc<dyn WriteDocuments>,
     /// Claims partitions.
     pub ledger: Arc<dyn ClaimPartition>,
-    /// Performs the outbox, and takes notes for the function.
+    /// Performs the outbox, and reports decisions for the function.
     pub dispatcher: Dispatcher,
-    /// Time and randomness.
+    /// The clock and random numbers.
     pub host: Arc<dyn Host>,
 }
 
-/// The saga behind its queue.
+/// Returns the consumer of a saga's queue.
 pub fn run<S: Saga>(saga: S, ports: Ports, settings: Settings) -> Arc<dyn Consumer> {
     Arc::new(Runner { saga, ports, settings })
 }
@@ -52,23 +52,23 @@ pub(crate) struct Runner<S> {
 pub(crate) struct Group<E> {
     pub(crate) partition: PartitionKey,
     pub(crate) messages: Vec<Incoming<E>>,
-    /// The tokens that an attempt needs, once that is known.
+    /// The tokens that an attempt needs, once this is known.
     pub(crate) need: Option<Need>,
-    /// The place of each message in its batch, and how often it was received.
+    /// The index of each message in its batch, and its receive count.
     places: Vec<(usize, u32)>,
 }
 
 /// The outcome for one message of a group.
 enum Outcome {
-    /// This was found out about it.
+    /// The attempt has decided about it.
     Judged(Judgement),
-    /// It is better left to a later delivery.
+    /// It is left to a redelivery.
     Later(Later),
-    /// It fails by itself, attempted alone; why.
+    /// It fails when attempted alone, for this reason.
     Faulty(String),
 }
 
-/// A message that is better left to a later delivery.
+/// The delay and the reason for leaving a message to a redelivery.
 #[derive(Clone)]
 struct Later {
     backoff: Backoff,
@@ -88,8 +88,8 @@ impl<S: Saga> Consumer for Runner<S> {
             }
         }
         for part in groups.chunks_mut(self.settings.concurrency.max(1)) {
-            // All groups are attempted together once. The rare ones that meet a conflict or a busy partition are then
-            // attempted again by themselves.
+            // All groups are attempted together once. The few that meet a conflict or a busy partition are then retried
+            // separately, so that they do not hold up the others.
             let ended = if self.ports.host.is_past(deadline) {
                 part.iter().map(|_| Err(out_of_time())).collect()
             } else {
@@ -104,13 +104,13 @@ impl<S: Saga> Consumer for Runner<S> {
                 answer(&reporter, group, outcomes, &mut answers);
             }
         }
-        // Every delivery is either refused or in a group, so every place is filled.
+        // Every delivery is either refused or in a group, so every index is filled.
         answers.into_iter().flatten().collect()
     }
 }
 
 impl<S: Saga> Runner<S> {
-    /// The event that a delivery brings, or what is to become of one that brings none.
+    /// Decodes the event of a delivery. Returns the disposition of a delivery without a usable event.
     fn read(&self, delivery: &Delivery, reporter: &Reporter) -> Result<Incoming<S::Event>, Disposition> {
         let (message, event) = reporter.read(delivery, Message::read)?;
         if message.token.is_none() && !self.settings.admit_untokened {
@@ -120,7 +120,7 @@ impl<S: Saga> Runner<S> {
         Ok(Incoming { message, event })
     }
 
-    /// The same, also where the application's own code panics on what it is to read.
+    /// Like [`Runner::read`], but also contains panics of the application's deserializer.
     fn read_contained(
         &self,
         delivery: &Delivery,
@@ -132,7 +132,8 @@ impl<S: Saga> Runner<S> {
         })
     }
 
-    /// Attempts a group by itself until it is done or there is a reason to leave it. One outcome for each message, in order.
+    /// Retries a group until it is done or has to be left to a redelivery. Returns one outcome for each message, in
+    /// order.
     async fn finish(
         &self,
         group: &mut Group<S::Event>,
@@ -163,7 +164,7 @@ impl<S: Saga> Runner<S> {
                 all_later(&alone, &out_of_time())
             } else {
                 let first = self.round(&[&alone]).await.pop().unwrap_or(Ended::Busy);
-                // It ends there: a group of one message is not divided any more.
+                // The recursion ends here: a group of one message is not divided.
                 Box::pin(self.finish(&mut alone, first, deadline)).await
             });
             group.messages.append(&mut alone.messages);
@@ -171,8 +172,8 @@ impl<S: Saga> Runner<S> {
         outcomes
     }
 
-    /// Repeats the attempt at a group: after a conflict as often as the settings have delays for, at a busy partition a few
-    /// times. Everything else goes back to the queue at once, except what the messages themselves are at fault for.
+    /// Repeats the attempt at a group: after a conflict once for each configured delay, for a busy partition a few
+    /// times. Everything else returns to the queue at once, except failures that the messages themselves cause.
     async fn attempt(
         &self,
         group: &mut Group<S::Event>,
@@ -198,7 +199,7 @@ impl<S: Saga> Runner<S> {
                     Some(delay) => *delay,
                     None => return Err(self.failed("other workers kept changing the partition".to_owned())),
                 },
-                // A saga that asks for ever more is left to a later delivery, like one that never wins.
+                // A saga that keeps needing more tokens is left to a redelivery, like one that keeps losing conflicts.
                 Ended::TooFewTokens(need) => match conflicts.next() {
                     Some(_) => {
                         group.need = Some(need);
@@ -211,7 +212,7 @@ impl<S: Saga> Runner<S> {
                     self.settings.busy_wait.mul_f64(0.5 + self.ports.host.unit_random() / 2.0)
                 }
                 Ended::Busy => {
-                    let why = "another worker is inside the partition".to_owned();
+                    let why = "another worker holds the partition".to_owned();
                     return Err(Later { backoff: self.settings.busy_visibility, why });
                 }
             };
@@ -229,7 +230,7 @@ impl<S: Saga> Runner<S> {
         Later { backoff: self.settings.failure_visibility, why }
     }
 
-    /// Logs what went wrong, with the first of the group's messages.
+    /// Logs a failure with the first of the group's messages.
     pub(crate) fn warn(&self, group: &Group<S::Event>, error: &str, what: &'static str) {
         let (function, correlation_id) = (self.ports.dispatcher.reporter.function, group.partition);
         let message_id = group.messages.first().map(|incoming| incoming.message.id.to_string());
@@ -238,7 +239,7 @@ impl<S: Saga> Runner<S> {
 }
 
 fn out_of_time() -> Later {
-    Later { backoff: Backoff::NONE, why: "the function's time is nearly over".to_owned() }
+    Later { backoff: Backoff::NONE, why: "the function's deadline is near".to_owned() }
 }
 
 fn add<E>(groups: &mut Vec<Group<E>>, incoming: Incoming<E>, place: (usize, u32)) {
@@ -256,7 +257,7 @@ fn all_later<E>(group: &Group<E>, later: &Later) -> Vec<Outcome> {
     group.messages.iter().map(|_| Outcome::Later(later.clone())).collect()
 }
 
-/// Answers each message of a group, in its place.
+/// Stores the disposition of each message of a group at its index.
 fn answer<E>(
     reporter: &Reporter,
     group: &Group<E>,

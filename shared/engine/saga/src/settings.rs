@@ -1,4 +1,4 @@
-//! The runner's numbers.
+//! The settings of the runner.
 
 use std::time::Duration;
 
@@ -8,29 +8,32 @@ use messages::Backoff;
 /// The runner's settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// How long a claim lasts at most. Longer than any attempt should take; a worker that outlives it does no
-    /// harm, it only works in vain.
+    /// The duration of a claim. It should exceed the duration of any attempt; a worker that outlives its claim does no
+    /// harm, but its work is wasted.
     pub lease: SignedDuration,
-    /// The most partitions that are worked on side by side, at least 1.
+    /// The maximum number of partitions that are worked on concurrently, at least 1.
     pub concurrency: usize,
-    /// The waits before the retries after a concurrency conflict.
+    /// The delays before the retries after a concurrency conflict.
     pub conflict_delays: Vec<Duration>,
-    /// How often a busy partition is tried again in place, after up to [`Settings::busy_wait`] each time.
+    /// The maximum number of retries in place for a busy partition, with a delay of up to [`Settings::busy_wait`]
+    /// before each.
     pub busy_tries: u32,
-    /// The longest wait for a busy partition, before it is tried again in place.
+    /// The maximum delay before a busy partition is retried in place.
     pub busy_wait: Duration,
-    /// When to deliver a message again whose partition stayed busy.
+    /// The delay before a message is redelivered whose partition stayed busy.
     pub busy_visibility: Backoff,
-    /// When to deliver a message again after a failure of a store.
+    /// The delay before a message is redelivered after a store has failed.
     pub failure_visibility: Backoff,
-    /// The most tokens of a partition to which an attempt may add what it mints. More than a partition awaits at a time:
-    /// what is beyond that was left by attempts that do not know whether they stored anything.
+    /// The maximum number of tokens of a partition to which an attempt may add its own. It exceeds the number of
+    /// messages that a partition awaits at a time: further tokens were left by attempts whose write has an unknown
+    /// outcome.
     pub room: usize,
-    /// The most tokens that an attempt leaves to be removed by a later one, which saves giving the partition back. A saga
-    /// of a few messages comes to its end within that; and the messages that they admitted are remembered as long.
+    /// The maximum number of tokens that an attempt leaves for a later one to remove, which saves the call to release
+    /// the partition. A saga of a few messages ends within this limit. The ids of the admitted messages are kept as
+    /// long.
     pub keep: usize,
-    /// Whether messages from outside without a token are admitted. Then only states, not tokens, recognise their
-    /// duplicates. Optimistic mode needs it.
+    /// `true` to admit messages of clients without a token. Then only states, not tokens, detect their duplicates. The
+    /// optimistic mode needs it.
     pub admit_untokened: bool,
 }
 
@@ -42,8 +45,8 @@ impl Default for Settings {
             conflict_delays: [100, 200, 500].map(Duration::from_millis).to_vec(),
             busy_tries: 5,
             busy_wait: Duration::from_millis(50),
-            // The lease of a worker that died inside is over after the fifth wait. A partition stays busy for longer only
-            // where nobody can give it back, as without the permission; then the receipts have to last.
+            // After a worker has died, its lease expires within the fifth delay. A partition stays busy for longer only
+            // if no worker can release it, for example for lack of a permission; then the receive count has to last.
             busy_visibility: Backoff { first: Duration::from_secs(1), most: Backoff::FAILURE.most },
             failure_visibility: Backoff::FAILURE,
             room: 200,

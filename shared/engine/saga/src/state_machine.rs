@@ -1,4 +1,4 @@
-//! What an application writes.
+//! The trait that an application implements.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -12,31 +12,31 @@ use serde_json::Value;
 
 use crate::decision::Decision;
 
-/// One event, as a state machine sees it.
+/// An event as a state machine sees it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Event<'a, E> {
-    /// The message that brought it; ids of effects and timers are derived from it.
+    /// The id of its message; the ids of effects and timers are derived from it.
     pub id: MessageId,
     /// The partition it belongs to.
     pub partition: PartitionKey,
-    /// What happened.
+    /// The event itself.
     pub body: &'a E,
 }
 
-/// A state machine for each partition.
+/// A state machine with one instance for each partition.
 pub trait Saga: Send + Sync + 'static {
-    /// Its name.
+    /// The saga's name.
     const NAME: &'static str;
-    /// The version of the states that it writes.
+    /// The version of the states that this code writes.
     const STATE_VERSION: u32 = 1;
 
-    /// What is remembered between two events. The default is the state of a partition of which nothing is stored.
+    /// The state between two events. The default is the state of a partition without a stored document.
     type State: Serialize + DeserializeOwned + Default + Clone + Debug + PartialEq + Send + Sync;
-    /// What can happen.
+    /// The events.
     type Event: Payload;
 
-    /// What an event changes, and what is to be done about it. Pure: no I/O, no clock, no randomness. It may be called
-    /// twice with one event; the second answer is then [`Decision::Ignore`].
+    /// Returns the next state and the effects of an event. Pure: no I/O, no clock, no randomness. It may be called
+    /// twice with the same event; the second call must then return [`Decision::Ignore`].
     fn transition(
         &self,
         state: &Self::State,
@@ -44,41 +44,42 @@ pub trait Saga: Send + Sync + 'static {
         now: Timestamp,
     ) -> Decision<Self::State>;
 
-    /// When the partition ended, if it has. It stays for the retention, so that late duplicates meet it.
+    /// Returns when the partition ended; `None` if it has not. The document stays for the retention, so that late
+    /// duplicates are recognised.
     fn ended_at(&self, state: &Self::State) -> Option<Timestamp>;
 
-    /// What a state is called in the history of its partition; none where states have no names.
+    /// Returns the name of a state for the history of its partition; `None` if states have no names.
     fn name_of(&self, _state: &Self::State) -> Option<&'static str> {
         None
     }
 
-    /// What readers are shown of a state; its revision is filled in by whoever stores it.
+    /// Returns the view of a state for readers. The store sets its revision.
     fn view(&self, _partition: PartitionKey, _state: &Self::State) -> Option<View> {
         None
     }
 
-    /// How many tokens to mint for these events, while the state is still being loaded. Each [`Decision`] needs one for
-    /// every effect that somebody answers and every timer. Too few cost one more claim, too many cost space until the
-    /// next release.
+    /// Returns the number of tokens to mint for these events, before the state is known. Each [`Decision`] needs one
+    /// token for every request and every timer. Too few tokens cost one more claim; too many take space until the next
+    /// release.
     fn tokens(&self, events: &[&Self::Event]) -> usize {
         events.len()
     }
 
-    /// One step: a state of version `from` as version `from + 1` has it.
+    /// Converts a state from version `from` to version `from + 1`.
     ///
     /// # Errors
-    /// When that version is not supported any more, in words.
+    /// Returns the reason if that version is no longer supported.
     fn upcast_state(&self, from: u32, _state: Value) -> Result<Value, String> {
-        Err(format!("nobody reads states of version {from}"))
+        Err(format!("states of version {from} are not supported"))
     }
 
-    /// The timers that run in a state, by their names: for documents that were stored before timers were kept beside
-    /// the state.
+    /// Returns the running timers of a state by name, for documents that were stored before timers became part of the
+    /// document.
     fn timers(&self, _state: &Self::State) -> BTreeMap<String, MessageId> {
         BTreeMap::new()
     }
 
-    /// Puts the token for the answer into the data of a request, for consumers of an earlier release that look for it
-    /// there. The envelope has it in any case.
+    /// Adds the reply token to the data of a request, for consumers of an earlier version that expect it there. The
+    /// envelope always carries it.
     fn stamp(&self, _request: &mut Body, _reply_token: &Token) {}
 }

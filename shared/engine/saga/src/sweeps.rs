@@ -1,4 +1,4 @@
-//! When outboxes were swept to their end, for whoever wants to know whether anybody still does it.
+//! The time of the last completed outbox sweep, for health checks.
 
 use std::sync::Arc;
 
@@ -6,25 +6,26 @@ use jiff::{SignedDuration, Timestamp};
 use messages::{Host, StoreError};
 use outbox::{Key, ReadRecords, Write, WriteRecords};
 
-/// How old a note is at least before another one takes its place: some sweep every second, and none is worth a write.
+/// The minimum age of the stored time before it is replaced. Some workers sweep every second, and a write for each
+/// sweep would be wasted.
 const NOTE_EVERY: SignedDuration = SignedDuration::from_mins(1);
 
-/// Notes sweeps.
+/// Records completed sweeps.
 #[derive(Clone)]
 pub struct Sweeps {
-    /// Reads the note.
+    /// Reads the stored time.
     pub records: Arc<dyn ReadRecords>,
-    /// Writes it.
+    /// Writes the stored time.
     pub write: Arc<dyn WriteRecords>,
-    /// Time.
+    /// The clock.
     pub host: Arc<dyn Host>,
 }
 
 impl Sweeps {
-    /// Notes that a sweep has ended well, unless one of the last minute is noted.
+    /// Records that a sweep has completed, unless the last minute is recorded already.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// Returns an error if the store is unavailable.
     pub async fn note(&self) -> Result<(), StoreError> {
         let now = self.host.now();
         if self.last().await?.is_some_and(|last| now.duration_since(last) < NOTE_EVERY) {
@@ -33,10 +34,10 @@ impl Sweeps {
         self.write.write_record(&Write { key: key(), body: now.to_string().into() }).await
     }
 
-    /// When a sweep ended well, to the minute; none before the first one.
+    /// Returns the time of the last completed sweep, to the minute; `None` before the first one.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// Returns an error if the store is unavailable.
     pub async fn last(&self) -> Result<Option<Timestamp>, StoreError> {
         let noted = self.records.record(&key()).await?;
         Ok(noted.and_then(|record| record.body.as_str()?.parse().ok()))

@@ -1,26 +1,26 @@
-//! An application's queues and functions as one table. Whatever runs, provisions, checks or simulates the application
-//! reads it here.
+//! An application's queues and functions as one table. The programs that run, provision, check and simulate the
+//! application read it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use messages::{Consumer, Queue, QueueSpec};
 
-/// A service that a function works on, besides queues. Applications add their own.
+/// A service that a function uses besides queues. Applications define their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Service(pub &'static str);
 
 impl Service {
     /// The database of documents, views and sessions.
     pub const DATABASE: Self = Self("database");
-    /// The ledger of partitions, which it claims or grants tokens to.
+    /// The ledger of partitions, for functions that claim partitions or grant tokens.
     pub const LEDGER: Self = Self("ledger");
-    /// The memory of processed messages.
+    /// The store of processed messages.
     pub const PROCESSED: Self = Self("processed");
-    /// The ledger of partitions, in which it looks up whether a command still awaits its answer.
+    /// The ledger of partitions, for functions that check whether a command still awaits its reply.
     pub const TOKENS: Self = Self("tokens");
 
-    /// Whether it is that one, for constants: `==` is not for them.
+    /// Compares two services in constants, where `==` is not available.
     pub const fn is(self, other: Self) -> bool {
         let (mut own, mut others) = (self.0.as_bytes(), other.0.as_bytes());
         while let ([first, rest @ ..], [other_first, other_rest @ ..]) = (own, others) {
@@ -39,23 +39,23 @@ impl Service {
 pub struct Missing {
     /// The environment variable.
     pub setting: &'static str,
-    /// What it should name.
+    /// A description of its value.
     pub what: &'static str,
 }
 
-/// What has a function begin.
+/// The trigger of a function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
-    /// A queue.
+    /// Messages of a queue.
     Queue(Queue),
-    /// A queue that another service sends its notifications to.
+    /// Notifications that another service sends to a queue.
     Notifications(Queue),
-    /// Requests from outside.
+    /// Requests from clients.
     Requests,
 }
 
 impl Source {
-    /// The queue that the function is behind.
+    /// The queue that triggers the function.
     pub fn queue(&self) -> Option<&Queue> {
         match self {
             Self::Queue(queue) | Self::Notifications(queue) => Some(queue),
@@ -64,23 +64,23 @@ impl Source {
     }
 }
 
-/// Builds what stands behind a function's queue.
+/// Builds the consumer of a function's queue.
 pub type Build<P> = fn(&P) -> Result<Arc<dyn Consumer>, Missing>;
 
-/// One function: what it works on, and how it is built over the ports `P`. Its settings, its role and its queues follow
-/// from this.
+/// A function: its trigger, its services and its constructor for the ports `P`. Its settings, its role and its queues
+/// follow from this.
 pub struct Function<P: 'static> {
     /// Its name, in logs and in the messages it sends.
     pub name: &'static str,
-    /// The services that it uses. It refuses to start without them.
+    /// The services that it uses. The function refuses to start without them.
     pub services: &'static [Service],
-    /// What has it begin. What it gives up of a queue goes to that queue's dead letters.
+    /// The trigger. Messages of its queue that exhaust their receives move to that queue's dead-letter queue.
     pub source: Source,
-    /// The queues that its messages go to.
+    /// The queues that it sends messages to.
     pub sends: &'static [Queue],
-    /// The dead-letter queues that it empties on schedule, because nothing works on them; see [`crate::failures`].
+    /// The dead-letter queues that it drains on a schedule, because they have no consumer; see [`crate::failures`].
     pub drains: &'static [Queue],
-    /// What stands behind its queue.
+    /// Builds the consumer of its queue.
     pub build: Option<Build<P>>,
 }
 
@@ -95,8 +95,8 @@ pub struct System<P: 'static> {
 }
 
 impl<P> Function<P> {
-    /// Every queue whose address it needs: those it sends to, the one it works on, that one's dead letters, and those that
-    /// it empties.
+    /// Returns every queue whose address the function needs: its own with its dead-letter queue, those it sends to, and
+    /// those it drains.
     pub fn queues(&self, table: &[QueueSpec]) -> Vec<Queue> {
         let own = self.source.queue();
         let dead = own.and_then(|queue| QueueSpec::dead_letters_of(table, queue));
@@ -111,12 +111,12 @@ impl<P> Function<P> {
 }
 
 impl<P> System<P> {
-    /// The function behind a queue.
+    /// Returns the function that consumes a queue.
     pub fn behind(&self, queue: &Queue) -> Option<&'static Function<P>> {
         self.functions.iter().copied().find(|function| function.source.queue() == Some(queue))
     }
 
-    /// Returns the name of the function behind each queue that has one.
+    /// Returns the name of the function that consumes each queue, where there is one.
     pub fn behind_queues(&self) -> BTreeMap<Queue, &'static str> {
         let named = self
             .functions
@@ -125,8 +125,8 @@ impl<P> System<P> {
         named.collect()
     }
 
-    /// The dead-letter queues that nothing works on, each with the queue that its messages were sent to: where another
-    /// dead-letter queue is in between, the one before that.
+    /// Returns the dead-letter queues without a consumer, each with the queue that its messages were sent to. Chains of
+    /// dead-letter queues are followed to their beginning.
     pub fn dead_letters(&self) -> Vec<(Queue, Queue)> {
         let gives_up_to = |dead: &Queue| {
             let mut specs = self.queues.iter();
@@ -136,7 +136,7 @@ impl<P> System<P> {
         let kept = dead.filter(|dead| self.behind(dead).is_none());
         kept.filter_map(|dead| {
             let mut source = gives_up_to(&dead)?;
-            // There are no more steps than queues, whatever a table says.
+            // Bounds the loop in case the table has a cycle: a chain has no more steps than queues.
             for _ in self.queues {
                 source = gives_up_to(&source).unwrap_or(source);
             }
@@ -145,7 +145,7 @@ impl<P> System<P> {
         .collect()
     }
 
-    /// The function of this name.
+    /// Returns the function with this name.
     pub fn function(&self, name: &str) -> Option<&'static Function<P>> {
         self.functions.iter().copied().find(|function| function.name == name)
     }

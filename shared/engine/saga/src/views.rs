@@ -1,7 +1,7 @@
-//! What readers see, as of now.
+//! Up-to-date views for readers.
 //!
-//! Views are written now and then; while the document of a partition is stored, its view is what the document shows,
-//! whether or not that has been written yet.
+//! Views are written with a delay. While the document of a partition is stored, its view is computed from the document,
+//! whether or not it has been written yet.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,29 +17,29 @@ use crate::state_machine::Saga;
 /// Reads the views of a saga.
 #[derive(Clone)]
 pub struct Views<S> {
-    /// The saga, which knows what its documents show.
+    /// The saga, which computes the view of a document.
     pub saga: S,
-    /// Reads what was written.
+    /// Reads the written views.
     pub written: Arc<dyn ReadViews>,
     /// Reads documents.
     pub documents: Arc<dyn ReadDocuments>,
-    /// Time.
+    /// The clock.
     pub host: Arc<dyn Host>,
 }
 
 impl<S: Saga> Views<S> {
-    /// The view of a partition; none of one that was removed.
+    /// Returns the view of a partition; `None` if it was removed.
     ///
     /// # Errors
-    /// When a store does not answer, or holds something that this release cannot read.
+    /// Returns an error if a store is unavailable or holds a value that this version cannot read.
     pub async fn view(&self, partition: PartitionKey) -> Result<Option<View>, StoreError> {
         let (written, mut shown) =
             try_join(self.written.view(partition), self.shown(std::slice::from_ref(&partition))).await?;
         Ok(latest(written, shown.remove(&partition).transpose()?).filter(|view| !view.is_removed()))
     }
 
-    /// Those that have not ended, the oldest first. A partition that began without a session is among them once its
-    /// view has been written.
+    /// Returns the views of partitions that have not ended, the oldest first. A partition that began without a session
+    /// is included once its view has been written.
     ///
     /// # Errors
     /// As [`Views::view`].
@@ -47,7 +47,7 @@ impl<S: Saga> Views<S> {
         self.oldest_unfinished(usize::MAX).await
     }
 
-    /// Up to `limit` of them.
+    /// Like [`Views::unfinished`], with at most `limit` views.
     ///
     /// # Errors
     /// As [`Views::view`].
@@ -57,7 +57,7 @@ impl<S: Saga> Views<S> {
         Ok(views)
     }
 
-    /// Up to `limit` of a list that have not ended, in no order.
+    /// Returns up to `limit` views of a list that have not ended, in no particular order.
     ///
     /// # Errors
     /// As [`Views::view`].
@@ -67,7 +67,7 @@ impl<S: Saga> Views<S> {
         Ok(views)
     }
 
-    /// Up to `limit` of a list, the latest first, from after a place in it or from its beginning.
+    /// Returns up to `limit` views of a list, the latest first, after a cursor or from the beginning.
     ///
     /// # Errors
     /// As [`Views::view`].
@@ -76,8 +76,8 @@ impl<S: Saga> Views<S> {
         Ok(Page { items: self.refresh(items).await?, next })
     }
 
-    /// Up to `limit` of a list that have not ended, or were written after `since`, as [`ReadViews::changed`] has them: those
-    /// that were removed among them.
+    /// Returns up to `limit` views of a list that have not ended or were written after `since`, including removed ones;
+    /// see [`ReadViews::changed`].
     ///
     /// # Errors
     /// As [`Views::view`].
@@ -93,22 +93,22 @@ impl<S: Saga> Views<S> {
         Ok(places.into_iter().zip(self.refresh(views).await?).collect())
     }
 
-    /// Each of these views as it is now, in their order.
+    /// Returns the current version of each of these views, in order.
     ///
     /// # Errors
-    /// When a store does not answer.
+    /// Returns an error if a store is unavailable.
     pub async fn refresh(&self, written: Vec<View>) -> Result<Vec<View>, StoreError> {
         let partitions: Vec<PartitionKey> = written.iter().map(|view| view.partition).collect();
         let mut shown = self.shown(&partitions).await?;
         let latest = written.into_iter().filter_map(|view| {
-            // One document that cannot be read does not hide the list; what was written of it still stands.
+            // A document that cannot be read must not hide the whole list; its written view is still valid.
             let shown = shown.remove(&view.partition).and_then(Result::ok);
             latest(Some(view), shown)
         });
         Ok(latest.collect())
     }
 
-    /// What the stored documents show.
+    /// Returns the views that the stored documents yield.
     async fn shown(
         &self,
         partitions: &[PartitionKey],

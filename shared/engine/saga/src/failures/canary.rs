@@ -1,11 +1,11 @@
-//! Judging the failures that went ahead of the others.
+//! The assessment of the failures that went ahead of the others.
 //!
-//! A failure that does not come back proves nothing as long as no worker has tried it. So a retry continues only if each
-//! message that went ahead was processed. Three sources can tell, in this order:
+//! A failure that does not come back proves nothing until a worker has tried it. So a retry continues only after each
+//! message that went ahead was processed. Three sources are consulted, in this order:
 //!
-//! 1. the queue, if it can look for one message (a data directory);
+//! 1. the queue, if it can find a single message (a data directory);
 //! 2. the history, which has the decision of the worker that processed the message;
-//! 3. the number of messages in the queue (SQS): an empty queue holds none that went ahead.
+//! 3. the number of messages in the queue (SQS): an empty queue contains none that went ahead.
 //!
 //! An outbox entry was performed once it has left its outbox.
 
@@ -144,7 +144,7 @@ impl Failures {
         Ok(if found == Some(None) { Outcome::Processed } else { Outcome::Waiting })
     }
 
-    /// Returns the record of an outbox that meets a condition; none if the outbox has too many records to scan.
+    /// Returns the record of an outbox that meets a condition; `None` if the outbox has too many records to scan.
     async fn record_with(
         &self,
         of_sessions: bool,

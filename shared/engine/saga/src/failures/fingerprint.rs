@@ -1,20 +1,21 @@
-//! Which reasons are one cause.
+//! The grouping of reasons into causes.
 
 use uuid::Uuid;
 
-/// How much of a reason is read, in characters, and how much of its outline counts. Ids and names are in the first and not
-/// in the second, so that it does not depend on their length where a reason is cut off.
+/// The maximum number of characters that are read of a reason, and the maximum length of its outline. Ids and names
+/// count for the first limit and not for the second, so the outline of a reason that is cut off does not depend on
+/// their length.
 const MAX_READ: usize = 2_000;
 const MAX_CHARS: usize = 300;
 
-/// The cause that a reason names: the same for two reasons that differ in ids, numbers, addresses, times and quoted names
-/// alone, and in how many of these they list. Sixteen hexadecimal digits.
+/// Returns the fingerprint of a reason: 16 hexadecimal digits. Two reasons have the same fingerprint if they differ
+/// only in ids, numbers, addresses, times and quoted names, and in how many of these they list.
 pub fn fingerprint(reason: &str) -> String {
     let id = Uuid::new_v5(&Uuid::nil(), outline(reason).as_bytes()).simple().to_string();
     id.chars().take(16).collect()
 }
 
-/// A reason without what differs from one occurrence to the next.
+/// Returns a reason without the parts that vary between occurrences.
 fn outline(reason: &str) -> String {
     let mut outline = String::new();
     let mut word = String::new();
@@ -44,7 +45,7 @@ fn outline(reason: &str) -> String {
     outline.chars().take(MAX_CHARS).collect()
 }
 
-/// Something that is not the same the next time. A list of it is as good as one.
+/// Appends the placeholder of a part that varies. A list of placeholders is reduced to one.
 fn list(outline: &mut String) {
     let joined = ["#, ", "# and "].iter().find(|joined| outline.ends_with(**joined));
     match joined {
@@ -53,14 +54,14 @@ fn list(outline: &mut String) {
     }
 }
 
-/// A word with a digit in it is a number, an id, a time or an address.
+/// Appends a word. A word with a digit is a number, an id, a time or an address.
 fn finish(word: &mut String, outline: &mut String) {
     if word == "more" && outline.ends_with("# ") {
-        // Of a list that ends with how many it leaves out.
+        // The end of a list that states how many items it omits.
         outline.pop();
     } else if word.chars().any(|c| c.is_ascii_digit()) {
         list(outline);
-        // What ends a clause is no part of a number.
+        // Punctuation at the end of a clause is not part of a number.
         outline.extend(word.chars().last().filter(|c| matches!(c, ':' | '.')));
     } else {
         outline.push_str(word);
@@ -92,14 +93,14 @@ mod tests {
     )]
     #[case("not read in time: \"a.ris\"", "not read in time: \"a.ris\", \"b.ris\" and \"c.ris\"")]
     #[case(
-        "given up at 2026-01-08T16:53:06Z: the lease was lost",
-        "given up at 2027-03-01T00:00:00Z: the lease was lost"
+        "abandoned at 2026-01-08T16:53:06Z: the lease was lost",
+        "abandoned at 2027-03-01T00:00:00Z: the lease was lost"
     )]
     fn reasons_of_one_cause_have_one_fingerprint(#[case] one: &str, #[case] other: &str) {
         assert_eq!(fingerprint(one), fingerprint(other), "{} | {}", outline(one), outline(other));
     }
 
-    /// A reason is cut off somewhere, and before that place there are more ids or fewer.
+    /// A long reason is cut off; how much of it is left depends on the length of its ids.
     #[test]
     fn the_length_of_ids_does_not_count() {
         let tail = "the server said ".repeat(50);

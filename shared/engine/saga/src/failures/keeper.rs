@@ -1,4 +1,4 @@
-//! Gathering what was given up.
+//! The collection of failures from dead-letter queues and outboxes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,48 +17,48 @@ use super::store::{Change, KeepFailures, Selection};
 use crate::history::KeepHistory;
 use crate::operator::Operator;
 
-/// How long a dead letter is hidden while it is written down.
+/// The time for which a dead letter is hidden while it is recorded.
 const VISIBILITY: Duration = Duration::from_secs(60);
-/// How long to wait between two looks for a step to take.
+/// The delay between two checks for a due step.
 const PACE: Duration = Duration::from_millis(250);
-/// Failures that nobody has done anything about.
+/// The number of open failures.
 pub const OPEN_FAILURES: Measure = Measure("OpenFailures");
-/// How many batches of one queue are gathered before it is another one's turn.
+/// The maximum number of batches that are drained from one queue before the next queue has its turn.
 const BATCHES: usize = 100;
-/// How many records with poisoned entries are read at a time, and how many failures.
+/// The number of records with exhausted entries, and of failures, that are read in one call.
 const PAGE: usize = 200;
-/// What is said of a dead letter whose queue does not say why.
-const NO_REASON: &str = "received too often; its queue does not say why";
+/// The reason of a dead letter if its queue does not report one.
+const NO_REASON: &str = "received too often; the queue gives no reason";
 
-/// Gathers what was given up, and puts it back to work.
+/// Collects failures and retries them.
 #[derive(Clone)]
 pub struct Failures {
-    /// Where failures are kept.
+    /// Stores failures.
     pub store: Arc<dyn KeepFailures>,
-    /// Puts effects back to work.
+    /// Requeues effects.
     pub operator: Operator,
-    /// Takes messages that are put back to work.
+    /// Sends messages that are retried.
     pub send: Arc<dyn SendMessages>,
-    /// Has the dead letters.
+    /// Receives dead letters.
     pub receive: Arc<dyn ReceiveMessages>,
-    /// The dead-letter queues that are emptied, each with the queue that gives messages up.
+    /// The dead-letter queues that are drained, each with the queue that its messages were sent to.
     pub drains: Vec<(Queue, Queue)>,
-    /// Tells whether a queue still holds a message.
+    /// Reports whether a queue still contains a message.
     pub inspect: Arc<dyn InspectQueues>,
-    /// The functions that work on queues.
+    /// The function that consumes each queue.
     pub functions: BTreeMap<Queue, &'static str>,
-    /// Has the decisions about messages; none without a history.
+    /// Reads the decisions about messages; `None` without a history.
     pub history: Option<Arc<dyn KeepHistory>>,
-    /// Time, and who wants to know.
+    /// The clock and the observer.
     pub reporter: Reporter,
 }
 
 impl Failures {
-    /// Writes down everything that was given up, and takes the steps of operations until the deadline is near. Without one
-    /// it takes one step, if it is time for one.
+    /// Records all failures, and takes the steps of operations until the deadline is near. Without a deadline it takes
+    /// one step, if it is due.
     ///
     /// # Errors
-    /// When a store or queue does not answer; the next time goes on from there.
+    /// Returns an error if a store or queue is unavailable. The next call continues from there.
     pub async fn work(&self, deadline: Option<Timestamp>) -> Result<(), StoreError> {
         let gathered = self.gather(deadline).await;
         while self.step().await? && deadline.is_some() && !self.reporter.host.is_past(deadline) {
@@ -67,36 +67,37 @@ impl Failures {
         gathered.map(drop)
     }
 
-    /// Writes down everything that was given up. Returns how many dead letters that were.
+    /// Records all failures. Returns the number of dead letters among them.
     ///
     /// # Errors
-    /// When a store or queue does not answer; nothing is lost, and the next time goes on from there.
+    /// Returns an error if a store or queue is unavailable. Nothing is lost, and the next call continues from there.
     pub async fn gather(&self, deadline: Option<Timestamp>) -> Result<usize, StoreError> {
         let (mut gathered, mut failed) = (0, None);
         for (dead, source) in &self.drains {
             match self.drain(dead, source, deadline).await {
                 Ok(count) => gathered += count,
-                // Where no address is set for it, somebody else empties it.
+                // The queue has no address in this configuration, so another process drains it.
                 Err(error) if !error.is_retryable() => {
                     tracing::debug!(
                         queue = dead.name(),
                         error = error.chain(),
-                        "dead letters are left alone"
+                        "a dead-letter queue is not drained"
                     );
                 }
-                // One queue that does not answer does not keep the others.
+                // A queue that is unavailable does not stop the others from being drained.
                 Err(error) => failed = Some(error),
             }
         }
         self.gather_effects(deadline).await?;
         self.reopen_abandoned().await?;
         let open = self.store.groups(&Selection::of(Standing::Open)).await?;
-        // Also when there are none, so that an alarm has something to look at.
+        // Recorded at zero too, so that an alarm has data.
         self.reporter.measure(OPEN_FAILURES, open.iter().map(|group| group.count).sum());
         failed.map_or(Ok(gathered), Err)
     }
 
-    /// Empties a dead-letter queue. What is not acknowledged after a crash comes again, and is known by then.
+    /// Drains a dead-letter queue. A message that was recorded but not acknowledged before a crash is received again,
+    /// and its failure is known by then.
     async fn drain(
         &self,
         dead: &Queue,
@@ -123,14 +124,15 @@ impl Failures {
         Ok(gathered)
     }
 
-    /// Writes sightings down, each once.
+    /// Records failures as they were found. A report that was recorded before changes nothing.
     ///
     /// # Errors
-    /// When the store does not answer; some of them may be written down, and all may be given again.
+    /// Returns an error if the store is unavailable. Some of them may be recorded; the call may be repeated with all.
     pub async fn record(&self, sightings: &[Sighting]) -> Result<(), StoreError> {
         let mut left: Vec<&Sighting> = sightings.iter().collect();
         while !left.is_empty() {
-            // Two sightings of one failure are two changes of it, one after the other.
+            // Two reports of one failure have to be two changes in sequence, since each change needs the current
+            // revision.
             let mut ids = BTreeSet::new();
             let (now, later): (Vec<_>, Vec<_>) =
                 left.into_iter().partition(|sighting| ids.insert(sighting.id()));
@@ -140,10 +142,10 @@ impl Failures {
         Ok(())
     }
 
-    /// How often this was put back to work. It marks sightings of what does not say so itself.
+    /// Returns how often a failure was retried. This marks reports whose source has no marker of its own.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// Returns an error if the store is unavailable.
     pub async fn retried(&self, failure: FailureId) -> Result<u32, StoreError> {
         Ok(self.known(failure).await?.map_or(0, |known| known.retried))
     }
@@ -152,7 +154,7 @@ impl Failures {
         Ok(self.store.failures(&[failure]).await?.into_iter().next().flatten())
     }
 
-    /// Returns those whose failure somebody else has changed at the same moment.
+    /// Records failures once. Returns those that another process changed at the same time.
     async fn record_each<'a>(&self, sightings: &[&'a Sighting]) -> Result<Vec<&'a Sighting>, StoreError> {
         let now = self.now();
         let ids: Vec<FailureId> = sightings.iter().map(|sighting| sighting.id()).collect();
@@ -177,16 +179,18 @@ impl Failures {
                 let (function, correlation_id) = (self.reporter.function, failure.partition);
                 let correlation_id = correlation_id.map(|id| id.to_string());
                 let (failure_id, place, reason) = (failure.id, failure.origin.place(), &failure.reason);
-                tracing::info!(function, correlation_id, %failure_id, place, reason, "something was given up");
+                tracing::info!(function, correlation_id, %failure_id, place, reason, "a failure was recorded");
             }
         }
         Ok(changing.into_iter().zip(made).filter(|(_, made)| !made).map(|(sighting, _)| sighting).collect())
     }
 
-    /// Writes poisoned effects down, a page at a time, and closes the failures of those that are not poisoned any more. When
-    /// the time is over before that, none is closed: the next time sees more, as it finds what is written down already.
+    /// Records exhausted effects page by page, and closes the failures of effects that are no longer exhausted. If the
+    /// deadline passes before the last page, no failure is closed. The next call gets further, since recorded effects
+    /// cost less.
     async fn gather_effects(&self, deadline: Option<Timestamp>) -> Result<(), StoreError> {
-        // First what is known, then what is there: so what is known and not there was put back in between.
+        // The failures are read before the outboxes. So an effect that is known but not found was requeued or deleted
+        // in between, and not just found too late.
         let known = self.open_effects().await?;
         let mut there = BTreeSet::new();
         for of_sessions in [false, true] {
@@ -204,10 +208,10 @@ impl Failures {
         let gone: Vec<FailureId> = known.keys().filter(|id| !there.contains(id)).copied().collect();
         for gone in gone.chunks(PAGE) {
             let (now, failures) = (self.now(), self.store.failures(gone).await?);
-            // What has changed meanwhile was seen again.
+            // A failure that has changed since was reported again.
             let unchanged = |failure: &Failure| known.get(&failure.id) == Some(&failure.revision);
             let closed = failures.into_iter().flatten().filter(unchanged).map(|failure| {
-                let why = "it was put back to work or deleted in its outbox".to_owned();
+                let why = "it was requeued or deleted in its outbox".to_owned();
                 failure.into_state(State::Closed { why }, now)
             });
             self.write(closed.collect()).await?;
@@ -215,7 +219,7 @@ impl Failures {
         Ok(())
     }
 
-    /// The open failures of effects, each with its revision.
+    /// Returns the open failures of effects, each with its revision.
     async fn open_effects(&self) -> Result<BTreeMap<FailureId, u64>, StoreError> {
         let selection = Selection { place: Some("outbox".to_owned()), ..Selection::of(Standing::Open) };
         let (mut found, mut after) = (BTreeMap::new(), None);
@@ -230,7 +234,7 @@ impl Failures {
         }
     }
 
-    /// Poisoned entries, as sightings.
+    /// Converts exhausted entries to reports.
     async fn sightings(
         &self,
         entries: Vec<(Option<Owner>, Stored)>,
@@ -244,14 +248,15 @@ impl Failures {
                     let origin = Origin::Unreadable { place: unreadable.place, of_sessions };
                     sightings.push(self.unreadable(origin, unreadable.why).await?);
                 }
-                // What can be read is in a record whose id can be.
+                // Cannot happen: an entry that can be read belongs to a record whose id can be read.
                 (None, Ok(_)) => {}
             }
         }
         Ok(sightings)
     }
 
-    /// Nothing that can be read says how often it was put back; that it had been is known from the failure itself.
+    /// Reports an entry that cannot be read. It has no requeue counter, so its marker is derived from the recorded
+    /// failure.
     async fn unreadable(&self, origin: Origin, reason: String) -> Result<Sighting, StoreError> {
         let mut sighting =
             Sighting { origin, body: String::new(), reason, mark: "0".to_owned(), closed: None };
@@ -266,7 +271,7 @@ impl Failures {
         Ok(sighting)
     }
 
-    /// The poisoned entries, by what they are known by.
+    /// Returns the exhausted entries by owner and id.
     pub(super) async fn poisoned(&self) -> Result<BTreeMap<(Owner, MessageId), Entry>, StoreError> {
         let mut found = BTreeMap::new();
         for of_sessions in [false, true] {
@@ -293,10 +298,10 @@ impl Failures {
     }
 }
 
-/// Poisoned entries, and after what the next ones are.
+/// Exhausted entries, and the cursor of the next page.
 type Page = (Vec<(Option<Owner>, Stored)>, String);
 
-/// The poisoned entries of some records of an outbox; none at the end.
+/// Returns the exhausted entries of some records of an outbox; `None` at the end.
 async fn poisoned(outbox: &dyn InspectOutbox, after: Option<&str>) -> Result<Option<Page>, StoreError> {
     let page = outbox.poisoned(after, PAGE).await?;
     let Some(last) = page.last().map(|record| record.id.clone()) else { return Ok(None) };

@@ -1,13 +1,13 @@
-//! What was given up, in one place: messages in dead-letter queues, and effects that are poisoned.
+//! A store of all failures: messages in dead-letter queues, and exhausted outbox entries (effects).
 //!
-//! Each becomes a [`Failure`] in the database, so that it outlives the retention of its queue, is found by its cause, and
-//! is put back to work once, at a pace, by somebody whose name is written down.
+//! Each one becomes a [`Failure`] in the database. There it outlives the retention of its queue, is grouped by cause,
+//! and is retried once, at a limited rate, by an operator whose name is recorded.
 //!
-//! - [`record`]: one failure, and what seeing it again makes of it;
-//! - [`mod@fingerprint`]: which reasons are one cause;
-//! - [`store`]: the port to where they are kept;
-//! - [`keeper`]: [`Failures`] gathers them;
-//! - [`retry`]: operations, which put many of them back to work; `canary`: judging those that went ahead.
+//! - [`record`]: one failure, and the effect of seeing it again;
+//! - [`mod@fingerprint`]: the grouping of reasons into causes;
+//! - [`store`]: the port to the store;
+//! - [`keeper`]: [`Failures`], which collects failures;
+//! - [`retry`]: operations, which retry many failures; `canary`: the assessment of those that went ahead.
 
 mod canary;
 pub mod fingerprint;

@@ -1,4 +1,4 @@
-//! One failure, and what seeing it again makes of it.
+//! One failure, and the effect of seeing it again.
 
 use jiff::{SignedDuration, Timestamp};
 use messages::{Message, MessageId, PartitionKey, Queue, uuid_ids};
@@ -11,18 +11,18 @@ use super::retry::OperationId;
 use super::store::Place;
 
 uuid_ids! {
-    /// Something that was given up; derived from what it is, so that it is one failure however often it is given up.
+    /// The id of a failure. It is derived from the failed message or effect, so repeated failures of it have one id.
     FailureId,
 }
 
-/// How long a failure stays that nobody has to look at any more.
+/// The retention of a failure that needs no more attention.
 pub const RETENTION: SignedDuration = SignedDuration::from_hours(30 * 24);
 
-/// How many sightings of a failure are remembered, the latest. A queue delivers a message again within days, and by then
-/// it has not failed so often.
+/// The maximum number of markers of a failure; the latest are kept. A queue redelivers a message within days, and a
+/// message does not fail that often in this time.
 const MAX_MARKS: usize = 10;
 
-/// Where a failure comes from.
+/// The origin of a failure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
@@ -30,27 +30,27 @@ pub enum Origin {
     DeadLetter {
         /// The dead-letter queue.
         queue: Queue,
-        /// The queue that gave it up, which it goes back to.
+        /// The queue that the message was sent to. A retry sends it there again.
         source: Queue,
     },
-    /// An outbox, which has it still.
+    /// An exhausted outbox entry, which is still in its outbox.
     Effect {
-        /// The record that it is stored in.
+        /// The record that contains it.
         owner: Owner,
-        /// Its id there.
+        /// The id of the entry.
         entry: MessageId,
     },
-    /// An outbox, which has something that cannot be read.
+    /// An outbox entry or record that cannot be read.
     Unreadable {
-        /// Where, in the store's own words.
+        /// Its location, in a format of the store.
         place: String,
-        /// Whether it is in the outbox of sessions, and not in that of sagas.
+        /// `true` for the outbox of sessions, `false` for that of sagas.
         of_sessions: bool,
     },
 }
 
 impl Origin {
-    /// The queue that it goes to when it is put back to work; none for an effect, which knows where it goes.
+    /// Returns the queue that a retry sends the message to; `None` for an effect, which contains its destination.
     pub fn source(&self) -> Option<&Queue> {
         match self {
             Self::DeadLetter { source, .. } => Some(source),
@@ -58,7 +58,7 @@ impl Origin {
         }
     }
 
-    /// The queue that has it, or the name of all outboxes.
+    /// Returns the name of the dead-letter queue, or `outbox`.
     pub fn place(&self) -> &str {
         match self {
             Self::DeadLetter { queue, .. } => queue.name(),
@@ -67,37 +67,37 @@ impl Origin {
     }
 }
 
-/// What has become of a failure.
+/// The state of a failure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "state")]
 pub enum State {
-    /// Nobody has done anything about it.
+    /// No operator has handled it yet.
     Open,
-    /// An operation is putting it back to work.
+    /// An operation is retrying it.
     Retrying {
-        /// Which.
+        /// The operation.
         operation: OperationId,
-        /// Since when.
+        /// When the operation claimed it.
         since: Timestamp,
     },
-    /// It was put back to work, and has not failed since.
+    /// It was retried and has not failed since.
     Retried {
-        /// When.
+        /// When it was retried.
         at: Timestamp,
     },
-    /// There is nothing to be done about it here.
+    /// It needs no retry here.
     Closed {
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// Somebody has put it aside.
+    /// An operator has archived it.
     Archived {
-        /// Why.
+        /// The operator's reason.
         why: String,
     },
 }
 
-/// A [`State`] by its name.
+/// The name of a [`State`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
@@ -114,10 +114,10 @@ pub enum Standing {
 }
 
 impl Standing {
-    /// All of them.
+    /// All statuses.
     pub const ALL: [Self; 5] = [Self::Open, Self::Retrying, Self::Retried, Self::Closed, Self::Archived];
 
-    /// Its name.
+    /// Returns the name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Open => "open",
@@ -144,7 +144,7 @@ impl std::fmt::Display for Standing {
 }
 
 impl State {
-    /// Its name.
+    /// Returns the status.
     pub fn standing(&self) -> Standing {
         match self {
             Self::Open => Standing::Open,
@@ -156,67 +156,67 @@ impl State {
     }
 }
 
-/// Something that was given up, as it was found.
+/// A report of a failure, as it was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sighting {
-    /// Where.
+    /// Where it was found.
     pub origin: Origin,
-    /// The message, or the effect's payload, as it is.
+    /// The message, or the effect's payload, unchanged.
     pub body: String,
-    /// Why it was given up, in words.
+    /// The reason of the failure.
     pub reason: String,
-    /// Tells this sighting from the one before, and not from itself when it is reported again: what the queue calls its
-    /// copy, or how often the effect was requeued.
+    /// Distinguishes this report from the one before, but not from a repetition of itself: the queue's id of the
+    /// delivered message, or how often the effect was requeued.
     pub mark: String,
-    /// Why there is nothing to be done about it here, if there is not.
+    /// Why the failure needs no retry here; `None` if it does.
     pub closed: Option<String>,
 }
 
-/// Something that was given up.
+/// A failed message or effect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     /// Its id.
     pub id: FailureId,
-    /// Where it comes from.
+    /// Its origin.
     pub origin: Origin,
-    /// The partition it belongs to; none when it does not say.
+    /// The partition of the message; `None` if it is unknown.
     pub partition: Option<PartitionKey>,
-    /// The message's id; none when it is no message.
+    /// The message's id; `None` if the body is not a message.
     pub message_id: Option<MessageId>,
-    /// The message's name, such as `Paid`; empty when it is no message.
+    /// The message's name, such as `Paid`; empty if the body is not a message.
     pub message: String,
     /// The message, or the effect's payload, unchanged.
     pub body: String,
-    /// Why it was given up at last, in words.
+    /// The reason of the latest failure.
     pub reason: String,
-    /// The cause that the reason names; see [`fingerprint`](fn@super::fingerprint).
+    /// The fingerprint of the reason; see [`fingerprint`](fn@super::fingerprint).
     pub fingerprint: String,
-    /// When it was found first.
+    /// When it was first found.
     pub first_seen: Timestamp,
-    /// When it was found last.
+    /// When it was last found.
     pub last_seen: Timestamp,
-    /// How often it was given up.
+    /// The number of times that it has failed.
     pub seen: u32,
-    /// How often it was put back to work.
+    /// The number of times that it was retried.
     pub retried: u32,
-    /// What has become of it.
+    /// Its state.
     #[serde(flatten)]
     pub state: State,
-    /// The marks of the latest sightings.
+    /// The markers of the latest reports.
     pub marks: Vec<String>,
-    /// When it goes; none as long as somebody has to look at it.
+    /// When it may be removed; `None` as long as it needs attention.
     pub expires_at: Option<Timestamp>,
-    /// Counts the writes, from 1. Not part of what is stored as text, but beside it.
+    /// The number of writes. Not part of the serialized failure.
     #[serde(skip)]
     pub revision: u64,
 }
 
 impl Sighting {
-    /// The failure that it is one of.
+    /// Returns the id of the failure.
     pub fn id(&self) -> FailureId {
         let parts = match &self.origin {
             Origin::DeadLetter { queue, .. } => {
-                // What is no message is the same one when it says the same.
+                // Bodies that are not messages are identified by their content.
                 let id = Message::decode(&self.body).map_or_else(
                     |_| Uuid::new_v5(&Uuid::nil(), self.body.as_bytes()),
                     |message| message.id.as_uuid(),
@@ -231,7 +231,7 @@ impl Sighting {
 }
 
 impl Failure {
-    /// What a first sighting makes.
+    /// Creates the failure of a first report.
     pub fn first(sighting: &Sighting, now: Timestamp) -> Self {
         let message = Message::decode(&sighting.body).ok();
         let partition = match &sighting.origin {
@@ -259,12 +259,12 @@ impl Failure {
         failure.with(sighting, now)
     }
 
-    /// What a sighting makes of it; none when it is one of those that are known.
+    /// Returns the failure after another report; `None` if the report is known.
     pub fn again(&self, sighting: &Sighting, now: Timestamp) -> Option<Self> {
         (!self.marks.contains(&sighting.mark)).then(|| self.clone().with(sighting, now))
     }
 
-    /// It is open again, whatever had become of it: it failed once more.
+    /// The failure is open again whatever its state was, because it has failed once more.
     fn with(mut self, sighting: &Sighting, now: Timestamp) -> Self {
         self.marks.push(sighting.mark.clone());
         let forgotten = self.marks.len().saturating_sub(MAX_MARKS);
@@ -281,12 +281,12 @@ impl Failure {
         .into_state(state, now)
     }
 
-    /// Where it is among those of its state.
+    /// Returns its position among the failures with its status.
     pub fn place(&self) -> Place {
         Place { last_seen: self.last_seen, id: self.id }
     }
 
-    /// The same in another state, from `now` on.
+    /// Returns the failure in another state, which begins at `now`.
     #[must_use]
     pub fn into_state(self, state: State, now: Timestamp) -> Self {
         let expires_at = match &state {
@@ -299,17 +299,17 @@ impl Failure {
     }
 }
 
-/// What somebody did about failures.
+/// An operator's action, for the audit log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Act {
-    /// When.
+    /// When it happened.
     pub at: Timestamp,
-    /// Who, as whoever let them in calls them.
+    /// The operator, as the authentication names them.
     pub by: String,
-    /// What, such as `archived`.
+    /// The action, such as `archived`.
     pub did: String,
-    /// To what: the id of a failure, of an operation or of a partition.
+    /// The target: the id of a failure, of an operation or of a partition.
     pub to: String,
-    /// Why, or what exactly.
+    /// The reason, or details.
     pub why: String,
 }

@@ -1,10 +1,12 @@
-//! Putting failures back to work: many of them, at a pace, in steps that may be repeated.
+//! The retry of many failures at a limited rate, in steps that may be repeated.
 //!
-//! An operation is stored, and whoever comes by takes its next step ([`Failures::step`]); so it goes on after a crash, and
-//! two who come by at once do not double the pace. A failure is put back in three writes: it is *retrying*, its message is
-//! sent, it is *retried*. After a crash in between it is sent once more, as a message of the same id, which takes effect
-//! once. One whose partition somebody is inside just now is open again, for a later step: as a rule that is the worker on
-//! another failure of the same partition, put back a moment ago.
+//! An operation is stored, and any worker may take its next step ([`Failures::step`]). So it continues after a crash,
+//! and two workers at the same time do not double the rate.
+//!
+//! Each failure is retried in three writes: it becomes *retrying*, its message is sent, it becomes *retried*. After a
+//! crash in between, the message is sent again with the same id, which takes effect once. If the partition of a failure
+//! is busy, the failure is opened again for a later step. Usually a worker then handles another failure of the same
+//! partition, which was retried a moment ago.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -24,51 +26,51 @@ use super::store::{Change, Group, Selection};
 use crate::operator::Access;
 
 uuid_ids! {
-    /// One operation.
+    /// The id of an operation.
     OperationId,
 }
 
-/// How fast failures may be put back to work at most, per second.
+/// The maximum rate of retries, in failures per second.
 pub const MAX_PER_SECOND: u32 = 1_000;
-/// How many may go ahead at most.
+/// The maximum number of failures that go ahead of the others.
 pub const MAX_CANARIES: u32 = 10;
-/// How many failures may be named one by one.
+/// The maximum number of failures that a request may list by id.
 pub const MAX_NAMED: usize = 1_000;
-/// The time after which those that went ahead are judged, and judged again while a worker is on them.
+/// The time after which the failures that went ahead are assessed, and assessed again while a worker handles them.
 pub const CANARY_WAIT: SignedDuration = SignedDuration::from_mins(1);
-/// The time after which an operation stops if those that went ahead are not processed, from its beginning.
+/// The time after which an operation stops if the failures that went ahead are not processed, from its beginning.
 pub const CANARY_LIMIT: SignedDuration = SignedDuration::from_mins(5);
-/// How long a step has before another one repeats what it has left behind.
+/// The time limit of a step. After it, another step repeats the retries that this one left unfinished.
 const STEP_LIMIT: SignedDuration = SignedDuration::from_mins(1);
-/// How many are put back at the same time.
+/// The maximum number of concurrent retries within a step.
 const AT_ONCE: usize = 10;
 /// The time between two steps.
 const STEP: SignedDuration = SignedDuration::from_secs(1);
-/// How long an operation stays once it has ended.
+/// The retention of an operation that has ended.
 pub const RETENTION: SignedDuration = SignedDuration::from_hours(30 * 24);
 
-/// What is to be put back to work, and how.
+/// A request to retry failures.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Retry {
-    /// Which failures, as a snapshot has them.
+    /// The failures, usually as returned in a snapshot.
     pub selection: Selection,
-    /// How many at most; all of them otherwise.
+    /// The maximum number of failures; `None` for all.
     pub limit: Option<u64>,
-    /// How many in a second, 1 to [`MAX_PER_SECOND`].
+    /// The rate in failures per second, 1 to [`MAX_PER_SECOND`].
     pub per_second: u32,
-    /// The number of failures that go ahead, up to [`MAX_CANARIES`]. The others stay unless workers process all of them, see
-    /// [`CANARY_WAIT`] and [`CANARY_LIMIT`].
+    /// The number of failures that go ahead, up to [`MAX_CANARIES`]. The others are retried only if workers process all
+    /// of these; see [`CANARY_WAIT`] and [`CANARY_LIMIT`].
     pub canary: u32,
 }
 
-/// What a retry would put back to work.
+/// A preview of a retry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
-    /// Which failures: none that is seen later is among them.
+    /// The failures. Those that are seen later are excluded.
     pub selection: Selection,
-    /// By cause.
+    /// The failures by cause.
     pub groups: Vec<Group>,
-    /// How many.
+    /// The number of failures.
     pub count: u64,
 }
 
@@ -77,68 +79,68 @@ pub struct Snapshot {
 pub struct Operation {
     /// Its id.
     pub id: OperationId,
-    /// Who asked for it.
+    /// The operator who requested it.
     pub by: String,
-    /// When.
+    /// When it began.
     pub begun_at: Timestamp,
-    /// Which failures it is about.
+    /// The failures that it retries.
     pub selection: Selection,
-    /// How many it takes at most.
+    /// The maximum number of failures; `None` for all.
     pub limit: Option<u64>,
-    /// How many in a second.
+    /// The rate in failures per second.
     pub per_second: u32,
-    /// How many go ahead.
+    /// The number of failures that go ahead.
     pub canary: u32,
-    /// Those that went ahead.
+    /// The failures that went ahead.
     pub canaries: Vec<FailureId>,
-    /// How many there were when it began.
+    /// The number of failures when it began.
     pub total: u64,
-    /// How many were put back to work.
+    /// The number of failures retried so far.
     pub retried: u64,
-    /// How far it is.
+    /// The phase.
     #[serde(flatten)]
     pub phase: Phase,
     /// When the next step may be taken.
     pub next_step_at: Timestamp,
-    /// Counts the writes, from 1.
+    /// The number of writes, beginning with 1.
     #[serde(skip)]
     pub revision: u64,
 }
 
-/// How far an operation is.
+/// The phase of an operation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "phase")]
 pub enum Phase {
-    /// It puts failures back to work.
+    /// It retries failures.
     Running,
-    /// Some have gone ahead, and are watched.
+    /// The failures that go ahead were retried, and their outcome is awaited.
     Watching {
-        /// Until then.
+        /// The time of the next assessment.
         until: Timestamp,
     },
-    /// It has put back all that there was.
+    /// It has retried all failures.
     Done {
-        /// When.
+        /// When it ended.
         at: Timestamp,
     },
-    /// It ended before.
+    /// It ended early.
     Stopped {
-        /// When.
+        /// When it ended.
         at: Timestamp,
-        /// Why.
+        /// The reason.
         why: String,
     },
 }
 
 impl Phase {
-    /// Whether nothing is left to do.
+    /// Returns `true` if nothing is left to do.
     pub fn has_ended(&self) -> bool {
         matches!(self, Self::Done { .. } | Self::Stopped { .. })
     }
 }
 
 impl Operation {
-    /// When it may be removed; none as long as it is running.
+    /// Returns when the operation may be removed; `None` while it is running.
     pub fn expires_at(&self) -> Option<Timestamp> {
         match &self.phase {
             Phase::Done { at } | Phase::Stopped { at, .. } => {
@@ -148,7 +150,7 @@ impl Operation {
         }
     }
 
-    /// How many the next step takes.
+    /// Returns the number of failures for the next step.
     fn share(&self) -> u64 {
         let left = self.limit.map_or(u64::MAX, |limit| limit.saturating_sub(self.retried));
         let ahead = u64::from(self.canary).saturating_sub(self.retried);
@@ -157,56 +159,57 @@ impl Operation {
     }
 }
 
-/// Why nothing was done.
+/// The reason why a request was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
-    /// Something that was asked for makes no sense.
+    /// The request is invalid.
     #[error("{0}")]
     Invalid(String),
-    /// There is no such failure.
+    /// The failure does not exist.
     #[error("there is no failure {0}")]
     Unknown(FailureId),
-    /// It is in a state in which this cannot be done.
+    /// The failure is in a state that does not allow the request.
     #[error("failure {id} is {standing}{}", .why.as_ref().map(|why| format!(": {why}")).unwrap_or_default())]
     Not {
         /// The failure.
         id: FailureId,
         /// Its state.
         standing: Standing,
-        /// What is known of that.
+        /// Details of the state.
         why: Option<String>,
     },
-    /// Nothing of what was selected is open.
-    #[error("none of these failures is open any more")]
+    /// None of the selected failures is open.
+    #[error("none of these failures is open")]
     Nothing,
     /// Another operation is running.
-    #[error("operation {0} is running; wait for its end, or stop it")]
+    #[error("operation {0} is running; wait until it ends, or stop it")]
     Busy(OperationId),
-    /// There is no such operation, or it has ended.
+    /// The operation does not exist, or has ended.
     #[error("operation {0} is not running")]
     NotRunning(OperationId),
-    /// Somebody else changed it at the same moment.
-    #[error("somebody else has changed it at the same moment")]
+    /// Another request changed it at the same time.
+    #[error("another request has changed it at the same time")]
     Overtaken,
-    /// The store did not answer.
+    /// The store is unavailable.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
 impl Failures {
-    /// What a selection has now. Nothing changes.
+    /// Returns the failures of a selection by cause, without changing anything.
     ///
     /// # Errors
-    /// When a failure that is named is not open, or the store does not answer.
+    /// Returns an error if a listed failure is not open, or the store is unavailable.
     pub async fn snapshot(&self, selection: Selection) -> Result<Snapshot, Refused> {
         if selection.ids.len() > MAX_NAMED {
-            return Err(Refused::Invalid(format!("at most {MAX_NAMED} failures can be named")));
+            return Err(Refused::Invalid(format!("at most {MAX_NAMED} failures can be listed by id")));
         }
         let ids: Vec<FailureId> = selection.ids.iter().copied().collect();
         for (id, failure) in ids.iter().zip(self.store.failures(&ids).await?) {
             let failure = failure.ok_or(Refused::Unknown(*id))?;
             is_open(&failure)?;
         }
+        // Failures that are seen after the preview stay out of the retry that an operator bases on it.
         let until = selection.until.unwrap_or(Timestamp::MAX).min(self.now());
         let selection = Selection { standing: Standing::Open, until: Some(until), ..selection };
         let groups = self.store.groups(&selection).await?;
@@ -214,20 +217,22 @@ impl Failures {
         Ok(Snapshot { selection, groups, count })
     }
 
-    /// Begins to put failures back to work.
+    /// Begins to retry failures.
     ///
     /// # Errors
-    /// When there are none, another operation is running, or the store does not answer.
+    /// Returns an error if no failure is selected, another operation is running, or the store is unavailable.
     pub async fn retry(&self, retry: Retry, by: &str) -> Result<Operation, Refused> {
         let Retry { limit, per_second, canary, .. } = retry;
         if !(1..=MAX_PER_SECOND).contains(&per_second) {
-            return Err(Refused::Invalid(format!("per second it is 1 to {MAX_PER_SECOND} failures")));
+            return Err(Refused::Invalid(format!(
+                "the rate must be 1 to {MAX_PER_SECOND} failures per second"
+            )));
         }
         if canary > MAX_CANARIES {
-            return Err(Refused::Invalid(format!("at most {MAX_CANARIES} failures go ahead")));
+            return Err(Refused::Invalid(format!("at most {MAX_CANARIES} failures can go ahead")));
         }
         if limit == Some(0) {
-            return Err(Refused::Invalid("the limit is 1 or more".to_owned()));
+            return Err(Refused::Invalid("the limit must be at least 1".to_owned()));
         }
         if let Some(running) = self.store.running().await? {
             return Err(Refused::Busy(running.id));
@@ -253,6 +258,7 @@ impl Failures {
             revision: 1,
         };
         let what = format!("failures: {}, {per_second} a second", operation.total);
+        // The audit entry comes first: an action without an entry is worse than an entry without an action.
         self.act(by, "began a retry", operation.id.to_string(), what).await?;
         if self.store.advance(0, &operation).await? {
             return Ok(operation);
@@ -261,10 +267,10 @@ impl Failures {
         Err(running.map_or(Refused::Overtaken, |running| Refused::Busy(running.id)))
     }
 
-    /// Stops an operation. What it has put back to work stays so.
+    /// Stops an operation. Failures that it has retried stay retried.
     ///
     /// # Errors
-    /// When it is not running, or the store does not answer.
+    /// Returns an error if the operation is not running, or the store is unavailable.
     pub async fn stop(&self, id: OperationId, by: &str) -> Result<Operation, Refused> {
         loop {
             let operation = self.store.operation(id).await?;
@@ -272,17 +278,17 @@ impl Failures {
             let operation = operation.ok_or(Refused::NotRunning(id))?;
             self.act(by, "stopped a retry", id.to_string(), String::new()).await?;
             let phase = Phase::Stopped { at: self.now(), why: format!("stopped by {by}") };
-            // A step may have been taken meanwhile; there are not so many that this would not end.
+            // A step may have been taken in between. The loop ends, because there is at most one step a second.
             if let Some(stopped) = self.advance(&operation, phase).await? {
                 return Ok(stopped);
             }
         }
     }
 
-    /// Takes the next step of the operation that is running, if it is time for one. Tells whether one is running still.
+    /// Takes the next step of the running operation if it is due. Returns `true` if an operation is still running.
     ///
     /// # Errors
-    /// When a store does not answer; the next step goes on.
+    /// Returns an error if a store is unavailable. The next step continues.
     pub async fn step(&self) -> Result<bool, StoreError> {
         let Some(operation) = self.store.running().await? else { return Ok(false) };
         let now = self.now();
@@ -292,7 +298,8 @@ impl Failures {
         if let Phase::Watching { until } = operation.phase {
             return if now < until { Ok(true) } else { self.watched(&operation).await };
         }
-        // Whoever makes this write takes the step.
+        // Several workers may get here at once. The conditional write lets one of them take the step, so that the rate
+        // holds.
         let next_step_at = now.checked_add(STEP).unwrap_or(Timestamp::MAX);
         let claimed = Operation { next_step_at, revision: operation.revision + 1, ..operation.clone() };
         if !self.store.advance(operation.revision, &claimed).await? {
@@ -303,7 +310,8 @@ impl Failures {
         let taken = self.take(&claimed, left, now).await?;
         if taken.is_empty() {
             if is_any_left {
-                // A step was broken off a moment ago, or is just being taken.
+                // Another worker is taking a step, or was interrupted less than the time limit ago. The operation must
+                // not end before its outcome is known.
                 return Ok(true);
             }
             let phase = Phase::Done { at: now };
@@ -313,7 +321,7 @@ impl Failures {
         self.account(&claimed, &retried, failed).await
     }
 
-    /// The failures that this operation has taken, and of which nobody has said yet what became of them.
+    /// Returns the failures that this operation has claimed and whose retry has no recorded outcome.
     async fn left_behind(&self, operation: &Operation) -> Result<Vec<Failure>, StoreError> {
         let taken = Selection { standing: Standing::Retrying, ..operation.selection.clone() };
         let mut found = self.store.select(&taken, None, MAX_PER_SECOND as usize).await?;
@@ -321,8 +329,7 @@ impl Failures {
         Ok(found)
     }
 
-    /// The failures of the next step, which are this operation's from now on: first what a step has left that was broken
-    /// off.
+    /// Claims the failures of the next step for this operation, beginning with those that an interrupted step left.
     async fn take(
         &self,
         operation: &Operation,
@@ -338,6 +345,7 @@ impl Failures {
         }
         let taken = found.into_iter().map(|failure| {
             let state = State::Retrying { operation: operation.id, since: now };
+            // A failure that an interrupted step left was counted when it was claimed for the first time.
             let again = u32::from(matches!(failure.state, State::Open));
             let retried = failure.retried.saturating_add(again);
             Failure { retried, ..failure.into_state(state, now) }
@@ -345,7 +353,8 @@ impl Failures {
         self.write(taken.collect()).await
     }
 
-    /// Opens what operations have left behind that are over: stopped in the middle of a step that was broken off.
+    /// Opens the failures that ended operations left behind: the operation was stopped during a step that was
+    /// interrupted.
     pub(super) async fn reopen_abandoned(&self) -> Result<(), StoreError> {
         let taken =
             self.store.select(&Selection::of(Standing::Retrying), None, MAX_PER_SECOND as usize).await?;
@@ -360,7 +369,7 @@ impl Failures {
         self.write(abandoned.map(|failure| failure.into_state(State::Open, now)).collect()).await.map(drop)
     }
 
-    /// Writes failures that were read and changed. Returns those that nobody else has changed meanwhile.
+    /// Writes changed failures. Returns those that no other process has changed in between.
     pub(super) async fn write(&self, failures: Vec<Failure>) -> Result<Vec<Failure>, StoreError> {
         let change = |failure: &Failure| Change {
             id: failure.id,
@@ -376,11 +385,12 @@ impl Failures {
         Ok(written.map(|(failure, _)| Failure { revision: failure.revision + 1, ..failure }).collect())
     }
 
-    /// Puts failures back to work, those of one partition one after the other. Those that could not be are open again;
-    /// returns the others, and why not, unless they only have to wait for their turn.
+    /// Retries failures, those of one partition in sequence. Failures that could not be retried are opened again.
+    /// Returns the retried ones, and the error of another one unless its partition was only busy.
     async fn perform(&self, taken: Vec<Failure>) -> Result<(Vec<FailureId>, Option<String>), StoreError> {
         let is_effect = |failure: &Failure| !matches!(failure.origin, Origin::DeadLetter { .. });
         let poisoned = if taken.iter().any(is_effect) { self.poisoned().await? } else { BTreeMap::new() };
+        // Retries of one partition at the same time would only block each other's claim.
         let put_back = stream::iter(by_partition(taken))
             .map(async |failures| {
                 let mut done = Vec::with_capacity(failures.len());
@@ -396,6 +406,7 @@ impl Failures {
         let ended: Vec<Failure> = put_back
             .map(|(failure, outcome)| match outcome {
                 Ok(Access::Gained) => failure.into_state(State::Retried { at: now }, now),
+                // A busy partition does not count as an attempt.
                 Ok(Access::Busy) => {
                     let retried = failure.retried.saturating_sub(1);
                     Failure { retried, ..failure.into_state(State::Open, now) }
@@ -409,7 +420,7 @@ impl Failures {
             .await;
         let is_retried = |failure: &&Failure| failure.state.standing() == Standing::Retried;
         let retried = ended.iter().filter(is_retried).map(|failure| failure.id).collect();
-        // One that has failed again meanwhile is open, and stays so.
+        // A failure that has failed again in between is open. Its revision has changed, so this write leaves it open.
         self.write(ended).await?;
         Ok((retried, failed))
     }
@@ -421,6 +432,7 @@ impl Failures {
     ) -> Result<Access, String> {
         match &failure.origin {
             Origin::DeadLetter { source, .. } => {
+                // The partition may have forgotten the message's token since; without it the message would be a duplicate.
                 if let Ok(message) = Message::decode(&failure.body)
                     && self.operator.readmit(&message).await.map_err(|error| error.chain())? == Access::Busy
                 {
@@ -438,7 +450,7 @@ impl Failures {
                     Err(error) => Err(chain(&error)),
                 }
             }
-            // One that is not poisoned any more was put back by somebody else.
+            // An entry that is no longer exhausted was requeued by an operator in the meantime.
             Origin::Effect { owner, entry } => match poisoned.get(&(*owner, *entry)) {
                 Some(entry) => self.operator.try_requeue(*owner, entry).await.map_err(|error| error.chain()),
                 None => Ok(Access::Gained),
@@ -451,7 +463,7 @@ impl Failures {
         }
     }
 
-    /// Adds what a step has done to the operation.
+    /// Records the outcome of a step in the operation.
     async fn account(
         &self,
         claimed: &Operation,
@@ -463,6 +475,7 @@ impl Failures {
         loop {
             let mut next = known.clone();
             next.retried += retried.len() as u64;
+            // Counters and phase are recomputed from the latest revision, since a stop may have been stored in between.
             let ahead = (next.canary as usize).saturating_sub(next.canaries.len());
             next.canaries.extend(retried.iter().take(ahead));
             if !next.phase.has_ended() {
@@ -480,7 +493,7 @@ impl Failures {
             if self.store.advance(known.revision, &next).await? {
                 return Ok(!next.phase.has_ended());
             }
-            // Somebody has stopped it meanwhile.
+            // The operation was stopped during the step. Its counters are still updated.
             match self.store.operation(claimed.id).await? {
                 Some(operation) => known = operation,
                 None => return Ok(false),
@@ -488,9 +501,10 @@ impl Failures {
         }
     }
 
-    /// Continues once every failure that went ahead was processed. Stops if one failed again, or if no worker tries them.
+    /// Continues once every failure that went ahead was processed. Stops if one failed again, or if no worker handles
+    /// them.
     async fn watched(&self, operation: &Operation) -> Result<bool, StoreError> {
-        // Otherwise a message that failed again may still be in its dead-letter queue.
+        // Collected first, because a message that failed again may still be in its dead-letter queue.
         self.gather(None).await?;
         let mut outcomes = Vec::new();
         for failure in self.store.failures(&operation.canaries).await?.iter().flatten() {
@@ -500,22 +514,22 @@ impl Failures {
         Ok(next.is_none_or(|next| !next.phase.has_ended()))
     }
 
-    /// Stores an operation in another phase; none when it has changed meanwhile.
+    /// Stores an operation in another phase; `None` if it has changed in between.
     async fn advance(&self, operation: &Operation, phase: Phase) -> Result<Option<Operation>, StoreError> {
         let next = Operation { phase, revision: operation.revision + 1, ..operation.clone() };
         Ok(self.store.advance(operation.revision, &next).await?.then_some(next))
     }
 
-    /// Puts failures aside: nobody is shown them any more unless they ask.
+    /// Archives failures, which excludes them from the usual lists.
     ///
     /// # Errors
-    /// When one is unknown or neither open nor closed, somebody changed one at the same moment, or the store does not
-    /// answer. Those before it are put aside then.
+    /// Returns an error if a failure is unknown or being retried, if another request changed it at the same time, or if
+    /// the store is unavailable. The failures before it are archived then.
     pub async fn archive(&self, ids: &[FailureId], why: &str, by: &str) -> Result<(), Refused> {
         self.end(ids, why, by, "archived").await
     }
 
-    /// Deletes failures for good, and a poisoned effect from its outbox too: what it should have done is never done.
+    /// Deletes failures permanently. An exhausted effect is also deleted from its outbox, so it is never performed.
     ///
     /// # Errors
     /// As [`Failures::archive`].
@@ -525,10 +539,10 @@ impl Failures {
 
     async fn end(&self, ids: &[FailureId], why: &str, by: &str, did: &str) -> Result<(), Refused> {
         if ids.len() > MAX_NAMED {
-            return Err(Refused::Invalid(format!("at most {MAX_NAMED} failures can be named")));
+            return Err(Refused::Invalid(format!("at most {MAX_NAMED} failures can be listed by id")));
         }
         if why.trim().is_empty() || why.chars().count() > 1_000 {
-            return Err(Refused::Invalid("the reason has 1 to 1,000 characters".to_owned()));
+            return Err(Refused::Invalid("the reason must have 1 to 1,000 characters".to_owned()));
         }
         let found = self.store.failures(ids).await?;
         for (id, failure) in ids.iter().zip(found) {
@@ -550,8 +564,8 @@ impl Failures {
         Ok(())
     }
 
-    /// Otherwise the outbox would have it still, and it would be found again. A failure that is over has left its effect to
-    /// somebody else.
+    /// Deletes the effect of a failure from its outbox. Otherwise the next collection would find it again. A failure
+    /// that was closed or retried no longer owns its effect.
     async fn discard_effect(&self, failure: &Failure) -> Result<(), StoreError> {
         if !matches!(failure.state, State::Open | State::Archived { .. }) {
             return Ok(());
@@ -568,22 +582,24 @@ impl Failures {
         }
     }
 
-    /// Notes what somebody did to what, and why, for whoever asks later.
+    /// Records an operator's action in the audit log.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// Returns an error if the store is unavailable.
     pub async fn act(&self, by: &str, did: &str, to: String, why: String) -> Result<(), StoreError> {
         let act = Act { at: self.now(), by: by.to_owned(), did: did.to_owned(), to, why };
         self.store.note(&act).await
     }
 }
 
-/// Returns the phase that follows the watching.
+/// Returns the phase after an assessment.
 fn judged(operation: &Operation, outcomes: &[Outcome], now: Timestamp) -> Phase {
     let count = |outcome| outcomes.iter().filter(|found| **found == outcome).count();
     let ahead = operation.canaries.len();
     let stopped = |why| Phase::Stopped { at: now, why };
     let is_late = now.duration_since(operation.begun_at) >= CANARY_LIMIT;
+    // One failed canary stops the operation at once. Otherwise a canary that no worker has touched means that no worker is
+    // running, while one that a worker has touched gets more time.
     match (count(Outcome::Failed), count(Outcome::Taken), count(Outcome::Waiting)) {
         (0, 0, 0) => Phase::Running,
         (0, 0, waiting) => stopped(format!(
@@ -601,7 +617,7 @@ fn judged(operation: &Operation, outcomes: &[Outcome], now: Timestamp) -> Phase 
     }
 }
 
-/// The failures of each partition, and each that belongs to none by itself.
+/// Groups failures by partition. Failures without a partition form groups of their own.
 fn by_partition(failures: Vec<Failure>) -> Vec<Vec<Failure>> {
     let (mut together, mut alone) = (BTreeMap::<PartitionKey, Vec<Failure>>::new(), Vec::new());
     for failure in failures {
@@ -614,7 +630,7 @@ fn by_partition(failures: Vec<Failure>) -> Vec<Vec<Failure>> {
     alone
 }
 
-/// Which operation has taken it, and when.
+/// Returns the operation that claimed a failure, and when.
 fn taken_by(failure: &Failure) -> Option<(OperationId, Timestamp)> {
     match &failure.state {
         State::Retrying { operation, since } => Some((*operation, *since)),
@@ -622,7 +638,7 @@ fn taken_by(failure: &Failure) -> Option<(OperationId, Timestamp)> {
     }
 }
 
-/// Whether it was taken so long ago that whoever did it is gone.
+/// Returns `true` if a failure was claimed so long ago that the worker must have been interrupted.
 fn is_broken_off(failure: &Failure, now: Timestamp) -> bool {
     taken_by(failure).is_some_and(|(_, since)| now.duration_since(since) >= STEP_LIMIT)
 }

@@ -1,4 +1,4 @@
-//! Where failures are kept.
+//! The port to the store of failures.
 
 use std::collections::BTreeSet;
 
@@ -10,38 +10,38 @@ use serde::{Deserialize, Serialize};
 use super::record::{Act, Failure, FailureId, Standing};
 use super::retry::{Operation, OperationId};
 
-/// The most causes that are told apart in one answer; those with the most failures.
+/// The maximum number of causes in one result; those with the most failures are returned.
 pub const MAX_GROUPS: usize = 100;
 
-/// Which failures are meant.
+/// A filter for failures.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Selection {
-    /// In this state.
+    /// Failures with this status.
     pub standing: Standing,
-    /// Of this cause.
+    /// Failures of this cause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
-    /// From this dead-letter queue, or `outbox`.
+    /// Failures from this dead-letter queue, or from the outbox (`outbox`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
-    /// Of this partition.
+    /// Failures of this partition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partition: Option<PartitionKey>,
-    /// Seen last at this moment or before.
+    /// Failures that were last seen at this moment or before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
-    /// Of these alone, where there are any.
+    /// Only these failures; an empty set means no restriction.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub ids: BTreeSet<FailureId>,
 }
 
 impl Selection {
-    /// All that are in this state.
+    /// Returns a filter for all failures with this status.
     pub fn of(standing: Standing) -> Self {
         Self { standing, fingerprint: None, place: None, partition: None, until: None, ids: BTreeSet::new() }
     }
 
-    /// Whether a failure is meant.
+    /// Returns `true` if the filter includes a failure.
     pub fn has(&self, failure: &Failure) -> bool {
         let is =
             |wanted: &Option<String>, found: &str| wanted.as_deref().is_none_or(|wanted| wanted == found);
@@ -54,23 +54,23 @@ impl Selection {
     }
 }
 
-/// Where a page of failures ends.
+/// The cursor after a page of failures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
-    /// When the last one of the page was seen last.
+    /// When the last failure of the page was last seen.
     pub last_seen: Timestamp,
     /// Its id.
     pub id: FailureId,
 }
 
-/// A change of one failure. It holds only as long as the failure is as it was read.
+/// A change of one failure, on condition of its revision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
     /// The failure.
     pub id: FailureId,
-    /// Its revision as it was read; 0 when there was none.
+    /// The revision that was read; 0 if there was none.
     pub revision: u64,
-    /// The failure from now on, which has the next revision; none when it is gone.
+    /// The failure with the next revision; `None` to delete it.
     pub next: Option<Failure>,
 }
 
@@ -81,33 +81,33 @@ pub struct Group {
     pub fingerprint: String,
     /// One of the reasons, as an example.
     pub reason: String,
-    /// The names of their messages.
+    /// The names of the messages.
     pub messages: BTreeSet<String>,
-    /// How many there are.
+    /// The number of failures.
     pub count: u64,
-    /// When the first one was seen first.
+    /// When the first of them was first seen.
     pub first_seen: Timestamp,
-    /// When the last one was seen last.
+    /// When the last of them was last seen.
     pub last_seen: Timestamp,
 }
 
-/// Keeps failures, the operations on them, and who did what.
+/// Stores failures, the operations on them, and the audit entries.
 #[async_trait]
 pub trait KeepFailures: Send + Sync {
-    /// These failures, each in its place; none where there is none.
+    /// Returns these failures, in order; `None` for each that does not exist.
     ///
     /// # Errors
-    /// When the store does not answer, or holds something that is not a failure.
+    /// Returns an error if the store is unavailable or holds a value that is not a failure.
     async fn failures(&self, ids: &[FailureId]) -> Result<Vec<Option<Failure>>, StoreError>;
 
-    /// Makes each change that still holds, and tells which those were.
+    /// Makes each change whose condition holds. Returns whether each was made, in order.
     ///
     /// # Errors
-    /// When the store does not answer; some of them may be made.
+    /// Returns an error if the store is unavailable. Some of the changes may have been made.
     async fn change(&self, changes: &[Change]) -> Result<Vec<bool>, StoreError>;
 
-    /// Up to `limit` of a selection, those seen last first, from after a place on. Served by an index of states, or of
-    /// states and causes.
+    /// Returns up to `limit` failures of a selection after a cursor, the last seen first. Served by an index of status,
+    /// or of status and cause.
     ///
     /// # Errors
     /// As [`KeepFailures::failures`].
@@ -118,46 +118,46 @@ pub trait KeepFailures: Send + Sync {
         limit: usize,
     ) -> Result<Vec<Failure>, StoreError>;
 
-    /// The causes of a selection, those with the most failures first, at most [`MAX_GROUPS`].
+    /// Returns the causes of a selection, those with the most failures first, at most [`MAX_GROUPS`].
     ///
     /// # Errors
     /// As [`KeepFailures::failures`].
     async fn groups(&self, selection: &Selection) -> Result<Vec<Group>, StoreError>;
 
-    /// An operation.
+    /// Returns an operation.
     ///
     /// # Errors
-    /// When the store does not answer, or holds something that is not an operation.
+    /// Returns an error if the store is unavailable or holds a value that is not an operation.
     async fn operation(&self, id: OperationId) -> Result<Option<Operation>, StoreError>;
 
-    /// Up to `limit` operations, the latest first.
+    /// Returns up to `limit` operations, the latest first.
     ///
     /// # Errors
     /// As [`KeepFailures::operation`].
     async fn operations(&self, limit: usize) -> Result<Vec<Operation>, StoreError>;
 
-    /// The operation that is running; there is never more than one.
+    /// Returns the running operation; there is never more than one.
     ///
     /// # Errors
     /// As [`KeepFailures::operation`].
     async fn running(&self) -> Result<Option<Operation>, StoreError>;
 
-    /// Stores an operation as its next revision, if the stored one has this revision (0: there is none), and no other
-    /// operation is running when this one is. Tells whether it did.
+    /// Stores the next revision of an operation if the stored one has this revision (0: there is none), and if no other
+    /// operation is running while this one is. Returns `true` if it is stored.
     ///
     /// # Errors
-    /// When the store does not answer; it may be stored.
+    /// Returns an error if the store is unavailable. The operation may have been stored.
     async fn advance(&self, revision: u64, operation: &Operation) -> Result<bool, StoreError>;
 
-    /// Writes down what somebody did.
+    /// Stores an audit entry.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// Returns an error if the store is unavailable.
     async fn note(&self, act: &Act) -> Result<(), StoreError>;
 
-    /// The latest `limit` acts, the latest first.
+    /// Returns the latest `limit` audit entries, the latest first.
     ///
     /// # Errors
-    /// When the store does not answer, or holds something that is not an act.
+    /// Returns an error if the store is unavailable or holds a value that is not an audit entry.
     async fn acts(&self, limit: usize) -> Result<Vec<Act>, StoreError>;
 }

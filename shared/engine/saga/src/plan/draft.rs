@@ -1,4 +1,4 @@
-//! A plan in the making.
+//! The draft of a plan: the decisions about a group, message after message.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -17,17 +17,17 @@ pub(super) struct Draft<'a, S: Saga> {
     pub(super) state: S::State,
     pub(super) timers: BTreeMap<String, MessageId>,
     pub(super) expected: Vec<Expected>,
-    /// Minted tokens that nobody has been given.
+    /// Tokens that may be handed out: minted, and not handed out yet.
     pub(super) spare: VecDeque<Token>,
-    /// How many tokens the effects need.
+    /// The number of tokens that the effects need.
     pub(super) needed: usize,
-    /// Whether they are more than there are.
+    /// `true` if the effects need more tokens than there are.
     pub(super) lacks_tokens: bool,
     pub(super) add: Vec<Entry>,
     pub(super) cancel: Vec<MessageId>,
-    /// Tokens of messages that are done with.
+    /// Tokens of messages that need no further delivery.
     pub(super) done_with: BTreeSet<Token>,
-    /// Whether the document is going to be stored.
+    /// `true` if the document is going to be stored.
     pub(super) changed: bool,
     pub(super) processed: Vec<Processed>,
     recovered: bool,
@@ -38,7 +38,8 @@ impl<'a, S: Saga> Draft<'a, S> {
         let content = known.document.map(|document| &document.content);
         let state = content.map_or_else(S::State::default, |content| content.state.clone());
         let timers = content.map_or_else(BTreeMap::new, |content| content.timers.clone());
-        // An id may leave only now: this claim's answer shows that its token is gone.
+        // An id is dropped only now that the claim's answer shows its token to be gone. Dropping it earlier would let a
+        // redelivery with that token change the state again.
         let still_admitted =
             |processed: &&Processed| processed.token.as_ref().is_none_or(|token| known.tokens.admit(token));
         Self {
@@ -63,6 +64,8 @@ impl<'a, S: Saga> Draft<'a, S> {
 
     pub(super) fn judge(&mut self, incoming: &Incoming<S::Event>) -> Result<Judgement, PlanError> {
         let message = &incoming.message;
+        // The order of the checks matters. A token that is gone proves that the message was processed. A token that is still
+        // there does not prove the opposite, so the processed ids are compared next.
         if message.token.as_ref().is_some_and(|token| !self.admits(token)) {
             return Ok(judgement(Verdict::Duplicate, "its token was used before"));
         }
@@ -71,14 +74,14 @@ impl<'a, S: Saga> Draft<'a, S> {
             self.recovered = true;
             self.done_with.extend(message.token.clone());
             return Ok(if is_copy {
-                judgement(Verdict::Recovered, "it changed the state before; finishing what was left")
+                judgement(Verdict::Recovered, "it changed the state before; completing the rest")
             } else {
-                judgement(Verdict::Duplicate, "another message has used its token; finishing what was left")
+                judgement(Verdict::Duplicate, "another message has used its token; completing the rest")
             });
         }
         if self.is_superseded(message) {
             self.done_with.extend(message.token.clone());
-            return Ok(judgement(Verdict::Ignored, "an old timer; not the one that is running"));
+            return Ok(judgement(Verdict::Ignored, "an old timer, which was cancelled or set again"));
         }
         let event = Event { id: message.id, partition: message.partition, body: &incoming.event };
         let state = self.saga.name_of(&self.state);
@@ -89,6 +92,7 @@ impl<'a, S: Saga> Draft<'a, S> {
                 judgement(Verdict::Handled, why)
             }
             Decision::Ignore { why } => {
+                // Otherwise the partition would wait for it forever, and a later claim would restore its token.
                 if self.awaits(message) {
                     self.use_up(message);
                 } else {
@@ -96,38 +100,39 @@ impl<'a, S: Saga> Draft<'a, S> {
                 }
                 judgement(Verdict::Ignored, why)
             }
-            // Its token stays, so that an operator may send it again once the reason is gone.
+            // The token stays, so that an operator may send the message again once the cause is removed.
             Decision::Reject { why } => judgement(Verdict::Rejected, why),
         };
         Ok(Judgement { state, ..judged })
     }
 
-    /// Whether a message with this token may be processed. The document names the tokens that it gave out and that were not
-    /// used, so it admits them by itself where the ledger has forgotten its item.
+    /// Returns `true` if a message with this token may be processed. The document lists the unused tokens that it
+    /// handed out, so it admits them even if the ledger has forgotten its item.
     fn admits(&self, token: &Token) -> bool {
         self.known.tokens.admit(token) || self.expected.iter().any(|expected| expected.token == *token)
     }
 
-    /// Whether the document waits for this very message: an answer, or the event of a timer that runs.
+    /// Returns `true` if the document waits for this message: a reply, or the event of a running timer.
     fn awaits(&self, message: &Message) -> bool {
         let is_expected = |expected: &Expected| Some(&expected.token) == message.token.as_ref();
         self.expected.iter().any(is_expected) || self.timers.values().any(|id| *id == message.id)
     }
 
-    /// Takes note that a message has used its token, with or without a change of the state: nothing waits for it any more,
-    /// and copies of it are duplicates.
+    /// Records that a message has used its token, whether or not the state changes: the partition no longer waits for
+    /// it, and redeliveries of it are duplicates.
     fn use_up(&mut self, message: &Message) {
-        // The timer that fired runs no more.
+        // A timer that has fired is no longer running.
         self.timers.retain(|_, id| *id != message.id);
         self.strike_off(message);
+        // The removal of the token is a later call. Until then the id marks the message as processed.
         self.changed = true;
         self.processed.push(Processed { id: message.id, token: message.token.clone() });
         self.expected.retain(|expected| Some(&expected.token) != message.token.as_ref());
         self.done_with.extend(message.token.clone());
     }
 
-    /// Whether a timer's event is of a timer that was cancelled or set again. Tokens say the same where there is a
-    /// ledger; this holds without one too.
+    /// Returns `true` for the event of a timer that was cancelled or set again. The token check has the same result,
+    /// but needs a ledger.
     fn is_superseded(&self, message: &Message) -> bool {
         message.timer.as_ref().is_some_and(|timer| self.timers.get(timer) != Some(&message.id))
     }
@@ -142,8 +147,9 @@ impl<'a, S: Saga> Draft<'a, S> {
         Ok(())
     }
 
-    /// Takes out of the outbox what evidently was sent: the message itself, and the one that it answers. Where entries can
-    /// be sent and not be settled, nothing else would keep copies of them from causing ever more copies.
+    /// Cancels outbox entries that were evidently sent: the message itself, and the request that it answers. If entries
+    /// can be sent but not settled, each sweep would send them again, and only this stops the duplicates from
+    /// multiplying.
     fn strike_off(&mut self, message: &Message) {
         let was_sent = |entry: &&Entry| entry.id == message.id || Some(entry.id) == message.causation_id;
         let outbox = self.known.document.map_or(&[][..], |document| &document.outbox);
@@ -152,22 +158,28 @@ impl<'a, S: Saga> Draft<'a, S> {
 
     pub(super) fn finish(mut self, judgements: Vec<Judgement>) -> Result<Plan<S::State>, PlanError> {
         let known = self.known;
+        // Before anything else: a plan with effects that lack their tokens must not be carried out.
         if self.lacks_tokens {
             return self.make_room();
         }
         let ended_at = self.saga.ended_at(&self.state);
         if ended_at.is_some() {
+            // Replies that arrive after the end are duplicates or too late, so their tokens are removed too.
             self.expected.clear();
         }
         for entry in self.add.iter_mut().filter(|entry| is_urgent(entry, known.now)) {
+            // Claimed within the same write, so that no sweep performs the entry at the same time.
             entry.claimed_until = Some(known.claim_until);
         }
         let remove = self.garbage();
         let dispatch = self.to_dispatch();
         let until = self.waits_until();
-        // A token that no later attempt finds again has to go now: of a message that was dropped the document keeps nothing.
+        // A message that was dropped leaves no trace in the document, so no later attempt would find its token. Such a
+        // token has to be removed by this attempt.
         let is_found_again =
             |token: &&Token| self.processed.iter().any(|processed| processed.token.as_ref() == Some(*token));
+        // Keeping the claim saves a call per attempt. It needs a write that the next attempt reads, few tokens to remove,
+        // and an item that expires neither too early nor much too late for what the partition waits for.
         let leaves_claim = self.changed
             && known.is_counted()
             && ended_at.is_none()
@@ -197,14 +209,14 @@ impl<'a, S: Saga> Draft<'a, S> {
         Ok(Plan { judgements, persist, dispatch, remove, ended, until, gives_back, again: None })
     }
 
-    /// The time until which the partition waits for something once this plan is carried out.
+    /// Returns the time until which the partition waits for a message once this plan is carried out.
     fn waits_until(&self) -> Timestamp {
         let left = self.known.document.map_or(&[][..], |document| &document.outbox);
         let left = left.iter().filter(|entry| !self.cancel.contains(&entry.id));
         document::waits_until(&self.expected, left.chain(&self.add), self.known.now)
     }
 
-    /// Fresh entries that are due and, after a crash of somebody else, what that left behind.
+    /// Returns the new entries that are due and, after another worker's crash, the due entries that it left.
     fn to_dispatch(&self) -> Vec<Entry> {
         let left =
             self.known.document.filter(|_| self.recovered).map_or(&[][..], |document| &document.outbox);
@@ -217,14 +229,14 @@ impl<'a, S: Saga> Draft<'a, S> {
     }
 }
 
-/// Whether an entry is performed by the attempt that stores it. Views are left to the sweep, which writes those of many
-/// partitions in one call: nobody waits for them, because a running saga is read from its document.
+/// Returns `true` if the attempt that stores an entry also performs it. Views are left to the sweep, which writes those
+/// of many partitions in one call. They are not urgent, because readers of a running saga use its document.
 pub(super) fn is_urgent(entry: &Entry, now: Timestamp) -> bool {
     entry.is_due(now) && entry.kind != Kind::View
 }
 
-/// Whether a message is the one that was processed, or another one with its token: one token admits one message, and it
-/// may still be in the ledger when the worker that used it has crashed.
+/// Returns `true` if a message is the processed one, or another one with the same token. A token admits one message,
+/// but it may still be in the ledger if the worker that used it has crashed.
 pub(super) fn stands_for(processed: &Processed, message: &Message) -> bool {
     processed.id == message.id || (message.token.is_some() && processed.token == message.token)
 }
@@ -297,7 +309,7 @@ mod tests {
         let verdicts: Vec<_> = together.judgements.iter().map(|judgement| judgement.verdict).collect();
         assert_eq!(verdicts, [Verdict::Handled, Verdict::Duplicate]);
 
-        // The first one's worker has crashed before it removed the token.
+        // The worker of the first one has crashed before it removed the token.
         let persist = decide(&Toy, &known, &[one]).unwrap().persist.unwrap();
         let later = crate::Document { version: 2, content: persist.content, outbox: persist.add, ..stored };
         let known = toy::Known { document: Some(&later), fence: known.fence + 1, ..known };
@@ -310,7 +322,8 @@ mod tests {
     fn a_claim_is_left_to_the_next_one_while_few_tokens_are_and_never_at_the_end() {
         let opened = toy::incoming(1, Event::Opened {});
         let stored = toy::stored(std::slice::from_ref(&opened));
-        // What is removed: its own token, what the document was minted, and what it mints itself and does not need.
+        // Removed tokens: that of the message, those that were minted for the document, and the attempt's own unused
+        // ones.
         let leaves = |event, keep| {
             let known = toy::Known { keep, ..toy::known(Some(&stored)) };
             let plan = decide(&Toy, &known, &[toy::incoming(2, event)]).unwrap();
@@ -320,7 +333,7 @@ mod tests {
         let (count, _) = leaves(Event::Prolonged {}, 0);
         assert_eq!(leaves(Event::Prolonged {}, count), (count, true));
         assert_eq!(leaves(Event::Prolonged {}, count - 1), (count, false));
-        assert!(!leaves(Event::Closed {}, 100).1, "nobody comes after the end");
+        assert!(!leaves(Event::Closed {}, 100).1, "no attempt follows the end");
         assert!(!leaves(Event::Opened {}, 100).1, "nothing was stored");
     }
 
@@ -355,7 +368,7 @@ mod tests {
         assert!(done_before(&stored, &[other], now).is_some(), "its token was used by another message");
         assert_eq!(done_before(&stored, &[opened.clone(), toy::incoming(3, Event::Closed {})], now), None);
         stored.content.ended_at = Some(now);
-        assert_eq!(done_before(&stored, &[opened], now), None, "its tokens may be there still");
+        assert_eq!(done_before(&stored, &[opened], now), None, "its tokens may still be there");
     }
 
     #[test]
@@ -369,7 +382,7 @@ mod tests {
         for (incoming, expected, timers) in [(answer, 1, 1), (fired, 2, 0)] {
             let plan = decide(&Toy, &toy::known(Some(&stored)), std::slice::from_ref(&incoming)).unwrap();
             assert_eq!(plan.judgements[0].verdict, Verdict::Ignored);
-            let content = plan.persist.expect("the document waits for it no more").content;
+            let content = plan.persist.expect("the document no longer waits for it").content;
             assert_eq!(content.state, stored.content.state);
             assert_eq!((content.expected.len(), content.timers.len()), (expected, timers));
             let later = crate::Document { version: 2, content, ..stored.clone() };
@@ -427,7 +440,7 @@ mod tests {
             let hour = jiff::Timestamp::UNIX_EPOCH + jiff::SignedDuration::from_hours(1);
             assert_eq!(plan.until, Some(hour));
         }
-        // A crash before that: the redelivered message does it.
+        // After a crash before the extension, the redelivered message extends the life.
         let opened = toy::incoming(1, Event::Opened {});
         let mut stored = toy::stored(std::slice::from_ref(&opened));
         stored

@@ -1,4 +1,4 @@
-//! Which tokens are not needed any more.
+//! The tokens that are no longer needed.
 
 use std::collections::BTreeSet;
 
@@ -9,11 +9,11 @@ use super::draft::Draft;
 use crate::state_machine::Saga;
 
 impl<S: Saga> Draft<'_, S> {
-    /// The tokens that nobody needs once this plan is carried out.
+    /// Returns the tokens that are no longer needed once this plan is carried out.
     ///
-    /// Only an attempt that stores the document knows what it expects, and may judge other attempts' tokens; any other
-    /// removes what it is done with and what it minted itself. Of the processed messages those are left whose tokens are
-    /// there still: attempts before have left them.
+    /// Only an attempt that stores the document knows which tokens it expects, so only such an attempt removes tokens
+    /// of other attempts. Any other removes the tokens of its messages and the ones that it minted. Processed messages
+    /// whose tokens are still listed were left by earlier attempts.
     pub(super) fn garbage(&self) -> BTreeSet<Token> {
         let expected: BTreeSet<&Token> = self.expected.iter().map(|expected| &expected.token).collect();
         let answer: Vec<&Token> = match self.known.tokens {
@@ -40,8 +40,8 @@ mod tests {
     use crate::plan::toy::{self, Event, Toy};
     use crate::plan::{admission, decide};
 
-    /// What is removed of: a token of the stored document, one of a lost attempt, one of an entry point, and the
-    /// attempt's own mints, of which it needs none.
+    /// Whether each of these is removed: a token of the stored document, one of a lost attempt, one of an entry point,
+    /// and one that the attempt minted and does not need.
     fn removed(event: Event) -> [bool; 4] {
         let stored = toy::stored(&[toy::incoming(1, Event::Opened {})]);
         let needed = stored.content.expected[0].token.clone();

@@ -1,13 +1,14 @@
-//! Tokens when the ledger took none.
+//! Token capacity: the case that the ledger accepted no more tokens.
 //!
-//! An attempt that does not know whether its write was made can take back nothing of what it minted. While writes keep
-//! failing so, each delivery would leave more, until the ledger's item is too large for its store. So the ledger adds
-//! tokens only while there are few. Where it does not:
+//! An attempt whose write has an unknown outcome cannot remove the tokens that it minted. While writes keep failing
+//! this way, each delivery would leave more tokens, until the ledger's item is too large for its store. So the ledger
+//! adds tokens only up to a maximum. Beyond it:
 //!
-//! - while nothing was stored of a partition, nobody was given any of its tokens, so those that are there serve;
-//! - otherwise some of them may have been given out and be done with, and a message that still carries one would be taken
-//!   for the one that gets it next. So the attempt stores the document as it is. What was in doubt can then not be made any
-//!   more, and what the document does not wait for goes at the release. The next attempt finds room.
+//! - Without a document, none of the partition's tokens was handed out, so an attempt uses those of earlier attempts.
+//! - With a document, some of them may have been handed out and used, and a message that still carries one would be
+//!   mistaken for the message that gets it next. So the attempt rewrites the document unchanged. This invalidates all
+//!   writes with an unknown outcome, and the release removes the tokens that the document does not expect. The next
+//!   attempt has capacity.
 
 use std::collections::VecDeque;
 
@@ -19,7 +20,7 @@ use super::{Known, Need, Plan, PlanError};
 use crate::document::{Content, Document, Persist};
 use crate::state_machine::Saga;
 
-/// The tokens that an attempt may give out, its own first.
+/// Returns the tokens that an attempt may hand out, its own first.
 pub(super) fn spare<S>(known: &Known<'_, S>) -> VecDeque<Token> {
     let Tokens::Listed(tokens) = known.tokens else { return VecDeque::new() };
     let own = known.minted.iter().filter(|token| tokens.contains(*token));
@@ -30,7 +31,8 @@ pub(super) fn spare<S>(known: &Known<'_, S>) -> VecDeque<Token> {
 }
 
 impl<S: Saga> Draft<'_, S> {
-    /// What to do instead of a plan that needs more tokens than there are.
+    /// Returns the plan for the case that the effects need more tokens than there are: a rewrite that reclaims tokens,
+    /// or an error with the number of tokens to mint.
     pub(super) fn make_room(&self) -> Result<Plan<S::State>, PlanError> {
         let known = self.known;
         let Tokens::Listed(tokens) = known.tokens else { return Err(self.too_few(0)) };
@@ -66,7 +68,7 @@ impl<S: Saga> Draft<'_, S> {
     }
 }
 
-/// The write that changes nothing but who made it.
+/// Returns a write that changes nothing but the attempt and its fence.
 fn as_it_is<S: Clone>(document: &Document<S>, known: &Known<'_, S>) -> Persist<S> {
     Persist {
         partition: known.partition,
@@ -89,7 +91,7 @@ mod tests {
     use crate::plan::toy::{self, Event, Toy};
     use crate::plan::{Need, PlanError, admission, decide};
 
-    /// What attempts have minted that never said whether they stored anything.
+    /// The tokens of attempts whose writes have an unknown outcome.
     fn left() -> Vec<Token> {
         admission::mint(toy::partition(), &toy::attempt(77), 3)
     }
@@ -126,7 +128,7 @@ mod tests {
         (content.attempt, content.fence) = (stored.content.attempt, stored.content.fence);
         assert_eq!((content, persist.loaded), (stored.content.clone(), Some(stored.version)));
 
-        // Where there is nothing to be removed, the partition needs them all.
+        // If there is nothing to remove, the partition needs all of its tokens.
         let tokens = toy::listed(&[waiting, incoming.message.token.iter().cloned().collect()].concat());
         let known = toy::Known { tokens: &tokens, ..known };
         let refused = decide(&Toy, &known, &[incoming]);

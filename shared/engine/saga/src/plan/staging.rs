@@ -11,7 +11,7 @@ use crate::document::{Awaited, Expected};
 use crate::state_machine::Saga;
 
 impl<S: Saga> Draft<'_, S> {
-    /// Stages the effect of this index of a message that leads to the state `next`.
+    /// Stages one effect of a message that leads to the state `next`. The id of the effect is derived from its index.
     pub(super) fn stage(
         &mut self,
         cause: &Message,
@@ -59,8 +59,8 @@ impl<S: Saga> Draft<'_, S> {
         self.expected.retain(|expected| expected.by != Awaited::Timeout(id.as_uuid()));
     }
 
-    /// All views of one attempt have one revision, so only the last of them may remain; and those of earlier revisions
-    /// are out of date.
+    /// Adds the view. All views of one attempt have the same revision, so only the last one may stay, and views of
+    /// earlier revisions are outdated.
     fn show(&mut self, id: MessageId, next: &S::State) {
         let Some(view) = self.saga.view(self.known.partition, next) else { return };
         self.add.retain(|entry| entry.kind != Kind::View);
@@ -71,8 +71,8 @@ impl<S: Saga> Draft<'_, S> {
         self.add.push(Entry::view(id, view.at_revision(revision), self.known.now));
     }
 
-    /// A fresh token for an awaited message; none when there is no ledger. When there are too few, the rest is staged
-    /// without, only to learn how many it takes: such a plan is never carried out.
+    /// Returns a token for an awaited message; `None` without a ledger. If there are too few tokens, the remaining
+    /// effects are staged without one to count how many it takes. Such a plan is never carried out.
     fn token_for(&mut self, by: Awaited) -> Option<Token> {
         if matches!(self.known.tokens, Tokens::Unchecked) {
             return None;
@@ -137,7 +137,7 @@ mod tests {
         let old = toy::timer_event(7, &toy::id(1).named("patience"));
         let renewed = toy::stored(&[toy::incoming(1, Event::Opened {}), again]);
         let plan = decide(&Toy, &toy::known(Some(&renewed)), &[old]).unwrap();
-        assert_eq!(plan.judgements[0].why, "an old timer; not the one that is running");
+        assert_eq!(plan.judgements[0].why, "an old timer, which was cancelled or set again");
     }
 
     #[test]

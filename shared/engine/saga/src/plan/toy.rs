@@ -1,4 +1,4 @@
-//! A saga as small as can be, for tests: something is opened, asks once, waits under a timer, and is closed.
+//! A minimal saga for tests: it opens, sends one request, waits under a timer, and closes.
 
 use std::sync::LazyLock;
 
@@ -19,7 +19,7 @@ use crate::state_machine::{self, Saga};
 const DESK: Queue = Queue::named("desk");
 
 messages! {
-    /// What can happen.
+    /// The events.
     pub(crate) enum Event of "toy" to SAGA {
         Opened {} = 1,
         Prolonged {} = 1,
@@ -29,7 +29,7 @@ messages! {
 }
 
 messages! {
-    /// What it asks.
+    /// The requests.
     pub(crate) enum Request of "toy" to DESK {
         Advise {} = 1,
     }
@@ -124,12 +124,12 @@ pub(crate) fn attempt(n: u128) -> AttemptId {
     AttemptId::from_uuid(Uuid::from_u128(n))
 }
 
-/// The token of an entry point.
+/// A token that an entry point mints.
 pub(crate) fn token(n: u128) -> Token {
     Token::minted_at_entry(partition(), Uuid::from_u128(n))
 }
 
-/// One that no claim's answer has.
+/// A token that is in no claim's answer.
 pub(crate) fn foreign_token() -> Token {
     token(0xdead)
 }
@@ -156,13 +156,13 @@ pub(crate) fn untokened(incoming: In) -> In {
     Incoming { message: Message { token: None, ..incoming.message }, ..incoming }
 }
 
-/// The event of the timer "patience", as the message of this id.
+/// The event of the timer "patience", with this id.
 pub(crate) fn timer_event(n: u128, id: &MessageId) -> In {
     let incoming = incoming(n, Event::Closed {});
     Incoming { message: Message { id: *id, timer: Some("patience".into()), ..incoming.message }, ..incoming }
 }
 
-/// What an attempt with enough tokens knows: its own ten, and those of the first messages of entry points.
+/// The input of an attempt with enough tokens: ten of its own, and those of the first messages of entry points.
 pub(crate) fn known(document: Option<&Document<State>>) -> Known<'_> {
     static MINTED: LazyLock<Vec<Token>> = LazyLock::new(|| minted(10));
     static TOKENS: LazyLock<Tokens> =
@@ -182,9 +182,9 @@ pub(crate) fn known(document: Option<&Document<State>>) -> Known<'_> {
     }
 }
 
-/// The document after a group, as a store has it.
+/// The stored document after a group.
 pub(crate) fn stored(group: &[In]) -> Document<State> {
-    // By an attempt of its own, so that its tokens are others than those of the attempt under test.
+    // From an attempt of its own, so that its tokens differ from those of the attempt under test.
     let minted = admission::mint(partition(), &attempt(2), 10);
     let tokens = listed(&(1..10).map(token).chain(minted.iter().cloned()).collect::<Vec<_>>());
     let known = Known { attempt: attempt(2), minted: &minted, tokens: &tokens, ..known(None) };
