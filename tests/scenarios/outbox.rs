@@ -241,7 +241,7 @@ async fn a_commit_that_takes_longer_than_it_may_is_refused_and_sends_nothing() {
     session.stage(message(&world, 1), EVENTS).unwrap();
     let late = session.commit().await;
     let Err(error @ CommitError::TooLate) = late else { panic!("{late:?}") };
-    assert!(error.to_string().contains("took too long to commit and was given up"), "{error}");
+    assert!(error.to_string().contains("took too long to commit and was abandoned"), "{error}");
     world.pass(Duration::from_secs(3_600)).await;
     world.run().await;
     assert_eq!(arrived(&world).await, []);

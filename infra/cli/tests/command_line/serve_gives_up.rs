@@ -50,7 +50,7 @@ async fn a_server_says_which_effect_and_which_message_it_gives_up() -> Tested {
     let told = eventually("both are told", PATIENCE, async || {
         let said = std::fs::read_to_string(&log)?;
         let line = |words: &[&str]| said.lines().any(|line| words.iter().all(|word| line.contains(word)));
-        let effect = line(&["an outbox entry was given up", &entry.to_string()]);
+        let effect = line(&["an outbox entry is exhausted", &entry.to_string()]);
         Ok::<_, std::io::Error>(effect && line(&["rejected", "run-saga"]))
     })
     .await;

@@ -1,8 +1,8 @@
-//! The partition ledger: who is inside a partition, and which messages it still admits.
+//! The partition ledger: the holder of each partition, and the messages that it still admits.
 //!
-//! [`Item::claim`] and [`Item::release`] say what a claim and a release mean, as pure functions over one ledger
-//! item. A store that can run them in a transaction does just that; one that cannot (DynamoDB) says the same in
-//! the conditions of a single update.
+//! [`Item::claim`] and [`Item::release`] define claims and releases as pure functions over one ledger item. A store
+//! with transactions runs them in one. A store without (DynamoDB) expresses the same rules as the conditions of a
+//! single update.
 
 use std::collections::BTreeSet;
 
@@ -11,66 +11,68 @@ use jiff::{SignedDuration, Timestamp};
 use messages::{AttemptId, PartitionKey, StoreError, Token};
 use serde::{Deserialize, Serialize};
 
-/// How long a ledger item outlives the last thing that its partition waits for: 30 days, twice the longest time that a
-/// message can live in a queue (14 days, and its age goes on in the dead-letter queue;
-/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>).
-/// With the item gone its tokens are absent too, so nothing comes back to life.
+/// The time by which a ledger item outlives the last message that its partition waits for: 30 days. This is twice the
+/// maximum retention of a queue (14 days, and the age continues in the dead-letter queue;
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>). When the item
+/// expires, its tokens are absent too, so no old message is admitted.
 pub const ITEM_LIFETIME: SignedDuration = SignedDuration::from_hours(30 * 24);
 
-/// The end of a wait without a deadline, 1 January 2200: far enough for every answer, and near enough for every store.
+/// The end of a wait without a deadline, 1 January 2200: late enough for every reply, and within the range of every
+/// store.
 pub const OPEN_END: Timestamp = Timestamp::constant(7_258_118_400, 0);
 
-/// How much longer than it has to an item may last, so that clocks which differ cost no call.
+/// The time by which an item may outlast its required lifetime, so that differing clocks cost no extra call.
 pub const SLACK: SignedDuration = SignedDuration::from_hours(1);
 
-/// How often a claim is repeated with the fence that its refusal named. Each time another worker must have come first.
+/// The maximum number of claims with the fence of the last refusal. Each refusal means that another worker came first.
 const CLAIMS: usize = 4;
 
-/// The request to work inside a partition.
+/// A request for the exclusive use of a partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
     /// The partition.
     pub partition: PartitionKey,
-    /// Who asks.
+    /// The attempt that claims it.
     pub attempt: AttemptId,
-    /// The time of asking.
+    /// The time of the request.
     pub now: Timestamp,
-    /// How long the claim is to last at most.
+    /// The maximum duration of the claim.
     pub lease: SignedDuration,
-    /// An attempt whose change is stored, as the partition's document says. Should it be inside still, nobody has to wait
-    /// for it: it changes nothing any more, and gives the partition back only where there is a reason to.
+    /// An attempt whose change is stored, according to the partition's document. If it still holds the partition, the claim is granted nevertheless, because that attempt changes nothing any more and releases the partition only in
+    /// special cases.
     pub finished: Option<AttemptId>,
-    /// What must be so for the claim to make sense.
+    /// The condition of the claim.
     pub requires: Requirement,
-    /// Fresh tokens for the messages that the partition may come to expect.
+    /// New tokens for the messages that the partition may expect afterwards.
     pub mint: Vec<Token>,
-    /// The most tokens that may be there for fresh ones to be added. The claim is granted all the same, without them.
+    /// The maximum number of tokens in the item for the new ones to be added. Beyond it, the claim is granted without
+    /// them.
     pub room: usize,
-    /// The fence of the partition, as far as the caller knows: the document's, and 0 without a document. The claim is
-    /// granted at this fence alone, and moves it. So a second copy of the request, which may arrive much later, is
+    /// The fence of the partition as far as the caller knows it: that of the document, or 0 without one. The claim is
+    /// granted only at this fence, and increments it. So a duplicate of the request, which may arrive much later, is
     /// refused.
     pub fence: u64,
-    /// The fence of the partition's document; 0 without a document. The granted fence is greater, even where the item
-    /// was forgotten and counts from the beginning.
+    /// The fence of the partition's document; 0 without one. The granted fence is greater, even if the item expired and
+    /// its fences restarted.
     pub above: u64,
-    /// The time until which the document waits for something. The item outlives it by [`ITEM_LIFETIME`].
+    /// The time until which the document waits for a message. The item outlives it by [`ITEM_LIFETIME`].
     pub until: Timestamp,
 }
 
 impl Claim {
-    /// When the item is to be forgotten once the claim is granted, unless a later touch extends it.
+    /// Returns when the item expires once the claim is granted, unless it is extended later.
     pub fn expires_at(&self) -> Timestamp {
         expiry(self.now.max(self.until))
     }
 
-    /// The latest expiry that an item may have for the claim to set its own. An item that lasts longer waits for something
+    /// Returns the latest expiry at which the claim may replace the expiry of an item. A later expiry belongs to a wait
     /// that the caller does not know of.
     pub fn most(&self) -> Timestamp {
         saturating(self.expires_at(), SLACK)
     }
 
-    /// The fence of the claim once it is granted. Where the item has counted fewer claims than the document says, one
-    /// number is left out: the document that was loaded may be an earlier version, and must not look like the latest.
+    /// Returns the fence of the claim once it is granted. If the item has counted fewer claims than the document, one
+    /// number is skipped: the loaded document may be an earlier version, and must not look like the latest.
     pub fn next_fence(&self) -> u64 {
         match self.fence < self.above {
             true => self.above.saturating_add(2),
@@ -78,7 +80,7 @@ impl Claim {
         }
     }
 
-    /// The same claim at the fence that a refusal named. The item keeps at least the lifetime that it has.
+    /// Returns the same claim at the fence of a refusal. The item keeps at least its current lifetime.
     #[must_use]
     pub fn at(self, fence: u64, expires_at: Timestamp) -> Self {
         let until = expires_at.checked_sub(ITEM_LIFETIME).unwrap_or(self.until).max(self.until);
@@ -86,59 +88,59 @@ impl Claim {
     }
 }
 
-/// What must be so for a claim to make sense.
+/// The condition of a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Requirement {
-    /// This token is present: for one message, so that a duplicate costs a single call.
+    /// This token is present. For a single message, so that a duplicate costs one call.
     Token(Token),
-    /// The partition is known: for several messages, whose tokens are looked up in the answer.
+    /// The item exists. For several messages, whose tokens are looked up in the answer.
     Known,
-    /// Nothing: for a message from outside that cannot carry a token and is admitted by a setting.
+    /// No condition. For a message of a client that cannot carry a token and is admitted by a setting.
     Nothing,
 }
 
 /// The answer to a [`Claim`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Admission {
-    /// The partition is the caller's.
+    /// The claim is granted.
     Admitted(Admitted),
-    /// The requirement is not met: whatever was to be done has been done.
+    /// The condition is not met: the message was processed before.
     Duplicate,
-    /// Another worker is inside.
+    /// Another worker holds the partition.
     Busy {
-        /// When its lease ends, unless it is released earlier.
+        /// The end of its lease, unless it is released earlier.
         until: Timestamp,
     },
-    /// The partition's fence is not the one that the claim names, or its item lasts longer than the caller knows. The caller
-    /// asks again with these.
+    /// The partition's fence is not that of the claim, or its item lasts longer than the caller knows. The caller may
+    /// claim again with these values.
     Moved {
         /// The partition's fence.
         fence: u64,
-        /// When its item is to be forgotten.
+        /// The expiry of its item.
         expires_at: Timestamp,
     },
 }
 
-/// What an admitted worker knows.
+/// The answer to a granted claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Admitted {
-    /// Grows with each claim of this partition.
+    /// The fence of the claim. It grows with each claim of the partition.
     pub fence: u64,
-    /// The tokens that are in the partition now, the fresh ones included if there was room for them.
+    /// The tokens in the partition, including the new ones if the capacity was sufficient.
     pub tokens: Tokens,
 }
 
 /// The tokens of an admitted partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Tokens {
-    /// These.
+    /// The tokens in the item.
     Listed(BTreeSet<Token>),
-    /// There is no ledger (optimistic mode): versions, processed ids and states alone tell duplicates.
+    /// Without a ledger (optimistic mode): only versions, processed ids and states detect duplicates.
     Unchecked,
 }
 
 impl Tokens {
-    /// Whether a message with this token may be processed.
+    /// Returns `true` if a message with this token may be processed.
     pub fn admit(&self, token: &Token) -> bool {
         match self {
             Self::Listed(tokens) => tokens.contains(token),
@@ -152,23 +154,23 @@ impl Tokens {
 pub struct Release {
     /// The partition.
     pub partition: PartitionKey,
-    /// Who held it.
+    /// The attempt that holds it.
     pub attempt: AttemptId,
     /// The fence of its claim.
     pub fence: u64,
-    /// Tokens that are done with.
+    /// Tokens of processed messages, and garbage.
     pub remove: BTreeSet<Token>,
-    /// Whether the partition has ended, so that its remaining tokens go as well.
+    /// `true` if the partition has ended, which removes its remaining tokens too.
     pub ended: bool,
-    /// The time until which the document waits for something, if the caller has stored that document. Without it the
-    /// item keeps its lifetime.
+    /// The time until which the document waits for a message, if the attempt has stored it. With `None` the item keeps
+    /// its lifetime.
     pub until: Option<Timestamp>,
     /// The time of release.
     pub now: Timestamp,
 }
 
 impl Release {
-    /// When the item is to be forgotten; none where its lifetime stays as it is.
+    /// Returns the new expiry of the item; `None` if it stays unchanged.
     pub fn expires_at(&self) -> Option<Timestamp> {
         match self.ended {
             true => Some(expiry(self.now)),
@@ -177,10 +179,10 @@ impl Release {
     }
 }
 
-/// Asks for a partition, and again where the answer names another fence. Returns the claim as it was asked last.
+/// Claims a partition, and again if the answer contains another fence. Returns the last claim and its answer.
 ///
 /// # Errors
-/// When the store does not answer.
+/// Returns an error if the store is unavailable.
 pub async fn ask(ledger: &dyn ClaimPartition, mut claim: Claim) -> Result<(Claim, Admission), StoreError> {
     for _ in 1..CLAIMS {
         match ledger.claim(&claim).await? {
@@ -192,29 +194,29 @@ pub async fn ask(ledger: &dyn ClaimPartition, mut claim: Claim) -> Result<(Claim
     Ok((claim, answer))
 }
 
-/// Claims partitions and gives them back. An attempt that has stored a change may leave its claim to the next one.
+/// Claims and releases partitions. An attempt that has stored a change may keep its claim for the next one.
 #[async_trait]
 pub trait ClaimPartition: Send + Sync {
-    /// Asks for the partition; atomic.
+    /// Claims a partition atomically.
     ///
     /// # Errors
-    /// When the store does not answer. The claim may have been granted; its lease then runs out by itself.
+    /// Returns an error if the store is unavailable. The claim may have been granted; its lease then expires by itself.
     async fn claim(&self, claim: &Claim) -> Result<Admission, StoreError>;
 
-    /// Gives the partition back; `false` when it was not the caller's any more, and then nothing changed.
+    /// Releases a partition. Returns `false` if the caller no longer holds it; nothing changes then.
     ///
     /// # Errors
-    /// When the store does not answer. The lease then runs out by itself.
+    /// Returns an error if the store is unavailable. The lease then expires by itself.
     async fn release(&self, release: &Release) -> Result<bool, StoreError>;
 }
 
-/// Puts tokens into a partition: the right of entry points.
+/// Grants tokens to partitions, for entry points.
 #[async_trait]
 pub trait GrantTokens: Send + Sync {
-    /// Adds tokens to a partition, which comes into being if need be; repeating it changes nothing.
+    /// Adds tokens to a partition, and creates its item if necessary. Idempotent.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// Returns an error if the store is unavailable.
     async fn grant(
         &self,
         partition: PartitionKey,
@@ -222,11 +224,11 @@ pub trait GrantTokens: Send + Sync {
         now: Timestamp,
     ) -> Result<(), StoreError>;
 
-    /// Brings a partition into being, with tokens. One that is there already stays as it is: tokens that were used do
-    /// not come back, however often and however late somebody begins it again. Answers whether all of them are there.
+    /// Creates a partition with tokens. An existing item stays unchanged, so repeating the call never restores used
+    /// tokens. Returns `true` if all of the tokens are present.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// Returns an error if the store is unavailable.
     async fn begin(
         &self,
         partition: PartitionKey,
@@ -235,13 +237,13 @@ pub trait GrantTokens: Send + Sync {
     ) -> Result<bool, StoreError>;
 }
 
-/// Looks a token up without claiming its partition: for handlers that answer commands and have no state.
+/// Checks a token without claiming its partition, for stateless handlers that reply to commands.
 #[async_trait]
 pub trait CheckTokens: Send + Sync {
-    /// Whether the partition still admits a message with this token at `now`. The answer is never older than the call.
+    /// Returns `true` if the partition admits a message with this token at `now`. The read is strongly consistent.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// Returns an error if the store is unavailable.
     async fn is_granted(
         &self,
         partition: PartitionKey,
@@ -250,26 +252,27 @@ pub trait CheckTokens: Send + Sync {
     ) -> Result<bool, StoreError>;
 }
 
-/// One partition's entry in the ledger.
+/// The ledger item of one partition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Item {
-    /// Who is inside, and until when at most.
+    /// The holder, and the end of its lease.
     pub holder: Option<(AttemptId, Timestamp)>,
     /// The number of claims so far.
     pub fence: u64,
-    /// The messages still admitted.
+    /// The tokens of the messages that are still admitted.
     pub tokens: BTreeSet<Token>,
-    /// When the item is to be forgotten. Deletion by the store may be late, so readers check it themselves.
+    /// When the item expires. The store may delete it later, so readers check this time.
     pub expires_at: Timestamp,
 }
 
 impl Item {
-    /// An item that nobody has claimed yet.
+    /// Creates an item without claims.
     pub fn new(now: Timestamp) -> Self {
         Self { holder: None, fence: 0, tokens: BTreeSet::new(), expires_at: expiry(now) }
     }
 
-    /// What beginning a partition comes to: the item to store, if any, and whether these tokens are there then.
+    /// Returns the result of creating a partition: whether these tokens are present afterwards, and the item to store,
+    /// if any.
     pub fn begin(stored: Option<Self>, tokens: &[Token], now: Timestamp) -> (bool, Option<Self>) {
         match stored.filter(|item| item.expires_at > now) {
             Some(item) => (tokens.iter().all(|token| item.tokens.contains(token)), None),
@@ -277,27 +280,27 @@ impl Item {
         }
     }
 
-    /// The item once tokens were granted. One that has expired is absent, and its tokens stay so.
+    /// Returns the item with these tokens added. An expired item counts as absent, together with its tokens.
     pub fn granted(stored: Option<Self>, tokens: &[Token], now: Timestamp) -> Self {
         let mut item = stored.filter(|item| item.expires_at > now).unwrap_or_else(|| Self::new(now));
         item.grant(tokens, now);
         item
     }
 
-    /// An entry point does not know what the document waits for, so it shortens no lifetime.
+    /// An entry point does not know what the document waits for, so it never shortens the lifetime.
     fn grant(&mut self, tokens: &[Token], now: Timestamp) {
         self.tokens.extend(tokens.iter().cloned());
         self.expires_at = self.expires_at.max(expiry(now));
     }
 
-    /// Whether a message with this token is still admitted; an item that has expired admits nothing.
+    /// Returns `true` if a message with this token is admitted. An expired item admits none.
     pub fn is_granted(&self, token: &Token, now: Timestamp) -> bool {
         self.expires_at > now && self.tokens.contains(token)
     }
 
-    /// What a claim answers, and the item from then on when it is granted.
+    /// Returns the answer to a claim, and the new item if the claim is granted.
     ///
-    /// An absent token is reported before a held lease: the message is a duplicate whoever is inside.
+    /// An absent token is reported before a held lease: the message is a duplicate even if another worker holds the partition.
     pub fn claim(stored: Option<Self>, claim: &Claim) -> (Admission, Option<Self>) {
         let stored = stored.filter(|item| item.expires_at > claim.now);
         let met = match (&claim.requires, &stored) {
@@ -311,7 +314,7 @@ impl Item {
         }
         let mut item = stored.unwrap_or_else(|| Self::new(claim.now));
         match item.holder {
-            // The same attempt asking again is one whose first answer was lost. It has to name the fence of now.
+            // A repeated claim of the holder means that it lost the first answer. Its fence has to be the current one.
             Some((holder, until))
                 if until > claim.now && holder != claim.attempt && Some(holder) != claim.finished =>
             {
@@ -331,12 +334,12 @@ impl Item {
         (Admission::Admitted(admitted), Some(item))
     }
 
-    /// Whether the tokens of a claim may be added.
+    /// Returns `true` if the tokens of a claim may be added.
     pub fn has_room(&self, claim: &Claim) -> bool {
         self.tokens.len() <= claim.room
     }
 
-    /// The item after a release; none when the caller does not hold the partition any more.
+    /// Returns the item after a release; `None` if the caller no longer holds the partition.
     pub fn release(mut self, release: &Release) -> Option<Self> {
         let holds = self.holder.is_some_and(|(attempt, _)| attempt == release.attempt);
         if !holds || self.fence != release.fence {
@@ -361,7 +364,7 @@ fn saturating(now: Timestamp, by: SignedDuration) -> Timestamp {
     now.checked_add(by).unwrap_or(Timestamp::MAX)
 }
 
-/// Stands for the ledger in optimistic mode, where nothing is kept: every claim is admitted.
+/// Replaces the ledger in optimistic mode. It stores nothing and grants every claim.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoLedger;
 
@@ -431,7 +434,7 @@ mod tests {
         }
     }
 
-    /// What an item answers to a claim at its own fence.
+    /// Returns the answer of an item to a claim at its own fence.
     fn ask(item: Item, claim: Claim) -> (Admission, Option<Item>) {
         let fence = item.fence;
         Item::claim(Some(item), &Claim { fence, ..claim })

@@ -55,7 +55,7 @@ impl Backoff {
     /// For a message that only a newer version can read: 1 min to 1 h. With a receive limit of 20 it waits 15 hours for
     /// the upgrade, and after that in the dead-letter queue.
     pub const UPGRADE: Self = Self { first: Duration::from_secs(60), most: Duration::from_secs(3_600) };
-    /// /// No delay.
+    /// No delay.
     pub const NONE: Self = Self { first: Duration::ZERO, most: Duration::ZERO };
 
     /// Returns the delay after `receive_count` deliveries; `random` is from 0 to 1.

@@ -28,6 +28,6 @@ pub trait Host: Send + Sync {
     /// Returns a random number from 0 (included) to 1 (excluded), for jitter.
     fn unit_random(&self) -> f64;
 
-    /// /// Waits for a duration.
+    /// Waits for a duration.
     async fn sleep(&self, duration: Duration);
 }

@@ -37,7 +37,7 @@ impl Json {
         self.read().unwrap_or_default()
     }
 
-    /// /// Returns the text.
+    /// Returns the text.
     pub fn text(&self) -> &str {
         self.0.get()
     }

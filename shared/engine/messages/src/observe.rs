@@ -20,7 +20,7 @@ use crate::trace::Traceparent;
 /// version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Observation<V = Verdict> {
-    /// /// The time.
+    /// The time.
     pub at: Timestamp,
     /// The function that decided.
     pub function: String,
@@ -91,7 +91,7 @@ impl Measure {
 pub struct Reporter {
     /// The function's name.
     pub function: &'static str,
-    /// /// The clock.
+    /// The clock.
     pub host: Arc<dyn Host>,
     /// The observer that receives the decisions.
     pub observer: Arc<dyn Observe>,

@@ -27,7 +27,7 @@ impl Queue {
         Self(Cow::Borrowed(name))
     }
 
-    /// /// Returns its name.
+    /// Returns its name.
     pub fn name(&self) -> &str {
         &self.0
     }
@@ -116,7 +116,7 @@ pub struct Outgoing {
     pub id: MessageId,
     /// The partition it belongs to.
     pub partition: PartitionKey,
-    /// /// The target queue.
+    /// The target queue.
     pub queue: Queue,
     /// The encoded message.
     pub body: String,
@@ -227,7 +227,7 @@ pub struct Depth {
 }
 
 impl Depth {
-    /// /// Returns the total number of messages.
+    /// Returns the total number of messages.
     pub fn total(&self) -> u64 {
         self.visible + self.in_flight + self.delayed
     }

@@ -1,9 +1,9 @@
-//! What leaves nothing unsent.
+//! The parts that leave no effect unsent:
 //!
-//! - [`DispatchOutbox`] behind the control queue finds out what became of a transactional session and sends its messages,
-//!   or gives it up for good;
-//! - [`DispatchOutbox::sweep`], every minute, performs outbox entries whose worker crashed or whose last attempt failed,
-//!   and timers that are due.
+//! - [`DispatchOutbox`] consumes the control queue. It determines the outcome of a transactional session, and sends its
+//!   messages or abandons it;
+//! - [`DispatchOutbox::sweep`], every minute, performs outbox entries whose worker crashed or whose last attempt
+//!   failed, and due timers.
 
 use std::sync::Arc;
 
@@ -22,10 +22,10 @@ use crate::session::{
 };
 use crate::sweep::{Owner, SweepOutbox};
 
-/// Settles sessions, and sweeps.
+/// Settles sessions, and sweeps outboxes.
 #[derive(Clone)]
 pub struct DispatchOutbox {
-    /// Finds sessions.
+    /// Reads and settles sessions.
     pub sessions: Arc<dyn SettleSessions>,
     /// The entries of sessions.
     pub session_outbox: Arc<dyn SweepOutbox>,
@@ -35,7 +35,7 @@ pub struct DispatchOutbox {
     pub dispatcher: Dispatcher,
 }
 
-/// Why a control message has to come again.
+/// The reason why a control message has to be redelivered.
 #[derive(Debug, thiserror::Error)]
 enum Error {
     #[error(transparent)]
@@ -45,12 +45,12 @@ enum Error {
 }
 
 impl DispatchOutbox {
-    /// Performs everything that is due, until the deadline has come.
+    /// Performs everything that is due, until the deadline has passed.
     ///
     /// # Errors
-    /// When a store does not answer; the next sweep goes on from there.
+    /// Returns an error if a store is unavailable. The next sweep continues from there.
     pub async fn sweep(&self, deadline: Option<Timestamp>) -> Result<Swept, StoreError> {
-        // Also when nothing is due, so that an alarm has something to look at.
+        // Recorded even if nothing is due, so that an alarm has data.
         self.dispatcher.reporter.measure(Measure::OUTBOX_AGE, 0);
         let stores = [Arc::clone(&self.session_outbox), Arc::clone(&self.saga_outbox)];
         dispatch::sweep(&stores, &self.dispatcher, deadline).await
@@ -74,7 +74,7 @@ impl DispatchOutbox {
     async fn settle(&self, message: &Message, look: &SettleSession) -> Result<&'static str, Error> {
         match self.sessions.find(look.session_id).await? {
             Found::Committed => self.dispatch(look).await,
-            Found::Tombstone => Ok("the session was given up before"),
+            Found::Tombstone => Ok("the session was abandoned before"),
             Found::Nothing => match next_look(look) {
                 Some((delay, next)) => {
                     let now = self.dispatcher.reporter.host.now();
@@ -89,9 +89,9 @@ impl DispatchOutbox {
 
     async fn give_up(&self, look: &SettleSession) -> Result<&'static str, Error> {
         match self.sessions.bury(look.session_id, self.dispatcher.reporter.host.now()).await? {
-            // It was committed at the last moment.
+            // The session was committed just before it would have been abandoned.
             Found::Committed => self.dispatch(look).await,
-            Found::Tombstone | Found::Nothing => Ok("the session took too long to commit and is given up"),
+            Found::Tombstone | Found::Nothing => Ok("the session took too long to commit and is abandoned"),
         }
     }
 
@@ -114,7 +114,7 @@ impl Consumer for DispatchOutbox {
     }
 }
 
-/// What a control message says.
+/// Reads the content of a control message.
 fn read(message: &Message) -> Result<SettleSession, ReadError> {
     let Body { name, version, data, .. } = &message.body;
     let malformed = |why: String| ReadError::Data { name: name.clone(), why };

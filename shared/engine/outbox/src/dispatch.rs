@@ -1,4 +1,4 @@
-//! Performing outbox entries: the fresh ones of an attempt, and what is overdue.
+//! The performing of outbox entries: the new ones of an attempt, and overdue ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,20 +21,20 @@ use crate::views::{View, WriteViews};
 /// Performs entries.
 #[derive(Clone)]
 pub struct Dispatcher {
-    /// Where messages are sent.
+    /// Sends messages.
     pub send: Arc<dyn SendMessages>,
-    /// Where views are written.
+    /// Writes views.
     pub views: Arc<dyn WriteViews>,
-    /// Reads the views that earlier releases have staged; see [`View::from_payload`].
+    /// Reads the views that earlier versions staged; see [`View::from_payload`].
     pub earlier_view: fn(Value) -> Option<View>,
-    /// What a failure leads to.
+    /// The handling of failures.
     pub policy: Policy,
-    /// Takes notes for the function on whose behalf it works.
+    /// Reports decisions for the function that it belongs to.
     pub reporter: Reporter,
 }
 
 impl Dispatcher {
-    /// Performs the entries and says how each is to be settled. One that fails does not keep the others back.
+    /// Performs the entries. Returns the settlement of each. An entry that fails does not stop the others.
     pub async fn perform(&self, entries: &[Entry]) -> Vec<Settlement> {
         let mut results = self.write_views(entries).await;
         results.extend(self.send_messages(entries).await);
@@ -48,18 +48,18 @@ impl Dispatcher {
         settlements
     }
 
-    /// Counts the entries that were given up, with a line for each: somebody has to do something about them.
+    /// Counts the exhausted entries and logs each: an operator has to handle them.
     fn tell_poisoned(&self, settlements: &[Settlement]) {
         let kept = settlements.iter().filter_map(|settlement| settlement.keep.as_ref());
         let poisoned: Vec<&Entry> = kept.filter(|entry| entry.poisoned).collect();
         for Entry { id, attempts, error, .. } in &poisoned {
             let function = self.reporter.function;
-            tracing::error!(function, entry_id = %id, attempts, error, "an outbox entry was given up");
+            tracing::error!(function, entry_id = %id, attempts, error, "an outbox entry is exhausted");
         }
         self.reporter.measure(Measure::POISONED_ENTRIES, poisoned.len() as u64);
     }
 
-    /// One line for all that failed together, so that an outage does not flood the log.
+    /// Logs one line for all entries that failed together, so that an outage does not flood the log.
     fn log_failures(&self, results: &[(&Entry, Result<(), Failure>)]) {
         let mut failed = results.iter().filter_map(|(entry, result)| Some((entry, result.as_ref().err()?)));
         let count = failed.clone().count();
@@ -90,7 +90,7 @@ impl Dispatcher {
         results
     }
 
-    /// Sends messages, those of timers first: whoever waits for a deadline has waited for long.
+    /// Sends messages, those of timers first, because they have been waiting for longest.
     async fn send_messages<'a>(&self, entries: &'a [Entry]) -> Vec<(&'a Entry, Result<(), Failure>)> {
         let mut results = Vec::new();
         let mut ready = Vec::new();
@@ -106,7 +106,7 @@ impl Dispatcher {
             let messages: Vec<Outgoing> = batch.iter().map(|(_, _, outgoing)| outgoing.clone()).collect();
             self.send.send(&messages).await
         };
-        // They begin in their order, and their answers are taken in it.
+        // The calls start in order, and their results are returned in the same order.
         let mut answers = stream::iter(ready.chunks(MAX_BATCH)).map(send).buffered(self.policy.sends.max(1));
         for batch in ready.chunks(MAX_BATCH) {
             let sent = answers.next().await.unwrap_or_default();
@@ -123,12 +123,12 @@ impl Dispatcher {
         results
     }
 
-    /// Claims, performs and settles what is ready in some records, each step in one call. What cannot be read is set
-    /// aside, and keeps nothing else back.
+    /// Claims, performs and settles the ready entries of some records, each step in one call. Unreadable entries are
+    /// set aside and do not stop the others.
     ///
     /// # Errors
-    /// When the store does not answer. What goes wrong later is in the answer: entries that were performed but not settled
-    /// are performed again.
+    /// Returns an error if the store is unavailable. Later failures are part of the result: entries that were performed
+    /// but not settled are performed again.
     pub async fn dispatch_records(
         &self,
         store: &dyn SweepOutbox,
@@ -168,15 +168,15 @@ impl Dispatcher {
         Ok(taken)
     }
 
-    /// The end of a claim that begins now. The fraction of a second tells it from those of others: many records are
-    /// claimed in one call, and what the caller got is found by this mark.
+    /// Returns the end of a claim that begins now. Its fraction of a second distinguishes it from other claims: many
+    /// records are claimed in one call, and the claimed entries are found by this value.
     fn claim_until(&self, now: Timestamp) -> Timestamp {
         let fraction =
             SignedDuration::try_from_secs_f64(self.reporter.host.unit_random()).unwrap_or_default();
         self.policy.claim_until(now).checked_add(fraction).unwrap_or(Timestamp::MAX)
     }
 
-    /// Poisons what cannot be read, so that no sweep meets it again before an operator says so.
+    /// Marks unreadable entries as exhausted, so that no sweep returns them before an operator requeues them.
     async fn set_aside(&self, store: &dyn SweepOutbox, unreadable: &[Unreadable]) -> Result<(), StoreError> {
         for Unreadable { place, why } in unreadable {
             let function = self.reporter.function;
@@ -188,15 +188,16 @@ impl Dispatcher {
         Ok(())
     }
 
-    /// Performs what is due in one store, many records at a time, until nothing is or the deadline has come: what was claimed
-    /// and is then cut off would wait until the claim has run out.
+    /// Performs the due entries of one store, many records at a time, until none is left or the deadline has passed. It
+    /// does not claim more than one batch ahead: a claim that the deadline cuts off would block its entries until it
+    /// expires.
     async fn sweep(
         &self,
         store: &dyn SweepOutbox,
         deadline: Option<Timestamp>,
     ) -> (Swept, Option<StoreError>) {
         let (mut swept, mut failure) = (Swept::default(), None);
-        // Those that could not be claimed are due for ever; what is due behind them is looked for beyond them.
+        // Records that could not be claimed stay due. The sweep looks past them for other due records.
         let mut failed: BTreeSet<Owner> = BTreeSet::new();
         while !self.reporter.host.is_past(deadline) {
             match self.sweep_some(store, &failed).await {
@@ -209,7 +210,7 @@ impl Dispatcher {
                     failed.extend(taken.failed);
                     if let Some(error) = taken.error {
                         let (function, why) = (self.reporter.function, error.chain());
-                        tracing::warn!(function, error = why, "a sweep goes on without some records");
+                        tracing::warn!(function, error = why, "a sweep continues without some records");
                         failure.get_or_insert(error);
                     }
                 }
@@ -222,7 +223,8 @@ impl Dispatcher {
         (swept, failure)
     }
 
-    /// What is due first, as much as is taken at a time; none when nothing is left, or somebody else was quicker.
+    /// Performs one batch of due entries, the oldest first. Returns `None` if nothing is left, or if another worker
+    /// claimed all of it.
     async fn sweep_some(
         &self,
         store: &dyn SweepOutbox,
@@ -248,32 +250,32 @@ impl Dispatcher {
     }
 }
 
-/// What became of some records.
+/// The outcome for some records.
 #[derive(Debug, Default)]
 pub struct Taken {
-    /// How many entries were performed, or tried, or set aside.
+    /// The number of entries that were performed, attempted or set aside.
     pub entries: usize,
     /// The records that could not be claimed.
     pub failed: Vec<Owner>,
-    /// The first of what went wrong with some of them while the others went on.
+    /// The first error that affected some of the records while the others continued.
     pub error: Option<StoreError>,
 }
 
-/// What a sweep has done.
+/// The result of a sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Swept {
-    /// How many entries were performed, or tried, or set aside.
+    /// The number of entries that were performed, attempted or set aside.
     pub entries: usize,
-    /// Whether nothing that was due is left; otherwise the deadline has come before.
+    /// `true` if no due entry is left, `false` if the deadline passed before.
     pub to_the_end: bool,
 }
 
-/// Performs everything that is due, store by store, until nothing is or the deadline has come. An entry that fails is not due
-/// again until later, so this ends even when everything fails.
+/// Performs everything that is due, store by store, until nothing is left or the deadline has passed. An entry that
+/// fails is due again only later, so the sweep ends even if everything fails.
 ///
 /// # Errors
-/// When a store does not answer; the others are swept all the same. Whatever was not settled by then is found again by
-/// the next sweep.
+/// Returns an error if a store is unavailable. The other stores are swept nevertheless. The next sweep finds every
+/// entry that was not settled.
 pub async fn sweep(
     stores: &[Arc<dyn SweepOutbox>],
     dispatcher: &Dispatcher,

@@ -1,4 +1,4 @@
-//! One stored effect.
+//! A stored effect.
 
 use jiff::Timestamp;
 use messages::{EncodeError, Message, MessageId, Queue};
@@ -6,51 +6,52 @@ use serde::{Deserialize, Serialize};
 
 use crate::views::View;
 
-/// The longest error text kept with an entry, in characters.
+/// The maximum length of the error text of an entry, in characters.
 pub const MAX_ERROR_CHARS: usize = 2_000;
 
-/// One stored effect.
+/// A stored effect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// The id of the message it sends, or of the effect.
     pub id: MessageId,
-    /// What performing it means.
+    /// The kind of effect.
     pub kind: Kind,
     /// The encoded message, or the view.
     pub payload: String,
-    /// Not to be performed before; in the future for a timeout. Once it has failed, when it first did: an entry that
-    /// fails for too long is given up.
+    /// The time before which it is not performed; in the future for a timer. After a failure, the time of the first
+    /// failure: the retry budget counts from here.
     pub due_at: Timestamp,
-    /// Failed attempts so far, since an operator put it back to work.
+    /// The number of failed attempts since the entry was staged or requeued.
     pub attempts: u32,
-    /// After a failure: not to be tried again before.
+    /// The time of the next attempt after a failure.
     pub next_attempt_at: Timestamp,
-    /// Somebody is performing it; after this moment the claim counts as stuck and may be taken over.
+    /// The end of the current claim. Another worker may take the entry over after it.
     pub claimed_until: Option<Timestamp>,
-    /// It failed for too long, or can never succeed. Kept until an operator requeues or deletes it.
+    /// `true` if the entry is exhausted: it failed for too long, or can never succeed. It is kept until an operator
+    /// requeues or deletes it.
     pub poisoned: bool,
-    /// The last failure, at most [`MAX_ERROR_CHARS`] characters.
+    /// The last error, at most [`MAX_ERROR_CHARS`] characters.
     pub error: Option<String>,
-    /// How often an operator put it back to work.
+    /// The number of times that an operator requeued it.
     pub requeued: u32,
 }
 
-/// What performing an entry means.
+/// The kind of an effect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind", content = "to")]
 pub enum Kind {
-    /// Send a message there.
+    /// A message to this queue.
     Message(Queue),
-    /// Show readers the state. Stored under the name that it had first.
+    /// A view for readers. Stored under its original name.
     #[serde(rename = "job")]
     View,
 }
 
 impl Entry {
-    /// Stages a message, encoded here and now: what cannot be encoded is never stored.
+    /// Stages a message. It is encoded immediately, so a message that cannot be encoded is never stored.
     ///
     /// # Errors
-    /// When the message cannot be encoded.
+    /// Returns an error if the message cannot be encoded.
     pub fn message(message: &Message, queue: Queue, due_at: Timestamp) -> Result<Self, StageError> {
         let payload = message.encode().map_err(|source| StageError::new(&message.body.name, source))?;
         Ok(Self::new(message.id, Kind::Message(queue), payload, due_at))
@@ -76,14 +77,14 @@ impl Entry {
         }
     }
 
-    /// When it may be performed next by somebody who does not hold its claim; never when poisoned.
+    /// Returns the time from which a worker without its claim may perform it; `None` if it is exhausted.
     pub fn ready_at(&self) -> Option<Timestamp> {
         let ready = self.due_at.max(self.next_attempt_at);
         (!self.poisoned).then(|| self.claimed_until.map_or(ready, |claimed| claimed.max(ready)))
     }
 
-    /// The entry requeued by an operator, with all the time that an entry has. It has a claim that ends at once: an operator
-    /// who saw the entry before, without a claim, does not requeue or delete it any more.
+    /// Returns the entry as requeued by an operator: with a fresh retry budget, and with a claim that ends immediately.
+    /// An operator who saw the entry without this claim can no longer requeue or delete it.
     pub fn requeued(&self, now: Timestamp) -> Self {
         Self {
             due_at: now,
@@ -96,19 +97,19 @@ impl Entry {
         }
     }
 
-    /// Whether it may be claimed now.
+    /// Returns `true` if the entry may be claimed now.
     pub fn is_ready(&self, now: Timestamp) -> bool {
         self.ready_at().is_some_and(|ready| ready <= now)
     }
 
-    /// Whether it is time to perform it, claimed or not: for whoever holds the partition and repeats what a
-    /// crashed worker left.
+    /// Returns `true` if the entry is due, claimed or not. For a worker that holds the partition and repeats the
+    /// effects that a crashed worker left.
     pub fn is_due(&self, now: Timestamp) -> bool {
         !self.poisoned && self.due_at.max(self.next_attempt_at) <= now
     }
 }
 
-/// Nothing was staged.
+/// The error of an effect that cannot be staged.
 #[derive(Debug, thiserror::Error)]
 #[error("staging {what} failed")]
 pub struct StageError {
@@ -118,7 +119,7 @@ pub struct StageError {
 }
 
 impl StageError {
-    /// `what` could not be written.
+    /// Creates the error for `what`.
     pub fn new(what: &str, source: EncodeError) -> Self {
         Self { what: what.to_owned(), source: Box::new(source) }
     }

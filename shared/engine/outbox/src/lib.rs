@@ -1,17 +1,18 @@
-//! Effects are stored in the same atomic write as the change that caused them, and performed from there.
+//! The transactional outbox: effects are stored in the same atomic write as the change that caused them, and performed
+//! from there.
 //!
 //! In reading order:
-//! - [`entry`]: one stored effect, how it is staged, and when it is due;
-//! - [`policy`]: what a failure leads to: a later attempt, or poison;
-//! - [`views`]: what readers are shown, and the ports to it;
-//! - [`dispatch`]: performing entries, fresh ones and overdue ones;
-//! - [`sweep`]: finding and claiming what is due, wherever it is stored;
+//! - [`entry`]: one stored effect, its staging, and the time when it is due;
+//! - [`policy`]: the consequence of a failure: a later attempt, or exhaustion;
+//! - [`views`]: the views for readers, and the ports to them;
+//! - [`dispatch`]: the performing of entries, new ones and overdue ones;
+//! - [`sweep`]: the ports that find and claim due entries in any store;
 //! - [`session`]: the transactional session, for code outside a message handler;
-//! - [`records`]: an application's own data, read and written by sessions, or by themselves;
-//! - [`control`]: what finds out what became of a session, and leaves nothing unsent.
+//! - [`records`]: an application's own data, read and written by sessions or without one;
+//! - [`control`]: the consumer that settles sessions, and the sweep of overdue entries.
 //!
-//! What the crate does not do: it keeps no order between entries, and it does not promise that an entry is
-//! performed once. It is performed at least once, always with the same message id; the receiver tells copies.
+//! The crate keeps no order between entries, and it does not promise that an entry is performed only once. An entry is
+//! performed at least once, always with the same message id, and the receiver removes duplicates.
 
 pub mod control;
 pub mod dispatch;

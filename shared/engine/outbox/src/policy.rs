@@ -1,4 +1,4 @@
-//! What a failure leads to.
+//! The consequence of a failed attempt.
 
 use std::time::Duration;
 
@@ -7,24 +7,25 @@ use messages::MessageId;
 
 use crate::entry::{Entry, MAX_ERROR_CHARS};
 
-/// The outbox's settings.
+/// The settings of the outbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
-    /// How long after its first failure an entry that fails again is poisoned; with zero the first one does.
+    /// The time after its first failure at which an entry that fails again is exhausted. With zero, the first failure
+    /// exhausts it.
     pub give_up_after: SignedDuration,
-    /// The longest delay between two attempts.
+    /// The maximum delay between two attempts.
     pub max_delay: SignedDuration,
-    /// How long a claim lasts before it counts as stuck.
+    /// The duration of a claim. After it, another worker may take the entry over.
     pub stuck_after: SignedDuration,
-    /// The most records that one look for work returns.
+    /// The maximum number of records in one batch.
     pub batch: usize,
-    /// The most calls to queues that are under way at the same time. One call takes ten messages and some ten milliseconds, so
-    /// one after the other they would let a hundred thousand timers wait for longer than the function that sends them lives.
+    /// The maximum number of concurrent calls to queues. One call takes ten messages and about ten milliseconds, so
+    /// sequential calls for a hundred thousand timers would take longer than one invocation of the function.
     pub sends: usize,
-    /// How long one call to a queue may take, repetitions included, before its messages count as not sent. It is
-    /// much shorter than `stuck_after`, so nobody takes over what is still being sent.
+    /// The time limit of one call to a queue, including its retries, after which its messages count as not sent. It is
+    /// much shorter than `stuck_after`, so no other worker takes over an entry that is still being sent.
     pub send_timeout: Duration,
-    /// How long a record stays once everything in it is done with; one that has poisoned entries stays for good.
+    /// The retention of a record without open entries. A record with exhausted entries is kept.
     pub retention: SignedDuration,
 }
 
@@ -42,33 +43,33 @@ impl Default for Policy {
     }
 }
 
-/// The end of one attempt at one entry. It applies only while the entry's claim is still the one that was held.
+/// The result of one attempt at one entry. It is applied only while the entry has the claim that the attempt held.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settlement {
     /// The entry.
     pub id: MessageId,
-    /// Its `claimed_until` as this worker knows it.
+    /// The `claimed_until` of the attempt.
     pub claim: Option<Timestamp>,
-    /// The entry from now on; none when it was performed and is done with.
+    /// The changed entry; `None` to remove it, because it was performed.
     pub keep: Option<Entry>,
 }
 
-/// Why an entry could not be performed.
+/// The reason why an entry could not be performed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// In words.
+    /// The error.
     pub error: String,
-    /// Whether trying again is of no use.
+    /// `true` if a retry cannot succeed.
     pub permanent: bool,
 }
 
 impl Policy {
-    /// The claim that a worker sets when it takes an entry.
+    /// Returns the end of a claim that begins now.
     pub fn claim_until(&self, now: Timestamp) -> Timestamp {
         now.checked_add(self.stuck_after).unwrap_or(Timestamp::MAX)
     }
 
-    /// What the result of an attempt leads to. `random` is from 0 to 1.
+    /// Returns the settlement after an attempt. `random` is from 0 to 1.
     pub fn settle(
         &self,
         entry: &Entry,
@@ -80,8 +81,8 @@ impl Policy {
         Settlement { id: entry.id, claim: entry.claimed_until, keep }
     }
 
-    /// An outage of a service may take hours, and nothing is wrong with an entry that waits for its end: it is given up
-    /// by the time that it fails, however often that is.
+    /// The budget is a time and not a number of attempts: an outage may take hours, and an entry that waits for its end
+    /// is not at fault.
     fn failed(&self, entry: &Entry, failure: &Failure, now: Timestamp, random: f64) -> Entry {
         let attempts = entry.attempts.saturating_add(1);
         let due_at = if attempts == 1 { now } else { entry.due_at };
@@ -96,8 +97,8 @@ impl Policy {
         }
     }
 
-    /// Half of the backoff for certain and a random part of the other half, so that entries which failed
-    /// together are not tried again together. The backoff is `2^attempts` seconds, capped.
+    /// Returns half of the backoff plus a random part of the other half, so that entries that failed together are not
+    /// retried together. The backoff is `2^attempts` seconds, up to the maximum.
     fn delay(&self, attempts: u32, random: f64) -> SignedDuration {
         let seconds = 1_i64.checked_shl(attempts).filter(|seconds| *seconds > 0).unwrap_or(i64::MAX);
         let half = SignedDuration::from_secs(seconds).min(self.max_delay).as_secs_f64() / 2.0;

@@ -1,23 +1,24 @@
 //! An application's own data, for code that serves requests: read while a session is open, written with its commit.
 //!
-//! What a session has read is checked when it commits: a record that somebody else has changed in between refuses the
-//! commit. So what a request decides holds for what it has read, without locks that an abandoned request could leave.
+//! The reads of a session are checked when it commits: if another session has changed one of the records in between,
+//! the commit is refused. So the decision of a request holds for the data that it has read, without locks that an
+//! abandoned request could leave.
 
 use async_trait::async_trait;
 use messages::StoreError;
 use serde_json::Value;
 
-/// Names a record.
+/// The key of a record.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
-    /// What kind of record it is, such as `stock`.
+    /// The kind of record, such as `stock`.
     pub kind: String,
-    /// Which one.
+    /// The id within the kind.
     pub id: String,
 }
 
 impl Key {
-    /// The record `id` of a kind.
+    /// Creates a key.
     pub fn new(kind: impl Into<String>, id: impl Into<String>) -> Self {
         Self { kind: kind.into(), id: id.into() }
     }
@@ -32,46 +33,47 @@ impl std::fmt::Display for Key {
 /// A record as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
-    /// Counts the writes, from 1.
+    /// The number of writes.
     pub revision: u64,
-    /// What it says.
+    /// The content.
     pub body: Value,
 }
 
-/// A record to be written.
+/// A write of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Write {
-    /// Which.
+    /// The record.
     pub key: Key,
-    /// What it is to say.
+    /// The new content.
     pub body: Value,
 }
 
-/// What a session has read.
+/// A read of a record by a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Read {
-    /// Which record.
+    /// The record.
     pub key: Key,
-    /// Its revision then; 0 when there was none.
+    /// The revision that was read; 0 if there was none.
     pub revision: u64,
 }
 
 /// Reads records.
 #[async_trait]
 pub trait ReadRecords: Send + Sync {
-    /// A record, as the latest commit left it.
+    /// Returns a record as the latest commit left it.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// Returns an error if the store is unavailable.
     async fn record(&self, key: &Key) -> Result<Option<Record>, StoreError>;
 }
 
-/// Writes records without a session: what no message depends on.
+/// Writes records without a session, for data that no message depends on.
 #[async_trait]
 pub trait WriteRecords: Send + Sync {
-    /// Stores a record as its next revision, whatever is there. A session that has read an earlier one is refused.
+    /// Stores the next revision of a record unconditionally. Commits of sessions that have read an earlier revision are
+    /// then refused.
     ///
     /// # Errors
-    /// When the store does not answer; the record may be stored.
+    /// Returns an error if the store is unavailable. The record may have been stored.
     async fn write_record(&self, write: &Write) -> Result<(), StoreError>;
 }

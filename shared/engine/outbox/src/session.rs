@@ -1,9 +1,9 @@
-//! The transactional session: messages and data, both or neither, for code outside a message handler.
+//! The transactional session: messages and data are stored together or not at all, for code outside a message handler.
 //!
-//! A handler is saved by redelivery: when it crashes, its message comes again. Code that serves an HTTP request
-//! has nothing of the kind, so [`Session::commit`] makes it: first it sends a control message about the session,
-//! then it stores the session's messages and data in one transaction. Whatever happens after the first step, the
-//! control message arrives and finds out what became of the second.
+//! A handler is protected by redelivery: after a crash its message is delivered again. Code that serves an HTTP request
+//! has no such message, so [`Session::commit`] creates one. It first sends a control message about the session, then
+//! stores the session's messages and data in one transaction. If anything fails after the first step, the control
+//! message is still delivered, and its consumer determines the outcome of the second.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,30 +30,30 @@ pub(crate) const SETTLE_SESSION: &str = "SettleSession";
 /// The version of their data.
 pub(crate) const SETTLE_SESSION_VERSION: u16 = 1;
 
-/// What a control message says: bring this session to its end.
+/// The content of a control message: settle this session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SettleSession {
     /// The session.
     pub session_id: SessionId,
-    /// How much longer to wait for the session's record, in milliseconds.
+    /// The remaining time to wait for the session's record, in milliseconds.
     pub remaining_ms: u64,
-    /// The delay before the previous look, in milliseconds.
+    /// The delay before the previous look-up, in milliseconds.
     pub increment_ms: u64,
-    /// How often the record was looked for before; 0 at first.
+    /// The number of look-ups so far.
     pub attempt: u32,
-    /// Whatever the opener of the session attached.
+    /// Metadata of the session's opener.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, String>,
 }
 
-/// A session's settings.
+/// The settings of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// How long a commit may take before it counts as failed.
+    /// The maximum duration of a commit. After it, the session may be abandoned.
     pub max_commit: Duration,
-    /// The first delay between two looks for the record is twice this.
+    /// Half of the delay before the first look-up of the record.
     pub increment: Duration,
-    /// Attached to the control message.
+    /// Metadata for the control message.
     pub metadata: BTreeMap<String, String>,
 }
 
@@ -67,84 +67,83 @@ impl Default for Options {
     }
 }
 
-/// What a session stores when it commits, all of it or nothing.
+/// The content of a commit, stored atomically.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionRecord {
     /// The session.
     pub id: SessionId,
     /// Its messages.
     pub entries: Vec<Entry>,
-    /// Views of sagas that are about to begin. One that is there already stays as it is.
+    /// Views of sagas that are about to begin. A view that is stored already stays unchanged.
     pub views: Vec<View>,
-    /// Records that the session has read and that must still be as they were.
+    /// Records that the session has read and that must be unchanged.
     pub reads: Vec<Read>,
-    /// Records that it writes.
+    /// Records that the session writes.
     pub writes: Vec<Write>,
     /// When it was committed.
     pub committed_at: Timestamp,
 }
 
-/// What became of a commit.
+/// The outcome of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Committed {
     /// Data and messages are stored.
     Stored,
-    /// The session was given up before; nothing is stored.
+    /// The session was abandoned before; nothing is stored.
     TooLate,
-    /// A record that the session has read has changed since; nothing is stored. Another try needs a session of another
-    /// id: this one's control message is on its way, and gives the id up when it finds no record.
+    /// A record that the session has read has changed; nothing is stored. A retry needs a session with another id,
+    /// because this session's control message is on its way and will abandon the id when it finds no record.
     Changed,
 }
 
 /// Stores sessions.
 #[async_trait]
 pub trait CommitSession: Send + Sync {
-    /// All of it in one transaction, or nothing. A session without messages leaves no record of itself. Repeating a
-    /// stored commit changes nothing and answers [`Committed::Stored`].
+    /// Stores a session in one transaction. A session without messages leaves no record of itself. Repeating a stored
+    /// commit changes nothing and returns [`Committed::Stored`].
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// Returns an error if the store is unavailable. The outcome is then unknown.
     async fn commit(&self, session: &SessionRecord) -> Result<Committed, StoreError>;
 }
 
-/// What is known of a session.
+/// The status of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
-    /// No record.
+    /// It has no record.
     Nothing,
-    /// Committed.
+    /// The session is committed.
     Committed,
-    /// Given up.
+    /// The session is abandoned.
     Tombstone,
 }
 
-/// Finds out what became of sessions.
+/// Reads and settles sessions.
 #[async_trait]
 pub trait SettleSessions: Send + Sync {
-    /// Looks for the session's record.
+    /// Returns the status of a session.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// Returns an error if the store is unavailable.
     async fn find(&self, session: SessionId) -> Result<Found, StoreError>;
 
-    /// Gives the session up, unless it was committed: from then on a commit is refused. Answers what is known
-    /// after that.
+    /// Abandons a session unless it was committed: later commits are refused. Returns the status after the call.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// Returns an error if the store is unavailable.
     async fn bury(&self, session: SessionId, now: Timestamp) -> Result<Found, StoreError>;
 }
 
-/// What sessions work on.
+/// The ports of sessions.
 #[derive(Clone)]
 pub struct Ports {
     /// Stores sessions.
     pub sessions: Arc<dyn CommitSession>,
-    /// Finds their entries again.
+    /// Reads and settles their entries.
     pub outbox: Arc<dyn SweepOutbox>,
     /// Reads an application's own records.
     pub records: Arc<dyn ReadRecords>,
-    /// Sends control messages, and what was committed.
+    /// Sends control messages and committed messages.
     pub dispatcher: Dispatcher,
 }
 
@@ -158,8 +157,8 @@ pub struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    /// Opens a session of `system` on behalf of a partition. The id must be new: a commit that is repeated changes nothing
-    /// only while the store has the session's record, and of an abandoned session every commit is refused.
+    /// Opens a session of `system` on behalf of a partition. The id must be new: repeating a commit is harmless only
+    /// while the store has the session's record, and every commit of an abandoned session is refused.
     pub fn open(
         ports: &'a Ports,
         system: &str,
@@ -180,12 +179,12 @@ impl<'a> Session<'a> {
         Self { ports, control, opened_at: now, record, staged: Vec::new() }
     }
 
-    /// Its id.
+    /// Returns the id of the session.
     pub fn id(&self) -> SessionId {
         self.record.id
     }
 
-    /// The id of the next message that is staged.
+    /// Returns the id of the next message to be staged.
     pub fn next_id(&self) -> MessageId {
         message_id(self.record.id, self.record.entries.len())
     }
@@ -193,22 +192,22 @@ impl<'a> Session<'a> {
     /// Sends a message with the commit.
     ///
     /// # Errors
-    /// When it cannot be encoded; what was staged before stays as it is.
+    /// Returns an error if the message cannot be encoded. Messages that were staged before stay staged.
     pub fn stage(&mut self, message: Message, queue: Queue) -> Result<(), StageError> {
         self.record.entries.push(Entry::message(&message, queue, self.opened_at)?);
         self.staged.push(message);
         Ok(())
     }
 
-    /// Shows readers a saga that is about to begin, with the commit.
+    /// Writes the view of a saga that is about to begin, with the commit.
     pub fn show(&mut self, view: View) {
         self.record.views.push(view);
     }
 
-    /// Reads a record. The commit is refused if somebody else changes it in between.
+    /// Reads a record. The commit is refused if another session changes it in between.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// Returns an error if the store is unavailable.
     pub async fn read(&mut self, key: Key) -> Result<Option<Record>, StoreError> {
         let found = self.ports.records.record(&key).await?;
         let revision = found.as_ref().map_or(0, |record| record.revision);
@@ -221,12 +220,13 @@ impl<'a> Session<'a> {
         self.record.writes.push(Write { key, body });
     }
 
-    /// Sends the control message, then stores everything together, then sends the messages. Without messages there is
-    /// neither control message nor record, only the data. Returns the messages.
+    /// Sends the control message, stores everything in one transaction, then sends the messages. A session without
+    /// messages needs neither control message nor record. Returns the messages.
     ///
     /// # Errors
-    /// When the control message cannot be sent, the store does not answer, or the session was refused. In the first and
-    /// the last case nothing is stored; in the second the outcome is unknown, and the control message settles it.
+    /// Returns an error if the control message cannot be sent, the store is unavailable, or the session was refused. If
+    /// the store is unavailable, the outcome is unknown until the control message settles it. Otherwise nothing is
+    /// stored.
     pub async fn commit(mut self) -> Result<Vec<Message>, CommitError> {
         let dispatcher = &self.ports.dispatcher;
         if !self.record.entries.is_empty() {
@@ -244,7 +244,7 @@ impl<'a> Session<'a> {
         Ok(self.staged)
     }
 
-    /// The control message would do it too, only later; whatever goes wrong here is its business.
+    /// Only saves time: errors are ignored, because the control message has the same effect later.
     async fn dispatch(&self) {
         let (dispatcher, owner) = (&self.ports.dispatcher, Owner::Session(self.record.id));
         if let Err(error) = dispatcher.dispatch_records(self.ports.outbox.as_ref(), &[owner]).await {
@@ -255,12 +255,13 @@ impl<'a> Session<'a> {
     }
 }
 
-/// The id of the `index`-th message of a session: derived, so that a commit that a store's client repeats sends the same.
+/// Returns the id of the `index`-th message of a session. It is derived, so a store client that repeats a commit sends
+/// the same messages.
 pub fn message_id(session: SessionId, index: usize) -> MessageId {
     MessageId::from_uuid(session.as_uuid()).derive(index)
 }
 
-/// Why a session was not committed.
+/// The reason why a session was not committed.
 #[derive(Debug, thiserror::Error)]
 pub enum CommitError {
     /// Nothing is stored.
@@ -269,25 +270,26 @@ pub enum CommitError {
     /// Nothing is stored.
     #[error("announcing the session failed")]
     Control(#[from] SendError),
-    /// It may be stored or not; the control message settles it.
+    /// The outcome is unknown until the control message settles it.
     #[error("storing the session failed")]
     Store(#[source] StoreError),
-    /// Nothing is stored: the commit took longer than it may.
-    #[error("the session took too long to commit and was given up")]
+    /// Nothing is stored: the commit took too long.
+    #[error("the session took too long to commit and was abandoned")]
     TooLate,
-    /// Nothing is stored: what the session has read has changed.
-    #[error("a record that the session has read was changed by somebody else")]
+    /// Nothing is stored: a record that the session has read has changed.
+    #[error("another session changed a record that this session has read")]
     Changed,
 }
 
 impl CommitError {
-    /// Whether the session was refused: nothing is stored, and the same request may succeed in another session.
+    /// Returns `true` if the session was refused: nothing is stored, and the same request may succeed in another
+    /// session.
     pub fn is_refused(&self) -> bool {
         matches!(self, Self::TooLate | Self::Changed)
     }
 }
 
-/// The control message of a session; its id is the session's.
+/// Returns the control message of a session; its id is that of the session.
 pub fn control_message(
     system: &str,
     partition: PartitionKey,
@@ -298,7 +300,7 @@ pub fn control_message(
         system: system.to_owned(),
         name: SETTLE_SESSION.to_owned(),
         version: SETTLE_SESSION_VERSION,
-        // Ids, numbers and texts are always JSON.
+        // Cannot fail: the data consists of ids, numbers and texts.
         data: Json::of(look).unwrap_or_default(),
     };
     let id = MessageId::from_uuid(look.session_id.as_uuid());
@@ -319,8 +321,8 @@ fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// When to look again for a record that is not there yet: after which delay and with which control message;
-/// none when the time is up.
+/// Returns the delay and the control message of the next look-up for a record that does not exist yet; `None` if the
+/// maximum duration has passed.
 pub fn next_look(look: &SettleSession) -> Option<(Duration, SettleSession)> {
     let increment_ms = look.increment_ms.saturating_mul(2).min(look.remaining_ms);
     if increment_ms == 0 {

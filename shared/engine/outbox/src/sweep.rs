@@ -1,4 +1,4 @@
-//! Finding and claiming what is due, wherever it is stored.
+//! The ports that find and claim due entries in any store.
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use crate::entry::Entry;
 use crate::policy::Settlement;
 
-/// The record that entries are stored in.
+/// The record that contains an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Owner {
-    /// The saga's document.
+    /// The document of a saga.
     Saga(PartitionKey),
     /// A committed transactional session.
     Session(SessionId),
@@ -27,47 +27,48 @@ impl std::fmt::Display for Owner {
     }
 }
 
-/// Something in an outbox that this release cannot read: it is damaged, or of a later release.
+/// An outbox entry or record that this version cannot read: it is damaged, or was written by a newer version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unreadable {
-    /// Where it is, in the store's own words: its ids may be what cannot be read.
+    /// Its location, in a format of the store, because its ids may be unreadable too.
     pub place: String,
-    /// What is wrong with it.
+    /// The reason.
     pub why: String,
 }
 
-/// One stored entry.
+/// An entry, or why it cannot be read.
 pub type Stored = Result<Entry, Unreadable>;
 
-/// What a claim found in one record; an error of its own when only this record could not be claimed.
+/// The entries that were claimed in one record; an error if only this record could not be claimed.
 pub type Claimed = Result<Vec<Stored>, StoreError>;
 
-/// What becomes of something that cannot be read. Its content stays as it is, so that a later release may read it.
+/// An action on an unreadable entry. Its content is kept unchanged, so that a newer version may read it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Treatment {
-    /// It is not looked for any more, for this reason.
+    /// Marks it as exhausted, for this reason; sweeps ignore it.
     Poison(String),
-    /// It is due again from this moment on.
+    /// Makes it due again at this time.
     Requeue(Timestamp),
-    /// It is gone.
+    /// Deletes it.
     Delete,
 }
 
-/// A store whose records have outboxes. What cannot be read is an answer of its own, beside what can.
+/// A store whose records contain outboxes. Unreadable entries are part of the results and do not fail a call.
 #[async_trait]
 pub trait SweepOutbox: Send + Sync {
-    /// Up to `limit` records with an entry that is ready, the longest waiting first. Served by an index.
+    /// Returns up to `limit` records with a ready entry, the longest waiting first. Served by an index.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// Returns an error if the store is unavailable.
     async fn due(&self, now: Timestamp, limit: usize) -> Result<Vec<Result<Owner, Unreadable>>, StoreError>;
 
-    /// Claims all ready entries of these records until `until`, each record in an atomic conditional write, and returns
-    /// them, record by record in the given order. Two callers never get the same entry while a claim lasts; `until` is
-    /// the claim's mark, so each caller needs one of its own.
+    /// Claims all ready entries of these records until `until`, each record in an atomic conditional write. Returns
+    /// them by record, in the given order. Two callers never get the same entry while a claim lasts. `until` identifies
+    /// the claim, so each caller must use a value of its own.
     ///
     /// # Errors
-    /// When the store does not answer. What was claimed by then is ready again when the claim has run out.
+    /// Returns an error if the store is unavailable. Entries that were claimed by then are ready again once the claim
+    /// expires.
     async fn claim_due(
         &self,
         owners: &[Owner],
@@ -75,51 +76,50 @@ pub trait SweepOutbox: Send + Sync {
         until: Timestamp,
     ) -> Result<Vec<Claimed>, StoreError>;
 
-    /// Settles entries whose claim is still the one each settlement names; others are left alone.
+    /// Settles entries that still have the claim of their settlement; others are left unchanged.
     ///
     /// # Errors
-    /// When the store does not answer; the entries' claims then run out by themselves.
+    /// Returns an error if the store is unavailable. The claims then expire by themselves.
     async fn settle(&self, settlements: &[(Owner, Vec<Settlement>)]) -> Result<(), StoreError>;
 
-    /// Treats what cannot be read; nothing happens when it is not there any more.
+    /// Applies an action to an unreadable entry. Does nothing if the entry no longer exists.
     ///
     /// # Errors
-    /// When the store does not answer, or the place is none of its own.
+    /// Returns an error if the store is unavailable, or the location is not one of its own.
     async fn treat(&self, place: &str, treatment: &Treatment) -> Result<(), StoreError>;
 }
 
-/// A record that has entries, as an operator is shown it.
+/// A record with outbox entries, for operators.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pending {
-    /// Its id in the store's own words; the next page begins after it.
+    /// Its id in a format of the store. The next page begins after it.
     pub id: String,
-    /// Whose it is; none when the id cannot be read, and then neither can the entries.
+    /// The record; `None` if its id cannot be read. Then its entries cannot be read either.
     pub owner: Option<Owner>,
     /// All of its entries.
     pub entries: Vec<Stored>,
 }
 
-/// Shows outboxes to an operator. What the operator then does is a settlement, conditional on what was shown, or the
-/// treatment of what cannot be read.
+/// Lists outboxes for operators. Operators then settle entries, on condition of the listed claim, or resolve unreadable
+/// ones.
 #[async_trait]
 pub trait InspectOutbox: SweepOutbox {
-    /// Up to `limit` records that have entries, in the order of their ids, from after a record on. Served by an index.
+    /// Returns up to `limit` records with entries, in the order of their ids, after a record id. Served by an index.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// Returns an error if the store is unavailable.
     async fn pending(&self, after: Option<&str>, limit: usize) -> Result<Vec<Pending>, StoreError>;
 
-    /// The same with nothing but entries that are poisoned, those among them that cannot be read too. Served by an index that
-    /// has only those.
+    /// Like [`InspectOutbox::pending`], with only the exhausted entries, unreadable ones included. Served by an index
+    /// of such records.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// Returns an error if the store is unavailable.
     async fn poisoned(&self, after: Option<&str>, limit: usize) -> Result<Vec<Pending>, StoreError>;
 
-    /// How the store looks for what is due ([`SweepOutbox::due`]), in the store's own words: with the name of the index
-    /// that it takes.
+    /// Returns the store's query plan of [`SweepOutbox::due`], in a format of the store, with the name of the index.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// Returns an error if the store is unavailable.
     async fn plan(&self) -> Result<String, StoreError>;
 }

@@ -1,4 +1,4 @@
-//! What readers are shown of a saga: written by it, read by people and pages.
+//! The views of a saga: written by the saga, read by clients and pages.
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -7,28 +7,28 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-/// One saga as its readers see it.
+/// The view of one saga.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct View {
     /// The saga's partition.
     pub partition: PartitionKey,
-    /// Version of the document that it shows; 0 before there is one. A write with a revision that is not larger than the
-    /// stored one changes nothing, so writes may be repeated and may overtake each other.
+    /// The version of the document that it is computed from; 0 before there is one. A write whose revision is not
+    /// larger than the stored one changes nothing, so writes may be repeated and reordered.
     pub revision: u64,
-    /// Whether nothing will change any more.
+    /// `true` if nothing will change any more.
     pub ended: bool,
-    /// The list that it is in, such as that of a customer.
+    /// The list that it belongs to, such as that of a customer.
     pub list: Uuid,
-    /// Its place in the list, the latest first.
+    /// Its position in the list, the latest first.
     pub created_at: Timestamp,
-    /// What is shown.
+    /// The content for readers.
     pub body: Value,
 }
 
-/// The name under which a payload has what is not the body.
+/// The field of a payload that contains everything except the body.
 const ENVELOPE: &str = "view";
 
-/// The name under which a view that was removed has the list that it was in.
+/// The field of a removed view that contains its former list.
 const REMOVED_FROM: &str = "removed_from";
 
 /// A view without its body.
@@ -42,7 +42,7 @@ struct Envelope {
 }
 
 impl View {
-    /// The view of a document of this version. A body that is an object says the revision too.
+    /// Returns the view with the revision of its document. A body that is an object gets the revision too.
     #[must_use]
     pub fn at_revision(mut self, revision: u64) -> Self {
         self.revision = revision;
@@ -52,7 +52,7 @@ impl View {
         self
     }
 
-    /// As an outbox entry holds it: the body's own fields, and the rest beside them.
+    /// Serializes the view for an outbox entry: the fields of the body, and the envelope as one more field.
     pub fn into_payload(self) -> String {
         let Self { partition, revision, ended, list, created_at, body } = self;
         let envelope = Envelope { partition, revision, ended, list, created_at };
@@ -60,15 +60,15 @@ impl View {
             Value::Object(fields) => fields,
             other => serde_json::Map::from_iter([("body".to_owned(), other)]),
         };
-        // Ids, numbers and times are always JSON.
+        // Cannot fail: the envelope consists of ids, numbers and times.
         fields.insert(ENVELOPE.to_owned(), serde_json::to_value(envelope).unwrap_or_default());
         Value::Object(fields).to_string()
     }
 
-    /// The inverse of [`View::into_payload`]. `earlier` reads the payloads of releases that wrote none of this.
+    /// Parses the result of [`View::into_payload`]. `earlier` parses the payloads of versions before this format.
     ///
     /// # Errors
-    /// When it is neither.
+    /// Returns an error if the payload has neither format.
     pub fn from_payload(
         payload: &str,
         earlier: fn(Value) -> Option<Self>,
@@ -82,27 +82,27 @@ impl View {
         Ok(Self { partition, revision, ended, list, created_at, body: value })
     }
 
-    /// What stands for a saga that is to be shown no more, and was in this list. It is in no list, and no other view takes
-    /// its place, however late it comes.
+    /// Returns the tombstone of a removed saga, which belonged to this list. It is in no list, and no later write of a
+    /// view replaces it.
     pub fn removed(partition: PartitionKey, from: Uuid) -> Self {
         let (revision, created_at) = (i64::MAX.unsigned_abs(), Timestamp::UNIX_EPOCH);
         let body = json!({ REMOVED_FROM: from });
         Self { partition, revision, ended: true, list: Uuid::max(), created_at, body }
     }
 
-    /// Whether it is [`View::removed`].
+    /// Returns `true` for the result of [`View::removed`].
     pub fn is_removed(&self) -> bool {
         self.list == Uuid::max()
     }
 
-    /// The list whose readers are told when it changes: the one that it is in, or was in before it was removed. One that an
-    /// earlier release has removed does not say.
+    /// Returns the list whose readers are notified of changes: its list, or the former one of a removed view. Views
+    /// that earlier versions removed do not contain it.
     pub fn told_in(&self) -> Uuid {
         let from = self.body.get(REMOVED_FROM).filter(|_| self.is_removed());
         from.and_then(|from| from.as_str()?.parse().ok()).unwrap_or(self.list)
     }
 
-    /// Where it is in its list.
+    /// Returns its position in its list.
     pub fn place(&self) -> Cursor {
         Cursor { created_at: self.created_at, partition: self.partition }
     }
@@ -111,53 +111,54 @@ impl View {
 /// Writes views.
 #[async_trait]
 pub trait WriteViews: Send + Sync {
-    /// Stores each view unless the stored one has the same or a later revision. Repeating changes nothing.
+    /// Stores each view unless the stored one has the same or a later revision. Idempotent.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// Returns an error if the store is unavailable.
     async fn write(&self, views: &[View]) -> Result<(), StoreError>;
 }
 
-/// Where a page of a list ends: the next one begins after it.
+/// The cursor after a page of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cursor {
-    /// When the last one of the page was created.
+    /// When the last view of the page was created.
     pub created_at: Timestamp,
-    /// Its partition.
+    /// The partition of that view.
     pub partition: PartitionKey,
 }
 
-/// Where a view is among those of its list, in the order in which they were written last.
+/// The position of a view in the order of the last writes to its list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Written {
-    /// When, as the store counts: what is written later has a larger number, but for what [`ReadViews::settled`] says.
+    /// The store's number of the write. Later writes have larger numbers, with the exception that
+    /// [`ReadViews::settled`] describes.
     pub at: u64,
-    /// Its partition, which decides among those of one number.
+    /// The partition, which orders views with the same number.
     pub partition: PartitionKey,
 }
 
-/// Which views are read by their age.
+/// A filter for views by age.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Aged {
-    /// Those of one list, or of all.
+    /// Views of one list; `None` for all lists.
     pub list: Option<Uuid>,
-    /// Those that have ended, the latest first; or those that have not, the oldest first.
+    /// `true` for views that have ended, the latest first; `false` for the others, the oldest first.
     pub ended: bool,
-    /// Only those that were created before.
+    /// Only views that were created before this time.
     pub before: Timestamp,
 }
 
-/// Some of a list.
+/// A page of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page<T = View> {
     /// The items.
     pub items: Vec<T>,
-    /// Where it ends; none when nothing follows.
+    /// The cursor of the next page; `None` at the end.
     pub next: Option<Cursor>,
 }
 
 impl Page {
-    /// The first `limit` of what was found, when one more was asked for to see whether anything follows.
+    /// Creates a page of at most `limit` views. The caller has queried one more, to see whether another page follows.
     pub fn of(mut found: Vec<View>, limit: usize) -> Self {
         let follows = found.len() > limit;
         found.truncate(limit);
@@ -166,16 +167,16 @@ impl Page {
     }
 }
 
-/// Reads views as they were written last.
+/// Reads views as they were last written.
 #[async_trait]
 pub trait ReadViews: Send + Sync {
-    /// The view of a partition.
+    /// Returns the view of a partition.
     ///
     /// # Errors
-    /// When the store does not answer, or holds something that is not a view.
+    /// Returns an error if the store is unavailable or holds a value that is not a view.
     async fn view(&self, partition: PartitionKey) -> Result<Option<View>, StoreError>;
 
-    /// Those that have not ended, the oldest first.
+    /// Returns the views that have not ended, the oldest first.
     ///
     /// # Errors
     /// As [`ReadViews::view`].
@@ -183,7 +184,7 @@ pub trait ReadViews: Send + Sync {
         self.oldest_unfinished(usize::MAX).await
     }
 
-    /// Up to `limit` of them.
+    /// Like [`ReadViews::unfinished`], with at most `limit` views.
     ///
     /// # Errors
     /// As [`ReadViews::view`].
@@ -192,33 +193,32 @@ pub trait ReadViews: Send + Sync {
         Ok(self.by_age(&all, None, limit).await?.items)
     }
 
-    /// Up to `limit` of those that are meant, from after a place among them or from the beginning.
+    /// Returns up to `limit` views that match the filter, after a cursor or from the beginning.
     ///
     /// # Errors
     /// As [`ReadViews::view`].
     async fn by_age(&self, meant: &Aged, after: Option<Cursor>, limit: usize) -> Result<Page, StoreError>;
 
-    /// How many of a list have not ended, up to `limit`.
+    /// Returns the number of views of a list that have not ended, up to `limit`.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// Returns an error if the store is unavailable.
     async fn count_unfinished_of(&self, list: Uuid, limit: usize) -> Result<usize, StoreError>;
 
-    /// Up to `limit` of a list that have not ended, in no order.
+    /// Returns up to `limit` views of a list that have not ended, in no particular order.
     ///
     /// # Errors
     /// As [`ReadViews::view`].
     async fn unfinished_of(&self, list: Uuid, limit: usize) -> Result<Vec<View>, StoreError>;
 
-    /// Up to `limit` of a list, the latest first, from after a place in it or from its beginning.
+    /// Returns up to `limit` views of a list, the latest first, after a cursor or from the beginning.
     ///
     /// # Errors
     /// As [`ReadViews::view`].
     async fn list(&self, list: Uuid, after: Option<Cursor>, limit: usize) -> Result<Page, StoreError>;
 
-    /// Up to `limit` of a list that have not ended, whenever they were written, or were written after `since`
-    /// ([`Written::at`]), those that were removed from it among them. In the order of [`Written`], from after a place or from
-    /// the beginning.
+    /// Returns up to `limit` views of a list that have not ended, or were written after `since` ([`Written::at`]),
+    /// including those that were removed from it. In the order of [`Written`], after a cursor or from the beginning.
     ///
     /// # Errors
     /// As [`ReadViews::view`].
@@ -230,15 +230,15 @@ pub trait ReadViews: Send + Sync {
         limit: usize,
     ) -> Result<Vec<(Written, View)>, StoreError>;
 
-    /// The largest [`Written::at`] of a list; 0 when nothing was written of it.
+    /// Returns the largest [`Written::at`] of a list; 0 if it has no writes.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// Returns an error if the store is unavailable.
     async fn last_written(&self, list: Uuid) -> Result<u64, StoreError>;
 
-    /// Whoever has read something that was written at `at` has been able to read everything that was written up to this
-    /// number. Between the two, something may still appear: of writes that are made at the same time a store may number one
-    /// first and finish the other first. No clock but the store's own is in it.
+    /// Returns the number up to which the writes are complete for a reader that has seen the write `at`. A write with a
+    /// number between the two may still appear: of concurrent writes, a store may number one first and finish the other
+    /// first. Only the store's own clock counts.
     fn settled(&self, at: u64) -> u64;
 }
 
@@ -266,7 +266,7 @@ mod tests {
         assert_eq!((removed.list, removed.told_in()), (Uuid::max(), list));
         let earlier = View { body: Value::Null, ..removed };
         assert_eq!((earlier.is_removed(), earlier.told_in()), (true, Uuid::max()));
-        // What an application shows cannot move a view to another list.
+        // The body of an application cannot move a view to another list.
         let shown = View { list, ..view(json!({ REMOVED_FROM: Uuid::from_u128(3) })) };
         assert_eq!(shown.told_in(), list);
     }
