@@ -37,7 +37,18 @@ pub async fn services<P>(
     host: Arc<dyn Host>,
     observer: Arc<dyn Observe>,
 ) -> Result<Backend<Engine>, OpenError> {
-    let adapters = crate::services::adapters(system.queues, &config, &host).await?;
+    opened(system, crate::services::Absent::Refused, config, host, observer).await
+}
+
+#[cfg(feature = "services")]
+async fn opened<P>(
+    system: &System<P>,
+    absent: crate::services::Absent,
+    config: Config,
+    host: Arc<dyn Host>,
+    observer: Arc<dyn Observe>,
+) -> Result<Backend<Engine>, OpenError> {
+    let adapters = crate::services::adapters(absent, system.queues, &config, &host).await?;
     let ports = adapters.engine(system.name, host, observer, &config);
     Ok(Backend { ports, config })
 }
@@ -45,7 +56,7 @@ pub async fn services<P>(
 /// The engine of one function by the environment, on the real machine and the services of AWS.
 ///
 /// # Errors
-/// With every setting that is wrong or that the function needs and does not have, and as [`services()`].
+/// With every setting that is wrong or that the function needs and does not have. A database that is unavailable is waited for.
 #[cfg(feature = "services")]
 pub async fn for_function<P>(
     system: &System<P>,
@@ -60,5 +71,5 @@ pub async fn for_function<P>(
     if !settings.is_empty() {
         return Err(OpenError::Unset { function: name, settings });
     }
-    services(system, config, Arc::new(SystemHost), observer).await
+    opened(system, crate::services::Absent::Awaited, config, Arc::new(SystemHost), observer).await
 }

@@ -111,6 +111,19 @@ pub enum OpenError {
 }
 
 #[cfg(feature = "services")]
+impl OpenError {
+    /// Whether a setting is wrong, so that no other attempt goes better.
+    fn is_of_settings(&self) -> bool {
+        match self {
+            Self::Database(error) => error.is_of_settings(),
+            Self::Secret(error) => matches!(error, SecretError::Form),
+            Self::Service(_) => false,
+            _ => true,
+        }
+    }
+}
+
+#[cfg(feature = "services")]
 fn told_unset(settings: &[String]) -> String {
     match settings {
         [one] => format!("{one} is not set"),
@@ -140,7 +153,9 @@ pub async fn open(
     match config.backend {
         BackendKind::Embedded => open_embedded(config, host, observer),
         #[cfg(feature = "services")]
-        BackendKind::Aws => services::open(&services::Linked::ALL, config, host, observer).await,
+        BackendKind::Aws => {
+            services::open(&services::Linked::ALL, services::Absent::Refused, config, host, observer).await
+        }
         #[cfg(not(feature = "services"))]
         BackendKind::Aws => Err(OpenError::NotBuilt("aws")),
     }

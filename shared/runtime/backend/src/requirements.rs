@@ -77,7 +77,8 @@ pub async fn complete(config: &Config, services: &[Service], queues: &[Queue]) -
     if settings.is_empty() { Ok(()) } else { Err(OpenError::NotSet { settings }) }
 }
 
-/// Opens the ports of one function, as far as it is linked with what is behind them.
+/// Opens the ports of one function, as far as it is linked with what is behind them. While the database is
+/// unavailable, calls fail with errors that are retryable.
 ///
 /// # Errors
 /// Like [`open()`](crate::open()); and, on the services of AWS, with every setting that the function needs and does not have. A queue
@@ -96,7 +97,7 @@ pub async fn open_for(
     if !settings.is_empty() {
         return Err(OpenError::Unset { function: function.name, settings });
     }
-    services::open(linked, config, host, observer).await
+    services::open(linked, services::Absent::Awaited, config, host, observer).await
 }
 
 /// Opens the ports of one function by the environment, on the real machine.

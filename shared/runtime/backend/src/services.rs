@@ -1,9 +1,11 @@
 //! MongoDB, DynamoDB, SQS and S3 behind the ports.
 //!
-//! Every client is built once, while the program starts: what takes long is connecting to the database. AWS's clients
-//! connect when they are first used.
+//! Every client is built once, while the program starts. AWS's clients connect when they are first used. The database is
+//! connected to while the program starts, and later where it is unavailable then and the program can wait ([`Absent`]).
 
+use std::error::Error;
 use std::sync::Arc;
+use std::time::Duration;
 
 use aws::ledger::{Ledger, Processed};
 use aws::queues::{Queues, Sqs};
@@ -14,12 +16,13 @@ use futures::future::{BoxFuture, try_join_all};
 use imports::queues::{CONTROL, EVENTS, PARSE, PARSE_DEAD, QUEUES, SAGA, UPLOADS};
 use imports::{Library, Ports, ReadObject, ports};
 use jiff::SignedDuration;
+use messages::store::chain;
 use messages::{Host, Observe, Queue, QueueSpec};
-use mongo::{Mongo, OnDifference, Settings, Uri};
+use mongo::{Client, ConnectError, Mongo, OnDifference, Settings, Uri};
 use s3::{Objects, Uploads};
 use saga::{KeepHistory, Missing, Partitions, Service, Stores};
 
-use crate::config::{Config, Mode};
+use crate::config::{Config, Mode, Secret};
 use crate::{Adapters, Backend, OpenError, complete, secret};
 
 const DATABASE: Missing =
@@ -43,11 +46,25 @@ pub struct Linked {
     files: Option<OpenFiles>,
 }
 
-type OpenDatabase = for<'a> fn(&'a Config, &'a SdkConfig) -> BoxFuture<'a, Connected>;
+type OpenDatabase = for<'a> fn(&'a Config, &'a SdkConfig, Absent) -> BoxFuture<'a, Connected>;
 type OpenTable<T> = fn(&SdkConfig, &str) -> T;
 type OpenFiles = fn(&SdkConfig, &Config, &Arc<dyn Host>) -> Files;
 /// A database that is not configured is no error.
 type Connected = Result<Result<Database, Missing>, OpenError>;
+
+/// The time that a function waits for its database while it starts: less than the ten seconds that Lambda gives it
+/// (<https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html>).
+const START: Duration = Duration::from_secs(8);
+
+/// The consequence of an unavailable database for a program that starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Absent {
+    /// It does not start. A person reads why.
+    Refused,
+    /// It starts, and each call tries to connect. A function that does not start answers no delivery, and each delivery costs a
+    /// visibility timeout; a function that has started answers when the delivery is to come again.
+    Awaited,
+}
 
 /// What stands behind the ports that the database has.
 struct Database {
@@ -95,12 +112,13 @@ impl Linked {
 /// Opens the services that are configured, as far as the program is linked with them.
 pub(crate) async fn open(
     linked: &Linked,
+    absent: Absent,
     config: Config,
     host: Arc<dyn Host>,
     observer: Arc<dyn Observe>,
 ) -> Result<Backend, OpenError> {
     let sdk = aws::config().await;
-    let (adapters, library) = connect(linked, &sdk, &QUEUES, &config, &host).await?;
+    let (adapters, library) = connect((linked, absent), &sdk, &QUEUES, &config, &host).await?;
     let files = linked.files.map(|open| open(&sdk, &config, &host)).ok_or(BUCKET);
     let (objects, uploads) = match files {
         Ok(Files { objects, uploads }) => (Ok(objects), uploads),
@@ -121,18 +139,19 @@ pub(crate) async fn open(
 
 /// What stands behind the engine's ports, for an application with these queues.
 pub(crate) async fn adapters(
+    absent: Absent,
     queues: &'static [QueueSpec],
     config: &Config,
     host: &Arc<dyn Host>,
 ) -> Result<Adapters, OpenError> {
     const ENGINE: Linked = Linked::with(&[Service::DATABASE, Service::LEDGER, Service::PROCESSED]);
-    let (adapters, _) = connect(&ENGINE, &aws::config().await, queues, config, host).await?;
+    let (adapters, _) = connect((&ENGINE, absent), &aws::config().await, queues, config, host).await?;
     Ok(adapters)
 }
 
 /// What stands behind the engine's ports, and what the database holds of the application.
 async fn connect(
-    linked: &Linked,
+    (linked, absent): (&Linked, Absent),
     sdk: &SdkConfig,
     queues: &'static [QueueSpec],
     config: &Config,
@@ -140,7 +159,7 @@ async fn connect(
 ) -> Result<(Adapters, Result<Library, Missing>), OpenError> {
     let services = &config.services;
     let (stores, library, history) = match linked.database {
-        Some(open) => match open(config, sdk).await? {
+        Some(open) => match open(config, sdk, absent).await? {
             Ok(Database { stores, library, history }) => (Ok(stores), Ok(library), Some(history)),
             Err(missing) => (Err(missing), Err(missing), None),
         },
@@ -170,9 +189,9 @@ async fn connect(
     Ok((adapters, library))
 }
 
-fn open_database<'a>(config: &'a Config, sdk: &'a SdkConfig) -> BoxFuture<'a, Connected> {
-    Box::pin(async {
-        let database = match documents(config, sdk).await? {
+fn open_database<'a>(config: &'a Config, sdk: &'a SdkConfig, absent: Absent) -> BoxFuture<'a, Connected> {
+    Box::pin(async move {
+        let database = match documents(config, sdk, absent).await? {
             Ok(database) => database,
             Err(missing) => return Ok(Err(missing)),
         };
@@ -215,12 +234,52 @@ fn sqs(sdk: &SdkConfig, queues: &'static [QueueSpec], config: &Config, host: &Ar
     Sqs::new(aws::queues::client(sdk, config.outbox.send_timeout), urls, queues, Arc::clone(host))
 }
 
-/// The database, with its indexes. One that is not configured is missing; one that does not answer is an error.
-async fn documents(config: &Config, sdk: &SdkConfig) -> Result<Result<Arc<Mongo>, Missing>, OpenError> {
-    let database = match database(config, sdk).await {
-        Err(OpenError::Missing(missing)) => return Ok(Err(missing)),
-        database => Arc::new(database?),
+/// The database, with its indexes. One that is not configured is missing; one that does not answer is an error, or is waited
+/// for.
+async fn documents(
+    config: &Config,
+    sdk: &SdkConfig,
+    absent: Absent,
+) -> Result<Result<Arc<Mongo>, Missing>, OpenError> {
+    if !is_configured(config) {
+        return Ok(Err(DATABASE));
+    }
+    let connecting = client(config, sdk);
+    let connected = match absent {
+        Absent::Refused => connecting.await,
+        Absent::Awaited => match tokio::time::timeout(START, connecting).await {
+            Ok(connected) => connected,
+            Err(_) => Err(ConnectError::Unreachable("it does not answer in time".to_owned()).into()),
+        },
     };
+    let database = match connected {
+        Ok((client, settings)) => Mongo::new(client, &settings),
+        Err(error) if absent == Absent::Refused || error.is_of_settings() => return Err(error),
+        Err(error) => {
+            tracing::warn!(error = chain(&error), "the database is unavailable; each call tries to connect");
+            let of = (config.clone(), sdk.clone());
+            let connect = move || -> BoxFuture<'static, Result<Client, Box<dyn Error + Send + Sync>>> {
+                let (config, sdk) = of.clone();
+                Box::pin(async move {
+                    match client(&config, &sdk).await {
+                        Ok((client, _)) => Ok(client),
+                        Err(OpenError::Database(error)) => Err(error.into()),
+                        Err(error) => Err(error.into()),
+                    }
+                })
+            };
+            // The address is read with each attempt.
+            Mongo::connecting(Box::new(connect), &settings(config, ""))
+        }
+    };
+    Ok(Ok(Arc::new(database)))
+}
+
+/// A client of a database that has its indexes.
+async fn client(config: &Config, sdk: &SdkConfig) -> Result<(Client, Settings), OpenError> {
+    let settings = settings(config, address(config, sdk).await?.expose());
+    let client = mongo::connect::client(&settings).await?;
+    let database = Mongo::new(client.clone(), &settings);
     let retention = database.saga_retention();
     for difference in database.ensure_indexes(OnDifference::Report).await?.differences() {
         if config.mode == Mode::Optimistic && difference.deletes_sagas_before(retention) {
@@ -231,7 +290,35 @@ async fn documents(config: &Config, sdk: &SdkConfig) -> Result<Result<Arc<Mongo>
         }
         tracing::warn!("index {difference}; `search-import migrate --rebuild` builds it as it should be");
     }
-    Ok(Ok(database))
+    Ok((client, settings))
+}
+
+fn is_configured(config: &Config) -> bool {
+    config.services.mongodb_uri.is_some() || config.services.mongodb_uri_secret.is_some()
+}
+
+async fn address(config: &Config, sdk: &SdkConfig) -> Result<Secret, OpenError> {
+    let services = &config.services;
+    match (&services.mongodb_uri, &services.mongodb_uri_secret) {
+        (Some(uri), _) => Ok(uri.clone()),
+        (None, Some(arn)) => {
+            Ok(secret::read(sdk, arn, services.mongodb_uri_secret_version.as_deref()).await?)
+        }
+        (None, None) => Err(DATABASE.into()),
+    }
+}
+
+fn settings(config: &Config, address: &str) -> Settings {
+    let services = &config.services;
+    Settings {
+        max_pool_size: services.mongodb_pool_size,
+        saga_retention: SignedDuration::try_from(config.saga_retention).unwrap_or(SignedDuration::MAX),
+        outbox_retention: config.outbox.retention,
+        // Without a setting nothing is written.
+        history_retention: SignedDuration::try_from(config.history.unwrap_or_default())
+            .unwrap_or(SignedDuration::MAX),
+        ..Settings::new(Uri::new(address), &services.mongodb_database)
+    }
 }
 
 /// Connects to the database.
@@ -239,22 +326,7 @@ async fn documents(config: &Config, sdk: &SdkConfig) -> Result<Result<Arc<Mongo>
 /// # Errors
 /// When none is configured, or it does not answer.
 pub async fn database(config: &Config, sdk: &SdkConfig) -> Result<Mongo, OpenError> {
-    let services = &config.services;
-    let uri = match (&services.mongodb_uri, &services.mongodb_uri_secret) {
-        (Some(uri), _) => uri.clone(),
-        (None, Some(arn)) => secret::read(sdk, arn, services.mongodb_uri_secret_version.as_deref()).await?,
-        (None, None) => return Err(DATABASE.into()),
-    };
-    let settings = Settings {
-        max_pool_size: services.mongodb_pool_size,
-        saga_retention: SignedDuration::try_from(config.saga_retention).unwrap_or(SignedDuration::MAX),
-        outbox_retention: config.outbox.retention,
-        // Without a setting nothing is written.
-        history_retention: SignedDuration::try_from(config.history.unwrap_or_default())
-            .unwrap_or(SignedDuration::MAX),
-        ..Settings::new(Uri::new(uri.expose()), &services.mongodb_database)
-    };
-    Ok(Mongo::connect(&settings).await?)
+    Ok(Mongo::connect(&settings(config, address(config, sdk).await?.expose())).await?)
 }
 
 /// Asks whether all the services are there that the functions work on, before anything is begun. Functions do not

@@ -56,20 +56,37 @@ impl Mongo {
     /// # Errors
     /// With the setting to change.
     pub async fn connect(settings: &Settings) -> Result<Self, ConnectError> {
-        check_name(&settings.database)?;
-        let client = Client::with_options(client_options(settings).await?)
-            .map_err(|error| malformed(settings, &error))?;
-        let mongo = Self::new(client, settings);
-        let hello =
-            tokio::time::timeout(settings.call_timeout, mongo.database().run_command(doc! { "hello": 1 }))
-                .await
-                .map_err(|_| ConnectError::Unreachable(Fault::NoAnswer(settings.call_timeout).to_string()))?
-                .map_err(|error| refused(&error))?;
-        // A router of a sharded cluster has transactions too.
-        let has_transactions =
-            hello.contains_key("setName") || hello.get_str("msg").is_ok_and(|msg| msg == "isdbgrid");
-        if has_transactions { Ok(mongo) } else { Err(ConnectError::Standalone) }
+        Ok(Self::new(client(settings).await?, settings))
     }
+}
+
+impl ConnectError {
+    /// Whether a setting is wrong, so that no other attempt goes better.
+    pub fn is_of_settings(&self) -> bool {
+        match self {
+            Self::NoUri | Self::MalformedUri(_) | Self::Database | Self::Standalone => true,
+            Self::Credentials(_) | Self::Unreachable(_) | Self::Refused(_) => false,
+        }
+    }
+}
+
+/// A client for these settings, after it has asked the server once what it is.
+///
+/// # Errors
+/// With the setting to change.
+pub async fn client(settings: &Settings) -> Result<Client, ConnectError> {
+    check_name(&settings.database)?;
+    let client =
+        Client::with_options(client_options(settings).await?).map_err(|error| malformed(settings, &error))?;
+    let database = client.database(&settings.database);
+    let hello = tokio::time::timeout(settings.call_timeout, database.run_command(doc! { "hello": 1 }))
+        .await
+        .map_err(|_| ConnectError::Unreachable(Fault::NoAnswer(settings.call_timeout).to_string()))?
+        .map_err(|error| refused(&error))?;
+    // A router of a sharded cluster has transactions too.
+    let has_transactions =
+        hello.contains_key("setName") || hello.get_str("msg").is_ok_and(|msg| msg == "isdbgrid");
+    if has_transactions { Ok(client) } else { Err(ConnectError::Standalone) }
 }
 
 /// The driver's options for these settings.

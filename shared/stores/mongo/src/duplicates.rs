@@ -48,7 +48,7 @@ pub(crate) fn keys(reference: &Reference) -> Vec<i64> {
 impl CompareStudies for Mongo {
     async fn revise(&self, project: ProjectId) -> Result<Revision, StoreError> {
         let work = async {
-            let projects = self.collection(collections::PROJECT);
+            let projects = self.collection(collections::PROJECT).await?;
             let counted = projects
                 .find_one_and_update(
                     doc! { ID: project.as_uuid().key() },
@@ -108,7 +108,7 @@ impl Mongo {
 const MADE_AT_ONCE: i64 = 1_000;
 
 async fn make_some(mongo: &Mongo) -> Result<u64, Fault> {
-    let studies = mongo.collection(collections::STUDY);
+    let studies = mongo.collection(collections::STUDY).await?;
     // Null is in the index where there is no such field.
     let missing = studies.find(doc! { KEYS: null }).projection(doc! { REFERENCE: 1 }).limit(MADE_AT_ONCE);
     let missing: Vec<Document> = missing.await?.try_collect().await?;
@@ -166,7 +166,7 @@ async fn with_keys(
     let keys: Vec<i64> = keys.iter().map(|key| key.cast_signed()).collect();
     let which = doc! { PROJECT: project.as_uuid().key(), KEYS: { "$in": keys } };
     let fields = doc! { SEARCH: 1, FILE: 1, RECORD: 1, KEYS: 1 };
-    let studies = mongo.collection(collections::STUDY);
+    let studies = mongo.collection(collections::STUDY).await?;
     let found = studies.find(which).projection(fields).limit(int(limit)).await?;
     let decode = async |stored: Document| {
         let read = || Ok::<_, String>((at(&stored)?, serde_field(&stored, KEYS)?));
@@ -202,7 +202,7 @@ pub(crate) async fn marked(mongo: &Mongo, search: SearchId, file: FileId) -> Res
     which.insert(DUPLICATE, doc! { "$exists": true });
     let kind = doc! { "tier": "$Duplicate.tier", "line": "$Duplicate.line" };
     let stages = [doc! { "$match": which }, doc! { "$group": { ID: kind, "count": { "$sum": 1_i64 } } }];
-    let counts = mongo.collection(collections::STUDY).aggregate(stages).await?;
+    let counts = mongo.collection(collections::STUDY).await?.aggregate(stages).await?;
     let counts: Vec<Document> = counts.try_collect().await?;
     let mut marked = Marked::default();
     for counted in counts {

@@ -94,7 +94,7 @@ impl KeepFailures for Mongo {
         let work = async {
             let expires_at = act.at.checked_add(ACTS_KEPT).unwrap_or(jiff::Timestamp::MAX);
             let noted = doc! { AT: nanos(act.at), EXPIRES_AT: date(expires_at), ACT: to_bson(act)? };
-            self.collection(collections::ACT).insert_one(noted).await?;
+            self.collection(collections::ACT).await?.insert_one(noted).await?;
             Ok(())
         };
         self.call("writing down what somebody did".to_owned(), work).await
@@ -105,7 +105,7 @@ impl KeepFailures for Mongo {
             if limit == 0 {
                 return Ok(Vec::new());
             }
-            let acts = self.collection(collections::ACT);
+            let acts = self.collection(collections::ACT).await?;
             let found = acts.find(doc! {}).sort(doc! { AT: -1, ID: -1 }).limit(int(limit)).await?;
             let found: Vec<Document> = found.try_collect().await?;
             found.iter().map(|stored| read(collections::ACT, "an act", stored, ACT)).collect()
@@ -138,7 +138,7 @@ async fn failures(mongo: &Mongo, ids: &[FailureId]) -> Result<Vec<Option<Failure
         return Ok(Vec::new());
     }
     let wanted: Vec<Bson> = ids.iter().map(Key::key).collect();
-    let found = mongo.collection(collections::FAILURE).find(doc! { ID: { "$in": wanted } }).await?;
+    let found = mongo.collection(collections::FAILURE).await?.find(doc! { ID: { "$in": wanted } }).await?;
     let found: Vec<Document> = found.try_collect().await?;
     let found = found.iter().map(decode).collect::<Result<Vec<_>, _>>()?;
     Ok(ids.iter().map(|id| found.iter().find(|failure| failure.id == *id).cloned()).collect())
@@ -162,7 +162,7 @@ fn fields(next: &Failure) -> Result<Document, Fault> {
 
 /// What was read has its revision still. A change that is made twice, because its answer was lost, is not made.
 async fn change(mongo: &Mongo, Change { id, revision, next }: &Change) -> Result<bool, Fault> {
-    let failures = mongo.collection(collections::FAILURE);
+    let failures = mongo.collection(collections::FAILURE).await?;
     let as_read = doc! { ID: id.key(), REVISION: int(*revision) };
     let Some(next) = next else {
         return Ok(failures.delete_one(as_read).await?.deleted_count == 1);
@@ -220,7 +220,7 @@ async fn select(
         let same = doc! { LAST_SEEN: last_seen, ID: { "$lt": id.key() } };
         filter.insert("$or", vec![doc! { LAST_SEEN: { "$lt": last_seen } }, same]);
     }
-    let failures = mongo.collection(collections::FAILURE);
+    let failures = mongo.collection(collections::FAILURE).await?;
     let found = failures.find(filter).sort(doc! { LAST_SEEN: -1, ID: -1 }).limit(int(limit)).await?;
     let found: Vec<Document> = found.try_collect().await?;
     found.iter().map(decode).collect()
@@ -235,7 +235,7 @@ async fn groups(mongo: &Mongo, selection: &Selection) -> Result<Vec<Group>, Faul
         "reason": { "$max": format!("${REASON}") },
         "messages": { "$addToSet": format!("${MESSAGE}") },
     };
-    let failures = mongo.collection(collections::FAILURE);
+    let failures = mongo.collection(collections::FAILURE).await?;
     let found = failures.aggregate([
         doc! { "$match": filter(selection) },
         doc! { "$group": group },
@@ -262,7 +262,7 @@ async fn operations(mongo: &Mongo, filter: Document, limit: usize) -> Result<Vec
         return Ok(Vec::new());
     }
     let (collection, what) = (collections::OPERATION, "an operation");
-    let operations = mongo.collection(collection);
+    let operations = mongo.collection(collection).await?;
     let found = operations.find(filter).sort(doc! { AT: -1, ID: -1 }).limit(int(limit)).await?;
     let found: Vec<Document> = found.try_collect().await?;
     let read = |stored: &Document| {
@@ -273,7 +273,7 @@ async fn operations(mongo: &Mongo, filter: Document, limit: usize) -> Result<Vec
 }
 
 async fn advance(mongo: &Mongo, revision: u64, operation: &Operation) -> Result<bool, Fault> {
-    let operations = mongo.collection(collections::OPERATION);
+    let operations = mongo.collection(collections::OPERATION).await?;
     let mut stored = doc! {
         ID: operation.id.key(),
         REVISION: int(revision + 1),

@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use imports::Damaged;
+use messages::store::chain;
 use messages::{PartitionKey, StoreError};
 use mongodb::bson::Bson;
 use mongodb::error::{
@@ -11,6 +12,10 @@ use mongodb::error::{
     TRANSIENT_TRANSACTION_ERROR, UNKNOWN_TRANSACTION_COMMIT_RESULT, WriteFailure,
 };
 
+use crate::connect::ConnectError;
+
+/// The text of a failure when no server answers.
+const NO_ANSWER: &str = "no MongoDB server answers";
 /// A unique key is taken. Recognised by this number, never by the text, which differs between versions.
 pub(crate) const DUPLICATE_KEY: i32 = 11000;
 /// The collection exists.
@@ -35,6 +40,9 @@ pub(crate) enum Fault {
     /// The driver or the server. It is no source of this: all that is said of it is said here.
     #[error("{}", Described(.0))]
     Driver(Error),
+    /// The first connection was not made. The text of this fault has the whole reason.
+    #[error("{}", told(.0.as_ref()))]
+    NotConnected(Box<dyn std::error::Error + Send + Sync>),
     /// The server refused one statement of a batch.
     #[error("MongoDB refused a statement with code {code}: {message}")]
     Statement {
@@ -131,9 +139,19 @@ impl Fault {
         match self {
             Self::Driver(error) => driver_may_pass(error),
             Self::Statement { code, .. } => PASSING.contains(code),
-            Self::WriteConcern { .. } | Self::NoAnswer(_) | Self::Undecided(_) => true,
+            Self::WriteConcern { .. } | Self::NotConnected(_) | Self::NoAnswer(_) | Self::Undecided(_) => {
+                true
+            }
             Self::Answer(_) | Self::Foreign { .. } | Self::Study { .. } | Self::Encode(_) => false,
         }
+    }
+}
+
+/// The text of a failed connection. An outage has the same words before and after the first connection.
+fn told(error: &(dyn std::error::Error + Send + Sync + 'static)) -> String {
+    match error.downcast_ref() {
+        Some(ConnectError::Unreachable(_)) => NO_ANSWER.to_owned(),
+        _ => chain(error),
     }
 }
 
@@ -218,7 +236,7 @@ impl fmt::Display for Described<'_> {
                 f.write_str("the connection failed: another call has found the server gone")
             }
             ErrorKind::ServerSelection { message, .. } if message.contains(NO_SERVERS) => {
-                f.write_str("no MongoDB server answers")
+                f.write_str(NO_ANSWER)
             }
             ErrorKind::ServerSelection { .. } => f.write_str("no MongoDB server takes writes"),
             kind => write!(f, "{kind}"),

@@ -37,6 +37,7 @@ impl Work for Finishing<'_> {
         };
         mongo
             .collection(collections::FILE)
+            .await?
             .update_one(by_id(search_id, file_id), doc! { "$setOnInsert": fields })
             .upsert(true)
             .session(client)
@@ -51,7 +52,7 @@ pub(crate) fn by_id(search: SearchId, file: FileId) -> Document {
 }
 
 pub(crate) async fn parsed(mongo: &Mongo, search: SearchId) -> Result<Vec<ParsedFile>, Fault> {
-    let files = mongo.collection(collections::FILE);
+    let files = mongo.collection(collections::FILE).await?;
     let found = files.find(doc! { SEARCH: search.key() }).sort(doc! { POSITION: 1 }).await?;
     let decode = async |stored: Document| {
         serde_field(&stored, FILE)

@@ -35,7 +35,7 @@ impl KeepHistory for Mongo {
         let work = async {
             let stored = observations.iter().map(|observation| encode(self, observation));
             let stored = stored.collect::<Result<Vec<_>, _>>()?;
-            self.collection(collections::HISTORY).insert_many(stored).ordered(false).await?;
+            self.collection(collections::HISTORY).await?.insert_many(stored).ordered(false).await?;
             Ok(())
         };
         self.call("storing decisions".to_owned(), work).await
@@ -52,7 +52,10 @@ impl KeepHistory for Mongo {
 
     async fn remove(&self, partition: PartitionKey) -> Result<(), StoreError> {
         let work = async {
-            self.collection(collections::HISTORY).delete_many(doc! { PARTITION: partition.key() }).await?;
+            self.collection(collections::HISTORY)
+                .await?
+                .delete_many(doc! { PARTITION: partition.key() })
+                .await?;
             Ok(())
         };
         self.call(format!("removing the history of partition {partition}"), work).await
@@ -98,7 +101,7 @@ async fn read(
         filter.insert(AT, doc! { "$gte": at });
         filter.insert("$or", vec![doc! { AT: { "$gt": at } }, doc! { ID: { "$gt": object_id(sequence) } }]);
     }
-    let history = mongo.collection(collections::HISTORY);
+    let history = mongo.collection(collections::HISTORY).await?;
     let found = history.find(filter).sort(doc! { AT: 1, ID: 1 }).limit(int(limit)).await?;
     let found: Vec<Document> = found.try_collect().await?;
     found.iter().map(decode).collect()

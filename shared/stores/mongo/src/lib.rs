@@ -52,7 +52,8 @@ mod views;
 
 pub use connect::ConnectError;
 pub use migrate::{IndexReport, Migration, OnDifference, Outcome};
+pub use mongodb::Client;
 pub use names::collections;
 pub use outbox::Outbox;
 pub use settings::{Settings, Uri};
-pub use store::Mongo;
+pub use store::{Connect, Mongo};

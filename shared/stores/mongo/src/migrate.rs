@@ -140,7 +140,7 @@ async fn ensure(
 }
 
 async fn existing(mongo: &Mongo, collection: &str) -> Result<Vec<Document>, Fault> {
-    match mongo.database().run_cursor_command(doc! { "listIndexes": collection }).await {
+    match mongo.database().await?.run_cursor_command(doc! { "listIndexes": collection }).await {
         Ok(found) => Ok(found.try_collect().await?),
         Err(error) if is_code(&error, NAMESPACE_NOT_FOUND) => Ok(Vec::new()),
         Err(error) => Err(error.into()),
@@ -180,7 +180,7 @@ async fn create(mongo: &Mongo, collection: &str, missing: Vec<Document>) -> Resu
 
 async fn run(mongo: &Mongo, mut command: Document) -> Result<(), Fault> {
     command.insert("writeConcern", doc! { "w": "majority" });
-    let answer = mongo.database().run_command(command).await?;
+    let answer = mongo.database().await?.run_command(command).await?;
     match answer.get_document("writeConcernError") {
         Ok(error) => Err(Fault::WriteConcern {
             code: error.get_i32("code").unwrap_or_default(),

@@ -127,6 +127,7 @@ async fn listed(
     }
     let found = mongo
         .collection(collection)
+        .await?
         .find(filter)
         .projection(doc! { record::ID: 1, record::OUTBOX: 1 })
         .sort(doc! { record::ID: 1 })
@@ -167,6 +168,7 @@ async fn due(
     }
     let found = mongo
         .collection(collection)
+        .await?
         .find(ready_by(now))
         .projection(projection())
         .sort(order())
@@ -196,7 +198,7 @@ async fn plan(mongo: &Mongo, collection: &'static str) -> Result<String, Fault> 
         "limit": 1,
     };
     let explained =
-        mongo.database().run_command(doc! { "explain": find, "verbosity": "queryPlanner" }).await?;
+        mongo.database().await?.run_command(doc! { "explain": find, "verbosity": "queryPlanner" }).await?;
     let planner = explained.get_document("queryPlanner").ok();
     Ok(planner.and_then(|planner| planner.get_document("winningPlan").ok()).map(stages).unwrap_or_default())
 }
@@ -253,6 +255,7 @@ async fn claim_due(
     let count = u32::try_from(ids.len()).unwrap_or(u32::MAX);
     let found: Vec<Document> = mongo
         .collection(collection)
+        .await?
         .find(
             doc! { record::ID: { "$in": ids }, format!("{}.{}", record::OUTBOX, entry::CLAIMED_UNTIL): mark },
         )

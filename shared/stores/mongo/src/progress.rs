@@ -25,7 +25,7 @@ impl ReportProgress for Mongo {
                 "$set": { format!("{FILES}.{file}"): to_bson(&progress)? },
                 "$currentDate": { REPORTED_AT: true },
             };
-            let reports = self.collection(collections::PROGRESS);
+            let reports = self.collection(collections::PROGRESS).await?;
             reports.update_one(doc! { ID: search.key() }, update).upsert(true).await?;
             Ok(())
         };
@@ -42,7 +42,7 @@ impl ReadProgress for Mongo {
 
 /// In the order of the files.
 async fn read(mongo: &Mongo, search: SearchId) -> Result<Vec<(FileId, Progress)>, Fault> {
-    let reports = mongo.collection(collections::PROGRESS);
+    let reports = mongo.collection(collections::PROGRESS).await?;
     let Some(stored) = reports.find_one(doc! { ID: search.key() }).await? else { return Ok(Vec::new()) };
     let files: BTreeMap<FileId, Progress> = serde_field(&stored, FILES)
         .map_err(|why| Fault::foreign(collections::PROGRESS, stored.get(ID), "a search's progress", &why))?;

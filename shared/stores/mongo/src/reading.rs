@@ -43,7 +43,7 @@ impl TrackReading for Mongo {
     async fn begin(&self, search: SearchId, file: FileId, reader: u32) -> Result<Reading, StoreError> {
         let doing = format!("beginning to read file {file} of search {search}");
         let work = async {
-            let attempts = self.collection(collections::READING);
+            let attempts = self.collection(collections::READING).await?;
             let after = attempts
                 .find_one_and_update(by_id(search, file), begun(reader))
                 .upsert(true)
@@ -67,7 +67,7 @@ impl TrackReading for Mongo {
                 which.insert("$or", not_final());
             }
             let is_set = set(self, which, doc! { PLACE: to_bson(place)? }).await?;
-            let attempts = self.collection(collections::READING);
+            let attempts = self.collection(collections::READING).await?;
             // Another attempt may have read on to the end; that is no failure of this one.
             Ok(is_set || attempts.find_one(held(file)).await?.is_some())
         };
@@ -77,7 +77,7 @@ impl TrackReading for Mongo {
 
     async fn place(&self, search: SearchId, file: FileId) -> Result<Option<Place>, StoreError> {
         let look = async {
-            let attempts = self.collection(collections::READING);
+            let attempts = self.collection(collections::READING).await?;
             let Some(stored) = attempts.find_one(by_id(search, file)).await? else { return Ok(None) };
             Ok(decode(&stored)?.place)
         };
@@ -132,7 +132,7 @@ fn held(file: &Fenced) -> Document {
 
 async fn set(mongo: &Mongo, which: Document, fields: Document) -> Result<bool, Fault> {
     let update = doc! { "$set": fields, "$currentDate": { TOUCHED_AT: true } };
-    let updated = mongo.collection(collections::READING).update_one(which, update).await?;
+    let updated = mongo.collection(collections::READING).await?.update_one(which, update).await?;
     Ok(updated.matched_count > 0)
 }
 
@@ -145,7 +145,7 @@ pub(crate) async fn hold(mongo: &Mongo, client: &mut ClientSession, file: &Fence
 
 async fn touch(mongo: &Mongo, client: &mut ClientSession, which: Document) -> Result<bool, Fault> {
     let update = doc! { "$inc": { WRITES: 1_i64 }, "$currentDate": { TOUCHED_AT: true } };
-    let attempts = mongo.collection(collections::READING);
+    let attempts = mongo.collection(collections::READING).await?;
     Ok(attempts.update_one(which, update).session(client).await?.matched_count > 0)
 }
 
@@ -168,7 +168,7 @@ pub(crate) async fn take_back(
             Some(place) => update.insert("$set", doc! { CLEARING: true, PLACE: to_bson(place)? }),
             None => update.insert("$unset", doc! { PLACE: "" }),
         };
-        Ok(mongo.collection(collections::READING).update_one(which, update).await?.matched_count > 0)
+        Ok(mongo.collection(collections::READING).await?.update_one(which, update).await?.matched_count > 0)
     };
     if !mongo.call(doing.to_owned(), raise).await? {
         return Err(Fenced::overtaken(doing));
@@ -221,13 +221,13 @@ async fn refuse(
             BEGUN: { "$ifNull": [format!("${BEGUN}"), int(0_u32)] },
             TOUCHED_AT: "$$NOW",
         });
-        let attempts = mongo.collection(collections::READING);
+        let attempts = mongo.collection(collections::READING).await?;
         let update = vec![doc! { "$set": fields }];
         let after = attempts.find_one_and_update(by_id(search, file), update).upsert(true);
         let after = after.return_document(ReturnDocument::After).await?;
         let stored = after.ok_or_else(|| Fault::Answer("it has no document".to_owned()))?;
         // Afterwards: whoever finishes it from now on finds it refused.
-        mongo.collection(collections::FILE).delete_one(by_id(search, file)).await?;
+        mongo.collection(collections::FILE).await?.delete_one(by_id(search, file)).await?;
         count_field(&stored, FENCE).map_err(Fault::Answer)
     };
     let fence = mongo.call(doing.to_owned(), refuse).await?;
@@ -247,7 +247,7 @@ pub(crate) async fn is_refused(
         return Ok(false);
     }
     which.insert(REFUSED, doc! { "$exists": true });
-    Ok(mongo.collection(collections::READING).find_one(which).session(client).await?.is_some())
+    Ok(mongo.collection(collections::READING).await?.find_one(which).session(client).await?.is_some())
 }
 
 /// Removes what is stored from before the fence was raised, some at a time.
@@ -276,7 +276,7 @@ impl Work for Clearing<'_> {
         }
         if is_clear {
             let update = doc! { "$unset": { CLEARING: "" } };
-            mongo.collection(collections::READING).update_one(which, update).session(client).await?;
+            mongo.collection(collections::READING).await?.update_one(which, update).session(client).await?;
         }
         Ok(Step::Commit(is_clear))
     }
@@ -288,7 +288,7 @@ async fn remove_some(
     collection: &'static str,
     file: &Fenced,
 ) -> Result<usize, Fault> {
-    let collection = mongo.collection(collection);
+    let collection = mongo.collection(collection).await?;
     let found = collection.find(of_file(file.search_id, file.file_id)).projection(doc! { ID: 1 });
     let mut found = found.limit(REMOVED_AT_ONCE).session(&mut *client).await?;
     let found: Vec<Document> = found.stream(client).try_collect().await?;

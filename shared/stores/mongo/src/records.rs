@@ -38,7 +38,7 @@ impl ReadRecords for Mongo {
     /// would notice when it commits; a request that only reads would not.
     async fn record(&self, key: &Key) -> Result<Option<Record>, StoreError> {
         let work = async {
-            let records = self.collection(collections::RECORD);
+            let records = self.collection(collections::RECORD).await?;
             let found = records.find_one(doc! { ID: id(key) }).read_concern(ReadConcern::linearizable());
             found.await?.as_ref().map(decode).transpose()
         };
@@ -50,7 +50,7 @@ impl ReadRecords for Mongo {
 impl WriteRecords for Mongo {
     async fn write_record(&self, Write { key, body }: &Write) -> Result<(), StoreError> {
         let work = async {
-            let records = self.collection(collections::RECORD);
+            let records = self.collection(collections::RECORD).await?;
             let update =
                 || Ok::<_, Fault>(doc! { "$set": { BODY: to_bson(body)? }, "$inc": { REVISION: 1_i64 } });
             let written = records.update_one(doc! { ID: id(key) }, update()?).upsert(true).await;
@@ -122,7 +122,7 @@ impl Plan {
     /// skew). The server refuses two that write the same document. So what was read is written too, whether or not
     /// its content changes; a write that changes nothing would not count, hence [`CHECKS`].
     pub(crate) async fn stage(&self, mongo: &Mongo, client: &mut ClientSession) -> Result<Staged, Fault> {
-        let records = mongo.collection(collections::RECORD);
+        let records = mongo.collection(collections::RECORD).await?;
         for (id, step) in &self.0 {
             let staged = match step.read {
                 None => step.write(&records, id, client).await?,

@@ -32,6 +32,7 @@ impl ReadDocuments for Mongo {
         let read = async {
             let stored = self
                 .collection(collections::SAGA)
+                .await?
                 .find_one(doc! { record::ID: partition.key() })
                 .read_concern(ReadConcern::linearizable())
                 .await?;
@@ -73,6 +74,7 @@ async fn find(
     let count = u32::try_from(ids.len()).unwrap_or(u32::MAX);
     let found = mongo
         .collection(collections::SAGA)
+        .await?
         .find(doc! { record::ID: { "$in": ids } })
         .projection(projection)
         .limit(count.into())

@@ -97,7 +97,7 @@ impl Work for Staging<'_> {
     /// need not hold any more.
     async fn stage(&self, mongo: &Mongo, client: &mut ClientSession) -> Result<Step<Ended>, Fault> {
         if let Some(record) = &self.record {
-            let sessions = mongo.collection(collections::SESSION);
+            let sessions = mongo.collection(collections::SESSION).await?;
             match sessions.insert_one(record).session(&mut *client).await {
                 Err(error) if is_code(&error, DUPLICATE_KEY) => return Ok(Step::Leave(Ended::RecordExists)),
                 inserted => inserted?,
@@ -105,7 +105,7 @@ impl Work for Staging<'_> {
         }
         for view in self.views {
             let (filter, update) = views::create(view)?;
-            let views = mongo.collection(collections::VIEW);
+            let views = mongo.collection(collections::VIEW).await?;
             match views.update_one(filter, update).upsert(true).session(&mut *client).await {
                 // Between this transaction's snapshot and its write the saga was faster.
                 Err(error) if is_code(&error, DUPLICATE_KEY) => return Ok(Step::Again(error.into())),
@@ -149,6 +149,7 @@ impl SettleSessions for Mongo {
 async fn find(mongo: &Mongo, session: SessionId) -> Result<Found, Fault> {
     let stored = mongo
         .collection(collections::SESSION)
+        .await?
         .find_one(doc! { record::ID: session.key() })
         .projection(doc! { record::STATE: 1 })
         .read_concern(ReadConcern::linearizable())
@@ -160,6 +161,7 @@ async fn find(mongo: &Mongo, session: SessionId) -> Result<Found, Fault> {
 async fn bury(mongo: &Mongo, session: SessionId, now: Timestamp) -> Result<Found, Fault> {
     let stored = mongo
         .collection(collections::SESSION)
+        .await?
         .find_one_and_update(
             doc! { record::ID: session.key() },
             doc! { "$setOnInsert": body(TOMBSTONE, now, Vec::new()) },

@@ -1,12 +1,16 @@
 //! What all ports share.
 
+use std::error::Error;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use jiff::SignedDuration;
 use messages::StoreError;
 use mongodb::bson::{Document, doc};
 use mongodb::{Client, Collection, Database};
+use tokio::sync::OnceCell;
 
 use crate::fault::Fault;
 use crate::names::collections;
@@ -19,18 +23,30 @@ use crate::settings::Settings;
 /// the connections.
 #[derive(Clone)]
 pub struct Mongo {
-    client: Client,
-    database: Database,
+    link: Arc<Link>,
+    database: String,
     call_timeout: Duration,
     saga_retention: SignedDuration,
     outbox_retention: SignedDuration,
     history_retention: SignedDuration,
 }
 
+/// Connects to the database. Each call is another attempt.
+pub type Connect =
+    Box<dyn Fn() -> BoxFuture<'static, Result<Client, Box<dyn Error + Send + Sync>>> + Send + Sync>;
+
+/// The connection to the database.
+enum Link {
+    /// There was one at the beginning.
+    Made(Client),
+    /// The first call that needs it makes it.
+    Awaited { client: OnceCell<Client>, connect: Connect },
+}
+
 impl fmt::Debug for Mongo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The client knows the address, and the address the password.
-        f.debug_struct("Mongo").field("database", &self.database.name()).finish_non_exhaustive()
+        f.debug_struct("Mongo").field("database", &self.database).finish_non_exhaustive()
     }
 }
 
@@ -38,9 +54,19 @@ impl Mongo {
     /// Works with a client that is there already, without asking the server anything. The client must read and
     /// write with majority concern, as [`crate::connect::client_options`] has it.
     pub fn new(client: Client, settings: &Settings) -> Self {
+        Self::over(Link::Made(client), settings)
+    }
+
+    /// Connects when the database is needed first. As long as that fails, each call fails with an error that is retryable,
+    /// and the next call tries again. It is for a program that starts while the database is unavailable.
+    pub fn connecting(connect: Connect, settings: &Settings) -> Self {
+        Self::over(Link::Awaited { client: OnceCell::new(), connect }, settings)
+    }
+
+    fn over(link: Link, settings: &Settings) -> Self {
         Self {
-            database: client.database(&settings.database),
-            client,
+            link: Arc::new(link),
+            database: settings.database.clone(),
             call_timeout: settings.call_timeout,
             saga_retention: settings.saga_retention,
             outbox_retention: settings.outbox_retention,
@@ -63,20 +89,25 @@ impl Mongo {
     /// # Errors
     /// When the server does not answer, or forbids it.
     pub async fn drop_database(&self) -> Result<(), StoreError> {
-        let doing = format!("removing database {}", self.database.name());
-        self.call(doing, async { Ok(self.database.drop().await?) }).await
+        let doing = format!("removing database {}", self.database);
+        self.call(doing, async { Ok(self.database().await?.drop().await?) }).await
     }
 
-    pub(crate) fn client(&self) -> &Client {
-        &self.client
+    pub(crate) async fn client(&self) -> Result<&Client, Fault> {
+        match &*self.link {
+            Link::Made(client) => Ok(client),
+            Link::Awaited { client, connect } => {
+                client.get_or_try_init(|| async { connect().await.map_err(Fault::NotConnected) }).await
+            }
+        }
     }
 
-    pub(crate) fn database(&self) -> &Database {
-        &self.database
+    pub(crate) async fn database(&self) -> Result<Database, Fault> {
+        Ok(self.client().await?.database(&self.database))
     }
 
-    pub(crate) fn collection(&self, name: &str) -> Collection<Document> {
-        self.database.collection(name)
+    pub(crate) async fn collection(&self, name: &str) -> Result<Collection<Document>, Fault> {
+        Ok(self.database().await?.collection(name))
     }
 
     /// How long the document of a saga that has ended stays.
@@ -115,6 +146,6 @@ impl Mongo {
             "ordered": false,
             "writeConcern": { "w": "majority" },
         };
-        Reply::read(&self.database.run_command(command).await?)
+        Reply::read(&self.database().await?.run_command(command).await?)
     }
 }

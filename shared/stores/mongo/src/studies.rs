@@ -99,7 +99,7 @@ async fn identities_of(
     records: &[u64],
 ) -> Result<Vec<Identity>, Fault> {
     let ids: Vec<Bson> = records.iter().map(|record| StudyId::of(search, file, *record).key()).collect();
-    let studies = mongo.collection(collections::STUDY);
+    let studies = mongo.collection(collections::STUDY).await?;
     let found = studies.find(doc! { ID: { "$in": ids } }).projection(identity_fields()).await?;
     let decode = async |stored: Document| {
         decode_identity(&stored)
@@ -206,7 +206,7 @@ impl Work for Storing<'_> {
             if new.is_empty() {
                 continue;
             }
-            match mongo.collection(collection).insert_many(new).session(&mut *client).await {
+            match mongo.collection(collection).await?.insert_many(new).session(&mut *client).await {
                 // A release without fences stores the same right now.
                 Err(error) if is_only_repetition(&error) => return Ok(Step::Again(error.into())),
                 inserted => inserted?,
@@ -227,7 +227,7 @@ async fn missing<'a>(
     if ids.is_empty() {
         return Ok(Vec::new());
     }
-    let collection = mongo.collection(collection);
+    let collection = mongo.collection(collection).await?;
     let stored = collection.find(doc! { ID: { "$in": ids } }).projection(doc! { ID: 1 });
     let mut stored = stored.session(&mut *client).await?;
     let stored: Vec<Document> = stored.stream(client).try_collect().await?;
@@ -361,7 +361,7 @@ async fn page<T>(
         // Marks of releases before have no tier, and are certain.
         filter.insert(format!("{DUPLICATE}.tier"), doc! { "$nin": less_sure });
     }
-    let collection = mongo.collection(shelf.collection).clone_with_type::<RawDocumentBuf>();
+    let collection = mongo.collection(shelf.collection).await?.clone_with_type::<RawDocumentBuf>();
     let find = collection.find(filter).projection((shelf.fields)()).sort(doc! { RECORD: 1 });
     let mut cursor = find.limit(int(limit)).await?;
     let (mut found, mut bytes) = (Vec::new(), 0_usize);

@@ -48,7 +48,7 @@ pub(crate) trait Work: Sync {
 
 /// Does the work in a transaction of its own.
 pub(crate) async fn run<W: Work>(mongo: &Mongo, work: &W) -> Result<W::Answer, Fault> {
-    let mut client = mongo.client().start_session().await?;
+    let mut client = mongo.client().await?.start_session().await?;
     let mut earlier = 0;
     loop {
         let step = match once(mongo, &mut client, work).await? {

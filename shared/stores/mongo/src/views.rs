@@ -117,7 +117,7 @@ impl WriteViews for Mongo {
 impl ReadViews for Mongo {
     async fn view(&self, partition: PartitionKey) -> Result<Option<View>, StoreError> {
         let work = async {
-            let views = self.collection(collections::VIEW);
+            let views = self.collection(collections::VIEW).await?;
             let stored = views.find_one(doc! { ID: partition.key() }).await?;
             stored.as_ref().map(decode).transpose()
         };
@@ -138,7 +138,7 @@ impl ReadViews for Mongo {
         }
         filter.insert(CREATED_AT, created);
         let work = async {
-            let views = self.collection(collections::VIEW);
+            let views = self.collection(collections::VIEW).await?;
             let found = views
                 .find(filter)
                 .sort(doc! { CREATED_AT: direction, ID: direction })
@@ -151,7 +151,7 @@ impl ReadViews for Mongo {
 
     async fn count_unfinished_of(&self, list: Uuid, limit: usize) -> Result<usize, StoreError> {
         let work = async {
-            let views = self.collection(collections::VIEW);
+            let views = self.collection(collections::VIEW).await?;
             // MongoDB takes 0 for no limit.
             let most = u64::try_from(limit.max(1)).unwrap_or(u64::MAX);
             let count = views.count_documents(doc! { LIST: list.key(), ENDED: false }).limit(most).await?;
@@ -166,7 +166,7 @@ impl ReadViews for Mongo {
             return Ok(Vec::new());
         }
         let work = async {
-            let views = self.collection(collections::VIEW);
+            let views = self.collection(collections::VIEW).await?;
             let found = views.find(doc! { LIST: list.key(), ENDED: false }).limit(int(limit)).await?;
             found.map_err(Fault::from).and_then(async |stored: Document| decode(&stored)).try_collect().await
         };
@@ -181,7 +181,7 @@ impl ReadViews for Mongo {
             filter.insert("$or", vec![doc! { CREATED_AT: { "$lt": created_at } }, same_time]);
         }
         let work = async {
-            let views = self.collection(collections::VIEW);
+            let views = self.collection(collections::VIEW).await?;
             let found =
                 views.find(filter).sort(doc! { CREATED_AT: -1, ID: -1 }).limit(int(limit.saturating_add(1)));
             let found: Vec<Document> = found.await?.try_collect().await?;
@@ -219,7 +219,7 @@ impl ReadViews for Mongo {
 
     async fn last_written(&self, list: Uuid) -> Result<u64, StoreError> {
         let work = async {
-            let views = self.collection(collections::VIEW);
+            let views = self.collection(collections::VIEW).await?;
             let last =
                 views.find_one(doc! { TOLD_IN: list.key() }).sort(doc! { WRITTEN_AT: -1, ID: -1 }).await?;
             Ok(last.as_ref().map_or(0, written_at))
@@ -248,7 +248,7 @@ fn beyond(at: u64, partition: Option<PartitionKey>) -> Document {
 }
 
 async fn in_order(mongo: &Mongo, filter: Document, limit: usize) -> Result<Vec<(Written, View)>, Fault> {
-    let views = mongo.collection(collections::VIEW);
+    let views = mongo.collection(collections::VIEW).await?;
     let found = views.find(filter).sort(doc! { WRITTEN_AT: 1, ID: 1 }).limit(int(limit)).await?;
     let found: Vec<Document> = found.try_collect().await?;
     let read = |stored: &Document| {

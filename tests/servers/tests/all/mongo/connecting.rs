@@ -1,12 +1,22 @@
 //! What somebody reads who got the settings wrong.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use backend::SystemHost;
+use backend::config::{BackendKind, Config, Mode, Secret, Services};
+use backend::services::Linked;
+use functions::run_saga::FUNCTION;
+use imports::messages::SearchUploadStarted;
+use imports::queues::QUEUES;
+use imports::{FileId, Manifest, ManifestFile, ProjectId, SearchEvent, SearchId};
 use jiff::Timestamp;
-use messages::StoreError;
+use messages::{Delivery, Disposition, Message, MessageId, Payload, StoreError};
 use mongo::{Mongo, Settings, Uri};
 use outbox::SweepOutbox;
 use servers::mongo::{OwnServer, Proxy, uri, with_option};
+use servers::unique;
+use uuid::Uuid;
 
 use super::Tested;
 
@@ -92,5 +102,41 @@ async fn an_outage_has_the_same_words_whichever_server_is_away_and_however() -> 
     }
     proxy.restore();
     assert!(Mongo::connect(&settings(proxy.uri())).await.is_ok(), "it is there again");
+    Ok(())
+}
+
+/// A function that has started in an outage needs no other start.
+#[tokio::test]
+async fn a_function_started_without_its_database_works_once_it_answers() -> Tested {
+    const LINKED: Linked = Linked::with(FUNCTION.services);
+    let proxy = Proxy::before(servers::mongo::host().await?).await?;
+    proxy.cut_off();
+    let queues = FUNCTION.queues(&QUEUES);
+    let services = Services {
+        mongodb_uri: Some(Secret::new(with_option(&proxy.uri(), "serverSelectionTimeoutMS=300"))),
+        mongodb_database: unique("absent"),
+        queue_urls: queues.iter().map(|queue| (backend::queue_setting(queue), String::new())).collect(),
+        ..Services::default()
+    };
+    let config = Config { backend: BackendKind::Aws, mode: Mode::Optimistic, services, ..Config::default() };
+    let opened = backend::open_for(&FUNCTION, &LINKED, config.clone(), Arc::new(SystemHost), Arc::new(()));
+    let backend = opened.await?;
+    let consumer = FUNCTION.build.unwrap()(&backend.ports)?;
+    let search = SearchId::from_uuid(Uuid::now_v7());
+    let file =
+        ManifestFile { file_id: FileId::announced(search, 0), name: "a.ris".to_owned(), size_bytes: 1 };
+    let manifest = Manifest { name: "Gambling harms".to_owned(), files: vec![file], repairs: None };
+    let started = SearchUploadStarted { project_id: ProjectId::from_uuid(Uuid::nil()), manifest };
+    let body = SearchEvent::SearchUploadStarted(started).body()?;
+    let id = MessageId::from_uuid(Uuid::now_v7());
+    let body = Message::new(id, "test", search, Timestamp::now(), body).encode()?;
+    let delivery = Delivery { record_id: "1".to_owned(), body, receive_count: 1 };
+    for _ in 0..2 {
+        let said = consumer.consume(std::slice::from_ref(&delivery), None).await;
+        assert!(matches!(said[..], [Disposition::Retry { .. }]), "{said:?}");
+    }
+    proxy.restore();
+    assert_eq!(consumer.consume(&[delivery], None).await, [Disposition::Acknowledge]);
+    backend::services::database(&config, &aws::config().await).await?.drop_database().await?;
     Ok(())
 }
