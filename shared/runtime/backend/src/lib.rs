@@ -112,7 +112,7 @@ pub enum OpenError {
 
 #[cfg(feature = "services")]
 impl OpenError {
-    /// Whether a setting is wrong, so that no other attempt goes better.
+    /// Whether a setting is wrong, so that every attempt fails.
     fn is_of_settings(&self) -> bool {
         match self {
             Self::Database(error) => error.is_of_settings(),

@@ -1,7 +1,7 @@
 //! MongoDB, DynamoDB, SQS and S3 behind the ports.
 //!
 //! Every client is built once, while the program starts. AWS's clients connect when they are first used. The database is
-//! connected to while the program starts, and later where it is unavailable then and the program can wait ([`Absent`]).
+//! connected to while the program starts. If it is unavailable, a program that may wait ([`Absent`]) connects later.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -59,10 +59,10 @@ const START: Duration = Duration::from_secs(8);
 /// The consequence of an unavailable database for a program that starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Absent {
-    /// It does not start. A person reads why.
+    /// It does not start. An operator reads the reason.
     Refused,
     /// It starts, and each call tries to connect. A function that does not start answers no delivery, and each delivery costs a
-    /// visibility timeout; a function that has started answers when the delivery is to come again.
+    /// visibility timeout. A function that has started sets the time of the next delivery.
     Awaited,
 }
 
@@ -234,8 +234,7 @@ fn sqs(sdk: &SdkConfig, queues: &'static [QueueSpec], config: &Config, host: &Ar
     Sqs::new(aws::queues::client(sdk, config.outbox.send_timeout), urls, queues, Arc::clone(host))
 }
 
-/// The database, with its indexes. One that is not configured is missing; one that does not answer is an error, or is waited
-/// for.
+/// The database, with its indexes. A database that is not configured is missing. For one that does not answer, `absent` decides.
 async fn documents(
     config: &Config,
     sdk: &SdkConfig,
@@ -268,7 +267,7 @@ async fn documents(
                     }
                 })
             };
-            // The address is read with each attempt.
+            // Each attempt reads the address again.
             Mongo::connecting(Box::new(connect), &settings(config, ""))
         }
     };

@@ -61,7 +61,7 @@ impl Mongo {
 }
 
 impl ConnectError {
-    /// Whether a setting is wrong, so that no other attempt goes better.
+    /// Whether a setting is wrong, so that every attempt fails.
     pub fn is_of_settings(&self) -> bool {
         match self {
             Self::NoUri | Self::MalformedUri(_) | Self::Database | Self::Standalone => true,
@@ -70,7 +70,7 @@ impl ConnectError {
     }
 }
 
-/// A client for these settings, after it has asked the server once what it is.
+/// A client for these settings, after one request to the server.
 ///
 /// # Errors
 /// With the setting to change.

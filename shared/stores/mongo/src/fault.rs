@@ -40,7 +40,7 @@ pub(crate) enum Fault {
     /// The driver or the server. It is no source of this: all that is said of it is said here.
     #[error("{}", Described(.0))]
     Driver(Error),
-    /// The first connection was not made. The text of this fault has the whole reason.
+    /// The first connection failed. The text of this fault has the whole reason.
     #[error("{}", told(.0.as_ref()))]
     NotConnected(Box<dyn std::error::Error + Send + Sync>),
     /// The server refused one statement of a batch.
@@ -147,7 +147,7 @@ impl Fault {
     }
 }
 
-/// The text of a failed connection. An outage has the same words before and after the first connection.
+/// The text of a failed connection. An outage has the same text before and after the first connection.
 fn told(error: &(dyn std::error::Error + Send + Sync + 'static)) -> String {
     match error.downcast_ref() {
         Some(ConnectError::Unreachable(_)) => NO_ANSWER.to_owned(),

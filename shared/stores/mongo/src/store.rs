@@ -57,8 +57,8 @@ impl Mongo {
         Self::over(Link::Made(client), settings)
     }
 
-    /// Connects when the database is needed first. As long as that fails, each call fails with an error that is retryable,
-    /// and the next call tries again. It is for a program that starts while the database is unavailable.
+    /// Connects at the first call. As long as that fails, each call fails with a retryable error, and the next call tries
+    /// again. It is for a program that starts while the database is unavailable.
     pub fn connecting(connect: Connect, settings: &Settings) -> Self {
         Self::over(Link::Awaited { client: OnceCell::new(), connect }, settings)
     }

@@ -111,11 +111,13 @@ async fn a_function_started_without_its_database_works_once_it_answers() -> Test
     const LINKED: Linked = Linked::with(FUNCTION.services);
     let proxy = Proxy::before(servers::mongo::host().await?).await?;
     proxy.cut_off();
+    // Nothing listens there. What is sent stays in the outbox.
     let queues = FUNCTION.queues(&QUEUES);
+    let queue_url = |queue| (backend::queue_setting(queue), "http://127.0.0.1:1/queue".to_owned());
     let services = Services {
         mongodb_uri: Some(Secret::new(with_option(&proxy.uri(), "serverSelectionTimeoutMS=300"))),
         mongodb_database: unique("absent"),
-        queue_urls: queues.iter().map(|queue| (backend::queue_setting(queue), String::new())).collect(),
+        queue_urls: queues.iter().map(queue_url).collect(),
         ..Services::default()
     };
     let config = Config { backend: BackendKind::Aws, mode: Mode::Optimistic, services, ..Config::default() };
