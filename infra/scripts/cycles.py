@@ -36,6 +36,8 @@ def expand(tree: str) -> Iterator[tuple[str, ...]]:
             yield tuple(part.strip() for part in tree.split(" as ")[0].split("::"))
         return
     prefix = tuple(part.strip() for part in head.rstrip(": \n").split("::") if part.strip())
+    if head.startswith("::"):
+        prefix = ("", *prefix)
     depth, start = 0, 0
     inner = rest[: rest.rindex("}")]
     for index, char in enumerate(inner + ","):

@@ -10,7 +10,7 @@ use imports::{FindObjects, JobState, ProjectId, ReadObject, ReadStudies, SearchI
 use jiff::SignedDuration;
 use messages::{Disposition, Host, ReceiveMessages, Received};
 use outbox::{ReadViews, WriteViews};
-use service::{Deletion, ProjectAccess, Withdrawal};
+use service::{Cancellation, Deletion, ProjectAccess};
 
 use crate::parsing::commands;
 use crate::sessions::settle;
@@ -35,8 +35,8 @@ async fn a_search_that_is_cancelled_while_it_is_read_keeps_nothing() {
     let reading = world::call(&functions, &queue, std::slice::from_ref(second));
     let answers = stall
         .stall(reading, async {
-            let asked = world.functions.start_upload.withdraw(&ProjectAccess::All, search).await.unwrap();
-            assert_eq!(asked, Withdrawal::Accepted);
+            let asked = world.functions.start_upload.cancel(&ProjectAccess::All, search).await.unwrap();
+            assert_eq!(asked, Cancellation::Accepted);
             world.run().await;
         })
         .await;
@@ -48,8 +48,8 @@ async fn a_search_that_is_cancelled_while_it_is_read_keeps_nothing() {
     assert_eq!(job.reason.as_deref(), Some(imports::saga::CANCELLED));
     assert_eq!(world.studies(search).await, []);
     assert_eq!(world.store().parsed(search).await.unwrap(), []);
-    let again = world.functions.start_upload.withdraw(&ProjectAccess::All, search).await.unwrap();
-    assert_eq!(again, Withdrawal::Accepted);
+    let again = world.functions.start_upload.cancel(&ProjectAccess::All, search).await.unwrap();
+    assert_eq!(again, Cancellation::Accepted);
 }
 
 #[tokio::test]
@@ -201,8 +201,8 @@ async fn a_file_that_takes_longer_than_one_invocation_is_taken_back_in_several()
     let (mut batch, mut named) = (Vec::new(), Vec::new());
     stall
         .stall(world::call(&functions, &PARSE, &reading_on), async {
-            let asked = world.functions.start_upload.withdraw(&ProjectAccess::All, search).await.unwrap();
-            assert_eq!(asked, Withdrawal::Accepted);
+            let asked = world.functions.start_upload.cancel(&ProjectAccess::All, search).await.unwrap();
+            assert_eq!(asked, Cancellation::Accepted);
             world.deliver_all(&[&CONTROL, &SAGA]).await;
             batch = turns.take(&world.take(&PARSE).await).await;
             named.push(turns.repeated(other.search_id, search).await);

@@ -6,7 +6,7 @@ use imports::queues::{PARSE, SAGA, UPLOADS};
 use imports::{Counts, JobState, Outcome, ReadStudies};
 use jiff::SignedDuration;
 use messages::{Disposition, Host, ReceiveMessages};
-use service::Announced;
+use service::AnnouncedSearch;
 
 use super::api::{api, get, path_of};
 use super::parsing::{many_records, recording};
@@ -59,7 +59,7 @@ fn workbook(rows: &str) -> Vec<u8> {
 }
 
 /// What comes of a file, or why it is refused.
-async fn read(world: &World, bytes: Vec<u8>) -> (Announced, Result<Counts, String>) {
+async fn read(world: &World, bytes: Vec<u8>) -> (AnnouncedSearch, Result<Counts, String>) {
     let announced = world.announce(&["a.bin"]).await;
     world.upload_bytes(&announced, 0, bytes).await;
     world.run().await;
@@ -71,7 +71,7 @@ async fn read(world: &World, bytes: Vec<u8>) -> (Announced, Result<Counts, Strin
     (announced, came)
 }
 
-async fn titles(world: &World, announced: &Announced) -> Vec<(u64, String)> {
+async fn titles(world: &World, announced: &AnnouncedSearch) -> Vec<(u64, String)> {
     let studies =
         world.store().studies(announced.search_id, announced.files[0].file_id, 0, 100).await.unwrap();
     studies.into_iter().map(|study| (study.record, study.reference.title)).collect()

@@ -11,13 +11,14 @@ use functions::parse_references::{self, ParseReferences};
 use futures::future::{join, join_all};
 use imports::queues::{PARSE, SAGA, UPLOADS};
 use imports::{
-    Duplicate, Fenced, FileId, JobState, Outcome, Pace, ParsedFile, Place, Progress, Quarantined,
-    ReadStudies, Reading, ReadyStudy, Reason, ReportProgress, SearchId, Study, TrackReading, WriteStudies,
+    AttemptState, Duplicate, FileFence, FileId, JobState, Outcome, ParseAttempts, ParsedFile, PreparedStudy,
+    Progress, Quarantined, ReadStudies, ReadingStatus, Reason, ReportProgress, SearchId, Study,
+    WriteBatching, WriteStudies,
 };
 use jiff::SignedDuration;
 use messages::{Consumer, Disposition, Host, ReceiveMessages, Received, StoreError};
 use references::READER_VERSION;
-use service::Announced;
+use service::AnnouncedSearch;
 use testing::ManualHost;
 
 use crate::world::{CrashAt, TWO_RECORDS, World, deliveries};
@@ -35,21 +36,21 @@ pub(crate) struct Recording {
 
 #[async_trait]
 impl WriteStudies for Recording {
-    fn pace(&self) -> Pace {
-        self.store.pace()
+    fn batching(&self) -> WriteBatching {
+        self.store.batching()
     }
 
-    fn make_ready(&self, study: Study) -> Result<ReadyStudy, StoreError> {
-        Ok(ReadyStudy::new((study.record, self.store.make_ready(study)?)))
+    fn prepare(&self, study: Study) -> Result<PreparedStudy, StoreError> {
+        Ok(PreparedStudy::new((study.record, self.store.prepare(study)?)))
     }
 
-    async fn store_ready(
+    async fn store_prepared(
         &self,
-        file: &Fenced,
-        studies: Vec<ReadyStudy>,
+        file: &FileFence,
+        studies: Vec<PreparedStudy>,
         quarantined: Vec<Quarantined>,
     ) -> Result<(), StoreError> {
-        let studies = studies.into_iter().map(ReadyStudy::into_inner::<(u64, ReadyStudy)>);
+        let studies = studies.into_iter().map(PreparedStudy::into_inner::<(u64, PreparedStudy)>);
         let studies = studies.collect::<Result<Vec<_>, _>>()?;
         let (mut records, studies): (Vec<_>, Vec<_>) = studies.into_iter().unzip();
         records.extend(quarantined.iter().map(|quarantined| quarantined.record.number));
@@ -62,14 +63,19 @@ impl WriteStudies for Recording {
         if self.fails == Some(call) {
             return Err(StoreError::unavailable("storing studies", "cut off"));
         }
-        self.store.store_ready(file, studies, quarantined).await
+        self.store.store_prepared(file, studies, quarantined).await
     }
 
-    async fn discard(&self, file: &Fenced, then: Option<&Place>) -> Result<Fenced, StoreError> {
+    async fn discard(&self, file: &FileFence, then: Option<&ReadingStatus>) -> Result<FileFence, StoreError> {
         self.store.discard(file, then).await
     }
 
-    async fn remove(&self, search: SearchId, file: FileId, refused: &Place) -> Result<(), StoreError> {
+    async fn remove(
+        &self,
+        search: SearchId,
+        file: FileId,
+        refused: &ReadingStatus,
+    ) -> Result<(), StoreError> {
         self.store.remove(search, file, refused).await
     }
 
@@ -77,7 +83,12 @@ impl WriteStudies for Recording {
         self.store.finish(file).await
     }
 
-    async fn withdraw(&self, search: SearchId, file: FileId, refused: &Place) -> Result<(), StoreError> {
+    async fn withdraw(
+        &self,
+        search: SearchId,
+        file: FileId,
+        refused: &ReadingStatus,
+    ) -> Result<(), StoreError> {
         self.store.withdraw(search, file, refused).await
     }
 }
@@ -111,7 +122,7 @@ pub(crate) fn recording(world: &World, fails: Option<usize>) -> (Arc<dyn Consume
 }
 
 /// A search whose parse commands are there.
-pub(crate) async fn commands(world: &World, files: &[(&str, &str)]) -> (Announced, Vec<Received>) {
+pub(crate) async fn commands(world: &World, files: &[(&str, &str)]) -> (AnnouncedSearch, Vec<Received>) {
     let names: Vec<&str> = files.iter().map(|(name, _)| *name).collect();
     let announced = world.announce(&names).await;
     for (index, (_, content)) in files.iter().enumerate() {
@@ -212,7 +223,7 @@ async fn copies_at_once_in_one_process_are_one_attempt_and_one_crash() {
     let function = functions.behind(&PARSE);
     crash.kill(join_all((0..9).map(|_| function.consume(&batch, None)))).await;
     let (search, file) = (announced.search_id, announced.files[0].file_id);
-    let known = world.store().begin(search, file, READER_VERSION).await.unwrap();
+    let known = world.store().start(search, file, READER_VERSION).await.unwrap();
     assert_eq!(known.begun, 1);
 }
 
@@ -276,13 +287,13 @@ async fn what_a_reader_of_another_version_has_read_is_read_anew() {
     let (search, file_id) = (announced.search_id, announced.files[0].file_id);
     let (failing, _) = recording(&world, Some(10));
     failing.consume(&deliveries(&batch), None).await;
-    let mut place = world.store().begin(search, file_id, READER_VERSION).await.unwrap().place.unwrap();
+    let mut place = world.store().start(search, file_id, READER_VERSION).await.unwrap().place.unwrap();
     for reader in [serde_json::json!(0), serde_json::json!("unknown")] {
-        let Place::Within(checkpoint) = &mut place else { panic!("{place:?}") };
+        let ReadingStatus::Within(checkpoint) = &mut place else { panic!("{place:?}") };
         checkpoint["reader"] = reader;
-        let fence = world.store().begin(search, file_id, READER_VERSION).await.unwrap().fence;
-        let held = Fenced { search_id: search, file_id, fence };
-        world.store().reach(&held, &place).await.unwrap();
+        let fence = world.store().start(search, file_id, READER_VERSION).await.unwrap().fence;
+        let held = FileFence { search_id: search, file_id, fence };
+        world.store().save(&held, &place).await.unwrap();
         let (failing, recording) = recording(&world, Some(2));
         failing.consume(&deliveries(&batch), None).await;
         assert_eq!(begins_at(&recording), 1);
@@ -298,8 +309,8 @@ async fn a_copy_that_another_reader_has_overtaken_stores_nothing_more() {
     let world = World::new();
     let (announced, batch) = commands(&world, &[("a.ris", TWO_RECORDS)]).await;
     let (search_id, file_id) = (announced.search_id, announced.files[0].file_id);
-    let fence = world.store().begin(search_id, file_id, READER_VERSION - 1).await.unwrap().fence;
-    let of_before = Fenced { search_id, file_id, fence };
+    let fence = world.store().start(search_id, file_id, READER_VERSION - 1).await.unwrap().fence;
+    let of_before = FileFence { search_id, file_id, fence };
     world.deliver(&PARSE, &batch).await;
     let shifted = testing::sample::search::study(search_id, file_id, 3);
     let refused = world.store().store(&of_before, vec![shifted], vec![]).await.unwrap_err();
@@ -315,8 +326,8 @@ async fn a_copy_of_a_command_whose_file_was_refused_stores_nothing_more() {
     let world = World::new();
     let (announced, batch) = commands(&world, &[("a.ris", TWO_BAD)]).await;
     let (search_id, file_id) = (announced.search_id, announced.files[0].file_id);
-    let fence = world.store().begin(search_id, file_id, READER_VERSION).await.unwrap().fence;
-    let slower = Fenced { search_id, file_id, fence };
+    let fence = world.store().start(search_id, file_id, READER_VERSION).await.unwrap().fence;
+    let slower = FileFence { search_id, file_id, fence };
     world.deliver(&PARSE, &batch).await;
     let late = testing::sample::search::study(search_id, file_id, 2);
     assert!(world.store().store(&slower, vec![late], vec![]).await.is_err());
@@ -330,7 +341,7 @@ async fn a_file_that_makes_the_parser_crash_five_times_is_refused() {
     let (announced, batch) = commands(&world, &[("a.ris", TWO_RECORDS)]).await;
     let (search, file) = (announced.search_id, announced.files[0].file_id);
     for crashes in 0..5 {
-        assert_eq!(world.store().begin(search, file, READER_VERSION).await.unwrap().begun, crashes);
+        assert_eq!(world.store().start(search, file, READER_VERSION).await.unwrap().begun, crashes);
     }
     world.deliver(&PARSE, &batch).await;
     world.run().await;
@@ -355,7 +366,7 @@ async fn failures_of_stores_never_make_a_file_be_refused() {
 
 /// Stores that an attempt begins, and does not confirm it for a while; notes the end of each at the third try.
 struct Unconfirmed {
-    inner: Arc<dyn TrackReading>,
+    inner: Arc<dyn ParseAttempts>,
     /// How many more times a beginning is not confirmed.
     begins: Mutex<u32>,
     /// The tries to end the last attempt.
@@ -363,9 +374,9 @@ struct Unconfirmed {
 }
 
 #[async_trait]
-impl TrackReading for Unconfirmed {
-    async fn begin(&self, search: SearchId, file: FileId, reader: u32) -> Result<Reading, StoreError> {
-        let reading = self.inner.begin(search, file, reader).await?;
+impl ParseAttempts for Unconfirmed {
+    async fn start(&self, search: SearchId, file: FileId, reader: u32) -> Result<AttemptState, StoreError> {
+        let reading = self.inner.start(search, file, reader).await?;
         *self.pauses.lock().unwrap() = 0;
         let mut left = self.begins.lock().unwrap();
         if *left == 0 {
@@ -375,15 +386,15 @@ impl TrackReading for Unconfirmed {
         Err(StoreError::unavailable("beginning", "waiting for replication timed out"))
     }
 
-    async fn reach(&self, file: &Fenced, place: &Place) -> Result<(), StoreError> {
-        self.inner.reach(file, place).await
+    async fn save(&self, file: &FileFence, place: &ReadingStatus) -> Result<(), StoreError> {
+        self.inner.save(file, place).await
     }
 
-    async fn place(&self, search: SearchId, file: FileId) -> Result<Option<Place>, StoreError> {
+    async fn place(&self, search: SearchId, file: FileId) -> Result<Option<ReadingStatus>, StoreError> {
         self.inner.place(search, file).await
     }
 
-    async fn pause(&self, search: SearchId, file: FileId) -> Result<(), StoreError> {
+    async fn end(&self, search: SearchId, file: FileId) -> Result<(), StoreError> {
         let tries = {
             let mut pauses = self.pauses.lock().unwrap();
             *pauses += 1;
@@ -392,7 +403,7 @@ impl TrackReading for Unconfirmed {
         if tries < 3 {
             return Err(StoreError::unavailable("pausing", "cut off"));
         }
-        self.inner.pause(search, file).await
+        self.inner.end(search, file).await
     }
 }
 
@@ -403,7 +414,7 @@ async fn attempts_that_a_store_does_not_confirm_never_make_a_file_be_refused() {
     let (announced, batch) = commands(&world, &[("a.ris", TWO_RECORDS)]).await;
     let mut parser = parser(&world);
     let (begins, pauses) = (Mutex::new(12), Mutex::default());
-    parser.reading = Arc::new(Unconfirmed { inner: parser.reading, begins, pauses });
+    parser.attempts = Arc::new(Unconfirmed { inner: parser.attempts, begins, pauses });
     let function = guarded(&world, parser);
     for _ in 0..12 {
         assert!(is_retried(&function.consume(&deliveries(&batch), None).await));
@@ -534,7 +545,7 @@ const SECOND: &str = "TY  - JOUR\nTI  - EARLY MOBILISATION.\nAU  - Muller, J\nPY
                       TY  - JOUR\nTI  - Early Mobilisation\nDO  - https://doi.org/10.5555/A\nER  - \n";
 
 /// For each study of the second file the record of the first that it repeats, and why.
-async fn marks(world: &World, announced: &Announced) -> Vec<Option<(u64, Reason)>> {
+async fn marks(world: &World, announced: &AnnouncedSearch) -> Vec<Option<(u64, Reason)>> {
     let (first, second) = (announced.files[0].file_id, announced.files[1].file_id);
     let studies = world.studies(announced.search_id).await;
     assert!(studies.iter().filter(|study| study.file_id == first).all(|study| study.duplicate.is_none()));

@@ -9,7 +9,7 @@ use functions::api::router;
 use imports::{FileId, JobState, SearchId};
 use serde_json::{Value, json};
 use service::{
-    Announced, Deletion, FileRefusal, FileRepair, NewFile, NewRepair, ProjectAccess, Refusal, Repair,
+    AnnouncedSearch, Deletion, FileRefusal, FileRepair, NewFile, NewRepair, ProjectAccess, Refusal, Repair,
 };
 use tower::ServiceExt;
 use uuid::Uuid;
@@ -40,7 +40,7 @@ async fn repair(functions: &Functions, search: SearchId, request: &NewRepair) ->
     functions.start_upload.repair(&ProjectAccess::All, search, request, None).await.unwrap()
 }
 
-async fn repaired(world: &World, search: SearchId, request: &NewRepair) -> Announced {
+async fn repaired(world: &World, search: SearchId, request: &NewRepair) -> AnnouncedSearch {
     match repair(&world.functions, search, request).await {
         Repair::Announced(announced) => announced,
         other => panic!("{other:?}"),
@@ -55,7 +55,7 @@ async fn refused(world: &World, search: SearchId, request: &NewRepair) -> Refusa
 }
 
 /// A search of which the first file was read and the second one was refused.
-async fn half_failed(world: &World) -> Announced {
+async fn half_failed(world: &World) -> AnnouncedSearch {
     let announced = world.announce(&["a.ris", "b.ris"]).await;
     world.upload(&announced, 0, TWO_RECORDS).await;
     world.upload(&announced, 1, NO_REFERENCES).await;
@@ -65,7 +65,7 @@ async fn half_failed(world: &World) -> Announced {
 }
 
 /// A search whose second file never arrived.
-async fn timed_out(world: &World) -> Announced {
+async fn timed_out(world: &World) -> AnnouncedSearch {
     let announced = world.announce(&["a.ris", "b.ris"]).await;
     world.upload(&announced, 0, TWO_RECORDS).await;
     world.run().await;

@@ -183,7 +183,8 @@ async fn a_look_that_is_never_answered_ends_the_search_too() {
     let timeout = world.take(&SAGA).await;
     world.deliver(&SAGA, &timeout).await;
     let reason = world.job(announced.search_id).await.reason;
-    let expected = "upload timed out: 0 of 1 files arrived, and nobody could look whether more are stored";
+    let expected =
+        "upload timed out: 0 of 1 files arrived, and the bucket could not be scanned for more files";
     assert_eq!(reason.as_deref(), Some(expected));
 }
 

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use dedup::{Admission, Claim, Requirement, Tokens};
 use embedded::{Call, Phase};
-use imports::ports::Allowance;
+use imports::ports::Quota;
 use imports::queues::{CONTROL, SAGA};
 use imports::{FileId, Job, JobFile, JobState, ProjectId, SearchId, ids};
 use messages::{AttemptId, Host};
 use outbox::{View, WriteViews};
-use service::{Keyed, NewFile, NewSearch, ProjectAccess, Withdrawal};
+use service::{Cancellation, CreateOutcome, NewFile, NewSearch, ProjectAccess};
 use uuid::Uuid;
 
 use crate::world::{CrashAt, TWO_RECORDS, World};
@@ -75,8 +75,8 @@ async fn a_search_that_is_withdrawn_ends_and_its_late_files_are_not_read() {
     world.run().await;
     let search = announced.search_id;
     assert_eq!(
-        world.functions.start_upload.withdraw(&ProjectAccess::All, search).await.unwrap(),
-        Withdrawal::Accepted
+        world.functions.start_upload.cancel(&ProjectAccess::All, search).await.unwrap(),
+        Cancellation::Accepted
     );
     world.run().await;
     let ended = world.job(search).await;
@@ -89,8 +89,8 @@ async fn a_search_that_is_withdrawn_ends_and_its_late_files_are_not_read() {
     assert_eq!(world.parsed(search).await.len(), 0);
     // Whoever asks again, because the answer was lost, gets it again; nothing more is sent.
     assert_eq!(
-        world.functions.start_upload.withdraw(&ProjectAccess::All, search).await.unwrap(),
-        Withdrawal::Accepted
+        world.functions.start_upload.cancel(&ProjectAccess::All, search).await.unwrap(),
+        Cancellation::Accepted
     );
     assert_eq!(world.take(&SAGA).await, []);
 }
@@ -100,7 +100,7 @@ async fn a_withdrawal_that_overtakes_the_announcement_is_not_lost() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
     let started = world.take(&SAGA).await;
-    world.functions.start_upload.withdraw(&ProjectAccess::All, announced.search_id).await.unwrap();
+    world.functions.start_upload.cancel(&ProjectAccess::All, announced.search_id).await.unwrap();
     world.run().await;
     world.deliver(&SAGA, &started).await;
     world.upload(&announced, 0, TWO_RECORDS).await;
@@ -116,18 +116,18 @@ async fn a_search_whose_files_are_being_read_is_not_withdrawn() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
     // The withdrawal is on its way when the last file arrives.
-    world.functions.start_upload.withdraw(&ProjectAccess::All, announced.search_id).await.unwrap();
+    world.functions.start_upload.cancel(&ProjectAccess::All, announced.search_id).await.unwrap();
     let messages = world.take(&SAGA).await;
     world.upload(&announced, 0, TWO_RECORDS).await;
     world.run().await;
     world.deliver(&SAGA, &messages).await;
     assert_eq!(world.job(announced.search_id).await.state, JobState::Completed);
-    let late = world.functions.start_upload.withdraw(&ProjectAccess::All, announced.search_id).await.unwrap();
-    assert_eq!(late, Withdrawal::TooLate);
+    let late = world.functions.start_upload.cancel(&ProjectAccess::All, announced.search_id).await.unwrap();
+    assert_eq!(late, Cancellation::TooLate);
     let unknown = imports::SearchId::from_uuid(uuid::Uuid::max());
     assert_eq!(
-        world.functions.start_upload.withdraw(&ProjectAccess::All, unknown).await.unwrap(),
-        Withdrawal::Unknown
+        world.functions.start_upload.cancel(&ProjectAccess::All, unknown).await.unwrap(),
+        Cancellation::Unknown
     );
     assert_eq!(world.studies(announced.search_id).await.len(), 2);
 }
@@ -145,7 +145,7 @@ async fn a_withdrawal_takes_effect_or_leaves_nothing_wherever_it_crashes() {
         world.run().await;
         let crash = CrashAt::new(call, phase, 1);
         crash
-            .kill(world.crashing(&crash).start_upload.withdraw(&ProjectAccess::All, announced.search_id))
+            .kill(world.crashing(&crash).start_upload.cancel(&ProjectAccess::All, announced.search_id))
             .await;
         settle(&world).await;
         world.run().await;
@@ -185,9 +185,9 @@ async fn a_request_that_is_made_again_leaves_no_more_tokens_and_gives_out_the_sa
     let mut forms = Vec::new();
     for _ in 0..20 {
         let answer = world.functions.start_upload.create_once(project(), &request(), "key").await.unwrap();
-        let Keyed::Announced(announced) = answer else { panic!("{answer:?}") };
+        let CreateOutcome::Announced(announced) = answer else { panic!("{answer:?}") };
         forms.push(announced.files[0].upload.fields.clone());
-        world.functions.start_upload.withdraw(&ProjectAccess::All, search).await.unwrap();
+        world.functions.start_upload.cancel(&ProjectAccess::All, search).await.unwrap();
     }
     forms.dedup();
     assert_eq!(forms.len(), 1);
@@ -208,8 +208,8 @@ async fn of_two_searches_under_one_key_at_once_one_is_announced_and_its_upload_c
     let announced: Vec<_> = [one.unwrap(), other.unwrap()]
         .into_iter()
         .filter_map(|answer| match answer {
-            Keyed::Announced(announced) => Some(announced),
-            Keyed::Differs => None,
+            CreateOutcome::Announced(announced) => Some(announced),
+            CreateOutcome::Differs => None,
         })
         .collect();
     let [announced] = announced.as_slice() else { panic!("{announced:?}") };
@@ -226,7 +226,7 @@ async fn a_project_has_no_more_under_way_than_it_may() {
     let world = World::new();
     let mut start_upload = world.functions.start_upload.clone();
     let size_bytes = request().files[0].size_bytes;
-    start_upload.settings.allowance = Allowance { searches: 3, bytes: 4 * size_bytes };
+    start_upload.settings.quota = Quota { searches: 3, bytes: 4 * size_bytes };
     let first = start_upload.create(project(), &request()).await.unwrap();
     let twice = NewSearch { files: vec![request().files[0].clone(); 2], ..request() };
     let tries = async |request: &NewSearch| start_upload.create(project(), request).await;
@@ -237,12 +237,12 @@ async fn a_project_has_no_more_under_way_than_it_may() {
     let refused = tries(&request()).await.unwrap_err();
     assert!(matches!(refused, service::Error::TooMany { searches: 3 }), "{refused}");
     assert!(start_upload.create(ProjectId::from_uuid(Uuid::from_u128(77)), &request()).await.is_ok());
-    start_upload.withdraw(&ProjectAccess::All, first.search_id).await.unwrap();
+    start_upload.cancel(&ProjectAccess::All, first.search_id).await.unwrap();
     world.run().await;
     let keyed = start_upload.create_once(project(), &request(), "key").await.unwrap();
-    assert!(matches!(keyed, Keyed::Announced(_)));
+    assert!(matches!(keyed, CreateOutcome::Announced(_)));
     let again = start_upload.create_once(project(), &request(), "key").await.unwrap();
-    assert!(matches!(again, Keyed::Announced(_)), "what is announced already is not counted twice");
+    assert!(matches!(again, CreateOutcome::Announced(_)), "what is announced already is not counted twice");
 }
 
 /// Somebody who knows project and key does not know the search; and each deployment has its own.
@@ -288,7 +288,7 @@ async fn a_search_that_was_announced_under_a_guessable_id_is_found_under_its_key
     };
     world.store().write(&[View::from(&job)]).await.unwrap();
     let again = start_upload.create_once(project(), &request(), "key").await.unwrap();
-    let Keyed::Announced(again) = again else { panic!("{again:?}") };
+    let CreateOutcome::Announced(again) = again else { panic!("{again:?}") };
     assert_eq!((again.search_id, again.files.len()), (known, 1));
 }
 
@@ -299,13 +299,13 @@ async fn a_request_is_recognised_although_a_file_has_overtaken_the_announcement(
     let second = NewFile { name: "b.ris".into(), size_bytes: 1 };
     let request = NewSearch { files: vec![request().files[0].clone(), second], ..request() };
     let answer = start_upload.create_once(project(), &request, "key").await.unwrap();
-    let Keyed::Announced(announced) = answer else { panic!("{answer:?}") };
+    let CreateOutcome::Announced(announced) = answer else { panic!("{answer:?}") };
     let started = world.take(&SAGA).await;
     for (index, missing) in [(0, &["b.ris"][..]), (1, &[])] {
         world.upload(&announced, index, TWO_RECORDS).await;
         world.run().await;
         let again = start_upload.create_once(project(), &request, "key").await.unwrap();
-        let Keyed::Announced(again) = again else { panic!("{again:?}") };
+        let CreateOutcome::Announced(again) = again else { panic!("{again:?}") };
         assert_eq!(again.files.iter().map(|file| &file.name[..]).collect::<Vec<_>>(), missing);
     }
     world.deliver(&SAGA, &started).await;
@@ -313,7 +313,7 @@ async fn a_request_is_recognised_although_a_file_has_overtaken_the_announcement(
     let larger = NewFile { name: "b.ris".into(), size_bytes: 2 };
     let resized = NewSearch { files: vec![request.files[0].clone(), larger], ..request };
     let other = start_upload.create_once(project(), &resized, "key").await.unwrap();
-    assert!(matches!(other, Keyed::Differs), "{other:?}");
+    assert!(matches!(other, CreateOutcome::Differs), "{other:?}");
 }
 
 #[tokio::test]
@@ -323,16 +323,16 @@ async fn a_key_stands_for_files_of_these_sizes_before_and_after_they_arrive() {
     let resized = NewFile { name: "a.ris".into(), size_bytes: 2 };
     let resized = NewSearch { files: vec![resized], ..request() };
     let answer = start_upload.create_once(project(), &request(), "key").await.unwrap();
-    let Keyed::Announced(announced) = answer else { panic!("{answer:?}") };
+    let CreateOutcome::Announced(announced) = answer else { panic!("{answer:?}") };
     for arrived in [false, true] {
         if arrived {
             world.upload(&announced, 0, TWO_RECORDS).await;
             world.run().await;
         }
         let again = start_upload.create_once(project(), &request(), "key").await.unwrap();
-        assert!(matches!(again, Keyed::Announced(_)), "{again:?}");
+        assert!(matches!(again, CreateOutcome::Announced(_)), "{again:?}");
         let other = start_upload.create_once(project(), &resized, "key").await.unwrap();
-        assert!(matches!(other, Keyed::Differs), "{other:?}");
+        assert!(matches!(other, CreateOutcome::Differs), "{other:?}");
     }
 }
 
@@ -354,7 +354,7 @@ async fn a_key_survives_a_crash_at_any_call_of_its_request() {
         crash.kill(world.crashing(&crash).start_upload.create_once(project(), &request(), "key")).await;
         settle(&world).await;
         let again = world.functions.start_upload.create_once(project(), &request(), "key").await.unwrap();
-        let Keyed::Announced(announced) = again else { panic!("{call:?} {phase:?}: {again:?}") };
+        let CreateOutcome::Announced(announced) = again else { panic!("{call:?} {phase:?}: {again:?}") };
         assert_eq!(announced.search_id, search);
         world.upload(&announced, 0, TWO_RECORDS).await;
         settle(&world).await;
@@ -377,8 +377,8 @@ async fn a_request_whose_commit_is_slow_goes_on_in_another_session() {
             match key {
                 Some(key) => {
                     match functions.start_upload.create_once(project(), &request(), key).await.unwrap() {
-                        Keyed::Announced(announced) => announced,
-                        Keyed::Differs => panic!("nothing else was asked for"),
+                        CreateOutcome::Announced(announced) => announced,
+                        CreateOutcome::Differs => panic!("nothing else was asked for"),
                     }
                 }
                 None => functions.start_upload.create(project(), &request()).await.unwrap(),
@@ -397,7 +397,7 @@ async fn a_keyed_request_that_is_repeated_after_a_year_announces_nothing() {
     let world = World::new();
     let start_upload = &world.functions.start_upload;
     let answer = start_upload.create_once(project(), &request(), "key").await.unwrap();
-    let Keyed::Announced(announced) = answer else { panic!("{answer:?}") };
+    let CreateOutcome::Announced(announced) = answer else { panic!("{answer:?}") };
     let started = world.take(&SAGA).await;
     world.deliver(&SAGA, &started).await;
     world.upload(&announced, 0, TWO_RECORDS).await;
@@ -407,7 +407,7 @@ async fn a_keyed_request_that_is_repeated_after_a_year_announces_nothing() {
     world.pass(Duration::from_secs(365 * 24 * 3_600)).await;
     world.store().purge(world.host.now()).await.unwrap();
     let again = start_upload.create_once(project(), &request(), "key").await.unwrap();
-    let Keyed::Announced(again) = again else { panic!("{again:?}") };
+    let CreateOutcome::Announced(again) = again else { panic!("{again:?}") };
     assert_eq!((again.search_id, again.files.len()), (announced.search_id, 0));
     world.deliver(&SAGA, &started).await;
     assert_eq!(world.take(&SAGA).await, []);

@@ -20,7 +20,7 @@ use messages::{
 };
 use outbox::DispatchOutbox;
 use saga::{Document, Failures, ReadDocuments};
-use service::{Announced, NewFile, NewSearch, SearchService};
+use service::{AnnouncedSearch, NewFile, NewSearch, SearchService};
 use tempfile::TempDir;
 use testing::ManualHost;
 use tokio::sync::Notify;
@@ -118,7 +118,7 @@ impl World {
         Functions::over(&backend::embedded(&store, ports.engine.host, ports.engine.observer, config).ports)
     }
 
-    pub(crate) async fn announce(&self, files: &[&str]) -> Announced {
+    pub(crate) async fn announce(&self, files: &[&str]) -> AnnouncedSearch {
         let files = files.iter().map(|name| NewFile { name: (*name).to_owned(), size_bytes: 100 }).collect();
         let request = NewSearch { name: "Gambling harms".into(), files };
         self.functions.start_upload.create(ProjectId::from_uuid(uuid::Uuid::nil()), &request).await.unwrap()
@@ -126,12 +126,12 @@ impl World {
 
     /// Uploads a file of any size under the key of an announced one: what is in it matters here, and how many bytes
     /// that makes does not.
-    pub(crate) async fn upload(&self, announced: &Announced, index: usize, content: &str) {
+    pub(crate) async fn upload(&self, announced: &AnnouncedSearch, index: usize, content: &str) {
         self.upload_with(&announced.files[index].upload, announced.files.len(), content).await;
     }
 
     /// The same with a file that need not be UTF-8.
-    pub(crate) async fn upload_bytes(&self, announced: &Announced, index: usize, content: Vec<u8>) {
+    pub(crate) async fn upload_bytes(&self, announced: &AnnouncedSearch, index: usize, content: Vec<u8>) {
         self.put_object(&announced.files[index].upload, announced.files.len(), content).await;
     }
 

@@ -19,9 +19,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-use super::paging::{self, List, Place};
-use super::problem::{Problem, Refused};
-use super::{Answer, Api};
+use super::paging::{self, List, ListCursor};
+use super::problem::{CommonErrors, Problem};
+use super::{Api, HttpResult};
 use service::Operator;
 
 /// The default and maximum number of failures in a page.
@@ -33,9 +33,9 @@ const MAX_LISTED: usize = 100;
 const PER_SECOND: u32 = 10;
 
 /// An authorized operator of the deployment; other callers are refused with 403.
-pub(super) struct AskedOperator(pub(super) Operator);
+pub(super) struct AuthorizedOperator(pub(super) Operator);
 
-impl<S: Send + Sync> FromRequestParts<S> for AskedOperator {
+impl<S: Send + Sync> FromRequestParts<S> for AuthorizedOperator {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
@@ -221,7 +221,7 @@ fn selected(
     })
 }
 
-impl Place for saga::failures::Place {
+impl ListCursor for saga::failures::Place {
     fn written(&self) -> String {
         format!("{}.{}", self.last_seen.as_nanosecond(), self.id)
     }
@@ -240,13 +240,13 @@ const FAILURES: List = List { of: "failures", owner: Uuid::nil() };
     get,
     path = "/admin/failures",
     params(FailuresQuery),
-    responses((status = 200, description = "A page of failures", body = FailureList), Refused),
+    responses((status = 200, description = "A page of failures", body = FailureList), CommonErrors),
 )]
 pub(super) async fn list_failures(
     State(api): State<Arc<Api>>,
-    _: AskedOperator,
+    _: AuthorizedOperator,
     query: Result<Query<FailuresQuery>, QueryRejection>,
-) -> Answer {
+) -> HttpResult {
     let Query(query) = query.map_err(|rejection| Problem::bad(&rejection.body_text()))?;
     let limit = paging::limit(query.limit, PAGE, MAX_PAGE)?;
     let after = FAILURES.after(query.after.as_deref())?;
@@ -261,13 +261,13 @@ pub(super) async fn list_failures(
     get,
     path = "/admin/failures/groups",
     params(FailuresQuery),
-    responses((status = 200, description = "The causes", body = GroupList), Refused),
+    responses((status = 200, description = "The causes", body = GroupList), CommonErrors),
 )]
 pub(super) async fn list_failure_groups(
     State(api): State<Arc<Api>>,
-    _: AskedOperator,
+    _: AuthorizedOperator,
     query: Result<Query<FailuresQuery>, QueryRejection>,
-) -> Answer {
+) -> HttpResult {
     let Query(query) = query.map_err(|rejection| Problem::bad(&rejection.body_text()))?;
     let groups = api.failures.store.groups(&query.selection()?).await?;
     let items = groups.into_iter().map(GroupView::from).collect();
@@ -279,13 +279,13 @@ pub(super) async fn list_failure_groups(
     get,
     path = "/admin/failures/{failure}",
     params(("failure" = Uuid, Path, description = "The failure")),
-    responses((status = 200, description = "The failure", body = FailureView), Refused),
+    responses((status = 200, description = "The failure", body = FailureView), CommonErrors),
 )]
 pub(super) async fn show_failure(
     State(api): State<Arc<Api>>,
-    _: AskedOperator,
+    _: AuthorizedOperator,
     id: Result<Path<FailureId>, PathRejection>,
-) -> Answer {
+) -> HttpResult {
     let id = failure_id(id)?;
     let found = api.failures.store.failures(&[id]).await?.pop().flatten();
     let found = found.ok_or_else(|| Problem::new(StatusCode::NOT_FOUND, "there is no such failure"))?;
@@ -298,7 +298,8 @@ fn failure_id(id: Result<Path<FailureId>, PathRejection>) -> Result<FailureId, P
 
 /// The reason of an operator's action.
 #[derive(Deserialize, ToSchema)]
-pub(super) struct Because {
+#[schema(as = Because)]
+pub(super) struct ReasonBody {
     /// The reason, for the audit log; 1 to 1,000 characters.
     reason: String,
 }
@@ -308,19 +309,19 @@ pub(super) struct Because {
     post,
     path = "/admin/failures/{failure}/archive",
     params(("failure" = Uuid, Path, description = "The failure")),
-    request_body = Because,
+    request_body = ReasonBody,
     responses(
         (status = 204, description = "The failure is archived and is only listed on request"),
         (status = 409, description = "The failure is being retried, or it was changed concurrently", body = Problem, content_type = "application/problem+json"),
-        Refused,
+        CommonErrors,
     ),
 )]
 pub(super) async fn archive_failure(
     State(api): State<Arc<Api>>,
-    AskedOperator(operator): AskedOperator,
+    AuthorizedOperator(operator): AuthorizedOperator,
     id: Result<Path<FailureId>, PathRejection>,
-    because: Result<Json<Because>, JsonRejection>,
-) -> Answer {
+    because: Result<Json<ReasonBody>, JsonRejection>,
+) -> HttpResult {
     let (id, Json(because)) = (failure_id(id)?, because.map_err(|rejection| unreadable(&rejection))?);
     api.failures.archive(&[id], &because.reason, &operator.name).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
@@ -344,15 +345,15 @@ pub(super) struct Reason {
     responses(
         (status = 204, description = "The failure is deleted"),
         (status = 409, description = "The failure is being retried, or it was changed concurrently", body = Problem, content_type = "application/problem+json"),
-        Refused,
+        CommonErrors,
     ),
 )]
 pub(super) async fn delete_failure(
     State(api): State<Arc<Api>>,
-    AskedOperator(operator): AskedOperator,
+    AuthorizedOperator(operator): AuthorizedOperator,
     id: Result<Path<FailureId>, PathRejection>,
     reason: Result<Query<Reason>, QueryRejection>,
-) -> Answer {
+) -> HttpResult {
     let Query(Reason { reason }) = reason.map_err(|rejection| Problem::bad(&rejection.body_text()))?;
     api.failures.delete(&[failure_id(id)?], &reason.unwrap_or_default(), &operator.name).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
@@ -481,14 +482,14 @@ impl From<saga::failures::Operation> for OperationView {
         (status = 200, description = "The result of a dry run", body = SnapshotView),
         (status = 202, description = "The operation has started", body = OperationView),
         (status = 409, description = "Another operation is running, or none of the selected failures is open", body = Problem, content_type = "application/problem+json"),
-        Refused,
+        CommonErrors,
     ),
 )]
 pub(super) async fn retry_failures(
     State(api): State<Arc<Api>>,
-    AskedOperator(operator): AskedOperator,
+    AuthorizedOperator(operator): AuthorizedOperator,
     request: Result<Json<NewRetry>, JsonRejection>,
-) -> Answer {
+) -> HttpResult {
     let Json(request) = request.map_err(|rejection| unreadable(&rejection))?;
     let selection = request.selection()?;
     if request.dry_run {
@@ -518,9 +519,9 @@ pub(super) struct OperationList {
 #[utoipa::path(
     get,
     path = "/admin/operations",
-    responses((status = 200, description = "The operations", body = OperationList), Refused),
+    responses((status = 200, description = "The operations", body = OperationList), CommonErrors),
 )]
-pub(super) async fn list_operations(State(api): State<Arc<Api>>, _: AskedOperator) -> Answer {
+pub(super) async fn list_operations(State(api): State<Arc<Api>>, _: AuthorizedOperator) -> HttpResult {
     let found = api.failures.store.operations(MAX_LISTED).await?;
     let items = found.into_iter().map(OperationView::from).collect();
     Ok(Json(OperationList { items, next: None }).into_response())
@@ -531,13 +532,13 @@ pub(super) async fn list_operations(State(api): State<Arc<Api>>, _: AskedOperato
     get,
     path = "/admin/operations/{operation}",
     params(("operation" = Uuid, Path, description = "The operation")),
-    responses((status = 200, description = "The operation", body = OperationView), Refused),
+    responses((status = 200, description = "The operation", body = OperationView), CommonErrors),
 )]
 pub(super) async fn show_operation(
     State(api): State<Arc<Api>>,
-    _: AskedOperator,
+    _: AuthorizedOperator,
     id: Result<Path<OperationId>, PathRejection>,
-) -> Answer {
+) -> HttpResult {
     let found = api.failures.store.operation(operation_id(id)?).await?;
     let found = found.ok_or_else(|| Problem::new(StatusCode::NOT_FOUND, "there is no such operation"))?;
     Ok(Json(OperationView::from(found)).into_response())
@@ -555,14 +556,14 @@ fn operation_id(id: Result<Path<OperationId>, PathRejection>) -> Result<Operatio
     responses(
         (status = 200, description = "The operation is stopped", body = OperationView),
         (status = 409, description = "The operation is not running", body = Problem, content_type = "application/problem+json"),
-        Refused,
+        CommonErrors,
     ),
 )]
 pub(super) async fn stop_operation(
     State(api): State<Arc<Api>>,
-    AskedOperator(operator): AskedOperator,
+    AuthorizedOperator(operator): AuthorizedOperator,
     id: Result<Path<OperationId>, PathRejection>,
-) -> Answer {
+) -> HttpResult {
     let stopped = api.failures.stop(operation_id(id)?, &operator.name).await?;
     Ok(Json(OperationView::from(stopped)).into_response())
 }
@@ -596,9 +597,9 @@ pub(super) struct ActList {
 #[utoipa::path(
     get,
     path = "/admin/audit",
-    responses((status = 200, description = "The audit log", body = ActList), Refused),
+    responses((status = 200, description = "The audit log", body = ActList), CommonErrors),
 )]
-pub(super) async fn list_acts(State(api): State<Arc<Api>>, _: AskedOperator) -> Answer {
+pub(super) async fn list_acts(State(api): State<Arc<Api>>, _: AuthorizedOperator) -> HttpResult {
     let acts = api.failures.store.acts(MAX_LISTED).await?;
     let view = |act: saga::failures::Act| ActView {
         at: act.at.to_string(),

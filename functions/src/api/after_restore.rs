@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::admin::AskedOperator;
-use super::problem::{Problem, Refused};
-use super::{Answer, Api};
+use super::admin::AuthorizedOperator;
+use super::problem::{CommonErrors, Problem};
+use super::{Api, HttpResult};
 use service::{AfterRestore, ProjectAccess, Reading, Restored};
 
 /// Describes what was restored.
@@ -47,15 +47,15 @@ pub(super) struct RestoredView {
     request_body = Restoration,
     responses(
         (status = 200, description = "The outcome", body = RestoredView),
-        Refused,
+        CommonErrors,
     ),
 )]
 pub(super) async fn settle_restored(
     State(api): State<Arc<Api>>,
-    AskedOperator(operator): AskedOperator,
+    AuthorizedOperator(operator): AuthorizedOperator,
     search: Result<Path<SearchId>, PathRejection>,
     request: Result<Json<Restoration>, JsonRejection>,
-) -> Answer {
+) -> HttpResult {
     let Path(search) = search.map_err(|_| Problem::bad("the search id in the path is not a UUID"))?;
     let Json(request) = request.map_err(|rejection| Problem::unreadable(&rejection, "a restoration"))?;
     if api.function.find(&ProjectAccess::All, search).await?.is_none() {

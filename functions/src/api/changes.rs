@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-use super::extract::AskedProject;
-use super::problem::{Problem, Refused};
+use super::extract::AuthorizedProject;
+use super::problem::{CommonErrors, Problem};
 use super::view::{Details, SearchView};
-use super::{Answer, Api, etag, paging};
-use service::{Change, MOST_SEEN, SearchService, Seen, changes};
+use super::{Api, HttpResult, etag, paging};
+use service::{Change, ChangeCursor, MAX_SEEN, SearchService, changes};
 
 /// The default number of changes in a response.
 const PAGE: usize = 50;
@@ -82,19 +82,19 @@ pub(super) struct ChangesQuery {
     responses(
         (status = 200, description = "The changes", body = ChangeList, headers(("ETag" = String, description = "Identifies this content"))),
         (status = 304, description = "The client's copy is current"),
-        Refused,
+        CommonErrors,
     ),
 )]
 pub(super) async fn list_changes(
     State(api): State<Arc<Api>>,
-    AskedProject(project): AskedProject,
+    AuthorizedProject(project): AuthorizedProject,
     headers: HeaderMap,
     query: Result<Query<ChangesQuery>, QueryRejection>,
-) -> Answer {
+) -> HttpResult {
     let Query(query) = query.map_err(|rejection| Problem::bad(&rejection.body_text()))?;
-    let limit = paging::limit(query.limit, PAGE, MOST_SEEN)?;
+    let limit = paging::limit(query.limit, PAGE, MAX_SEEN)?;
     let refused = || Problem::bad("since is not the \"next\" of a response with the changes of this project");
-    let seen = query.since.map(|text| Seen::read(project, &text).ok_or_else(refused)).transpose()?;
+    let seen = query.since.map(|text| ChangeCursor::read(project, &text).ok_or_else(refused)).transpose()?;
     let function = &api.function;
     let (found, next) = changes(&function.jobs, project, seen.as_ref(), limit).await?;
     let mut items = Vec::with_capacity(found.len());

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::duplicates::MAX_PAIRS;
 use super::results::MAX_PAGE as MAX_RECORDS_PAGE;
 use super::searches::MAX_PAGE as MAX_SEARCHES_PAGE;
-use super::{Answers, Api};
+use super::{Api, BodyMode};
 use service::{MAX_RAW_BYTES, Operator, ProjectAccess};
 
 /// The deployment's version, features and limits.
@@ -104,7 +104,7 @@ pub(super) async fn show_config(
     operator: Option<Extension<Operator>>,
 ) -> Json<ConfigView> {
     let settings = &api.function.settings;
-    let streams = api.answers == Answers::Streamed;
+    let streams = api.body_mode == BodyMode::Streaming;
     Json(ConfigView {
         version: env!("CARGO_PKG_VERSION"),
         features: FeaturesView { live: streams, stream_exports: streams, trials: api.trials.is_some() },
@@ -115,8 +115,8 @@ pub(super) async fn show_config(
             max_record_bytes: settings.max_record_bytes,
             max_records: settings.max_records,
             max_kept_unread: settings.kept_unreadable,
-            max_open_searches: settings.allowance.searches,
-            max_open_bytes: settings.allowance.bytes,
+            max_open_searches: settings.quota.searches,
+            max_open_bytes: settings.quota.bytes,
             max_searches_page: MAX_SEARCHES_PAGE,
             max_records_page: MAX_RECORDS_PAGE,
             max_duplicates_page: MAX_PAIRS,

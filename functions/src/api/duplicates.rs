@@ -8,7 +8,7 @@ use axum::extract::{Query, State};
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use imports::duplicates::Decision;
-use imports::{FileId, SearchId, StudyAt, Tier};
+use imports::{FileId, SearchId, StudyRef, Tier};
 use jiff::Timestamp;
 use outbox::Cursor;
 use serde::{Deserialize, Serialize};
@@ -16,16 +16,16 @@ use serde_json::value::RawValue;
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-use super::extract::{AskedPerson, AskedProject, AskedSearch};
+use super::extract::{AuthorizedActor, AuthorizedProject, AuthorizedSearch};
 use super::listings::Pairs;
-use super::page::{self, Most};
-use super::paging::{self, List, Place};
-use super::problem::{Problem, Refused};
-use super::results::{PAGE_BYTES, answer, files, read};
+use super::page::{self, Page, PageLimit};
+use super::paging::{self, List, ListCursor};
+use super::problem::{CommonErrors, Problem};
+use super::results::{PAGE_BYTES, PageRequest, answer, files, read};
 use super::study::{PageBody, PairList};
-use super::{Answer, Api};
+use super::{Api, HttpResult};
 use service::study_view::RecordPlace;
-use service::{Decided, Word};
+use service::{DecisionKind, DecisionOutcome};
 
 /// The default and maximum number of duplicates in a page; each one takes a separate read.
 const PAIRS: usize = 50;
@@ -70,20 +70,20 @@ impl DuplicatesQuery {
         ("search" = Uuid, Path, description = "The import"),
         DuplicatesQuery,
     ),
-    responses((status = 200, description = "A page of duplicates", body = PairList), Refused),
+    responses((status = 200, description = "A page of duplicates", body = PairList), CommonErrors),
 )]
 pub(super) async fn list_duplicates(
     State(api): State<Arc<Api>>,
-    asked: AskedSearch,
+    asked: AuthorizedSearch,
     query: Result<Query<DuplicatesQuery>, QueryRejection>,
-) -> Answer {
+) -> HttpResult {
     let query = read(query)?;
     let limit = paging::limit(query.limit, PAIRS, MAX_PAIRS)?;
     let least = query.least()?;
     let files = files(asked.stored(&api.function).await?, None)?;
-    let shelf = Pairs { function: &api.function, search: asked.search, least };
+    let listing = Pairs { function: &api.function, search: asked.search, least };
     let list = List { of: "duplicates", owner: asked.search.as_uuid() };
-    answer(&shelf, &files, list, (limit, query.after.as_deref())).await
+    answer(&listing, &files, list, PageRequest { limit, after: query.after.as_deref() }).await
 }
 
 /// A cursor in the duplicates of a project: a position in the search that follows `after`.
@@ -93,9 +93,9 @@ struct PairPlace {
     within: RecordPlace,
 }
 
-impl Place for PairPlace {
+impl ListCursor for PairPlace {
     fn written(&self) -> String {
-        let after = self.after.as_ref().map_or_else(String::new, Place::written);
+        let after = self.after.as_ref().map_or_else(String::new, ListCursor::written);
         format!("{}_{after}", self.within.written())
     }
 
@@ -112,13 +112,13 @@ impl Place for PairPlace {
     get,
     path = "/projects/{project}/duplicates",
     params(("project" = Uuid, Path, description = "The review"), DuplicatesQuery),
-    responses((status = 200, description = "A page of duplicates", body = PairList), Refused),
+    responses((status = 200, description = "A page of duplicates", body = PairList), CommonErrors),
 )]
 pub(super) async fn list_all_duplicates(
     State(api): State<Arc<Api>>,
-    AskedProject(project): AskedProject,
+    AuthorizedProject(project): AuthorizedProject,
     query: Result<Query<DuplicatesQuery>, QueryRejection>,
-) -> Answer {
+) -> HttpResult {
     let query = read(query)?;
     let limit = paging::limit(query.limit, PAIRS, MAX_PAIRS)?;
     let least = query.least()?;
@@ -129,9 +129,9 @@ pub(super) async fn list_all_duplicates(
     let mut bytes = 0;
     for job in &jobs.items {
         let files = api.function.studies.parsed(job.search_id).await?;
-        let shelf = Pairs { function: &api.function, search: job.search_id, least };
-        let most = Most { items: limit - items.len(), bytes: PAGE_BYTES.saturating_sub(bytes) };
-        let (found, next) = page::page(&shelf, &files, Some(place.within), most).await?;
+        let listing = Pairs { function: &api.function, search: job.search_id, least };
+        let left = PageLimit { items: limit - items.len(), bytes: PAGE_BYTES.saturating_sub(bytes) };
+        let Page { items: found, next } = page::page(&listing, &files, Some(place.within), left).await?;
         bytes += found.iter().map(|item| item.get().len()).sum::<usize>();
         items.extend(found);
         if let Some(within) = next {
@@ -153,7 +153,7 @@ pub(super) async fn list_all_duplicates(
 #[serde(deny_unknown_fields)]
 pub(super) struct NewDecision {
     /// The decision.
-    decision: Word,
+    decision: DecisionKind,
     /// The studies that it is about: two studies, or the one to keep.
     studies: Vec<StudyPlace>,
 }
@@ -171,22 +171,24 @@ pub(super) struct NewDecision {
         (status = 204, description = "The decision was already in effect"),
         (status = 202, description = "The decision is stored; the marks follow"),
         (status = 422, description = "The decision is invalid, or the review has too many decisions", body = Problem, content_type = "application/problem+json"),
-        Refused,
+        CommonErrors,
     ),
 )]
 pub(super) async fn decide(
     State(api): State<Arc<Api>>,
-    AskedProject(project): AskedProject,
-    AskedPerson(person): AskedPerson,
+    AuthorizedProject(project): AuthorizedProject,
+    AuthorizedActor(person): AuthorizedActor,
     new: Result<Json<NewDecision>, JsonRejection>,
-) -> Answer {
+) -> HttpResult {
     let Json(new) = new.map_err(|rejection| Problem::unreadable(&rejection, "a decision"))?;
     let studies: Vec<_> = new.studies.iter().map(StudyPlace::at).collect();
     match api.function.decide(project, new.decision, &studies, &person).await? {
-        Decided::Accepted { is_new: true } => Ok(StatusCode::ACCEPTED.into_response()),
-        Decided::Accepted { is_new: false } => Ok(StatusCode::NO_CONTENT.into_response()),
-        Decided::Refused(fault) => Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, &fault.to_string())),
-        Decided::Unknown(place) => {
+        DecisionOutcome::Accepted { is_new: true } => Ok(StatusCode::ACCEPTED.into_response()),
+        DecisionOutcome::Accepted { is_new: false } => Ok(StatusCode::NO_CONTENT.into_response()),
+        DecisionOutcome::Refused(fault) => {
+            Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, &fault.to_string()))
+        }
+        DecisionOutcome::Unknown(place) => {
             let why = format!("the project has no such study: studies[{place}]");
             Err(Problem::new(StatusCode::NOT_FOUND, &why))
         }
@@ -202,7 +204,7 @@ struct VerdictView {
     /// The reviewer: the `sub` of the token, or `somebody` if there are no tokens.
     by: String,
     /// The decision.
-    decision: Word,
+    decision: DecisionKind,
     /// The studies that it is about.
     studies: Vec<StudyPlace>,
 }
@@ -219,23 +221,23 @@ struct StudyPlace {
     record: u64,
 }
 
-impl From<StudyAt> for StudyPlace {
-    fn from(StudyAt { search_id, file_id, record }: StudyAt) -> Self {
+impl From<StudyRef> for StudyPlace {
+    fn from(StudyRef { search_id, file_id, record }: StudyRef) -> Self {
         Self { search_id: search_id.as_uuid(), file_id: file_id.as_uuid(), record }
     }
 }
 
 impl StudyPlace {
-    fn at(&self) -> StudyAt {
+    fn at(&self) -> StudyRef {
         let (search_id, file_id) = (SearchId::from_uuid(self.search_id), FileId::from_uuid(self.file_id));
-        StudyAt { search_id, file_id, record: self.record }
+        StudyRef { search_id, file_id, record: self.record }
     }
 }
 
 impl From<&Decision> for VerdictView {
     fn from(Decision { at, by, about }: &Decision) -> Self {
         let studies = about.studies().into_iter().map(StudyPlace::from).collect();
-        Self { at: *at, by: by.clone(), decision: Word::of(about), studies }
+        Self { at: *at, by: by.clone(), decision: DecisionKind::of(about), studies }
     }
 }
 
@@ -260,9 +262,9 @@ pub(super) struct DecisionsQuery {
 }
 
 /// A cursor in the decisions: the number of decisions before it.
-struct Earlier(usize);
+struct DecisionCursor(usize);
 
-impl Place for Earlier {
+impl ListCursor for DecisionCursor {
     fn written(&self) -> String {
         self.0.to_string()
     }
@@ -277,21 +279,22 @@ impl Place for Earlier {
     get,
     path = "/projects/{project}/duplicates/decisions",
     params(("project" = Uuid, Path, description = "The review"), DecisionsQuery),
-    responses((status = 200, description = "A page of decisions", body = VerdictList), Refused),
+    responses((status = 200, description = "A page of decisions", body = VerdictList), CommonErrors),
 )]
 pub(super) async fn list_decisions(
     State(api): State<Arc<Api>>,
-    AskedProject(project): AskedProject,
+    AuthorizedProject(project): AuthorizedProject,
     query: Result<Query<DecisionsQuery>, QueryRejection>,
-) -> Answer {
+) -> HttpResult {
     let query = read(query)?;
     let limit = paging::limit(query.limit, DECISIONS, MAX_DECISIONS)?;
     let list = List { of: "decisions", owner: project.as_uuid() };
     let decisions = api.function.decisions(project).await?;
     let all = decisions.all();
-    let Earlier(end) = list.after(query.after.as_deref())?.unwrap_or(Earlier(all.len()));
+    let DecisionCursor(end) = list.after(query.after.as_deref())?.unwrap_or(DecisionCursor(all.len()));
     let earlier = all.get(..end).unwrap_or(all);
     let items: Vec<_> = earlier.iter().rev().take(limit).map(VerdictView::from).collect();
     let left = earlier.len() - items.len();
-    Ok(Json(VerdictList { items, next: (left > 0).then(|| list.next(&Earlier(left))) }).into_response())
+    Ok(Json(VerdictList { items, next: (left > 0).then(|| list.next(&DecisionCursor(left))) })
+        .into_response())
 }

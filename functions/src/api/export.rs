@@ -1,8 +1,7 @@
 //! Handlers that export all studies of a search, in the response or as an object that is created on request.
 
-use std::collections::BTreeMap;
 use std::future::ready;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
@@ -12,67 +11,29 @@ use axum::extract::rejection::JsonRejection;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::IntoResponse;
 use futures::stream::TryStreamExt;
-use imports::{ExportLink, ProjectId, Which};
+use imports::{ExportLink, StudyFilter};
 use messages::StoreError;
 use serde::{Deserialize, Serialize};
-
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 use writers::Format;
 
-use super::extract::{AskedExport, AskedSearch};
-
-use super::problem::{Problem, Refused};
-use super::results::{Asked, files, read};
-use super::{Answer, Answers, Api};
-use service::exported_studies::{Export, Wanted};
+use super::export_slots::MAX_SENT;
+use super::extract::{AuthorizedSearch, ExportParam};
+use super::problem::{CommonErrors, Problem};
+use super::results::{QueryResult, files, read};
+use super::{Api, BodyMode, HttpResult};
+use service::exported_studies::{Export, ExportOptions};
 use service::study_view::StudyView;
-use service::{Exported, export_file};
+use service::{ExportState, export_file};
 
 /// The maximum size of an export that is sent in one buffered response, in bytes.
-const WHOLE_EXPORT_BYTES: usize = 5_000_000;
+const BUFFERED_EXPORT_BYTES: usize = 5_000_000;
 /// The maximum number of reads, of up to 500 studies each, for a buffered export: a selection may choose few studies
 /// among many.
-const WHOLE_EXPORT_READS: usize = 40;
-/// The maximum number of exports of one project that are sent concurrently. Each one reads studies as fast as its
-/// client receives them.
-pub(super) const MAX_SENT: usize = 8;
-
-/// The exports in progress by project.
-#[derive(Default)]
-pub(super) struct Exports(Arc<Mutex<BTreeMap<ProjectId, usize>>>);
-
-/// An export in progress, until it is dropped.
-struct Sending {
-    project: ProjectId,
-    all: Arc<Mutex<BTreeMap<ProjectId, usize>>>,
-}
-
-impl Exports {
-    /// Counts one more export, or returns `None` if the project has the maximum number.
-    fn begin(&self, project: ProjectId) -> Option<Sending> {
-        // A panic cannot leave a count half changed, so a poisoned lock is used as it is.
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let sent = all.entry(project).or_default();
-        *sent = Some(*sent + 1).filter(|sent| *sent <= MAX_SENT)?;
-        Some(Sending { project, all: Arc::clone(&self.0) })
-    }
-}
-
-impl Drop for Sending {
-    fn drop(&mut self) {
-        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(sent) = all.get_mut(&self.project) {
-            *sent -= 1;
-            if *sent == 0 {
-                all.remove(&self.project);
-            }
-        }
-    }
-}
-
+const BUFFERED_EXPORT_READS: usize = 40;
 /// The interval at which a client should poll for an export that is being created.
-const LOOK_AGAIN: Duration = Duration::from_secs(2);
+const EXPORT_POLL_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Selects the format and the studies of an export.
 #[derive(Deserialize, IntoParams)]
@@ -135,31 +96,31 @@ impl ExportView {
     }
 
     /// Returns an export that is created while it is sent.
-    fn streamed(search: &AskedSearch, project: Uuid, wanted: &Wanted) -> Self {
+    fn streamed(search: &AuthorizedSearch, project: Uuid, wanted: &ExportOptions) -> Self {
         let mut url = format!("/projects/{project}/searches/{}/export", search.search);
-        if *wanted != Wanted::default() {
+        if *wanted != ExportOptions::default() {
             url.push_str(&format!("?format={}&studies={}", wanted.format, name(wanted.studies)));
         }
         Self { export_id: None, state: "ready", url: Some(url), expires_at: None, size_bytes: None }
     }
 }
 
-fn wanted(format: Option<&str>, studies: Option<&str>) -> Result<Wanted, Problem> {
+fn wanted(format: Option<&str>, studies: Option<&str>) -> Result<ExportOptions, Problem> {
     let format = format.map_or(Ok(Format::default()), str::parse);
     let format = format.map_err(|error| Problem::bad(&error.to_string()))?;
-    let all = [Which::All, Which::Unique, Which::Duplicates];
-    let studies =
-        studies.map_or(Some(Which::All), |studies| all.into_iter().find(|which| name(*which) == studies));
+    let all = [StudyFilter::All, StudyFilter::Unique, StudyFilter::Duplicates];
+    let studies = studies
+        .map_or(Some(StudyFilter::All), |studies| all.into_iter().find(|which| name(*which) == studies));
     let studies = studies.ok_or_else(|| Problem::bad("studies is one of all, unique and duplicates"))?;
-    Ok(Wanted { format, studies })
+    Ok(ExportOptions { format, studies })
 }
 
 /// Returns the name of a selection in requests.
-fn name(studies: Which) -> &'static str {
+fn name(studies: StudyFilter) -> &'static str {
     match studies {
-        Which::All => "all",
-        Which::Unique => "unique",
-        Which::Duplicates => "duplicates",
+        StudyFilter::All => "all",
+        StudyFilter::Unique => "unique",
+        StudyFilter::Duplicates => "duplicates",
     }
 }
 
@@ -179,14 +140,14 @@ fn name(studies: Which) -> &'static str {
         (status = 200, description = "The studies; other formats have their own media types", body = StudyView, content_type = "application/jsonl"),
         (status = 413, description = "The export is too large for one response; request the creation of an export", body = Problem, content_type = "application/problem+json"),
         (status = 429, description = "The review has the maximum number of concurrent exports", body = Problem, content_type = "application/problem+json"),
-        Refused,
+        CommonErrors,
     ),
 )]
 pub(super) async fn export_studies(
     State(api): State<Arc<Api>>,
-    asked: AskedSearch,
-    query: Asked<ExportQuery>,
-) -> Answer {
+    asked: AuthorizedSearch,
+    query: QueryResult<ExportQuery>,
+) -> HttpResult {
     let ExportQuery { format, studies } = read(query)?;
     let wanted = wanted(format.as_deref(), studies.as_deref())?;
     let stored = asked.stored(&api.function).await?;
@@ -200,18 +161,18 @@ pub(super) async fn export_studies(
     let files = files(stored, None)?;
     let studies = Arc::clone(&api.function.studies);
     let mut export = Export::of(studies, asked.search, files, &wanted, sources);
-    let body = match api.answers {
+    let body = match api.body_mode {
         // An empty chunk would end the body.
-        Answers::Streamed => Body::from_stream(export.pieces().try_filter(move |piece| {
+        BodyMode::Streaming => Body::from_stream(export.pieces().try_filter(move |piece| {
             let _until_the_end = &sending;
             ready(!piece.is_empty())
         })),
-        Answers::Whole => {
+        BodyMode::Buffered => {
             let (mut whole, mut reads) = (Vec::new(), 0);
             while let Some(piece) = export.next().await? {
                 whole.extend(piece);
                 reads += 1;
-                if whole.len() > WHOLE_EXPORT_BYTES || reads > WHOLE_EXPORT_READS {
+                if whole.len() > BUFFERED_EXPORT_BYTES || reads > BUFFERED_EXPORT_READS {
                     let detail = "the export, or the studies it is selected from, is too large for one response; send a POST to \
                                   …/exports instead";
                     return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail));
@@ -244,26 +205,26 @@ pub(super) async fn export_studies(
         (status = 200, description = "The export can be downloaded immediately", body = ExportView),
         (status = 202, description = "The export will be created; `Location` is its URL", body = ExportView),
         (status = 429, description = "The import already has 20 stored exports, or 4 exports of the review are being created", body = Problem, content_type = "application/problem+json"),
-        Refused,
+        CommonErrors,
     ),
 )]
 pub(super) async fn make_export(
     State(api): State<Arc<Api>>,
-    asked: AskedSearch,
+    asked: AuthorizedSearch,
     new: Result<Json<NewExport>, JsonRejection>,
-) -> Answer {
+) -> HttpResult {
     let Json(new) = new.map_err(|rejection| Problem::unreadable(&rejection, "an export"))?;
     let wanted = wanted(new.format.as_deref(), new.studies.as_deref())?;
     let stored = asked.stored(&api.function).await?;
     let project = stored.job.project_id.as_uuid();
-    if api.answers == Answers::Streamed {
+    if api.body_mode == BodyMode::Streaming {
         return Ok(Json(ExportView::streamed(&asked, project, &wanted)).into_response());
     }
     let export = api.function.make_export(&stored, &wanted).await?;
     let export = export.map_err(|why| Problem::new(StatusCode::TOO_MANY_REQUESTS, &why.to_string()))?;
     let location = format!("/projects/{project}/searches/{}/exports/{export}", asked.search);
     let body = Json(ExportView::being_made(export.as_uuid()));
-    let again = LOOK_AGAIN.as_secs().to_string();
+    let again = EXPORT_POLL_INTERVAL.as_secs().to_string();
     let headers = [(header::LOCATION, location), (header::RETRY_AFTER, again)];
     Ok((StatusCode::ACCEPTED, headers, body).into_response())
 }
@@ -280,22 +241,22 @@ pub(super) async fn make_export(
         ("search" = Uuid, Path, description = "The import"),
         ("export" = Uuid, Path, description = "The export"),
     ),
-    responses((status = 200, description = "The export is ready or is being created", body = ExportView), Refused),
+    responses((status = 200, description = "The export is ready or is being created", body = ExportView), CommonErrors),
 )]
 pub(super) async fn show_export(
     State(api): State<Arc<Api>>,
-    asked: AskedSearch,
-    AskedExport(export): AskedExport,
-) -> Answer {
+    asked: AuthorizedSearch,
+    ExportParam(export): ExportParam,
+) -> HttpResult {
     let id = export.as_uuid();
     let exported = api.function.export(&asked.caller, asked.search, export).await?;
     match exported.ok_or_else(Problem::no_such_search)? {
-        Exported::Ready(link) => Ok(Json(ExportView::ready(id, link)).into_response()),
-        Exported::Awaited => {
-            let again = [(header::RETRY_AFTER, LOOK_AGAIN.as_secs().to_string())];
+        ExportState::Ready(link) => Ok(Json(ExportView::ready(id, link)).into_response()),
+        ExportState::Awaited => {
+            let again = [(header::RETRY_AFTER, EXPORT_POLL_INTERVAL.as_secs().to_string())];
             Ok((again, Json(ExportView::being_made(id))).into_response())
         }
-        Exported::Unknown => {
+        ExportState::Unknown => {
             let detail = "there is no such export: it was not created, or it is older than a day";
             Err(Problem::new(StatusCode::NOT_FOUND, detail))
         }

@@ -7,10 +7,10 @@ use imports::{ExportId, ProjectId, SearchId};
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::paging::Place;
+use super::paging::ListCursor;
 use super::problem::Problem;
 use service::study_view::RecordPlace;
-use service::{ProjectAccess, SearchService, Stored};
+use service::{ProjectAccess, SearchService, StoredSearch};
 
 /// The ids in a path.
 #[derive(Deserialize)]
@@ -41,9 +41,9 @@ fn caller(parts: &Parts) -> ProjectAccess {
 }
 
 /// A project that the caller may read and change.
-pub(super) struct AskedProject(pub(super) ProjectId);
+pub(super) struct AuthorizedProject(pub(super) ProjectId);
 
-impl<S: Send + Sync> FromRequestParts<S> for AskedProject {
+impl<S: Send + Sync> FromRequestParts<S> for AuthorizedProject {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
@@ -58,9 +58,9 @@ impl<S: Send + Sync> FromRequestParts<S> for AskedProject {
 pub(super) struct ActorName(pub(super) String);
 
 /// The name of the caller of a request.
-pub(super) struct AskedPerson(pub(super) String);
+pub(super) struct AuthorizedActor(pub(super) String);
 
-impl<S: Send + Sync> FromRequestParts<S> for AskedPerson {
+impl<S: Send + Sync> FromRequestParts<S> for AuthorizedActor {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
@@ -71,30 +71,30 @@ impl<S: Send + Sync> FromRequestParts<S> for AskedPerson {
 }
 
 /// A search and the access of the caller. Handlers compare it with the project that is stored in the search.
-pub(super) struct AskedSearch {
+pub(super) struct AuthorizedSearch {
     pub(super) caller: ProjectAccess,
     pub(super) search: SearchId,
 }
 
-impl AskedSearch {
+impl AuthorizedSearch {
     /// Returns the stored search.
-    pub(super) async fn stored(&self, function: &SearchService) -> Result<Stored, Problem> {
+    pub(super) async fn stored(&self, function: &SearchService) -> Result<StoredSearch, Problem> {
         function.stored(&self.caller, self.search).await?.ok_or_else(Problem::no_such_search)
     }
 }
 
 /// A record of a search's file, named `study` or `record` in the path.
-pub(super) struct AskedRecord(pub(super) RecordPlace);
+pub(super) struct RecordParam(pub(super) RecordPlace);
 
 /// An export of a search.
-pub(super) struct AskedExport(pub(super) ExportId);
+pub(super) struct ExportParam(pub(super) ExportId);
 
 #[derive(Deserialize)]
 struct ExportInPath {
     export: String,
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for AskedExport {
+impl<S: Send + Sync> FromRequestParts<S> for ExportParam {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
@@ -110,7 +110,7 @@ struct RecordInPath {
     record: Option<String>,
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for AskedRecord {
+impl<S: Send + Sync> FromRequestParts<S> for RecordParam {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
@@ -124,7 +124,7 @@ impl<S: Send + Sync> FromRequestParts<S> for AskedRecord {
     }
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for AskedSearch {
+impl<S: Send + Sync> FromRequestParts<S> for AuthorizedSearch {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {

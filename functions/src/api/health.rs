@@ -8,8 +8,8 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
 use super::Api;
-use super::admin::AskedOperator;
-use super::problem::Refused;
+use super::admin::AuthorizedOperator;
+use super::problem::CommonErrors;
 use super::{live, metrics};
 use service::health::{Reach, Report};
 
@@ -38,16 +38,16 @@ pub(super) async fn show_health(State(api): State<Arc<Api>>) -> Response {
     responses(
         (status = 200, description = "Every store and queue responds", body = Report),
         (status = 503, description = "A store or queue does not respond", body = Report),
-        Refused,
+        CommonErrors,
     ),
 )]
-pub(super) async fn show_report(State(api): State<Arc<Api>>, _: AskedOperator) -> Response {
+pub(super) async fn show_report(State(api): State<Arc<Api>>, _: AuthorizedOperator) -> Response {
     let report = api.function.health.report().await;
     (status(report.ok), Json(report)).into_response()
 }
 
 /// Returns the health report for Prometheus. The status is always 200; an unavailable service is reported as a value.
-pub(super) async fn show_metrics(State(api): State<Arc<Api>>, _: AskedOperator) -> Response {
+pub(super) async fn show_metrics(State(api): State<Arc<Api>>, _: AuthorizedOperator) -> Response {
     let text = metrics::text(&api.function.health.report().await, live::count(&api.streams));
     ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response()
 }

@@ -14,11 +14,11 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-use super::admin::AskedOperator;
-use super::extract::AskedSearch;
-use super::paging::{self, List, Place};
-use super::problem::{Problem, Refused};
-use super::{Answer, Api};
+use super::admin::AuthorizedOperator;
+use super::extract::AuthorizedSearch;
+use super::paging::{self, List, ListCursor};
+use super::problem::{CommonErrors, Problem};
+use super::{Api, HttpResult};
 use service::ProjectAccess;
 
 /// The default and maximum number of decisions in a page.
@@ -98,7 +98,7 @@ pub(super) struct HistoryQuery {
     after: Option<String>,
 }
 
-impl Place for history::Place {
+impl ListCursor for history::Place {
     fn written(&self) -> String {
         format!("{}.{}", self.at.as_nanosecond(), self.sequence)
     }
@@ -122,13 +122,13 @@ impl Place for history::Place {
         ("search" = Uuid, Path, description = "The import"),
         HistoryQuery,
     ),
-    responses((status = 200, description = "A page of decisions", body = DecisionList), Refused),
+    responses((status = 200, description = "A page of decisions", body = DecisionList), CommonErrors),
 )]
 pub(super) async fn list_history(
     State(api): State<Arc<Api>>,
-    asked: AskedSearch,
+    asked: AuthorizedSearch,
     query: Result<Query<HistoryQuery>, QueryRejection>,
-) -> Answer {
+) -> HttpResult {
     page(&api, &asked.caller, asked.search, query).await
 }
 
@@ -139,14 +139,14 @@ pub(super) async fn list_history(
     get,
     path = "/admin/searches/{search}/history",
     params(("search" = Uuid, Path, description = "The import"), HistoryQuery),
-    responses((status = 200, description = "A page of decisions", body = DecisionList), Refused),
+    responses((status = 200, description = "A page of decisions", body = DecisionList), CommonErrors),
 )]
 pub(super) async fn list_any_history(
     State(api): State<Arc<Api>>,
-    _: AskedOperator,
-    asked: AskedSearch,
+    _: AuthorizedOperator,
+    asked: AuthorizedSearch,
     query: Result<Query<HistoryQuery>, QueryRejection>,
-) -> Answer {
+) -> HttpResult {
     page(&api, &ProjectAccess::All, asked.search, query).await
 }
 
@@ -155,7 +155,7 @@ async fn page(
     caller: &ProjectAccess,
     search: SearchId,
     query: Result<Query<HistoryQuery>, QueryRejection>,
-) -> Answer {
+) -> HttpResult {
     let Query(query) = query.map_err(|rejection| Problem::bad(&rejection.body_text()))?;
     let limit = paging::limit(query.limit, PAGE, MAX_PAGE)?;
     let list = List { of: "history", owner: search.as_uuid() };

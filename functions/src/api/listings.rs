@@ -5,10 +5,10 @@ use imports::{Duplicate, ParsedFile, Quarantined, ReadStudies, SearchId, Selecti
 use messages::StoreError;
 use serde_json::value::RawValue;
 
-use super::page::{READ_BYTES, READ_RECORDS, Shelf};
+use super::page::{Listing, READ_BYTES, READ_RECORDS};
 use super::study::{PairView, UnreadView};
 use service::study_view::{StudyView, to_json};
-use service::{Known, SearchService, Text};
+use service::{SearchRepairs, SearchService, Text};
 
 /// The studies of a search.
 pub(super) struct Studies<'a> {
@@ -34,7 +34,7 @@ impl Studies<'_> {
 }
 
 #[async_trait]
-impl Shelf for Studies<'_> {
+impl Listing for Studies<'_> {
     type Item = Study;
 
     async fn read(&self, file: &ParsedFile, after: u64, limit: usize) -> Result<Vec<Study>, StoreError> {
@@ -68,7 +68,7 @@ pub(super) struct Pairs<'a> {
 }
 
 #[async_trait]
-impl Shelf for Pairs<'_> {
+impl Listing for Pairs<'_> {
     type Item = Study;
 
     async fn read(&self, file: &ParsedFile, after: u64, limit: usize) -> Result<Vec<Study>, StoreError> {
@@ -93,14 +93,14 @@ impl Shelf for Pairs<'_> {
 }
 
 /// The records of a search that could not be read.
-pub(super) struct Unread<'a> {
+pub(super) struct UnreadRecords<'a> {
     pub(super) function: &'a SearchService,
     pub(super) search: SearchId,
-    pub(super) known: Known,
+    pub(super) known: SearchRepairs,
 }
 
 #[async_trait]
-impl Shelf for Unread<'_> {
+impl Listing for UnreadRecords<'_> {
     type Item = Quarantined;
 
     async fn read(

@@ -19,17 +19,17 @@ use messages::StoreError;
 use messages::store::chain;
 use uuid::Uuid;
 
-use super::extract::{AskedProject, AskedSearch};
-use super::problem::{Problem, Refused};
+use super::extract::{AuthorizedProject, AuthorizedSearch};
+use super::problem::{CommonErrors, Problem};
 use super::view::{Details, SearchView};
-use super::{Answer, Answers, Api};
-use service::{ProjectAccess, SearchService, Wanted};
+use super::{Api, BodyMode, HttpResult};
+use service::{ProjectAccess, SearchFilter, SearchService};
 
 /// The interval at which the stores are polled for changes.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// The polling interval after a poll that found changes: while a file is read more changes follow, and are sent
 /// sooner.
-const LOOK_SOON: Duration = Duration::from_millis(250);
+const ACTIVE_POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// The maximum time without data. A comment is then sent, so that both sides notice a lost connection.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 /// The maximum number of streams; each one costs a few reads per poll.
@@ -38,7 +38,7 @@ const MAX_STREAMS: usize = 64;
 const MAX_OPEN: usize = 100;
 const LATEST: usize = 20;
 /// The beginning of a stream: the client's reconnection delay, in milliseconds.
-const BEGIN: &[u8] = b"retry: 2000\n\n";
+const RETRY_DELAY: &[u8] = b"retry: 2000\n\n";
 const COMMENT: &[u8] = b":\n\n";
 const LAST_EVENT_ID: &str = "last-event-id";
 
@@ -57,14 +57,14 @@ const LAST_EVENT_ID: &str = "last-event-id";
     responses(
         (status = 200, description = "Events, until the client disconnects", body = SearchView, content_type = "text/event-stream"),
         (status = 501, description = "This deployment does not stream", body = Problem, content_type = "application/problem+json"),
-        Refused,
+        CommonErrors,
     ),
 )]
 pub(super) async fn follow_project(
     State(api): State<Arc<Api>>,
-    AskedProject(project): AskedProject,
+    AuthorizedProject(project): AuthorizedProject,
     headers: HeaderMap,
-) -> Answer {
+) -> HttpResult {
     follow(api, Scope::Project(project), &headers).await
 }
 
@@ -83,42 +83,42 @@ pub(super) async fn follow_project(
         (status = 200, description = "Events, until the import has ended or the client disconnects", body = SearchView, content_type = "text/event-stream"),
         (status = 204, description = "The import has ended, and the client has its final state"),
         (status = 501, description = "This deployment does not stream", body = Problem, content_type = "application/problem+json"),
-        Refused,
+        CommonErrors,
     ),
 )]
 pub(super) async fn follow_search(
     State(api): State<Arc<Api>>,
     // Rejects callers without access to the project before the search is read.
-    AskedProject(_): AskedProject,
-    AskedSearch { caller, search }: AskedSearch,
+    AuthorizedProject(_): AuthorizedProject,
+    AuthorizedSearch { caller, search }: AuthorizedSearch,
     headers: HeaderMap,
-) -> Answer {
+) -> HttpResult {
     follow(api, Scope::Search(caller, search), &headers).await
 }
 
-async fn follow(api: Arc<Api>, scope: Scope, headers: &HeaderMap) -> Answer {
+async fn follow(api: Arc<Api>, scope: Scope, headers: &HeaderMap) -> HttpResult {
     // Check before reading anything: the first poll reads up to 120 searches.
-    if api.answers == Answers::Whole {
+    if api.body_mode == BodyMode::Buffered {
         let detail = "this deployment does not stream changes; poll with ETags instead";
         return Err(Problem::new(StatusCode::NOT_IMPLEMENTED, detail));
     }
-    let mut known = Known::default();
-    let first = scope.look(&api.function, &known).await?;
+    let mut known = SeenSearches::default();
+    let first = scope.poll(&api.function, &known).await?;
     if matches!(scope, Scope::Search(..)) && first.is_empty() {
         return Err(Problem::no_such_search());
     }
     let seen = headers.get(LAST_EVENT_ID).and_then(|id| id.to_str().ok());
-    let (text, now) = (changes(&first, &known), Known::of(&first));
+    let (text, now) = (changes(&first, &known), SeenSearches::of(&first));
     let is_seen = seen.is_some_and(|seen| now.id() == seen);
-    let is_over = scope.is_over(&now);
-    if is_seen && is_over {
+    let has_ended = scope.has_ended(&now);
+    if is_seen && has_ended {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
-    let place = Place::take(&api)?;
+    let slot = StreamSlot::take(&api)?;
     known = now;
-    let mut begin = BEGIN.to_vec();
+    let mut begin = RETRY_DELAY.to_vec();
     begin.extend(text.filter(|_| !is_seen).unwrap_or_default());
-    let live = Live { place, scope, known, begin: Some(begin), pause: LOOK_EVERY, quiet: Duration::ZERO };
+    let live = Live { slot, scope, known, begin: Some(begin), pause: POLL_INTERVAL, quiet: Duration::ZERO };
     let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-cache")];
     Ok((headers, Body::from_stream(live.pieces())).into_response())
 }
@@ -130,7 +130,7 @@ enum Scope {
 }
 
 /// The current state of a search.
-struct Found {
+struct CurrentSearch {
     search: SearchId,
     stage: Stage,
     tag: Uuid,
@@ -145,7 +145,7 @@ enum Stage {
     Deleted,
 }
 
-impl Found {
+impl CurrentSearch {
     fn deleted(search: SearchId) -> Self {
         let json = serde_json::json!({ "search_id": search }).to_string().into_bytes();
         Self { search, stage: Stage::Deleted, tag: Uuid::max(), json: Some(json) }
@@ -160,7 +160,11 @@ impl Found {
 }
 
 impl Scope {
-    async fn look(&self, function: &SearchService, known: &Known) -> Result<Vec<Found>, StoreError> {
+    async fn poll(
+        &self,
+        function: &SearchService,
+        known: &SeenSearches,
+    ) -> Result<Vec<CurrentSearch>, StoreError> {
         let jobs = match self {
             Self::Search(caller, search) => function.find(caller, *search).await?.into_iter().collect(),
             Self::Project(project) => latest_of(function, *project).await?,
@@ -172,7 +176,7 @@ impl Scope {
                 continue;
             }
             match (function.find(&self.caller(), *search).await?, was) {
-                (None, _) => found.push(Found::deleted(*search)),
+                (None, _) => found.push(CurrentSearch::deleted(*search)),
                 (Some(job), Stage::Open) => drop(jobs.insert(*search, job)),
                 // It ended and was displaced by newer searches.
                 (Some(_), Stage::Ended | Stage::Deleted) => {}
@@ -191,7 +195,7 @@ impl Scope {
         }
     }
 
-    fn is_over(&self, known: &Known) -> bool {
+    fn has_ended(&self, known: &SeenSearches) -> bool {
         matches!(self, Self::Search(..)) && known.0.values().all(|(_, stage)| *stage == Stage::Ended)
     }
 }
@@ -199,16 +203,16 @@ impl Scope {
 /// Returns the unfinished and the latest searches.
 async fn latest_of(function: &SearchService, project: ProjectId) -> Result<Vec<Job>, StoreError> {
     let mut jobs = function.jobs.open(project, MAX_OPEN).await?;
-    jobs.extend(function.list(project, &Wanted::default(), None, LATEST).await?.items);
+    jobs.extend(function.list(project, &SearchFilter::default(), None, LATEST).await?.items);
     Ok(jobs)
 }
 
 /// The searches that a client has received: the tag and stage of each, without deleted ones.
 #[derive(Default)]
-struct Known(BTreeMap<SearchId, (Uuid, Stage)>);
+struct SeenSearches(BTreeMap<SearchId, (Uuid, Stage)>);
 
-impl Known {
-    fn of(found: &[Found]) -> Self {
+impl SeenSearches {
+    fn of(found: &[CurrentSearch]) -> Self {
         let is_there = found.iter().filter(|found| found.stage != Stage::Deleted);
         Self(is_there.map(|found| (found.search, (found.tag, found.stage))).collect())
     }
@@ -221,10 +225,10 @@ impl Known {
     }
 
     /// Loads a search. A search that is known to have ended cannot change and is not read again.
-    async fn found(&self, function: &SearchService, job: Job) -> Result<Found, StoreError> {
+    async fn found(&self, function: &SearchService, job: Job) -> Result<CurrentSearch, StoreError> {
         let search = job.search_id;
         if let Some((tag, Stage::Ended)) = self.0.get(&search) {
-            return Ok(Found { search, stage: Stage::Ended, tag: *tag, json: None });
+            return Ok(CurrentSearch { search, stage: Stage::Ended, tag: *tag, json: None });
         }
         let stage = if job.state.has_ended() { Stage::Ended } else { Stage::Open };
         let progress = function.jobs.progress(search).await?;
@@ -233,20 +237,20 @@ impl Known {
         let json = serde_json::to_vec(&view)
             .map_err(|error| StoreError::unusable(format!("showing search {search}"), error))?;
         let tag = Uuid::new_v5(&Uuid::NAMESPACE_OID, &json);
-        Ok(Found { search, stage, tag, json: Some(json) })
+        Ok(CurrentSearch { search, stage, tag, json: Some(json) })
     }
 }
 
 /// Returns an event for each search that differs from `known`, or `None` if there is none. Only the last event has an
 /// id, so a client that misses some of them receives them all again.
-fn changes(found: &[Found], known: &Known) -> Option<Vec<u8>> {
+fn changes(found: &[CurrentSearch], known: &SeenSearches) -> Option<Vec<u8>> {
     let mut text = Vec::new();
-    let is_new = |found: &&Found| known.0.get(&found.search).is_none_or(|(tag, _)| *tag != found.tag);
+    let is_new = |found: &&CurrentSearch| known.0.get(&found.search).is_none_or(|(tag, _)| *tag != found.tag);
     let mut new = found.iter().filter(is_new).filter(|found| found.json.is_some()).peekable();
     new.peek()?;
     while let Some(one) = new.next() {
         if new.peek().is_none() {
-            text.extend(format!("id: {}\n", Known::of(found).id()).into_bytes());
+            text.extend(format!("id: {}\n", SeenSearches::of(found).id()).into_bytes());
         }
         // Serialized JSON contains no line breaks.
         text.extend_from_slice(one.event());
@@ -257,9 +261,9 @@ fn changes(found: &[Found], known: &Known) -> Option<Vec<u8>> {
 }
 
 /// A slot among the open streams, released when it is dropped.
-struct Place(Arc<Api>);
+struct StreamSlot(Arc<Api>);
 
-impl Place {
+impl StreamSlot {
     fn take(api: &Arc<Api>) -> Result<Self, Problem> {
         let one_more = |count| (count < MAX_STREAMS).then_some(count + 1);
         match api.streams.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more) {
@@ -272,7 +276,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for StreamSlot {
     fn drop(&mut self) {
         self.0.streams.fetch_sub(1, Ordering::Relaxed);
     }
@@ -285,9 +289,9 @@ pub(super) fn count(streams: &AtomicUsize) -> u64 {
 
 /// A stream of events. It produces the next chunk once the previous one is sent.
 struct Live {
-    place: Place,
+    slot: StreamSlot,
     scope: Scope,
-    known: Known,
+    known: SeenSearches,
     begin: Option<Vec<u8>>,
     /// The time until the next poll.
     pause: Duration,
@@ -310,14 +314,14 @@ impl Live {
         if let Some(begin) = self.begin.take() {
             return Ok(Some(begin));
         }
-        let function = &self.place.0.function;
-        while !self.scope.is_over(&self.known) {
+        let function = &self.slot.0.function;
+        while !self.scope.has_ended(&self.known) {
             function.host().sleep(self.pause).await;
-            let found = self.scope.look(function, &self.known).await?;
+            let found = self.scope.poll(function, &self.known).await?;
             let changes = changes(&found, &self.known);
-            self.known = Known::of(&found);
+            self.known = SeenSearches::of(&found);
             self.quiet += self.pause;
-            self.pause = if changes.is_some() { LOOK_SOON } else { LOOK_EVERY };
+            self.pause = if changes.is_some() { ACTIVE_POLL_INTERVAL } else { POLL_INTERVAL };
             if changes.is_some() || self.quiet >= HEARTBEAT {
                 self.quiet = Duration::ZERO;
                 return Ok(Some(changes.unwrap_or_else(|| COMMENT.to_vec())));

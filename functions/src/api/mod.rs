@@ -1,4 +1,8 @@
 //! The HTTP API: routes, JSON requests and responses, problem details (RFC 9457) and the OpenAPI description.
+//!
+//! - `router` has the routes, and `state` is the state that handlers share;
+//! - `extract` authorizes requests, `paging` and `page` read lists, `problem` and `etag` are common responses;
+//! - the other modules are the handlers, by subject.
 
 mod admin;
 mod after_restore;
@@ -10,6 +14,7 @@ mod config;
 mod duplicates;
 mod etag;
 mod export;
+mod export_slots;
 mod extract;
 mod health;
 mod history;
@@ -22,221 +27,21 @@ mod paging;
 mod problem;
 mod repair;
 mod results;
+mod router;
+mod run_trials;
 mod searches;
 mod sources;
+mod state;
 mod states;
 mod study;
 mod trial;
 mod view;
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
-
-use axum::extract::{DefaultBodyLimit, Request};
-use axum::http::{Extensions, StatusCode};
-use axum::middleware::map_request;
-use axum::response::Response;
-use axum::routing::{MethodRouter, get};
-use axum::{Json, Router};
-use pastey::paste;
-use saga::Failures;
-use utoipa::openapi::{HttpMethod, OpenApi as OpenApiDocument};
-use utoipa::{OpenApi, Path};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::{PathItemExt, routes};
-
-use self::extract::ActorName;
-use self::problem::Problem;
-use self::searches::{cancel_search, show_search};
+pub use self::router::{
+    HEALTH, MAX_BODY_BYTES, METRICS, description, router, router_for, router_with_trials,
+};
+pub use self::run_trials::{RunTrials, Trial, TrialOutcome};
 pub use self::sources::FlowView;
-pub use self::trial::{RunTrials, Trial, Tried};
-use service::{Principal, ProjectAccess, SearchService};
+pub use self::state::BodyMode;
 
-/// The maximum size of a request body, in bytes. 50 file names of 255 characters fit several times.
-pub const MAX_BODY_BYTES: usize = 256 * 1024;
-
-/// The path of the health check that `serve` has, and of its Prometheus metrics.
-pub const HEALTH: &str = "/health";
-/// The path of the Prometheus metrics; see [`HEALTH`].
-pub const METRICS: &str = "/metrics";
-
-type Answer = Result<Response, Problem>;
-
-/// How the host of the API sends responses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answers {
-    /// Responses are streamed and may be of any size.
-    Streamed,
-    /// Responses are buffered and limited to 6 MB: a Lambda function behind an HTTP API
-    /// (<https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>).
-    Whole,
-}
-
-/// The state that handlers share.
-struct Api {
-    function: SearchService,
-    failures: Failures,
-    answers: Answers,
-    /// The number of open event streams.
-    streams: AtomicUsize,
-    /// The exports in progress.
-    exports: export::Exports,
-    /// Runs fault trials, if the host supports them.
-    trials: Option<Arc<dyn RunTrials>>,
-}
-
-#[derive(OpenApi)]
-#[openapi(info(
-    title = "Search import",
-    description = "Imports of reference files into systematic reviews."
-))]
-struct Description;
-
-/// Returns the API for a host that authorizes callers itself and streams responses. Callers can access every project.
-/// Besides its operations, the router serves its description at `GET /openapi.json`, and [`METRICS`].
-pub fn router(function: SearchService) -> Router {
-    router_of(function, Answers::Streamed, None, |_| ProjectAccess::All)
-}
-
-/// Like [`router`], with fault trials.
-pub fn router_with_trials(function: SearchService, trials: Arc<dyn RunTrials>) -> Router {
-    router_of(function, Answers::Streamed, Some(trials), |_| ProjectAccess::All)
-}
-
-/// Returns the API for callers with limited access. `identify` returns the principal of a request from the extensions
-/// that the host has added to it.
-pub fn router_for<I, W>(function: SearchService, answers: Answers, identify: I) -> Router
-where
-    I: Fn(&Extensions) -> W + Clone + Send + Sync + 'static,
-    W: Into<Principal>,
-{
-    router_of(function, answers, None, identify)
-}
-
-fn router_of<I, W>(
-    function: SearchService,
-    answers: Answers,
-    trials: Option<Arc<dyn RunTrials>>,
-    identify: I,
-) -> Router
-where
-    I: Fn(&Extensions) -> W + Clone + Send + Sync + 'static,
-    W: Into<Principal>,
-{
-    let identified = move |mut request: Request| {
-        let Principal { caller, operator, name } = identify(request.extensions()).into();
-        request.extensions_mut().insert(caller);
-        request.extensions_mut().insert(ActorName(name));
-        if let Some(operator) = operator {
-            request.extensions_mut().insert(operator);
-        }
-        std::future::ready(request)
-    };
-    let router = OPERATIONS.iter().fold(Router::new(), |router, operations| (operations.serve)(router));
-    let failures = function.failures.clone();
-    let router = match answers {
-        Answers::Streamed => router.route(METRICS, get(health::show_metrics)),
-        // Lambda deployments have CloudWatch metrics instead.
-        Answers::Whole => router,
-    };
-    router
-        .route(aliases::SEARCH, get(show_search).delete(cancel_search))
-        .with_state(Arc::new(Api {
-            failures,
-            function,
-            answers,
-            streams: AtomicUsize::new(0),
-            exports: export::Exports::default(),
-            trials,
-        }))
-        .route("/openapi.json", get(async || Json(description())))
-        .fallback(async || Problem::new(StatusCode::NOT_FOUND, "there is nothing at this path"))
-        .method_not_allowed_fallback(async || {
-            Problem::new(StatusCode::METHOD_NOT_ALLOWED, "this method is not supported here")
-        })
-        .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
-        .layer(map_request(identified))
-}
-
-/// Returns the OpenAPI description. `docs/openapi.json` is a copy of it.
-pub fn description() -> OpenApiDocument {
-    let router = OpenApiRouter::with_openapi(Description::openapi());
-    let described = OPERATIONS.iter().fold(router, |router, operations| (operations.describe)(router));
-    let mut description = described.into_openapi();
-    // The project has no license yet, and an empty license is invalid.
-    description.info.license = None;
-    aliases::describe(&mut description);
-    description
-}
-
-/// The operations of one path. Describing them all is slow, so it is done on request and not at startup.
-struct Operations {
-    serve: fn(Router<Arc<Api>>) -> Router<Arc<Api>>,
-    describe: fn(OpenApiRouter<Arc<Api>>) -> OpenApiRouter<Arc<Api>>,
-}
-
-/// Builds [`Operations`] from handlers. Path and methods are taken from each handler's `#[utoipa::path]`.
-macro_rules! operations {
-    ($module:ident::$handler:ident $(, $others:ident::$other:ident)*) => {
-        paste! {
-            Operations {
-                serve: |router| {
-                    let routes = MethodRouter::new();
-                    let routes = on(routes, &$module::[<__path_ $handler>]::methods(), &$module::$handler);
-                    $(let routes = on(routes, &$others::[<__path_ $other>]::methods(), &$others::$other);)*
-                    router.route(&$module::[<__path_ $handler>]::path(), routes)
-                },
-                describe: |router| router.routes(routes!($module::$handler $(, $others::$other)*)),
-            }
-        }
-    };
-}
-
-fn on<H, T>(routes: MethodRouter<Arc<Api>>, methods: &[HttpMethod], handler: &H) -> MethodRouter<Arc<Api>>
-where
-    H: axum::handler::Handler<T, Arc<Api>>,
-    T: 'static,
-{
-    methods.iter().fold(routes, |routes, method| routes.on(method.to_method_filter(), handler.clone()))
-}
-
-const OPERATIONS: &[Operations] = &[
-    operations!(searches::create_search, searches::list_searches),
-    operations!(searches::show_search, searches::delete_search),
-    operations!(searches::cancel_search),
-    operations!(changes::list_changes),
-    operations!(repair::repair_search),
-    operations!(sources::say_sources),
-    operations!(sources::show_flow),
-    operations!(results::list_studies),
-    operations!(results::show_study),
-    operations!(results::list_unread),
-    operations!(results::show_unread),
-    operations!(duplicates::list_duplicates),
-    operations!(duplicates::list_all_duplicates),
-    operations!(duplicates::decide, duplicates::list_decisions),
-    operations!(export::export_studies),
-    operations!(export::make_export),
-    operations!(export::show_export),
-    operations!(history::list_history),
-    operations!(live::follow_project),
-    operations!(live::follow_search),
-    operations!(config::show_config),
-    operations!(states::show_states),
-    operations!(health::show_health),
-    operations!(health::show_report),
-    operations!(overview::list_all_searches),
-    operations!(overview::list_effects),
-    operations!(history::list_any_history),
-    operations!(admin::list_failures),
-    operations!(admin::list_failure_groups),
-    operations!(admin::show_failure, admin::delete_failure),
-    operations!(admin::archive_failure),
-    operations!(admin::retry_failures),
-    operations!(admin::list_operations),
-    operations!(admin::show_operation),
-    operations!(admin::stop_operation),
-    operations!(admin::list_acts),
-    operations!(after_restore::settle_restored),
-    operations!(trial::try_to_fail),
-];
+use self::state::{Api, HttpResult};

@@ -14,12 +14,12 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-use super::admin::AskedOperator;
-use super::paging::{self, List, Place};
-use super::problem::{Problem, Refused};
+use super::admin::AuthorizedOperator;
+use super::paging::{self, List, ListCursor};
+use super::problem::{CommonErrors, Problem};
 use super::searches::{MAX_PAGE, PAGE, states};
 use super::view::{SearchList, SearchView};
-use super::{Answer, Api};
+use super::{Api, HttpResult};
 use service::age;
 use service::effects::{self, Effect, Outboxes};
 
@@ -43,7 +43,7 @@ pub(super) struct AllSearchesQuery {
     after: Option<String>,
 }
 
-impl Place for AgePlace {
+impl ListCursor for AgePlace {
     fn written(&self) -> String {
         let group = if self.ended { "ended" } else { "open" };
         match &self.after {
@@ -84,13 +84,13 @@ fn before(older_than: Option<&str>, now: Timestamp) -> Result<Timestamp, Problem
     get,
     path = "/admin/searches",
     params(AllSearchesQuery),
-    responses((status = 200, description = "A page of imports", body = SearchList), Refused),
+    responses((status = 200, description = "A page of imports", body = SearchList), CommonErrors),
 )]
 pub(super) async fn list_all_searches(
     State(api): State<Arc<Api>>,
-    _: AskedOperator,
+    _: AuthorizedOperator,
     query: Result<Query<AllSearchesQuery>, QueryRejection>,
-) -> Answer {
+) -> HttpResult {
     let Query(query) = query.map_err(|rejection| Problem::bad(&rejection.body_text()))?;
     let limit = paging::limit(query.limit, PAGE, MAX_PAGE)?;
     let wanted = ByAge {
@@ -222,7 +222,7 @@ pub(super) struct EffectsQuery {
 }
 
 /// The entry's id is the store's own and may contain characters that a URL cannot.
-impl Place for effects::Place {
+impl ListCursor for effects::EffectCursor {
     fn written(&self) -> String {
         let of = match self.outboxes {
             Outboxes::Sagas => "searches",
@@ -248,8 +248,9 @@ impl Place for effects::Place {
     }
 }
 
-fn effect_state(asked: Option<&str>) -> Result<Option<effects::State>, Problem> {
-    let known = [effects::State::Waiting, effects::State::Claimed, effects::State::Poisoned];
+fn effect_state(asked: Option<&str>) -> Result<Option<effects::EffectState>, Problem> {
+    let known =
+        [effects::EffectState::Waiting, effects::EffectState::Claimed, effects::EffectState::Poisoned];
     let state = |name: &str| known.into_iter().find(|state| state.name() == name);
     let refused = || Problem::bad("state is waiting, claimed or poisoned");
     asked.map(|name| state(name).ok_or_else(refused)).transpose()
@@ -263,18 +264,18 @@ fn effect_state(asked: Option<&str>) -> Result<Option<effects::State>, Problem> 
     get,
     path = "/admin/effects",
     params(EffectsQuery),
-    responses((status = 200, description = "A page of effects", body = EffectList), Refused),
+    responses((status = 200, description = "A page of effects", body = EffectList), CommonErrors),
 )]
 pub(super) async fn list_effects(
     State(api): State<Arc<Api>>,
-    _: AskedOperator,
+    _: AuthorizedOperator,
     query: Result<Query<EffectsQuery>, QueryRejection>,
-) -> Answer {
+) -> HttpResult {
     let Query(query) = query.map_err(|rejection| Problem::bad(&rejection.body_text()))?;
     let limit = paging::limit(query.limit, EFFECTS_PAGE, MAX_EFFECTS_PAGE)?;
     let now = api.function.host().now();
     let due_by = before(query.older_than.as_deref(), now)?;
-    let wanted = effects::Wanted { state: effect_state(query.state.as_deref())?, due_by };
+    let wanted = effects::EffectFilter { state: effect_state(query.state.as_deref())?, due_by };
     let after = EFFECTS.after(query.after.as_deref())?;
     let goes_on = after.is_some();
     let found = effects::effects(api.function.health.stores(), &wanted, now, after, limit).await;
@@ -295,12 +296,12 @@ mod tests {
     fn effect_cursor_round_trips_any_store_id() {
         for after in [None, Some("{\"_id\":{\"$oid\":\"ä/+\"}}".to_owned())] {
             for outboxes in [Outboxes::Sagas, Outboxes::Sessions] {
-                let place = effects::Place { outboxes, after: after.clone() };
+                let place = effects::EffectCursor { outboxes, after: after.clone() };
                 assert_eq!(EFFECTS.after(Some(&EFFECTS.next(&place))).unwrap(), Some(place));
             }
         }
         for wrong in ["searches", "others.", "searches.0", "searches.xx", "searches.ff", "searches.+1"] {
-            assert_eq!(<effects::Place as Place>::read(wrong), None, "{wrong}");
+            assert_eq!(<effects::EffectCursor as ListCursor>::read(wrong), None, "{wrong}");
         }
     }
 }

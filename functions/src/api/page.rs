@@ -17,7 +17,7 @@ const READS: usize = 20;
 
 /// A listing of a file's items.
 #[async_trait]
-pub(super) trait Shelf: Send + Sync {
+pub(super) trait Listing: Send + Sync {
     type Item: Send;
 
     /// Returns up to `limit` items after a record, and about [`READ_BYTES`]; an empty list if there are no more.
@@ -32,22 +32,26 @@ pub(super) trait Shelf: Send + Sync {
 
 /// The limits of a page.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Most {
+pub(super) struct PageLimit {
     pub(super) items: usize,
     /// The maximum size of the JSON; a larger item forms a page of its own.
     pub(super) bytes: usize,
 }
 
-/// The items of a page, and the cursor of its end if more may follow.
-pub(super) type Found = (Vec<Box<RawValue>>, Option<RecordPlace>);
+/// A page of a listing.
+pub(super) struct Page {
+    pub(super) items: Vec<Box<RawValue>>,
+    /// The cursor of its end, if more may follow.
+    pub(super) next: Option<RecordPlace>,
+}
 
 /// Returns the next page of a listing after the cursor. It may be short, or empty, even if more items follow.
-pub(super) async fn page<S: Shelf>(
-    shelf: &S,
+pub(super) async fn page<S: Listing>(
+    listing: &S,
     files: &[ParsedFile],
     after: Option<RecordPlace>,
-    most: Most,
-) -> Result<Found, StoreError> {
+    limit: PageLimit,
+) -> Result<Page, StoreError> {
     let mut place = after.unwrap_or_default();
     let (mut items, mut bytes, mut reads) = (Vec::new(), 0_usize, 0_usize);
     let begin = place.position;
@@ -56,22 +60,22 @@ pub(super) async fn page<S: Shelf>(
             place = RecordPlace { position: file.position, record: 0 };
         }
         loop {
-            let limit = most.items.saturating_add(1).min(READ_RECORDS);
-            let read = shelf.read(file, place.record, limit).await?;
+            let batch = limit.items.saturating_add(1).min(READ_RECORDS);
+            let read = listing.read(file, place.record, batch).await?;
             if read.is_empty() {
                 break;
             }
             if reads == READS {
-                return Ok((items, Some(place)));
+                return Ok(Page { items, next: Some(place) });
             }
             reads += 1;
             for item in read {
                 let record = S::record(&item);
-                if let Some(shown) = shelf.show(file, item).await? {
+                if let Some(shown) = listing.show(file, item).await? {
                     let more = shown.get().len();
-                    let is_full = !items.is_empty() && bytes.saturating_add(more) > most.bytes;
-                    if is_full || items.len() == most.items {
-                        return Ok((items, Some(place)));
+                    let is_full = !items.is_empty() && bytes.saturating_add(more) > limit.bytes;
+                    if is_full || items.len() == limit.items {
+                        return Ok(Page { items, next: Some(place) });
                     }
                     bytes = bytes.saturating_add(more);
                     items.push(shown);
@@ -80,5 +84,5 @@ pub(super) async fn page<S: Shelf>(
             }
         }
     }
-    Ok((items, None))
+    Ok(Page { items, next: None })
 }

@@ -9,13 +9,13 @@ use uuid::Uuid;
 use super::problem::Problem;
 use service::Text;
 
-/// Returns the requested number of items, from 1 to `most`.
-pub(super) fn limit(asked: Option<usize>, default: usize, most: usize) -> Result<usize, Problem> {
+/// Returns the requested number of items, from 1 to `max`.
+pub(super) fn limit(asked: Option<usize>, default: usize, max: usize) -> Result<usize, Problem> {
     let limit = asked.unwrap_or(default);
-    if (1..=most).contains(&limit) {
+    if (1..=max).contains(&limit) {
         Ok(limit)
     } else {
-        Err(Problem::bad(&format!("limit is from 1 to {most}")))
+        Err(Problem::bad(&format!("limit is from 1 to {max}")))
     }
 }
 
@@ -42,12 +42,12 @@ impl List {
     }
 
     /// Returns a cursor in the list, as clients receive it.
-    pub(super) fn next(self, place: &impl Place) -> String {
+    pub(super) fn next(self, place: &impl ListCursor) -> String {
         format!("{}.{}", self.mark(), place.written())
     }
 
     /// Returns the cursor from which a client wants to continue.
-    pub(super) fn after<P: Place>(self, next: Option<&str>) -> Result<Option<P>, Problem> {
+    pub(super) fn after<P: ListCursor>(self, next: Option<&str>) -> Result<Option<P>, Problem> {
         let Some(next) = next else { return Ok(None) };
         let place = next.split_once('.').filter(|(mark, _)| *mark == self.mark());
         match place.and_then(|(_, place)| P::read(place)) {
@@ -58,12 +58,12 @@ impl List {
 }
 
 /// A position in a list.
-pub(super) trait Place: Sized {
+pub(super) trait ListCursor: Sized {
     fn written(&self) -> String;
     fn read(text: &str) -> Option<Self>;
 }
 
-impl Place for Cursor {
+impl ListCursor for Cursor {
     fn written(&self) -> String {
         format!("{}.{}", self.created_at.as_nanosecond(), self.partition)
     }
@@ -77,7 +77,7 @@ impl Place for Cursor {
     }
 }
 
-impl Place for RecordPlace {
+impl ListCursor for RecordPlace {
     fn written(&self) -> String {
         self.to_string()
     }

@@ -15,7 +15,7 @@ use service::{Error, FileRefusal, Refusal};
 /// The errors of requests that read.
 #[derive(IntoResponses)]
 #[allow(dead_code, reason = "it only describes answers")]
-pub(super) enum Refused {
+pub(super) enum CommonErrors {
     /// The request cannot be read.
     #[response(status = 400, content_type = "application/problem+json")]
     Bad(#[to_schema] Problem),

@@ -8,11 +8,11 @@ use axum::extract::rejection::JsonRejection;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::IntoResponse;
 
-use super::extract::AskedSearch;
-use super::problem::{Problem, Refused};
+use super::extract::AuthorizedSearch;
+use super::problem::{CommonErrors, Problem};
 use super::searches::idempotency_key;
 use super::view::AnnouncedView;
-use super::{Answer, Api};
+use super::{Api, HttpResult};
 use service::{NewRepair, Repair};
 
 /// Repairs an import that has ended: reads its failed files again.
@@ -36,15 +36,15 @@ use service::{NewRepair, Repair};
         (status = 413, description = "The request is too large", body = Problem, content_type = "application/problem+json"),
         (status = 422, description = "The request is not valid, or the key was used for another request", body = Problem, content_type = "application/problem+json"),
         (status = 429, description = "The review has too many unfinished imports", body = Problem, content_type = "application/problem+json"),
-        Refused,
+        CommonErrors,
     ),
 )]
 pub(super) async fn repair_search(
     State(api): State<Arc<Api>>,
-    AskedSearch { caller, search }: AskedSearch,
+    AuthorizedSearch { caller, search }: AuthorizedSearch,
     headers: HeaderMap,
     request: Result<Json<NewRepair>, JsonRejection>,
-) -> Answer {
+) -> HttpResult {
     let key = idempotency_key(&headers)?;
     let Json(request) = request.map_err(|rejection| Problem::unreadable(&rejection, "a repair"))?;
     match api.function.repair(&caller, search, &request, key.as_deref()).await? {

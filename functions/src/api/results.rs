@@ -12,15 +12,15 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 use uuid::Uuid;
 
-use super::extract::{AskedRecord, AskedSearch};
-use super::listings::{Studies, Unread};
-use super::page::{self, Most, Shelf};
+use super::extract::{AuthorizedSearch, RecordParam};
+use super::listings::{Studies, UnreadRecords};
+use super::page::{self, Listing, Page, PageLimit};
 use super::paging::{self, List};
-use super::problem::{Problem, Refused};
+use super::problem::{CommonErrors, Problem};
 use super::study::{PageBody, StudyDetail, StudyList, UnreadDetail, UnreadList, UnreadView};
-use super::{Answer, Api};
-use service::Stored;
+use super::{Api, HttpResult};
 use service::study_view::{RecordPlace, StudyView};
+use service::{RecordBytes, StoredSearch};
 
 /// The default and maximum number of studies, or of unreadable records, in a page.
 const PAGE: usize = 100;
@@ -28,29 +28,38 @@ pub(super) const MAX_PAGE: usize = 1_000;
 /// The maximum size of a page's JSON, in bytes; a Lambda response is limited to 6 MB.
 pub(super) const PAGE_BYTES: usize = 4 << 20;
 
-pub(super) type Asked<T> = Result<Query<T>, QueryRejection>;
+pub(super) type QueryResult<T> = Result<Query<T>, QueryRejection>;
 
 /// Returns the query's parameters.
-pub(super) fn read<T>(query: Asked<T>) -> Result<T, Problem> {
+pub(super) fn read<T>(query: QueryResult<T>) -> Result<T, Problem> {
     let Query(query) = query.map_err(|rejection| Problem::bad(&rejection.body_text()))?;
     Ok(query)
 }
 
+/// The page that a client requests.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PageRequest<'a> {
+    /// The maximum number of items.
+    pub(super) limit: usize,
+    /// The cursor of the previous page.
+    pub(super) after: Option<&'a str>,
+}
+
 /// Responds with a page of a listing.
 pub(super) async fn answer(
-    shelf: &impl Shelf,
+    listing: &impl Listing,
     files: &[ParsedFile],
     list: List,
-    (limit, after): (usize, Option<&str>),
-) -> Answer {
-    let most = Most { items: limit, bytes: PAGE_BYTES };
-    let (items, next) = page::page(shelf, files, list.after(after)?, most).await?;
+    request: PageRequest<'_>,
+) -> HttpResult {
+    let limit = PageLimit { items: request.limit, bytes: PAGE_BYTES };
+    let Page { items, next } = page::page(listing, files, list.after(request.after)?, limit).await?;
     Ok(Json(PageBody { items, next: next.map(|next| list.next(&next)) }).into_response())
 }
 
 /// Returns the requested file, or all files that were read completely.
-pub(super) fn files(stored: Stored, asked: Option<&str>) -> Result<Vec<ParsedFile>, Problem> {
-    let Stored { job, mut files } = stored;
+pub(super) fn files(stored: StoredSearch, asked: Option<&str>) -> Result<Vec<ParsedFile>, Problem> {
+    let StoredSearch { job, mut files } = stored;
     if let Some(asked) = asked {
         let asked = Uuid::parse_str(asked).map_err(|_| Problem::bad("file is not the id of a file"))?;
         let asked = FileId::from_uuid(asked);
@@ -91,13 +100,13 @@ pub(super) struct StudiesQuery {
         ("search" = Uuid, Path, description = "The import"),
         StudiesQuery,
     ),
-    responses((status = 200, description = "A page of studies", body = StudyList), Refused),
+    responses((status = 200, description = "A page of studies", body = StudyList), CommonErrors),
 )]
 pub(super) async fn list_studies(
     State(api): State<Arc<Api>>,
-    asked: AskedSearch,
-    query: Asked<StudiesQuery>,
-) -> Answer {
+    asked: AuthorizedSearch,
+    query: QueryResult<StudiesQuery>,
+) -> HttpResult {
     let query = read(query)?;
     let limit = paging::limit(query.limit, PAGE, MAX_PAGE)?;
     let marked = match query.duplicates.as_deref() {
@@ -108,9 +117,9 @@ pub(super) async fn list_studies(
     };
     let text = paging::text(query.text.as_deref())?;
     let files = files(asked.stored(&api.function).await?, query.file.as_deref())?;
-    let shelf = Studies { stored: &*api.function.studies, search: asked.search, marked, text };
+    let listing = Studies { stored: &*api.function.studies, search: asked.search, marked, text };
     let list = List { of: "studies", owner: asked.search.as_uuid() };
-    answer(&shelf, &files, list, (limit, query.after.as_deref())).await
+    answer(&listing, &files, list, PageRequest { limit, after: query.after.as_deref() }).await
 }
 
 /// Returns one study and the text that it was read from.
@@ -122,18 +131,21 @@ pub(super) async fn list_studies(
         ("search" = Uuid, Path, description = "The import"),
         ("study" = String, Path, description = "The `id` of the study, such as `0-17`"),
     ),
-    responses((status = 200, description = "The study", body = StudyDetail), Refused),
+    responses((status = 200, description = "The study", body = StudyDetail), CommonErrors),
 )]
 pub(super) async fn show_study(
     State(api): State<Arc<Api>>,
-    asked: AskedSearch,
-    AskedRecord(RecordPlace { position, record }): AskedRecord,
-) -> Answer {
+    asked: AuthorizedSearch,
+    RecordParam(RecordPlace { position, record }): RecordParam,
+) -> HttpResult {
     let absent = || Problem::new(StatusCode::NOT_FOUND, "there is no such study");
     let stored = asked.stored(&api.function).await?;
     let (file, encoding) = stored.file(position).ok_or_else(absent)?;
     let study = api.function.study(asked.search, file.file_id, record).await?.ok_or_else(absent)?;
-    let raw = api.function.raw(file, encoding, (study.record, study.bytes.clone())).await?;
+    let raw = api
+        .function
+        .raw(file, encoding, RecordBytes { record: study.record, bytes: study.bytes.clone() })
+        .await?;
     Ok(Json(StudyDetail {
         study: StudyView::of(position, study).within(&file.parts).bounded()?,
         raw: raw.into(),
@@ -163,21 +175,21 @@ pub(super) struct UnreadQuery {
         ("search" = Uuid, Path, description = "The import"),
         UnreadQuery,
     ),
-    responses((status = 200, description = "A page of records", body = UnreadList), Refused),
+    responses((status = 200, description = "A page of records", body = UnreadList), CommonErrors),
 )]
 pub(super) async fn list_unread(
     State(api): State<Arc<Api>>,
-    asked: AskedSearch,
-    query: Asked<UnreadQuery>,
-) -> Answer {
+    asked: AuthorizedSearch,
+    query: QueryResult<UnreadQuery>,
+) -> HttpResult {
     let query = read(query)?;
     let limit = paging::limit(query.limit, PAGE, MAX_PAGE)?;
     let stored = asked.stored(&api.function).await?;
     let known = api.function.repairs(&stored.job).await?;
     let files = files(stored, query.file.as_deref())?;
-    let shelf = Unread { function: &api.function, search: asked.search, known };
+    let listing = UnreadRecords { function: &api.function, search: asked.search, known };
     let list = List { of: "quarantine", owner: asked.search.as_uuid() };
-    answer(&shelf, &files, list, (limit, query.after.as_deref())).await
+    answer(&listing, &files, list, PageRequest { limit, after: query.after.as_deref() }).await
 }
 
 /// Returns one record that was not imported, and its text.
@@ -189,19 +201,22 @@ pub(super) async fn list_unread(
         ("search" = Uuid, Path, description = "The import"),
         ("record" = String, Path, description = "The `id` of the record, such as `0-18`"),
     ),
-    responses((status = 200, description = "The record", body = UnreadDetail), Refused),
+    responses((status = 200, description = "The record", body = UnreadDetail), CommonErrors),
 )]
 pub(super) async fn show_unread(
     State(api): State<Arc<Api>>,
-    asked: AskedSearch,
-    AskedRecord(RecordPlace { position, record }): AskedRecord,
-) -> Answer {
+    asked: AuthorizedSearch,
+    RecordParam(RecordPlace { position, record }): RecordParam,
+) -> HttpResult {
     let absent = || Problem::new(StatusCode::NOT_FOUND, "there is no such unreadable record");
     let stored = asked.stored(&api.function).await?;
     let (file, encoding) = stored.file(position).ok_or_else(absent)?;
     let mut found = api.function.studies.quarantined(asked.search, file.file_id, record - 1, 1).await?;
     let unread = found.pop().filter(|unread| unread.record.number == record).ok_or_else(absent)?;
-    let raw = api.function.raw(file, encoding, (record, Some(unread.record.bytes.clone()))).await?;
+    let raw = api
+        .function
+        .raw(file, encoding, RecordBytes { record, bytes: Some(unread.record.bytes.clone()) })
+        .await?;
     let around = api.function.around(file, encoding, record).await?.map(Into::into);
     let known = api.function.repairs(&stored.job).await?;
     let unread = UnreadView::of(position, unread, &known).within(&file.parts);

@@ -11,12 +11,12 @@ use imports::JobState;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::extract::{AskedProject, AskedSearch};
+use super::extract::{AuthorizedProject, AuthorizedSearch};
 use super::paging::{self, List};
-use super::problem::{Problem, Refused};
+use super::problem::{CommonErrors, Problem};
 use super::view::{AnnouncedView, Details, SearchList, SearchView};
-use super::{Answer, Api, etag};
-use service::{Deletion, Keyed, NewSearch, Wanted, Withdrawal};
+use super::{Api, HttpResult, etag};
+use service::{Cancellation, CreateOutcome, Deletion, NewSearch, SearchFilter};
 
 /// The header that makes a request idempotent
 /// (<https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/>).
@@ -46,24 +46,24 @@ const STATES: [JobState; 5] =
         (status = 400, description = "The request cannot be read", body = Problem, content_type = "application/problem+json"),
         (status = 404, description = "The review does not exist or the caller has no access to it", body = Problem, content_type = "application/problem+json"),
         (status = 413, description = "The request is too large", body = Problem, content_type = "application/problem+json"),
-        (status = 422, description = "The manifest is not valid, or the key was used for another search", body = Problem, content_type = "application/problem+json"),
+        (status = 422, description = "The manifest is not valid, or the key was used for another import", body = Problem, content_type = "application/problem+json"),
         (status = 429, description = "The review has too many unfinished imports", body = Problem, content_type = "application/problem+json"),
         (status = 503, description = "The service is temporarily unavailable; try again", body = Problem, content_type = "application/problem+json"),
     ),
 )]
 pub(super) async fn create_search(
     State(api): State<Arc<Api>>,
-    AskedProject(project): AskedProject,
+    AuthorizedProject(project): AuthorizedProject,
     headers: HeaderMap,
     request: Result<Json<NewSearch>, JsonRejection>,
-) -> Answer {
+) -> HttpResult {
     let key = idempotency_key(&headers)?;
     let Json(request) = request.map_err(|rejection| Problem::unreadable(&rejection, "a search"))?;
     let announced = match key {
         None => api.function.create(project, &request).await?,
         Some(key) => match api.function.create_once(project, &request, &key).await? {
-            Keyed::Announced(announced) => announced,
-            Keyed::Differs => {
+            CreateOutcome::Announced(announced) => announced,
+            CreateOutcome::Differs => {
                 let detail = "the idempotency key was used for another search before";
                 return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
             }
@@ -86,14 +86,14 @@ pub(super) async fn create_search(
     responses(
         (status = 200, description = "The import", body = SearchView, headers(("ETag" = String, description = "Identifies this content"))),
         (status = 304, description = "The client's copy is current"),
-        Refused,
+        CommonErrors,
     ),
 )]
 pub(super) async fn show_search(
     State(api): State<Arc<Api>>,
-    AskedSearch { caller, search }: AskedSearch,
+    AuthorizedSearch { caller, search }: AuthorizedSearch,
     headers: HeaderMap,
-) -> Answer {
+) -> HttpResult {
     let found = api.function.status(&caller, search).await?;
     let (job, progress) = found.ok_or_else(Problem::no_such_search)?;
     let details = Details::of(&api.function, &job, progress).await?;
@@ -114,17 +114,17 @@ pub(super) async fn show_search(
     responses(
         (status = 202, description = "Cancellation is accepted, or the import was cancelled before; the import still completes if its last file has just been read"),
         (status = 409, description = "The import has already ended", body = Problem, content_type = "application/problem+json"),
-        Refused,
+        CommonErrors,
     ),
 )]
 pub(super) async fn cancel_search(
     State(api): State<Arc<Api>>,
-    AskedSearch { caller, search }: AskedSearch,
-) -> Answer {
-    match api.function.withdraw(&caller, search).await? {
-        Withdrawal::Accepted => Ok(StatusCode::ACCEPTED.into_response()),
-        Withdrawal::TooLate => Err(Problem::new(StatusCode::CONFLICT, "the search has ended")),
-        Withdrawal::Unknown => Err(Problem::no_such_search()),
+    AuthorizedSearch { caller, search }: AuthorizedSearch,
+) -> HttpResult {
+    match api.function.cancel(&caller, search).await? {
+        Cancellation::Accepted => Ok(StatusCode::ACCEPTED.into_response()),
+        Cancellation::TooLate => Err(Problem::new(StatusCode::CONFLICT, "the search has ended")),
+        Cancellation::Unknown => Err(Problem::no_such_search()),
     }
 }
 
@@ -142,13 +142,13 @@ pub(super) async fn cancel_search(
     responses(
         (status = 202, description = "The import is no longer visible; its data is deleted within minutes"),
         (status = 409, description = "The import, or one that repairs it, has not ended; cancel it first", body = Problem, content_type = "application/problem+json"),
-        Refused,
+        CommonErrors,
     ),
 )]
 pub(super) async fn delete_search(
     State(api): State<Arc<Api>>,
-    AskedSearch { caller, search }: AskedSearch,
-) -> Answer {
+    AuthorizedSearch { caller, search }: AuthorizedSearch,
+) -> HttpResult {
     match api.function.delete(&caller, search).await? {
         Deletion::Accepted => Ok(StatusCode::ACCEPTED.into_response()),
         Deletion::Running => {
@@ -192,19 +192,19 @@ pub(super) struct SearchesQuery {
     responses(
         (status = 200, description = "A page of imports", body = SearchList, headers(("ETag" = String, description = "Identifies this content"))),
         (status = 304, description = "The client's copy is current"),
-        Refused,
+        CommonErrors,
     ),
 )]
 pub(super) async fn list_searches(
     State(api): State<Arc<Api>>,
-    AskedProject(project): AskedProject,
+    AuthorizedProject(project): AuthorizedProject,
     headers: HeaderMap,
     query: Result<Query<SearchesQuery>, QueryRejection>,
-) -> Answer {
+) -> HttpResult {
     let Query(query) = query.map_err(|rejection| Problem::bad(&rejection.body_text()))?;
     let limit = paging::limit(query.limit, PAGE, MAX_PAGE)?;
     let wanted =
-        Wanted { states: states(query.state.as_deref())?, text: paging::text(query.text.as_deref())? };
+        SearchFilter { states: states(query.state.as_deref())?, text: paging::text(query.text.as_deref())? };
     let list = List { of: "searches", owner: project.as_uuid() };
     let after = list.after(query.after.as_deref())?;
     let page = api.function.list(project, &wanted, after, limit).await?;

@@ -7,14 +7,16 @@ use axum::extract::State;
 use axum::extract::rejection::JsonRejection;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
-use imports::Marked;
+use imports::DuplicateCounts;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::extract::{AskedProject, AskedSearch};
-use super::problem::{Problem, Refused};
-use super::{Answer, Api};
-use service::sources::{Drawing, Flow, FlowError, Known, Line, NewSources, Said, Source, Sums};
+use super::extract::{AuthorizedProject, AuthorizedSearch};
+use super::problem::{CommonErrors, Problem};
+use super::{Api, HttpResult};
+use service::sources::{
+    Drawing, Flow, FlowError, KnownSource, Line, NewSources, Source, SourcesOutcome, Sums,
+};
 
 /// The source of a file's records.
 #[derive(Clone, Serialize, ToSchema)]
@@ -34,8 +36,8 @@ pub(super) struct SourceView {
     is_guessed: bool,
 }
 
-impl From<Known> for SourceView {
-    fn from(known: Known) -> Self {
+impl From<KnownSource> for SourceView {
+    fn from(known: KnownSource) -> Self {
         Self::of(known.source, !known.is_given)
     }
 }
@@ -82,7 +84,7 @@ struct ByView {
 
 impl From<Sums> for SumsView {
     fn from(Sums { files, records, unread, studies, duplicates, marked, left }: Sums) -> Self {
-        let Marked { certain, likely, said, possible } = marked;
+        let DuplicateCounts { certain, likely, said, possible } = marked;
         let duplicates_by = ByView { certain, likely, said };
         Self {
             files,
@@ -155,19 +157,21 @@ impl From<Flow> for FlowView {
     responses(
         (status = 204, description = "The sources are stored"),
         (status = 422, description = "A file does not belong to the import, or a name is empty or too long", body = Problem, content_type = "application/problem+json"),
-        Refused,
+        CommonErrors,
     ),
 )]
 pub(super) async fn say_sources(
     State(api): State<Arc<Api>>,
-    AskedSearch { caller, search }: AskedSearch,
+    AuthorizedSearch { caller, search }: AuthorizedSearch,
     new: Result<Json<NewSources>, JsonRejection>,
-) -> Answer {
+) -> HttpResult {
     let Json(new) = new.map_err(|rejection| Problem::unreadable(&rejection, "a list of sources"))?;
-    match api.function.say_sources(&caller, search, &new).await? {
-        Said::Accepted => Ok(StatusCode::NO_CONTENT.into_response()),
-        Said::Refused(fault) => Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, &fault.to_string())),
-        Said::Unknown => Err(Problem::no_such_search()),
+    match api.function.set_sources(&caller, search, &new).await? {
+        SourcesOutcome::Accepted => Ok(StatusCode::NO_CONTENT.into_response()),
+        SourcesOutcome::Refused(fault) => {
+            Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, &fault.to_string()))
+        }
+        SourcesOutcome::Unknown => Err(Problem::no_such_search()),
     }
 }
 
@@ -180,10 +184,13 @@ pub(super) async fn say_sources(
     responses(
         (status = 200, description = "The counts", body = FlowView),
         (status = 422, description = "The review has more than 1,000 imports", body = Problem, content_type = "application/problem+json"),
-        Refused,
+        CommonErrors,
     ),
 )]
-pub(super) async fn show_flow(State(api): State<Arc<Api>>, AskedProject(project): AskedProject) -> Answer {
+pub(super) async fn show_flow(
+    State(api): State<Arc<Api>>,
+    AuthorizedProject(project): AuthorizedProject,
+) -> HttpResult {
     let flow = api.function.flow(project).await.map_err(|error| match error {
         FlowError::TooMany => Problem::new(StatusCode::UNPROCESSABLE_ENTITY, &error.to_string()),
         FlowError::Store(error) => Problem::from(error),

@@ -4,7 +4,7 @@ use imports::{Part, Quarantined};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use service::study_view::{BytesView, RecordPlace, StudyView, part_of};
-use service::{Around, Known, Raw};
+use service::{Around, Raw, SearchRepairs};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -139,7 +139,7 @@ impl From<Raw> for RawView {
 
 impl UnreadView {
     /// Returns the view of a record of the file at a position.
-    pub(super) fn of(position: u32, unread: Quarantined, known: &Known) -> Self {
+    pub(super) fn of(position: u32, unread: Quarantined, known: &SearchRepairs) -> Self {
         let Quarantined { search_id, file_id, record } = unread;
         let mended_by = known.is_mended(search_id, file_id, record.number);
         Self {

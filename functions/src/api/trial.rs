@@ -4,73 +4,27 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use axum::Json;
 use axum::extract::State;
 use axum::extract::rejection::JsonRejection;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
-use messages::{Noted, Observation};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::admin::AskedOperator;
+use super::admin::AuthorizedOperator;
 use super::history::DecisionView;
 use super::problem::Problem;
-use super::{Answer, Api};
+use super::run_trials::{Trial, TrialOutcome};
+use super::{Api, HttpResult};
 
 /// The maximum number of deliveries of each message.
 const MAX_COPIES: u32 = 20;
 
-/// The faults to inject.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Trial {
-    /// Number of times that each notification and each message is delivered, 1 to 20.
-    #[serde(default = "once")]
-    pub copies: u32,
-    /// The seed of a random delivery order.
-    #[serde(default)]
-    pub shuffle: Option<u32>,
-    /// The seed of random steps at which the workers crash.
-    #[serde(default)]
-    pub crash: Option<u32>,
-}
-
-fn once() -> u32 {
-    1
-}
-
-/// The outcome of a trial.
-#[derive(Debug, Clone)]
-pub struct Tried {
-    /// The number of studies in the files.
-    pub expected: u64,
-    /// The number of stored studies.
-    pub studies: u64,
-    /// The number of worker crashes.
-    pub crashes: u32,
-    /// The duration in milliseconds.
-    pub elapsed_ms: u64,
-    /// Every decision, in chronological order.
-    pub decisions: Vec<Observation<Noted>>,
-    /// The command that runs the same trial.
-    pub command: String,
-}
-
-/// Imports sample files while faults are injected.
-#[async_trait]
-pub trait RunTrials: Send + Sync {
-    /// Runs one trial in a temporary data directory. Returns `None` if another trial is running.
-    ///
-    /// # Errors
-    /// Returns a message for the operator of the server.
-    async fn run(&self, trial: Trial) -> Result<Option<Tried>, String>;
-}
-
 /// The outcome of a trial.
 #[derive(Serialize, ToSchema)]
-pub(super) struct TriedView {
+#[schema(as = TriedView)]
+pub(super) struct TrialOutcomeView {
     /// The number of studies in the sample files.
     expected: u64,
     /// The number of stored studies, which has to be equal despite the faults.
@@ -87,8 +41,8 @@ pub(super) struct TriedView {
     command: String,
 }
 
-impl From<Tried> for TriedView {
-    fn from(tried: Tried) -> Self {
+impl From<TrialOutcome> for TrialOutcomeView {
+    fn from(tried: TrialOutcome) -> Self {
         let mut verdicts = BTreeMap::new();
         for decision in &tried.decisions {
             *verdicts.entry(decision.verdict.name().to_owned()).or_default() += 1;
@@ -114,7 +68,7 @@ impl From<Tried> for TriedView {
     path = "/admin/trials",
     request_body = Trial,
     responses(
-        (status = 200, description = "The outcome of the trial", body = TriedView),
+        (status = 200, description = "The outcome of the trial", body = TrialOutcomeView),
         (status = 400, description = "The request cannot be read", body = Problem, content_type = "application/problem+json"),
         (status = 403, description = "The caller is not an operator", body = Problem, content_type = "application/problem+json"),
         (status = 409, description = "Another trial is running", body = Problem, content_type = "application/problem+json"),
@@ -124,9 +78,9 @@ impl From<Tried> for TriedView {
 )]
 pub(super) async fn try_to_fail(
     State(api): State<Arc<Api>>,
-    _: AskedOperator,
+    _: AuthorizedOperator,
     request: Result<Json<Trial>, JsonRejection>,
-) -> Answer {
+) -> HttpResult {
     let Json(trial) = request.map_err(|rejection| Problem::unreadable(&rejection, "a trial"))?;
     if !(1..=MAX_COPIES).contains(&trial.copies) {
         return Err(Problem::bad(&format!("copies is from 1 to {MAX_COPIES}")));
@@ -135,7 +89,7 @@ pub(super) async fn try_to_fail(
         return Err(Problem::new(StatusCode::NOT_IMPLEMENTED, "this deployment does not run trials"));
     };
     match trials.run(trial).await {
-        Ok(Some(tried)) => Ok(Json(TriedView::from(tried)).into_response()),
+        Ok(Some(tried)) => Ok(Json(TrialOutcomeView::from(tried)).into_response()),
         Ok(None) => Err(Problem::new(StatusCode::CONFLICT, "another trial is running")),
         Err(why) => {
             tracing::error!(error = why, "a trial could not be run");

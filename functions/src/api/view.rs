@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::sources::SourceView;
 use service::sources;
-use service::{Announced, Fate, FileOf, Known, Repaired, SearchService, Upload};
+use service::{AnnouncedSearch, Fate, FileOf, RepairedFile, SearchRepairs, SearchService, Upload};
 
 /// An announced import.
 #[derive(Serialize, ToSchema)]
@@ -260,8 +260,8 @@ pub(super) struct SearchList {
     pub(super) next: Option<String>,
 }
 
-impl From<Announced> for AnnouncedView {
-    fn from(announced: Announced) -> Self {
+impl From<AnnouncedSearch> for AnnouncedView {
+    fn from(announced: AnnouncedSearch) -> Self {
         let files = announced.files.into_iter().map(UploadView::from).collect();
         Self { search_id: announced.search_id.as_uuid(), files }
     }
@@ -285,9 +285,9 @@ pub(super) struct Details {
     /// The number of duplicates of each file that was read, including the files of the searches that repair it.
     pub(super) duplicates: Vec<(FileId, u64)>,
     /// Its repairs, and the search that it repairs.
-    pub(super) known: Known,
+    pub(super) known: SearchRepairs,
     /// The sources of its files.
-    pub(super) sources: BTreeMap<FileId, sources::Known>,
+    pub(super) sources: BTreeMap<FileId, sources::KnownSource>,
 }
 
 impl Details {
@@ -309,7 +309,7 @@ impl Details {
     }
 
     /// Returns the repairs that have `file` on one side, as views of the other side.
-    fn repairs(&self, side: impl Fn(&Repaired) -> (FileOf, FileOf), file: FileOf) -> Vec<RepairedView> {
+    fn repairs(&self, side: impl Fn(&RepairedFile) -> (FileOf, FileOf), file: FileOf) -> Vec<RepairedView> {
         let views = self.known.repairs.files.iter().filter_map(|repaired| {
             let (this, other) = side(repaired);
             (this == file).then(|| RepairedView {
@@ -493,7 +493,7 @@ mod tests {
         Details {
             progress,
             duplicates,
-            known: Known { original, repairs: Repairs::default(), jobs },
+            known: SearchRepairs { original, repairs: Repairs::default(), jobs },
             sources: BTreeMap::new(),
         }
     }

@@ -6,7 +6,7 @@ use axum::extract::{Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use backend::services::Linked;
-use functions::api::{self, Answers, authorizer};
+use functions::api::{self, BodyMode, authorizer};
 use functions::start_upload::FUNCTION;
 use messages::Observe;
 use service::SearchService;
@@ -19,7 +19,7 @@ async fn main() -> anyhow::Result<()> {
     let backend = backend::for_function(&FUNCTION, &LINKED, observer).await?;
     let function = SearchService::over(&backend.ports, &functions::SYSTEM)?;
     let (claim, scope) = (backend.config.projects_claim, backend.config.operator_scope);
-    let router = api::router_for(function, Answers::Whole, move |request| {
+    let router = api::router_for(function, BodyMode::Buffered, move |request| {
         authorizer::caller(claim.as_deref(), &scope, request)
     });
     let router = router.layer(from_fn_with_state(backend.ports.engine.observer, flush));

@@ -43,17 +43,17 @@ struct Event {
 struct Record {
     #[serde(rename = "eventName")]
     event_name: String,
-    s3: Stored,
+    s3: StoredObject,
 }
 
 /// An event in the format of EventBridge.
 #[derive(Deserialize)]
 struct EventBridgeEvent {
-    detail: Stored,
+    detail: StoredObject,
 }
 
 #[derive(Deserialize)]
-struct Stored {
+struct StoredObject {
     bucket: Bucket,
     object: Object,
 }
@@ -108,7 +108,7 @@ impl Notification {
         Ok(in_order(read.collect::<Result<_, _>>()?))
     }
 
-    fn of(stored: Stored, key: String) -> Self {
+    fn of(stored: StoredObject, key: String) -> Self {
         let Object { version_id: version, sequencer, .. } = stored.object;
         Self { bucket: stored.bucket.name, key, version, sequencer }
     }

@@ -1,7 +1,7 @@
 //! One attempt to read a file: its input, its deadline, its resume point and its errors.
 
 use imports::messages::StartParsing;
-use imports::{ContentsError, Fenced};
+use imports::{ContentsError, FileFence};
 use jiff::Timestamp;
 use messages::{Host, Message, Reporter, StoreError};
 use references::Checkpoint;
@@ -16,7 +16,7 @@ pub(super) struct FileRead<'a> {
     pub(super) reporter: &'a Reporter,
     pub(super) deadline: Deadline<'a>,
     /// The right to write the file. It is replaced when this attempt deletes the stored records.
-    pub(super) fence: Fenced,
+    pub(super) fence: FileFence,
 }
 
 /// The time until which an invocation may start new work.

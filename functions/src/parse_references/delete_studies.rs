@@ -3,7 +3,7 @@
 
 use dedup::{Done, HandlerError};
 use imports::messages::TakeBackFiles;
-use imports::{ExportKey, ObjectKey, Place, SearchId};
+use imports::{ExportKey, ObjectKey, ReadingStatus, SearchId};
 use outbox::View;
 
 use super::ParseReferences;
@@ -21,14 +21,14 @@ impl ParseReferences {
         command: &TakeBackFiles,
         deadline: &Deadline<'_>,
     ) -> Result<Done, HandlerError> {
-        let deleted = |compared| Place::Refused { reason: REASON.to_owned(), reply: REPLY, compared };
+        let deleted = |compared| ReadingStatus::Refused { reason: REASON.to_owned(), reply: REPLY, compared };
         for file in &command.files {
             if deadline.has_passed() {
                 return Ok(Done::again("the deadline is near; not all files are deleted"));
             }
-            let after = match self.reading.place(search, *file).await? {
-                Some(Place::Refused { compared, .. }) => compared,
-                Some(Place::End { .. } | Place::Within(_)) | None => 0,
+            let after = match self.attempts.place(search, *file).await? {
+                Some(ReadingStatus::Refused { compared, .. }) => compared,
+                Some(ReadingStatus::End { .. } | ReadingStatus::Within(_)) | None => 0,
             };
             // Unlist the file first, so that no new mark names its studies. Then remove the marks that do, and then the studies.
             self.studies.withdraw(search, *file, &deleted(after)).await?;

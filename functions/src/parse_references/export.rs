@@ -10,7 +10,7 @@ use messages::StoreError;
 
 use super::ParseReferences;
 use super::attempt::Deadline;
-use service::exported_studies::{Export, Wanted};
+use service::exported_studies::{Export, ExportOptions};
 
 /// The error of an export that takes too long.
 #[derive(Debug, thiserror::Error)]
@@ -31,7 +31,7 @@ impl ParseReferences {
             return self.remove_export(&key).await;
         };
         let over = || StoreError::unavailable(format!("exporting search {search}"), DeadlinePassed);
-        let (wanted, sources) = (Wanted { format, studies }, command.sources.clone());
+        let (wanted, sources) = (ExportOptions { format, studies }, command.sources.clone());
         let pieces = Export::of(Arc::clone(&self.stored), search, files, &wanted, sources).pieces();
         let pieces =
             pieces.and_then(|piece| async { if deadline.has_passed() { Err(over()) } else { Ok(piece) } });

@@ -6,7 +6,7 @@ use std::task::Poll;
 use futures::future::FutureExt;
 use futures::poll;
 use futures::stream::StreamExt;
-use imports::{PartBytes, Place, Progress, Quarantined};
+use imports::{PartBytes, Progress, Quarantined, ReadingStatus};
 use messages::StoreError;
 use references::{Checkpoint, Limits, Reader, Report};
 use serde::Deserialize;
@@ -14,7 +14,7 @@ use serde::Deserialize;
 use super::ParseReferences;
 use super::attempt::{AttemptOutcome, FileError, FileRead, ResumePoint};
 use super::parts::{OpenedFile, bytes_read};
-use super::pending::{BATCH_BYTES, Pending};
+use super::pending::{BATCH_BYTES, PendingRecords};
 use super::stats::FileStats;
 
 /// The maximum number of unreadable records that the error of a rejected file lists.
@@ -36,7 +36,7 @@ impl ParseReferences {
         read: &FileRead<'_>,
         resume: Option<ResumePoint>,
     ) -> Result<AttemptOutcome, FileError> {
-        let mut pending = Pending::new(read, resume.as_ref(), self.kept_unreadable);
+        let mut pending = PendingRecords::new(read, resume.as_ref(), self.kept_unreadable);
         let stats = match self.open(read, resume.as_ref()).await? {
             OpenedFile::Plain(stream) => {
                 let reader = self.reader_at(resume.as_ref().map(|resume| &resume.within), self.limits);
@@ -58,7 +58,7 @@ impl ParseReferences {
         &self,
         stream: &mut PartBytes,
         mut reader: Reader,
-        pending: &mut Pending<'_>,
+        pending: &mut PendingRecords<'_>,
     ) -> Result<Option<Report>, FileError> {
         let deadline = pending.read.deadline;
         let mut bytes = Vec::with_capacity(self.push_bytes);
@@ -96,7 +96,7 @@ impl ParseReferences {
     async fn read_records(
         &self,
         reader: &mut Reader,
-        pending: &mut Pending<'_>,
+        pending: &mut PendingRecords<'_>,
         position: u64,
     ) -> Result<Remaining, FileError> {
         let deadline = pending.read.deadline;
@@ -108,7 +108,7 @@ impl ParseReferences {
             // A short read means there is nothing left.
             let is_all = items.len() < batch;
             pending.add(items)?;
-            self.store(pending, self.studies.pace().records).await?;
+            self.store(pending, self.studies.batching().records).await?;
             let has_passed = deadline.has_passed();
             if has_passed || pending.is_report_due() {
                 pending.stored().await?;
@@ -129,9 +129,9 @@ impl ParseReferences {
     pub(super) async fn resume_point(
         &self,
         read: &mut FileRead<'_>,
-        place: Option<&Place>,
+        place: Option<&ReadingStatus>,
     ) -> Result<Option<ResumePoint>, StoreError> {
-        let Some(Place::Within(place)) = place else { return Ok(None) };
+        let Some(ReadingStatus::Within(place)) = place else { return Ok(None) };
         let resume = ResumePoint::deserialize(place).ok();
         let resume = resume.filter(|resume| Reader::resume(self.limits, &resume.within).is_some());
         if resume.is_none() {
@@ -148,14 +148,14 @@ impl ParseReferences {
 
     /// Stores pending records in batches while there are at least `least` of them, or many bytes. The last batches may still be
     /// in progress when it returns, so that the next records are read concurrently.
-    async fn store(&self, pending: &mut Pending<'_>, least: usize) -> Result<(), StoreError> {
-        let pace = self.studies.pace();
+    async fn store(&self, pending: &mut PendingRecords<'_>, least: usize) -> Result<(), StoreError> {
+        let batching = self.studies.batching();
         while pending.items.len() >= least.max(1) || pending.bytes >= BATCH_BYTES {
-            let (studies, quarantined, bytes) = pending.next_batch(pace.records);
-            pending.wait_for_capacity(bytes, pace.calls).await?;
+            let (studies, quarantined, bytes) = pending.next_batch(batching.records);
+            pending.wait_for_capacity(bytes, batching.calls).await?;
             let (store, fence) = (Arc::clone(&self.studies), pending.read.fence);
             let storing =
-                async move { store.store_ready(&fence, studies, quarantined).await.map(|()| bytes) };
+                async move { store.store_prepared(&fence, studies, quarantined).await.map(|()| bytes) };
             pending.storing.push_back(storing.boxed());
             pending.storing_bytes += bytes;
             // Polls once, which starts the write, without waiting for it.
@@ -167,7 +167,7 @@ impl ParseReferences {
     }
 
     /// Stores all pending records and waits for the writes.
-    async fn store_all(&self, pending: &mut Pending<'_>) -> Result<(), StoreError> {
+    async fn store_all(&self, pending: &mut PendingRecords<'_>) -> Result<(), StoreError> {
         self.store(pending, 1).await?;
         pending.stored().await
     }
@@ -175,7 +175,7 @@ impl ParseReferences {
     /// Saves a checkpoint, if it is a new one, once all records before it are stored.
     async fn save_checkpoint(
         &self,
-        pending: &mut Pending<'_>,
+        pending: &mut PendingRecords<'_>,
         checkpoint: Option<Checkpoint>,
     ) -> Result<(), StoreError> {
         let Some(checkpoint) = checkpoint.filter(|checkpoint| pending.is_new(checkpoint)) else {
@@ -183,14 +183,14 @@ impl ParseReferences {
         };
         self.store_all(pending).await?;
         let resume = ResumePoint { within: checkpoint, packed: pending.part.clone() };
-        let place = serde_json::to_value(&resume).map(Place::Within);
+        let place = serde_json::to_value(&resume).map(ReadingStatus::Within);
         let place = place.map_err(|error| StoreError::unusable("serializing a checkpoint", error))?;
-        self.reading.reach(&pending.read.fence, &place).await?;
+        self.attempts.save(&pending.read.fence, &place).await?;
         pending.records_checkpointed = Some(pending.records);
         Ok(())
     }
 
-    async fn report(&self, pending: &mut Pending<'_>, bytes: u64) {
+    async fn report(&self, pending: &mut PendingRecords<'_>, bytes: u64) {
         let FileRead { message, command, reporter, .. } = pending.read;
         pending.reported_at = Some(reporter.host.now());
         let progress = Progress { records: pending.records, bytes };

@@ -36,8 +36,9 @@ use imports::messages::{ReferenceFileFaulted, ReferenceFileParsingCompleted, Sta
 use imports::ports::{BUCKET, EXPORTS, OBJECTS};
 use imports::queues::{PARSE, QUARANTINED_RECORDS, SAGA, STUDIES};
 use imports::{
-    Counts, Fenced, FileId, FindObjects, KeepExports, ParseCommand, ParsedFile, Place, Ports, ReadObject,
-    ReadStudies, Reading, ReportProgress, SearchEvent, SearchId, TrackReading, WriteStudies,
+    AttemptState, Counts, FileFence, FileId, FindObjects, KeepExports, ParseAttempts, ParseCommand,
+    ParsedFile, Ports, ReadObject, ReadStudies, ReadingStatus, ReportProgress, SearchEvent, SearchId,
+    WriteStudies,
 };
 use jiff::Timestamp;
 use messages::store::chain;
@@ -109,7 +110,7 @@ pub struct ParseReferences {
     /// Reports the progress of files.
     pub progress: Arc<dyn ReportProgress>,
     /// Records the attempts.
-    pub reading: Arc<dyn TrackReading>,
+    pub attempts: Arc<dyn ParseAttempts>,
     /// The number of bytes that are fed to a reader before its records are taken.
     pub push_bytes: usize,
     /// The limits of a file.
@@ -158,24 +159,24 @@ impl ParseReferences {
     /// # Errors
     /// Returns an error if a database or bucket is not configured.
     pub fn over(ports: &Ports) -> Result<Self, Missing> {
-        let library = ports.library()?;
+        let study_stores = ports.study_stores()?;
         Ok(Self {
             objects: ports.objects.clone()?,
             bucket: ports.bucket.clone()?,
             exports: ports.exports.clone()?,
             key_prefix: ports.settings.key_prefix.clone(),
             admit_untokened: ports.engine.runner.admit_untokened,
-            studies: Arc::clone(&library.write_studies),
+            studies: Arc::clone(&study_stores.write_studies),
             duplicates: DuplicateMarking {
-                stored: Arc::clone(&library.read_studies),
-                compare: Arc::clone(&library.compare_studies),
+                stored: Arc::clone(&study_stores.read_studies),
+                compare: Arc::clone(&study_stores.compare_studies),
                 records: Arc::clone(&ports.engine.stores()?.records),
             },
             views: Arc::clone(&ports.engine.stores()?.write_views),
             history: ports.engine.history.clone(),
-            stored: Arc::clone(&library.read_studies),
-            progress: Arc::clone(&library.report_progress),
-            reading: Arc::clone(&library.track_reading),
+            stored: Arc::clone(&study_stores.read_studies),
+            progress: Arc::clone(&study_stores.report_progress),
+            attempts: Arc::clone(&study_stores.parse_attempts),
             push_bytes: ports.settings.push_bytes,
             limits: Limits {
                 max_file_bytes: ports.settings.max_file_bytes,
@@ -190,16 +191,16 @@ impl ParseReferences {
     }
 
     /// Runs one attempt, from the status that an earlier one has saved.
-    async fn attempt(&self, read: &mut FileRead<'_>, reading: &Reading) -> Result<Done, HandlerError> {
-        let Reading { begun, place, .. } = reading;
+    async fn attempt(&self, read: &mut FileRead<'_>, reading: &AttemptState) -> Result<Done, HandlerError> {
+        let AttemptState { begun, place, .. } = reading;
         match place {
-            Some(Place::End { counts, compared, .. }) => {
+            Some(ReadingStatus::End { counts, compared, .. }) => {
                 return self.complete(read, counts.clone(), *compared).await;
             }
-            Some(Place::Refused { reason, reply, .. }) => {
+            Some(ReadingStatus::Refused { reason, reply, .. }) => {
                 return refused(read.command, reason.clone(), *reply);
             }
-            Some(Place::Within(_)) | None => {}
+            Some(ReadingStatus::Within(_)) | None => {}
         }
         if *begun >= MAX_CRASHES {
             let reason = format!("reading it made the parser crash {begun} times");
@@ -212,7 +213,7 @@ impl ParseReferences {
             }
             Ok(AttemptOutcome::Completed(stats)) => {
                 let counts = stats.counts();
-                self.reading.reach(&read.fence, &Place::end(counts.clone())).await?;
+                self.attempts.save(&read.fence, &ReadingStatus::end(counts.clone())).await?;
                 return self.complete(read, counts, 0).await;
             }
             Err(FileError::Store(error)) => return Err(error.into()),
@@ -225,7 +226,7 @@ impl ParseReferences {
     async fn end_attempt(&self, message: &Message, file: FileId, deadline: &Deadline<'_>) {
         let (search, message_id) = (message.partition, message.id);
         let mut tries = 1;
-        while let Err(error) = self.reading.pause(search, file).await {
+        while let Err(error) = self.attempts.end(search, file).await {
             if tries == MAX_TRIES || deadline.has_passed() {
                 // The attempt then counts as a crash, and a few of them are tolerated.
                 let error = error.chain();
@@ -244,7 +245,7 @@ impl ParseReferences {
         reason: String,
         reply: usize,
     ) -> Result<Done, HandlerError> {
-        let then = Place::refused(reason.clone(), reply);
+        let then = ReadingStatus::refused(reason.clone(), reply);
         read.fence = self.studies.discard(&read.fence, Some(&then)).await?;
         refused(read.command, reason, reply)
     }
@@ -273,7 +274,7 @@ impl ParseReferences {
         let marked =
             self.duplicates.file_added(project_id, (search_id, file_id), compared, has_passed).await?;
         if let Some(compared) = marked {
-            self.reading.reach(&read.fence, &Place::compared(counts, compared)).await?;
+            self.attempts.save(&read.fence, &ReadingStatus::compared(counts, compared)).await?;
             return Ok(Done::again("the deadline is near; not all duplicates are marked"));
         }
         read.reporter.measure(STUDIES, counts.studies);
@@ -323,9 +324,9 @@ impl Handler for ParseReferences {
             let doing = format!("reading file {file_id} of search {search_id}");
             return Err(StoreError::unavailable(doing, AlreadyInFlight).into());
         };
-        let done = match self.reading.begin(search_id, file_id, READER_VERSION).await {
+        let done = match self.attempts.start(search_id, file_id, READER_VERSION).await {
             Ok(reading) => {
-                let fence = Fenced { search_id, file_id, fence: reading.fence };
+                let fence = FileFence { search_id, file_id, fence: reading.fence };
                 let mut read = FileRead { message, command, reporter, deadline, fence };
                 self.attempt(&mut read, &reading).await
             }

@@ -7,7 +7,7 @@ use references::{Checkpoint, Limits, Reader};
 
 use super::ParseReferences;
 use super::attempt::{FileError, FileRead, PartProgress, ResumePoint};
-use super::pending::Pending;
+use super::pending::PendingRecords;
 use super::stats::FileStats;
 
 /// The maximum number of reasons that are listed if a packed file contains nothing to read.
@@ -59,7 +59,7 @@ impl ParseReferences {
         &self,
         contents: &Contents,
         resume: Option<ResumePoint>,
-        pending: &mut Pending<'_>,
+        pending: &mut PendingRecords<'_>,
     ) -> Result<Option<FileStats>, FileError> {
         let (mut within, packed) = resume.map(|resume| (resume.within, resume.packed)).unzip();
         let (first, mut stats) =

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use futures::future::BoxFuture;
 use futures::stream::{FuturesOrdered, StreamExt};
 use imports::messages::StartParsing;
-use imports::{FileId, ProjectId, Quarantined, ReadyStudy, SearchId, Study, WriteStudies};
+use imports::{FileId, PreparedStudy, ProjectId, Quarantined, SearchId, Study, WriteStudies};
 use jiff::{SignedDuration, Timestamp};
 use messages::StoreError;
 use references::{Checkpoint, Outcome};
@@ -44,7 +44,7 @@ pub(super) struct Item {
 }
 
 enum Content {
-    Study(ReadyStudy),
+    Study(PreparedStudy),
     Quarantined(Quarantined),
 }
 
@@ -56,7 +56,7 @@ impl Origin {
         let content = match outcome {
             Outcome::Read(mut record) => {
                 record.number += before;
-                Content::Study(studies.make_ready(Study::of(project_id, search_id, file_id, record))?)
+                Content::Study(studies.prepare(Study::of(project_id, search_id, file_id, record))?)
             }
             Outcome::Quarantined(mut record) => {
                 record.number += before;
@@ -68,7 +68,7 @@ impl Origin {
 }
 
 /// Records that were read and are not stored yet.
-pub(super) struct Pending<'a> {
+pub(super) struct PendingRecords<'a> {
     pub(super) read: &'a FileRead<'a>,
     pub(super) items: VecDeque<Item>,
     /// Their size in bytes of the file.
@@ -94,7 +94,7 @@ pub(super) struct Pending<'a> {
     pub(super) records_checkpointed: Option<u64>,
 }
 
-impl<'a> Pending<'a> {
+impl<'a> PendingRecords<'a> {
     pub(super) fn new(read: &'a FileRead<'a>, resume: Option<&ResumePoint>, kept_unreadable: u64) -> Self {
         let part = resume.and_then(|resume| resume.packed.clone());
         let (records, unreadable) = resume.map_or((0, 0), |resume| {
@@ -193,10 +193,10 @@ impl<'a> Pending<'a> {
     }
 
     /// Returns the next records, and their size in bytes of the file.
-    pub(super) fn next_batch(&mut self, most: usize) -> (Vec<ReadyStudy>, Vec<Quarantined>, u64) {
+    pub(super) fn next_batch(&mut self, max: usize) -> (Vec<PreparedStudy>, Vec<Quarantined>, u64) {
         let (mut studies, mut quarantined, mut bytes) = (Vec::new(), Vec::new(), 0);
         while bytes < BATCH_BYTES
-            && studies.len() + quarantined.len() < most
+            && studies.len() + quarantined.len() < max
             && let Some(Item { size, content }) = self.items.pop_front()
         {
             bytes += size;

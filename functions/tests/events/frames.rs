@@ -22,13 +22,13 @@ const ABOVE: usize = 4;
 const OURS: [&str; 7] = ["saga", "lambda", "outbox", "dedup", "messages", "imports", "backend"];
 
 /// Records a backtrace of each write.
-struct Traced {
+struct TracingWriter {
     inner: Arc<dyn WriteDocuments>,
     trace: Arc<Mutex<Option<String>>>,
 }
 
 #[async_trait]
-impl WriteDocuments for Traced {
+impl WriteDocuments for TracingWriter {
     async fn persist(&self, writes: &[Persist], now: Timestamp) -> Result<Vec<Persisted>, StoreError> {
         *self.trace.lock().unwrap() = Some(Backtrace::force_capture().to_string());
         self.inner.persist(writes, now).await
@@ -47,7 +47,7 @@ async fn conditional_write_is_few_frames_below_main() {
     let mut backend: Backend = installation.backend();
     let stores = backend.ports.engine.stores.as_mut().unwrap();
     let inner = Arc::clone(&stores.write_documents);
-    stores.write_documents = Arc::new(Traced { inner, trace: Arc::clone(&trace) });
+    stores.write_documents = Arc::new(TracingWriter { inner, trace: Arc::clone(&trace) });
     let consumer = (FUNCTION.build.unwrap())(&backend.ports).unwrap();
     lambda::answer(&backend, &SAGA, consumer.as_ref(), batch, None).await;
     let trace = trace.lock().unwrap().take().expect("nothing was written");

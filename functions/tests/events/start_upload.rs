@@ -30,7 +30,7 @@ async fn library_answers_every_request() {
 
 /// Returns the library's response to an event.
 pub(crate) async fn ask(function: SearchService, claim: Option<&'static str>, event: Value) -> Value {
-    let router = api::router_for(function, api::Answers::Whole, move |request| {
+    let router = api::router_for(function, api::BodyMode::Buffered, move |request| {
         authorizer::caller(claim, "searches:operate", request)
     });
     let request = serde_json::from_value(event).unwrap();

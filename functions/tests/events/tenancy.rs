@@ -4,8 +4,8 @@ use embedded::Store;
 use events::{Installation, event};
 use imports::messages::ObjectRef;
 use imports::{
-    Counts, Fenced, FileId, Job, JobFile, JobState, Outcome, ParsedFile, ProjectId, Quarantined, SearchId,
-    Study, StudyId, TrackReading, WriteStudies,
+    Counts, FileFence, FileId, Job, JobFile, JobState, Outcome, ParseAttempts, ParsedFile, ProjectId,
+    Quarantined, SearchId, Study, StudyId, WriteStudies,
 };
 use jiff::Timestamp;
 use outbox::{View, WriteViews};
@@ -65,7 +65,7 @@ async fn operations(function: &SearchService) -> Vec<(String, String)> {
 async fn imported(store: &Store) -> SearchId {
     let (search_id, file_id) =
         (SearchId::from_uuid(Uuid::from_u128(1)), FileId::from_uuid(Uuid::from_u128(2)));
-    let fence = store.begin(search_id, file_id, 1).await.unwrap().fence;
+    let fence = store.start(search_id, file_id, 1).await.unwrap().fence;
     let study = Study {
         id: StudyId::of(search_id, file_id, 1),
         project_id: of(OURS),
@@ -80,7 +80,7 @@ async fn imported(store: &Store) -> SearchId {
     let (reason, excerpt) = ("no title".to_owned(), "secret".to_owned());
     let record = Quarantine { number: 2, line: 2, bytes: 0..1, reason, excerpt };
     let unread = Quarantined { search_id, file_id, record };
-    store.store(&Fenced { search_id, file_id, fence }, vec![study], vec![unread]).await.unwrap();
+    store.store(&FileFence { search_id, file_id, fence }, vec![study], vec![unread]).await.unwrap();
     let (bucket, key) = ("uploads".to_owned(), "secret.ris".to_owned());
     let object = ObjectRef { bucket, key, version: None, size_bytes: 1 };
     let name = "secret.ris".to_owned();

@@ -4,7 +4,7 @@ use anyhow::Context;
 use imports::ProjectId;
 use local::output;
 use serde_json::{Value, json};
-use service::{Change, MOST_SEEN, Seen, changes};
+use service::{Change, ChangeCursor, MAX_SEEN, changes};
 
 use crate::args;
 use crate::searches::Listed;
@@ -17,7 +17,7 @@ pub(crate) async fn run(args: &args::Changes) -> anyhow::Result<bool> {
     let workspace = Workspace::look_into(workspace::settings(&args.output.place)?).await?;
     let project = workspace.project(args.project);
     let read = |text: &String| {
-        Seen::read(project, text)
+        ChangeCursor::read(project, text)
             .with_context(|| {
                 format!(
                     "--since is not what a call about project {project} has printed; call `search-import changes` without it"
@@ -43,12 +43,12 @@ pub(crate) async fn run(args: &args::Changes) -> anyhow::Result<bool> {
 async fn all(
     workspace: &Workspace,
     project: ProjectId,
-    mut since: Option<Seen>,
-) -> anyhow::Result<(Vec<Change>, Seen)> {
+    mut since: Option<ChangeCursor>,
+) -> anyhow::Result<(Vec<Change>, ChangeCursor)> {
     let jobs = workspace.jobs()?;
     let mut all = Vec::new();
     loop {
-        let (found, next) = changes(&jobs, project, since.as_ref(), MOST_SEEN).await?;
+        let (found, next) = changes(&jobs, project, since.as_ref(), MAX_SEEN).await?;
         all.extend(found);
         if since.is_none() || next.is_whole() {
             return Ok((all, next));

@@ -1,12 +1,12 @@
 //! Studies of a project that are there twice, and what people say of them.
 
 use anyhow::{Context, bail};
-use imports::{Duplicate, Job, JobState, ProjectId, ReadStudies, Selection, Study, StudyAt, Tier, readable};
+use imports::{Duplicate, Job, JobState, ProjectId, ReadStudies, Selection, Study, StudyRef, Tier, readable};
 use local::output;
 use messages::StoreError;
 use messages::shown::shown;
 use serde_json::json;
-use service::{Decided, SearchService, Word};
+use service::{DecisionKind, DecisionOutcome, SearchService};
 
 use crate::args::{self, Decision};
 use crate::damaged::Skipped;
@@ -44,7 +44,7 @@ async fn list(
     job: &Job,
     args: &args::Duplicates,
 ) -> anyhow::Result<()> {
-    let studies = workspace.library()?.read_studies.as_ref();
+    let studies = workspace.study_stores()?.read_studies.as_ref();
     for file in studies.parsed(job.search_id).await? {
         let mut after = 0;
         loop {
@@ -80,7 +80,7 @@ async fn list(
 /// Returns a study, if it is stored; why it cannot be read, if it is damaged.
 async fn find_study(
     studies: &dyn ReadStudies,
-    at: StudyAt,
+    at: StudyRef,
 ) -> Result<Result<Option<Study>, String>, StoreError> {
     let read = |after, limit| studies.studies(at.search_id, at.file_id, after, limit);
     let mut page = readable(at.record.saturating_sub(1), 1, |study: &Study| study.record, read).await?;
@@ -96,12 +96,12 @@ fn tell(
     (duplicate, original): (Duplicate, Option<&Study>),
     as_json: bool,
 ) -> anyhow::Result<()> {
-    let at = StudyAt { search_id: study.search_id, file_id: study.file_id, record: study.record };
+    let at = StudyRef { search_id: study.search_id, file_id: study.file_id, record: study.record };
     let of = duplicate.of();
     let Duplicate { tier, reason, .. } = duplicate;
-    let name = |at: StudyAt, position| format!("{}:{position}-{}", at.search_id, at.record);
+    let name = |at: StudyRef, position| format!("{}:{position}-{}", at.search_id, at.record);
     if as_json {
-        let side = |at: StudyAt, position, study: Option<&Study>| {
+        let side = |at: StudyRef, position, study: Option<&Study>| {
             json!({
                 "name": name(at, position),
                 "search": at.search_id,
@@ -142,10 +142,10 @@ pub(crate) async fn decide(args: &args::Decide) -> anyhow::Result<bool> {
     }
     let start = SearchService::over(workspace.ports(), &functions::SYSTEM)?;
     let said = match start.decide(project, args.decision.into(), &studies, &somebody()).await? {
-        Decided::Accepted { is_new: true } => "noted",
-        Decided::Accepted { is_new: false } => "as it was",
-        Decided::Refused(fault) => bail!("{fault}; `search-import duplicates` names studies"),
-        Decided::Unknown(place) => {
+        DecisionOutcome::Accepted { is_new: true } => "noted",
+        DecisionOutcome::Accepted { is_new: false } => "as it was",
+        DecisionOutcome::Refused(fault) => bail!("{fault}; `search-import duplicates` names studies"),
+        DecisionOutcome::Unknown(place) => {
             let study = args.studies.get(place).map_or("", String::as_str);
             bail!(
                 "project {project} has no study {study}; `search-import duplicates` lists those that may be the same"
@@ -167,7 +167,7 @@ fn somebody() -> String {
 }
 
 /// A study by its name: `SEARCH:FILE-RECORD`.
-async fn named(workspace: &Workspace, project: ProjectId, text: &str) -> anyhow::Result<StudyAt> {
+async fn named(workspace: &Workspace, project: ProjectId, text: &str) -> anyhow::Result<StudyRef> {
     let parts = || {
         let (search, place) = text.rsplit_once(':')?;
         let (position, record) = place.split_once('-')?;
@@ -183,10 +183,10 @@ async fn named(workspace: &Workspace, project: ProjectId, text: &str) -> anyhow:
             job.files.len()
         )
     })?;
-    Ok(StudyAt { search_id: job.search_id, file_id: file.file_id, record })
+    Ok(StudyRef { search_id: job.search_id, file_id: file.file_id, record })
 }
 
-impl From<Decision> for Word {
+impl From<Decision> for DecisionKind {
     fn from(decision: Decision) -> Self {
         match decision {
             Decision::Same => Self::Same,

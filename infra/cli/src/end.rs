@@ -7,7 +7,7 @@ use backend::BackendKind;
 use embedded::Store;
 use local::output;
 use serde_json::json;
-use service::{Deletion, ProjectAccess, SearchService, Withdrawal};
+use service::{Cancellation, Deletion, ProjectAccess, SearchService};
 
 use crate::args::{self, Delete, Inspect};
 use crate::consent;
@@ -23,12 +23,12 @@ pub(crate) async fn cancel(args: &Inspect) -> anyhow::Result<bool> {
     let workspace = open(&args.output).await?;
     let job = find::search(&workspace, workspace.project(args.search.project), &args.search.search).await?;
     let function = SearchService::over(workspace.ports(), &functions::SYSTEM)?;
-    match function.withdraw(&ProjectAccess::All, job.search_id).await? {
-        Withdrawal::Accepted => {}
-        Withdrawal::TooLate => {
+    match function.cancel(&ProjectAccess::All, job.search_id).await? {
+        Cancellation::Accepted => {}
+        Cancellation::TooLate => {
             bail!("search {} has ended as {}; `search-import delete` deletes it", job.search_id, job.state)
         }
-        Withdrawal::Unknown => {
+        Cancellation::Unknown => {
             bail!("search {} was deleted in the meantime; nothing is left to do", job.search_id)
         }
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use imports::{ParsedFile, ReadStudies, SearchId, Which};
+use imports::{ParsedFile, ReadStudies, SearchId, StudyFilter};
 use local::output;
 use serde::Serialize;
 use service::exported_studies::{Studies, entry};
@@ -42,7 +42,7 @@ struct Written {
 #[derive(Clone, Copy)]
 struct Shape {
     format: Format,
-    studies: Which,
+    studies: StudyFilter,
     split: Option<FileLimits>,
 }
 
@@ -81,9 +81,9 @@ pub(crate) async fn run(args: &args::Export) -> anyhow::Result<bool> {
 impl args::Export {
     fn shape(&self) -> Shape {
         let studies = match (self.unique, self.duplicates) {
-            (true, _) => Which::Unique,
-            (_, true) => Which::Duplicates,
-            _ => Which::All,
+            (true, _) => StudyFilter::Unique,
+            (_, true) => StudyFilter::Duplicates,
+            _ => StudyFilter::All,
         };
         let asked = self.format.or(self.tool.map(writers::Tool::format));
         let split = self.tool.and_then(writers::Tool::file_limits);

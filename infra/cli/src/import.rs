@@ -9,7 +9,7 @@ use embedded::{LocalUpload, PendingUpload, Store, UploadError};
 use imports::manifest::ManifestFault;
 use imports::{ProjectId, SearchId};
 use local::output;
-use service::{Announced, Error, NewFile, NewSearch, SearchService};
+use service::{AnnouncedSearch, Error, NewFile, NewSearch, SearchService};
 use tempfile::TempPath;
 
 use crate::disk::Full;
@@ -135,7 +135,7 @@ async fn say_source(
 )]
 pub(crate) async fn upload_all(
     workspace: &Workspace,
-    announced: &Announced,
+    announced: &AnnouncedSearch,
     paths: &[PathBuf],
 ) -> anyhow::Result<()> {
     if let Some(home) = workspace.home() {
@@ -169,7 +169,7 @@ pub(crate) async fn upload(store: &Store, pending: &PendingUpload) -> anyhow::Re
 /// Notes the uploads of a search, so that `resume` finishes them.
 pub(crate) async fn remember(
     store: &Store,
-    announced: &Announced,
+    announced: &AnnouncedSearch,
     project: ProjectId,
     paths: &[PathBuf],
 ) -> anyhow::Result<()> {

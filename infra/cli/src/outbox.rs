@@ -8,7 +8,7 @@ use local::output;
 use messages::Host;
 use outbox::{Entry, Kind, Owner, Treatment, Unreadable};
 use serde::Serialize;
-use service::effects::{Effect, State, Wanted, effects};
+use service::effects::{Effect, EffectFilter, EffectState, effects};
 
 use crate::args::{Consent, EntryState, OutboxChange, OutboxCommand, OutboxList, OutboxRequeue, OutboxShow};
 use crate::consent;
@@ -121,7 +121,7 @@ async fn change(args: &OutboxChange, change: Change) -> anyhow::Result<bool> {
     let now = host.now();
     // By their state and not by the index of what is poisoned: what nobody has met yet that cannot be read is not in it.
     let mut found = all(&workspace, None, before(host, args.older_than)).await?;
-    found.retain(|found| found.effect.state(now) == State::Poisoned);
+    found.retain(|found| found.effect.state(now) == EffectState::Poisoned);
     found.retain(|found| args.all || args.entries.contains(&found.effect.id()));
     let done = change.done(args.dry_run);
     if let (Change::Delete(consent), false, false) = (change, args.dry_run, found.is_empty()) {
@@ -163,9 +163,13 @@ async fn change(args: &OutboxChange, change: Change) -> anyhow::Result<bool> {
     Ok(missing.is_empty())
 }
 
-async fn all(workspace: &Workspace, state: Option<State>, due_by: Timestamp) -> anyhow::Result<Vec<Found>> {
+async fn all(
+    workspace: &Workspace,
+    state: Option<EffectState>,
+    due_by: Timestamp,
+) -> anyhow::Result<Vec<Found>> {
     let (stores, now) = (workspace.ports().engine.stores()?, workspace.host().now());
-    let (wanted, mut all, mut after) = (Wanted { state, due_by }, Vec::new(), None);
+    let (wanted, mut all, mut after) = (EffectFilter { state, due_by }, Vec::new(), None);
     loop {
         let (found, next) = effects(stores, &wanted, now, after, PAGE).await?;
         all.extend(found.into_iter().map(|effect| Found { effect, changed: None }));
@@ -181,22 +185,22 @@ fn before(host: &dyn Host, older_than: Option<SignedDuration>) -> Timestamp {
 }
 
 impl EntryState {
-    fn wanted(self) -> Option<State> {
+    fn wanted(self) -> Option<EffectState> {
         match self {
-            Self::Waiting => Some(State::Waiting),
-            Self::Claimed => Some(State::Claimed),
-            Self::Poisoned => Some(State::Poisoned),
+            Self::Waiting => Some(EffectState::Waiting),
+            Self::Claimed => Some(EffectState::Claimed),
+            Self::Poisoned => Some(EffectState::Poisoned),
             Self::Deleted => None,
         }
     }
 }
 
-impl From<State> for EntryState {
-    fn from(state: State) -> Self {
+impl From<EffectState> for EntryState {
+    fn from(state: EffectState) -> Self {
         match state {
-            State::Waiting => Self::Waiting,
-            State::Claimed => Self::Claimed,
-            State::Poisoned => Self::Poisoned,
+            EffectState::Waiting => Self::Waiting,
+            EffectState::Claimed => Self::Claimed,
+            EffectState::Poisoned => Self::Poisoned,
         }
     }
 }

@@ -84,7 +84,7 @@ fn unreadable(job: &Job, file: FileId) -> u64 {
 }
 
 async fn unread(ports: &Ports, job: &Job) -> anyhow::Result<Vec<Unread>> {
-    let studies = &ports.library()?.read_studies;
+    let studies = &ports.study_stores()?.read_studies;
     let (search, mut found) = (job.search_id, Vec::new());
     for file in studies.parsed(search).await? {
         let (mut records, mut after) = (BTreeMap::<_, (Option<Part>, Vec<Range<u64>>)>::new(), 0);

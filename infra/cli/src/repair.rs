@@ -121,7 +121,7 @@ async fn unread(
     job: &Job,
     file_id: FileId,
 ) -> anyhow::Result<BTreeSet<u64>> {
-    let studies = &workspace.library()?.read_studies;
+    let studies = &workspace.study_stores()?.read_studies;
     let known = start.repairs(job).await?;
     let (mut records, mut after) = (BTreeSet::new(), 0);
     loop {

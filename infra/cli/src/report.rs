@@ -87,7 +87,7 @@ impl Report {
         search: SearchId,
         elapsed: Duration,
     ) -> anyhow::Result<Self> {
-        let studies = &workspace.library()?.read_studies;
+        let studies = &workspace.study_stores()?.read_studies;
         let job = workspace.jobs()?.job(search).await?;
         let mut files: Vec<FileReport> = Vec::new();
         let names = job.as_ref().map(Job::file_names).unwrap_or_default();

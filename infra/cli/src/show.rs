@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use imports::{Job, Library, Quarantined, SearchId};
+use imports::{Job, Quarantined, SearchId, StudyStores};
 use local::output;
 use messages::{Noted, Observation};
 use serde::Serialize;
-use service::{Known, SearchService};
+use service::{SearchRepairs, SearchService};
 
 use crate::report::Report;
 use crate::workspace::{self, Workspace};
@@ -32,7 +32,7 @@ struct Shown {
 pub(crate) async fn run(args: &args::Inspect) -> anyhow::Result<bool> {
     let workspace = Workspace::look_into(workspace::settings(&args.output.place)?).await?;
     let job = find::search(&workspace, workspace.project(args.search.project), &args.search.search).await?;
-    let quarantined = quarantined(workspace.library()?, &job).await?;
+    let quarantined = quarantined(workspace.study_stores()?, &job).await?;
     let report = Report::of(&workspace, job.search_id, Duration::ZERO).await?;
     let decisions = workspace.decisions(job.search_id).await?;
     let known = SearchService::over(workspace.ports(), &functions::SYSTEM)?.repairs(&job).await?;
@@ -46,16 +46,18 @@ pub(crate) async fn run(args: &args::Inspect) -> anyhow::Result<bool> {
     Ok(true)
 }
 
-async fn quarantined(library: &Library, job: &Job) -> anyhow::Result<Vec<Quarantined>> {
+async fn quarantined(study_stores: &StudyStores, job: &Job) -> anyhow::Result<Vec<Quarantined>> {
     let mut all = Vec::new();
     for file in &job.files {
-        all.extend(library.read_studies.quarantined(job.search_id, file.file_id, 0, MAX_QUARANTINED).await?);
+        all.extend(
+            study_stores.read_studies.quarantined(job.search_id, file.file_id, 0, MAX_QUARANTINED).await?,
+        );
     }
     Ok(all)
 }
 
 /// Those that are there.
-fn repairs_of(job: &Job, known: &Known) -> Vec<SearchId> {
+fn repairs_of(job: &Job, known: &SearchRepairs) -> Vec<SearchId> {
     let of_it = known.repairs.files.iter().filter(|repaired| repaired.of.search_id == job.search_id);
     let mut searches: Vec<SearchId> = of_it.map(|repaired| repaired.by.search_id).collect();
     searches.dedup();

@@ -5,7 +5,7 @@ use functions::api::FlowView;
 use imports::{FileId, Job};
 use local::output;
 use serde::Serialize;
-use service::sources::{Flow, NewSource, NewSources, Said, Source, Sums};
+use service::sources::{Flow, NewSource, NewSources, Source, SourcesOutcome, Sums};
 use service::{ProjectAccess, SearchService};
 
 use crate::args;
@@ -43,10 +43,12 @@ pub(crate) async fn say(
     source: Option<Source>,
 ) -> anyhow::Result<()> {
     let files = files.into_iter().map(|file_id| NewSource { file_id, source: source.clone() }).collect();
-    match start.say_sources(&ProjectAccess::All, job.search_id, &NewSources { files }).await? {
-        Said::Accepted => Ok(()),
-        Said::Refused(fault) => bail!("{fault}"),
-        Said::Unknown => bail!("search {} was deleted in the meantime; nothing is left to do", job.search_id),
+    match start.set_sources(&ProjectAccess::All, job.search_id, &NewSources { files }).await? {
+        SourcesOutcome::Accepted => Ok(()),
+        SourcesOutcome::Refused(fault) => bail!("{fault}"),
+        SourcesOutcome::Unknown => {
+            bail!("search {} was deleted in the meantime; nothing is left to do", job.search_id)
+        }
     }
 }
 

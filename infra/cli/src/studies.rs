@@ -33,7 +33,7 @@ async fn list(
     (job, file): (&Job, &JobFile),
     as_json: bool,
 ) -> anyhow::Result<()> {
-    let studies = &workspace.library()?.read_studies;
+    let studies = &workspace.study_stores()?.read_studies;
     let mut after = 0;
     loop {
         let read = |after, limit| studies.studies(job.search_id, file.file_id, after, limit);

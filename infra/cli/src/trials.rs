@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use async_trait::async_trait;
 use backend::Config;
-use functions::api::{RunTrials, Trial, Tried};
+use functions::api::{RunTrials, Trial, TrialOutcome};
 use messages::store::chain;
 use service::{NewFile, NewSearch, SearchService};
 use tempfile::TempDir;
@@ -35,7 +35,7 @@ pub(crate) struct Trials {
 
 #[async_trait]
 impl RunTrials for Trials {
-    async fn run(&self, trial: Trial) -> Result<Option<Tried>, String> {
+    async fn run(&self, trial: Trial) -> Result<Option<TrialOutcome>, String> {
         let Ok(_running) = self.running.try_lock() else { return Ok(None) };
         // A runtime of its own: what crashes here is nobody else's.
         let tried = tokio::task::spawn_blocking(move || {
@@ -50,7 +50,7 @@ impl RunTrials for Trials {
     }
 }
 
-async fn once(trial: Trial) -> anyhow::Result<Tried> {
+async fn once(trial: Trial) -> anyhow::Result<TrialOutcome> {
     let began = Instant::now();
     let folder = TempDir::new().context("making a folder for the trial")?;
     let config = Config { data_dir: folder.path().join("data"), ..Config::default() };
@@ -81,7 +81,7 @@ async fn once(trial: Trial) -> anyhow::Result<Tried> {
     work.await?;
     let report = Report::of(&workspace, announced.search_id, began.elapsed()).await?;
     let decisions = workspace.decisions(announced.search_id).await?.unwrap_or_default();
-    Ok(Tried {
+    Ok(TrialOutcome {
         expected: EXPECTED,
         studies: report.studies,
         crashes: runner.crashes(),

@@ -8,7 +8,7 @@ use backend::{Backend, BackendKind, Config, SystemHost};
 use embedded::{DATABASE, MAX_DECISIONS, OpenError, Settings, Store};
 use functions::SYSTEM;
 use imports::queues::QUEUES;
-use imports::{Jobs, Library, Ports, ProjectId, SearchId};
+use imports::{Jobs, Ports, ProjectId, SearchId, StudyStores};
 use local::{Home, Runner, Trial};
 use messages::{Host, Noted, Observation, Observe, QueueSpec, Verdict};
 #[cfg(feature = "services")]
@@ -139,8 +139,8 @@ impl Workspace {
     }
 
     /// What the database holds of imports.
-    pub(crate) fn library(&self) -> anyhow::Result<&Library> {
-        Ok(self.ports().library()?)
+    pub(crate) fn study_stores(&self) -> anyhow::Result<&StudyStores> {
+        Ok(self.ports().study_stores()?)
     }
 
     /// The data directory that this program works in; none for services.

@@ -1,6 +1,6 @@
-//! The contract of [`TrackReading`].
+//! The contract of [`ParseAttempts`].
 
-use imports::{Fenced, Place, Reading, TrackReading};
+use imports::{AttemptState, FileFence, ParseAttempts, ReadingStatus};
 use messages::Host;
 
 use crate::sample::search::{self, end};
@@ -9,7 +9,7 @@ use crate::{Checked, sample};
 /// The adapter under test.
 pub struct Ports<'a> {
     /// Keeps track.
-    pub track: &'a dyn TrackReading,
+    pub track: &'a dyn ParseAttempts,
     /// Ids.
     pub host: &'a dyn Host,
 }
@@ -27,15 +27,18 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
 pub async fn attempts_are_counted_until_one_ends_by_itself(ports: &Ports<'_>) -> Checked {
     let (search, file, other) =
         (sample::partition(ports.host), search::file(ports.host), search::file(ports.host));
-    ports.track.pause(search, file).await?;
+    ports.track.end(search, file).await?;
     for begun in 0..3 {
-        assert_eq!(ports.track.begin(search, file, READER).await?, Reading { begun, ..Reading::default() });
+        assert_eq!(
+            ports.track.start(search, file, READER).await?,
+            AttemptState { begun, ..AttemptState::default() }
+        );
     }
-    ports.track.begin(search, other, READER).await?;
-    ports.track.pause(search, file).await?;
-    assert_eq!(ports.track.begin(search, file, READER).await?.begun, 0);
-    assert_eq!(ports.track.begin(search, file, READER).await?.begun, 1);
-    assert_eq!(ports.track.begin(search, other, READER).await?.begun, 1);
+    ports.track.start(search, other, READER).await?;
+    ports.track.end(search, file).await?;
+    assert_eq!(ports.track.start(search, file, READER).await?.begun, 0);
+    assert_eq!(ports.track.start(search, file, READER).await?.begun, 1);
+    assert_eq!(ports.track.start(search, other, READER).await?.begun, 1);
     Ok(())
 }
 
@@ -43,12 +46,12 @@ pub async fn attempts_are_counted_until_one_ends_by_itself(ports: &Ports<'_>) ->
 pub async fn a_place_stays_until_another_is_reached(ports: &Ports<'_>) -> Checked {
     let (search_id, file_id) = (sample::partition(ports.host), search::file(ports.host));
     let within = |byte: u64| {
-        Place::Within(serde_json::json!({ "byte": byte, "carried": ["Title,Ärzte"], "none": null }))
+        ReadingStatus::Within(serde_json::json!({ "byte": byte, "carried": ["Title,Ärzte"], "none": null }))
     };
-    let held = Fenced { search_id, file_id, fence: 0 };
+    let held = FileFence { search_id, file_id, fence: 0 };
     let reached =
-        async || Ok::<_, messages::StoreError>(ports.track.begin(search_id, file_id, READER).await?.place);
-    assert!(ports.track.reach(&held, &within(1)).await.is_err(), "nothing was begun");
+        async || Ok::<_, messages::StoreError>(ports.track.start(search_id, file_id, READER).await?.place);
+    assert!(ports.track.save(&held, &within(1)).await.is_err(), "nothing was begun");
     assert_eq!(reached().await?, None);
     let steps = [
         (within(1), within(1)),
@@ -59,8 +62,8 @@ pub async fn a_place_stays_until_another_is_reached(ports: &Ports<'_>) -> Checke
         (end(3), end(3)),
     ];
     for (place, then) in steps {
-        ports.track.reach(&held, &place).await?;
-        ports.track.pause(search_id, file_id).await?;
+        ports.track.save(&held, &place).await?;
+        ports.track.end(search_id, file_id).await?;
         assert_eq!(reached().await?, Some(then), "after {place:?}");
     }
     Ok(())

@@ -1,8 +1,9 @@
 //! The contract of [`WriteStudies`], [`ReadStudies`] and [`CompareStudies`].
 
 use imports::{
-    CompareStudies, Duplicate, Fenced, FileId, Identity, Keyed, Mark, Marked, Place, ProjectId, ReadStudies,
-    ReadyStudy, Reason, SearchId, Selection, Study, StudyAt, Tier, TrackReading, WriteStudies,
+    CompareStudies, Duplicate, DuplicateCounts, FileFence, FileId, Identity, Mark, ParseAttempts,
+    PreparedStudy, ProjectId, ReadStudies, ReadingStatus, Reason, SearchId, Selection, Study, StudyKeys,
+    StudyRef, Tier, WriteStudies,
 };
 use messages::Host;
 use references::Reference;
@@ -19,14 +20,14 @@ pub struct Ports<'a> {
     /// Compares.
     pub compare: &'a dyn CompareStudies,
     /// Gives fences.
-    pub track: &'a dyn TrackReading,
+    pub track: &'a dyn ParseAttempts,
     /// Ids.
     pub host: &'a dyn Host,
 }
 
 impl Ports<'_> {
     /// A file as an attempt may write it that begins now.
-    async fn begin(&self, search_id: SearchId, file_id: FileId) -> Result<Fenced, messages::StoreError> {
+    async fn begin(&self, search_id: SearchId, file_id: FileId) -> Result<FileFence, messages::StoreError> {
         self.begin_by(search_id, file_id, READER).await
     }
 
@@ -36,7 +37,7 @@ impl Ports<'_> {
         search: SearchId,
         file: FileId,
         studies: &[Study],
-    ) -> Result<Fenced, messages::StoreError> {
+    ) -> Result<FileFence, messages::StoreError> {
         let held = self.begin(search, file).await?;
         self.write.store(&held, studies.to_vec(), vec![]).await?;
         Ok(held)
@@ -48,9 +49,9 @@ impl Ports<'_> {
         search_id: SearchId,
         file_id: FileId,
         reader: u32,
-    ) -> Result<Fenced, messages::StoreError> {
-        let fence = self.track.begin(search_id, file_id, reader).await?.fence;
-        Ok(Fenced { search_id, file_id, fence })
+    ) -> Result<FileFence, messages::StoreError> {
+        let fence = self.track.start(search_id, file_id, reader).await?.fence;
+        Ok(FileFence { search_id, file_id, fence })
     }
 }
 
@@ -105,9 +106,9 @@ pub async fn storing_twice_stores_once(ports: &Ports<'_>) -> Checked {
 pub async fn what_was_made_ready_for_another_store_is_refused(ports: &Ports<'_>) -> Checked {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let held = ports.begin(search, file).await?;
-    let studies = vec![ports.write.make_ready(search::study(search, file, 1))?, ReadyStudy::new("foreign")];
+    let studies = vec![ports.write.prepare(search::study(search, file, 1))?, PreparedStudy::new("foreign")];
     let unread = vec![search::quarantined(search, file, 3)];
-    let stored = ports.write.store_ready(&held, studies, unread).await;
+    let stored = ports.write.store_prepared(&held, studies, unread).await;
     assert!(stored.as_ref().is_err_and(|error| !error.is_retryable()), "{stored:?}");
     assert_eq!(ports.read.studies(search, file, 0, 10).await?, []);
     assert_eq!(ports.read.quarantined(search, file, 0, 10).await?, []);
@@ -173,7 +174,7 @@ pub async fn what_studies_are_recognised_by_is_read_without_the_rest(ports: &Por
     ports.write.store(&held, studies.to_vec(), vec![]).await?;
     let identity = |study: &Study| Identity::of(study.record, &study.reference);
     let keyed = |study: &Study| {
-        let mut keyed = Keyed { record: study.record, ..Keyed::default() };
+        let mut keyed = StudyKeys { record: study.record, ..StudyKeys::default() };
         keyed.keys = Some(identity(study).fields.keys());
         keyed
     };
@@ -211,11 +212,11 @@ pub async fn a_mark_gives_way_to_one_of_a_later_revision(ports: &Ports<'_>) -> C
         let (tier, reason) = (Tier::Likely, Reason::DoiAuthor);
         Duplicate { search_id, file_id: first, position, record, tier, reason }
     };
-    let at = |record| StudyAt { search_id: search, file_id: second, record };
+    let at = |record| StudyRef { search_id: search, file_id: second, record };
     let marks = async || marks(ports, search, second).await;
     assert_eq!(
         (marks().await?, ports.read.marked(search, second).await?),
-        (vec![None; 3], Marked::default())
+        (vec![None; 3], DuplicateCounts::default())
     );
     let (one, other) = (duplicate(search, 0, 9), duplicate(earlier, 4, 1));
     let steps = [
@@ -261,14 +262,14 @@ pub async fn marks_are_counted_by_their_kind(ports: &Ports<'_>) -> Checked {
     ];
     let marks = (3..).zip(kinds).map(|(record, (tier, reason))| {
         let duplicate = Duplicate { search_id, file_id, position: 0, record: 1, tier, reason };
-        Mark { at: StudyAt { search_id, file_id, record }, duplicate: Some(duplicate) }
+        Mark { at: StudyRef { search_id, file_id, record }, duplicate: Some(duplicate) }
     });
     ports.compare.mark(1, &marks.collect::<Vec<_>>()).await?;
-    let unmarked = Mark { at: StudyAt { search_id, file_id, record: 2 }, duplicate: None };
+    let unmarked = Mark { at: StudyRef { search_id, file_id, record: 2 }, duplicate: None };
     ports.compare.mark(1, &[unmarked]).await?;
-    let marked = Marked { certain: 3, likely: 2, said: 1, possible: 1 };
+    let marked = DuplicateCounts { certain: 3, likely: 2, said: 1, possible: 1 };
     assert_eq!(ports.read.marked(search_id, file_id).await?, marked);
-    assert_eq!(ports.read.marked(search_id, search::file(ports.host)).await?, Marked::default());
+    assert_eq!(ports.read.marked(search_id, search::file(ports.host)).await?, DuplicateCounts::default());
     for (least, records) in [(Tier::Possible, 3..=9), (Tier::Likely, 3..=8), (Tier::Certain, 3..=6)] {
         let selection = Selection { marked: Some(least), after: 0, limit: 100, bytes: usize::MAX };
         let found = ports.read.select(search_id, file_id, selection).await?;
@@ -360,7 +361,7 @@ struct Common<'a> {
     ports: &'a Ports<'a>,
     project: ProjectId,
     files: [(SearchId, FileId); 2],
-    unfinished: Fenced,
+    unfinished: FileFence,
 }
 
 impl<'a> Common<'a> {
@@ -386,7 +387,7 @@ impl<'a> Common<'a> {
         &self,
         dois: &[&str],
         limit: usize,
-    ) -> Result<Vec<(String, StudyAt)>, messages::StoreError> {
+    ) -> Result<Vec<(String, StudyRef)>, messages::StoreError> {
         let mut keys: Vec<u64> = dois.iter().map(|doi| key_of(doi)).collect();
         keys.sort_unstable();
         let found = self.ports.compare.sharing(self.project, &keys, limit).await?;
@@ -397,9 +398,9 @@ impl<'a> Common<'a> {
     }
 
     /// A record of one of the two files, found by this DOI.
-    fn named(&self, doi: &str, file: usize, record: u64) -> (String, StudyAt) {
+    fn named(&self, doi: &str, file: usize, record: u64) -> (String, StudyRef) {
         let (search_id, file_id) = self.files[file];
-        (doi.to_owned(), StudyAt { search_id, file_id, record })
+        (doi.to_owned(), StudyRef { search_id, file_id, record })
     }
 }
 
@@ -445,7 +446,7 @@ pub async fn a_file_that_is_withdrawn_is_no_longer_listed(ports: &Ports<'_>) -> 
 /// Checks that a file is not listed, and that a new attempt finds it refused under this fence.
 async fn is_refused(ports: &Ports<'_>, (search, file): (SearchId, FileId), fence: u64) -> Checked {
     assert_eq!(ports.track.place(search, file).await?, Some(search::refused()));
-    let reading = ports.track.begin(search, file, READER).await?;
+    let reading = ports.track.start(search, file, READER).await?;
     assert_eq!((reading.place, reading.fence), (Some(search::refused()), fence));
     assert_eq!(ports.read.parsed(search).await?, []);
     Ok(())
@@ -455,7 +456,7 @@ async fn is_refused(ports: &Ports<'_>, (search, file): (SearchId, FileId), fence
 async fn mark_some(ports: &Ports<'_>, search_id: SearchId, file_id: FileId, records: &[u64]) -> Checked {
     let (tier, reason) = (Tier::Certain, Reason::Pmid);
     let duplicate = Some(Duplicate { search_id, file_id, position: 0, record: 1, tier, reason });
-    let mark = |record: &u64| Mark { at: StudyAt { search_id, file_id, record: *record }, duplicate };
+    let mark = |record: &u64| Mark { at: StudyRef { search_id, file_id, record: *record }, duplicate };
     Ok(ports.compare.mark(1, &records.iter().map(mark).collect::<Vec<_>>()).await?)
 }
 
@@ -557,19 +558,19 @@ fn overtaken<T: std::fmt::Debug>(call: &Result<T, messages::StoreError>) {
 /// However late it comes; nor does it remember a place, or discard what others store.
 pub async fn whoever_began_before_a_file_was_discarded_stores_nothing_more(ports: &Ports<'_>) -> Checked {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
-    let never_begun = Fenced { search_id: search, file_id: file, fence: 0 };
+    let never_begun = FileFence { search_id: search, file_id: file, fence: 0 };
     overtaken(&ports.write.store(&never_begun, vec![search::study(search, file, 1)], vec![]).await);
     let old = ports.begin_with(search, file, &[search::study(search, file, 1)]).await?;
     let new = ports.write.discard(&old, None).await?;
     let unread = vec![search::quarantined(search, file, 2)];
     overtaken(&ports.write.store(&old, vec![search::study(search, file, 1)], unread).await);
-    overtaken(&ports.track.reach(&old, &Place::Within(serde_json::json!({ "byte": 3 }))).await);
-    overtaken(&ports.track.reach(&old, &sample::search::end(0)).await);
+    overtaken(&ports.track.save(&old, &ReadingStatus::Within(serde_json::json!({ "byte": 3 }))).await);
+    overtaken(&ports.track.save(&old, &sample::search::end(0)).await);
     ports.write.store(&new, vec![search::study(search, file, 1)], vec![]).await?;
     overtaken(&ports.write.discard(&old, None).await);
     assert_eq!(ports.read.studies(search, file, 0, 10).await?.len(), 1);
     assert_eq!(ports.read.quarantined(search, file, 0, 10).await?, []);
-    let reading = ports.track.begin(search, file, READER).await?;
+    let reading = ports.track.start(search, file, READER).await?;
     assert_eq!((reading.begun, reading.place, reading.fence), (1, None, new.fence));
     Ok(())
 }
@@ -579,9 +580,9 @@ pub async fn a_file_that_was_read_to_its_end_is_not_discarded(ports: &Ports<'_>)
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let held = ports.begin_with(search, file, &[search::study(search, file, 1)]).await?;
     let end = sample::search::end(0);
-    ports.track.reach(&held, &end).await?;
+    ports.track.save(&held, &end).await?;
     overtaken(&ports.write.discard(&held, None).await);
-    let reading = ports.track.begin(search, file, READER + 1).await?;
+    let reading = ports.track.start(search, file, READER + 1).await?;
     assert_eq!((reading.place, reading.fence), (Some(end), held.fence));
     assert_eq!(ports.read.studies(search, file, 0, 10).await?.len(), 1);
     Ok(())
@@ -591,12 +592,12 @@ pub async fn a_file_that_was_read_to_its_end_is_not_discarded(ports: &Ports<'_>)
 pub async fn a_file_that_was_refused_stays_so(ports: &Ports<'_>) -> Checked {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let held = ports.begin_with(search, file, &[search::study(search, file, 1)]).await?;
-    let refused = Place::refused("no \"title\"", 2);
+    let refused = ReadingStatus::refused("no \"title\"", 2);
     let after = ports.write.discard(&held, Some(&refused)).await?;
     overtaken(&ports.write.discard(&after, None).await);
-    ports.track.reach(&after, &Place::Within(serde_json::json!({ "byte": 3 }))).await?;
+    ports.track.save(&after, &ReadingStatus::Within(serde_json::json!({ "byte": 3 }))).await?;
     for reader in [READER, READER + 1] {
-        let reading = ports.track.begin(search, file, reader).await?;
+        let reading = ports.track.start(search, file, reader).await?;
         assert_eq!((reading.place, reading.fence), (Some(refused.clone()), after.fence));
     }
     assert_eq!(ports.read.studies(search, file, 0, 10).await?, []);
@@ -605,7 +606,7 @@ pub async fn a_file_that_was_refused_stays_so(ports: &Ports<'_>) -> Checked {
 
 /// In every state: before it is read, while it is read, or after it was read to its end.
 pub async fn a_file_that_is_removed_is_gone_for_good(ports: &Ports<'_>) -> Checked {
-    let refused = Place::refused("cancelled", 3);
+    let refused = ReadingStatus::refused("cancelled", 3);
     for how_far in 0..3 {
         let (search, file) = (sample::partition(ports.host), search::file(ports.host));
         let held = read_so_far(ports, (search, file), how_far).await?;
@@ -620,7 +621,7 @@ pub async fn a_file_that_is_removed_is_gone_for_good(ports: &Ports<'_>) -> Check
         assert_eq!(ports.read.studies(search, file, 0, 10).await?, [], "{how_far}");
         assert_eq!(ports.read.quarantined(search, file, 0, 10).await?, [], "{how_far}");
         assert_eq!(ports.read.parsed(search).await?, [], "{how_far}");
-        assert_eq!(ports.track.begin(search, file, READER).await?.place, Some(refused.clone()));
+        assert_eq!(ports.track.start(search, file, READER).await?.place, Some(refused.clone()));
     }
     Ok(())
 }
@@ -630,14 +631,14 @@ async fn read_so_far(
     ports: &Ports<'_>,
     (search, file): (SearchId, FileId),
     how_far: u8,
-) -> Result<Option<Fenced>, messages::StoreError> {
+) -> Result<Option<FileFence>, messages::StoreError> {
     if how_far == 0 {
         return Ok(None);
     }
     let held = ports.begin_with(search, file, &[search::study(search, file, 1)]).await?;
     ports.write.store(&held, vec![], vec![search::quarantined(search, file, 2)]).await?;
     if how_far == 2 {
-        ports.track.reach(&held, &sample::search::end(0)).await?;
+        ports.track.save(&held, &sample::search::end(0)).await?;
         ports.write.finish(&search::parsed(search, file, 0)).await?;
     }
     Ok(Some(held))
@@ -647,17 +648,17 @@ async fn read_so_far(
 pub async fn another_reader_begins_a_file_anew(ports: &Ports<'_>) -> Checked {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let old = ports.begin(search, file).await?;
-    for (reader, place) in [(8, None), (6, Some(Place::Within(serde_json::json!({ "byte": 3 }))))] {
+    for (reader, place) in [(8, None), (6, Some(ReadingStatus::Within(serde_json::json!({ "byte": 3 }))))] {
         let held = ports.begin_by(search, file, reader + 1).await?;
         ports.write.store(&held, vec![search::study(search, file, 1)], vec![]).await?;
         if let Some(place) = &place {
-            ports.track.reach(&held, place).await?;
+            ports.track.save(&held, place).await?;
         }
-        let reading = ports.track.begin(search, file, reader).await?;
+        let reading = ports.track.start(search, file, reader).await?;
         assert_eq!((reading.begun, reading.place, reading.fence), (0, None, held.fence + 1));
         assert_eq!(ports.read.studies(search, file, 0, 10).await?, []);
         overtaken(&ports.write.store(&held, vec![search::study(search, file, 2)], vec![]).await);
-        assert_eq!(ports.track.begin(search, file, reader).await?.begun, 1);
+        assert_eq!(ports.track.start(search, file, reader).await?.begun, 1);
     }
     overtaken(&ports.write.store(&old, vec![search::study(search, file, 2)], vec![]).await);
     Ok(())

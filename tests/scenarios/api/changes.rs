@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 use imports::{FileId, Job, JobState, Progress, ProjectId, ReportProgress, SearchId};
 use outbox::{View, WriteViews};
 use serde_json::Value;
-use service::{MOST_SEEN, ProjectAccess};
+use service::{MAX_SEEN, ProjectAccess};
 use testing::sample;
 use uuid::Uuid;
 
@@ -79,7 +79,7 @@ async fn a_client_that_polls_is_told_of_every_change_once() {
     assert_eq!(client.states().await, []);
 
     let everywhere = ProjectAccess::All;
-    world.functions.start_upload.withdraw(&everywhere, earlier).await.unwrap();
+    world.functions.start_upload.cancel(&everywhere, earlier).await.unwrap();
     world.run().await;
     assert_eq!(client.states().await, [told(earlier, "Error")]);
     world.functions.start_upload.delete(&everywhere, search).await.unwrap();
@@ -158,9 +158,9 @@ async fn a_client_that_was_away_catches_up_page_by_page() {
 #[tokio::test]
 async fn of_more_searches_than_a_client_can_keep_each_change_is_told() {
     let world = World::new();
-    write(&world, 2 * MOST_SEEN, JobState::Parsing).await;
+    write(&world, 2 * MAX_SEEN, JobState::Parsing).await;
     let announced = world.announce(&["a.ris"]).await;
-    let mut client = Client::begin(&world, MOST_SEEN).await;
+    let mut client = Client::begin(&world, MAX_SEEN).await;
     for _ in 0..6 {
         client.poll().await;
     }

@@ -9,7 +9,7 @@ use axum::Router;
 use embedded::{Call, Intercept, Phase};
 use imports::queues::{PARSE, SAGA, UPLOADS};
 use imports::{
-    CompareStudies, Duplicate, Mark, ParsedFile, ProjectId, ReadStudies, Reason, SearchId, StudyAt, Tier,
+    CompareStudies, Duplicate, Mark, ParsedFile, ProjectId, ReadStudies, Reason, SearchId, StudyRef, Tier,
 };
 use serde_json::{Value, json};
 use service::marking::DuplicateMarking;
@@ -183,7 +183,7 @@ async fn a_study_that_shares_no_key_is_marked_by_what_was_said_and_loses_a_mark_
     let duplicates =
         DuplicateMarking { stored: store.clone(), compare: store.clone(), records: store.clone() };
     let file = store.parsed(second).await.unwrap()[0].clone();
-    let mark = async |at: StudyAt, duplicate: Option<Duplicate>| {
+    let mark = async |at: StudyRef, duplicate: Option<Duplicate>| {
         let revision = store.revise(project).await.unwrap();
         store.mark(revision, &[Mark { at, duplicate }]).await.unwrap();
     };

@@ -9,11 +9,11 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::Request;
 use embedded::{Call, Intercept, Phase};
-use functions::api::{Answers, router_for};
+use functions::api::{BodyMode, router_for};
 use imports::queues::PARSE;
 use imports::{
-    CompareStudies, Duplicate, ExportKey, FileId, FindObjects, Mark, ProjectId, Reason, SearchId, StudyAt,
-    StudyId, Tier,
+    CompareStudies, Duplicate, ExportKey, FileId, FindObjects, Mark, ProjectId, Reason, SearchId, StudyId,
+    StudyRef, Tier,
 };
 use messages::{Disposition, Host, ReceiveMessages};
 use percent_encoding::percent_decode_str;
@@ -29,7 +29,7 @@ use crate::world::{self, CrashAt, World, deliveries};
 
 /// The API as a Lambda function answers it.
 fn on_lambda(world: &World) -> Router {
-    router_for(world.functions.start_upload.clone(), Answers::Whole, |_| ProjectAccess::All)
+    router_for(world.functions.start_upload.clone(), BodyMode::Buffered, |_| ProjectAccess::All)
 }
 
 /// Asks for an export; answers where to look for it.
@@ -338,7 +338,7 @@ async fn an_export_says_its_sources_and_its_keys() {
 async fn mark(world: &World, (search_id, file_id): (SearchId, FileId), records: impl Iterator<Item = u64>) {
     let (tier, reason) = (Tier::Certain, Reason::DoiTitle);
     let duplicate = Duplicate { search_id, file_id, position: 0, record: 1, tier, reason };
-    let mark = |record| Mark { at: StudyAt { search_id, file_id, record }, duplicate: Some(duplicate) };
+    let mark = |record| Mark { at: StudyRef { search_id, file_id, record }, duplicate: Some(duplicate) };
     let marks: Vec<Mark> = records.map(mark).collect();
     for marks in marks.chunks(1_000) {
         world.store().mark(1, marks).await.unwrap();

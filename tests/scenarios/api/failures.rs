@@ -3,7 +3,7 @@
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Method, Request, StatusCode};
-use functions::api::{Answers, router_for};
+use functions::api::{BodyMode, router_for};
 use serde_json::{Value, json};
 use service::{Operator, Principal, ProjectAccess};
 use tower::ServiceExt;
@@ -178,7 +178,7 @@ async fn whoever_is_no_operator_sees_and_does_nothing() {
     gather(&world).await;
     let api = |operator: Option<Operator>| {
         let principal = Principal { operator, ..ProjectAccess::All.into() };
-        router_for(world.functions.start_upload.clone(), Answers::Streamed, move |_| principal.clone())
+        router_for(world.functions.start_upload.clone(), BodyMode::Streaming, move |_| principal.clone())
     };
     let nobody = api(None);
     for path in ["/admin/failures", "/admin/failures/groups", "/admin/operations", "/admin/audit"] {

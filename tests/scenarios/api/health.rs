@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use axum::Router;
 use axum::http::StatusCode;
-use functions::api::{Answers, router, router_for};
+use functions::api::{BodyMode, router, router_for};
 use imports::queues::{CONTROL, PARSE, QUEUES, SAGA};
 use messages::store::DiskRefused;
 use messages::{Depth, InspectQueues, Queue, StoreError};
@@ -177,11 +177,11 @@ async fn the_report_is_for_operators_and_metrics_are_for_hosts_that_stay() {
     let world = World::new();
     let reader = || Principal { operator: None, ..ProjectAccess::All.into() };
     let function = || world.functions.start_upload.clone();
-    let of_readers = router_for(function(), Answers::Streamed, move |_| reader());
+    let of_readers = router_for(function(), BodyMode::Streaming, move |_| reader());
     for (path, status) in [("/health", 200), ("/admin/health", 403), ("/metrics", 403)] {
         assert_eq!(answer(&of_readers, path).await.0, status, "{path}");
     }
-    let on_lambda = router_for(function(), Answers::Whole, |_| ProjectAccess::All);
+    let on_lambda = router_for(function(), BodyMode::Buffered, |_| ProjectAccess::All);
     for (path, status) in [("/health", 200), ("/admin/health", 200), ("/metrics", 404)] {
         assert_eq!(answer(&on_lambda, path).await.0, status, "{path}");
     }

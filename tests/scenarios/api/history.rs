@@ -10,7 +10,7 @@ use messages::{Host, Message, MessageId, Payload, Token, send_one};
 use serde_json::Value;
 use uuid::Uuid;
 
-use functions::api::{Answers, router_for};
+use functions::api::{BodyMode, router_for};
 use service::{Operator, Principal, ProjectAccess};
 
 use super::{all, api, get, path_of, refusal};
@@ -91,7 +91,7 @@ async fn an_operator_reads_the_history_of_a_search_of_any_project() {
         ..ProjectAccess::Only([].into()).into()
     };
     let function = world.functions.start_upload.clone();
-    let operators = router_for(function, Answers::Streamed, move |_| operator.clone());
+    let operators = router_for(function, BodyMode::Streaming, move |_| operator.clone());
     let theirs = format!("/admin/searches/{}/history", announced.search_id);
     assert_eq!(all(&operators, &theirs).await.0, items);
     assert_eq!(all(&operators, &format!("{theirs}?limit=7")).await.0, items);

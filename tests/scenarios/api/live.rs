@@ -9,7 +9,7 @@ use axum::Router;
 use axum::body::{Body, BodyDataStream};
 use axum::http::{Request, StatusCode};
 use embedded::{Call, Intercept, Phase};
-use functions::api::{Answers, router_for};
+use functions::api::{BodyMode, router_for};
 use futures::StreamExt;
 use imports::{Progress, ProjectId, ReportProgress, SearchId};
 use serde_json::Value;
@@ -253,18 +253,18 @@ async fn nobody_follows_what_is_not_theirs_and_nothing_streams_on_lambda() {
     let announced = world.announce(&["a.ris"]).await;
     let caller = |project| ProjectAccess::Only([ProjectId::from_uuid(project)].into());
     let (stranger, member) = (caller(Uuid::from_u128(7)), caller(Uuid::nil()));
-    for answers in [Answers::Streamed, Answers::Whole] {
+    for answers in [BodyMode::Streaming, BodyMode::Buffered] {
         let (stranger, member) = (stranger.clone(), member.clone());
         let function = || world.functions.start_upload.clone();
         let theirs = router_for(function(), answers, move |_| stranger.clone());
         let ours = router_for(function(), answers, move |_| member.clone());
         for path in [of_project(), of(announced.search_id)] {
             assert_eq!(Events::open(&theirs, &path, None).await.0, StatusCode::NOT_FOUND, "{path}");
-            let status = if answers == Answers::Whole { 501 } else { 200 };
+            let status = if answers == BodyMode::Buffered { 501 } else { 200 };
             assert_eq!(Events::open(&ours, &path, None).await.0, status, "{path}");
         }
         let absent = of(SearchId::from_uuid(Uuid::nil()));
-        let status = if answers == Answers::Whole { 501 } else { 404 };
+        let status = if answers == BodyMode::Buffered { 501 } else { 404 };
         assert_eq!(refusal(&ours, &absent).await.0, status);
     }
 }
@@ -288,7 +288,7 @@ async fn refused_stream_on_lambda_reads_nothing() {
     let announced = world.announce(&["a.ris"]).await;
     let calls = Arc::new(Calls::default());
     let function = world.crashing(&calls).start_upload;
-    let api = router_for(function, Answers::Whole, |_| ProjectAccess::All);
+    let api = router_for(function, BodyMode::Buffered, |_| ProjectAccess::All);
     for path in [of_project(), of(announced.search_id)] {
         assert_eq!(refusal(&api, &path).await.0, 501);
         assert_eq!(calls.0.load(Ordering::SeqCst), 0, "{path}");

@@ -20,13 +20,13 @@ use axum::http::{HeaderMap, Request, StatusCode};
 use functions::api::router;
 use imports::messages::ObjectRef;
 use imports::{
-    Counts, Fenced, FileId, Job, JobFile, JobState, Outcome, ParsedFile, ProjectId, SearchId, Study,
-    TrackReading, WriteStudies,
+    Counts, FileFence, FileId, Job, JobFile, JobState, Outcome, ParseAttempts, ParsedFile, ProjectId,
+    SearchId, Study, WriteStudies,
 };
 use outbox::{View, WriteViews};
 use references::READER_VERSION;
 use serde_json::Value;
-use service::Announced;
+use service::AnnouncedSearch;
 use testing::sample;
 use tower::ServiceExt;
 use uuid::Uuid;
@@ -42,7 +42,7 @@ const SECOND: &str = "TY  - JOUR\nTI  - The first one\nAU  - One A\nDO  - 10.555
                       TY  - JOUR\nTI  - Third\nER  - \n";
 
 /// A world in which a search of both files was imported, and where its results are.
-async fn imported() -> (World, Announced, String) {
+async fn imported() -> (World, AnnouncedSearch, String) {
     let world = World::new();
     let announced = world.announce(&["a.ris", "b.ris"]).await;
     for (index, content) in [FIRST, SECOND].into_iter().enumerate() {
@@ -116,8 +116,8 @@ fn titles(items: &[Value]) -> Vec<&str> {
 /// A search of one file with these studies, stored as if they had been read.
 async fn stored(world: &World, study: impl Fn(SearchId, FileId, u64) -> Study, count: u64) -> SearchId {
     let (search_id, file_id) = (sample::partition(&*world.host), sample::search::file(&*world.host));
-    let fence = world.store().begin(search_id, file_id, READER_VERSION).await.unwrap().fence;
-    let held = Fenced { search_id, file_id, fence };
+    let fence = world.store().start(search_id, file_id, READER_VERSION).await.unwrap().fence;
+    let held = FileFence { search_id, file_id, fence };
     let studies: Vec<Study> = (1..=count).map(|record| study(search_id, file_id, record)).collect();
     for batch in studies.chunks(1_000) {
         world.store().store(&held, batch.to_vec(), vec![]).await.unwrap();

@@ -1,7 +1,7 @@
 //! Studies, duplicates, unreadable records, and exports.
 
 use axum::http::StatusCode;
-use functions::api::{Answers, router_for};
+use functions::api::{BodyMode, router_for};
 use imports::queues::{CONTROL, PARSE, SAGA, UPLOADS};
 use imports::{ProjectId, ReadStudies, Study};
 use references::Reference;
@@ -173,7 +173,7 @@ async fn an_export_has_the_studies_line_by_line() {
 async fn an_export_that_cannot_be_streamed_is_refused_when_it_is_too_large() {
     let world = World::new();
     let (small, large) = (stored(&world, study, 2_000).await, stored(&world, long(900_000), 6).await);
-    let whole = router_for(world.functions.start_upload.clone(), Answers::Whole, |_| ProjectAccess::All);
+    let whole = router_for(world.functions.start_upload.clone(), BodyMode::Buffered, |_| ProjectAccess::All);
     let (status, _, body) = ask(&whole, &format!("{}/export", path_of(small)), None).await;
     let lines = body.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).count();
     assert_eq!((status, lines), (StatusCode::OK, 2_000));
@@ -187,7 +187,7 @@ async fn an_export_that_cannot_be_streamed_is_refused_when_it_is_too_large() {
 async fn another_projects_results_are_not_there() {
     let (world, _, path) = imported().await;
     let other = ProjectId::from_uuid(Uuid::from_u128(7));
-    let api = router_for(world.functions.start_upload.clone(), Answers::Streamed, move |_| {
+    let api = router_for(world.functions.start_upload.clone(), BodyMode::Streaming, move |_| {
         ProjectAccess::Only([other].into())
     });
     for rest in ["", "/studies", "/studies/0-1", "/quarantine", "/quarantine/0-3", "/duplicates", "/export"] {

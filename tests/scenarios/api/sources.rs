@@ -3,7 +3,7 @@
 use axum::Router;
 use imports::{ProjectId, SearchId};
 use serde_json::{Value, json};
-use service::{Announced, Deletion, ProjectAccess};
+use service::{AnnouncedSearch, Deletion, ProjectAccess};
 use uuid::Uuid;
 
 use super::{api, get, imported, path_of, post, refusal};
@@ -138,7 +138,7 @@ async fn what_a_review_reports_accounts_for_every_record() {
 }
 
 /// An imported search of whose first file somebody has said that it is MEDLINE's; and its path.
-async fn of_medline() -> (World, Announced, String) {
+async fn of_medline() -> (World, AnnouncedSearch, String) {
     let (world, announced, path) = imported().await;
     let id = announced.files[0].file_id.to_string();
     assert_eq!(say(&api(&world), &path, &json!({ id: { "database": "MEDLINE" } })).await.0, 204);

@@ -10,7 +10,7 @@ use imports::{PresignedPost, ProjectId};
 use messages::Host;
 use servers::Tested;
 use servers::mongo::eventually;
-use service::{Announced, NewFile, NewSearch, SearchService};
+use service::{AnnouncedSearch, NewFile, NewSearch, SearchService};
 
 use crate::program::{Program, bundled};
 
@@ -58,7 +58,7 @@ impl Secrets {
 }
 
 /// A search whose files have been uploaded, and not read yet.
-async fn uploaded(program: &Program) -> Result<Announced, Box<dyn std::error::Error + Send + Sync>> {
+async fn uploaded(program: &Program) -> Result<AnnouncedSearch, Box<dyn std::error::Error + Send + Sync>> {
     let host: Arc<dyn Host> = Arc::new(SystemHost);
     let store = Arc::new(Store::open(&program.data(), Arc::clone(&host), Settings::new(&QUEUES))?);
     let ports = backend::embedded(&store, Arc::clone(&host), Arc::new(()), Config::default()).ports;

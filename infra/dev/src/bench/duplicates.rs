@@ -11,7 +11,8 @@ use backend::SystemHost;
 use embedded::Store;
 use imports::messages::ObjectRef;
 use imports::{
-    Fenced, FileId, ParsedFile, ProjectId, ReadStudies, SearchId, Study, StudyAt, TrackReading, WriteStudies,
+    FileFence, FileId, ParseAttempts, ParsedFile, ProjectId, ReadStudies, SearchId, Study, StudyRef,
+    WriteStudies,
 };
 use messages::Host;
 use references::{READER_VERSION, Reference};
@@ -63,14 +64,14 @@ pub async fn measure(dir: &Path, studies: u64) -> anyhow::Result<Report> {
     let id = || host.fresh_id();
     let (project, search_id, file_id) =
         (ProjectId::from_uuid(id()), SearchId::from_uuid(id()), FileId::from_uuid(id()));
-    let fence = store.begin(search_id, file_id, READER_VERSION).await?.fence;
-    let held = Fenced { search_id, file_id, fence };
+    let fence = store.start(search_id, file_id, READER_VERSION).await?.fence;
+    let held = FileFence { search_id, file_id, fence };
     let mut storing = Duration::ZERO;
-    let each = store.pace().records;
+    let each = store.batching().records;
     for first in (0..studies).step_by(each) {
         let batch: Vec<Study> = (first..studies.min(first + each as u64))
             .map(|n| {
-                let at = StudyAt { search_id, file_id, record: n + 1 };
+                let at = StudyRef { search_id, file_id, record: n + 1 };
                 let reference = reference(n);
                 Study {
                     id: at.id(),

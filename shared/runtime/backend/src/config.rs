@@ -11,7 +11,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use imports::manifest::{MAX_FILE_BYTES, MAX_NAME_CHARS};
-use imports::ports::Allowance;
+use imports::ports::Quota;
 use imports::{Deadlines, ObjectKey, ProjectId, Settings, exports};
 use outbox::Policy;
 use uuid::Uuid;
@@ -175,7 +175,7 @@ pub struct Config {
     /// What the searches of a project that have not ended may come to:
     /// - `SEARCH_IMPORT_MAX_OPEN_SEARCHES`: how many there may be; 1,000;
     /// - `SEARCH_IMPORT_MAX_OPEN_BYTES`: the announced size of all their files; 1 TiB.
-    pub allowance: Allowance,
+    pub quota: Quota,
     /// `SEARCH_IMPORT_ADMIT_UNTOKENED`: whether a file that was put into the bucket by hand is admitted; `false`.
     pub admit_untokened: bool,
     /// `SEARCH_IMPORT_PROJECTS_CLAIM`: the claim of a caller's token that lists the projects that are theirs; none, for
@@ -231,7 +231,7 @@ impl Default for Config {
             max_quarantined_percent: 50,
             upload_valid_for: Duration::from_secs(3_600),
             deadlines: Deadlines::default(),
-            allowance: Allowance::default(),
+            quota: Quota::default(),
             admit_untokened: false,
             projects_claim: None,
             operator_scope: OPERATOR_SCOPE.to_owned(),
@@ -268,7 +268,7 @@ impl Config {
             max_quarantined_percent: self.max_quarantined_percent,
             upload_valid_for: self.upload_valid_for,
             deadlines: self.deadlines,
-            allowance: self.allowance,
+            quota: self.quota,
             ..Settings::default()
         }
     }
@@ -350,7 +350,7 @@ impl Config {
             ),
             upload_valid_for,
             deadlines: reader.deadlines(upload_valid_for, default.deadlines),
-            allowance: reader.allowance(default.allowance),
+            quota: reader.quota(default.quota),
             admit_untokened: reader.read(
                 "ADMIT_UNTOKENED",
                 default.admit_untokened,

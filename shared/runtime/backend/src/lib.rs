@@ -26,9 +26,9 @@ use std::sync::Arc;
 
 #[cfg(feature = "embedded")]
 use embedded::Store;
-#[cfg(feature = "embedded")]
-use imports::Library;
 use imports::Ports;
+#[cfg(feature = "embedded")]
+use imports::StudyStores;
 #[cfg(feature = "embedded")]
 use imports::queues::QUEUES;
 use messages::{Host, Observe, Queue, StoreError};
@@ -194,7 +194,7 @@ pub fn embedded(
 ) -> Backend {
     let ports = Ports {
         engine: Adapters::of(store, config.mode).engine(imports::SYSTEM, host, observer, &config),
-        library: Ok(Library::of(store)),
+        study_stores: Ok(StudyStores::of(store)),
         objects: Ok(store.clone()),
         bucket: Ok(store.clone()),
         uploads: Ok(store.clone()),

@@ -14,7 +14,7 @@ use dedup::RememberProcessed;
 use dedup::ledger::NoLedger;
 use futures::future::{BoxFuture, try_join_all};
 use imports::queues::{CONTROL, EVENTS, PARSE, PARSE_DEAD, QUEUES, SAGA, UPLOADS};
-use imports::{Library, Ports, ReadObject, ports};
+use imports::{Ports, ReadObject, StudyStores, ports};
 use jiff::SignedDuration;
 use messages::store::chain;
 use messages::{Host, Observe, Queue, QueueSpec};
@@ -69,7 +69,7 @@ pub(crate) enum Absent {
 /// What stands behind the ports that the database has.
 struct Database {
     stores: Stores,
-    library: Library,
+    study_stores: StudyStores,
     history: Arc<dyn KeepHistory>,
 }
 
@@ -118,7 +118,7 @@ pub(crate) async fn open(
     observer: Arc<dyn Observe>,
 ) -> Result<Backend, OpenError> {
     let sdk = aws::config().await;
-    let (adapters, library) = connect((linked, absent), &sdk, &QUEUES, &config, &host).await?;
+    let (adapters, study_stores) = connect((linked, absent), &sdk, &QUEUES, &config, &host).await?;
     let files = linked.files.map(|open| open(&sdk, &config, &host)).ok_or(BUCKET);
     let (objects, uploads) = match files {
         Ok(Files { objects, uploads }) => (Ok(objects), uploads),
@@ -126,7 +126,7 @@ pub(crate) async fn open(
     };
     let ports = Ports {
         engine: adapters.engine(imports::SYSTEM, host, observer, &config),
-        library,
+        study_stores,
         objects,
         bucket: uploads.clone().map(|uploads| uploads as _),
         uploads: uploads.clone().map(|uploads| uploads as _),
@@ -156,11 +156,11 @@ async fn connect(
     queues: &'static [QueueSpec],
     config: &Config,
     host: &Arc<dyn Host>,
-) -> Result<(Adapters, Result<Library, Missing>), OpenError> {
+) -> Result<(Adapters, Result<StudyStores, Missing>), OpenError> {
     let services = &config.services;
-    let (stores, library, history) = match linked.database {
+    let (stores, study_stores, history) = match linked.database {
         Some(open) => match open(config, sdk, absent).await? {
-            Ok(Database { stores, library, history }) => (Ok(stores), Ok(library), Some(history)),
+            Ok(Database { stores, study_stores, history }) => (Ok(stores), Ok(study_stores), Some(history)),
             Err(missing) => (Err(missing), Err(missing), None),
         },
         None => (Err(DATABASE), Err(DATABASE), None),
@@ -186,7 +186,7 @@ async fn connect(
         receive: Arc::new(sqs.clone()),
         inspect: Arc::new(sqs),
     };
-    Ok((adapters, library))
+    Ok((adapters, study_stores))
 }
 
 fn open_database<'a>(config: &'a Config, sdk: &'a SdkConfig, absent: Absent) -> BoxFuture<'a, Connected> {
@@ -198,7 +198,7 @@ fn open_database<'a>(config: &'a Config, sdk: &'a SdkConfig, absent: Absent) -> 
         let (sagas, sessions) = (database.saga_outbox(), database.session_outbox());
         Ok(Ok(Database {
             stores: Stores::of(&database, sagas, sessions),
-            library: Library::of(&database),
+            study_stores: StudyStores::of(&database),
             history: database,
         }))
     })

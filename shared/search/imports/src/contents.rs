@@ -7,42 +7,19 @@
 
 use std::sync::Arc;
 
+use ::messages::StoreError;
 use archives::{
     Directory, END_RECORD_BYTES, EndRecord, Form, LOCAL_HEADER_BYTES, Limits, SheetText, Unpacker, Workbook,
 };
 use futures::TryStreamExt;
-use messages::StoreError;
-use serde::{Deserialize, Serialize};
 
-use crate::messages::ObjectRef;
 use crate::objects::{ObjectStream, ReadObject};
+use crate::vocabulary::ObjectRef;
+
+pub use crate::vocabulary::Part;
 
 /// The maximum number of parts that are read from an uploaded file; the outcome of the file lists them all.
 pub const MAX_PARTS: usize = 50;
-
-/// A file inside an uploaded file, or a sheet, that was read.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Part {
-    /// Its path in the archive, or the name of the sheet; empty for the content of a gzip file.
-    pub name: String,
-    /// Its index among all entries of the container, from 0.
-    pub index: usize,
-    /// The number of its first record. Records are numbered consecutively across all parts.
-    pub first: u64,
-    /// Number of records, including unreadable ones.
-    pub records: u64,
-    /// The detected format, such as `RIS`.
-    pub format: String,
-    /// The detected encoding, such as `UTF-8`.
-    pub encoding: String,
-}
-
-impl Part {
-    /// Returns the part that contains a record.
-    pub fn of(parts: &[Self], record: u64) -> Option<&Self> {
-        parts.iter().find(|part| (part.first..part.first + part.records).contains(&record))
-    }
-}
 
 /// Errors of reading the contents of a file.
 #[derive(Debug, thiserror::Error)]
@@ -63,11 +40,11 @@ pub enum ContentsError {
 pub struct Contents {
     object: ObjectRef,
     limits: Limits,
-    packed: Packed,
+    packed: PackedForm,
 }
 
 #[derive(Debug, Clone)]
-enum Packed {
+enum PackedForm {
     Gzip,
     Zip(Arc<(Directory, EndRecord)>),
     Workbook(Arc<Workbook>),
@@ -97,7 +74,7 @@ impl Contents {
         let limits = Limits { max_unpacked, ..Limits::default() };
         let packed = match Form::detect(start) {
             Form::Plain => return Ok(None),
-            Form::Gzip => Packed::Gzip,
+            Form::Gzip => PackedForm::Gzip,
             Form::Zip => zip(objects, object, limits).await?,
         };
         Ok(Some(Self { object: object.clone(), limits, packed }))
@@ -106,24 +83,24 @@ impl Contents {
     /// Returns the type of the packed file, with its article.
     pub fn kind(&self) -> &'static str {
         match self.packed {
-            Packed::Gzip => "a gzip file",
-            Packed::Zip(_) => "a ZIP archive",
-            Packed::Workbook(_) => "an Excel workbook",
+            PackedForm::Gzip => "a gzip file",
+            PackedForm::Zip(_) => "a ZIP archive",
+            PackedForm::Workbook(_) => "an Excel workbook",
         }
     }
 
     /// Returns `true` for a workbook, whose parts are sheets.
     pub fn is_workbook(&self) -> bool {
-        matches!(self.packed, Packed::Workbook(_))
+        matches!(self.packed, PackedForm::Workbook(_))
     }
 
     /// Returns all entries, in their order.
     pub fn inside(&self) -> Vec<Inside<'_>> {
         let file = |name| Inside { name, is_hidden: false };
         match &self.packed {
-            Packed::Gzip => vec![file("")],
-            Packed::Zip(list) => list.0.entries.iter().map(|entry| file(&entry.name)).collect(),
-            Packed::Workbook(book) => {
+            PackedForm::Gzip => vec![file("")],
+            PackedForm::Zip(list) => list.0.entries.iter().map(|entry| file(&entry.name)).collect(),
+            PackedForm::Workbook(book) => {
                 let sheets = book.sheets().iter();
                 sheets.map(|sheet| Inside { name: &sheet.name, is_hidden: !sheet.is_visible }).collect()
             }
@@ -140,9 +117,9 @@ impl Contents {
         objects: &dyn ReadObject,
         index: usize,
         from: u64,
-    ) -> Result<Option<Unpacked>, ContentsError> {
+    ) -> Result<Option<UnpackedPart>, ContentsError> {
         let source = match &self.packed {
-            Packed::Gzip => {
+            PackedForm::Gzip => {
                 let stream = objects.open(&self.object, 0).await?.ok_or(ContentsError::Gone)?;
                 let unpack = Box::new(Unpacker::gzip(self.limits));
                 Source::Packed {
@@ -154,7 +131,7 @@ impl Contents {
                     begin: 0,
                 }
             }
-            Packed::Zip(list) => {
+            PackedForm::Zip(list) => {
                 let (directory, tail) = &**list;
                 let Some(entry) = directory.entries.get(index) else { return Ok(None) };
                 let mut stream =
@@ -167,47 +144,51 @@ impl Contents {
                 let unpack = Box::new(Unpacker::entry(entry.clone(), self.limits));
                 Source::Packed { stream, piece, taken, left: entry.packed, unpack, begin: entry.header }
             }
-            Packed::Workbook(book) => match book.text(index)? {
+            PackedForm::Workbook(book) => match book.text(index)? {
                 Some(text) => Source::Sheet(Box::new(text)),
                 None => return Ok(None),
             },
         };
-        Ok(Some(Unpacked { source, skip: from, ended: false }))
+        Ok(Some(UnpackedPart { source, skip: from, ended: false }))
     }
 }
 
 /// Reads the directory at the end of a ZIP archive, or a whole workbook.
-async fn zip(objects: &dyn ReadObject, object: &ObjectRef, limits: Limits) -> Result<Packed, ContentsError> {
+async fn zip(
+    objects: &dyn ReadObject,
+    object: &ObjectRef,
+    limits: Limits,
+) -> Result<PackedForm, ContentsError> {
     let size = object.size_bytes;
     let last = bytes(objects, object, size.saturating_sub(END_RECORD_BYTES as u64), END_RECORD_BYTES).await?;
     let tail = EndRecord::find(&last, size)?;
     let list = bytes(objects, object, tail.start, tail.length).await?;
     let directory = Directory::read(&list, &tail, &limits)?;
     if !Workbook::is_workbook(&directory) {
-        return Ok(Packed::Zip(Arc::new((directory, tail))));
+        return Ok(PackedForm::Zip(Arc::new((directory, tail))));
     }
     if size > archives::MAX_WORKBOOK_BYTES {
         return Err(archives::Error::WorkbookTooLarge { what: "bytes" }.into());
     }
     let all = usize::try_from(size).unwrap_or(usize::MAX);
     let file = bytes(objects, object, 0, all).await?;
-    Ok(Packed::Workbook(Arc::new(Workbook::open(file, limits)?)))
+    Ok(PackedForm::Workbook(Arc::new(Workbook::open(file, limits)?)))
 }
 
-/// Reads up to `most` bytes of an object, from byte `from` on.
+/// Reads up to `max` bytes of an object, from byte `from` on.
 async fn bytes(
     objects: &dyn ReadObject,
     object: &ObjectRef,
     from: u64,
-    most: usize,
+    max: usize,
 ) -> Result<Vec<u8>, ContentsError> {
     let mut stream = objects.open(object, from).await?.ok_or(ContentsError::Gone)?;
-    let mut found = Vec::with_capacity(most);
-    while found.len() < most
+    let mut found = Vec::with_capacity(max);
+    while found.len() < max
         && let Some(piece) = stream.try_next().await?
     {
         // Stay within the capacity: a growing buffer would take three times the memory.
-        found.extend_from_slice(&piece[..piece.len().min(most - found.len())]);
+        found.extend_from_slice(&piece[..piece.len().min(max - found.len())]);
     }
     Ok(found)
 }
@@ -227,7 +208,7 @@ pub enum PartBytes {
     /// As they are stored.
     Plain(ObjectStream),
     /// Unpacked.
-    Packed(Box<Unpacked>),
+    Packed(Box<UnpackedPart>),
 }
 
 impl PartBytes {
@@ -253,7 +234,7 @@ impl PartBytes {
         Ok(unpacked.map(|unpacked| Self::Packed(Box::new(unpacked))))
     }
 
-    /// Returns the next bytes, or `None` at the end. Like [`Unpacked::next`], it may return no bytes even if more
+    /// Returns the next bytes, or `None` at the end. Like [`UnpackedPart::next`], it may return no bytes even if more
     /// follow.
     ///
     /// # Errors
@@ -268,7 +249,7 @@ impl PartBytes {
 
 /// The unpacked bytes of one part.
 #[derive(Debug)]
-pub struct Unpacked {
+pub struct UnpackedPart {
     source: Source,
     /// The number of bytes to skip before the requested ones.
     skip: u64,
@@ -298,7 +279,7 @@ impl std::fmt::Debug for Source {
     }
 }
 
-impl Unpacked {
+impl UnpackedPart {
     /// Returns the next bytes, or `None` at the end. It may return no bytes even if more follow: the work of one call
     /// is bounded, so that the caller can check its deadline, also while the bytes before the requested ones are
     /// unpacked.

@@ -17,32 +17,11 @@ use std::collections::BTreeMap;
 
 pub use ::duplicates::{Content, Edge, Fields, Reason, Tier, Verdict, compare};
 use references::Reference;
-use serde::{Deserialize, Serialize};
 
-pub use self::decisions::{About, DECISIONS, Decision, DecisionFault, Decisions, MOST_DECISIONS};
+pub use self::decisions::{DECISIONS, Decision, DecisionFault, DecisionSubject, Decisions, MAX_DECISIONS};
 pub use self::mark::Duplicate;
-use crate::ids::{FileId, SearchId};
-use crate::studies::{ParsedFile, StudyId};
-
-/// The location of a study.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
-)]
-pub struct StudyAt {
-    /// The search that contains it.
-    pub search_id: SearchId,
-    /// The file that contains it.
-    pub file_id: FileId,
-    /// The record number in the file, from 1.
-    pub record: u64,
-}
-
-impl StudyAt {
-    /// Returns the study's id.
-    pub fn id(&self) -> StudyId {
-        StudyId::of(self.search_id, self.file_id, self.record)
-    }
-}
+use crate::vocabulary::ParsedFile;
+pub use crate::vocabulary::StudyRef;
 
 /// The compared fields of a study.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -64,7 +43,7 @@ impl Identity {
 
 /// The keys of a study, by which candidates are found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Keyed {
+pub struct StudyKeys {
     /// The record number in the file.
     pub record: u64,
     /// Its [`Fields::keys`], possibly without keys that no other study of the project has; `None` if an earlier
@@ -80,16 +59,16 @@ pub type Revision = u64;
 
 /// A study that shares a key with others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Relative {
+pub struct Candidate {
     /// The shared key: one of [`Fields::keys`].
     pub key: u64,
     /// The study.
-    pub at: StudyAt,
+    pub at: StudyRef,
 }
 
 /// A study in a comparison.
 #[derive(Debug, Clone, Copy)]
-pub struct Compared<'a> {
+pub struct ComparedStudy<'a> {
     /// The file that contains it.
     pub file: &'a ParsedFile,
     /// Its compared fields.
@@ -98,46 +77,46 @@ pub struct Compared<'a> {
     pub content: Content,
 }
 
-impl<'a> Compared<'a> {
+impl<'a> ComparedStudy<'a> {
     /// Returns study `identity` of a file.
     pub fn of(file: &'a ParsedFile, identity: &'a Identity) -> Self {
         Self { file, identity, content: identity.fields.content() }
     }
 
     /// Returns its location.
-    pub fn at(&self) -> StudyAt {
+    pub fn at(&self) -> StudyRef {
         self.file.study(self.identity.record)
     }
 }
 
 /// Returns the mark of each study, as far as it follows from these studies, in the order of the project.
 pub fn marks(
-    studies: &[Compared<'_>],
+    studies: &[ComparedStudy<'_>],
     edges: &[Edge],
     decisions: &Decisions,
-) -> Vec<(StudyAt, Option<Duplicate>)> {
+) -> Vec<(StudyRef, Option<Duplicate>)> {
     let mut studies = studies.to_vec();
     studies.sort_by_key(|study| study.file.order(study.identity.record));
-    let places: BTreeMap<StudyAt, usize> =
+    let places: BTreeMap<StudyRef, usize> =
         studies.iter().enumerate().map(|(place, study)| (study.at(), place)).collect();
-    let member = |study: &Compared<'_>| ::duplicates::Member {
+    let member = |study: &ComparedStudy<'_>| ::duplicates::Member {
         content: study.content,
         keep: decisions.keeps(study.at()),
     };
     let members: Vec<_> = studies.iter().map(member).collect();
     let contents: BTreeMap<Content, Fields> =
         studies.iter().map(|study| (study.content, study.identity.fields.clone())).collect();
-    let said: Vec<_> = decisions
+    let decided: Vec<_> = decisions
         .verdicts()
         .filter_map(|((one, other), verdict)| {
             let pair = (*places.get(&one)?, *places.get(&other)?);
             Some(::duplicates::ReviewerDecision { pair, verdict })
         })
         .collect();
-    let found = ::duplicates::marks(&members, &contents, edges, &said);
+    let found = ::duplicates::marks(&members, &contents, edges, &decided);
     let named = |mark: ::duplicates::Mark| {
         let of = studies.get(mark.of)?;
-        let StudyAt { search_id, file_id, record } = of.at();
+        let StudyRef { search_id, file_id, record } = of.at();
         let (position, tier, reason) = (of.file.position, mark.tier, mark.reason);
         Some(Duplicate { search_id, file_id, position, record, tier, reason })
     };
@@ -149,6 +128,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
+    use crate::ids::{FileId, SearchId};
     use crate::messages::ObjectRef;
 
     fn file(search: u128, announced_second: i64) -> ParsedFile {
@@ -178,7 +158,7 @@ mod tests {
     fn earliest_announced_search_keeps_its_study() {
         let (late, early) = (file(1, 200), file(2, 100));
         let (one, other) = (study(1, "10.1000/a"), study(1, "10.1000/a"));
-        let both = [Compared::of(&late, &one), Compared::of(&early, &other)];
+        let both = [ComparedStudy::of(&late, &one), ComparedStudy::of(&early, &other)];
         let found = marks(&both, &[], &Decisions::default());
         assert_eq!(found[0], (early.study(1), None));
         let (at, mark) = found[1];
@@ -190,7 +170,7 @@ mod tests {
     fn decisions_override_the_rules() {
         let (first, second) = (file(1, 100), file(2, 200));
         let (one, other) = (study(1, "10.1000/a"), study(1, "10.1000/a"));
-        let both = [Compared::of(&first, &one), Compared::of(&second, &other)];
+        let both = [ComparedStudy::of(&first, &one), ComparedStudy::of(&second, &other)];
         let mut decisions = Decisions::default();
         let mut say = |about| {
             decisions
@@ -200,9 +180,9 @@ mod tests {
             found.into_iter().find_map(|(at, mark)| mark.map(|mark| (at, mark.of())))
         };
         let (a, b) = (first.study(1), second.study(1));
-        assert_eq!(say(About::Keep { study: b, keep: true }), Some((a, b)));
-        assert_eq!(say(About::Pair { studies: (b, a), verdict: Some(Verdict::Different) }), None);
-        assert_eq!(say(About::Pair { studies: (a, b), verdict: None }), Some((a, b)));
-        assert_eq!(say(About::Keep { study: b, keep: false }), Some((b, a)));
+        assert_eq!(say(DecisionSubject::Keep { study: b, keep: true }), Some((a, b)));
+        assert_eq!(say(DecisionSubject::Pair { studies: (b, a), verdict: Some(Verdict::Different) }), None);
+        assert_eq!(say(DecisionSubject::Pair { studies: (a, b), verdict: None }), Some((a, b)));
+        assert_eq!(say(DecisionSubject::Keep { study: b, keep: false }), Some((b, a)));
     }
 }

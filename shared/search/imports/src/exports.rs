@@ -6,10 +6,10 @@
 use std::fmt;
 use std::time::Duration;
 
+use ::messages::{StoreError, uuid_ids};
 use async_trait::async_trait;
 use futures::stream::BoxStream;
 use jiff::{SignedDuration, Timestamp};
-use messages::{StoreError, uuid_ids};
 use serde::{Deserialize, Serialize};
 use writers::Format;
 
@@ -25,7 +25,7 @@ uuid_ids! {
 
 impl ExportId {
     /// The maximum duration of creating an export; after it, the export counts as failed.
-    pub const PATIENCE: SignedDuration = SignedDuration::from_hours(1);
+    pub const MAX_DURATION: SignedDuration = SignedDuration::from_hours(1);
 
     /// Returns `true` if an export with this id may still be in progress: it was requested shortly before `now`. An
     /// id that was not created by [`messages::Host::fresh_id`] is never in progress.
@@ -35,14 +35,15 @@ impl ExportId {
             Timestamp::new(i64::try_from(seconds).ok()?, i32::try_from(nanos).ok()?).ok()
         });
         // The clock of the server that received the request may be ahead of this one.
-        asked_at.is_some_and(|asked_at| now.duration_since(asked_at).abs() < Self::PATIENCE)
+        asked_at.is_some_and(|asked_at| now.duration_since(asked_at).abs() < Self::MAX_DURATION)
     }
 }
 
 /// The studies of an export.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Which {
+#[schemars(rename = "Which")]
+pub enum StudyFilter {
     /// All of them.
     #[default]
     All,
@@ -52,7 +53,7 @@ pub enum Which {
     Duplicates,
 }
 
-impl Which {
+impl StudyFilter {
     /// Returns `Some(true)` for marked studies only, `Some(false)` for the others only, and `None` for all.
     pub const fn marked(self) -> Option<bool> {
         match self {

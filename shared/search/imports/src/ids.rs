@@ -2,13 +2,13 @@
 
 use std::fmt;
 
+use ::messages::{Host, MessageId, PartitionKey, SessionId, Token, uuid_ids};
 use hmac::{Hmac, KeyInit, Mac};
-use messages::{Host, MessageId, PartitionKey, SessionId, Token, uuid_ids};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 use uuid::Uuid;
 
-use crate::manifest::{FileNameError, check_name};
+use crate::names::{FileNameError, check_name};
 
 /// The name of the timer that limits the wait for a search's files.
 pub const TIMEOUT: &str = "timeout";

@@ -7,8 +7,9 @@ use outbox::View;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::contents::Part;
 use crate::ids::{FileId, ProjectId, SearchId};
+
+pub use crate::vocabulary::Counts;
 
 /// An import and its progress.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,35 +101,6 @@ pub enum Outcome {
         /// The reason, in plain language for the reviewer.
         reason: String,
     },
-}
-
-/// The counts of a completed file.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Counts {
-    /// The detected format, such as `RIS`.
-    pub format: String,
-    /// Confidence in the format, such as `certain`; empty in views that earlier versions wrote.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub format_certainty: String,
-    /// The detected encoding, such as `UTF-8`.
-    pub encoding: String,
-    /// Confidence in the encoding, with the same values as for the format.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub encoding_certainty: String,
-    /// Number of records in the file, including unreadable ones.
-    pub records: u64,
-    /// Number of stored studies.
-    pub studies: u64,
-    /// Number of records that could not be read.
-    pub quarantined: u64,
-    /// The files of an archive, or the sheets of a workbook, that were read, up to [`MAX_PARTS`](crate::MAX_PARTS);
-    /// empty if the file is not packed.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub parts: Vec<Part>,
-    /// Notes for the reviewer, in sentences: skipped content, and fields that are missing in many records. Up to
-    /// about twenty, of a few hundred characters each.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<String>,
 }
 
 impl Job {

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use ::messages::StoreError;
+use ::saga::Views;
 use async_trait::async_trait;
 use jiff::Timestamp;
-use messages::StoreError;
 use outbox::{Aged, Cursor, Page, View, Written};
-use saga::Views;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -15,9 +15,9 @@ use crate::job::{Job, JobState};
 use crate::saga::SearchImport;
 
 /// The maximum number of jobs that are examined for one page.
-pub const MOST_SCANNED: usize = 1_000;
+pub const MAX_SCANNED: usize = 1_000;
 /// The number of jobs that are read at a time if few are requested.
-const AT_ONCE: usize = 200;
+const SCAN_BATCH: usize = 200;
 
 /// Queries jobs.
 #[derive(Clone)]
@@ -30,52 +30,34 @@ pub struct Jobs {
 
 impl Jobs {
     /// Returns the job of a search.
-    ///
-    /// # Errors
-    /// Returns an error if a store is unavailable or contains something that is not a job.
     pub async fn job(&self, search: SearchId) -> Result<Option<Job>, StoreError> {
         self.views.view(search).await?.map(read).transpose()
     }
 
     /// Returns the unfinished jobs, oldest first. A search that was never announced is included once its job has been
     /// written.
-    ///
-    /// # Errors
-    /// Like [`Jobs::job`].
     pub async fn unfinished(&self) -> Result<Vec<Job>, StoreError> {
         self.views.unfinished().await?.into_iter().map(read).collect()
     }
 
     /// Returns up to `limit` unfinished jobs, oldest first.
-    ///
-    /// # Errors
-    /// Like [`Jobs::job`].
     pub async fn oldest_unfinished(&self, limit: usize) -> Result<Vec<Job>, StoreError> {
         self.views.oldest_unfinished(limit).await?.into_iter().map(read).collect()
     }
 
     /// Counts the jobs of a project that had not ended when they were last written, up to a minute ago; up to
     /// `limit`.
-    ///
-    /// # Errors
-    /// Returns an error if the store is unavailable.
     pub async fn count_written_open(&self, project: ProjectId, limit: usize) -> Result<usize, StoreError> {
         self.views.written.count_unfinished_of(project.as_uuid(), limit).await
     }
 
     /// Returns up to `limit` unfinished jobs of a project.
-    ///
-    /// # Errors
-    /// Like [`Jobs::job`].
     pub async fn open(&self, project: ProjectId, limit: usize) -> Result<Vec<Job>, StoreError> {
         self.views.unfinished_of(project.as_uuid(), limit).await?.into_iter().map(read).collect()
     }
 
     /// Returns a page of up to `limit` jobs of a project, newest first, after a cursor. A search that was never
     /// announced is included once its job has been written.
-    ///
-    /// # Errors
-    /// Like [`Jobs::job`].
     pub async fn of_project(
         &self,
         project: ProjectId,
@@ -86,10 +68,7 @@ impl Jobs {
     }
 
     /// Like [`Jobs::of_project`], for matching jobs in their current state. To bound the work of a request, up to
-    /// [`MOST_SCANNED`] jobs are examined: a page may be short or empty even if more follow its `next`.
-    ///
-    /// # Errors
-    /// Like [`Jobs::job`].
+    /// [`MAX_SCANNED`] jobs are examined: a page may be short or empty even if more follow its `next`.
     pub async fn matching(
         &self,
         project: ProjectId,
@@ -98,24 +77,21 @@ impl Jobs {
         is_wanted: impl Fn(&Job) -> bool + Send + Sync,
     ) -> Result<Page<Job>, StoreError> {
         let list = Source::List(project.as_uuid());
-        let mut left = MOST_SCANNED;
+        let mut left = MAX_SCANNED;
         self.scan(&list, after, limit, &mut left, &is_wanted).await
     }
 
     /// Returns up to `limit` jobs of one or all projects after a cursor, and the cursor of the end if more may
-    /// follow: unfinished jobs first, oldest first, then the others, newest first. Up to [`MOST_SCANNED`] jobs are
+    /// follow: unfinished jobs first, oldest first, then the others, newest first. Up to [`MAX_SCANNED`] jobs are
     /// examined, as in [`Jobs::matching`]. If only final states are requested, a job that ended within the last
     /// minute may be missing.
-    ///
-    /// # Errors
-    /// Like [`Jobs::job`].
     pub async fn by_age(
         &self,
         wanted: &ByAge,
         after: Option<AgePlace>,
         limit: usize,
     ) -> Result<(Vec<Job>, Option<AgePlace>), StoreError> {
-        let (mut items, mut left) = (Vec::new(), MOST_SCANNED);
+        let (mut items, mut left) = (Vec::new(), MAX_SCANNED);
         let AgePlace { ended: first, after: mut place } =
             after.unwrap_or(AgePlace { ended: false, after: None });
         let groups = [false, true].into_iter().filter(|ended| (*ended || !first) && wanted.may_be(*ended));
@@ -126,9 +102,9 @@ impl Jobs {
             let list = wanted.project.map(|project| project.as_uuid());
             let aged = Source::Aged(Aged { list, ended, before: wanted.before });
             let is_wanted = |job: &Job| wanted.states.is_empty() || wanted.states.contains(&job.state);
-            let most = limit - items.len();
+            let max = limit - items.len();
             let Page { items: found, next } =
-                self.scan(&aged, place.take(), most, &mut left, &is_wanted).await?;
+                self.scan(&aged, place.take(), max, &mut left, &is_wanted).await?;
             items.extend(found);
             if next.is_some() {
                 return Ok((items, Some(AgePlace { ended, after: next })));
@@ -166,7 +142,7 @@ impl Jobs {
             if found.next.is_none() || *left == 0 {
                 return Ok(Page { items, next: found.next });
             }
-            at_once = AT_ONCE;
+            at_once = SCAN_BATCH;
         }
     }
 
@@ -179,9 +155,6 @@ impl Jobs {
 
     /// Returns up to `limit` jobs of a project that have not ended or were written after `since`, as in
     /// [`outbox::ReadViews::changed`]; `None` for a deleted one.
-    ///
-    /// # Errors
-    /// Like [`Jobs::job`].
     pub async fn changed(
         &self,
         project: ProjectId,
@@ -195,9 +168,6 @@ impl Jobs {
     }
 
     /// Returns the progress of the files of a search that have reported it.
-    ///
-    /// # Errors
-    /// Like [`Jobs::job`].
     pub async fn progress(&self, search: SearchId) -> Result<Vec<(FileId, Progress)>, StoreError> {
         self.progress.progress(search).await
     }
@@ -265,8 +235,5 @@ pub trait ReportProgress: Send + Sync {
 #[async_trait]
 pub trait ReadProgress: Send + Sync {
     /// Returns the progress of the files of a search that have reported it, in the order of the files.
-    ///
-    /// # Errors
-    /// Returns an error if the store is unavailable or contains something else.
     async fn progress(&self, search: SearchId) -> Result<Vec<(FileId, Progress)>, StoreError>;
 }

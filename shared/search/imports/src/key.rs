@@ -9,10 +9,10 @@ use std::fmt;
 use uuid::Uuid;
 use uuid::fmt::Hyphenated;
 
-use messages::Token;
+use ::messages::Token;
 
 use crate::ids::{FileId, ProjectId, SearchId};
-use crate::manifest::{FileNameError, check_file_name};
+use crate::names::{FileNameError, check_file_name};
 
 /// The maximum length of an object's key, in bytes of UTF-8
 /// (<https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-keys.html>).

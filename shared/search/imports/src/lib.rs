@@ -24,6 +24,7 @@ pub mod jobs;
 pub mod key;
 pub mod manifest;
 pub mod messages;
+mod names;
 pub mod objects;
 pub mod ports;
 pub mod queues;
@@ -31,10 +32,13 @@ pub mod reading;
 pub mod saga;
 pub mod schemas;
 pub mod studies;
+mod vocabulary;
 
-pub use contents::{Contents, ContentsError, MAX_PARTS, Part, PartBytes, Unpacked};
-pub use duplicates::{Decisions, Duplicate, Identity, Keyed, Reason, Relative, Revision, StudyAt, Tier};
-pub use exports::{ExportId, ExportKey, ExportLink, KeepExports, Which};
+pub use contents::{Contents, ContentsError, MAX_PARTS, Part, PartBytes, UnpackedPart};
+pub use duplicates::{
+    Candidate, Decisions, Duplicate, Identity, Reason, Revision, StudyKeys, StudyRef, Tier,
+};
+pub use exports::{ExportId, ExportKey, ExportLink, KeepExports, StudyFilter};
 pub use ids::{FileId, ProjectId, SearchId, TimeoutId};
 pub use job::{Counts, Job, JobFile, JobState, Outcome};
 pub use jobs::{AgePlace, ByAge, Jobs, Progress, ReadProgress, ReportProgress};
@@ -44,12 +48,12 @@ pub use messages::{ImportEvent, ParseCommand, SearchEvent};
 pub use objects::{
     FindObjects, ObjectFacts, ObjectStream, PresignUpload, PresignedPost, ReadObject, UploadGrant,
 };
-pub use ports::{InspectMachine, Library, Ports, Settings};
-pub use reading::{Fenced, Place, Reading, TrackReading};
+pub use ports::{InspectMachine, Ports, Settings, StudyStores};
+pub use reading::{AttemptState, FileFence, ParseAttempts, ReadingStatus};
 pub use saga::{Deadlines, SearchImport};
 pub use studies::{
-    CompareStudies, Damaged, Mark, Marked, Pace, ParsedFile, Quarantined, ReadStudies, Readable, ReadyStudy,
-    Selection, Study, StudyId, WriteStudies, readable,
+    CompareStudies, DamagedRecord, DuplicateCounts, Mark, ParsedFile, PreparedStudy, Quarantined,
+    ReadStudies, Readable, Selection, Study, StudyId, WriteBatching, WriteStudies, readable,
 };
 
 /// The application's name, in the types and sources of its messages.

@@ -6,11 +6,12 @@ use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{FileId, SearchId};
+use crate::names::check_name;
+
+pub use crate::names::{FileNameError, MAX_NAME_CHARS, check_file_name};
 
 /// The maximum number of files of a search. It bounds the saga's document, its tokens and its outbox.
 pub const MAX_FILES: usize = 50;
-/// The maximum length of the name of a search or file, in characters. Common file systems allow 255 characters.
-pub const MAX_NAME_CHARS: usize = 255;
 /// The maximum size of an object that a presigned POST can create, in bytes: 5 GB
 /// (<https://docs.aws.amazon.com/AmazonS3/latest/userguide/upload-objects.html>). Deployments set a lower limit.
 pub const MAX_FILE_BYTES: u64 = 5_000_000_000;
@@ -152,60 +153,6 @@ impl ManifestFault {
     }
 }
 
-/// Reasons to refuse a name; the texts follow "the name".
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum FileNameError {
-    /// It is empty.
-    #[error("is empty")]
-    Empty,
-    /// It has more than [`MAX_NAME_CHARS`] characters.
-    #[error("is longer than {MAX_NAME_CHARS} characters")]
-    TooLong,
-    /// A file's name does not fit into the key of its upload.
-    #[error("takes {bytes} bytes of UTF-8, and the key of its upload has room for {allowed}")]
-    TooManyBytes {
-        /// The length of the name in bytes.
-        bytes: usize,
-        /// The maximum length.
-        allowed: usize,
-    },
-    /// A search's name does not fit into the metadata of its uploads.
-    #[error(
-        "takes {bytes} bytes with all but ASCII letters and digits percent-encoded, and an upload's metadata has room for {allowed}"
-    )]
-    TooManyEncoded {
-        /// The encoded length in bytes.
-        bytes: usize,
-        /// The maximum length.
-        allowed: usize,
-    },
-    /// It contains line breaks, NUL or other control characters.
-    #[error("contains a control character")]
-    Control,
-    /// It is a path instead of a plain name.
-    #[error("contains a path")]
-    Path,
-}
-
-/// Checks the name of a search or project.
-pub(crate) fn check_name(name: &str) -> Result<(), FileNameError> {
-    match name {
-        _ if name.trim().is_empty() => Err(FileNameError::Empty),
-        _ if name.chars().count() > MAX_NAME_CHARS => Err(FileNameError::TooLong),
-        _ if name.chars().any(char::is_control) => Err(FileNameError::Control),
-        _ => Ok(()),
-    }
-}
-
-/// Checks a file name: a plain name without a path.
-///
-/// # Errors
-/// Returns the first fault of the name.
-pub fn check_file_name(name: &str) -> Result<(), FileNameError> {
-    check_name(name)?;
-    if name.contains(['/', '\\']) || name == "." || name == ".." { Err(FileNameError::Path) } else { Ok(()) }
-}
-
 /// Encodes a search's name as in the metadata of an upload.
 fn encoded(name: &str) -> String {
     utf8_percent_encode(name, NON_ALPHANUMERIC).to_string()
@@ -312,15 +259,15 @@ mod tests {
 
     #[test]
     fn search_name_is_limited_by_metadata_size() {
-        let most = UploadMetadata::MAX_NAME_BYTES;
-        let limits = ManifestLimits { max_search_name_bytes: most, ..limits() };
+        let max = UploadMetadata::MAX_NAME_BYTES;
+        let limits = ManifestLimits { max_search_name_bytes: max, ..limits() };
         let named = |name: String| Manifest { name, ..manifest(&[("a.ris", 1)]) }.faults(&limits);
         // Each character takes three bytes, and each byte takes three in the metadata.
-        assert_eq!(named("検".repeat(most / 9)), []);
-        let [fault] = &named("検".repeat(most / 9 + 1))[..] else { panic!() };
-        let error = FileNameError::TooManyEncoded { bytes: (most / 9 + 1) * 9, allowed: most };
+        assert_eq!(named("検".repeat(max / 9)), []);
+        let [fault] = &named("検".repeat(max / 9 + 1))[..] else { panic!() };
+        let error = FileNameError::TooManyEncoded { bytes: (max / 9 + 1) * 9, allowed: max };
         assert_eq!(*fault, ManifestFault::SearchName(error));
-        let names = [("検".repeat(most / 9) + &"a".repeat(most % 9), MAX_FILES), ("x".repeat(255), 1)];
+        let names = [("検".repeat(max / 9) + &"a".repeat(max % 9), MAX_FILES), ("x".repeat(255), 1)];
         for (search_name, expected_files) in names {
             let map = UploadMetadata { search_name, expected_files }.to_map();
             let bytes = |(name, value): (&String, &String)| METADATA_PREFIX.len() + name.len() + value.len();

@@ -2,20 +2,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ::messages::{Token, messages};
+use ::saga::SAGA;
 use jiff::Timestamp;
-use messages::{Token, messages};
-use saga::SAGA;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use writers::{Format, Source};
 
-use crate::duplicates::StudyAt;
-use crate::exports::{ExportId, Which};
+use crate::exports::{ExportId, StudyFilter};
 use crate::ids::{FileId, ProjectId, TimeoutId};
-use crate::job::Counts;
 use crate::key::ObjectKey;
 use crate::manifest::Manifest;
 use crate::queues::{EVENTS, PARSE};
+use crate::vocabulary::{Counts, StudyRef};
+
+pub use crate::vocabulary::ObjectRef;
 
 messages! {
     /// Events of a search.
@@ -97,20 +98,6 @@ impl SearchUploadSaved {
         let (project_id, file_id, file_name) = (key.project, key.file, key.name.clone());
         Self { project_id, file_id, file_name, object, metadata }
     }
-}
-
-/// A stored object.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ObjectRef {
-    /// The name of its bucket.
-    pub bucket: String,
-    /// Its key, not URL-encoded.
-    pub key: String,
-    /// Its version, in a bucket with versioning.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub version: Option<String>,
-    /// Its size in bytes.
-    pub size_bytes: u64,
 }
 
 /// See [`SearchEvent::ReferenceFileParsingCompleted`].
@@ -234,7 +221,7 @@ pub struct CompareStudies {
     /// The review that the studies belong to.
     pub project_id: ProjectId,
     /// The studies.
-    pub studies: Vec<StudyAt>,
+    pub studies: Vec<StudyRef>,
 }
 
 /// See [`ParseCommand::MakeExport`]. It has no reply; the result is the object.
@@ -251,7 +238,7 @@ pub struct MakeExport {
     pub format: Format,
     /// The selected studies.
     #[serde(default)]
-    pub studies: Which,
+    pub studies: StudyFilter,
     /// The sources of the files when the export was requested, so that a redelivered command writes the same object.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sources: BTreeMap<FileId, Source>,

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use ::messages::StoreError;
 use async_trait::async_trait;
 use futures::stream::BoxStream;
 use jiff::Timestamp;
-use messages::StoreError;
 use serde::{Deserialize, Serialize};
 
 use crate::messages::ObjectRef;
@@ -29,9 +29,6 @@ pub struct ObjectFacts {
 pub trait ReadObject: Send + Sync {
     /// Returns the metadata of an object, of its latest version unless one is given; `None` if the object does not
     /// exist.
-    ///
-    /// # Errors
-    /// Returns an error if the store is unavailable.
     async fn head(
         &self,
         bucket: &str,
@@ -54,16 +51,10 @@ pub const MAX_FOUND: usize = 1_000;
 pub trait FindObjects: Send + Sync {
     /// Lists the latest versions of the objects whose keys begin with `prefix`, in the order of their keys, up to
     /// [`MAX_FOUND`]. The `version` of the results is not set.
-    ///
-    /// # Errors
-    /// Returns an error if the store is unavailable.
     async fn find(&self, prefix: &str) -> Result<Vec<ObjectRef>, StoreError>;
 
     /// Removes an object; does nothing if it does not exist. A bucket with versioning keeps the old version for a
     /// while.
-    ///
-    /// # Errors
-    /// Returns an error if the store is unavailable.
     async fn remove(&self, key: &str) -> Result<(), StoreError>;
 }
 

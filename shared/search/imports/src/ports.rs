@@ -7,14 +7,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use saga::{Engine, Missing, Service};
+use ::saga::{Engine, Missing, Service};
 
 use crate::exports::KeepExports;
 use crate::jobs::{Jobs, ReadProgress, ReportProgress};
 use crate::key::ObjectKey;
 use crate::manifest::{ManifestLimits, UploadMetadata};
 use crate::objects::{FindObjects, PresignUpload, ReadObject};
-use crate::reading::TrackReading;
+use crate::reading::ParseAttempts;
 use crate::saga::{Deadlines, SearchImport};
 use crate::studies::{CompareStudies, ReadStudies, WriteStudies};
 
@@ -40,7 +40,7 @@ pub struct Ports {
     /// The ports of the engine.
     pub engine: Engine,
     /// The application's stores in the database.
-    pub library: Result<Library, Missing>,
+    pub study_stores: Result<StudyStores, Missing>,
     /// Reads the uploaded files.
     pub objects: Result<Arc<dyn ReadObject>, Missing>,
     /// Lists uploaded files.
@@ -66,7 +66,7 @@ pub trait InspectMachine: Send + Sync {
 
 /// The application's stores in the database.
 #[derive(Clone)]
-pub struct Library {
+pub struct StudyStores {
     /// Reads studies.
     pub read_studies: Arc<dyn ReadStudies>,
     /// Stores them.
@@ -78,10 +78,10 @@ pub struct Library {
     /// Reports the progress of files.
     pub report_progress: Arc<dyn ReportProgress>,
     /// Records the attempts to read files.
-    pub track_reading: Arc<dyn TrackReading>,
+    pub parse_attempts: Arc<dyn ParseAttempts>,
 }
 
-impl Library {
+impl StudyStores {
     /// Returns the ports of a store that implements them all.
     pub fn of<S>(store: &Arc<S>) -> Self
     where
@@ -90,7 +90,7 @@ impl Library {
             + CompareStudies
             + ReadProgress
             + ReportProgress
-            + TrackReading
+            + ParseAttempts
             + 'static,
     {
         Self {
@@ -99,7 +99,7 @@ impl Library {
             compare_studies: store.clone(),
             read_progress: store.clone(),
             report_progress: store.clone(),
-            track_reading: store.clone(),
+            parse_attempts: store.clone(),
         }
     }
 }
@@ -124,7 +124,7 @@ pub struct Settings {
     /// The time limits of a search.
     pub deadlines: Deadlines,
     /// The quota of unfinished searches of a project.
-    pub allowance: Allowance,
+    pub quota: Quota,
     /// The number of bytes that are fed to a reader before its records are taken: enough to occupy several
     /// processors, but few enough to bound the memory for the results.
     pub push_bytes: usize,
@@ -132,14 +132,14 @@ pub struct Settings {
 
 /// The quota of a project's unfinished searches. Concurrent requests may exceed it slightly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Allowance {
+pub struct Quota {
     /// The maximum number of searches.
     pub searches: usize,
     /// The maximum total of their announced file sizes, in bytes.
     pub bytes: u64,
 }
 
-impl Allowance {
+impl Quota {
     /// Returns the size, in bytes, up to which a search is only counted and its size is ignored. Small searches
     /// therefore need just one index lookup; together with large ones, they may exceed the size limit by a factor of
     /// up to two.
@@ -148,7 +148,7 @@ impl Allowance {
     }
 }
 
-impl Default for Allowance {
+impl Default for Quota {
     fn default() -> Self {
         Self { searches: 1_000, bytes: 1 << 40 }
     }
@@ -165,7 +165,7 @@ impl Default for Settings {
             max_quarantined_percent: 50,
             upload_valid_for: Duration::from_secs(3_600),
             deadlines: Deadlines::default(),
-            allowance: Allowance::default(),
+            quota: Quota::default(),
             push_bytes: 1 << 20,
         }
     }
@@ -187,8 +187,8 @@ impl Ports {
     ///
     /// # Errors
     /// Returns an error if no database is configured.
-    pub fn library(&self) -> Result<&Library, Missing> {
-        self.library.as_ref().map_err(|missing| *missing)
+    pub fn study_stores(&self) -> Result<&StudyStores, Missing> {
+        self.study_stores.as_ref().map_err(|missing| *missing)
     }
 
     /// Returns the queries of import jobs.
@@ -196,7 +196,7 @@ impl Ports {
     /// # Errors
     /// Returns an error if no database is configured.
     pub fn jobs(&self) -> Result<Jobs, Missing> {
-        let progress = Arc::clone(&self.library()?.read_progress);
+        let progress = Arc::clone(&self.study_stores()?.read_progress);
         Ok(Jobs { views: self.engine.views(self.saga())?, progress })
     }
 

@@ -1,8 +1,8 @@
 //! The queues and their settings.
 
-use messages::{Measure, Queue, QueueSpec};
+use ::messages::{Measure, Queue, QueueSpec};
+pub use ::saga::SAGA;
 pub use outbox::session::CONTROL;
-pub use saga::SAGA;
 
 /// Notifications of stored objects, as S3 sends them.
 pub const UPLOADS: Queue = Queue::named("uploads");

@@ -3,36 +3,17 @@
 use std::any::Any;
 use std::ops::Range;
 
+use ::messages::StoreError;
 use async_trait::async_trait;
-use jiff::Timestamp;
-use messages::StoreError;
 use references::{Quarantine, Record, Reference};
 use serde::{Deserialize, Serialize};
-use uuid::Uuid;
 
-use crate::contents::Part;
-use crate::duplicates::{Duplicate, Identity, Keyed, Relative, Revision, StudyAt, Tier};
+use crate::duplicates::{Candidate, Duplicate, Identity, Revision, StudyKeys, Tier};
 use crate::ids::{FileId, ProjectId, SearchId};
-use crate::messages::ObjectRef;
-use crate::reading::{Fenced, Place};
+use crate::reading::{FileFence, ReadingStatus};
+use crate::vocabulary::StudyRef;
 
-/// The id of a study. It is derived from search, file and record, so storing a study twice is idempotent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct StudyId(Uuid);
-
-impl StudyId {
-    /// Returns the id of the study from record `record` (from 1) of `file`.
-    pub fn of(search: SearchId, file: FileId, record: u64) -> Self {
-        let file = Uuid::new_v5(&search.as_uuid(), file.as_uuid().as_bytes());
-        Self(Uuid::new_v5(&file, &record.to_be_bytes()))
-    }
-
-    /// The UUID itself.
-    pub const fn as_uuid(&self) -> Uuid {
-        self.0
-    }
-}
+pub use crate::vocabulary::{ParsedFile, StudyId};
 
 /// A stored bibliographic record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -93,52 +74,18 @@ pub struct Quarantined {
     pub record: Quarantine,
 }
 
-/// A file that was read completely.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ParsedFile {
-    /// The search that the file belongs to.
-    pub search_id: SearchId,
-    /// The file's id, unique within the search.
-    pub file_id: FileId,
-    /// The position among the files of the search, from 0.
-    pub position: u32,
-    /// The file name without a path, as uploaded.
-    pub name: String,
-    /// The location of its bytes while they are stored.
-    pub object: ObjectRef,
-    /// The parts that were read if the file is packed. Locations of records refer to their part.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub parts: Vec<Part>,
-    /// The time at which its search was announced; absent in records that earlier versions stored.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub announced_at: Option<Timestamp>,
-}
-
-impl ParsedFile {
-    /// Returns the sort key of one of its studies in the order of the project. Searches without an announcement time
-    /// come first, because an earlier version that did not store the time has read them.
-    pub fn order(&self, record: u64) -> (Option<Timestamp>, SearchId, u32, u64) {
-        (self.announced_at, self.search_id, self.position, record)
-    }
-
-    /// Returns the location of one of its studies.
-    pub fn study(&self, record: u64) -> StudyAt {
-        StudyAt { search_id: self.search_id, file_id: self.file_id, record }
-    }
-}
-
 /// A study and its new mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mark {
     /// The study.
-    pub at: StudyAt,
+    pub at: StudyRef,
     /// The mark; `None` if the study does not repeat another one.
     pub duplicate: Option<Duplicate>,
 }
 
 /// The number of marked studies of a file, by how they were marked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Marked {
+pub struct DuplicateCounts {
     /// Certain duplicates.
     pub certain: u64,
     /// Likely duplicates.
@@ -149,7 +96,7 @@ pub struct Marked {
     pub possible: u64,
 }
 
-impl Marked {
+impl DuplicateCounts {
     /// Returns the number of studies that are treated as duplicates.
     pub fn duplicates(&self) -> u64 {
         self.certain + self.likely + self.said
@@ -167,12 +114,12 @@ impl Marked {
     }
 }
 
-/// A study in the form in which its store writes it; see [`WriteStudies::make_ready`]. Only that store knows the
+/// A study in the form in which its store writes it; see [`WriteStudies::prepare`]. Only that store knows the
 /// type.
 #[derive(Debug)]
-pub struct ReadyStudy(Box<dyn Any + Send>);
+pub struct PreparedStudy(Box<dyn Any + Send>);
 
-impl ReadyStudy {
+impl PreparedStudy {
     /// Wraps the prepared form of a study.
     pub fn new(ready: impl Any + Send) -> Self {
         Self(Box::new(ready))
@@ -190,7 +137,7 @@ impl ReadyStudy {
 
 /// The preferred batch size and concurrency of a store's writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pace {
+pub struct WriteBatching {
     /// The number of studies and quarantined records in a call.
     pub records: usize,
     /// The maximum number of concurrent calls for one file, at least one; more calls would only block each other.
@@ -200,9 +147,9 @@ pub struct Pace {
 /// Stores the records of files.
 #[async_trait]
 pub trait WriteStudies: Send + Sync {
-    /// Returns the preferred way of calling [`WriteStudies::store_ready`] for one file.
-    fn pace(&self) -> Pace {
-        Pace { records: 1_000, calls: 1 }
+    /// Returns the preferred way of calling [`WriteStudies::store_prepared`] for one file.
+    fn batching(&self) -> WriteBatching {
+        WriteBatching { records: 1_000, calls: 1 }
     }
 
     /// Does all work of storing a study that needs only the study. The parser calls it on several reading threads,
@@ -210,7 +157,7 @@ pub trait WriteStudies: Send + Sync {
     ///
     /// # Errors
     /// Returns an error if the study cannot be serialized, or memory is exhausted.
-    fn make_ready(&self, study: Study) -> Result<ReadyStudy, StoreError>;
+    fn prepare(&self, study: Study) -> Result<PreparedStudy, StoreError>;
 
     /// Stores studies and quarantined records of a file atomically. It is idempotent. A power failure may undo it,
     /// together with later writes, until a later checkpoint is saved or the file is finished.
@@ -218,49 +165,47 @@ pub trait WriteStudies: Send + Sync {
     /// # Errors
     /// Returns an error if the store is unavailable; the records may be stored. Returns a retryable error if the file
     /// has another fence; the records are not stored. Returns an error if another store has prepared the studies.
-    async fn store_ready(
+    async fn store_prepared(
         &self,
-        file: &Fenced,
-        studies: Vec<ReadyStudy>,
+        file: &FileFence,
+        studies: Vec<PreparedStudy>,
         quarantined: Vec<Quarantined>,
     ) -> Result<(), StoreError>;
 
     /// Prepares studies and stores them.
     ///
     /// # Errors
-    /// Like [`WriteStudies::make_ready`] and [`WriteStudies::store_ready`].
+    /// Like [`WriteStudies::prepare`] and [`WriteStudies::store_prepared`].
     async fn store(
         &self,
-        file: &Fenced,
+        file: &FileFence,
         studies: Vec<Study>,
         quarantined: Vec<Quarantined>,
     ) -> Result<(), StoreError> {
-        let studies = studies.into_iter().map(|study| self.make_ready(study)).collect::<Result<_, _>>()?;
-        self.store_ready(file, studies, quarantined).await
+        let studies = studies.into_iter().map(|study| self.prepare(study)).collect::<Result<_, _>>()?;
+        self.store_prepared(file, studies, quarantined).await
     }
 
     /// Deletes all stored records of a file that was neither completed nor rejected, and sets its status to `then`;
-    /// `None` is its beginning. Afterwards, only the returned fence, or one that [`TrackReading::begin`] returns
+    /// `None` is its beginning. Afterwards, only the returned fence, or one that [`ParseAttempts::start`] returns
     /// later, permits writes.
     ///
-    /// [`TrackReading::begin`]: crate::TrackReading::begin
+    /// [`ParseAttempts::start`]: crate::ParseAttempts::start
     ///
     /// # Errors
     /// Returns an error if the store is unavailable; some records may remain, and the next attempt removes them.
     /// Returns a retryable error if the file has another fence, or was completed or rejected.
-    async fn discard(&self, file: &Fenced, then: Option<&Place>) -> Result<Fenced, StoreError>;
+    async fn discard(&self, file: &FileFence, then: Option<&ReadingStatus>) -> Result<FileFence, StoreError>;
 
     /// Deletes all stored records of a file permanently, even if it was completed. Afterwards nothing can be stored
     /// for the file, and a later attempt to read it finds it rejected for this reason.
     ///
     /// # Errors
     /// Returns an error if the store is unavailable; some records may remain. The call can be repeated.
-    async fn remove(&self, search: SearchId, file: FileId, refused: &Place) -> Result<(), StoreError>;
+    async fn remove(&self, search: SearchId, file: FileId, refused: &ReadingStatus)
+    -> Result<(), StoreError>;
 
     /// Lists a file as complete, once all of it is stored; does nothing for a removed file.
-    ///
-    /// # Errors
-    /// Returns an error if the store is unavailable.
     async fn finish(&self, file: &ParsedFile) -> Result<(), StoreError>;
 
     /// Removes a file from the completed ones: [`ReadStudies::parsed`] does not list it any more, and a later attempt
@@ -268,7 +213,12 @@ pub trait WriteStudies: Send + Sync {
     ///
     /// # Errors
     /// Returns an error if the store is unavailable. The call can be repeated.
-    async fn withdraw(&self, search: SearchId, file: FileId, refused: &Place) -> Result<(), StoreError>;
+    async fn withdraw(
+        &self,
+        search: SearchId,
+        file: FileId,
+        refused: &ReadingStatus,
+    ) -> Result<(), StoreError>;
 }
 
 /// Finds studies of a project that share keys, and marks duplicates.
@@ -287,15 +237,12 @@ pub trait CompareStudies: Send + Sync {
     /// Returns up to `limit` studies of a project that have one of these keys. If there are fewer, they include all
     /// studies of completed files ([`WriteStudies::finish`]); studies of other files may or may not be included.
     /// `keys` has up to a few thousand distinct keys.
-    ///
-    /// # Errors
-    /// Returns an error if the store is unavailable or contains something that is not a study.
     async fn sharing(
         &self,
         project: ProjectId,
         keys: &[u64],
         limit: usize,
-    ) -> Result<Vec<Relative>, StoreError>;
+    ) -> Result<Vec<Candidate>, StoreError>;
 
     /// Marks up to a few thousand studies. A mark with a later revision stays; a study that is not stored gets no
     /// mark.
@@ -321,7 +268,7 @@ pub struct Selection {
 /// A stored record that cannot be read. It is a cause of the [`StoreError`] of a page that contains the record.
 #[derive(Debug, thiserror::Error)]
 #[error("study {record} cannot be read; the others can")]
-pub struct Damaged {
+pub struct DamagedRecord {
     /// The number of the record.
     pub record: u64,
     /// The number of records before it in the page.
@@ -331,7 +278,7 @@ pub struct Damaged {
     pub source: messages::store::Source,
 }
 
-impl Damaged {
+impl DamagedRecord {
     /// Returns the damaged record that an error is about, or `None` for another error.
     pub fn of(error: &StoreError) -> Option<&Self> {
         let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
@@ -376,14 +323,14 @@ where
     };
     match read(after, limit).await {
         Ok(items) => Ok(page(items, None)),
-        Err(error) => match Damaged::of(&error) {
+        Err(error) => match DamagedRecord::of(&error) {
             None => Err(error),
-            Some(Damaged { before: 0, record, source }) => Ok(Readable {
+            Some(DamagedRecord { before: 0, record, source }) => Ok(Readable {
                 items: Vec::new(),
                 damaged: Some((*record, messages::store::chain(source.as_ref()))),
                 last: Some(*record),
             }),
-            Some(Damaged { before, .. }) => read(after, *before).await.map(|items| page(items, None)),
+            Some(DamagedRecord { before, .. }) => read(after, *before).await.map(|items| page(items, None)),
         },
     }
 }
@@ -392,9 +339,6 @@ where
 #[async_trait]
 pub trait ReadStudies: Send + Sync {
     /// Returns selected studies of a file in record order; an empty list at the end.
-    ///
-    /// # Errors
-    /// Returns an error if the store is unavailable or contains something that is not a study.
     async fn select(
         &self,
         search: SearchId,
@@ -404,9 +348,6 @@ pub trait ReadStudies: Send + Sync {
 
     /// Returns up to `limit` studies of a file of any size, in record order, after record number `after` (0 for the
     /// first page).
-    ///
-    /// # Errors
-    /// Like [`ReadStudies::select`].
     async fn studies(
         &self,
         search: SearchId,
@@ -418,9 +359,6 @@ pub trait ReadStudies: Send + Sync {
     }
 
     /// Returns up to `limit` quarantined records of a file in record order, after record number `after`.
-    ///
-    /// # Errors
-    /// Like [`ReadStudies::studies`].
     async fn quarantined(
         &self,
         search: SearchId,
@@ -431,22 +369,16 @@ pub trait ReadStudies: Send + Sync {
 
     /// Returns the keys of a file's studies, with paging as in [`ReadStudies::studies`]. A store may omit keys that
     /// no other study of a completed file in the project has.
-    ///
-    /// # Errors
-    /// Returns an error if the store is unavailable.
     async fn keyed(
         &self,
         search: SearchId,
         file: FileId,
         after: u64,
         limit: usize,
-    ) -> Result<Vec<Keyed>, StoreError>;
+    ) -> Result<Vec<StudyKeys>, StoreError>;
 
     /// Returns the compared fields of up to a few thousand studies of a file. Studies that are not stored are
     /// omitted.
-    ///
-    /// # Errors
-    /// Like [`ReadStudies::studies`].
     async fn identities_of(
         &self,
         search: SearchId,
@@ -455,14 +387,8 @@ pub trait ReadStudies: Send + Sync {
     ) -> Result<Vec<Identity>, StoreError>;
 
     /// Returns the completed files of a search, in their order.
-    ///
-    /// # Errors
-    /// Returns an error if the store is unavailable or contains something that is not a file.
     async fn parsed(&self, search: SearchId) -> Result<Vec<ParsedFile>, StoreError>;
 
     /// Counts the marked studies of a file.
-    ///
-    /// # Errors
-    /// Returns an error if the store is unavailable.
-    async fn marked(&self, search: SearchId, file: FileId) -> Result<Marked, StoreError>;
+    async fn marked(&self, search: SearchId, file: FileId) -> Result<DuplicateCounts, StoreError>;
 }

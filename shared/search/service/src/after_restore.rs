@@ -1,8 +1,8 @@
-//! Searches that had not ended when the database or the ledger was restored to an earlier time.
+//! Unfinished searches after the database or the ledger was restored to an earlier time.
 //!
-//! What was under way at that time is gone: the message of a parse command or of a timer was handled since, by a deployment
-//! of which nothing is left. And when the two were restored to different times, one lacks tokens that the other waits for.
-//! So no search can be left to what it waits for.
+//! Work that was in progress at that time is lost: the messages of parse commands and timers were handled later, by a
+//! deployment whose state was replaced. If database and ledger were restored to different times, one lacks tokens
+//! that the other expects. So no search can rely on what it waits for.
 
 use imports::messages::{SearchUploadStarted, UploadTimeout};
 use imports::saga::State;
@@ -14,9 +14,9 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::cancel::manifest;
-use crate::{Error, ProjectAccess, SearchService, Withdrawal};
+use crate::{Cancellation, Error, ProjectAccess, SearchService};
 
-/// Lets searches go on, or end.
+/// Resumes or ends unfinished searches.
 pub struct AfterRestore {
     start: SearchService,
     operator: Operator,
@@ -24,13 +24,13 @@ pub struct AfterRestore {
     by: String,
 }
 
-/// What becomes of searches that are being read.
+/// The handling of searches whose files are being read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reading {
-    /// They end. It is for a database that was restored: the reply to a command may tell of studies that went with it, or be
-    /// gone itself.
+    /// They end. This is for a restored database: the reply to a command may report studies that the restore has
+    /// removed, or may be lost itself.
     Ends,
-    /// They go on. It is for a ledger that was restored alone: commands and replies are still in their queues.
+    /// They continue. This is for a ledger that was restored alone: commands and replies are still in their queues.
     GoesOn,
 }
 
@@ -43,53 +43,53 @@ impl Reading {
     }
 }
 
-/// What was done with a search.
+/// The outcome for one import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Restored {
-    /// It waits for files, and its timer is stored: then it looks for them in the bucket, goes on with what is there, and
-    /// ends if nothing is.
+    /// The import waits for files, and its timer is stored: it will scan the bucket, continue with the files that it
+    /// finds, and end if there are none.
     Waiting,
-    /// The same, and its timer was not stored any more: it looks for its files now.
+    /// The import waits for files, but its timer was lost; the bucket is scanned now.
     Looking,
-    /// Nothing but its announcement is known, which is sent again.
+    /// Only the announcement is known, and it is sent again.
     Announced,
-    /// It is being read, and the replies are admitted.
+    /// The files are being read, and the replies are admitted.
     Reading,
-    /// It was being read: it ends, and what was read of it is taken back. A repair reads it again.
+    /// The files were being read: the import ends, and its studies are deleted. A repair reads the files again.
     Cancelled,
-    /// It has ended.
+    /// The import has already ended.
     Ended,
-    /// Somebody is inside its partition; to be tried again in a minute.
+    /// A worker holds the partition of the import; try again in a minute.
     Busy,
 }
 
 impl Restored {
-    /// What an operator is told of it.
+    /// Returns the outcome as a sentence for the operator.
     pub fn words(self) -> &'static str {
         match self {
-            Self::Waiting => "looks for its files when its time is up",
-            Self::Looking => "looks for its files",
+            Self::Waiting => "scans the bucket for its files when its time limit has passed",
+            Self::Looking => "scans the bucket for its files",
             Self::Announced => "is announced again",
-            Self::Reading => "is being read, and goes on",
+            Self::Reading => "is being read and continues",
             Self::Cancelled => "is cancelled; `search-import repair` reads it again",
             Self::Ended => "has ended",
-            Self::Busy => "is being worked on",
+            Self::Busy => "is in use by a worker",
         }
     }
 }
 
 impl AfterRestore {
-    /// Over the stores that were restored, on somebody's behalf.
+    /// Returns the operation over the restored stores, on behalf of an operator.
     pub fn new(start: SearchService, reading: Reading, by: String) -> Self {
         let operator = start.failures.operator.clone();
         Self { start, operator, reading, by }
     }
 
-    /// Lets a search go on, or end, and notes on whose behalf. Repeating it does no harm.
+    /// Resumes or ends a search, and records the operator in the audit log. It is safe to repeat.
     ///
     /// # Errors
-    /// When a store or queue did not answer; it is to be repeated.
+    /// Returns an error if a store or queue is unavailable; the call has to be repeated.
     pub async fn settle(&self, search: SearchId) -> Result<Restored, Error> {
         let why = self.reading.why().to_owned();
         self.start.failures.act(&self.by, "settled after a restore", search.to_string(), why).await?;
@@ -117,14 +117,14 @@ impl AfterRestore {
     }
 
     async fn fire(&self, search: SearchId, timeout: UploadTimeout) -> Result<Restored, Error> {
-        self.send(search, &SearchEvent::UploadTimeout(timeout), "had it look for its files").await?;
+        self.send(search, &SearchEvent::UploadTimeout(timeout), "scan the bucket for files").await?;
         Ok(Restored::Looking)
     }
 
     async fn cancel(&self, search: SearchId) -> Result<Restored, Error> {
-        Ok(match self.start.withdraw(&ProjectAccess::All, search).await? {
-            Withdrawal::Accepted => Restored::Cancelled,
-            Withdrawal::TooLate | Withdrawal::Unknown => Restored::Ended,
+        Ok(match self.start.cancel(&ProjectAccess::All, search).await? {
+            Cancellation::Accepted => Restored::Cancelled,
+            Cancellation::TooLate | Cancellation::Unknown => Restored::Ended,
         })
     }
 

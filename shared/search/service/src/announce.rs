@@ -2,7 +2,7 @@
 
 use imports::manifest::ManifestFault;
 use imports::messages::SearchUploadStarted;
-use imports::ports::Allowance;
+use imports::ports::Quota;
 use imports::{
     FileId, Job, JobFile, JobState, Manifest, ManifestFile, ObjectKey, PresignedPost, ProjectId, SearchEvent,
     SearchId, UploadGrant, UploadMetadata, ids,
@@ -15,7 +15,8 @@ use saga::engine::Opened;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{SearchService, repair};
+use crate::SearchService;
+use crate::tries::MAX_TRIES;
 
 /// An import to announce.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -39,7 +40,7 @@ pub struct NewFile {
 
 /// An announced search.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Announced {
+pub struct AnnouncedSearch {
     /// The id of the search.
     pub search_id: SearchId,
     /// Its files, in the order of the request.
@@ -59,9 +60,9 @@ pub struct Upload {
 
 /// A search that is prepared but not yet announced.
 #[derive(Debug, Clone)]
-pub struct Prepared {
+pub struct PreparedSearch {
     /// The response to the client once the search is announced.
-    pub announced: Announced,
+    pub announced: AnnouncedSearch,
     announcement: Announcement,
 }
 
@@ -111,7 +112,7 @@ impl SearchService {
     ///
     /// # Errors
     /// Returns an error if the manifest is invalid or a store is unavailable.
-    pub async fn create(&self, project_id: ProjectId, request: &NewSearch) -> Result<Announced, Error> {
+    pub async fn create(&self, project_id: ProjectId, request: &NewSearch) -> Result<AnnouncedSearch, Error> {
         let prepared = self.prepare(project_id, request).await?;
         self.announce(&prepared).await?;
         Ok(prepared.announced)
@@ -123,20 +124,20 @@ impl SearchService {
     ///
     /// # Errors
     /// Returns an error if the manifest is invalid or a store is unavailable. No visible data is stored then.
-    pub async fn prepare(&self, project_id: ProjectId, request: &NewSearch) -> Result<Prepared, Error> {
+    pub async fn prepare(&self, project_id: ProjectId, request: &NewSearch) -> Result<PreparedSearch, Error> {
         let search_id = SearchId::from_uuid(self.host().fresh_id());
         let (announcement, _) = self.begin(search_id, project_id, request, None).await?;
         let files = self.forms(&announcement.job).await?;
-        Ok(Prepared { announced: Announced { search_id, files }, announcement })
+        Ok(PreparedSearch { announced: AnnouncedSearch { search_id, files }, announcement })
     }
 
     /// Announces a prepared search: job and announcement are stored together.
     ///
     /// # Errors
     /// Returns an error if the session is not committed, or its outcome is unknown.
-    pub async fn announce(&self, prepared: &Prepared) -> Result<(), Error> {
+    pub async fn announce(&self, prepared: &PreparedSearch) -> Result<(), Error> {
         let Announcement { job, .. } = &prepared.announcement;
-        let mut tries = 1..repair::TRIES;
+        let mut tries = 1..MAX_TRIES;
         loop {
             let session = self.entry.session(job.search_id);
             match self.send(session, &prepared.announcement, None).await {
@@ -169,16 +170,16 @@ impl SearchService {
 
     /// Rejects a search that would exceed the project's quota.
     async fn allow(&self, project_id: ProjectId, manifest: &Manifest) -> Result<(), Error> {
-        let allowance = self.settings.allowance;
+        let quota = self.settings.quota;
         // Searches within their share of the size limit reach the maximum number first, so counting them is enough.
-        if announced_bytes(manifest) <= allowance.share()
-            && self.jobs.count_written_open(project_id, allowance.searches).await? < allowance.searches
+        if announced_bytes(manifest) <= quota.share()
+            && self.jobs.count_written_open(project_id, quota.searches).await? < quota.searches
         {
             return Ok(());
         }
         // Before rejecting, load the jobs: the count may include searches that ended within the last minute.
-        let open = self.jobs.open(project_id, allowance.searches).await?;
-        exceeds(allowance, &open, manifest).map_or(Ok(()), Err)
+        let open = self.jobs.open(project_id, quota.searches).await?;
+        exceeds(quota, &open, manifest).map_or(Ok(()), Err)
     }
 
     /// Stores job and announcement, and the request if it had a key.
@@ -245,8 +246,8 @@ fn announced_bytes(manifest: &Manifest) -> u64 {
 }
 
 /// Returns the error if the open searches and the new one together exceed the project's quota.
-fn exceeds(allowance: Allowance, open: &[Job], manifest: &Manifest) -> Option<Error> {
-    let Allowance { searches, bytes } = allowance;
+fn exceeds(quota: Quota, open: &[Job], manifest: &Manifest) -> Option<Error> {
+    let Quota { searches, bytes } = quota;
     if open.len() >= searches {
         return Some(Error::TooMany { searches });
     }

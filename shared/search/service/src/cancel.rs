@@ -7,11 +7,12 @@ use outbox::View;
 use outbox::session::CommitError;
 use serde_json::{Map, Value};
 
+use crate::tries::MAX_TRIES;
 use crate::{Error, ProjectAccess, SearchService, repair, sources};
 
 /// The outcome of a request to cancel a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Withdrawal {
+pub enum Cancellation {
     /// The search will end and its studies will be deleted, unless its last file has just been read; or it was
     /// already cancelled.
     Accepted,
@@ -39,20 +40,20 @@ impl SearchService {
     ///
     /// # Errors
     /// Returns an error if a store or queue is unavailable; the search may or may not be cancelled.
-    pub async fn withdraw(&self, caller: &ProjectAccess, search_id: SearchId) -> Result<Withdrawal, Error> {
-        let Some(job) = self.find(caller, search_id).await? else { return Ok(Withdrawal::Unknown) };
-        let was_withdrawn = !job.has_started() || job.reason.as_deref() == Some(CANCELLED);
+    pub async fn cancel(&self, caller: &ProjectAccess, search_id: SearchId) -> Result<Cancellation, Error> {
+        let Some(job) = self.find(caller, search_id).await? else { return Ok(Cancellation::Unknown) };
+        let was_cancelled = !job.has_started() || job.reason.as_deref() == Some(CANCELLED);
         match job.state.has_ended() {
-            true if was_withdrawn => Ok(Withdrawal::Accepted),
-            true => Ok(Withdrawal::TooLate),
+            true if was_cancelled => Ok(Cancellation::Accepted),
+            true => Ok(Cancellation::TooLate),
             false => {
-                self.announce_withdrawal(&job).await?;
-                Ok(Withdrawal::Accepted)
+                self.send_cancellation(&job).await?;
+                Ok(Cancellation::Accepted)
             }
         }
     }
 
-    async fn announce_withdrawal(&self, job: &Job) -> Result<(), Error> {
+    async fn send_cancellation(&self, job: &Job) -> Result<(), Error> {
         let withdrawn = SearchWithdrawn { project_id: job.project_id, manifest: manifest(job) };
         // All requests share one token. Otherwise each request would leave another token in the ledger until a worker
         // uses it.
@@ -72,7 +73,7 @@ impl SearchService {
         if !job.state.has_ended() {
             return Ok(Deletion::Running);
         }
-        for _ in 0..repair::TRIES {
+        for _ in 0..MAX_TRIES {
             match self.try_to_delete(&job).await {
                 // One of these searches was repaired or deleted concurrently.
                 Err(Error::Commit(error)) if error.is_refused() => {}

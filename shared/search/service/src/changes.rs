@@ -16,9 +16,9 @@ use uuid::Uuid;
 
 /// The maximum number of searches that are examined for one response, and that a client's [`ChangeCursor`] records.
 /// If a project has more unfinished searches, some are reported repeatedly.
-pub const MOST_SEEN: usize = 100;
+pub const MAX_SEEN: usize = 100;
 /// The number of searches that are read concurrently.
-const AT_ONCE: usize = 8;
+const CONCURRENT_READS: usize = 8;
 
 /// A search that has changed.
 #[derive(Debug, Clone)]
@@ -31,34 +31,34 @@ pub struct Change {
 
 /// The searches of a project that a client has seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seen {
+pub struct ChangeCursor {
     project: ProjectId,
     /// The client has seen everything that was written up to here ([`Written::at`]).
     since: u64,
     /// The position in the current pass over the searches that may have changed; `None` between two passes.
     within: Option<Written>,
     /// The searches seen in this pass, or in the last one: a tag of each search's state.
-    told: Vec<u64>,
+    seen_tags: Vec<u64>,
     /// The searches seen before this pass that have not been reached again.
-    before: Vec<u64>,
+    earlier_tags: Vec<u64>,
 }
 
-impl Seen {
+impl ChangeCursor {
     fn new(project: ProjectId, since: u64) -> Self {
-        Self { project, since, within: None, told: Vec::new(), before: Vec::new() }
+        Self { project, since, within: None, seen_tags: Vec::new(), earlier_tags: Vec::new() }
     }
 
     /// Parses the text form; returns `None` for any other text, and for a cursor of another project.
     pub fn read(project: ProjectId, text: &str) -> Option<Self> {
         let mut fields = text.split('.');
         fields.next().filter(|of| *of == mark(project))?;
-        let (since, told) = (number(fields.next()?)?, tags(fields.next()?)?);
-        let seen = Self { told, ..Self::new(project, since) };
+        let (since, seen_tags) = (number(fields.next()?)?, tags(fields.next()?)?);
+        let seen = Self { seen_tags, ..Self::new(project, since) };
         let Some(at) = fields.next() else { return Some(seen) };
         let partition = SearchId::from_uuid(Uuid::try_parse(fields.next()?).ok()?);
         let within = Some(Written { at: number(at)?, partition });
-        let before = tags(fields.next()?)?;
-        fields.next().is_none().then_some(Self { within, before, ..seen })
+        let earlier_tags = tags(fields.next()?)?;
+        fields.next().is_none().then_some(Self { within, earlier_tags, ..seen })
     }
 
     /// Returns `true` if the pass is complete; otherwise the next request continues it.
@@ -67,28 +67,28 @@ impl Seen {
     }
 
     /// Records that the client has seen this state. Returns `true` if it had seen it before.
-    fn tell(&mut self, tag: u64) -> bool {
-        let place = self.before.iter().position(|known| *known == tag);
+    fn mark_seen(&mut self, tag: u64) -> bool {
+        let place = self.earlier_tags.iter().position(|known| *known == tag);
         if let Some(place) = place {
-            self.before.swap_remove(place);
+            self.earlier_tags.swap_remove(place);
         }
-        let is_known = place.is_some() || self.told.contains(&tag);
-        if self.told.len() < MOST_SEEN && !self.told.contains(&tag) {
-            self.told.push(tag);
+        let is_known = place.is_some() || self.seen_tags.contains(&tag);
+        if self.seen_tags.len() < MAX_SEEN && !self.seen_tags.contains(&tag) {
+            self.seen_tags.push(tag);
         }
         is_known
     }
 }
 
 /// Formats the cursor as one word of letters, digits and dots.
-impl fmt::Display for Seen {
+impl fmt::Display for ChangeCursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let tags = |tags: &[u64]| tags.iter().map(|tag| format!("{tag:016x}")).collect::<String>();
-        write!(f, "{}.{:x}.{}", mark(self.project), self.since, tags(&self.told))?;
+        write!(f, "{}.{:x}.{}", mark(self.project), self.since, tags(&self.seen_tags))?;
         match self.within {
             None => Ok(()),
             Some(Written { at, partition }) => {
-                write!(f, ".{at:x}.{}.{}", partition.as_uuid().simple(), tags(&self.before))
+                write!(f, ".{at:x}.{}.{}", partition.as_uuid().simple(), tags(&self.earlier_tags))
             }
         }
     }
@@ -108,7 +108,7 @@ fn number(text: &str) -> Option<u64> {
 
 fn tags(text: &str) -> Option<Vec<u64>> {
     const DIGITS: usize = 16;
-    let has_tags = text.len() <= DIGITS * MOST_SEEN && text.len().is_multiple_of(DIGITS);
+    let has_tags = text.len() <= DIGITS * MAX_SEEN && text.len().is_multiple_of(DIGITS);
     let tag = |digits| std::str::from_utf8(digits).ok().and_then(number);
     has_tags.then(|| text.as_bytes().chunks(DIGITS).map(tag).collect()).flatten()
 }
@@ -117,36 +117,33 @@ fn tags(text: &str) -> Option<Vec<u64>> {
 /// the client first requests a cursor, then lists the searches, and then requests the changes since.
 ///
 /// If there are `limit` changes, more may follow immediately.
-///
-/// # Errors
-/// Returns an error if the store is unavailable or contains something that is not a search.
 pub async fn changes(
     jobs: &Jobs,
     project: ProjectId,
-    seen: Option<&Seen>,
+    seen: Option<&ChangeCursor>,
     limit: usize,
-) -> Result<(Vec<Change>, Seen), StoreError> {
+) -> Result<(Vec<Change>, ChangeCursor), StoreError> {
     let written = &jobs.views.written;
     let mut next = match seen {
         Some(seen) => seen.clone(),
-        None => Seen::new(project, written.settled(written.last_written(project.as_uuid()).await?)),
+        None => ChangeCursor::new(project, written.settled(written.last_written(project.as_uuid()).await?)),
     };
     if next.within.is_none() {
-        next.before = std::mem::take(&mut next.told);
+        next.earlier_tags = std::mem::take(&mut next.seen_tags);
     }
-    let found = jobs.changed(project, next.since, next.within, MOST_SEEN).await?;
-    let is_all = found.len() < MOST_SEEN;
+    let found = jobs.changed(project, next.since, next.within, MAX_SEEN).await?;
+    let is_all = found.len() < MAX_SEEN;
     let looks = stream::iter(found).map(|(place, job)| async move {
         let tag = tag_of(jobs, place.partition, job.as_ref()).await?;
         Ok::<_, StoreError>((place, tag, job))
     });
-    let looked: Vec<(Written, u64, Option<Job>)> = looks.buffered(AT_ONCE).try_collect().await?;
+    let looked: Vec<(Written, u64, Option<Job>)> = looks.buffered(CONCURRENT_READS).try_collect().await?;
     let mut changes = Vec::new();
     for (place, tag, now) in looked {
         if seen.is_some() && changes.len() == limit {
             return Ok((changes, next));
         }
-        if !next.tell(tag) && seen.is_some() {
+        if !next.mark_seen(tag) && seen.is_some() {
             changes.push(Change { search_id: place.partition, now });
         }
         next.within = Some(place);
@@ -154,7 +151,7 @@ pub async fn changes(
     if is_all {
         let last = next.within.take().map_or(0, |last| written.settled(last.at));
         next.since = next.since.max(last);
-        next.before.clear();
+        next.earlier_tags.clear();
     }
     Ok((changes, next))
 }
@@ -185,32 +182,38 @@ mod tests {
     #[test]
     fn cursor_round_trips_and_rejects_other_text() {
         let within = Written { at: 0x1f, partition: SearchId::from_uuid(Uuid::from_u128(7)) };
-        let nothing = Seen::new(PROJECT, 0);
+        let nothing = ChangeCursor::new(PROJECT, 0);
         for seen in [
             nothing.clone(),
-            Seen { told: vec![0, u64::MAX], ..Seen::new(PROJECT, u64::MAX) },
-            Seen { within: Some(within), told: vec![2], before: vec![3; MOST_SEEN], ..nothing },
+            ChangeCursor { seen_tags: vec![0, u64::MAX], ..ChangeCursor::new(PROJECT, u64::MAX) },
+            ChangeCursor {
+                within: Some(within),
+                seen_tags: vec![2],
+                earlier_tags: vec![3; MAX_SEEN],
+                ..nothing
+            },
         ] {
             let text = seen.to_string();
-            assert_eq!(Seen::read(PROJECT, &text), Some(seen));
+            assert_eq!(ChangeCursor::read(PROJECT, &text), Some(seen));
             let other = ProjectId::from_uuid(Uuid::from_u128(1));
-            assert_eq!(Seen::read(other, &text), None, "another project's cursor");
+            assert_eq!(ChangeCursor::read(other, &text), None, "another project's cursor");
         }
-        let many = format!("1.{}", "0".repeat(16 * (MOST_SEEN + 1)));
+        let many = format!("1.{}", "0".repeat(16 * (MAX_SEEN + 1)));
         let odd = "1.+000000000000000";
         for wrong in
             ["", "1", ".", "x.", "+1.", "1.0", odd, "1.ääääääää", &many, "1..0", "1..2...", "1..2..0."]
         {
-            assert_eq!(Seen::read(PROJECT, &format!("{}.{wrong}", mark(PROJECT))), None, "{wrong}");
+            assert_eq!(ChangeCursor::read(PROJECT, &format!("{}.{wrong}", mark(PROJECT))), None, "{wrong}");
         }
     }
 
     #[test]
     fn changes_beyond_the_cursor_capacity_repeat() {
-        let mut seen = Seen { before: vec![1, 2], ..Seen::new(PROJECT, 0) };
-        assert_eq!([1, 3, 3, 1].map(|tag| seen.tell(tag)), [true, false, true, true]);
-        assert_eq!((seen.told, seen.before), (vec![1, 3], vec![2]));
-        let mut full = Seen { told: (0..MOST_SEEN as u64).collect(), ..Seen::new(PROJECT, 0) };
-        assert_eq!([1_000, 1_000].map(|tag| full.tell(tag)), [false, false]);
+        let mut seen = ChangeCursor { earlier_tags: vec![1, 2], ..ChangeCursor::new(PROJECT, 0) };
+        assert_eq!([1, 3, 3, 1].map(|tag| seen.mark_seen(tag)), [true, false, true, true]);
+        assert_eq!((seen.seen_tags, seen.earlier_tags), (vec![1, 3], vec![2]));
+        let mut full =
+            ChangeCursor { seen_tags: (0..MAX_SEEN as u64).collect(), ..ChangeCursor::new(PROJECT, 0) };
+        assert_eq!([1_000, 1_000].map(|tag| full.mark_seen(tag)), [false, false]);
     }
 }

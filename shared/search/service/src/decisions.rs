@@ -3,9 +3,9 @@
 //! All decisions of a project form one record. A decision is stored in a session that also sends the command to
 //! compare the studies again, so either both happen or neither does, and concurrent decisions are never lost.
 
-use imports::duplicates::{About, DECISIONS, Decision, DecisionFault, Decisions, Verdict};
+use imports::duplicates::{DECISIONS, Decision, DecisionFault, DecisionSubject, Decisions, Verdict};
 use imports::messages::CompareStudies;
-use imports::{ParseCommand, ProjectId, StudyAt};
+use imports::{ParseCommand, ProjectId, StudyRef};
 use messages::StoreError;
 use outbox::Key;
 use outbox::session::CommitError;
@@ -13,12 +13,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::{Error, ProjectAccess, SearchService, repair};
+use crate::tries::MAX_TRIES;
+use crate::{Error, ProjectAccess, SearchService};
 
 /// The type of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Word {
+#[schema(as = Word)]
+pub enum DecisionKind {
     /// Two studies are the same work.
     Same,
     /// Two studies are not the same work.
@@ -33,21 +35,21 @@ pub enum Word {
 
 /// The outcome of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Decided {
+pub enum DecisionOutcome {
     /// The decision is in effect.
     Accepted {
         /// `true` if it was not in effect before, so that marks may change.
         is_new: bool,
     },
     /// Nothing is changed.
-    Refused(Refused),
+    Refused(DecisionRefusal),
     /// The study at this index of the request does not exist.
     Unknown(usize),
 }
 
 /// Reasons to refuse a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum DecisionRefusal {
     /// The number of studies is wrong.
     #[error("\"same\", \"different\" and \"undo\" apply to two studies, \"keep\" and \"unkeep\" to one")]
     Number,
@@ -56,16 +58,16 @@ pub enum Refused {
     Decision(#[from] DecisionFault),
 }
 
-impl Word {
+impl DecisionKind {
     /// Returns the subject of the decision, or `None` if the number of studies is wrong.
-    fn about(self, studies: &[StudyAt]) -> Option<About> {
+    fn about(self, studies: &[StudyRef]) -> Option<DecisionSubject> {
         let pair = |verdict| {
             let [one, other] = studies else { return None };
-            Some(About::Pair { studies: (*one, *other), verdict })
+            Some(DecisionSubject::Pair { studies: (*one, *other), verdict })
         };
         let keep = |keep| {
             let [study] = studies else { return None };
-            Some(About::Keep { study: *study, keep })
+            Some(DecisionSubject::Keep { study: *study, keep })
         };
         match self {
             Self::Same => pair(Some(Verdict::Same)),
@@ -77,13 +79,13 @@ impl Word {
     }
 
     /// Returns the type of a stored decision.
-    pub fn of(about: &About) -> Self {
+    pub fn of(about: &DecisionSubject) -> Self {
         match about {
-            About::Pair { verdict: Some(Verdict::Same), .. } => Self::Same,
-            About::Pair { verdict: Some(Verdict::Different), .. } => Self::Different,
-            About::Pair { verdict: None, .. } => Self::Undo,
-            About::Keep { keep: true, .. } => Self::Keep,
-            About::Keep { keep: false, .. } => Self::Unkeep,
+            DecisionSubject::Pair { verdict: Some(Verdict::Same), .. } => Self::Same,
+            DecisionSubject::Pair { verdict: Some(Verdict::Different), .. } => Self::Different,
+            DecisionSubject::Pair { verdict: None, .. } => Self::Undo,
+            DecisionSubject::Keep { keep: true, .. } => Self::Keep,
+            DecisionSubject::Keep { keep: false, .. } => Self::Unkeep,
         }
     }
 }
@@ -107,33 +109,33 @@ impl SearchService {
     pub async fn decide(
         &self,
         project: ProjectId,
-        word: Word,
-        studies: &[StudyAt],
+        word: DecisionKind,
+        studies: &[StudyRef],
         by: &str,
-    ) -> Result<Decided, Error> {
+    ) -> Result<DecisionOutcome, Error> {
         let caller = ProjectAccess::Only([project].into());
         // Requests with more studies are refused below.
         for (place, study) in studies.iter().enumerate().take(2) {
-            let StudyAt { search_id, file_id, record } = *study;
+            let StudyRef { search_id, file_id, record } = *study;
             let stored = self.stored(&caller, search_id).await?;
             let is_read =
                 stored.is_some_and(|stored| stored.files.iter().any(|file| file.file_id == file_id));
             if !is_read || self.study(search_id, file_id, record).await?.is_none() {
-                return Ok(Decided::Unknown(place));
+                return Ok(DecisionOutcome::Unknown(place));
             }
         }
         let Some((about, first)) = word.about(studies).zip(studies.first()) else {
-            return Ok(Decided::Refused(Refused::Number));
+            return Ok(DecisionOutcome::Refused(DecisionRefusal::Number));
         };
-        for _ in 0..repair::TRIES {
+        for _ in 0..MAX_TRIES {
             let mut session = self.entry.session(first.search_id);
             let body = session.read(key(project)).await?.map(|record| record.body);
             let mut decisions = read(project, body)?;
             let decision = Decision { at: self.host().now(), by: by.to_owned(), about };
             match decisions.add(decision) {
                 Ok(true) => {}
-                Ok(false) => return Ok(Decided::Accepted { is_new: false }),
-                Err(fault) => return Ok(Decided::Refused(fault.into())),
+                Ok(false) => return Ok(DecisionOutcome::Accepted { is_new: false }),
+                Err(fault) => return Ok(DecisionOutcome::Refused(fault.into())),
             }
             let failed = |error| StoreError::unusable("serializing a decision", error);
             session.write(key(project), serde_json::to_value(&decisions).map_err(failed)?);
@@ -142,16 +144,13 @@ impl SearchService {
             match self.commit(session, "stored a decision about studies").await {
                 // Another decision in the same project was stored concurrently.
                 Err(Error::Commit(error)) if error.is_refused() => {}
-                done => return done.map(|()| Decided::Accepted { is_new: true }),
+                done => return done.map(|()| DecisionOutcome::Accepted { is_new: true }),
             }
         }
         Err(Error::Commit(CommitError::Changed))
     }
 
     /// Returns all decisions of a project, in chronological order.
-    ///
-    /// # Errors
-    /// Returns an error if the store is unavailable.
     pub async fn decisions(&self, project: ProjectId) -> Result<Decisions, StoreError> {
         let record = self.entry.sessions.records.record(&key(project)).await?;
         read(project, record.map(|record| record.body))

@@ -6,8 +6,8 @@ use outbox::{InspectOutbox, Owner, Pending, Stored};
 use saga::Stores;
 
 /// The number of records with effects that are read at a time, and the maximum for one page.
-const AT_ONCE: usize = 200;
-const MOST_RECORDS: usize = 1_000;
+const READ_BATCH: usize = 200;
+const MAX_RECORDS: usize = 1_000;
 
 /// The outboxes of one type of record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,7 +43,7 @@ pub struct Effect {
 
 /// The state of an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub enum EffectState {
     /// It is due later, or waits to be performed.
     Waiting,
     /// A worker is performing it.
@@ -52,7 +52,7 @@ pub enum State {
     Poisoned,
 }
 
-impl State {
+impl EffectState {
     /// Returns the name in requests and responses.
     pub fn name(self) -> &'static str {
         match self {
@@ -73,26 +73,26 @@ impl Effect {
     }
 
     /// Returns the state.
-    pub fn state(&self, now: Timestamp) -> State {
+    pub fn state(&self, now: Timestamp) -> EffectState {
         match &self.stored {
-            Ok(entry) if entry.poisoned => State::Poisoned,
-            Ok(entry) if entry.claimed_until.is_some_and(|until| until > now) => State::Claimed,
-            Ok(_) => State::Waiting,
-            Err(_) => State::Poisoned,
+            Ok(entry) if entry.poisoned => EffectState::Poisoned,
+            Ok(entry) if entry.claimed_until.is_some_and(|until| until > now) => EffectState::Claimed,
+            Ok(_) => EffectState::Waiting,
+            Err(_) => EffectState::Poisoned,
         }
     }
 }
 
 /// A filter of effects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wanted {
+pub struct EffectFilter {
     /// Selects effects in this state; all if `None`.
-    pub state: Option<State>,
+    pub state: Option<EffectState>,
     /// Selects effects that were due by then, and those without a due time.
     pub due_by: Timestamp,
 }
 
-impl Wanted {
+impl EffectFilter {
     fn has(&self, effect: &Effect, now: Timestamp) -> bool {
         let is_due = effect.stored.as_ref().map_or(true, |entry| entry.due_at <= self.due_by);
         is_due && self.state.is_none_or(|state| state == effect.state(now))
@@ -101,7 +101,7 @@ impl Wanted {
 
 /// A cursor in the effects.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct EffectCursor {
     /// The outboxes.
     pub outboxes: Outboxes,
     /// The id of the last record, in the store's own notation; `None` before the first one.
@@ -116,22 +116,22 @@ pub struct Place {
 /// Returns an error if the store is unavailable or the cursor is not one of its own.
 pub async fn effects(
     stores: &Stores,
-    wanted: &Wanted,
+    wanted: &EffectFilter,
     now: Timestamp,
-    after: Option<Place>,
+    after: Option<EffectCursor>,
     limit: usize,
-) -> Result<(Vec<Effect>, Option<Place>), StoreError> {
-    let mut place = after.unwrap_or(Place { outboxes: Outboxes::Sagas, after: None });
-    let (mut found, mut left) = (Vec::new(), MOST_RECORDS);
+) -> Result<(Vec<Effect>, Option<EffectCursor>), StoreError> {
+    let mut place = after.unwrap_or(EffectCursor { outboxes: Outboxes::Sagas, after: None });
+    let (mut found, mut left) = (Vec::new(), MAX_RECORDS);
     loop {
         if found.len() >= limit || left == 0 {
             return Ok((found, Some(place)));
         }
-        let page = records(stores, wanted, &place, AT_ONCE.min(left)).await?;
+        let page = records(stores, wanted, &place, READ_BATCH.min(left)).await?;
         if page.is_empty() {
             let next = Outboxes::ALL.into_iter().find(|outboxes| *outboxes > place.outboxes);
             let Some(outboxes) = next else { return Ok((found, None)) };
-            place = Place { outboxes, after: None };
+            place = EffectCursor { outboxes, after: None };
         }
         left = left.saturating_sub(page.len());
         for record in page {
@@ -148,13 +148,13 @@ pub async fn effects(
 /// Exhausted effects have their own index.
 async fn records(
     stores: &Stores,
-    wanted: &Wanted,
-    Place { outboxes, after }: &Place,
+    wanted: &EffectFilter,
+    EffectCursor { outboxes, after }: &EffectCursor,
     limit: usize,
 ) -> Result<Vec<Pending>, StoreError> {
     let (outbox, after) = (outboxes.of(stores), after.as_deref());
     match wanted.state {
-        Some(State::Poisoned) => outbox.poisoned(after, limit).await,
-        Some(State::Waiting | State::Claimed) | None => outbox.pending(after, limit).await,
+        Some(EffectState::Poisoned) => outbox.poisoned(after, limit).await,
+        Some(EffectState::Waiting | EffectState::Claimed) | None => outbox.pending(after, limit).await,
     }
 }

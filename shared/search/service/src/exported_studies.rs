@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use futures::stream::{self, Stream};
 use imports::{
-    Duplicate, FileId, ParsedFile, ReadStudies, Readable, SearchId, Selection, Study, Tier, Which, readable,
+    Duplicate, FileId, ParsedFile, ReadStudies, Readable, SearchId, Selection, Study, StudyFilter, Tier,
+    readable,
 };
 use messages::StoreError;
 use messages::store::chain;
@@ -19,29 +20,29 @@ const READ_BYTES: usize = 1 << 20;
 
 /// The options of an export.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub struct ExportOptions {
     /// The format.
     pub format: Format,
     /// The selected studies.
-    pub studies: Which,
+    pub studies: StudyFilter,
 }
 
 /// The studies of completed files, read in batches.
 pub struct Studies {
     stored: Arc<dyn ReadStudies>,
     search: SearchId,
-    which: Which,
+    which: StudyFilter,
     /// The remaining files, in reverse order.
     files: Vec<ParsedFile>,
     /// The record after which the next batch starts.
     after: u64,
     /// The studies that could not be read; `None` if the first one is an error.
-    skipped: Option<Vec<Skipped>>,
+    skipped: Option<Vec<SkippedStudy>>,
 }
 
 /// A study that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Skipped {
+pub struct SkippedStudy {
     /// The name of its file.
     pub file: String,
     /// The number of its record.
@@ -56,7 +57,7 @@ impl Studies {
         stored: Arc<dyn ReadStudies>,
         search: SearchId,
         mut files: Vec<ParsedFile>,
-        which: Which,
+        which: StudyFilter,
     ) -> Self {
         files.reverse();
         Self { stored, search, which, files, after: 0, skipped: None }
@@ -69,14 +70,11 @@ impl Studies {
     }
 
     /// Returns the studies that were skipped.
-    pub fn skipped(self) -> Vec<Skipped> {
+    pub fn skipped(self) -> Vec<SkippedStudy> {
         self.skipped.unwrap_or_default()
     }
 
     /// Returns the next batch and its file, or `None` at the end. A batch may be empty even if more follow.
-    ///
-    /// # Errors
-    /// Returns an error if the store is unavailable.
     pub async fn next(&mut self) -> Result<Option<(ParsedFile, Vec<Study>)>, StoreError> {
         let marked = self.which.marked();
         while let Some(file) = self.files.last() {
@@ -100,7 +98,7 @@ impl Studies {
             };
             self.after = last;
             if let (Some((record, why)), Some(skipped)) = (damaged, &mut self.skipped) {
-                skipped.push(Skipped { file: file.name.clone(), record, why });
+                skipped.push(SkippedStudy { file: file.name.clone(), record, why });
             }
             let file = file.clone();
             studies.retain(|study| marked.is_none_or(|marked| marked == study.is_duplicate()));
@@ -147,7 +145,7 @@ impl Export {
         studies: Arc<dyn ReadStudies>,
         search: SearchId,
         files: Vec<ParsedFile>,
-        wanted: &Wanted,
+        wanted: &ExportOptions,
         sources: BTreeMap<FileId, Source>,
     ) -> Self {
         let studies = Studies::of(studies, search, files, wanted.studies);

@@ -23,7 +23,7 @@ const MAX_SEARCHES: usize = 1_000;
 const RECORDS: usize = 200;
 const MAX_RECORDS: usize = 1_000;
 /// The name of a message that is never sent.
-const NOBODYS: &str = "health";
+const UNSENT_MESSAGE: &str = "health";
 /// The age of a due effect at which an operator should investigate, in seconds; the default of the template's alarm.
 const LATE: u64 = 900;
 /// The time after which a missing sweep means that no worker runs: sweeps end, and are noted, about once a minute.
@@ -46,14 +46,14 @@ pub struct Health {
     jobs: Jobs,
     host: Arc<dyn Host>,
     write: Arc<dyn WriteRecords>,
-    written: Arc<Mutex<Option<Written>>>,
+    written: Arc<Mutex<Option<LastWrite>>>,
     machine: Option<Arc<dyn InspectMachine>>,
     system: &'static System<Ports>,
 }
 
 /// The last write of the record.
 #[derive(Debug, Clone, Copy)]
-struct Written {
+struct LastWrite {
     at: Timestamp,
     /// The reason of a failure.
     why: Option<&'static str>,
@@ -180,12 +180,12 @@ impl Health {
 
     /// Reports whether everything responds.
     pub async fn reach(&self) -> Reach {
-        self.look().await.reach
+        self.check().await.reach
     }
 
     /// Returns the full report.
     pub async fn report(&self) -> Report {
-        let Looked { reach, depths, last_sweep } = self.look().await;
+        let CheckResults { reach, depths, last_sweep } = self.check().await;
         let queues: Vec<QueueReport> =
             depths.into_iter().map(|(queue, depth)| QueueReport::of(&queue, depth)).collect();
         let mut report = Report {
@@ -210,7 +210,7 @@ impl Health {
         report
     }
 
-    async fn look(&self) -> Looked {
+    async fn check(&self) -> CheckResults {
         let others = join3(self.ask_ledger(), self.ask_processed(), self.ask_bucket());
         let (last_sweep, (ledger, processed, files), counted) =
             join3(self.sweeps.last(), others, self.queues.depths()).await;
@@ -228,7 +228,7 @@ impl Health {
             parts.push(Part::of(format!("queue {queue}"), &depth));
             depths.extend(depth.map(|depth| (queue, depth)));
         }
-        Looked { reach: Reach { ok: parts.iter().all(|part| part.ok), parts }, depths, last_sweep }
+        CheckResults { reach: Reach { ok: parts.iter().all(|part| part.ok), parts }, depths, last_sweep }
     }
 
     /// Overwrites a small record, and returns the problem if that fails. A full disk still serves every read.
@@ -243,7 +243,7 @@ impl Health {
             tracing::error!(error = chain(&error), "the database cannot be written");
             if error.is_refused_by_disk() { "the disk is full or read-only" } else { "it cannot be written" }
         });
-        *self.written.lock().unwrap_or_else(PoisonError::into_inner) = Some(Written { at: now, why });
+        *self.written.lock().unwrap_or_else(PoisonError::into_inner) = Some(LastWrite { at: now, why });
         why
     }
 
@@ -262,15 +262,15 @@ impl Health {
 
     /// Looks up a message that was never sent.
     async fn ask_processed(&self) -> Option<Result<bool, StoreError>> {
-        Some(self.processed.as_ref()?.is_remembered(NOBODYS, self.host.now()).await)
+        Some(self.processed.as_ref()?.is_remembered(UNSENT_MESSAGE, self.host.now()).await)
     }
 
     /// Lists the files of a search that was never announced.
     async fn ask_bucket(&self) -> Option<Result<bool, StoreError>> {
         let (bucket, key_prefix) = self.bucket.as_ref()?;
-        let nobody = Uuid::nil();
+        let unused = Uuid::nil();
         let folder =
-            ObjectKey::folder(key_prefix, ProjectId::from_uuid(nobody), PartitionKey::from_uuid(nobody));
+            ObjectKey::folder(key_prefix, ProjectId::from_uuid(unused), PartitionKey::from_uuid(unused));
         Some(bucket.find(&folder).await.map(|found| !found.is_empty()))
     }
 
@@ -336,7 +336,7 @@ impl Health {
 }
 
 /// The public part of the health, and the data that it was derived from.
-struct Looked {
+struct CheckResults {
     reach: Reach,
     depths: BTreeMap<Queue, Depth>,
     last_sweep: Result<Option<Timestamp>, StoreError>,

@@ -9,14 +9,14 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use crate::announce::new_job;
-use crate::repair::TRIES;
-use crate::{Announced, Error, NewSearch, SearchService};
+use crate::tries::MAX_TRIES;
+use crate::{AnnouncedSearch, Error, NewSearch, SearchService};
 
 /// The outcome of a request with a key.
 #[derive(Debug)]
-pub enum Keyed {
+pub enum CreateOutcome {
     /// The search is announced, by this request or by an earlier one with the same key.
-    Announced(Announced),
+    Announced(AnnouncedSearch),
     /// An earlier request with this key had other contents.
     Differs,
 }
@@ -32,9 +32,9 @@ impl SearchService {
         project_id: ProjectId,
         request: &NewSearch,
         key: &str,
-    ) -> Result<Keyed, Error> {
+    ) -> Result<CreateOutcome, Error> {
         let search_id = self.keyed_search(project_id, key).await?;
-        let mut tries = 1..TRIES;
+        let mut tries = 1..MAX_TRIES;
         loop {
             if let Some(job) = self.job_under(project_id, search_id, key).await? {
                 return self.answer_again(job, request).await;
@@ -42,13 +42,13 @@ impl SearchService {
             match self.announce_once(project_id, search_id, request).await {
                 Ok(Some(job)) => {
                     let files = self.forms(&job).await?;
-                    return Ok(Keyed::Announced(Announced { search_id, files }));
+                    return Ok(CreateOutcome::Announced(AnnouncedSearch { search_id, files }));
                 }
                 // An earlier request may have announced it since the check above.
                 Ok(None) => {
                     return match self.jobs.job(search_id).await? {
                         Some(job) => self.answer_again(job, request).await,
-                        None => Ok(Keyed::Differs),
+                        None => Ok(CreateOutcome::Differs),
                     };
                 }
                 // Another request was first, or the commit took too long. Nothing is stored.
@@ -73,12 +73,15 @@ impl SearchService {
     }
 
     /// Returns the response to a repeated request under a key.
-    async fn answer_again(&self, job: Job, request: &NewSearch) -> Result<Keyed, Error> {
+    async fn answer_again(&self, job: Job, request: &NewSearch) -> Result<CreateOutcome, Error> {
         if !self.is_of(&job, request).await? {
-            return Ok(Keyed::Differs);
+            return Ok(CreateOutcome::Differs);
         }
         let job = self.with_all_files(job, request)?;
-        Ok(Keyed::Announced(Announced { search_id: job.search_id, files: self.forms(&job).await? }))
+        Ok(CreateOutcome::Announced(AnnouncedSearch {
+            search_id: job.search_id,
+            files: self.forms(&job).await?,
+        }))
     }
 
     /// Announces a search in a new session, unless one was announced under its key. In that case the record of the

@@ -27,6 +27,7 @@ mod record_text;
 mod repair;
 pub mod sources;
 pub mod study_view;
+mod tries;
 
 use std::sync::Arc;
 
@@ -40,17 +41,18 @@ use saga::{EntryPoint, Failures, KeepHistory, Missing, System};
 use crate::health::Health;
 
 pub use self::after_restore::{AfterRestore, Reading, Restored};
-pub use self::announce::{Announced, Error, NewFile, NewSearch, Prepared, Upload};
+pub use self::announce::{AnnouncedSearch, Error, NewFile, NewSearch, PreparedSearch, Upload};
 pub use self::caller::{Operator, Principal, ProjectAccess};
-pub use self::cancel::{Deletion, Withdrawal};
-pub use self::changes::{Change, MOST_SEEN, Seen, changes};
-pub use self::decisions::{Decided, Word};
-pub use self::export::{Exported, MAX_UNDER_WAY, NotMade, export_file};
-pub use self::idempotent_create::{FIRST_REQUEST, Keyed};
-pub use self::query::{Stored, Text, Wanted, age};
-pub use self::record_text::{Around, MAX_RAW_BYTES, Raw};
+pub use self::cancel::{Cancellation, Deletion};
+pub use self::changes::{Change, ChangeCursor, MAX_SEEN, changes};
+pub use self::decisions::{DecisionKind, DecisionOutcome};
+pub use self::export::{ExportRefusal, ExportState, MAX_IN_PROGRESS, export_file};
+pub use self::idempotent_create::{CreateOutcome, FIRST_REQUEST};
+pub use self::query::{SearchFilter, StoredSearch, Text, age};
+pub use self::record_text::{Around, MAX_RAW_BYTES, Raw, RecordBytes};
 pub use self::repair::{
-    Fate, FileOf, FileRefusal, FileRepair, Known, NewRepair, REPAIRS, Refusal, Repair, Repaired, Repairs,
+    Fate, FileOf, FileRefusal, FileRepair, NewRepair, REPAIRS, Refusal, Repair, RepairedFile, Repairs,
+    SearchRepairs,
 };
 
 /// The name under which the use cases send messages: the function that answers the HTTP API.
@@ -97,7 +99,7 @@ impl SearchService {
             entry: ports.engine.entry_point(NAME)?,
             presign: ports.uploads.clone()?,
             jobs: ports.jobs()?,
-            studies: Arc::clone(&ports.library()?.read_studies),
+            studies: Arc::clone(&ports.study_stores()?.read_studies),
             objects: ports.objects.clone()?,
             bucket: ports.bucket.clone()?,
             exports: ports.exports.clone()?,

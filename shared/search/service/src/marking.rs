@@ -29,10 +29,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use imports::duplicates::{Compared, Content, DECISIONS, Edge, Fields, Reason, Tier, compare, marks};
+use imports::duplicates::{ComparedStudy, Content, DECISIONS, Edge, Fields, Reason, Tier, compare, marks};
 use imports::{
-    CompareStudies, Decisions, FileId, Identity, Keyed, Mark, ParsedFile, ProjectId, ReadStudies, Relative,
-    Revision, SearchId, StudyAt,
+    Candidate, CompareStudies, Decisions, FileId, Identity, Mark, ParsedFile, ProjectId, ReadStudies,
+    Revision, SearchId, StudyKeys, StudyRef,
 };
 use messages::StoreError;
 use outbox::{Key, ReadRecords};
@@ -97,7 +97,7 @@ impl DuplicateMarking {
     ) -> Result<Option<u64>, StoreError> {
         let mut pass = self.begin_pass(project, None).await?;
         let (search_id, file_id) = file;
-        if !pass.lists(StudyAt { search_id, file_id, record: 0 }).await? {
+        if !pass.lists(StudyRef { search_id, file_id, record: 0 }).await? {
             // The file was removed concurrently.
             return Ok(None);
         }
@@ -126,7 +126,11 @@ impl DuplicateMarking {
     ///
     /// # Errors
     /// Like [`DuplicateMarking::file_added`].
-    pub async fn decisions_changed(&self, project: ProjectId, studies: &[StudyAt]) -> Result<(), StoreError> {
+    pub async fn decisions_changed(
+        &self,
+        project: ProjectId,
+        studies: &[StudyRef],
+    ) -> Result<(), StoreError> {
         let mut pass = self.begin_pass(project, None).await?;
         let mut there = BTreeSet::new();
         for at in studies {
@@ -145,8 +149,8 @@ impl DuplicateMarking {
     ) -> Result<MarkingPass<'_>, StoreError> {
         // Draw the revision first: everything read from now on includes all changes up to it.
         let revision = self.compare.revise(project).await?;
-        let said = self.records.record(&Key::new(DECISIONS, project.to_string())).await?;
-        let decisions = said.map(|said| Decisions::deserialize(&said.body)).transpose();
+        let record = self.records.record(&Key::new(DECISIONS, project.to_string())).await?;
+        let decisions = record.map(|record| Decisions::deserialize(&record.body)).transpose();
         let decisions = decisions.map_err(|error| {
             StoreError::unusable(format!("reading the decisions of project {project}"), error)
         })?;
@@ -171,25 +175,26 @@ struct MarkingPass<'a> {
 type ComparisonCache = HashMap<(Content, Content), Option<(Tier, Reason)>>;
 
 /// Studies by key.
-type StudiesByKey = BTreeMap<u64, Vec<StudyAt>>;
+type StudiesByKey = BTreeMap<u64, Vec<StudyRef>>;
 
 /// The candidates of each study whose keys were looked up.
-type CandidatesByStudy = BTreeMap<StudyAt, BTreeSet<StudyAt>>;
+type CandidatesByStudy = BTreeMap<StudyRef, BTreeSet<StudyRef>>;
 
 /// The compared fields of studies, with their content.
-type Known = BTreeMap<StudyAt, (Identity, Content)>;
+type KnownStudies = BTreeMap<StudyRef, (Identity, Content)>;
 
 impl MarkingPass<'_> {
     /// Compares the studies of a file, from a record on. If the deadline passes, it returns the last record that was
     /// processed.
     async fn file(
         &mut self,
-        (search_id, file_id): (SearchId, FileId),
+        file: (SearchId, FileId),
         mut after: u64,
         change: Change,
         has_passed: impl Fn() -> bool,
     ) -> Result<Option<u64>, StoreError> {
-        let at = |record| StudyAt { search_id, file_id, record };
+        let (search_id, file_id) = file;
+        let at = |record| StudyRef { search_id, file_id, record };
         loop {
             let page = self.of.stored.keyed(search_id, file_id, after, KEY_BATCH).await?;
             let Some(last) = page.last().map(|last| last.record) else { return Ok(None) };
@@ -213,12 +218,12 @@ impl MarkingPass<'_> {
     /// Returns the studies that have to be compared, and their candidates. Most studies of an added file have none.
     async fn affected(
         &mut self,
-        studies: impl Iterator<Item = (StudyAt, Keyed)>,
+        studies: impl Iterator<Item = (StudyRef, StudyKeys)>,
         change: Change,
-    ) -> Result<(BTreeSet<StudyAt>, CandidatesByStudy), StoreError> {
+    ) -> Result<(BTreeSet<StudyRef>, CandidatesByStudy), StoreError> {
         let (mut affected, mut candidates, mut by_key) =
             (BTreeSet::new(), CandidatesByStudy::new(), StudiesByKey::new());
-        for (at, Keyed { keys, is_marked, .. }) in studies {
+        for (at, StudyKeys { keys, is_marked, .. }) in studies {
             if change == Change::RemovedOrDecided
                 || is_marked
                 || keys.is_none()
@@ -245,13 +250,13 @@ impl MarkingPass<'_> {
     /// candidates found so far.
     async fn mark_closure(
         &mut self,
-        seeds: Known,
+        seeds: KnownStudies,
         candidates: &CandidatesByStudy,
         change: Change,
     ) -> Result<(), StoreError> {
-        let mut settled: BTreeSet<StudyAt> = BTreeSet::new();
+        let mut settled: BTreeSet<StudyRef> = BTreeSet::new();
         let mut edges: BTreeSet<Edge> = BTreeSet::new();
-        let mut frontier: BTreeSet<StudyAt> = seeds.keys().copied().collect();
+        let mut frontier: BTreeSet<StudyRef> = seeds.keys().copied().collect();
         let (mut known, mut cache) = (seeds, ComparisonCache::new());
         let mut is_first = true;
         while !frontier.is_empty() && settled.len() < MAX_MARKED {
@@ -266,9 +271,9 @@ impl MarkingPass<'_> {
                 else {
                     continue;
                 };
-                let said = self.decisions.verdict(at, other);
+                let verdict = self.decisions.verdict(at, other);
                 let compared = tier(&mut cache, (one.1, &one.0.fields), (*content, &identity.fields));
-                if compared.is_none() && said.is_none() {
+                if compared.is_none() && verdict.is_none() {
                     continue;
                 }
                 if let Some((tier, reason)) = compared
@@ -278,7 +283,7 @@ impl MarkingPass<'_> {
                 }
                 // Sameness is transitive, so whatever is the same as a study belongs to its group. A possible duplicate is
                 // followed one step only: its own mark may change, but not its group.
-                let is_same = compared.is_some_and(|(tier, _)| tier > Tier::Possible) || said.is_some();
+                let is_same = compared.is_some_and(|(tier, _)| tier > Tier::Possible) || verdict.is_some();
                 if is_same || is_first && self.may_reference(other, at, change) {
                     next.insert(other);
                 }
@@ -321,8 +326,8 @@ impl MarkingPass<'_> {
     /// Returns `true` if the mark of a possible duplicate of a changed study may have to reference that study, or no
     /// longer reference it. A mark references an earlier study, and the other studies of an added file are examined
     /// in their own turn.
-    fn may_reference(&self, study: StudyAt, changed: StudyAt, change: Change) -> bool {
-        let order = |at: StudyAt| self.listed(at).map(|file| file.order(at.record));
+    fn may_reference(&self, study: StudyRef, changed: StudyRef, change: Change) -> bool {
+        let order = |at: StudyRef| self.listed(at).map(|file| file.order(at.record));
         let is_of_file = (study.search_id, study.file_id) == (changed.search_id, changed.file_id);
         change == Change::RemovedOrDecided || !is_of_file && order(changed) < order(study)
     }
@@ -330,18 +335,18 @@ impl MarkingPass<'_> {
     /// Stores the marks of the studies whose candidates are all known, and returns them.
     async fn mark(
         &self,
-        settled: &BTreeSet<StudyAt>,
-        known: &Known,
+        settled: &BTreeSet<StudyRef>,
+        known: &KnownStudies,
         edges: &BTreeSet<Edge>,
         change: Change,
     ) -> Result<Vec<Mark>, StoreError> {
         let there = known.iter().filter_map(|(at, (identity, content))| {
             let file = self.listed(*at)?;
-            Some(Compared { file, identity, content: *content })
+            Some(ComparedStudy { file, identity, content: *content })
         });
         let there: Vec<_> = there.collect();
         let edges: Vec<Edge> = edges.iter().copied().collect();
-        let is_news = |(at, duplicate): &(StudyAt, Option<_>)| {
+        let is_news = |(at, duplicate): &(StudyRef, Option<_>)| {
             let is_marked = known.get(at).is_some_and(|(identity, _)| identity.is_marked);
             settled.contains(at) && (duplicate.is_some() || is_marked || change == Change::RemovedOrDecided)
         };
@@ -357,10 +362,10 @@ impl MarkingPass<'_> {
     /// known.
     async fn relatives(
         &mut self,
-        of: &BTreeSet<StudyAt>,
-        known: &Known,
+        of: &BTreeSet<StudyRef>,
+        known: &KnownStudies,
         candidates: &CandidatesByStudy,
-    ) -> Result<BTreeSet<(StudyAt, StudyAt)>, StoreError> {
+    ) -> Result<BTreeSet<(StudyRef, StudyRef)>, StoreError> {
         let (mut found, mut by_key) = (BTreeSet::new(), StudiesByKey::new());
         for at in of {
             self.is_there(*at).await?;
@@ -391,11 +396,11 @@ impl MarkingPass<'_> {
     async fn candidates(
         &mut self,
         by_key: &StudiesByKey,
-        mut share: impl FnMut(StudyAt, StudyAt),
+        mut share: impl FnMut(StudyRef, StudyRef),
     ) -> Result<(), StoreError> {
         let keys: Vec<u64> = by_key.keys().copied().collect();
         for keys in keys.chunks(CALL_BATCH) {
-            for Relative { key, at } in
+            for Candidate { key, at } in
                 self.of.compare.sharing(self.project, keys, MAX_CANDIDATES_PER_KEY).await?
             {
                 if !self.is_there(at).await? {
@@ -410,16 +415,16 @@ impl MarkingPass<'_> {
     }
 
     /// Reads the compared fields of studies.
-    async fn read(&self, studies: &BTreeSet<StudyAt>) -> Result<Known, StoreError> {
+    async fn read(&self, studies: &BTreeSet<StudyRef>) -> Result<KnownStudies, StoreError> {
         let mut by_file: BTreeMap<(SearchId, FileId), Vec<u64>> = BTreeMap::new();
-        for StudyAt { search_id, file_id, record } in studies {
+        for StudyRef { search_id, file_id, record } in studies {
             by_file.entry((*search_id, *file_id)).or_default().push(*record);
         }
-        let mut read = Known::new();
+        let mut read = KnownStudies::new();
         for ((search_id, file_id), records) in by_file {
             for records in records.chunks(CALL_BATCH) {
                 let found = self.of.stored.identities_of(search_id, file_id, records).await?;
-                let at = |record| StudyAt { search_id, file_id, record };
+                let at = |record| StudyRef { search_id, file_id, record };
                 read.extend(found.into_iter().map(|study| known(at(study.record), study)));
             }
         }
@@ -427,12 +432,12 @@ impl MarkingPass<'_> {
     }
 
     /// Returns `true` if a study takes part in the comparison: its file is complete, or is being removed.
-    async fn is_there(&mut self, at: StudyAt) -> Result<bool, StoreError> {
+    async fn is_there(&mut self, at: StudyRef) -> Result<bool, StoreError> {
         Ok(self.leaving == Some((at.search_id, at.file_id)) || self.lists(at).await?)
     }
 
     /// Returns `true` if the file of a study is listed as complete.
-    async fn lists(&mut self, at: StudyAt) -> Result<bool, StoreError> {
+    async fn lists(&mut self, at: StudyRef) -> Result<bool, StoreError> {
         if !self.files.contains_key(&at.search_id) {
             let files = self.of.stored.parsed(at.search_id).await?;
             self.files.insert(at.search_id, files);
@@ -441,12 +446,12 @@ impl MarkingPass<'_> {
     }
 
     /// Returns the file of a study, if it is complete.
-    fn listed(&self, at: StudyAt) -> Option<&ParsedFile> {
+    fn listed(&self, at: StudyRef) -> Option<&ParsedFile> {
         self.files.get(&at.search_id)?.iter().find(|file| file.file_id == at.file_id)
     }
 }
 
-fn known(at: StudyAt, identity: Identity) -> (StudyAt, (Identity, Content)) {
+fn known(at: StudyRef, identity: Identity) -> (StudyRef, (Identity, Content)) {
     let content = identity.fields.content();
     (at, (identity, content))
 }

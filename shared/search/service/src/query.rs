@@ -1,6 +1,8 @@
 //! Queries of searches and their results.
 
-use imports::{FileId, Job, JobState, Marked, Outcome, ParsedFile, Progress, ProjectId, SearchId, Study};
+use imports::{
+    DuplicateCounts, FileId, Job, JobState, Outcome, ParsedFile, Progress, ProjectId, SearchId, Study,
+};
 use jiff::{SignedDuration, Span, SpanRelativeTo};
 use messages::{Noted, Observation, StoreError};
 use outbox::{Cursor, Page};
@@ -39,14 +41,14 @@ pub fn age(text: &str) -> Option<SignedDuration> {
 
 /// A filter of searches.
 #[derive(Debug, Clone, Default)]
-pub struct Wanted {
+pub struct SearchFilter {
     /// Selects searches in one of these states; all if it is empty.
     pub states: Vec<JobState>,
     /// Selects searches whose name contains this text.
     pub text: Option<Text>,
 }
 
-impl Wanted {
+impl SearchFilter {
     fn has(&self, job: &Job) -> bool {
         let name = job.name.as_deref().unwrap_or_default();
         (self.states.is_empty() || self.states.contains(&job.state))
@@ -56,14 +58,14 @@ impl Wanted {
 
 /// A search and its completed files.
 #[derive(Debug, Clone)]
-pub struct Stored {
+pub struct StoredSearch {
     /// The search.
     pub job: Job,
     /// The files that were read completely, in their order. The records of other files may still be deleted.
     pub files: Vec<ParsedFile>,
 }
 
-impl Stored {
+impl StoredSearch {
     /// Returns the file at a position, and its encoding.
     pub fn file(&self, position: u32) -> Option<(&ParsedFile, &str)> {
         let file = self.files.iter().find(|file| file.position == position)?;
@@ -77,17 +79,11 @@ impl Stored {
 
 impl SearchService {
     /// Returns a search if it belongs to a project that the caller can access. Every request about one search begins here.
-    ///
-    /// # Errors
-    /// If a store is unavailable.
     pub async fn find(&self, caller: &ProjectAccess, search: SearchId) -> Result<Option<Job>, StoreError> {
         Ok(self.jobs.job(search).await?.filter(|job| caller.can_access(job.project_id)))
     }
 
     /// Returns a search and the progress of its files, or `None` if it does not exist or the caller cannot access it.
-    ///
-    /// # Errors
-    /// Returns an error if the store is unavailable.
     pub async fn status(
         &self,
         caller: &ProjectAccess,
@@ -99,13 +95,10 @@ impl SearchService {
 
     /// Lists the matching searches of a project, newest first. A page may be short or empty even if more pages
     /// follow: see [`imports::Jobs::matching`].
-    ///
-    /// # Errors
-    /// Returns an error if the store is unavailable.
     pub async fn list(
         &self,
         project: ProjectId,
-        wanted: &Wanted,
+        wanted: &SearchFilter,
         after: Option<Cursor>,
         limit: usize,
     ) -> Result<Page<Job>, StoreError> {
@@ -113,14 +106,11 @@ impl SearchService {
     }
 
     /// Returns a search and its completed files, or `None` if it does not exist or the caller cannot access it.
-    ///
-    /// # Errors
-    /// Returns an error if the store is unavailable.
     pub async fn stored(
         &self,
         caller: &ProjectAccess,
         search: SearchId,
-    ) -> Result<Option<Stored>, StoreError> {
+    ) -> Result<Option<StoredSearch>, StoreError> {
         let Some(job) = self.find(caller, search).await? else { return Ok(None) };
         let is_read = |file: &ParsedFile| {
             let file = job.files.iter().find(|known| known.file_id == file.file_id);
@@ -128,14 +118,11 @@ impl SearchService {
         };
         let mut files = self.studies.parsed(search).await?;
         files.retain(is_read);
-        Ok(Some(Stored { job, files }))
+        Ok(Some(StoredSearch { job, files }))
     }
 
     /// Returns up to `limit` decisions about the messages of a search after a cursor, in order. Returns `None` if the
     /// search does not exist or the caller cannot access it.
-    ///
-    /// # Errors
-    /// Returns an error if the store is unavailable.
     pub async fn history(
         &self,
         caller: &ProjectAccess,
@@ -151,9 +138,6 @@ impl SearchService {
     }
 
     /// Returns one study of a file, or `None` if the record does not exist or could not be read.
-    ///
-    /// # Errors
-    /// Returns an error if the store is unavailable.
     pub async fn study(
         &self,
         search: SearchId,
@@ -166,10 +150,7 @@ impl SearchService {
     }
 
     /// Counts the marked studies of each completed file.
-    ///
-    /// # Errors
-    /// Returns an error if the store is unavailable.
-    pub async fn marked(&self, job: &Job) -> Result<Vec<(FileId, Marked)>, StoreError> {
+    pub async fn marked(&self, job: &Job) -> Result<Vec<(FileId, DuplicateCounts)>, StoreError> {
         let mut marked = Vec::new();
         for file in &job.files {
             if matches!(file.outcome, Some(Outcome::Completed(_))) {

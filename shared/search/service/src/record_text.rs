@@ -19,9 +19,9 @@ pub const MAX_RAW_BYTES: usize = 256 * 1024;
 
 /// The maximum duration of unpacking for one request. Finding a record in a packed file requires unpacking everything
 /// before it.
-const UNPACK_WITHIN: SignedDuration = SignedDuration::from_secs(5);
+const MAX_UNPACK_TIME: SignedDuration = SignedDuration::from_secs(5);
 /// The maximum time that a request waits for others, because a process unpacks for one request at a time.
-const WAIT_AT_MOST: Duration = Duration::from_secs(5);
+const MAX_WAIT: Duration = Duration::from_secs(5);
 
 const TOO_FAR: &str =
     "the record is too far inside a packed file to be shown in time; unpack the file to see it";
@@ -40,6 +40,15 @@ pub enum Raw {
     },
     /// The text is not available, for this reason.
     Missing(&'static str),
+}
+
+/// A record and its bytes in the file, or in the part that contains it.
+#[derive(Debug, Clone)]
+pub struct RecordBytes {
+    /// The number of the record in the file, from 1.
+    pub record: u64,
+    /// The byte range; `None` for studies that an earlier version stored.
+    pub bytes: Option<Range<u64>>,
 }
 
 /// The text around a file's records, from which a readable file with some of them can be built.
@@ -76,14 +85,14 @@ async fn pause() {
 }
 
 /// The file was replaced: it was read before and is refused now.
-struct Replaced;
+struct FileReplaced;
 
 /// Separates store errors from errors that show that the file was replaced.
-fn still<T>(found: Result<T, ContentsError>) -> Result<Result<T, Replaced>, StoreError> {
+fn still<T>(found: Result<T, ContentsError>) -> Result<Result<T, FileReplaced>, StoreError> {
     match found {
         Ok(found) => Ok(Ok(found)),
         Err(ContentsError::Store(error)) => Err(error),
-        Err(ContentsError::Refused(_) | ContentsError::Gone) => Ok(Err(Replaced)),
+        Err(ContentsError::Refused(_) | ContentsError::Gone) => Ok(Err(FileReplaced)),
     }
 }
 
@@ -93,9 +102,9 @@ impl SearchService {
         if part.is_none() {
             return Some(Turn { unpacking: None });
         }
-        match select(self.unpacking.lock(), self.host().sleep(WAIT_AT_MOST)).await {
+        match select(self.unpacking.lock(), self.host().sleep(MAX_WAIT)).await {
             Either::Left((guard, _)) => {
-                let until = self.host().now().saturating_add(UNPACK_WITHIN).unwrap_or(Timestamp::MAX);
+                let until = self.host().now().saturating_add(MAX_UNPACK_TIME).unwrap_or(Timestamp::MAX);
                 Some(Turn { unpacking: Some((guard, until)) })
             }
             Either::Right(_) => None,
@@ -103,7 +112,7 @@ impl SearchService {
     }
 
     /// Returns `true` if a request may continue unpacking. Yields to other tasks first.
-    async fn may_go_on(&self, turn: &Turn<'_>) -> bool {
+    async fn may_continue(&self, turn: &Turn<'_>) -> bool {
         let Some((_, until)) = &turn.unpacking else { return true };
         pause().await;
         !self.host().is_past(Some(*until))
@@ -122,9 +131,6 @@ impl SearchService {
 
     /// Returns the text around the records of a file, or of the part that contains this record. Returns `None` if the
     /// file does not exist any more, or if more precedes its first record than can be shown.
-    ///
-    /// # Errors
-    /// Returns an error if the store of the files is unavailable.
     pub async fn around(
         &self,
         file: &ParsedFile,
@@ -138,7 +144,7 @@ impl SearchService {
         let limits = Limits { max_file_bytes: u64::MAX, max_records: u64::MAX, ..Limits::default() };
         let (mut cutting, mut before, mut read) = (Cutting::new(limits, []), Vec::new(), 0);
         while cutting.between().is_none() && read < MAX_BEFORE {
-            if !self.may_go_on(&turn).await {
+            if !self.may_continue(&turn).await {
                 return Ok(None);
             }
             let Ok(piece) = still(pieces.next().await)? else { return Ok(None) };
@@ -163,15 +169,12 @@ impl SearchService {
         Ok(Some(Around { before, between, after }))
     }
 
-    /// The text of a record, at some bytes of a file or of the part that it is in, in the encoding that it was read in.
-    ///
-    /// # Errors
-    /// When the store of the files does not answer.
+    /// Returns the text of a record, decoded with the encoding in which it was read.
     pub async fn raw(
         &self,
         file: &ParsedFile,
         encoding: &str,
-        (record, bytes): (u64, Option<Range<u64>>),
+        RecordBytes { record, bytes }: RecordBytes,
     ) -> Result<Raw, StoreError> {
         let Some(Range { start, end }) = bytes else {
             return Ok(Raw::Missing(
@@ -191,19 +194,19 @@ impl SearchService {
             return Ok(Raw::Missing("the uploaded file is gone"));
         };
         let wanted = usize::try_from(end.saturating_sub(start)).unwrap_or(usize::MAX);
-        let most = wanted.min(MAX_RAW_BYTES);
+        let max = wanted.min(MAX_RAW_BYTES);
         let mut record = Vec::new();
-        while record.len() < most {
-            if !self.may_go_on(&turn).await {
+        while record.len() < max {
+            if !self.may_continue(&turn).await {
                 return Ok(Raw::Missing(TOO_FAR));
             }
             let Ok(Some(piece)) = still(pieces.next().await)? else { break };
-            record.extend_from_slice(piece.get(..most - record.len()).unwrap_or(&piece));
+            record.extend_from_slice(piece.get(..max - record.len()).unwrap_or(&piece));
         }
-        if record.len() < most {
+        if record.len() < max {
             return Ok(Raw::Missing(CHANGED));
         }
-        let truncated = most < wanted;
+        let truncated = max < wanted;
         let encoding = Encoding::named(encoding).unwrap_or(Encoding::Utf8);
         Ok(Raw::Text { text: encoding.text(&record, truncated), truncated })
     }

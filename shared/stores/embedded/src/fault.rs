@@ -1,7 +1,7 @@
 //! Failures inside a piece of work, and the errors that callers get.
 
 #[cfg(feature = "search")]
-use imports::Damaged;
+use imports::DamagedRecord;
 use messages::StoreError;
 use messages::store::DiskRefused;
 use rusqlite::ErrorCode;
@@ -81,7 +81,7 @@ impl Fault {
         let may_pass = self.may_pass();
         #[cfg(feature = "search")]
         if let Self::Study { record, before, source } = self {
-            let damaged = Damaged { record, before, source };
+            let damaged = DamagedRecord { record, before, source };
             let error = if may_pass { StoreError::unavailable } else { StoreError::unusable };
             return error(doing, damaged);
         }

@@ -98,13 +98,13 @@ pub enum Call {
     ProgressReport,
     /// [`imports::ReadProgress::progress`].
     ProgressRead,
-    /// [`imports::TrackReading::begin`].
+    /// [`imports::ParseAttempts::start`].
     ReadingBegin,
-    /// [`imports::TrackReading::reach`].
+    /// [`imports::ParseAttempts::save`].
     ReadingReach,
-    /// [`imports::TrackReading::place`].
+    /// [`imports::ParseAttempts::place`].
     ReadingPlace,
-    /// [`imports::TrackReading::pause`].
+    /// [`imports::ParseAttempts::end`].
     ReadingPause,
     /// [`imports::WriteStudies::store`].
     StudiesStore,

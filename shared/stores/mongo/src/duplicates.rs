@@ -7,8 +7,8 @@ use futures::TryStreamExt;
 use futures::stream::{self, StreamExt};
 use imports::duplicates::Fields;
 use imports::{
-    CompareStudies, Duplicate, FileId, Mark, Marked, ProjectId, Reason, Relative, Revision, SearchId,
-    StudyAt, Tier,
+    Candidate, CompareStudies, Duplicate, DuplicateCounts, FileId, Mark, ProjectId, Reason, Revision,
+    SearchId, StudyRef, Tier,
 };
 use messages::StoreError;
 use mongodb::bson::{Bson, Document, doc};
@@ -68,7 +68,7 @@ impl CompareStudies for Mongo {
         project: ProjectId,
         keys: &[u64],
         limit: usize,
-    ) -> Result<Vec<Relative>, StoreError> {
+    ) -> Result<Vec<Candidate>, StoreError> {
         let doing = format!("finding studies of project {project} by {} keys", keys.len());
         self.call(doing, sharing(self, project, keys, limit)).await
     }
@@ -132,25 +132,25 @@ async fn sharing(
     project: ProjectId,
     keys: &[u64],
     limit: usize,
-) -> Result<Vec<Relative>, Fault> {
+) -> Result<Vec<Candidate>, Fault> {
     let together = with_keys(mongo, project, keys, FOUND_TOGETHER).await?;
     let is_all = together.len() < FOUND_TOGETHER;
-    let mut found: BTreeMap<u64, Vec<Relative>> = BTreeMap::new();
+    let mut found: BTreeMap<u64, Vec<Candidate>> = BTreeMap::new();
     for (relative, shared) in &together {
         for key in shared {
             let key = key.cast_unsigned();
             if keys.binary_search(&key).is_ok() {
-                found.entry(key).or_default().push(Relative { key, at: *relative });
+                found.entry(key).or_default().push(Candidate { key, at: *relative });
             }
         }
     }
     let (few, many): (Vec<u64>, Vec<u64>) =
         keys.iter().partition(|key| is_all && found.get(key).is_none_or(|found| found.len() <= limit));
-    let mut relatives: Vec<Relative> = few.iter().filter_map(|key| found.remove(key)).flatten().collect();
+    let mut relatives: Vec<Candidate> = few.iter().filter_map(|key| found.remove(key)).flatten().collect();
     // In the order of the index: those that were stored first.
     let of_many = stream::iter(many).map(|key| async move {
         let studies = with_keys(mongo, project, &[key], limit).await?;
-        Ok::<_, Fault>(studies.into_iter().map(move |(at, _)| Relative { key, at }).collect::<Vec<_>>())
+        Ok::<_, Fault>(studies.into_iter().map(move |(at, _)| Candidate { key, at }).collect::<Vec<_>>())
     });
     relatives.extend(of_many.buffered(AT_ONCE).try_concat().await?);
     Ok(relatives)
@@ -162,7 +162,7 @@ async fn with_keys(
     project: ProjectId,
     keys: &[u64],
     limit: usize,
-) -> Result<Vec<(StudyAt, Vec<i64>)>, Fault> {
+) -> Result<Vec<(StudyRef, Vec<i64>)>, Fault> {
     let keys: Vec<i64> = keys.iter().map(|key| key.cast_signed()).collect();
     let which = doc! { PROJECT: project.as_uuid().key(), KEYS: { "$in": keys } };
     let fields = doc! { SEARCH: 1, FILE: 1, RECORD: 1, KEYS: 1 };
@@ -197,14 +197,14 @@ pub(crate) fn decode(search: SearchId, stored: &Document) -> Result<Option<Dupli
 }
 
 /// How many studies of a file have which mark.
-pub(crate) async fn marked(mongo: &Mongo, search: SearchId, file: FileId) -> Result<Marked, Fault> {
+pub(crate) async fn marked(mongo: &Mongo, search: SearchId, file: FileId) -> Result<DuplicateCounts, Fault> {
     let mut which = of_file(search, file);
     which.insert(DUPLICATE, doc! { "$exists": true });
     let kind = doc! { "tier": "$Duplicate.tier", "line": "$Duplicate.line" };
     let stages = [doc! { "$match": which }, doc! { "$group": { ID: kind, "count": { "$sum": 1_i64 } } }];
     let counts = mongo.collection(collections::STUDY).await?.aggregate(stages).await?;
     let counts: Vec<Document> = counts.try_collect().await?;
-    let mut marked = Marked::default();
+    let mut marked = DuplicateCounts::default();
     for counted in counts {
         let kind = counted.get_document(ID).cloned().unwrap_or_default();
         let is_said =

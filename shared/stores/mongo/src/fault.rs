@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use imports::Damaged;
+use imports::DamagedRecord;
 use messages::store::chain;
 use messages::{PartitionKey, StoreError};
 use mongodb::bson::Bson;
@@ -127,7 +127,7 @@ impl Fault {
     pub(crate) fn while_doing(self, doing: impl Into<String>) -> StoreError {
         match self {
             Self::Study { record, before, source } => {
-                StoreError::unusable(doing, Damaged { record, before, source })
+                StoreError::unusable(doing, DamagedRecord { record, before, source })
             }
             fault if fault.may_pass() => StoreError::unavailable(doing, fault),
             fault => StoreError::unusable(doing, fault),

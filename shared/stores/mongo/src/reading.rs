@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use futures::TryStreamExt;
-use imports::reading::{Fenced, Place, Reading, TrackReading};
+use imports::reading::{AttemptState, FileFence, ParseAttempts, ReadingStatus};
 use imports::{FileId, SearchId};
 use messages::StoreError;
 use mongodb::ClientSession;
@@ -19,11 +19,11 @@ use crate::value::{count_field, from_bson, int, to_bson};
 
 const ID: &str = "_id";
 const BEGUN: &str = "Begun";
-const PLACE: &str = "Place";
+const PLACE: &str = "ReadingStatus";
 /// There in a place that is not final.
-const WITHIN: &str = "Place.within";
+const WITHIN: &str = "ReadingStatus.within";
 /// There in the place of a file that was refused.
-const REFUSED: &str = "Place.refused";
+const REFUSED: &str = "ReadingStatus.refused";
 /// Missing in documents of releases without fences; then it is 0.
 const FENCE: &str = "Fence";
 /// The version of the reader that was at work last.
@@ -39,8 +39,8 @@ pub(crate) const TOUCHED_AT: &str = "TouchedAt";
 const REMOVED_AT_ONCE: i64 = 1_000;
 
 #[async_trait]
-impl TrackReading for Mongo {
-    async fn begin(&self, search: SearchId, file: FileId, reader: u32) -> Result<Reading, StoreError> {
+impl ParseAttempts for Mongo {
+    async fn start(&self, search: SearchId, file: FileId, reader: u32) -> Result<AttemptState, StoreError> {
         let doing = format!("beginning to read file {file} of search {search}");
         let work = async {
             let attempts = self.collection(collections::READING).await?;
@@ -54,12 +54,13 @@ impl TrackReading for Mongo {
         };
         let (reading, is_clearing) = self.call(doing.clone(), work).await?;
         if is_clearing {
-            clear(self, &Fenced { search_id: search, file_id: file, fence: reading.fence }, &doing).await?;
+            clear(self, &FileFence { search_id: search, file_id: file, fence: reading.fence }, &doing)
+                .await?;
         }
         Ok(reading)
     }
 
-    async fn reach(&self, file: &Fenced, place: &Place) -> Result<(), StoreError> {
+    async fn save(&self, file: &FileFence, place: &ReadingStatus) -> Result<(), StoreError> {
         let doing = format!("remembering how far file {} of search {} is read", file.file_id, file.search_id);
         let work = async {
             let mut which = held(file);
@@ -72,10 +73,10 @@ impl TrackReading for Mongo {
             Ok(is_set || attempts.find_one(held(file)).await?.is_some())
         };
         let is_held = self.call(doing.clone(), work).await?;
-        if is_held { Ok(()) } else { Err(Fenced::overtaken(doing)) }
+        if is_held { Ok(()) } else { Err(FileFence::overtaken(doing)) }
     }
 
-    async fn place(&self, search: SearchId, file: FileId) -> Result<Option<Place>, StoreError> {
+    async fn place(&self, search: SearchId, file: FileId) -> Result<Option<ReadingStatus>, StoreError> {
         let look = async {
             let attempts = self.collection(collections::READING).await?;
             let Some(stored) = attempts.find_one(by_id(search, file)).await? else { return Ok(None) };
@@ -84,7 +85,7 @@ impl TrackReading for Mongo {
         self.call(format!("looking how far file {file} of search {search} is read"), look).await
     }
 
-    async fn pause(&self, search: SearchId, file: FileId) -> Result<(), StoreError> {
+    async fn end(&self, search: SearchId, file: FileId) -> Result<(), StoreError> {
         let work = async { set(self, by_id(search, file), doc! { BEGUN: int(0_u32) }).await.map(|_| ()) };
         self.call(format!("ending an attempt at file {file} of search {search}"), work).await
     }
@@ -122,7 +123,7 @@ fn not_final() -> Vec<Document> {
 }
 
 /// The file's document, while it has this fence.
-fn held(file: &Fenced) -> Document {
+fn held(file: &FileFence) -> Document {
     let mut which = by_id(file.search_id, file.file_id);
     let fence = Bson::from(int(file.fence));
     let fences = if file.fence == 0 { vec![fence, Bson::Null] } else { vec![fence] };
@@ -137,7 +138,7 @@ async fn set(mongo: &Mongo, which: Document, fields: Document) -> Result<bool, F
 }
 
 /// Within a transaction: whether the file has this fence, which stays so until the transaction ends.
-pub(crate) async fn hold(mongo: &Mongo, client: &mut ClientSession, file: &Fenced) -> Result<bool, Fault> {
+pub(crate) async fn hold(mongo: &Mongo, client: &mut ClientSession, file: &FileFence) -> Result<bool, Fault> {
     let mut which = held(file);
     which.insert(CLEARING, doc! { "$exists": false });
     touch(mongo, client, which).await
@@ -152,10 +153,10 @@ async fn touch(mongo: &Mongo, client: &mut ClientSession, which: Document) -> Re
 /// Raises the fence of a file that was neither read to its end nor refused, and removes what is stored of it.
 pub(crate) async fn take_back(
     mongo: &Mongo,
-    file: &Fenced,
-    then: Option<&Place>,
+    file: &FileFence,
+    then: Option<&ReadingStatus>,
     doing: &str,
-) -> Result<Fenced, StoreError> {
+) -> Result<FileFence, StoreError> {
     let raise = async {
         let mut which = held(file);
         which.insert("$or", not_final());
@@ -171,9 +172,9 @@ pub(crate) async fn take_back(
         Ok(mongo.collection(collections::READING).await?.update_one(which, update).await?.matched_count > 0)
     };
     if !mongo.call(doing.to_owned(), raise).await? {
-        return Err(Fenced::overtaken(doing));
+        return Err(FileFence::overtaken(doing));
     }
-    let raised = Fenced { fence: file.fence + 1, ..*file };
+    let raised = FileFence { fence: file.fence + 1, ..*file };
     clear(mongo, &raised, doing).await?;
     Ok(raised)
 }
@@ -183,7 +184,7 @@ pub(crate) async fn remove(
     mongo: &Mongo,
     search: SearchId,
     file: FileId,
-    refused: &Place,
+    refused: &ReadingStatus,
     doing: &str,
 ) -> Result<(), StoreError> {
     let held = refuse(mongo, (search, file), refused, doc! { CLEARING: true }, doing).await?;
@@ -196,7 +197,7 @@ pub(crate) async fn withdraw(
     mongo: &Mongo,
     search: SearchId,
     file: FileId,
-    refused: &Place,
+    refused: &ReadingStatus,
     doing: &str,
 ) -> Result<(), StoreError> {
     refuse(mongo, (search, file), refused, doc! {}, doing).await.map(|_| ())
@@ -206,10 +207,10 @@ pub(crate) async fn withdraw(
 async fn refuse(
     mongo: &Mongo,
     (search, file): (SearchId, FileId),
-    refused: &Place,
+    refused: &ReadingStatus,
     mut fields: Document,
     doing: &str,
-) -> Result<Fenced, StoreError> {
+) -> Result<FileFence, StoreError> {
     let refuse = async {
         let is_first = doc! { "$eq": [{ "$type": format!("${REFUSED}") }, "missing"] };
         let fence = doc! { "$ifNull": [format!("${FENCE}"), int(0_u32)] };
@@ -231,7 +232,7 @@ async fn refuse(
         count_field(&stored, FENCE).map_err(Fault::Answer)
     };
     let fence = mongo.call(doing.to_owned(), refuse).await?;
-    Ok(Fenced { search_id: search, file_id: file, fence })
+    Ok(FileFence { search_id: search, file_id: file, fence })
 }
 
 /// Within a transaction: whether a file was refused, or removed; which stays so until the transaction ends.
@@ -251,12 +252,12 @@ pub(crate) async fn is_refused(
 }
 
 /// Removes what is stored from before the fence was raised, some at a time.
-async fn clear(mongo: &Mongo, file: &Fenced, doing: &str) -> Result<(), StoreError> {
+async fn clear(mongo: &Mongo, file: &FileFence, doing: &str) -> Result<(), StoreError> {
     while !mongo.call(doing.to_owned(), transaction::run(mongo, &Clearing(file))).await? {}
     Ok(())
 }
 
-struct Clearing<'a>(&'a Fenced);
+struct Clearing<'a>(&'a FileFence);
 
 #[async_trait]
 impl Work for Clearing<'_> {
@@ -286,7 +287,7 @@ async fn remove_some(
     mongo: &Mongo,
     client: &mut ClientSession,
     collection: &'static str,
-    file: &Fenced,
+    file: &FileFence,
 ) -> Result<usize, Fault> {
     let collection = mongo.collection(collection).await?;
     let found = collection.find(of_file(file.search_id, file.file_id)).projection(doc! { ID: 1 });
@@ -299,12 +300,12 @@ async fn remove_some(
     Ok(ids.len())
 }
 
-fn decode(stored: &Document) -> Result<Reading, Fault> {
+fn decode(stored: &Document) -> Result<AttemptState, Fault> {
     let read = || {
         // This attempt is counted, and is not one before it.
         let begun = count_field::<u32>(stored, BEGUN)?.saturating_sub(1);
-        let place = stored.get(PLACE).cloned().map(from_bson::<Place>).transpose()?;
-        Ok(Reading { begun, place, fence: count_field(stored, FENCE)? })
+        let place = stored.get(PLACE).cloned().map(from_bson::<ReadingStatus>).transpose()?;
+        Ok(AttemptState { begun, place, fence: count_field(stored, FENCE)? })
     };
     read().map_err(|why: String| {
         Fault::foreign(collections::READING, stored.get(ID), "the attempts at a file", &why)

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use async_trait::async_trait;
 use futures::TryStreamExt;
 use imports::{
-    Fenced, FileId, Identity, Keyed, Marked, ParsedFile, Place, Quarantined, ReadStudies, ReadyStudy,
-    SearchId, Selection, Study, StudyAt, StudyId, Tier, WriteStudies,
+    DuplicateCounts, FileFence, FileId, Identity, ParsedFile, PreparedStudy, Quarantined, ReadStudies,
+    ReadingStatus, SearchId, Selection, Study, StudyId, StudyKeys, StudyRef, Tier, WriteStudies,
 };
 use messages::StoreError;
 use mongodb::ClientSession;
@@ -75,11 +75,11 @@ fn decode_identity(stored: &Document) -> Result<Identity, String> {
 }
 
 /// The keys of a study, of which nothing else was asked for.
-fn decode_keyed(stored: &Document) -> Result<Keyed, String> {
+fn decode_keyed(stored: &Document) -> Result<StudyKeys, String> {
     let keys: Option<Vec<i64>> =
         stored.get(KEYS).cloned().map(crate::value::from_bson).transpose()?.flatten();
     let keys = keys.map(|keys| keys.into_iter().map(i64::cast_unsigned).collect());
-    Ok(Keyed { record: count_field(stored, RECORD)?, keys, is_marked: stored.contains_key(DUPLICATE) })
+    Ok(StudyKeys { record: count_field(stored, RECORD)?, keys, is_marked: stored.contains_key(DUPLICATE) })
 }
 
 /// What a study is recognised by, and nothing of the rest.
@@ -125,9 +125,9 @@ fn decode_quarantined(stored: &Document) -> Result<Quarantined, String> {
 }
 
 /// Where a study is of which only some fields were asked for.
-pub(crate) fn at(stored: &Document) -> Result<StudyAt, String> {
+pub(crate) fn at(stored: &Document) -> Result<StudyRef, String> {
     let (search_id, file_id, record) = place(stored)?;
-    Ok(StudyAt { search_id, file_id, record })
+    Ok(StudyRef { search_id, file_id, record })
 }
 
 fn place(stored: &Document) -> Result<(SearchId, FileId, u64), String> {
@@ -137,34 +137,39 @@ fn place(stored: &Document) -> Result<(SearchId, FileId, u64), String> {
 
 #[async_trait]
 impl WriteStudies for Mongo {
-    fn make_ready(&self, study: Study) -> Result<ReadyStudy, StoreError> {
+    fn prepare(&self, study: Study) -> Result<PreparedStudy, StoreError> {
         let doing = || format!("making study {} of file {} ready", study.record, study.file_id);
-        encode_study(&study).map(ReadyStudy::new).map_err(|fault| fault.while_doing(doing()))
+        encode_study(&study).map(PreparedStudy::new).map_err(|fault| fault.while_doing(doing()))
     }
 
-    async fn store_ready(
+    async fn store_prepared(
         &self,
-        file: &Fenced,
-        studies: Vec<ReadyStudy>,
+        file: &FileFence,
+        studies: Vec<PreparedStudy>,
         quarantined: Vec<Quarantined>,
     ) -> Result<(), StoreError> {
         let doing =
             format!("storing {} studies and {} quarantined records", studies.len(), quarantined.len());
-        let studies = studies.into_iter().map(ReadyStudy::into_inner).collect::<Result<_, _>>()?;
+        let studies = studies.into_iter().map(PreparedStudy::into_inner).collect::<Result<_, _>>()?;
         let work = async {
             let quarantined = quarantined.iter().map(encode_quarantined).collect::<Result<Vec<_>, _>>()?;
             transaction::run(self, &Storing { file, studies, quarantined }).await
         };
         let is_held = self.call(doing.clone(), work).await?;
-        if is_held { Ok(()) } else { Err(Fenced::overtaken(doing)) }
+        if is_held { Ok(()) } else { Err(FileFence::overtaken(doing)) }
     }
 
-    async fn discard(&self, file: &Fenced, then: Option<&Place>) -> Result<Fenced, StoreError> {
+    async fn discard(&self, file: &FileFence, then: Option<&ReadingStatus>) -> Result<FileFence, StoreError> {
         let doing = format!("discarding file {} of search {}", file.file_id, file.search_id);
         reading::take_back(self, file, then, &doing).await
     }
 
-    async fn remove(&self, search: SearchId, file: FileId, refused: &Place) -> Result<(), StoreError> {
+    async fn remove(
+        &self,
+        search: SearchId,
+        file: FileId,
+        refused: &ReadingStatus,
+    ) -> Result<(), StoreError> {
         let doing = format!("removing file {file} of search {search}");
         reading::remove(self, search, file, refused, &doing).await
     }
@@ -174,7 +179,12 @@ impl WriteStudies for Mongo {
         self.call(doing, transaction::run(self, &files::Finishing(file))).await
     }
 
-    async fn withdraw(&self, search: SearchId, file: FileId, refused: &Place) -> Result<(), StoreError> {
+    async fn withdraw(
+        &self,
+        search: SearchId,
+        file: FileId,
+        refused: &ReadingStatus,
+    ) -> Result<(), StoreError> {
         let doing = format!("withdrawing file {file} of search {search}");
         reading::withdraw(self, search, file, refused, &doing).await
     }
@@ -186,7 +196,7 @@ pub(crate) fn of_file(search: SearchId, file: FileId) -> Document {
 
 /// What is to be stored of a file while it has its fence.
 struct Storing<'a> {
-    file: &'a Fenced,
+    file: &'a FileFence,
     studies: Vec<Document>,
     quarantined: Vec<Document>,
 }
@@ -276,7 +286,7 @@ impl ReadStudies for Mongo {
         file: FileId,
         after: u64,
         limit: usize,
-    ) -> Result<Vec<Keyed>, StoreError> {
+    ) -> Result<Vec<StudyKeys>, StoreError> {
         let work = page(self, &KEYED, (search, file), Room { after, limit, bytes: usize::MAX });
         self.call(format!("reading the keys of the studies of file {file} of search {search}"), work).await
     }
@@ -296,7 +306,7 @@ impl ReadStudies for Mongo {
             .await
     }
 
-    async fn marked(&self, search: SearchId, file: FileId) -> Result<Marked, StoreError> {
+    async fn marked(&self, search: SearchId, file: FileId) -> Result<DuplicateCounts, StoreError> {
         let doing = format!("counting the marks of file {file} of search {search}");
         self.call(doing, duplicates::marked(self, search, file)).await
     }
@@ -320,7 +330,7 @@ const STUDIES: Shelf<Study> = Shelf {
     fields: Document::new,
     decode: decode_study,
 };
-const KEYED: Shelf<Keyed> = Shelf {
+const KEYED: Shelf<StudyKeys> = Shelf {
     collection: collections::STUDY,
     what: "a study",
     marked: None,

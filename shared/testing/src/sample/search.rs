@@ -2,7 +2,8 @@
 
 use imports::messages::ObjectRef;
 use imports::{
-    Counts, FileId, Job, JobState, ParsedFile, Place, ProjectId, Quarantined, SearchId, Study, StudyId,
+    Counts, FileId, Job, JobState, ParsedFile, ProjectId, Quarantined, ReadingStatus, SearchId, Study,
+    StudyId,
 };
 use messages::Host;
 use references::{Quarantine, Reference};
@@ -59,7 +60,7 @@ pub fn quarantined(search_id: SearchId, file_id: FileId, number: u64) -> Quarant
 }
 
 /// The end of a file of three records, one of them unreadable, when its studies were compared up to a record.
-pub fn end(compared: u64) -> Place {
+pub fn end(compared: u64) -> ReadingStatus {
     let counts = Counts {
         format: "RIS".to_owned(),
         format_certainty: "certain".to_owned(),
@@ -70,12 +71,12 @@ pub fn end(compared: u64) -> Place {
         quarantined: 1,
         ..Counts::default()
     };
-    Place::compared(counts, compared)
+    ReadingStatus::compared(counts, compared)
 }
 
 /// The outcome of a refused file.
-pub fn refused() -> Place {
-    Place::refused("no title", 2)
+pub fn refused() -> ReadingStatus {
+    ReadingStatus::refused("no title", 2)
 }
 
 /// A file that was read to its end.

@@ -22,7 +22,7 @@ use functions::parse_references;
 use futures::future::BoxFuture;
 use imports::queues::PARSE;
 use imports::saga::State;
-use imports::{Deadlines, Library, ParseCommand, Ports, SearchEvent, SearchImport, Settings};
+use imports::{Deadlines, ParseCommand, Ports, SearchEvent, SearchImport, Settings, StudyStores};
 use jiff::SignedDuration;
 use messages::{Message, Observation, PartitionKey, Queue, Verdict};
 use outbox::SessionRecord;
@@ -98,7 +98,7 @@ impl Workload for Searches {
         let own = Arc::new(ports::Own(access));
         Ports {
             engine,
-            library: Ok(Library::of(&own)),
+            study_stores: Ok(StudyStores::of(&own)),
             objects: Ok(own.clone()),
             bucket: Ok(own.clone()),
             uploads: Ok(own.clone()),

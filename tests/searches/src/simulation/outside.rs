@@ -8,8 +8,8 @@ use std::time::Duration;
 use imports::messages::ObjectRef;
 use imports::queues::UPLOADS;
 use imports::{
-    Duplicate, ExportId, Fenced, FileId, Identity, ObjectKey, ParsedFile, Place, Reading, Revision, SearchId,
-    Study, StudyAt,
+    AttemptState, Duplicate, ExportId, FileFence, FileId, Identity, ObjectKey, ParsedFile, ReadingStatus,
+    Revision, SearchId, Study, StudyRef,
 };
 use jiff::Timestamp;
 use messages::MessageId;
@@ -140,7 +140,7 @@ pub struct Outside {
     /// What the studies of each file are recognised by.
     pub studies: BTreeMap<(SearchId, FileId), BTreeMap<u64, Identity>>,
     /// Which studies have which keys, those that are gone among them.
-    pub keyed: BTreeSet<(u64, StudyAt)>,
+    pub keyed: BTreeSet<(u64, StudyRef)>,
     /// How often what the project holds has changed.
     pub revision: Revision,
     /// The keys of exports.
@@ -154,17 +154,17 @@ pub struct Outside {
     /// The longest list of files of each search, for a defect.
     pub listed: BTreeMap<SearchId, Vec<ParsedFile>>,
     /// The marks of studies, and by which revision.
-    pub marks: BTreeMap<StudyAt, (Revision, Option<Duplicate>)>,
+    pub marks: BTreeMap<StudyRef, (Revision, Option<Duplicate>)>,
     /// The parse commands that took effect.
     pub parsed: BTreeMap<(SearchId, FileId), BTreeSet<MessageId>>,
     /// The attempts at each file, and the version of the reader that was at work last.
-    pub readings: BTreeMap<(SearchId, FileId), (Reading, u32)>,
+    pub readings: BTreeMap<(SearchId, FileId), (AttemptState, u32)>,
     /// How many attempts at each file crashed one after the other, or could not say that they ended.
     pub unfinished: BTreeMap<(SearchId, FileId), u32>,
     /// Files that were refused because so many did.
     pub crashed: BTreeSet<(SearchId, FileId)>,
     /// Where the attempt at each file began that began last.
-    pub begun_at: BTreeMap<(SearchId, FileId), Option<Place>>,
+    pub begun_at: BTreeMap<(SearchId, FileId), Option<ReadingStatus>>,
     /// The last study of each file that a defect has not stored yet.
     pub held: BTreeMap<(SearchId, FileId), (u64, Identity)>,
     /// Files whose parse command was given up.
@@ -219,17 +219,17 @@ impl Outside {
     }
 
     /// Whether a file has this fence.
-    pub(super) fn holds(&self, file: &Fenced) -> bool {
+    pub(super) fn holds(&self, file: &FileFence) -> bool {
         let known = self.readings.get(&(file.search_id, file.file_id));
         known.is_some_and(|(reading, _)| reading.fence == file.fence)
     }
 
     /// Raises the fence of a file that was neither read to its end nor refused, and removes what is stored of it: how many
     /// studies.
-    pub(super) fn take_back(&mut self, file: &Fenced, then: Option<Place>) -> Option<usize> {
+    pub(super) fn take_back(&mut self, file: &FileFence, then: Option<ReadingStatus>) -> Option<usize> {
         let key = (file.search_id, file.file_id);
         let (reading, _) = self.readings.get_mut(&key).filter(|(reading, _)| {
-            reading.fence == file.fence && !reading.place.as_ref().is_some_and(Place::is_final)
+            reading.fence == file.fence && !reading.place.as_ref().is_some_and(ReadingStatus::is_final)
         })?;
         reading.fence += 1;
         reading.place = then;
@@ -239,47 +239,47 @@ impl Outside {
 
     /// Stores what a study is recognised by, unless it is there.
     fn keep(&mut self, (search_id, file_id): (SearchId, FileId), study: Identity) {
-        let at = StudyAt { search_id, file_id, record: study.record };
+        let at = StudyRef { search_id, file_id, record: study.record };
         self.keyed.extend(study.fields.keys().into_iter().map(|key| (key, at)));
         self.studies.entry((search_id, file_id)).or_default().entry(study.record).or_insert(study);
     }
 
     /// A study as it is recognised.
-    pub fn study(&self, at: StudyAt) -> Option<&Identity> {
+    pub fn study(&self, at: StudyRef) -> Option<&Identity> {
         self.studies.get(&(at.search_id, at.file_id))?.get(&at.record)
     }
 
     /// A study as it is read: with whether it has a mark.
     pub(super) fn with_mark(&self, search_id: SearchId, file_id: FileId, study: &Identity) -> Identity {
-        let at = StudyAt { search_id, file_id, record: study.record };
+        let at = StudyRef { search_id, file_id, record: study.record };
         let is_marked = self.marks.get(&at).is_some_and(|(_, mark)| mark.is_some());
         Identity { is_marked, ..study.clone() }
     }
 
     /// Lets a file be one that was never read; what is stored of it stays.
-    pub(super) fn withdraw(&mut self, search: SearchId, file: FileId, refused: Place) {
-        let new = || (Reading::default(), references::READER_VERSION);
+    pub(super) fn withdraw(&mut self, search: SearchId, file: FileId, refused: ReadingStatus) {
+        let new = || (AttemptState::default(), references::READER_VERSION);
         let (reading, _) = self.readings.entry((search, file)).or_insert_with(new);
         let before = reading.place.replace(refused);
-        reading.fence += u64::from(!matches!(before, Some(Place::Refused { .. })));
+        reading.fence += u64::from(!matches!(before, Some(ReadingStatus::Refused { .. })));
         self.files.remove(&(search, file));
     }
 
     /// Takes back everything of a file for good; returns how many studies that was.
-    pub(super) fn remove(&mut self, search: SearchId, file: FileId, refused: Place) -> usize {
+    pub(super) fn remove(&mut self, search: SearchId, file: FileId, refused: ReadingStatus) -> usize {
         self.withdraw(search, file, refused);
         self.held.remove(&(search, file));
         self.studies.remove(&(search, file)).map_or(0, |studies| studies.len())
     }
 
     /// The place of a file that was remembered last.
-    pub(super) fn place(&self, search: SearchId, file: FileId) -> Option<Place> {
+    pub(super) fn place(&self, search: SearchId, file: FileId) -> Option<ReadingStatus> {
         self.readings.get(&(search, file)).and_then(|(reading, _)| reading.place.clone())
     }
 
     /// Whether a file was refused, or taken back for good.
     pub(super) fn is_refused(&self, search: SearchId, file: FileId) -> bool {
-        matches!(self.place(search, file), Some(Place::Refused { .. }))
+        matches!(self.place(search, file), Some(ReadingStatus::Refused { .. }))
     }
 
     /// Returns `true` if nothing of a file is stored, and nothing can be stored any more.

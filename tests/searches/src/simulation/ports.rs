@@ -10,10 +10,11 @@ use imports::exports::Pieces;
 use imports::messages::ObjectRef;
 use imports::objects::ObjectStream;
 use imports::{
-    CompareStudies, ExportKey, ExportLink, Fenced, FileId, FindObjects, Identity, KeepExports, Keyed, Mark,
-    Marked, ObjectFacts, Pace, ParsedFile, Place, PresignUpload, PresignedPost, Progress, ProjectId,
-    Quarantined, ReadObject, ReadProgress, ReadStudies, Reading, ReadyStudy, Relative, ReportProgress,
-    Revision, SearchId, Selection, Study, TrackReading, UploadGrant, WriteStudies,
+    AttemptState, Candidate, CompareStudies, DuplicateCounts, ExportKey, ExportLink, FileFence, FileId,
+    FindObjects, Identity, KeepExports, Mark, ObjectFacts, ParseAttempts, ParsedFile, PreparedStudy,
+    PresignUpload, PresignedPost, Progress, ProjectId, Quarantined, ReadObject, ReadProgress, ReadStudies,
+    ReadingStatus, ReportProgress, Revision, SearchId, Selection, Study, StudyKeys, UploadGrant,
+    WriteBatching, WriteStudies,
 };
 use messages::StoreError;
 use references::READER_VERSION;
@@ -243,8 +244,8 @@ impl PresignUpload for Own {
 }
 
 /// A place as a reader of another version would have written it down.
-pub(super) fn of_version(place: &mut Place, version: u32) {
-    if let Place::Within(checkpoint) = place
+pub(super) fn of_version(place: &mut ReadingStatus, version: u32) {
+    if let ReadingStatus::Within(checkpoint) = place
         && let Some(checkpoint) = checkpoint.as_object_mut()
     {
         checkpoint.insert("reader".to_owned(), version.into());
@@ -252,8 +253,8 @@ pub(super) fn of_version(place: &mut Place, version: u32) {
 }
 
 #[async_trait]
-impl TrackReading for Own {
-    async fn begin(&self, search: SearchId, file: FileId, reader: u32) -> Result<Reading, StoreError> {
+impl ParseAttempts for Own {
+    async fn start(&self, search: SearchId, file: FileId, reader: u32) -> Result<AttemptState, StoreError> {
         let (ignores_versions, clears) =
             (self.0.has(READER_VERSION_IGNORED), self.0.has(WITHDRAWN_IS_CLEARED));
         let begin = move |scene: &mut Scene<'_, Outside>| {
@@ -262,13 +263,14 @@ impl TrackReading for Own {
             if scene.rng().one_in(4) {
                 scene.change_reader(search, file);
             }
-            let (last, by) = scene.readings.entry((search, file)).or_insert((Reading::default(), reader));
-            let held = Fenced { search_id: search, file_id: file, fence: last.fence };
+            let (last, by) =
+                scene.readings.entry((search, file)).or_insert((AttemptState::default(), reader));
+            let held = FileFence { search_id: search, file_id: file, fence: last.fence };
             let is_another = *by != reader && !ignores_versions;
             *by = reader;
             if is_another && clears {
                 scene.readings.entry((search, file)).and_modify(|(last, _)| {
-                    last.place.take_if(|place| matches!(place, Place::Refused { .. }));
+                    last.place.take_if(|place| matches!(place, ReadingStatus::Refused { .. }));
                 });
             }
             if is_another && let Some(gone) = scene.take_back(&held, None) {
@@ -278,7 +280,7 @@ impl TrackReading for Own {
                     last.begun = 0;
                 }
             }
-            let (last, _) = scene.readings.entry((search, file)).or_insert((Reading::default(), reader));
+            let (last, _) = scene.readings.entry((search, file)).or_insert((AttemptState::default(), reader));
             let mut before = last.clone();
             last.begun += 1;
             let unfinished = scene.unfinished.entry((search, file)).or_default();
@@ -298,18 +300,18 @@ impl TrackReading for Own {
         self.0.call(READING_BEGIN, begin).await
     }
 
-    async fn reach(&self, held: &Fenced, place: &Place) -> Result<(), StoreError> {
+    async fn save(&self, held: &FileFence, place: &ReadingStatus) -> Result<(), StoreError> {
         let (place, held, holds_back) = (place.clone(), *held, self.0.has(PLACE_WITHOUT_STUDIES));
-        let Fenced { search_id: search, file_id: file, .. } = held;
+        let FileFence { search_id: search, file_id: file, .. } = held;
         let ignores_fences = self.0.has(NO_FENCES);
         let reach = move |scene: &mut Scene<'_, Outside>| {
             scene.note(|| format!("reading.reach    file {}", short(&file)));
             if !ignores_fences && !scene.holds(&held) {
                 scene.meet(OVERTAKEN);
-                return Err(Fenced::overtaken("remembering a place"));
+                return Err(FileFence::overtaken("remembering a place"));
             }
             let Some((reading, _)) = scene.readings.get_mut(&(search, file)) else { return Ok(()) };
-            if place.is_final() || !reading.place.as_ref().is_some_and(Place::is_final) {
+            if place.is_final() || !reading.place.as_ref().is_some_and(ReadingStatus::is_final) {
                 reading.place = Some(place);
             }
             if holds_back && let Some(studies) = scene.studies.get_mut(&(search, file)) {
@@ -321,12 +323,12 @@ impl TrackReading for Own {
         self.0.call(READING_REACH, reach).await?
     }
 
-    async fn place(&self, search: SearchId, file: FileId) -> Result<Option<Place>, StoreError> {
+    async fn place(&self, search: SearchId, file: FileId) -> Result<Option<ReadingStatus>, StoreError> {
         let place = move |scene: &mut Scene<'_, Outside>| scene.place(search, file);
         self.0.call(READING_PLACE, place).await
     }
 
-    async fn pause(&self, search: SearchId, file: FileId) -> Result<(), StoreError> {
+    async fn end(&self, search: SearchId, file: FileId) -> Result<(), StoreError> {
         let counts_failures = self.0.has(FAILURES_ARE_CRASHES);
         let pause = move |scene: &mut Scene<'_, Outside>| {
             scene.held.remove(&(search, file));
@@ -345,26 +347,26 @@ impl TrackReading for Own {
 
 #[async_trait]
 impl WriteStudies for Own {
-    fn pace(&self) -> Pace {
-        Pace { records: BATCH, calls: 2 }
+    fn batching(&self) -> WriteBatching {
+        WriteBatching { records: BATCH, calls: 2 }
     }
 
-    fn make_ready(&self, study: Study) -> Result<ReadyStudy, StoreError> {
-        Ok(ReadyStudy::new(study))
+    fn prepare(&self, study: Study) -> Result<PreparedStudy, StoreError> {
+        Ok(PreparedStudy::new(study))
     }
 
-    async fn store_ready(
+    async fn store_prepared(
         &self,
-        held: &Fenced,
-        studies: Vec<ReadyStudy>,
+        held: &FileFence,
+        studies: Vec<PreparedStudy>,
         _: Vec<Quarantined>,
     ) -> Result<(), StoreError> {
-        let studies = studies.into_iter().map(ReadyStudy::into_inner).collect::<Result<_, _>>()?;
+        let studies = studies.into_iter().map(PreparedStudy::into_inner).collect::<Result<_, _>>()?;
         let (held, ignores_fences) = (*held, self.0.has(NO_FENCES));
         let store = move |scene: &mut Scene<'_, Outside>| {
             if !ignores_fences && !scene.holds(&held) {
                 scene.meet(OVERTAKEN);
-                return Err(Fenced::overtaken("storing studies"));
+                return Err(FileFence::overtaken("storing studies"));
             }
             scene.store(studies);
             Ok(())
@@ -372,9 +374,9 @@ impl WriteStudies for Own {
         self.0.call(STUDIES_STORE, store).await?
     }
 
-    async fn discard(&self, held: &Fenced, then: Option<&Place>) -> Result<Fenced, StoreError> {
+    async fn discard(&self, held: &FileFence, then: Option<&ReadingStatus>) -> Result<FileFence, StoreError> {
         let (held, then, ignores_fences) = (*held, then.cloned(), self.0.has(NO_FENCES));
-        let Fenced { search_id: search, file_id: file, .. } = held;
+        let FileFence { search_id: search, file_id: file, .. } = held;
         let discard = move |scene: &mut Scene<'_, Outside>| {
             let found = match scene.take_back(&held, then) {
                 Some(found) => found,
@@ -383,7 +385,7 @@ impl WriteStudies for Own {
                 }
                 None => {
                     scene.meet(OVERTAKEN);
-                    return Err(Fenced::overtaken("discarding a file"));
+                    return Err(FileFence::overtaken("discarding a file"));
                 }
             };
             let half = scene.truth.get(&search).and_then(|truth| truth.files.get(&file));
@@ -391,12 +393,17 @@ impl WriteStudies for Own {
                 scene.meet(HALF_UNREADABLE);
             }
             scene.note(|| format!("studies.discard  file {} of {}: {found}", short(&file), short(&search)));
-            Ok(Fenced { fence: held.fence + 1, ..held })
+            Ok(FileFence { fence: held.fence + 1, ..held })
         };
         self.0.call(STUDIES_DISCARD, discard).await?
     }
 
-    async fn remove(&self, search: SearchId, file: FileId, refused: &Place) -> Result<(), StoreError> {
+    async fn remove(
+        &self,
+        search: SearchId,
+        file: FileId,
+        refused: &ReadingStatus,
+    ) -> Result<(), StoreError> {
         let refused = refused.clone();
         let remove = move |scene: &mut Scene<'_, Outside>| {
             let gone = scene.remove(search, file, refused);
@@ -423,7 +430,12 @@ impl WriteStudies for Own {
         self.0.call(STUDIES_FINISH, finish).await
     }
 
-    async fn withdraw(&self, search: SearchId, file: FileId, refused: &Place) -> Result<(), StoreError> {
+    async fn withdraw(
+        &self,
+        search: SearchId,
+        file: FileId,
+        refused: &ReadingStatus,
+    ) -> Result<(), StoreError> {
         let refused = refused.clone();
         let withdraw = move |scene: &mut Scene<'_, Outside>| {
             scene.withdraw(search, file, refused);
@@ -444,7 +456,7 @@ impl CompareStudies for Own {
         self.0.call(STUDIES_REVISE, revise).await
     }
 
-    async fn sharing(&self, _: ProjectId, keys: &[u64], limit: usize) -> Result<Vec<Relative>, StoreError> {
+    async fn sharing(&self, _: ProjectId, keys: &[u64], limit: usize) -> Result<Vec<Candidate>, StoreError> {
         let keys = keys.to_vec();
         let find = move |scene: &mut Scene<'_, Outside>| {
             let mut found = Vec::new();
@@ -452,7 +464,7 @@ impl CompareStudies for Own {
                 let of_key = scene.keyed.iter().skip_while(|(known, _)| *known < key);
                 let of_key = of_key.take_while(|(known, _)| *known == key).map(|(_, at)| *at);
                 let there = of_key.filter(|at| scene.study(*at).is_some()).take(limit);
-                found.extend(there.map(|at| Relative { key, at }));
+                found.extend(there.map(|at| Candidate { key, at }));
             }
             found
         };
@@ -501,7 +513,7 @@ impl ReadStudies for Own {
         file: FileId,
         after: u64,
         limit: usize,
-    ) -> Result<Vec<Keyed>, StoreError> {
+    ) -> Result<Vec<StudyKeys>, StoreError> {
         let are_none = self.0.has(UNMADE_KEYS_ARE_NONE);
         let read = move |scene: &mut Scene<'_, Outside>| {
             let Some(known) = scene.studies.get(&(search, file)) else { return Vec::new() };
@@ -511,7 +523,7 @@ impl ReadStudies for Own {
                 // Those of some are not made yet, as of what a release before has stored.
                 let are_made = !file.as_uuid().as_u128().is_multiple_of(3);
                 let keys = if are_made { Some(fields.keys()) } else { are_none.then(Vec::new) };
-                Keyed { record, keys, is_marked }
+                StudyKeys { record, keys, is_marked }
             };
             page.map(keyed).collect()
         };
@@ -547,7 +559,7 @@ impl ReadStudies for Own {
         self.0.call(STUDIES_READ, read).await
     }
 
-    async fn marked(&self, _: SearchId, _: FileId) -> Result<Marked, StoreError> {
-        Ok(Marked::default())
+    async fn marked(&self, _: SearchId, _: FileId) -> Result<DuplicateCounts, StoreError> {
+        Ok(DuplicateCounts::default())
     }
 }

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use imports::duplicates::{Compared, Edge, marks};
+use imports::duplicates::{ComparedStudy, Edge, marks};
 use imports::messages::ObjectRef;
-use imports::saga::{CANCELLED, Ended, State};
+use imports::saga::{CANCELLED, EndedSearch, State};
 use imports::{
     Decisions, ExportKey, FileId, ImportEvent, Job, ObjectKey, Outcome, ParseCommand, ParsedFile,
-    SearchEvent, SearchId, StudyAt,
+    SearchEvent, SearchId, StudyRef,
 };
 use jiff::{SignedDuration, Timestamp};
 use messages::Message;
@@ -206,7 +206,7 @@ fn waited_for_operator(rest: &AtRest<'_>, search: SearchId, file: FileId) -> boo
 
 /// Whoever waits in vain for a file has waited as long as it should, has looked for it, and does not wait for one that
 /// had been in the store for long when it looked last.
-fn timed_out(rest: &AtRest<'_>, search: SearchId, ended: &Ended, truth: &Truth) -> Checked {
+fn timed_out(rest: &AtRest<'_>, search: SearchId, ended: &EndedSearch, truth: &Truth) -> Checked {
     let arrived = ended.import.files.iter().filter(|(_, file)| file.object.is_some());
     let arrived = arrived.filter_map(|(file, _)| truth.stored.get(file)).copied();
     let waits_since = arrived.chain([ended.import.created_at]).max().unwrap_or(ended.at);
@@ -219,7 +219,7 @@ fn timed_out(rest: &AtRest<'_>, search: SearchId, ended: &Ended, truth: &Truth) 
         return broken(Invariant::Application, format!("search {search} timed out without a look"));
     };
     let reason = ended.reason.as_deref().unwrap_or_default();
-    if reason.ends_with("nobody could look whether more are stored") {
+    if reason.ends_with("the bucket could not be scanned for more files") {
         return match rest.looks_outlasted.contains(&search) || look_waited_for_operator(rest, search) {
             true => Ok(()),
             false => {
@@ -340,7 +340,7 @@ fn taken_back(rest: &AtRest<'_>, search: SearchId, file: FileId, outcome: Option
 /// Whatever the order in which files were read and taken back, the studies have the marks that all of them together give.
 fn duplicates(rest: &AtRest<'_>) -> Checked {
     let is_there =
-        |at: &StudyAt| rest.files.contains_key(&(at.search_id, at.file_id)) && rest.study(*at).is_some();
+        |at: &StudyRef| rest.files.contains_key(&(at.search_id, at.file_id)) && rest.study(*at).is_some();
     let keyed = rest.keyed.iter().filter(|(_, at)| is_there(at));
     let mut having: BTreeMap<u64, usize> = BTreeMap::new();
     keyed.for_each(|(key, _)| *having.entry(*key).or_default() += 1);
@@ -349,8 +349,10 @@ fn duplicates(rest: &AtRest<'_>) -> Checked {
         return Ok(());
     }
     let of_file = |file: &ParsedFile| rest.studies.get(&(file.search_id, file.file_id)).into_iter().flatten();
-    let studies =
-        rest.files.values().flat_map(|file| of_file(file).map(move |(_, study)| Compared::of(file, study)));
+    let studies = rest
+        .files
+        .values()
+        .flat_map(|file| of_file(file).map(move |(_, study)| ComparedStudy::of(file, study)));
     let studies: Vec<_> = studies.collect();
     let contents: BTreeMap<_, _> =
         studies.iter().map(|study| (study.content, &study.identity.fields)).collect();
@@ -364,7 +366,7 @@ fn duplicates(rest: &AtRest<'_>) -> Checked {
     for (at, expected) in marks(&studies, &edges, &Decisions::default()) {
         let found = rest.marks.get(&at).and_then(|(_, mark)| *mark);
         if found != expected {
-            let StudyAt { search_id, file_id, record } = at;
+            let StudyRef { search_id, file_id, record } = at;
             let detail = format!(
                 "record {record} of file {} of search {search_id} is marked as a duplicate of {found:?}, not of {expected:?}",
                 short(&file_id)

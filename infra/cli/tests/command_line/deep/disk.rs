@@ -100,7 +100,7 @@ async fn all_are_imported_once(looking: &Backend, searches: Vec<SearchId>) -> Te
         let job = jobs.job(search).await?.ok_or("a search is lost")?;
         assert_eq!((job.state, job.studies()), (JobState::Completed, RECORDS));
         let studies =
-            looking.ports.library()?.read_studies.studies(search, job.files[0].file_id, 0, 100).await?;
+            looking.ports.study_stores()?.read_studies.studies(search, job.files[0].file_id, 0, 100).await?;
         let records: Vec<u64> = studies.iter().map(|study| study.record).collect();
         assert_eq!(records, (1..=RECORDS).collect::<Vec<_>>(), "search {search}");
     }

@@ -22,7 +22,7 @@ use saga::{Failures, Sweeps};
 use servers::Tested;
 use servers::mongo::{Proxy, eventually, with_option};
 use service::health::Health;
-use service::{Announced, NewFile, NewSearch, SearchService};
+use service::{AnnouncedSearch, NewFile, NewSearch, SearchService};
 use testing::ManualHost;
 
 use super::time::InjectedTime;
@@ -119,13 +119,17 @@ impl Deployment {
     }
 
     /// Announces searches of one file each.
-    pub(super) async fn announce(&self, searches: usize) -> Result<Vec<Announced>, Unexpected> {
+    pub(super) async fn announce(&self, searches: usize) -> Result<Vec<AnnouncedSearch>, Unexpected> {
         let one = |number| self.announce_one(format!("search {number}"), 1);
         stream::iter(0..searches).map(one).buffer_unordered(AT_ONCE).try_collect().await
     }
 
     /// Announces a search of so many files in a project of its own.
-    pub(super) async fn announce_one(&self, name: String, files: usize) -> Result<Announced, Unexpected> {
+    pub(super) async fn announce_one(
+        &self,
+        name: String,
+        files: usize,
+    ) -> Result<AnnouncedSearch, Unexpected> {
         let size_bytes = std::fs::metadata(bundled(FILE))?.len();
         let file = |number| NewFile { name: format!("{number}-{FILE}"), size_bytes };
         let request = NewSearch { name, files: (0..files).map(file).collect() };
@@ -134,7 +138,7 @@ impl Deployment {
     }
 
     /// Uploads the files of searches, and hands each notification on.
-    pub(super) async fn upload(&self, searches: &[Announced]) -> Result<(), Unexpected> {
+    pub(super) async fn upload(&self, searches: &[AnnouncedSearch]) -> Result<(), Unexpected> {
         let one = |search| self.upload_file(search, 0);
         stream::iter(searches).map(one).buffer_unordered(AT_ONCE).try_collect::<()>().await?;
         let mut notified = 0;
@@ -146,7 +150,7 @@ impl Deployment {
     }
 
     /// Uploads a file of a search; its notification is left in the queue.
-    pub(super) async fn upload_file(&self, search: &Announced, file: usize) -> Tested {
+    pub(super) async fn upload_file(&self, search: &AnnouncedSearch, file: usize) -> Tested {
         upload(&self.environment, &search.files[file].upload, &std::fs::read(bundled(FILE))?).await
     }
 

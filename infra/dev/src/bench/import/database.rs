@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use backend::{Config, SystemHost};
 use futures::TryStreamExt;
-use imports::{Fenced, FileId, ProjectId, SearchId, Study, TrackReading, WriteStudies};
+use imports::{FileFence, FileId, ParseAttempts, ProjectId, SearchId, Study, WriteStudies};
 use messages::Host;
 use mongo::connect::client_options;
 use mongo::{Mongo, OnDifference, Settings, Uri, collections};
@@ -60,14 +60,14 @@ async fn measure(config: &Config, mongo: &Mongo, studies: u64) -> anyhow::Result
     let id = || SystemHost.fresh_id();
     let (project_id, search_id, file_id) =
         (ProjectId::from_uuid(id()), SearchId::from_uuid(id()), FileId::from_uuid(id()));
-    let fence = mongo.begin(search_id, file_id, READER_VERSION).await?.fence;
-    let held = Fenced { search_id, file_id, fence };
+    let fence = mongo.start(search_id, file_id, READER_VERSION).await?.fence;
+    let held = FileFence { search_id, file_id, fence };
     let bare = Bare::beside(config).await?;
     let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let mut reader = Reader::new(Limits::default()).with_threads(threads);
     let [mut reading, mut storing, mut inserting] = [Duration::ZERO; 3];
     let mut stored = 0;
-    let each = mongo.pace().records;
+    let each = mongo.batching().records;
     for first in (0..studies).step_by(each) {
         let behind = first + each as u64;
         let mut text = Vec::new();

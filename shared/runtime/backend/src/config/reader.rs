@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 use std::time::Duration;
 
-use imports::ports::Allowance;
+use imports::ports::Quota;
 use imports::{Deadlines, ProjectId};
 use jiff::SignedDuration;
 use outbox::Policy;
@@ -105,8 +105,8 @@ impl Reader {
         Deadlines { upload: span(upload.max(upload_valid_for)), parse: span(parse) }
     }
 
-    pub(super) fn allowance(&mut self, default: Allowance) -> Allowance {
-        Allowance {
+    pub(super) fn quota(&mut self, default: Quota) -> Quota {
+        Quota {
             searches: self.read("MAX_OPEN_SEARCHES", default.searches, |n| *n > 0, "a number, at least 1"),
             bytes: self.read("MAX_OPEN_BYTES", default.bytes, |n| *n > 0, "a number of bytes, at least 1"),
         }

@@ -6,11 +6,11 @@ use ::duplicates::Verdict;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::StudyAt;
+use crate::vocabulary::StudyRef;
 
 /// The maximum number of decisions of one project: about 3 MB of the 16 MB that a MongoDB document can have
 /// (<https://www.mongodb.com/docs/manual/reference/limits/>).
-pub const MOST_DECISIONS: usize = 10_000;
+pub const MAX_DECISIONS: usize = 10_000;
 
 /// The kind of the record that contains the decisions of a project; its id is that of the project.
 pub const DECISIONS: &str = "decisions";
@@ -23,17 +23,17 @@ pub struct Decision {
     /// The reviewer.
     pub by: String,
     /// The subject.
-    pub about: About,
+    pub about: DecisionSubject,
 }
 
 /// The subject of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum About {
+pub enum DecisionSubject {
     /// Two studies are the same work or not.
     Pair {
         /// The studies, in any order.
-        studies: (StudyAt, StudyAt),
+        studies: (StudyRef, StudyRef),
         /// The verdict; `None` undoes an earlier decision.
         #[serde(with = "words")]
         verdict: Option<Verdict>,
@@ -41,15 +41,15 @@ pub enum About {
     /// One study is kept among those that are the same work.
     Keep {
         /// The study.
-        study: StudyAt,
+        study: StudyRef,
         /// `false` undoes an earlier decision.
         keep: bool,
     },
 }
 
-impl About {
+impl DecisionSubject {
     /// Returns the studies that the decision is about.
-    pub fn studies(&self) -> Vec<StudyAt> {
+    pub fn studies(&self) -> Vec<StudyRef> {
         match self {
             Self::Pair { studies: (one, other), .. } => vec![*one, *other],
             Self::Keep { study, .. } => vec![*study],
@@ -64,7 +64,7 @@ pub enum DecisionFault {
     #[error("a study is the same as itself")]
     Itself,
     /// The project has the maximum number of decisions.
-    #[error("the project has {MOST_DECISIONS} decisions, which is the maximum")]
+    #[error("the project has {MAX_DECISIONS} decisions, which is the maximum")]
     TooMany,
 }
 
@@ -73,9 +73,9 @@ pub enum DecisionFault {
 #[serde(from = "Vec<Decision>", into = "Vec<Decision>")]
 pub struct Decisions {
     all: Vec<Decision>,
-    verdicts: BTreeMap<(StudyAt, StudyAt), Verdict>,
-    partners: BTreeMap<StudyAt, Vec<StudyAt>>,
-    kept: BTreeMap<StudyAt, bool>,
+    verdicts: BTreeMap<(StudyRef, StudyRef), Verdict>,
+    partners: BTreeMap<StudyRef, Vec<StudyRef>>,
+    kept: BTreeMap<StudyRef, bool>,
 }
 
 impl Decisions {
@@ -90,9 +90,11 @@ impl Decisions {
     /// Returns an error if the decision is invalid or there are too many.
     pub fn add(&mut self, decision: Decision) -> Result<bool, DecisionFault> {
         match decision.about {
-            About::Pair { studies: (one, other), .. } if one == other => return Err(DecisionFault::Itself),
+            DecisionSubject::Pair { studies: (one, other), .. } if one == other => {
+                return Err(DecisionFault::Itself);
+            }
             _ if self.holds(decision.about) => return Ok(false),
-            _ if self.all.len() >= MOST_DECISIONS => return Err(DecisionFault::TooMany),
+            _ if self.all.len() >= MAX_DECISIONS => return Err(DecisionFault::TooMany),
             _ => {}
         }
         self.count(decision.about);
@@ -100,16 +102,18 @@ impl Decisions {
         Ok(true)
     }
 
-    fn holds(&self, about: About) -> bool {
+    fn holds(&self, about: DecisionSubject) -> bool {
         match about {
-            About::Pair { studies, verdict } => self.verdicts.get(&sorted(studies)).copied() == verdict,
-            About::Keep { study, keep } => self.keeps(study) == keep,
+            DecisionSubject::Pair { studies, verdict } => {
+                self.verdicts.get(&sorted(studies)).copied() == verdict
+            }
+            DecisionSubject::Keep { study, keep } => self.keeps(study) == keep,
         }
     }
 
-    fn count(&mut self, about: About) {
+    fn count(&mut self, about: DecisionSubject) {
         match about {
-            About::Pair { studies, verdict } => {
+            DecisionSubject::Pair { studies, verdict } => {
                 let (one, other) = sorted(studies);
                 match verdict {
                     Some(verdict) => self.verdicts.insert((one, other), verdict),
@@ -123,34 +127,34 @@ impl Decisions {
                     }
                 }
             }
-            About::Keep { study, keep } => {
+            DecisionSubject::Keep { study, keep } => {
                 self.kept.insert(study, keep);
             }
         }
     }
 
     /// Returns the current verdicts, each pair once.
-    pub fn verdicts(&self) -> impl Iterator<Item = ((StudyAt, StudyAt), Verdict)> {
+    pub fn verdicts(&self) -> impl Iterator<Item = ((StudyRef, StudyRef), Verdict)> {
         self.verdicts.iter().map(|(pair, verdict)| (*pair, *verdict))
     }
 
     /// Returns the current verdict on two studies.
-    pub fn verdict(&self, one: StudyAt, other: StudyAt) -> Option<Verdict> {
+    pub fn verdict(&self, one: StudyRef, other: StudyRef) -> Option<Verdict> {
         self.verdicts.get(&sorted((one, other))).copied()
     }
 
     /// Returns the studies that a reviewer has declared to be the same as `study`.
-    pub fn same_as(&self, study: StudyAt) -> &[StudyAt] {
+    pub fn same_as(&self, study: StudyRef) -> &[StudyRef] {
         self.partners.get(&study).map_or(&[], Vec::as_slice)
     }
 
     /// Returns `true` if a reviewer has chosen to keep this study.
-    pub fn keeps(&self, study: StudyAt) -> bool {
+    pub fn keeps(&self, study: StudyRef) -> bool {
         self.kept.get(&study).copied().unwrap_or_default()
     }
 }
 
-fn sorted((one, other): (StudyAt, StudyAt)) -> (StudyAt, StudyAt) {
+fn sorted((one, other): (StudyRef, StudyRef)) -> (StudyRef, StudyRef) {
     (one.min(other), one.max(other))
 }
 
@@ -175,7 +179,7 @@ mod words {
 
     #[derive(Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
-    enum Word {
+    enum StoredVerdict {
         Same,
         Different,
         TakenBack,
@@ -188,9 +192,9 @@ mod words {
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
         let word = match verdict {
-            Some(Verdict::Same) => Word::Same,
-            Some(Verdict::Different) => Word::Different,
-            None => Word::TakenBack,
+            Some(Verdict::Same) => StoredVerdict::Same,
+            Some(Verdict::Different) => StoredVerdict::Different,
+            None => StoredVerdict::TakenBack,
         };
         word.serialize(serializer)
     }
@@ -198,10 +202,10 @@ mod words {
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<Verdict>, D::Error> {
-        Ok(match Word::deserialize(deserializer)? {
-            Word::Same => Some(Verdict::Same),
-            Word::Different => Some(Verdict::Different),
-            Word::TakenBack => None,
+        Ok(match StoredVerdict::deserialize(deserializer)? {
+            StoredVerdict::Same => Some(Verdict::Same),
+            StoredVerdict::Different => Some(Verdict::Different),
+            StoredVerdict::TakenBack => None,
         })
     }
 }
@@ -213,19 +217,19 @@ mod tests {
     use super::*;
     use crate::{FileId, SearchId};
 
-    fn study(record: u64) -> StudyAt {
+    fn study(record: u64) -> StudyRef {
         let id = Uuid::nil();
-        StudyAt { search_id: SearchId::from_uuid(id), file_id: FileId::from_uuid(id), record }
+        StudyRef { search_id: SearchId::from_uuid(id), file_id: FileId::from_uuid(id), record }
     }
 
-    fn said(about: About) -> Decision {
+    fn decision(about: DecisionSubject) -> Decision {
         Decision { at: Timestamp::UNIX_EPOCH, by: "berg".to_owned(), about }
     }
 
     #[test]
     fn last_decision_holds_and_all_are_listed() {
         let mut decisions = Decisions::default();
-        let pair = |studies, verdict| said(About::Pair { studies, verdict });
+        let pair = |studies, verdict| decision(DecisionSubject::Pair { studies, verdict });
         let (a, b) = (study(1), study(2));
         assert_eq!(decisions.add(pair((b, a), Some(Verdict::Same))), Ok(true));
         assert_eq!((decisions.verdict(a, b), decisions.same_as(a)), (Some(Verdict::Same), &[b][..]));
@@ -245,12 +249,13 @@ mod tests {
     #[test]
     fn invalid_or_excess_decisions_are_refused() {
         let mut decisions = Decisions::default();
-        let itself = said(About::Pair { studies: (study(1), study(1)), verdict: Some(Verdict::Same) });
+        let itself =
+            decision(DecisionSubject::Pair { studies: (study(1), study(1)), verdict: Some(Verdict::Same) });
         assert_eq!(decisions.add(itself), Err(DecisionFault::Itself));
-        for record in 0..MOST_DECISIONS as u64 {
-            decisions.add(said(About::Keep { study: study(record), keep: true })).unwrap();
+        for record in 0..MAX_DECISIONS as u64 {
+            decisions.add(decision(DecisionSubject::Keep { study: study(record), keep: true })).unwrap();
         }
-        let another = said(About::Keep { study: study(1), keep: false });
+        let another = decision(DecisionSubject::Keep { study: study(1), keep: false });
         assert_eq!(decisions.add(another), Err(DecisionFault::TooMany));
     }
 }

@@ -3,7 +3,7 @@
 use ::duplicates::{Reason, Tier};
 use serde::{Deserialize, Serialize};
 
-use super::StudyAt;
+use crate::vocabulary::StudyRef;
 use crate::{FileId, SearchId};
 
 /// The mark of a study that repeats, or may repeat, an earlier one of its project.
@@ -25,8 +25,8 @@ pub struct Duplicate {
 
 impl Duplicate {
     /// Returns the location of the earlier study.
-    pub fn of(&self) -> StudyAt {
-        StudyAt { search_id: self.search_id, file_id: self.file_id, record: self.record }
+    pub fn of(&self) -> StudyRef {
+        StudyRef { search_id: self.search_id, file_id: self.file_id, record: self.record }
     }
 
     /// Returns `true` if the study is treated as a duplicate. Possible duplicates wait for a reviewer's decision.

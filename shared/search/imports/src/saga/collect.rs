@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use ::saga::Advance;
 use jiff::Timestamp;
-use saga::Advance;
 
-use super::deadlines::LOOK;
+use super::deadlines::MAX_SCAN_TIME;
 use super::decision::{Decision, fail};
 use super::event::Moment;
-use super::state::{File, Import, Look, State};
+use super::state::{BucketScan, File, Import, State};
 use crate::ids::TIMEOUT;
 use crate::manifest::{MAX_FILES, ManifestLimits, MetadataError};
 use crate::messages::{
@@ -124,16 +124,20 @@ pub(super) fn timed_out(moment: &Moment<'_>, import: &Import, fired: TimeoutId) 
     if import.look.is_some() {
         // Clear the timeout, because one that has fired must not be cancelled.
         let import = Import { timeout: None, ..import.clone() };
-        return give_up(moment, import, ", and nobody could look whether more are stored");
+        return give_up(moment, import, ", and the bucket could not be scanned for more files");
     }
     let timeout_id = moment.timeout_id();
-    let look = Look { id: timeout_id, decides: true };
+    let look = BucketScan { id: timeout_id, decides: true };
     let import = Import { timeout: Some(timeout_id), look: Some(look), ..import.clone() };
     let received = import.files.iter().filter(|(_, file)| file.object.is_some()).map(|(id, _)| *id);
     let (look_id, project_id) = (timeout_id, import.project_id);
     let look = LookForUploads { look_id, project_id, known: received.collect() };
     Decision::to(waiting(import), "the time for uploads is up; looking whether more of them are stored")
-        .schedule(TIMEOUT, moment.after(LOOK), &SearchEvent::UploadTimeout(UploadTimeout { timeout_id }))
+        .schedule(
+            TIMEOUT,
+            moment.after(MAX_SCAN_TIME),
+            &SearchEvent::UploadTimeout(UploadTimeout { timeout_id }),
+        )
         .ask(&ParseCommand::LookForUploads(look))
         .into()
 }
@@ -160,7 +164,7 @@ pub(super) fn found(moment: &Moment<'_>, import: &Import, found: &UploadsFound) 
 const NO_LOOK: &str = "this look for uploads is not under way";
 
 /// Returns the scan that this result answers, if it is in progress.
-fn answered(import: &Import, found: &UploadsFound) -> Option<Look> {
+fn answered(import: &Import, found: &UploadsFound) -> Option<BucketScan> {
     import.look.filter(|look| look.id == found.look_id)
 }
 
@@ -173,8 +177,8 @@ pub(super) fn found_late(import: &Import, found: &UploadsFound) -> Decision {
     Decision::to(State::Parsing(import), "all files have arrived; already Parsing").into()
 }
 
-fn outdated(look: Look) -> Look {
-    Look { decides: false, ..look }
+fn outdated(look: BucketScan) -> BucketScan {
+    BucketScan { decides: false, ..look }
 }
 
 fn give_up(moment: &Moment<'_>, import: Import, besides: &str) -> Decision {
@@ -318,7 +322,7 @@ fn wait(moment: &Moment<'_>, mut import: Import, why: String) -> Advance<State> 
     import.look = import.look.map(outdated);
     let fired = SearchEvent::UploadTimeout(UploadTimeout { timeout_id });
     // The scan keeps the time limit that it would have had.
-    let wait = import.look.map_or(moment.deadlines.upload, |_| moment.deadlines.upload.max(LOOK));
+    let wait = import.look.map_or(moment.deadlines.upload, |_| moment.deadlines.upload.max(MAX_SCAN_TIME));
     Decision::to(waiting(import), why).schedule(TIMEOUT, moment.after(wait), &fired)
 }
 

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use saga::Advance;
+use ::saga::Advance;
 
 use super::event::Moment;
-use super::state::{Ended, Import, State};
+use super::state::{EndedSearch, Import, State};
 use crate::ids::TIMEOUT;
 use crate::messages::{ImportEvent, ParseCommand, SearchImportEnded, TakeBackFiles};
 use crate::{FileId, Outcome, ProjectId};
@@ -15,7 +15,7 @@ pub type Decision = saga::Decision<State>;
 
 /// Completes the search after every file was read.
 pub(super) fn complete(moment: &Moment<'_>, import: Import) -> Decision {
-    let next = State::Completed(Ended { import, at: moment.now, reason: None });
+    let next = State::Completed(EndedSearch { import, at: moment.now, reason: None });
     end(moment, next, ImportEvent::SearchImportCompleted, "last file reported; search completed".to_owned())
         .into()
 }
@@ -23,7 +23,7 @@ pub(super) fn complete(moment: &Moment<'_>, import: Import) -> Decision {
 /// Ends the search in `Error` and cancels a running timeout.
 pub(super) fn fail(moment: &Moment<'_>, import: Import, reason: String) -> Decision {
     let why = format!("search failed: {reason}");
-    let next = State::Error(Ended { import, at: moment.now, reason: Some(reason) });
+    let next = State::Error(EndedSearch { import, at: moment.now, reason: Some(reason) });
     end(moment, next, ImportEvent::SearchImportFailed, why).into()
 }
 
@@ -38,7 +38,7 @@ pub(super) fn cancel(moment: &Moment<'_>, mut import: Import) -> Decision {
         file.outcome = Some(Outcome::Failed { reason: CANCELLED.to_owned() });
     }
     let project_id = import.project_id;
-    let next = State::Error(Ended { import, at: moment.now, reason: Some(CANCELLED.to_owned()) });
+    let next = State::Error(EndedSearch { import, at: moment.now, reason: Some(CANCELLED.to_owned()) });
     let why = format!("search failed: {CANCELLED}");
     taking_back(end(moment, next, ImportEvent::SearchImportFailed, why).into(), project_id, files)
 }

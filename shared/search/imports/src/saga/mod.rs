@@ -21,15 +21,15 @@ mod transition;
 
 use std::collections::BTreeMap;
 
+use ::messages::{Body, MessageId, PartitionKey, Token};
+use ::saga::Saga;
 use jiff::Timestamp;
-use messages::{Body, MessageId, PartitionKey, Token};
 use outbox::View;
-use saga::Saga;
 
 pub use deadlines::Deadlines;
 pub use decision::{CANCELLED, Decision};
 pub use event::{Event, Moment};
-pub use state::{Ended, File, Import, Look, State};
+pub use state::{BucketScan, EndedSearch, File, Import, State};
 pub use transition::transition;
 
 use crate::ids::TIMEOUT;
@@ -67,8 +67,8 @@ impl Saga for SearchImport {
     /// other event of the group needs up to two.
     fn tokens(&self, events: &[&SearchEvent]) -> usize {
         let needed = || events.iter().map(|event| event::tokens_needed(event));
-        let most = needed().max().unwrap_or(0);
-        most.saturating_sub(2) + needed().map(|needed| needed.min(2)).sum::<usize>()
+        let max = needed().max().unwrap_or(0);
+        max.saturating_sub(2) + needed().map(|needed| needed.min(2)).sum::<usize>()
     }
 
     fn timers(&self, state: &State) -> BTreeMap<String, MessageId> {

@@ -21,9 +21,9 @@ pub enum State {
     /// All files have arrived, and each has a parse command.
     Parsing(Import),
     /// Every file was read.
-    Completed(Ended),
+    Completed(EndedSearch),
     /// The search failed permanently.
-    Error(Ended),
+    Error(EndedSearch),
 }
 
 /// The data of an unfinished search.
@@ -44,7 +44,7 @@ pub struct Import {
     pub timeout: Option<TimeoutId>,
     /// The scan in progress for files without a notification.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub look: Option<Look>,
+    pub look: Option<BucketScan>,
     /// The search that it repairs, if the announcement names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repairs: Option<SearchId>,
@@ -54,7 +54,7 @@ pub struct Import {
 
 /// A scan of the bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Look {
+pub struct BucketScan {
     /// The timeout that was scheduled with it.
     pub id: TimeoutId,
     /// `true` if the search ends when nothing new is found; `false` once a file has arrived in the meantime.
@@ -76,7 +76,7 @@ pub struct File {
 
 /// A search that has ended. It is kept for a while so that late duplicates are ignored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ended {
+pub struct EndedSearch {
     /// The data at the end.
     pub import: Import,
     /// The time at which it ended.

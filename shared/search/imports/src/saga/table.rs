@@ -6,9 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use ::messages::{MessageId, Payload};
+use ::saga::Effect;
 use jiff::Timestamp;
-use messages::{MessageId, Payload};
-use saga::Effect;
 
 use super::deadlines::Deadlines;
 use super::decision::Decision;

@@ -102,7 +102,7 @@ fn already_failed() -> Decision {
 }
 
 /// The maximum number of files that the reason of a failure names.
-const NAMED: usize = 5;
+const MAX_FILES_NAMED: usize = 5;
 
 fn parse_timed_out(moment: &Moment<'_>, import: &Import, fired: TimeoutId) -> Decision {
     if import.timeout != Some(fired) {
@@ -114,8 +114,8 @@ fn parse_timed_out(moment: &Moment<'_>, import: &Import, fired: TimeoutId) -> De
     let files = silent().map(|(id, _)| *id).collect();
     let names = silent().map(|(id, file)| file.name.clone().unwrap_or_else(|| id.to_string()));
     let mut names: Vec<String> = names.collect();
-    let more = names.len().saturating_sub(NAMED);
-    names.truncate(NAMED);
+    let more = names.len().saturating_sub(MAX_FILES_NAMED);
+    names.truncate(MAX_FILES_NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let project_id = import.project_id;
     let ended = fail(moment, import, format!("not read in time: {}{more}", names.join(", ")));

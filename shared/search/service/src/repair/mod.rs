@@ -23,17 +23,16 @@ use utoipa::ToSchema;
 
 use super::announce::Announcement;
 use super::idempotent_create::first_request;
-use super::{Announced, Error, NewFile, NewSearch, ProjectAccess, SearchService};
+use super::tries::MAX_TRIES;
+use super::{AnnouncedSearch, Error, NewFile, NewSearch, ProjectAccess, SearchService};
 
-pub use self::record::{Fate, FileOf, REPAIRS, Repaired, Repairs};
+pub use self::record::{Fate, FileOf, REPAIRS, RepairedFile, Repairs};
 pub(super) use self::record::{fate, key};
 
 /// The maximum number of records that one repair corrects.
 pub(super) const MAX_MENDED: usize = 10_000;
 /// The maximum number of searches that repair one search; each of them is read before another one is added.
 pub(super) const MAX_REPAIRS: usize = 100;
-/// The number of attempts at a session that concurrent requests change.
-pub(super) const TRIES: usize = 5;
 /// The number of unreadable records that are read at a time.
 const UNREAD_PAGE: usize = 1_000;
 
@@ -69,7 +68,7 @@ pub struct FileRepair {
 #[derive(Debug)]
 pub enum Repair {
     /// The repairing search is announced, by this request or by an earlier one with the same key.
-    Announced(Announced),
+    Announced(AnnouncedSearch),
     /// Nothing is changed.
     Refused(Refusal),
     /// The search does not exist, or the caller cannot access it.
@@ -153,7 +152,7 @@ impl FileRefusal {
 
 /// A search's repairs and their state.
 #[derive(Debug, Clone)]
-pub struct Known {
+pub struct SearchRepairs {
     /// The repaired search; the search itself, unless it is a repair.
     pub original: SearchId,
     /// The recorded repairs.
@@ -162,7 +161,7 @@ pub struct Known {
     pub jobs: BTreeMap<SearchId, Job>,
 }
 
-impl Known {
+impl SearchRepairs {
     /// Returns the state of a repairing file.
     pub fn fate(&self, file: FileOf) -> Fate {
         fate(&self.jobs, file)
@@ -201,7 +200,7 @@ impl SearchService {
             Some(key) => Some(self.keyed_search(job.project_id, &format!("{search_id}\n{key}")).await?),
             None => None,
         };
-        for _ in 0..TRIES {
+        for _ in 0..MAX_TRIES {
             if let Some(keyed) = keyed
                 && let Some(repeated) = self.repeated(keyed, request).await?
             {
@@ -225,7 +224,7 @@ impl SearchService {
         if !is_it {
             return Ok(Some(Repair::Refused(Refusal::KeyUsed)));
         }
-        Ok(Some(Repair::Announced(Announced { search_id: keyed, files: self.forms(&job).await? })))
+        Ok(Some(Repair::Announced(AnnouncedSearch { search_id: keyed, files: self.forms(&job).await? })))
     }
 
     async fn try_to_repair(
@@ -267,7 +266,7 @@ impl SearchService {
                 shown.received = true;
             }
             let by = FileOf { search_id, file_id: file.file_id };
-            repairs.files.push(Repaired { of: part.of, records: part.records, by });
+            repairs.files.push(RepairedFile { of: part.of, records: part.records, by });
         }
         session.show(View::from(&job));
         session.write(key(original), written(&repairs)?);
@@ -275,14 +274,14 @@ impl SearchService {
             session.write(first_request(search_id), written(request)?);
         }
         self.commit(session, "announced a repair, and gave out its uploads").await?;
-        Ok(Repair::Announced(Announced { search_id, files: self.forms(&job).await? }))
+        Ok(Repair::Announced(AnnouncedSearch { search_id, files: self.forms(&job).await? }))
     }
 
     /// Returns the repairs of a search and of the search that it repairs.
     ///
     /// # Errors
     /// Returns an error if a store is unavailable or the record is invalid.
-    pub async fn repairs(&self, job: &Job) -> Result<Known, StoreError> {
+    pub async fn repairs(&self, job: &Job) -> Result<SearchRepairs, StoreError> {
         let original = job.repairs.unwrap_or(job.search_id);
         if job.repairs.is_none() && !job.state.has_ended() {
             // Only searches that have ended can be repaired. Event streams load many unfinished ones, so skip the
@@ -297,7 +296,7 @@ impl SearchService {
         &self,
         original: SearchId,
         record: Option<serde_json::Value>,
-    ) -> Result<Known, StoreError> {
+    ) -> Result<SearchRepairs, StoreError> {
         let repairs = record.map(|body| Repairs::deserialize(&body)).transpose().map_err(|error| {
             StoreError::unusable(format!("reading the repairs of search {original}"), error)
         })?;
@@ -306,7 +305,7 @@ impl SearchService {
         for search in repairs.searches() {
             jobs.extend(self.jobs.job(search).await?.map(|job| (search, job)));
         }
-        Ok(Known { original, repairs, jobs })
+        Ok(SearchRepairs { original, repairs, jobs })
     }
 
     /// Resolves a request to the files of the repairing search.
@@ -314,7 +313,7 @@ impl SearchService {
         &self,
         job: &Job,
         request: &NewRepair,
-        known: &Known,
+        known: &SearchRepairs,
     ) -> Result<Result<Vec<Part>, Refusal>, StoreError> {
         if known.repairs.deleted.contains(&job.search_id) {
             return Ok(Err(Refusal::Deleted));
@@ -347,7 +346,7 @@ impl SearchService {
     async fn all_that_failed(
         &self,
         job: &Job,
-        known: &Known,
+        known: &SearchRepairs,
     ) -> Result<Result<Vec<Part>, Refusal>, StoreError> {
         let (mut parts, mut refused) = (Vec::new(), Vec::new());
         for (place, file) in job.files.iter().enumerate().filter(|(_, file)| !was_read(file)) {
@@ -369,7 +368,7 @@ impl SearchService {
         &self,
         job: &Job,
         asked: &FileRepair,
-        known: &Known,
+        known: &SearchRepairs,
     ) -> Result<Result<Part, FileRefusal>, StoreError> {
         let of = FileOf { search_id: job.search_id, file_id: asked.file_id };
         let Some(file) = job.files.iter().find(|file| file.file_id == asked.file_id) else {
@@ -408,7 +407,7 @@ impl SearchService {
         file: &JobFile,
         asked: &FileRepair,
         of: FileOf,
-        known: &Known,
+        known: &SearchRepairs,
     ) -> Result<Option<FileRefusal>, StoreError> {
         if !was_read(file) {
             return Ok(Some(FileRefusal::NotRead));

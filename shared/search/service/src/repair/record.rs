@@ -21,7 +21,7 @@ pub struct FileOf {
 
 /// A file that replaces another one, or some of its records.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Repaired {
+pub struct RepairedFile {
     /// The repaired file, of the original search or of an earlier repair.
     pub of: FileOf,
     /// The numbers of the corrected records; empty if the whole file is read again.
@@ -35,7 +35,7 @@ pub struct Repaired {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Repairs {
     /// The repairing files.
-    pub files: Vec<Repaired>,
+    pub files: Vec<RepairedFile>,
     /// The deleted searches; their files cannot be read again.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub deleted: BTreeSet<SearchId>,
@@ -111,7 +111,7 @@ impl Repairs {
     /// Returns the search that reads this file again, or has done so.
     pub fn reads_anew(&self, file: FileOf, fate: impl Fn(FileOf) -> Fate) -> Option<SearchId> {
         let original = |file| self.earlier(file).pop();
-        let is_it = |repaired: &&Repaired| {
+        let is_it = |repaired: &&RepairedFile| {
             repaired.is_whole()
                 && original(repaired.by) == original(file)
                 && fate(repaired.by) != Fate::Failed
@@ -121,7 +121,7 @@ impl Repairs {
 
     /// Returns the search that has corrected this record, or is about to.
     pub fn mends(&self, file: FileOf, record: u64, fate: impl Fn(FileOf) -> Fate) -> Option<SearchId> {
-        let is_it = |repaired: &&Repaired| {
+        let is_it = |repaired: &&RepairedFile| {
             repaired.of == file && repaired.records.contains(&record) && fate(repaired.by) != Fate::Failed
         };
         self.files.iter().find(is_it).map(|found| found.by.search_id)
@@ -129,7 +129,7 @@ impl Repairs {
 
     /// Returns the search that needs an uploaded file of this one until it has ended.
     pub fn needs(&self, search: SearchId, fate: impl Fn(FileOf) -> Fate) -> Option<SearchId> {
-        let is_it = |repaired: &&Repaired| {
+        let is_it = |repaired: &&RepairedFile| {
             let earlier = self.earlier(repaired.by);
             fate(repaired.by) == Fate::Open && earlier.iter().skip(1).any(|file| file.search_id == search)
         };
@@ -137,7 +137,7 @@ impl Repairs {
     }
 }
 
-impl Repaired {
+impl RepairedFile {
     /// Returns `true` if the whole file is read again.
     pub fn is_whole(&self) -> bool {
         self.records.is_empty()
@@ -157,8 +157,8 @@ mod tests {
         }
     }
 
-    fn repaired(of: FileOf, records: &[u64], by: FileOf) -> Repaired {
-        Repaired { of, records: records.iter().copied().collect(), by }
+    fn repaired(of: FileOf, records: &[u64], by: FileOf) -> RepairedFile {
+        RepairedFile { of, records: records.iter().copied().collect(), by }
     }
 
     fn search(number: u128) -> Option<SearchId> {

@@ -46,19 +46,19 @@ pub(super) fn guess(format: &str, first: Option<&Reference>) -> Source {
         "ProQuest text" => (None, Some("ProQuest")),
         _ => (None, None),
     };
-    let said = Source {
+    let from_format = Source {
         database: by_format.map(str::to_owned),
         platform: through.map(str::to_owned),
         searched_on: None,
     };
-    let (None, Some(first)) = (by_format, first) else { return said };
+    let (None, Some(first)) = (by_format, first) else { return from_format };
     let tag = |names: &[&str]| {
         let found = names.iter().find_map(|name| first.extra.get(*name)?.first());
         found.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
     };
     let (mut database, mut platform) = (
         tag(&["DB", "remote-database-name", DATABASE]),
-        said.platform.or_else(|| tag(&["DP", "remote-database-provider", PLATFORM])),
+        from_format.platform.or_else(|| tag(&["DP", "remote-database-provider", PLATFORM])),
     );
     // In other formats `source` is the journal.
     if format == "CSL-JSON" {
@@ -90,7 +90,7 @@ fn of_link(url: &str) -> Option<&'static (&'static str, Option<&'static str>, Op
 mod tests {
     use super::*;
 
-    fn said(tags: &[(&str, &str)], url: Option<&str>) -> (Option<String>, Option<String>) {
+    fn guessed(tags: &[(&str, &str)], url: Option<&str>) -> (Option<String>, Option<String>) {
         let extra = tags.iter().map(|(tag, text)| ((*tag).to_owned(), vec![(*text).to_owned()])).collect();
         let first = Reference { extra, url: url.map(str::to_owned), ..Reference::default() };
         let Source { database, platform, .. } = guess("RIS", Some(&first));
@@ -114,7 +114,7 @@ mod tests {
             (&[("database", "Embase"), ("platform", "Ovid")], None, is(Some("Embase"), Some("Ovid"))),
             (&[("source", "Embase")], None, is(None, None)),
         ] {
-            assert_eq!(said(tags, url), expected, "{tags:?} {url:?}");
+            assert_eq!(guessed(tags, url), expected, "{tags:?} {url:?}");
         }
     }
 

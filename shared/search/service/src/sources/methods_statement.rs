@@ -18,7 +18,7 @@ const AROUND: usize = 14;
 /// The distance between the top of a line and its baseline.
 const BASELINE: usize = 16;
 /// The maximum number of characters in a line of a box.
-const MOST_CHARS: usize = 44;
+const MAX_CHARS: usize = 44;
 
 /// Boxes and the arrows between them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
@@ -95,7 +95,7 @@ impl Flow {
         // Omit the decisions if there are none.
         removed.extend((marked.said > 0).then(|| counted("of these, said by a person", marked.said)));
         removed.push(counted("Records that could not be read", unread));
-        let identified = ["Records identified from:".to_owned()].into_iter().chain(self.named(MOST_CHARS));
+        let identified = ["Records identified from:".to_owned()].into_iter().chain(self.named(MAX_CHARS));
         let from = DrawnBox::at(1, 1, identified);
         let removed = DrawnBox::at(1 + WIDE + GAP, 1, removed);
         let below = 1 + from.high.max(removed.high) + GAP;
@@ -110,12 +110,12 @@ impl Flow {
         }
     }
 
-    /// Returns each source with its number of records; names are shortened so that the text has up to `most`
+    /// Returns each source with its number of records; names are shortened so that the text has up to `max`
     /// characters.
-    fn named(&self, most: usize) -> impl Iterator<Item = String> {
+    fn named(&self, max: usize) -> impl Iterator<Item = String> {
         self.lines.iter().map(move |line| {
             let count = counted("", line.sums.records);
-            shortened(&line.source.name(), most.saturating_sub(count.len())) + &count
+            shortened(&line.source.name(), max.saturating_sub(count.len())) + &count
         })
     }
 }
@@ -136,11 +136,11 @@ fn down(x: usize, y1: usize, y2: usize) -> String {
     format!("M{x} {y1} L{x} {y2} M{0} {2} L{x} {y2} L{1} {2}", x - 4, x + 4, y2 - 7)
 }
 
-fn shortened(text: &str, most: usize) -> String {
-    if text.chars().count() <= most {
+fn shortened(text: &str, max: usize) -> String {
+    if text.chars().count() <= max {
         text.to_owned()
     } else {
-        text.chars().take(most.saturating_sub(1)).chain(['…']).collect()
+        text.chars().take(max.saturating_sub(1)).chain(['…']).collect()
     }
 }
 
@@ -168,7 +168,7 @@ fn grouped(number: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use imports::Marked;
+    use imports::DuplicateCounts;
 
     use super::super::Line;
     use super::*;
@@ -210,7 +210,7 @@ mod tests {
         let long = Source { database: Some("long ".repeat(40)), ..Source::default() };
         let lines = vec![line(medline(), 3), line(long, 4)];
         let drawn = |said| {
-            let marked = Marked { said, ..Marked::default() };
+            let marked = DuplicateCounts { said, ..DuplicateCounts::default() };
             let sums = Sums { records: 7, duplicates: 2, unread: 1, left: 4, marked, ..Sums::default() };
             Flow { lines: lines.clone(), sums, ..Flow::default() }.drawing()
         };
@@ -219,7 +219,7 @@ mod tests {
         let [from, removed, left] = drawing.boxes.as_slice() else { panic!("{drawing:?}") };
         let [_, first, second] = &texts(from)[..] else { panic!("{from:?}") };
         assert_eq!(first, "MEDLINE (Ovid), 2026-05-01 (n = 3)");
-        assert!(second.ends_with("… (n = 4)") && second.chars().count() <= MOST_CHARS, "{second}");
+        assert!(second.ends_with("… (n = 4)") && second.chars().count() <= MAX_CHARS, "{second}");
         assert_eq!(texts(left), ["Records left for screening (n = 4)"]);
         assert_eq!((removed.lines.len(), drawn(1).boxes[1].lines.len()), (3, 4));
         assert!(left.y > from.y + from.high && left.y + left.high < drawing.high);

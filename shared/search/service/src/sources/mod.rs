@@ -22,7 +22,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::{Error, FileOf, ProjectAccess, Repairs, SearchService, repair};
+use super::{Error, FileOf, ProjectAccess, Repairs, SearchService};
+use crate::tries::MAX_TRIES;
 use guess::guess;
 
 pub use methods_statement::Drawing;
@@ -49,14 +50,14 @@ pub struct Source {
 
 /// The source of a file and whether it was set by a reviewer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Known {
+pub struct KnownSource {
     /// The source.
     pub source: Source,
     /// `true` if it was set by a reviewer, `false` if it was guessed.
     pub is_given: bool,
 }
 
-/// The sources of some files of a search.
+/// The sources of some files of an import.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewSources {
@@ -77,7 +78,7 @@ pub struct NewSource {
 
 /// The outcome of a request to set sources.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Said {
+pub enum SourcesOutcome {
     /// The sources are stored.
     Accepted,
     /// Nothing is changed.
@@ -118,15 +119,15 @@ impl From<Source> for writers::Source {
 }
 
 /// The sources that reviewers have set for the files of a search.
-type Given = BTreeMap<FileId, Source>;
+type GivenSources = BTreeMap<FileId, Source>;
 
 /// Returns the key of the record of a search.
 pub(super) fn key(search: SearchId) -> Key {
     Key::new(SOURCES, search.to_string())
 }
 
-fn read(search: SearchId, body: Option<Value>) -> Result<Given, StoreError> {
-    let given = body.map(|body| Given::deserialize(&body)).transpose();
+fn read(search: SearchId, body: Option<Value>) -> Result<GivenSources, StoreError> {
+    let given = body.map(|body| GivenSources::deserialize(&body)).transpose();
     let unusable = |error| StoreError::unusable(format!("reading the sources of search {search}"), error);
     Ok(given.map_err(unusable)?.unwrap_or_default())
 }
@@ -136,21 +137,21 @@ impl SearchService {
     ///
     /// # Errors
     /// Returns an error if a store is unavailable; the sources may or may not be stored.
-    pub async fn say_sources(
+    pub async fn set_sources(
         &self,
         caller: &ProjectAccess,
         search: SearchId,
         new: &NewSources,
-    ) -> Result<Said, Error> {
-        let Some(job) = self.find(caller, search).await? else { return Ok(Said::Unknown) };
+    ) -> Result<SourcesOutcome, Error> {
+        let Some(job) = self.find(caller, search).await? else { return Ok(SourcesOutcome::Unknown) };
         let is_there = |id| job.files.iter().any(|file| file.file_id == id);
         let stranger = new.files.iter().find(|file| !is_there(file.file_id));
         let fault = stranger.map(|file| SourceFault::NoSuchFile(file.file_id));
-        let mut said = new.files.iter().filter_map(|file| file.source.as_ref());
-        if let Some(fault) = fault.or_else(|| said.find_map(Source::fault)) {
-            return Ok(Said::Refused(fault));
+        let mut sources = new.files.iter().filter_map(|file| file.source.as_ref());
+        if let Some(fault) = fault.or_else(|| sources.find_map(Source::fault)) {
+            return Ok(SourcesOutcome::Refused(fault));
         }
-        for _ in 0..repair::TRIES {
+        for _ in 0..MAX_TRIES {
             let mut session = self.entry.session(search);
             let body = session.read(key(search)).await?.map(|record| record.body);
             let mut given = read(search, body)?;
@@ -165,7 +166,7 @@ impl SearchService {
             match self.commit(session, "stored the sources of files").await {
                 // The sources of the same search were changed concurrently.
                 Err(Error::Commit(error)) if error.is_refused() => {}
-                done => return done.map(|()| Said::Accepted),
+                done => return done.map(|()| SourcesOutcome::Accepted),
             }
         }
         Err(Error::Commit(CommitError::Changed))
@@ -173,40 +174,43 @@ impl SearchService {
 
     /// Returns the sources of the files of a search that were read or whose source was set. A file's source also
     /// applies to the files that repair it.
-    ///
-    /// # Errors
-    /// Returns an error if a store is unavailable.
-    pub async fn sources(&self, job: &Job, repairs: &Repairs) -> Result<BTreeMap<FileId, Known>, StoreError> {
+    pub async fn sources(
+        &self,
+        job: &Job,
+        repairs: &Repairs,
+    ) -> Result<BTreeMap<FileId, KnownSource>, StoreError> {
         let mut given = BTreeMap::from([(job.search_id, self.given(job.search_id).await?)]);
         let mut sources = BTreeMap::new();
         for file in &job.files {
             let this = FileOf { search_id: job.search_id, file_id: file.file_id };
-            let mut said = None;
+            let mut given_source = None;
             for FileOf { search_id, file_id } in repairs.origins(this) {
                 if let Entry::Vacant(vacant) = given.entry(search_id) {
                     vacant.insert(self.given(search_id).await?);
                 }
-                said = said.or_else(|| given.get(&search_id)?.get(&file_id).cloned());
+                given_source = given_source.or_else(|| given.get(&search_id)?.get(&file_id).cloned());
             }
-            let is_given =
-                said.as_ref().is_some_and(|said| said.database.is_some() || said.platform.is_some());
+            let is_given = given_source.as_ref().is_some_and(|given_source| {
+                given_source.database.is_some() || given_source.platform.is_some()
+            });
             // Setting only the date keeps the guessed database and platform.
             if let (false, Some(Outcome::Completed(counts))) = (is_given, &file.outcome) {
                 let read = |after, limit| self.studies.studies(job.search_id, file.file_id, after, limit);
                 // A damaged first record must not hide the sources of all other files.
                 let first = readable(0, 1, |study: &Study| study.record, read).await?.items.pop();
                 let shows = guess(&counts.format, first.as_ref().map(|study| &study.reference));
-                let searched_on = said.and_then(|said| said.searched_on).or(shows.searched_on);
+                let searched_on =
+                    given_source.and_then(|given_source| given_source.searched_on).or(shows.searched_on);
                 let source = Source { searched_on, ..shows };
-                sources.insert(file.file_id, Known { source, is_given: false });
-            } else if let Some(source) = said {
-                sources.insert(file.file_id, Known { source, is_given: true });
+                sources.insert(file.file_id, KnownSource { source, is_given: false });
+            } else if let Some(source) = given_source {
+                sources.insert(file.file_id, KnownSource { source, is_given: true });
             }
         }
         Ok(sources)
     }
 
-    async fn given(&self, search: SearchId) -> Result<Given, StoreError> {
+    async fn given(&self, search: SearchId) -> Result<GivenSources, StoreError> {
         let record = self.entry.sessions.records.record(&key(search)).await?;
         read(search, record.map(|record| record.body))
     }

@@ -3,20 +3,20 @@
 
 use std::collections::BTreeMap;
 
-use imports::{FileId, Job, JobState, Marked, Outcome, ProjectId};
+use imports::{DuplicateCounts, FileId, Job, JobState, Outcome, ProjectId};
 use messages::StoreError;
 
 use super::Source;
 use crate::{Fate, FileOf, SearchService};
 
 /// The maximum number of searches that are counted; each takes several reads.
-const MOST_SEARCHES: usize = 1_000;
+const MAX_SEARCHES: usize = 1_000;
 
 /// Errors of the PRISMA report.
 #[derive(Debug, thiserror::Error)]
 pub enum FlowError {
     /// The project has more searches than one request counts.
-    #[error("the project has more than {MOST_SEARCHES} searches")]
+    #[error("the project has more than {MAX_SEARCHES} searches")]
     TooMany,
     /// A store is unavailable.
     #[error(transparent)]
@@ -38,7 +38,7 @@ pub struct Sums {
     /// duplicates.
     pub duplicates: u64,
     /// The marks by how they were determined, including possible duplicates.
-    pub marked: Marked,
+    pub marked: DuplicateCounts,
     /// Studies that remain for screening.
     pub left: u64,
 }
@@ -98,7 +98,7 @@ pub(super) async fn flow(function: &SearchService, project: ProjectId) -> Result
         if after.is_none() {
             break;
         }
-        if looked_at >= MOST_SEARCHES {
+        if looked_at >= MAX_SEARCHES {
             return Err(FlowError::TooMany);
         }
     }
@@ -118,7 +118,7 @@ async fn add(
     flow.searches += u64::from(job.state == JobState::Completed);
     let known = function.repairs(job).await?;
     let fate = |file| known.fate(file);
-    let marked: BTreeMap<FileId, Marked> = function.marked(job).await?.into_iter().collect();
+    let marked: BTreeMap<FileId, DuplicateCounts> = function.marked(job).await?.into_iter().collect();
     let mut sources = function.sources(job, &known.repairs).await?;
     for file in &job.files {
         let this = FileOf { search_id: job.search_id, file_id: file.file_id };

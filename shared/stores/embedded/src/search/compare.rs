@@ -1,7 +1,7 @@
 //! Finding and marking the studies of a project that may be the same work.
 
 use async_trait::async_trait;
-use imports::{CompareStudies, Mark, ProjectId, Relative, Revision};
+use imports::{Candidate, CompareStudies, Mark, ProjectId, Revision};
 use messages::StoreError;
 use rusqlite::Connection;
 
@@ -29,7 +29,7 @@ impl CompareStudies for Store {
         project: ProjectId,
         keys: &[u64],
         most: usize,
-    ) -> Result<Vec<Relative>, StoreError> {
+    ) -> Result<Vec<Candidate>, StoreError> {
         let doing = format!("finding studies of project {project} by {} keys", keys.len());
         let keys = keys.to_vec();
         self.look(Call::StudiesSharing, doing, move |db| sharing(db, project, &keys, most)).await

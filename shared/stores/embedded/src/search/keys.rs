@@ -1,7 +1,7 @@
 //! The keys by which studies of a project are found that may be the same work.
 
 use imports::duplicates::Fields;
-use imports::{FileId, ProjectId, Relative, SearchId, StudyAt};
+use imports::{Candidate, FileId, ProjectId, SearchId, StudyRef};
 use references::Reference;
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::Deserialize;
@@ -18,7 +18,7 @@ pub(crate) fn sharing(
     project: ProjectId,
     keys: &[u64],
     most: usize,
-) -> Result<Vec<Relative>, Fault> {
+) -> Result<Vec<Candidate>, Fault> {
     let known = "SELECT seq FROM project WHERE project_id = ?1";
     let known = db.prepare_cached(known)?.query_row([project.to_string()], |row| row.get(0)).optional()?;
     let Some(project): Option<i64> = known else { return Ok(Vec::new()) };
@@ -29,7 +29,10 @@ pub(crate) fn sharing(
         let mut rows = statement.query(params![project, key.cast_signed(), limit(most)])?;
         while let Some(row) = rows.next()? {
             let (search_id, file_id) = sources.of(db, row.get(0)?)?;
-            found.push(Relative { key: *key, at: StudyAt { search_id, file_id, record: uint(row.get(1)?) } });
+            found.push(Candidate {
+                key: *key,
+                at: StudyRef { search_id, file_id, record: uint(row.get(1)?) },
+            });
         }
     }
     Ok(found)

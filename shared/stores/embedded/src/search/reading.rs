@@ -1,7 +1,7 @@
 //! The attempts at reading files, and the fences that keep superseded attempts from storing more.
 
 use async_trait::async_trait;
-use imports::reading::{Fenced, Place, Reading, TrackReading};
+use imports::reading::{AttemptState, FileFence, ParseAttempts, ReadingStatus};
 use imports::{FileId, SearchId};
 use messages::StoreError;
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -28,14 +28,14 @@ const REMOVE: &str = "UPDATE reading SET clearing = 1 WHERE search_id = ?1 AND f
 const CLEARED: &str = "UPDATE reading SET clearing = 0 WHERE search_id = ?1 AND file_id = ?2 AND fence = ?3";
 
 #[async_trait]
-impl TrackReading for Store {
-    async fn begin(&self, search: SearchId, file: FileId, reader: u32) -> Result<Reading, StoreError> {
+impl ParseAttempts for Store {
+    async fn start(&self, search: SearchId, file: FileId, reader: u32) -> Result<AttemptState, StoreError> {
         let doing = format!("beginning to read file {file} of search {search}");
         let work = move |db: &Connection| {
             if let Some(Stored { reading, last_reader: Some(last), .. }) = stored(db, search, file)?
                 && last != reader
             {
-                let held = Fenced { search_id: search, file_id: file, fence: reading.fence };
+                let held = FileFence { search_id: search, file_id: file, fence: reading.fence };
                 // Not if it was read to its end or refused: then it is not read again.
                 if raise(db, &held, None)?.is_some() {
                     forget_attempts(db, search, file)?;
@@ -47,14 +47,14 @@ impl TrackReading for Store {
         };
         let (reading, is_clearing) = self.change(Call::ReadingBegin, doing.clone(), work).await?;
         if is_clearing {
-            let held = Fenced { search_id: search, file_id: file, fence: reading.fence };
+            let held = FileFence { search_id: search, file_id: file, fence: reading.fence };
             self.clear(Call::ReadingBegin, &doing, held).await?;
         }
         Ok(reading)
     }
 
-    async fn reach(&self, file: &Fenced, place: &Place) -> Result<(), StoreError> {
-        let Fenced { search_id, file_id, fence } = *file;
+    async fn save(&self, file: &FileFence, place: &ReadingStatus) -> Result<(), StoreError> {
+        let FileFence { search_id, file_id, fence } = *file;
         let doing = format!("remembering how far file {file_id} of search {search_id} is read");
         let (place, file) = (place.clone(), *file);
         let work = move |db: &Connection| {
@@ -64,16 +64,16 @@ impl TrackReading for Store {
             holds(db, &file)
         };
         let is_held = self.change(Call::ReadingReach, doing.clone(), work).await?;
-        if is_held { Ok(()) } else { Err(Fenced::overtaken(doing)) }
+        if is_held { Ok(()) } else { Err(FileFence::overtaken(doing)) }
     }
 
-    async fn place(&self, search: SearchId, file: FileId) -> Result<Option<Place>, StoreError> {
+    async fn place(&self, search: SearchId, file: FileId) -> Result<Option<ReadingStatus>, StoreError> {
         let doing = format!("looking how far file {file} of search {search} is read");
         let work = move |db: &Connection| Ok(stored(db, search, file)?.and_then(|found| found.reading.place));
         self.look(Call::ReadingPlace, doing, work).await
     }
 
-    async fn pause(&self, search: SearchId, file: FileId) -> Result<(), StoreError> {
+    async fn end(&self, search: SearchId, file: FileId) -> Result<(), StoreError> {
         let doing = format!("ending an attempt at file {file} of search {search}");
         self.change(Call::ReadingPause, doing, move |db| forget_attempts(db, search, file)).await
     }
@@ -82,7 +82,7 @@ impl TrackReading for Store {
 impl Store {
     /// Deletes the stored data of a file from before its fence was raised, in batches: other writes wait for one batch
     /// and not for all of them.
-    pub(crate) async fn clear(&self, call: Call, doing: &str, file: Fenced) -> Result<(), StoreError> {
+    pub(crate) async fn clear(&self, call: Call, doing: &str, file: FileFence) -> Result<(), StoreError> {
         while self.change(call, doing.to_owned(), move |db| clear_some(db, &file)).await? {}
         Ok(())
     }
@@ -94,17 +94,21 @@ fn forget_attempts(db: &Connection, search: SearchId, file: FileId) -> Result<()
 }
 
 /// Returns `true` if the file still has this fence, and no data from before it.
-pub(crate) fn holds(db: &Connection, file: &Fenced) -> Result<bool, Fault> {
+pub(crate) fn holds(db: &Connection, file: &FileFence) -> Result<bool, Fault> {
     let found = stored(db, file.search_id, file.file_id)?;
     Ok(found.is_some_and(|found| found.reading.fence == file.fence && !found.is_clearing))
 }
 
 /// Raises a file's fence. Returns none if it has another, or was read to its end or refused.
-pub(crate) fn raise(db: &Connection, file: &Fenced, then: Option<&Place>) -> Result<Option<Fenced>, Fault> {
+pub(crate) fn raise(
+    db: &Connection,
+    file: &FileFence,
+    then: Option<&ReadingStatus>,
+) -> Result<Option<FileFence>, Fault> {
     let then = then.map(json).transpose()?;
     let key = params![file.search_id.to_string(), file.file_id.to_string(), int(file.fence), then];
     let is_raised = db.prepare_cached(RAISE)?.execute(key)? > 0;
-    Ok(is_raised.then_some(Fenced { fence: file.fence + 1, ..*file }))
+    Ok(is_raised.then_some(FileFence { fence: file.fence + 1, ..*file }))
 }
 
 /// Refuses a file in any state, raises its fence unless it was refused before, and deletes the record that it was read.
@@ -113,7 +117,7 @@ pub(crate) fn withdraw(
     db: &Connection,
     search: SearchId,
     file: FileId,
-    refused: &Place,
+    refused: &ReadingStatus,
 ) -> Result<(), Fault> {
     let key = params![search.to_string(), file.to_string(), json(refused)?];
     db.prepare_cached(WITHDRAW)?.execute(key)?;
@@ -129,17 +133,17 @@ pub(crate) fn remove(
     db: &Connection,
     search: SearchId,
     file: FileId,
-    refused: &Place,
-) -> Result<Fenced, Fault> {
+    refused: &ReadingStatus,
+) -> Result<FileFence, Fault> {
     withdraw(db, search, file, refused)?;
     let key = params![search.to_string(), file.to_string()];
     let fence: i64 = db.prepare_cached(REMOVE)?.query_row(key, |row| row.get(0))?;
-    Ok(Fenced { search_id: search, file_id: file, fence: uint(fence) })
+    Ok(FileFence { search_id: search, file_id: file, fence: uint(fence) })
 }
 
 /// Deletes a batch of data from before the fence was raised. Returns `true` if there may be more.
-fn clear_some(db: &Connection, file: &Fenced) -> Result<bool, Fault> {
-    let Fenced { search_id, file_id, fence } = *file;
+fn clear_some(db: &Connection, file: &FileFence) -> Result<bool, Fault> {
+    let FileFence { search_id, file_id, fence } = *file;
     let found = stored(db, search_id, file_id)?;
     if !found.is_some_and(|found| found.reading.fence == fence && found.is_clearing) {
         // Another worker did it.
@@ -156,7 +160,7 @@ fn clear_some(db: &Connection, file: &Fenced) -> Result<bool, Fault> {
 /// The stored state of the attempts at a file.
 #[derive(Default)]
 struct Stored {
-    reading: Reading,
+    reading: AttemptState,
     /// `true` if there is data from before the fence was raised.
     is_clearing: bool,
     /// The version of the last reader; none in rows of versions without fences.
@@ -174,5 +178,5 @@ fn stored(db: &Connection, search: SearchId, file: FileId) -> Result<Option<Stor
     let found = statement.query_row(params![search.to_string(), file.to_string()], row).optional()?;
     let Some((begun, place, fence, is_clearing, last_reader)) = found else { return Ok(None) };
     let place = place.as_deref().map(from_json).transpose()?;
-    Ok(Some(Stored { reading: Reading { begun, place, fence: uint(fence) }, is_clearing, last_reader }))
+    Ok(Some(Stored { reading: AttemptState { begun, place, fence: uint(fence) }, is_clearing, last_reader }))
 }

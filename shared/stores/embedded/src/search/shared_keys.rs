@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use imports::{FileId, Keyed, SearchId};
+use imports::{FileId, SearchId, StudyKeys};
 use messages::StoreError;
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -119,7 +119,7 @@ pub(crate) struct Told {
     pub(crate) file: FileKey,
     /// Its project, if it was read to its end.
     pub(crate) project: Option<i64>,
-    pub(crate) studies: Vec<Keyed>,
+    pub(crate) studies: Vec<StudyKeys>,
     /// Whether there may be more studies.
     pub(crate) more: bool,
 }
@@ -134,7 +134,11 @@ impl SharedKeyCache {
     }
 
     /// Removes keys that no other study has; scans the tree first if that saves time.
-    pub(crate) async fn leave_out(&self, engine: &DbThreads, told: Told) -> Result<Vec<Keyed>, StoreError> {
+    pub(crate) async fn leave_out(
+        &self,
+        engine: &DbThreads,
+        told: Told,
+    ) -> Result<Vec<StudyKeys>, StoreError> {
         let Told { file, project, mut studies, more } = told;
         // The keys of an unlisted file may change, and others do not wait for it.
         let Some(project) = project else { return Ok(studies) };
@@ -176,7 +180,7 @@ impl SharedKeyCache {
         engine: &DbThreads,
         project: i64,
         file: FileKey,
-        studies: &[Keyed],
+        studies: &[StudyKeys],
     ) -> Result<Option<Arc<SharedKeyFilter>>, StoreError> {
         let doing = || format!("passing over the keys that file {} of search {} may share", file.1, file.0);
         let (mut repeated, most) = {
@@ -209,7 +213,7 @@ impl SharedKeyCache {
     }
 }
 
-fn count(studies: &[Keyed]) -> u64 {
+fn count(studies: &[StudyKeys]) -> u64 {
     studies.iter().filter_map(|study| study.keys.as_ref()).map(|keys| keys.len() as u64).sum()
 }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use imports::{
-    Fenced, Identity, Keyed, Marked, Pace, ParsedFile, Place, Quarantined, ReadStudies, ReadyStudy, Study,
-    WriteStudies,
+    DuplicateCounts, FileFence, Identity, ParsedFile, PreparedStudy, Quarantined, ReadStudies, ReadingStatus,
+    Study, StudyKeys, WriteBatching, WriteStudies,
 };
 use imports::{FileId, SearchId, Selection};
 use messages::StoreError;
@@ -23,24 +23,24 @@ use crate::value::{from_json, json};
 #[async_trait]
 impl WriteStudies for Store {
     /// Writes overlap with preparing the studies of the next calls.
-    fn pace(&self) -> Pace {
-        Pace { records: 500, calls: 8 }
+    fn batching(&self) -> WriteBatching {
+        WriteBatching { records: 500, calls: 8 }
     }
 
-    fn make_ready(&self, study: Study) -> Result<ReadyStudy, StoreError> {
+    fn prepare(&self, study: Study) -> Result<PreparedStudy, StoreError> {
         let doing = || format!("making study {} of file {} ready", study.record, study.file_id);
-        New::study(&study).map(ReadyStudy::new).map_err(|fault| fault.while_doing(doing()))
+        New::study(&study).map(PreparedStudy::new).map_err(|fault| fault.while_doing(doing()))
     }
 
-    async fn store_ready(
+    async fn store_prepared(
         &self,
-        file: &Fenced,
-        studies: Vec<ReadyStudy>,
+        file: &FileFence,
+        studies: Vec<PreparedStudy>,
         quarantined: Vec<Quarantined>,
     ) -> Result<(), StoreError> {
         let doing =
             format!("storing {} studies and {} quarantined records", studies.len(), quarantined.len());
-        let studies = studies.into_iter().map(ReadyStudy::into_inner).collect::<Result<Vec<New>, _>>()?;
+        let studies = studies.into_iter().map(PreparedStudy::into_inner).collect::<Result<Vec<New>, _>>()?;
         let quarantined = quarantined.iter().map(New::quarantined).collect::<Result<Vec<_>, _>>();
         let quarantined = quarantined.map_err(|fault| fault.while_doing(doing.clone()))?;
         let file = *file;
@@ -55,21 +55,26 @@ impl WriteStudies for Store {
         // A power failure undoes it together with the next checkpoint or the end; then the file is read again from an
         // earlier checkpoint.
         let is_held = self.change_in_passing(Call::StudiesStore, doing.clone(), work).await?;
-        if is_held { Ok(()) } else { Err(Fenced::overtaken(doing)) }
+        if is_held { Ok(()) } else { Err(FileFence::overtaken(doing)) }
     }
 
-    async fn discard(&self, file: &Fenced, then: Option<&Place>) -> Result<Fenced, StoreError> {
+    async fn discard(&self, file: &FileFence, then: Option<&ReadingStatus>) -> Result<FileFence, StoreError> {
         let doing = format!("discarding file {} of search {}", file.file_id, file.search_id);
         let (file, then) = (*file, then.cloned());
         let raise = move |db: &Connection| reading::raise(db, &file, then.as_ref());
         let Some(raised) = self.change(Call::StudiesDiscard, doing.clone(), raise).await? else {
-            return Err(Fenced::overtaken(doing));
+            return Err(FileFence::overtaken(doing));
         };
         self.clear(Call::StudiesDiscard, &doing, raised).await?;
         Ok(raised)
     }
 
-    async fn remove(&self, search: SearchId, file: FileId, refused: &Place) -> Result<(), StoreError> {
+    async fn remove(
+        &self,
+        search: SearchId,
+        file: FileId,
+        refused: &ReadingStatus,
+    ) -> Result<(), StoreError> {
         let doing = format!("removing file {file} of search {search}");
         let refused = refused.clone();
         let raise = move |db: &Connection| reading::remove(db, search, file, &refused);
@@ -96,7 +101,12 @@ impl WriteStudies for Store {
         Ok(())
     }
 
-    async fn withdraw(&self, search: SearchId, file: FileId, refused: &Place) -> Result<(), StoreError> {
+    async fn withdraw(
+        &self,
+        search: SearchId,
+        file: FileId,
+        refused: &ReadingStatus,
+    ) -> Result<(), StoreError> {
         let doing = format!("withdrawing file {file} of search {search}");
         let refused = refused.clone();
         let work = move |db: &Connection| reading::withdraw(db, search, file, &refused);
@@ -135,7 +145,7 @@ impl ReadStudies for Store {
         file: FileId,
         after: u64,
         limit: usize,
-    ) -> Result<Vec<Keyed>, StoreError> {
+    ) -> Result<Vec<StudyKeys>, StoreError> {
         let doing = format!("reading the keys of the studies of file {file} of search {search}");
         let page = Page { search, file, after, limit };
         let work = move |db: &Connection| {
@@ -171,7 +181,7 @@ impl ReadStudies for Store {
         self.look(Call::StudiesParsed, doing, work).await
     }
 
-    async fn marked(&self, search: SearchId, file: FileId) -> Result<Marked, StoreError> {
+    async fn marked(&self, search: SearchId, file: FileId) -> Result<DuplicateCounts, StoreError> {
         let doing = format!("counting the marks of file {file} of search {search}");
         self.look(Call::StudiesMarked, doing, move |db| study_rows::marked(db, search, file)).await
     }

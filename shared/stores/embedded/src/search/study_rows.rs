@@ -8,8 +8,8 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use imports::{
-    Duplicate, FileId, Identity, Keyed, Mark, Marked, ProjectId, Quarantined, Revision, SearchId, Study,
-    StudyId, Tier,
+    Duplicate, DuplicateCounts, FileId, Identity, Mark, ProjectId, Quarantined, Revision, SearchId, Study,
+    StudyId, StudyKeys, Tier,
 };
 use references::{Quarantine, Reference, Sparse};
 use rusqlite::{Connection, OptionalExtension, Row, Statement, params};
@@ -292,7 +292,7 @@ impl Page {
         self.rows(db, (&query, marked), bytes, |row, text| self.study(row, &text?))
     }
 
-    pub(crate) fn keyed(self, db: &Connection) -> Result<Vec<Keyed>, Fault> {
+    pub(crate) fn keyed(self, db: &Connection) -> Result<Vec<StudyKeys>, Fault> {
         let Self { search, file, after, limit: count } = self;
         let mut statement = db.prepare_cached(KEYED)?;
         let mut rows =
@@ -301,7 +301,7 @@ impl Page {
         while let Some(row) = rows.next()? {
             let keys = row.get_ref(2)?.as_blob_or_null().map_err(rusqlite::Error::from)?;
             let keys = keys.map(|keys| keys::stored(keys).map(i64::cast_unsigned).collect());
-            found.push(Keyed { record: uint(row.get(0)?), keys, is_marked: row.get(1)? });
+            found.push(StudyKeys { record: uint(row.get(0)?), keys, is_marked: row.get(1)? });
         }
         Ok(found)
     }
@@ -388,10 +388,10 @@ pub(crate) fn identities_of(
     Ok(found)
 }
 
-pub(crate) fn marked(db: &Connection, search: SearchId, file: FileId) -> Result<Marked, Fault> {
+pub(crate) fn marked(db: &Connection, search: SearchId, file: FileId) -> Result<DuplicateCounts, Fault> {
     let mut statement = db.prepare_cached(MARKS)?;
     let mut rows = statement.query(params![search.to_string(), file.to_string()])?;
-    let mut marked = Marked::default();
+    let mut marked = DuplicateCounts::default();
     while let Some(row) = rows.next()? {
         let count = match (row.get(0)?, row.get(1)?) {
             (_, true) => &mut marked.said,

@@ -1,6 +1,6 @@
 //! Keys of a large file that no other study has are left out.
 
-use imports::{Fenced, FileId, ReadStudies, SearchId, Study, TrackReading, WriteStudies};
+use imports::{FileFence, FileId, ParseAttempts, ReadStudies, SearchId, Study, WriteStudies};
 use messages::StoreError;
 use references::{READER_VERSION, Reference};
 use testing::sample;
@@ -11,12 +11,12 @@ use crate::depot::{Depot, Tested};
 /// A file whose studies have these DOIs, and nothing else.
 async fn stored(depot: &Depot, dois: &[&str]) -> Result<(SearchId, FileId), StoreError> {
     let (search_id, file_id) = (sample::partition(&*depot.host), search::file(&*depot.host));
-    let fence = depot.store.begin(search_id, file_id, READER_VERSION).await?.fence;
+    let fence = depot.store.start(search_id, file_id, READER_VERSION).await?.fence;
     let studies = (1..).zip(dois).map(|(record, doi)| {
         let reference = Reference { doi: Some(format!("10.1000/{doi}")), ..Reference::default() };
         Study { reference, ..search::study(search_id, file_id, record) }
     });
-    depot.store.store(&Fenced { search_id, file_id, fence }, studies.collect(), vec![]).await?;
+    depot.store.store(&FileFence { search_id, file_id, fence }, studies.collect(), vec![]).await?;
     Ok((search_id, file_id))
 }
 

@@ -4,7 +4,8 @@ use embedded::BUCKET;
 use futures::TryStreamExt;
 use imports::messages::ObjectRef;
 use imports::{
-    Fenced, FileId, Identity, ReadObject, ReadStudies, SearchId, Selection, Study, TrackReading, WriteStudies,
+    FileFence, FileId, Identity, ParseAttempts, ReadObject, ReadStudies, SearchId, Selection, Study,
+    WriteStudies,
 };
 use messages::StoreError;
 use references::{READER_VERSION, Reference};
@@ -17,14 +18,14 @@ use crate::depot::{Depot, Tested};
 /// Three studies of a file, with abstracts that are worth packing.
 async fn stored(depot: &Depot) -> Result<(SearchId, FileId, Vec<Study>), StoreError> {
     let (search_id, file_id) = (sample::partition(&*depot.host), search::file(&*depot.host));
-    let fence = depot.store.begin(search_id, file_id, READER_VERSION).await?.fence;
+    let fence = depot.store.start(search_id, file_id, READER_VERSION).await?.fence;
     let studies = (1..=3).map(|record| {
         let study = search::study(search_id, file_id, record);
         let text = (0..60).map(|n| format!("Sentence {n} of study {record} is about {}. ", n * record));
         Study { reference: Reference { r#abstract: Some(text.collect()), ..study.reference }, ..study }
     });
     let studies: Vec<_> = studies.collect();
-    depot.store.store(&Fenced { search_id, file_id, fence }, studies.clone(), vec![]).await?;
+    depot.store.store(&FileFence { search_id, file_id, fence }, studies.clone(), vec![]).await?;
     Ok((search_id, file_id, studies))
 }
 

@@ -1,8 +1,8 @@
 //! The disk space of records is bounded by their text, however short it is.
 
 use imports::{
-    CompareStudies, Duplicate, Fenced, FileId, Mark, Quarantined, Reason, SearchId, Study, StudyAt, Tier,
-    TrackReading, WriteStudies,
+    CompareStudies, Duplicate, FileFence, FileId, Mark, ParseAttempts, Quarantined, Reason, SearchId, Study,
+    StudyRef, Tier, WriteStudies,
 };
 use references::{Quarantine, READER_VERSION, Reference};
 use testing::sample;
@@ -37,9 +37,13 @@ impl Room {
     }
 }
 
-async fn begun(depot: &Depot, search_id: SearchId, file_id: FileId) -> Result<Fenced, messages::StoreError> {
-    let fence = depot.store.begin(search_id, file_id, READER_VERSION).await?.fence;
-    Ok(Fenced { search_id, file_id, fence })
+async fn begun(
+    depot: &Depot,
+    search_id: SearchId,
+    file_id: FileId,
+) -> Result<FileFence, messages::StoreError> {
+    let fence = depot.store.start(search_id, file_id, READER_VERSION).await?.fence;
+    Ok(FileFence { search_id, file_id, fence })
 }
 
 #[tokio::test]
@@ -63,7 +67,7 @@ async fn what_a_record_of_two_bytes_takes_is_bounded() -> Tested {
     assert!(plain <= MOST_OF_TWO, "{plain} bytes for each record");
     let (tier, reason) = (Tier::Certain, Reason::TitleYearAuthor);
     let duplicate = Duplicate { search_id: search, file_id: file, position: 0, record: 1, tier, reason };
-    let at = |study: &Study| StudyAt { search_id: search, file_id: file, record: study.record };
+    let at = |study: &Study| StudyRef { search_id: search, file_id: file, record: study.record };
     let mark = |study: &Study| Mark { at: at(study), duplicate: Some(duplicate) };
     for batch in studies[1..].chunks(BATCH) {
         depot.store.mark(1, &batch.iter().map(mark).collect::<Vec<_>>()).await?;

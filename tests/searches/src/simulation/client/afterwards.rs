@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use imports::SearchId;
-use service::exported_studies::Wanted;
-use service::{Announced, Deletion, NewRepair, ProjectAccess, Refusal, Repair, SearchService};
+use service::exported_studies::ExportOptions;
+use service::{AnnouncedSearch, Deletion, NewRepair, ProjectAccess, Refusal, Repair, SearchService};
 use simulation::access::short;
 use simulation::{Access, Rng, Scene};
 
@@ -45,7 +45,7 @@ async fn export(function: &SearchService, access: &Access<Outside>, search: Sear
                 return;
             }
             if !stored.files.is_empty()
-                && let Ok(Ok(export)) = function.make_export(&stored, &Wanted::default()).await
+                && let Ok(Ok(export)) = function.make_export(&stored, &ExportOptions::default()).await
             {
                 let files = stored.files.iter().map(|file| file.file_id).collect();
                 access.with(|scene| {
@@ -74,7 +74,7 @@ async fn repair(function: &SearchService, access: &Access<Outside>, search: Sear
 }
 
 /// Takes note of a search that reads stored files of another one again.
-fn take_note(scene: &mut Scene<'_, Outside>, search: SearchId, announced: &Announced) {
+fn take_note(scene: &mut Scene<'_, Outside>, search: SearchId, announced: &AnnouncedSearch) {
     scene.note(|| format!("search {} repairs {}", short(&announced.search_id), short(&search)));
     scene.meet(REPAIRED);
     let repairs = scene.truth.get(&search).map(|original| original.files.len());

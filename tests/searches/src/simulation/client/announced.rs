@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use service::{Announced, ProjectAccess, SearchService};
+use service::{AnnouncedSearch, ProjectAccess, SearchService};
 use simulation::access::short;
 use simulation::{Access, Rng, Scene};
 
@@ -50,7 +50,7 @@ pub(super) async fn run(function: SearchService, access: Access<Outside>, mut rn
             }
         });
         // The client may or may not learn the result.
-        let _ = function.withdraw(&ProjectAccess::All, announced.search_id).await;
+        let _ = function.cancel(&ProjectAccess::All, announced.search_id).await;
     }
     afterwards::run(&function, &access, announced.search_id, rng).await;
 }
@@ -67,14 +67,14 @@ impl Intent {
 }
 
 /// Takes note of a search that a client has prepared.
-fn prepare(scene: &mut Scene<'_, Outside>, announced: &Announced, intent: &Intent) {
+fn prepare(scene: &mut Scene<'_, Outside>, announced: &AnnouncedSearch, intent: &Intent) {
     scene.note(|| format!("prepared search {}", short(&announced.search_id)));
     let files = announced.files.iter().zip(&intent.files);
     let files = files.map(|(upload, file)| (upload.file_id, file.quality)).collect();
     scene.truth.insert(announced.search_id, Truth { files, ..Truth::default() });
 }
 
-fn upload_all(scene: &mut Scene<'_, Outside>, announced: &Announced, intent: &Intent) {
+fn upload_all(scene: &mut Scene<'_, Outside>, announced: &AnnouncedSearch, intent: &Intent) {
     let place = |id| announced.files.iter().position(|file| file.file_id == id);
     upload(scene, announced, |id| place(id).map(|place| intent.files[place]));
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use imports::{FileId, ObjectKey, SearchId};
-use service::{Prepared, SearchService};
+use service::{PreparedSearch, SearchService};
 use simulation::access::short;
 use simulation::{Access, Rng, Scene};
 use uuid::Uuid;
@@ -75,7 +75,12 @@ impl Intent {
 }
 
 /// Has all files stored from now on, each in its way; those without a form by hand in any case.
-fn put_all(scene: &mut Scene<'_, Outside>, search: SearchId, prepared: Option<&Prepared>, intent: &Intent) {
+fn put_all(
+    scene: &mut Scene<'_, Outside>,
+    search: SearchId,
+    prepared: Option<&PreparedSearch>,
+    intent: &Intent,
+) {
     scene.note(|| format!("the files of search {} are put into the bucket by hand", short(&search)));
     let files: Vec<(FileId, FileIntent, bool)> = files_of(search, intent.files.len())
         .zip(&intent.files)

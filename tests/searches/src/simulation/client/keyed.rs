@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use imports::SearchId;
-use service::{Error, Keyed, NewFile, NewSearch, SearchService};
+use service::{CreateOutcome, Error, NewFile, NewSearch, SearchService};
 use simulation::access::short;
 use simulation::{Access, Rng, Scene};
 
@@ -86,12 +86,12 @@ async fn ask(
     let answer = function.create_once(project(), request, intent.key).await?;
     access.with(|scene| {
         let told = match &answer {
-            Keyed::Announced(announced) => Told::Announced(announced.search_id),
-            Keyed::Differs => Told::Differs,
+            CreateOutcome::Announced(announced) => Told::Announced(announced.search_id),
+            CreateOutcome::Differs => Told::Differs,
         };
         scene.note(|| format!("a request for {} files under a key is told {told:?}", request.files.len()));
         take_note(scene, search, request, told);
-        let Keyed::Announced(announced) = answer else { return };
+        let CreateOutcome::Announced(announced) = answer else { return };
         let Some(truth) = scene.truth.get_mut(&search) else { return };
         truth.announced = true;
         for (file, intent) in files_of(search, request.files.len()).zip(&intent.files) {

@@ -9,7 +9,7 @@ mod keyed;
 use std::time::Duration;
 
 use imports::{FileId, Ports, ProjectId, SearchId};
-use service::{Announced, NewFile, NewSearch, SearchService};
+use service::{AnnouncedSearch, NewFile, NewSearch, SearchService};
 use simulation::{Access, Rng, Scene};
 use uuid::Uuid;
 
@@ -94,7 +94,11 @@ fn files_of(search: SearchId, count: usize) -> impl Iterator<Item = FileId> {
 }
 
 /// Has the client upload these files of a search by their forms from now on.
-fn upload(scene: &mut Scene<'_, Outside>, announced: &Announced, of: impl Fn(FileId) -> Option<FileIntent>) {
+fn upload(
+    scene: &mut Scene<'_, Outside>,
+    announced: &AnnouncedSearch,
+    of: impl Fn(FileId) -> Option<FileIntent>,
+) {
     for form in &announced.files {
         let Some(intent) = of(form.file_id) else { continue };
         let mut metadata = form.upload.fields.clone();

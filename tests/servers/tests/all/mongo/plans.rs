@@ -3,8 +3,8 @@
 use backend::SystemHost;
 use futures::TryStreamExt;
 use imports::{
-    CompareStudies, Duplicate, Fenced, Mark, ProjectId, ReadStudies, Reason, Selection, Study, StudyAt, Tier,
-    TrackReading, WriteStudies,
+    CompareStudies, Duplicate, FileFence, Mark, ParseAttempts, ProjectId, ReadStudies, Reason, Selection,
+    Study, StudyRef, Tier, WriteStudies,
 };
 use jiff::Timestamp;
 use messages::{Host, PartitionKey};
@@ -119,13 +119,13 @@ async fn the_planner_takes_the_index_of_what_waits() -> Tested {
 async fn listing_marked_studies_does_not_read_the_others() -> Tested {
     let scratch = Scratch::new().await?;
     let (search_id, file_id) = (sample::partition(HOST), sample::search::file(HOST));
-    let fence = scratch.mongo.begin(search_id, file_id, 1).await?.fence;
+    let fence = scratch.mongo.start(search_id, file_id, 1).await?.fence;
     let studies: Vec<_> =
         (1..=2_000).map(|record| sample::search::study(search_id, file_id, record)).collect();
-    scratch.mongo.store(&Fenced { search_id, file_id, fence }, studies, vec![]).await?;
+    scratch.mongo.store(&FileFence { search_id, file_id, fence }, studies, vec![]).await?;
     let (tier, reason) = (Tier::Certain, Reason::TitleYearAuthor);
     let duplicate = Some(Duplicate { search_id, file_id, position: 0, record: 1, tier, reason });
-    let at = |record| StudyAt { search_id, file_id, record };
+    let at = |record| StudyRef { search_id, file_id, record };
     scratch.mongo.mark(1, &[500, 1_000, 1_900].map(|record| Mark { at: at(record), duplicate })).await?;
     scratch.profile().await?;
     let selection = Selection { marked: Some(Tier::Likely), after: 500, limit: 100, bytes: usize::MAX };
@@ -140,7 +140,7 @@ async fn listing_marked_studies_does_not_read_the_others() -> Tested {
 async fn looking_studies_up_by_their_keys_reads_no_others() -> Tested {
     let scratch = Scratch::new().await?;
     let (search_id, file_id) = (sample::partition(HOST), sample::search::file(HOST));
-    let fence = scratch.mongo.begin(search_id, file_id, 1).await?.fence;
+    let fence = scratch.mongo.start(search_id, file_id, 1).await?.fence;
     let project_id = ProjectId::from_uuid(HOST.fresh_id());
     let study = |record| {
         let study = sample::search::study(search_id, file_id, record);
@@ -148,7 +148,7 @@ async fn looking_studies_up_by_their_keys_reads_no_others() -> Tested {
         Study { project_id, reference: Reference { title, ..study.reference }, ..study }
     };
     let studies: Vec<_> = (1..=2_000).map(study).collect();
-    scratch.mongo.store(&Fenced { search_id, file_id, fence }, studies, vec![]).await?;
+    scratch.mongo.store(&FileFence { search_id, file_id, fence }, studies, vec![]).await?;
     let fields = &scratch.mongo.identities_of(search_id, file_id, &[700]).await?[0].fields;
     scratch.profile().await?;
     let found = scratch.mongo.sharing(project_id, &fields.keys(), 5).await?;

@@ -3,7 +3,7 @@
 use backend::SystemHost;
 use futures::future::try_join3;
 use imports::duplicates::Fields;
-use imports::{CompareStudies, Fenced, FileId, ReadStudies, SearchId, TrackReading, WriteStudies};
+use imports::{CompareStudies, FileFence, FileId, ParseAttempts, ReadStudies, SearchId, WriteStudies};
 use mongo::collections;
 use mongodb::bson::{Bson, doc};
 use testing::sample::{self, search as samples};
@@ -17,9 +17,9 @@ async fn begin(
     scratch: &Scratch,
     search_id: SearchId,
     file_id: FileId,
-) -> Result<Fenced, messages::StoreError> {
-    let fence = scratch.mongo.begin(search_id, file_id, 1).await?.fence;
-    Ok(Fenced { search_id, file_id, fence })
+) -> Result<FileFence, messages::StoreError> {
+    let fence = scratch.mongo.start(search_id, file_id, 1).await?.fence;
+    Ok(FileFence { search_id, file_id, fence })
 }
 
 #[tokio::test]

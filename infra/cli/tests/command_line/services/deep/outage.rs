@@ -9,7 +9,7 @@ use imports::{JobState, SearchId};
 use messages::{Host, QueueSpec, StoreError};
 use saga::failures::{Failure, Operation, Phase, Retry, Selection, Standing};
 use servers::Tested;
-use service::Announced;
+use service::AnnouncedSearch;
 use service::health::Health;
 
 use super::super::Environment;
@@ -32,8 +32,8 @@ static IMPATIENT: LazyLock<Vec<QueueSpec>> = LazyLock::new(|| {
 
 /// Searches of which the deployment knows when the database goes, and searches that are announced just before.
 struct Searches {
-    known: Vec<Announced>,
-    new: Vec<Announced>,
+    known: Vec<AnnouncedSearch>,
+    new: Vec<AnnouncedSearch>,
 }
 
 impl Searches {
@@ -90,7 +90,7 @@ async fn what_an_hour_without_mongodb_gives_up_is_tried_and_then_put_back_at_50_
 }
 
 /// Puts one back whose effect is to be seen: a file that was uploaded is read.
-async fn try_one(deployment: &Deployment, known: &[Announced]) -> Tested {
+async fn try_one(deployment: &Deployment, known: &[AnnouncedSearch]) -> Tested {
     let jobs = deployment.backend.ports.jobs()?;
     let is_of = |failure: &Failure| known.iter().any(|search| failure.partition == Some(search.search_id));
     let open = deployment.all(Standing::Open).await?;

@@ -161,13 +161,13 @@ pub(super) async fn check(
 
 /// Each file was read by one command, each study is stored once, no search is unfinished, and no outbox has an entry.
 async fn check_documents(backend: &Backend, environment: &Environment, searches: &[SearchId]) -> Tested {
-    let (jobs, library) = (backend.ports.jobs()?, backend.ports.library()?);
+    let (jobs, study_stores) = (backend.ports.jobs()?, backend.ports.study_stores()?);
     assert_eq!(jobs.unfinished().await?, []);
     for search in searches {
         let job = jobs.job(*search).await?.unwrap();
         let found = (job.state, job.studies(), job.files.len());
         assert_eq!(found, (JobState::Completed, RECORDS, 1), "search {search}: {:?}", job.files);
-        let studies = library.read_studies.studies(*search, job.files[0].file_id, 0, 100).await?;
+        let studies = study_stores.read_studies.studies(*search, job.files[0].file_id, 0, 100).await?;
         let records: Vec<u64> = studies.iter().map(|study| study.record).collect();
         assert_eq!(records, (1..=RECORDS).collect::<Vec<_>>(), "search {search}");
     }

@@ -11,7 +11,9 @@ use imports::{JobState, SearchId};
 use mongo::collections;
 use mongodb::bson::{Document, doc};
 use servers::Tested;
-use service::{AfterRestore, Announced, NewRepair, ProjectAccess, Reading, Repair, Restored, SearchService};
+use service::{
+    AfterRestore, AnnouncedSearch, NewRepair, ProjectAccess, Reading, Repair, Restored, SearchService,
+};
 
 use self::backup::Backup;
 use super::Environment;
@@ -44,13 +46,13 @@ enum Since {
 /// The searches, by how each is when the backup is taken.
 struct Searches {
     /// No file has come in time; the message that says so waits in its queue.
-    timing_out: Announced,
-    announced: Announced,
+    timing_out: AnnouncedSearch,
+    announced: AnnouncedSearch,
     /// One of two files is here.
-    uploading: Announced,
+    uploading: AnnouncedSearch,
     /// The parse commands wait in their queue.
-    parsing: [Announced; 2],
-    completed: Announced,
+    parsing: [AnnouncedSearch; 2],
+    completed: AnnouncedSearch,
 }
 
 impl Searches {
@@ -90,7 +92,7 @@ impl Searches {
     }
 
     /// The work goes on: the files that were missing come, and so does another search.
-    async fn go_on(&self, deployment: &Deployment, since: Since) -> Result<Announced, Unexpected> {
+    async fn go_on(&self, deployment: &Deployment, since: Since) -> Result<AnnouncedSearch, Unexpected> {
         deployment.host.advance(Duration::from_secs(1));
         // One of the files is read, and the saga does not know yet.
         assert_eq!(deployment.deliver_one(&PARSE).await?, 1);
@@ -158,13 +160,13 @@ async fn repair(deployment: &Deployment, searches: &[SearchId]) -> Result<Vec<Se
 
 /// No search waits, nothing is left in a queue or an outbox, and each file that a search says was read is stored once.
 async fn check(deployment: &Deployment, environment: &Environment, searches: &[SearchId]) -> Tested {
-    let (jobs, library) = (deployment.backend.ports.jobs()?, deployment.backend.ports.library()?);
+    let (jobs, study_stores) = (deployment.backend.ports.jobs()?, deployment.backend.ports.study_stores()?);
     assert_eq!(jobs.unfinished().await?, [], "something waits for ever");
     let mut stored = 0;
     for search in searches {
         let Some(job) = jobs.job(*search).await? else { continue };
         for file in &job.files {
-            let studies = library.read_studies.studies(*search, file.file_id, 0, 100).await?;
+            let studies = study_stores.read_studies.studies(*search, file.file_id, 0, 100).await?;
             let records: Vec<u64> = studies.iter().map(|study| study.record).collect();
             let expected = if job.state == JobState::Completed { RECORDS } else { 0 };
             assert_eq!(records, (1..=expected).collect::<Vec<_>>(), "{:?}: {file:?}", job.name);
