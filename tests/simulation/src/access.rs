@@ -1,4 +1,4 @@
-//! What a workload's ports and clients have of the simulation.
+//! The interface of the simulation for a workload's ports and clients.
 
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
@@ -33,8 +33,8 @@ impl<A> Access<A> {
 }
 
 impl<A: Send + 'static> Access<A> {
-    /// Makes a call of one of the workload's own ports: it may fail, lie, be late or never return, as the engine's own
-    /// calls do. What it performs is performed in one piece.
+    /// Makes a call of one of the workload's own ports: it may fail, report a wrong outcome, be late or never return,
+    /// like the engine's own calls. Its work is performed atomically.
     ///
     /// # Errors
     /// When it fails.
@@ -51,7 +51,7 @@ impl<A: Send + 'static> Access<A> {
         self.port.perform(|world| act(&mut Scene::new(world)))
     }
 
-    /// Waits. Somebody who waits may crash.
+    /// Waits. A waiting worker or client may crash.
     pub async fn sleep(&self, duration: Duration) {
         let until = self.port.universe.with(|world| world.now.saturating_add(span(duration)));
         Gate::new(&self.port, Kind::Call(Call::HOST_SLEEP, Phase::Before), until).await;
@@ -62,7 +62,7 @@ impl<A: Send + 'static> Access<A> {
         self.port.has(Mutant::Own(defect))
     }
 
-    /// How the functions tell duplicates.
+    /// How the functions detect duplicates.
     pub fn mode(&self) -> Mode {
         self.port.universe.with(|world| world.config.mode)
     }

@@ -35,7 +35,7 @@ pub(crate) enum Role {
     Station(Station, usize),
     /// The sweep of the function of this name.
     Sweep,
-    /// An operator, who looks after what was given up.
+    /// An operator, who handles dead letters and exhausted effects.
     Operator,
     /// A worker that takes the steps of operations on failures.
     Retrier,
@@ -135,15 +135,15 @@ async fn sweep(port: Port, application: Arc<dyn Application>) {
         let next = port.universe.with(|world| (world.now / SWEEP_EVERY_MS + 1) * SWEEP_EVERY_MS);
         // A sweep that finds nothing changes nothing, so it waits until there is something to find.
         Gate::new(&port, Kind::Sweep, next).await;
-        // What it did not get to is found by the next one.
+        // The next sweep finds the rest.
         let _ = function.sweep(None).await;
     }
 }
 
 impl World {
-    /// How much longer an operator takes to come than hours, if so longer than a ledger item lives. Without a ledger a
-    /// message must not come later than documents are kept; and dead letters are kept for 14 days, so there must be none
-    /// and none to come.
+    /// The additional delay of an operator, which may exceed the lifetime of a ledger item. Without a ledger a message
+    /// must not come later than documents are kept; and dead letters are kept for 14 days, so there must be none and
+    /// none to come.
     fn operates_later_by_ms(&mut self) -> u64 {
         const MONTH_MS: u64 = 31 * 24 * 3_600_000;
         let is_quiet = self.gives_nothing_up() && self.queues.left().is_none();
@@ -152,7 +152,7 @@ impl World {
     }
 }
 
-/// How long an operator takes to come at least.
+/// The minimum delay of an operator.
 const OPERATES_AFTER_MS: u64 = 6 * 3_600_000;
 
 async fn operate(port: Port, application: Arc<dyn Application>) {
@@ -174,7 +174,7 @@ async fn operate(port: Port, application: Arc<dyn Application>) {
             for (owner, stored) in pending.into_iter().filter_map(|of| Some((of.owner?, of.entries))) {
                 for entry in stored.into_iter().flatten().filter(|entry| entry.poisoned) {
                     port.perform(|world| world.requeues(&entry));
-                    // What did not work is tried again the next time.
+                    // Failed work is retried the next time.
                     let _ = operator.requeue(owner, &entry).await;
                 }
             }

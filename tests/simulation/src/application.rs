@@ -36,7 +36,7 @@ pub(crate) struct Station {
     pub(crate) queue: Queue,
 }
 
-/// What a write has to contain, as the saga's transitions say.
+/// The required content of a write, according to the saga's transitions.
 pub(crate) struct Wanted {
     /// The state as stored.
     pub(crate) state: Json,
@@ -276,7 +276,7 @@ impl<W: Workload> Application for Erased<W> {
     }
 }
 
-/// What messages lead to, followed without the engine.
+/// Computes the result of messages without the engine.
 struct Draft<'a, S> {
     saga: &'a S,
     now: Timestamp,

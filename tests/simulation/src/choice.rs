@@ -10,7 +10,7 @@ use crate::world::{Occasion, RETRIER_DIES, World};
 /// A wait after which dead letters might be gone.
 const LONG_MS: u64 = 10 * 24 * 3_600_000;
 
-/// What a step is to do once the world is no longer borrowed.
+/// The action of a step once the world is no longer borrowed.
 pub(crate) enum Next {
     /// Wake and poll a worker.
     Poll(usize, Waker),
@@ -26,7 +26,7 @@ pub(crate) enum Next {
     Rest,
 }
 
-/// What may happen next.
+/// The possible next events.
 enum Candidate {
     Point(usize),
     Occasion(usize),
@@ -94,7 +94,7 @@ impl World {
         points.chain(self.occasions.iter().map(|(at, _)| *at)).min()
     }
 
-    /// Lets a worker go on, or does to it what befalls it.
+    /// Resumes a worker, or applies a fault to it.
     fn go_on(&mut self, index: usize) -> Next {
         let (process, kind) = (self.points.at(index).process, self.points.at(index).kind);
         self.acting = Some(process);

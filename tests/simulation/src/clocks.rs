@@ -9,7 +9,7 @@ use crate::world::{World, timestamp};
 /// The most that a clock is ahead of the world's, or behind it: what AWS tolerates in a signed request.
 pub(crate) const MOST_MS: u64 = 300_000;
 
-/// How far the clocks of a schedule are off at most: not at all, by seconds, or by the five minutes that AWS accepts
+/// The maximum clock error of a schedule: none, seconds, or the five minutes that AWS accepts
 /// (<https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-troubleshooting.html>).
 const SKEWS_MS: [u64; 4] = [0, 0, 5_000, MOST_MS];
 
@@ -33,7 +33,7 @@ impl Clocks {
 }
 
 impl World {
-    /// What a worker takes the time to be.
+    /// Returns the time of a worker's clock.
     pub(crate) fn time_of(&self, worker: usize) -> Timestamp {
         let ahead = self.clocks.ahead_ms.get(worker).copied().unwrap_or(0);
         let ahead = jiff::SignedDuration::from_millis(ahead);

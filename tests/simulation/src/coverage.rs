@@ -10,13 +10,13 @@ pub struct Call {
     name: &'static str,
     /// Whether the port has a way to report a failure.
     pub(crate) may_fail: bool,
-    /// Whether it changes something, so that it may arrive after its caller has given up.
+    /// `true` if it changes something, so that it may arrive after its caller stopped waiting.
     pub(crate) may_be_late: bool,
     /// Whether its client may send it again after a timeout, so that both requests take effect.
     pub(crate) may_come_twice: bool,
     /// Whether it may be answered with what was stored before.
     pub(crate) may_be_stale: bool,
-    /// Whether few schedules come to it, so that faults are made to come oftener there.
+    /// `true` if few schedules make the call, so that its faults are more frequent.
     pub(crate) is_rare: bool,
     /// Whether it is one of an attempt at a partition, in which workers overtake one another.
     pub(crate) is_of_attempt: bool,
@@ -90,7 +90,7 @@ calls! {
     PROCESSED_LOOK = "processed.look",
     /// Remembering that a message was processed.
     PROCESSED_REMEMBER = "processed.remember" (late, rare),
-    /// Waiting. Nobody waits twice.
+    /// Waiting. A wait is never repeated.
     HOST_SLEEP = "host.sleep" (never_fails, only_before),
 }
 
@@ -130,7 +130,7 @@ impl Call {
         Self { may_be_stale: true, ..self }
     }
 
-    /// Few schedules come to it.
+    /// Marks a call that few schedules make.
     #[must_use]
     pub const fn rare(self) -> Self {
         Self { is_rare: true, ..self }
@@ -212,7 +212,7 @@ pub enum Fault {
     Fail,
     /// The call reports an error, and is performed later.
     Late,
-    /// The call takes long; others go on.
+    /// The call is slow; others continue.
     Delay,
     /// The client sends the request again after a timeout, and both requests take effect. The caller knows of one.
     Twice,
@@ -256,7 +256,7 @@ impl Fault {
 const PHASES: usize = Phase::ALL.len();
 const FAULTS: usize = Fault::ALL.len();
 
-/// How often each call was met in each phase by each fault, and how often each situation that the workload names.
+/// The number of times that each call met each fault in each phase, and that each situation of the workload occurred.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Coverage {
     /// The calls that a run can reach.
@@ -294,7 +294,7 @@ impl Coverage {
         self.counts[place] += 1;
     }
 
-    /// How often that was met.
+    /// Returns the number of occurrences.
     pub fn of(&self, call: Call, phase: Phase, fault: Fault) -> u64 {
         self.counts.get(Self::place(call, phase, fault)).copied().unwrap_or(0)
     }

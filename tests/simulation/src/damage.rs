@@ -18,27 +18,27 @@ const LATER: u16 = u16::MAX;
 /// everything that waited is one.
 const UPGRADES_MS: [u64; 3] = [600_000, 18_000_000, 72_000_000];
 
-/// How long a queue keeps what only a later release can read: the fifteen hours of [`messages::Backoff::UPGRADE`], less what a few
-/// workers cost that die meanwhile, an hour each.
+/// The time that a queue keeps a message of a newer version: the 15 hours of [`messages::Backoff::UPGRADE`], minus an
+/// hour for each of a few workers that die in the meantime.
 const WAITS_MS: u64 = 36_000_000;
 
 /// Junk comes within this time.
 const JUNK_MS: u64 = 100_000;
 
-/// What cannot be read in one schedule.
+/// The unreadable records of a schedule.
 #[derive(Default)]
 pub(crate) struct Damage {
     /// Whether a later release was rolled back, and its successor is not here yet.
     is_rolled_back: bool,
     /// When that is.
     upgrades_at: u64,
-    /// How many more messages the later release sends.
+    /// The number of messages that the newer version still sends.
     messages: u64,
-    /// How many more documents it writes.
+    /// The number of documents that it still writes.
     documents: u64,
     /// The partitions of those documents.
     unreadable: BTreeSet<PartitionKey>,
-    /// What was put into queues that nobody ever reads.
+    /// The unreadable messages that were put into queues.
     junk: Vec<String>,
 }
 
@@ -156,7 +156,7 @@ impl World {
                     is_sound && names_later_release(reason) && !self.is_of_unreadable(body)
                 }
                 Disposition::Acknowledge => self.is_junk(body) || is_of_later_release(body),
-                // What reads dead letters lets an operator decide.
+                // The function that reads dead letters leaves the decision to an operator.
                 Disposition::DeadLetter { .. } => {
                     is_of_later_release(body) && !self.queues.holds_dead_letters(queue)
                 }
@@ -185,7 +185,7 @@ pub(crate) fn names_later_release(reason: &str) -> bool {
     reason.contains("version 65535")
 }
 
-/// The message as a later release would have sent it; none when it is no message.
+/// Returns the message as a newer version would have sent it; none if it is not a message.
 fn of_later_release(body: &str) -> Option<String> {
     let mut message = Message::decode(body).ok()?;
     message.body.version = LATER;

@@ -3,8 +3,8 @@
 use crate::coverage::{Call, Fault, Phase, possible};
 use crate::rng::Rng;
 
-/// How long a call may be held back: a moment, some time, longer than a lease (30 s), longer than an outbox claim
-/// (5 min); none for longer than what its worker has received is hidden from others.
+/// The possible delays of a call: a moment, some time, longer than a lease (30 s), longer than an outbox claim (5 min);
+/// none exceeds the visibility timeout of the worker's messages.
 const DELAYS_MS: [Option<u64>; 8] =
     [Some(50), Some(1_000), Some(8_000), Some(31_000), Some(31_000), None, None, Some(310_000)];
 
@@ -12,7 +12,7 @@ const DELAYS_MS: [Option<u64>; 8] =
 const OVERTAKEN_MS: [Option<u64>; 6] =
     [Some(30_500), Some(31_000), Some(33_000), Some(40_000), Some(62_000), None];
 
-/// How long after its caller gave up a call may arrive.
+/// The possible delays of a call whose caller stopped waiting.
 pub(crate) const LATENESS_MS: [u64; 6] = [5, 100, 4_000, 20_000, 40_000, 100_000];
 
 /// The delays of a worker that others overtake: another worker handles its message, its search ends, or a client deletes
@@ -23,19 +23,18 @@ const STANDSTILLS_MS: [u64; 4] = [45_000, 310_000, 1_500_000, 6_000_000];
 /// arrive after leases and outbox claims have ended.
 pub(crate) const SECOND_COPY_MS: [u64; 4] = [4_100, 12_500, 40_000, 310_000];
 
-/// How long a service may be away: a moment, longer than a lease, longer than an outbox claim, for hours, and for nearly
-/// the day after which the outbox gives an entry up.
+/// The possible durations of an outage: a moment, longer than a lease, longer than an outbox claim, hours, and nearly
+/// the day after which an outbox entry is exhausted.
 const OUTAGES_MS: [u64; 5] = [3_000, 45_000, 660_000, OUTLASTED_MS, 20 * 3_600_000];
 
-/// The longest outage that the queues outlast before they give a message up: the three hours that the table's receive
-/// limits promise, less what other faults cost.
+/// The longest outage that the queues outlast before they dead-letter a message: the three hours of the table's receive
+/// limits, minus the cost of other faults.
 const OUTLASTED_MS: u64 = 9_900_000;
 
 /// For how long one kind of call may be away alone.
 const ALONE_MS: [u64; 3] = [3_000, 45_000, 660_000];
 
-/// The longest of these for a queue's calls: where messages can be received, and not be answered, their queue gives them
-/// up.
+/// The maximum for the calls of a queue: if messages can be received but not answered, their queue dead-letters them.
 const ALONE_OF_QUEUE_MS: u64 = 45_000;
 
 /// A service that is away for a while: every call of it fails, or for a moment every call of one kind, as when
@@ -89,7 +88,7 @@ pub(crate) struct Plan {
     weights: Weights,
     /// Whether nothing but an attempt's calls is struck.
     focused: bool,
-    /// What this schedule is out to see, besides what comes by chance.
+    /// The situation that this schedule provokes, in addition to random faults.
     target: Option<(Call, Phase, Fault)>,
     /// A fault strikes one point in this many.
     one_in: u64,
@@ -128,7 +127,7 @@ impl Plan {
         plan
     }
 
-    /// Something takes hours. What these leave of the receipts that queues allow lasts for a few workers that die.
+    /// Something takes hours. The remaining receive count suffices for a few workers that die.
     pub(crate) fn leave_few(&mut self) {
         self.left = self.left.min(4);
     }
@@ -176,13 +175,13 @@ impl Plan {
         Some(for_ms)
     }
 
-    /// How long a delay lasts for a worker whose messages are hidden so long.
+    /// Returns the delay for a worker with this visibility timeout.
     pub(crate) fn delay_ms(&self, rng: &mut Rng, hides_ms: u64) -> u64 {
         let base = if self.focused { rng.pick(&OVERTAKEN_MS) } else { rng.pick(&DELAYS_MS) };
         base.unwrap_or(hides_ms + 1_000) + rng.below(500)
     }
 
-    /// What befalls this point.
+    /// Returns the fault at this point.
     pub(crate) fn strike(&mut self, rng: &mut Rng, call: Call, phase: Phase, now: u64) -> Fault {
         if self.is_out(call, now) && possible(call, phase, Fault::Outage) {
             return Fault::Outage;
@@ -194,8 +193,8 @@ impl Plan {
             *left -= 1;
             return Fault::Twice;
         }
-        // What dies, stalls or is not answered uses receipts up more quickly than an outage of hours, which they are to
-        // outlast.
+        // Crashes, stalls and lost answers use up receives faster than an outage of hours, which the receive limit has
+        // to outlast.
         if self.left == 0 || (self.focused && !call.is_of_attempt) || self.takes_hours(now) {
             return Fault::None;
         }
@@ -216,7 +215,7 @@ impl Plan {
         fault
     }
 
-    /// Whoever was deposed does not only lose writes, it answers the reads after them too.
+    /// A deposed primary does not only lose writes, it also answers later reads.
     fn reads_the_past(&mut self, rng: &mut Rng, call: Call, phase: Phase) -> bool {
         possible(call, phase, Fault::Stale) && std::mem::take(&mut self.is_failing_over) && rng.one_in(2)
     }

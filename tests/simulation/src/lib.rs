@@ -2,14 +2,14 @@
 //! what must hold.
 //!
 //! Bring your saga: a [`Workload`] names the system, whose table says what stands behind which queue, and a client that
-//! does what happens outside. What is simulated is what is shipped, because it is built from that table.
+//! does what happens outside. The simulation runs the shipped functions, because it is built from that table.
 //!
 //! One schedule is one small world: a client or two, the functions as several workers each, the engine's stores and
 //! queues in memory, and a clock that moves only when nothing can happen without it. Each call of a port stops twice,
 //! before it is performed and after it was performed but before its caller knows, and at each stop the scheduler decides
 //! who goes on and what befalls them: a crash, a failure, a failure that is a lie, a call that arrives after its caller
 //! has given up, or a delay so long that leases and visibility timeouts run out. Messages are copied, delayed and
-//! delivered in any order. When the faults stop everything must come to rest, and stay there when duplicates come
+//! delivered in any order. When the faults stop, everything must come to rest and stay there, even if duplicates arrive
 //! days or months later.
 //!
 //! In reading order:
@@ -28,7 +28,7 @@
 //! - [`coverage`]: which points were met by which faults.
 //!
 //! Nothing in a schedule depends on a thread, the machine's clock or its randomness, so a seed is all it takes to see
-//! one again. What the crate does not do: it does not try every order. That is the model checker's business.
+//! one again. The crate does not try every order. That is the model checker's business.
 
 pub mod access;
 mod actors;

@@ -20,26 +20,26 @@ pub fn simulate<W: Workload>(workload: &W, config: &Config, seed: u64) -> Outcom
 }
 
 fn run_one(application: &Arc<dyn Application>, config: &Config, seed: u64) -> Outcome {
-    // What the functions log of simulated failures is of no interest to anybody.
+    // The log of simulated failures is discarded.
     tracing::subscriber::with_default(NoSubscriber::new(), || Schedule::new(application, config, seed).run())
 }
 
-/// What came of many schedules.
+/// The result of many schedules.
 #[derive(Debug, Clone, Default)]
 pub struct Summary {
-    /// How many ran.
+    /// The number of schedules.
     pub schedules: u64,
-    /// How many of them violated something.
+    /// The number of schedules with a violation.
     pub violations: u64,
     /// The smallest seed that did, and what it violated.
     pub first: Option<(u64, Violation)>,
-    /// What was violated how often, and the smallest seed that did.
+    /// The violated invariants with their counts and smallest seeds.
     pub found: BTreeMap<Invariant, (u64, u64)>,
-    /// What was met.
+    /// The coverage.
     pub coverage: Coverage,
     /// Totals.
     pub stats: Stats,
-    /// How long it took.
+    /// The duration.
     pub elapsed: Duration,
 }
 

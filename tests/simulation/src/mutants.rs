@@ -24,7 +24,7 @@ use crate::options::Mutant;
 use crate::port::Port;
 use crate::world::{World, timestamp};
 
-/// What the mutants remember.
+/// The memory of the mutants.
 #[derive(Default)]
 pub(crate) struct Notes {
     /// The tokens in the answer to each attempt's claim.
@@ -33,9 +33,9 @@ pub(crate) struct Notes {
     leases: BTreeMap<AttemptId, Timestamp>,
     /// The attempts that stored something.
     persisted: BTreeSet<AttemptId>,
-    /// What a partition expected when a worker last loaded it.
+    /// The expected messages of a partition when a worker last loaded it.
     expected: BTreeMap<(usize, PartitionKey), BTreeSet<Token>>,
-    /// What a worker loaded last, for the one that believes it.
+    /// The documents that each worker loaded last, for the mutant that trusts them.
     pub(crate) loaded: BTreeMap<(usize, PartitionKey), Option<Document>>,
     /// The writes of a worker that are in doubt.
     in_doubt: BTreeMap<(usize, PartitionKey), Persist>,
@@ -46,7 +46,7 @@ impl World {
         self.config.mutant == Some(mutant)
     }
 
-    /// What is left of an outbox that is kept in memory: what the attempt is going to perform itself is not stored.
+    /// Removes the effects that the attempt will perform itself, for the outbox in memory.
     pub(crate) fn stored_entries<'a>(&self, write: &'a Persist) -> impl Iterator<Item = &'a Entry> + use<'a> {
         let in_memory = self.has(Mutant::OutboxInMemory);
         write.add.iter().filter(move |entry| !(in_memory && entry.claimed_until.is_some()))
@@ -106,7 +106,8 @@ impl World {
         }
     }
 
-    /// Remembers what was loaded, and has what is not later than a write in doubt look like somebody else's later write.
+    /// Records the loaded documents, and makes a document that is not newer than an unknown write look like a newer
+    /// write of another worker.
     pub(crate) fn mistake(&mut self, partition: PartitionKey, found: &mut Option<Document>) {
         let Some(process) = self.acting else { return };
         if self.has(Mutant::StaleDropBelieved) {
@@ -172,7 +173,7 @@ impl World {
             })
     }
 
-    /// What a write takes out of the outbox.
+    /// The entries that a write removes from the outbox.
     pub(crate) fn cancelled(&self, write: &Persist) -> Vec<MessageId> {
         let was_sent = |id: &&MessageId| self.checks.sent.contains_key(id);
         match self.has(Mutant::SentStays) {
@@ -212,7 +213,7 @@ impl World {
 }
 
 impl Port {
-    /// What was loaded; nothing at all of it if one document cannot be read and that is the defect.
+    /// Returns the loaded documents; none if one document cannot be read and that is the defect.
     pub(crate) fn all_or_nothing(&self, loaded: Vec<Loaded>) -> Result<Vec<Loaded>, StoreError> {
         if self.has(Mutant::UnreadableFailsBatch) {
             return loaded.into_iter().map(|one| one.map(Ok)).collect();

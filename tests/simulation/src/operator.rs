@@ -1,5 +1,5 @@
-//! The operator, who puts dead letters back into the queues that gave them up: when whatever was wrong is over, and once
-//! more when nobody remembers that it was done.
+//! The operator, who redrives dead letters to their source queues: after the fault is over, and once more after the
+//! record of it has expired.
 
 use messages::{Message, MessageId, PartitionKey};
 use outbox::Entry;
@@ -9,11 +9,11 @@ use crate::options::Mutant;
 use crate::ports::queues::{Copy, describe};
 use crate::world::{Occasion, RETRIED, World};
 
-/// How long after everything has come to rest an operator looks.
+/// The delay of an operator after everything has come to rest.
 const HOURS_MS: [u64; 3] = [0, 3_600_000, 72_000_000];
 
 impl World {
-    /// Whether there are no dead letters, and none are to come.
+    /// Returns `true` if there are no dead letters and none will arrive.
     pub(crate) fn gives_nothing_up(&self) -> bool {
         self.queues.dead_letters().next().is_none() && !self.plan.outlasts_queues(0, self.now)
     }
@@ -43,7 +43,7 @@ impl World {
         true
     }
 
-    /// Takes note that an entry of an outbox is put back to work.
+    /// Records that an outbox entry is requeued.
     pub(crate) fn requeues(&mut self, entry: &Entry) {
         self.stats.requeued += 1;
         let waited = self.given_up_at.get(&entry.id).map_or(0, |at| self.now.saturating_sub(*at));
@@ -65,7 +65,7 @@ impl World {
             .filter(move |message| message.partition == partition)
     }
 
-    /// Puts everything back that was put back before.
+    /// Redrives all messages that were redriven before.
     pub(crate) fn redrive_again(&mut self) {
         for copy in self.redriven.clone() {
             self.put_back(&copy);

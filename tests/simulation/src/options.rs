@@ -1,4 +1,4 @@
-//! What a simulation is asked for, and what it answers.
+//! The options and the results of a simulation.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ impl Mode {
     pub const ALL: [Self; 2] = [Self::Ledger, Self::Optimistic];
 }
 
-/// What to simulate.
+/// The options of a simulation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
     /// With a ledger or without.
@@ -27,7 +27,7 @@ pub struct Config {
     pub mutant: Option<Mutant>,
     /// Whether to write down what happens.
     pub trace: bool,
-    /// The most steps of one schedule; one that needs more has not come to rest.
+    /// The maximum number of steps of a schedule; a schedule that needs more does not come to rest.
     pub max_steps: u64,
 }
 
@@ -44,7 +44,7 @@ impl Config {
 pub enum Mutant {
     /// The write of a saga document ignores the version.
     NoVersionCheck,
-    /// What an attempt is going to send is not stored with its change.
+    /// The effects of an attempt are not stored with its change.
     OutboxInMemory,
     /// The outbox is cleared before its messages are sent.
     ClearedBeforeSending,
@@ -64,9 +64,9 @@ pub enum Mutant {
     ItemForgottenEarly,
     /// A document that cannot be read fails everything that is loaded with it.
     UnreadableFailsBatch,
-    /// A message of a later version is given up at its first delivery.
+    /// A message of a newer version is dead-lettered at its first delivery.
     LaterVersionRefused,
-    /// A dead letter that an operator puts back gets an id of its own.
+    /// A redriven dead letter gets a new id.
     RedrivenAsNew,
     /// Messages have other ids each time they are sent.
     RandomEffectIds,
@@ -76,21 +76,21 @@ pub enum Mutant {
     RetryOnEveryError,
     /// A message is dropped for what an earlier version of its document says.
     StaleDropBelieved,
-    /// A version that is not later is taken for proof that a write in doubt was not made.
+    /// A version that is not newer counts as proof that an unknown write was not made.
     EarlierIsConflict,
-    /// An outbox entry that cannot be read fails the claim of all that is due.
+    /// An unreadable outbox entry fails the claim of all due entries.
     UnreadableStopsSweep,
-    /// An outbox entry is given up after it has failed for minutes.
+    /// An outbox entry is exhausted after it has failed for minutes.
     GivesUpSoon,
-    /// An entry that was given up is put back to work, and its tokens are left as they are.
+    /// An exhausted entry is requeued without granting its tokens again.
     RequeueWithoutTokens,
     /// A command is carried out again although its answer has taken effect.
     ReplyTokenUnchecked,
-    /// Tokens are added to a partition however many are there.
+    /// Tokens are added to a partition without a limit.
     MintsWithoutRoom,
     /// An outbox keeps what evidently was sent until it is settled.
     SentStays,
-    /// A partition is taken over from whoever is inside, whether or not its change is stored.
+    /// A partition is taken from its holder, even if the holder's change is not stored.
     NobodyIsWaitedFor,
     /// A claim is granted whatever the fence is, and so are late copies of its request.
     ClaimWithoutFence,
@@ -149,7 +149,7 @@ impl Mutant {
     pub const OF_SOME: [Self; 3] =
         [Self::ItemForgottenAfterMonth, Self::DroppedKeepsToken, Self::DroppedIsAwaited];
 
-    /// In which modes it is a defect. Without a ledger there are no tokens, no fence and no garbage.
+    /// In which modes it is a defect. Without a ledger, tokens, fences and garbage do not exist.
     pub fn modes(self) -> &'static [Mode] {
         match self {
             Self::TokensMintedAgain
@@ -172,7 +172,7 @@ impl Mutant {
     }
 }
 
-/// What must hold.
+/// The invariants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Invariant {
     /// I1: at most one state change per message id.
@@ -203,7 +203,7 @@ pub enum Invariant {
     OneInside,
     /// The functions answer each delivery, and never panic.
     Answers,
-    /// What the workload says must hold.
+    /// The invariants of the workload.
     Application,
 }
 
@@ -239,7 +239,7 @@ impl fmt::Display for Invariant {
 /// Something that must not happen did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// What was violated.
+    /// The violated invariant.
     pub invariant: Invariant,
     /// How.
     pub detail: String,
@@ -268,7 +268,7 @@ pub struct Stats {
     pub received: u64,
     /// Faults of every kind.
     pub faults: u64,
-    /// Partitions of which something was stored.
+    /// Partitions with stored data.
     pub partitions: u64,
     /// Those that ended well.
     pub completed: u64,
@@ -276,13 +276,13 @@ pub struct Stats {
     pub failed: u64,
     /// Stale duplicates delivered after the end.
     pub stale: u64,
-    /// Dead letters that an operator put back.
+    /// Redriven dead letters.
     pub redriven: u64,
     /// Calls that failed because their service was away.
     pub outages: u64,
     /// Outbox entries that could not be read.
     pub unreadable: u64,
-    /// Outbox entries that an operator put back to work.
+    /// Requeued outbox entries.
     pub requeued: u64,
 }
 
@@ -304,14 +304,14 @@ impl Stats {
     }
 }
 
-/// What came of one schedule.
+/// The result of a schedule.
 #[derive(Debug, Clone)]
 pub struct Outcome {
     /// The first violation, at which the schedule was broken off.
     pub violation: Option<Violation>,
     /// Totals.
     pub stats: Stats,
-    /// What was met.
+    /// The coverage.
     pub coverage: Coverage,
     /// One line for each thing that happened, when that was asked for.
     pub trace: Vec<String>,

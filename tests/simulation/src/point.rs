@@ -1,7 +1,7 @@
 //! The points at which the scheduler takes over: a future that is pending until it is granted.
 //!
-//! Each point has a ticket and keeps its own waker, so that one of several calls which a worker has under way at
-//! the same time goes on while the others wait.
+//! Each point has a ticket and its own waker, so that one of several concurrent calls of a worker can continue while
+//! the others wait.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 use crate::coverage::{Call, Phase};
 use crate::port::Port;
 
-/// What a point waits for, besides its turn.
+/// The condition that a point waits for, in addition to its turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A side of a call.
@@ -18,13 +18,13 @@ pub(crate) enum Kind {
     Receive(usize),
     /// An effect that is overdue.
     Sweep,
-    /// An effect that was given up.
+    /// An exhausted effect.
     Operate,
     /// Failures that an operator has decided to retry.
     Retry,
 }
 
-/// How a point goes on.
+/// The continuation of a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Grant {
     /// As if nothing had happened.
@@ -85,7 +85,7 @@ impl Points {
         self.waiting.iter().enumerate().filter(|(_, point)| point.granted.is_none())
     }
 
-    /// Lets a point go on. The waker is to be woken once nothing of the world is borrowed any more.
+    /// Resumes a point. The waker is to be woken once nothing of the world is borrowed any more.
     pub(crate) fn grant(&mut self, index: usize, grant: Grant) -> Waker {
         let point = &mut self.waiting[index];
         point.granted = Some(grant);

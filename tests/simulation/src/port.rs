@@ -1,4 +1,4 @@
-//! What one worker holds in its hands: every port of every function, over the one world.
+//! The ports of one worker: every port of every function, over the shared world.
 //!
 //! Each call has two points: before anything is performed, and after it was performed but before the caller knows.
 
@@ -26,7 +26,7 @@ impl Universe {
 
     /// Does something to the world. Never across an await, and never twice at once.
     pub(crate) fn with<T>(&self, act: impl FnOnce(&mut World) -> T) -> T {
-        // A panic while the world was borrowed has been noted as a violation; nothing goes on after it.
+        // A panic while the world was borrowed has been recorded as a violation, which ends the schedule.
         act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -152,7 +152,7 @@ impl World {
         self.at(at, Occasion::Act(Box::new(act)));
     }
 
-    /// Has a call performed after its caller has given up.
+    /// Performs a call after its caller stopped waiting.
     fn postpone<T>(&mut self, call: Call, perform: impl FnOnce(&mut Self) -> T + Send + 'static) {
         let at = self.now + self.rng.pick(&LATENESS_MS);
         let act = move |world: &mut Self| {
@@ -163,7 +163,7 @@ impl World {
     }
 }
 
-/// What a failed call reports.
+/// The error of a failed call.
 pub(crate) fn failed(call: Call) -> StoreError {
     StoreError::unavailable(call.name(), "the simulated store did not answer")
 }

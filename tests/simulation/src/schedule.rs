@@ -1,4 +1,4 @@
-//! The executor: it decides, step by step, who goes on and what befalls them.
+//! The executor: it decides, step by step, which worker continues and which faults occur.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use crate::options::{Config, Invariant, Outcome};
 use crate::port::{Port, Universe};
 use crate::world::{Occasion, World};
 
-/// How often an operator puts dead letters back.
+/// The number of times that an operator redrives dead letters.
 const REDRIVES: usize = 3;
 
 /// One schedule.
 pub(crate) struct Schedule {
     universe: Universe,
     workers: Vec<Worker>,
-    /// The percentage of steps in which the worker of the step before goes on.
+    /// The percentage of steps in which the same worker continues.
     sticky: u64,
     last: usize,
 }
@@ -93,7 +93,7 @@ impl Schedule {
                 self.repeat_after_the_end();
             }
         }
-        // Workers take their leave of the world one by one, so it must not be borrowed meanwhile.
+        // Dropping a worker accesses the world, so it must not be borrowed here.
         self.workers.clear();
         self.universe.with(|world| Outcome {
             violation: world.violation.take(),
@@ -103,7 +103,7 @@ impl Schedule {
         })
     }
 
-    /// An operator puts dead letters back; what fails once more, once more. `false` after a violation.
+    /// An operator redrives dead letters, repeatedly if they fail again. Returns `false` after a violation.
     fn redrive(&mut self) -> bool {
         for round in 1..=REDRIVES {
             if self.universe.with(|world| world.violation.is_some()) {
@@ -151,7 +151,7 @@ impl Schedule {
         }
     }
 
-    /// Goes on until nothing will ever happen again; `false` after a violation.
+    /// Runs until nothing can happen any more. Returns `false` after a violation.
     fn come_to_rest(&mut self) -> bool {
         loop {
             let (sticky, last) = (self.sticky, self.last);

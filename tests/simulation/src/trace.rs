@@ -1,9 +1,9 @@
-//! Writing down what happens, for people.
+//! Traces for developers.
 
 use crate::world::World;
 
 impl World {
-    /// Writes a line on behalf of whoever acts, if a trace was asked for.
+    /// Writes a line for the current worker, if a trace was requested.
     pub(crate) fn note(&mut self, what: impl FnOnce() -> String) {
         if !self.config.trace {
             return;

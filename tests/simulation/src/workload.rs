@@ -1,4 +1,4 @@
-//! What an application writes to be simulated.
+//! The interface that an application implements to be simulated.
 
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -20,14 +20,14 @@ use crate::world::{World, millis, span};
 /// Whether what must hold does.
 pub type Checked = Result<(), Violation>;
 
-/// An application under simulation. Its functions are taken from its system's table; what the table does not say is said
-/// here: what happens outside, and what must hold besides the engine's promises.
+/// An application under simulation. Its functions come from its system's table; this trait adds the outside world, and
+/// invariants in addition to the engine's guarantees.
 pub trait Workload: Clone + Send + Sync + 'static {
     /// Its saga.
     type Saga: Saga;
-    /// What its functions are built over.
+    /// The ports that its functions are built over.
     type Ports: Send + 'static;
-    /// What outlives its workers besides what the engine stores, such as uploaded files.
+    /// State that outlives its workers in addition to the engine's stores, such as uploaded files.
     type World: Clone + Default + Send + 'static;
 
     /// Its saga.
@@ -64,7 +64,7 @@ pub trait Workload: Clone + Send + Sync + 'static {
         &[]
     }
 
-    /// What is to be met besides faults at calls; [`Scene::meet`] says when it is.
+    /// Situations that a run must cover in addition to faults at calls; reported with [`Scene::meet`].
     fn situations(&self) -> &'static [&'static str] {
         &[]
     }
@@ -75,12 +75,12 @@ pub trait Workload: Clone + Send + Sync + 'static {
         &[]
     }
 
-    /// How much of a partition may be stored at most.
+    /// Returns the maximum stored size of a partition.
     fn bounds(&self, _world: &Self::World, _partition: PartitionKey) -> Bounds {
         Bounds::default()
     }
 
-    /// The longest time that a partition waits before it does something by itself; none where one may wait for ever.
+    /// The maximum time that a partition waits before it acts by itself; none if one may wait indefinitely.
     fn patience(&self) -> Option<Duration> {
         None
     }
@@ -106,18 +106,18 @@ pub trait Workload: Clone + Send + Sync + 'static {
         false
     }
 
-    /// What must hold of each change of a document.
+    /// Checks the invariants of each change of a document.
     ///
     /// # Errors
-    /// When it does not.
+    /// If an invariant is violated.
     fn changed(&self, _change: &Change<'_, Self::Saga>) -> Checked {
         Ok(())
     }
 
-    /// What must hold of each session that is committed.
+    /// Checks the invariants of each committed session.
     ///
     /// # Errors
-    /// When it does not.
+    /// If an invariant is violated.
     fn committed(&self, _session: &SessionRecord) -> Checked {
         Ok(())
     }
@@ -130,8 +130,8 @@ pub trait Workload: Clone + Send + Sync + 'static {
         Ok(())
     }
 
-    /// Takes note of a message that its queue gave up after it was tried in vain; and whether it had waited for a service,
-    /// or for an upgrade, for longer than queues promise to outlast.
+    /// Records a message that its queue dead-lettered after failed deliveries, and whether it had waited for a service,
+    /// or for an upgrade, for longer than queues guarantee.
     fn given_up(
         &self,
         _scene: &mut Scene<'_, Self::World>,
@@ -141,24 +141,24 @@ pub trait Workload: Clone + Send + Sync + 'static {
     ) {
     }
 
-    /// What must hold when everything has come to rest.
+    /// Checks the invariants at rest.
     ///
     /// # Errors
-    /// When it does not.
+    /// If an invariant is violated.
     fn check(&self, _rest: &Rest<'_, Self>) -> Checked {
         Ok(())
     }
 
-    /// What duplicates that come after the end must leave as it was.
+    /// Checks that duplicates after the end changed nothing.
     ///
     /// # Errors
-    /// What they changed.
+    /// If they changed something.
     fn unchanged(&self, _before: &Self::World, _after: &Self::World) -> Result<(), String> {
         Ok(())
     }
 }
 
-/// How much of one partition may be stored at most.
+/// Returns the maximum stored size of a partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
     /// Messages that change its state, from beginning to end.
@@ -187,7 +187,7 @@ impl Bounds {
 pub struct Change<'a, S: Saga> {
     /// The write, states unread.
     pub write: &'a Persist,
-    /// The state that the attempt had loaded; none when there was no document.
+    /// The state that the attempt had loaded; none without a document.
     pub before: Option<&'a S::State>,
     /// The state from now on.
     pub after: &'a S::State,
@@ -208,7 +208,7 @@ impl<'a, W: Workload> Rest<'a, W> {
         Self { world, workload: PhantomData }
     }
 
-    /// The partitions of which there is a document, a view or a session.
+    /// Returns the partitions that have a document, a view or a session.
     pub fn partitions(&self) -> Vec<PartitionKey> {
         let documents = self.world.documents.keys().copied();
         let mut all: Vec<_> = documents.chain(self.world.views.keys().copied()).collect();
@@ -223,7 +223,7 @@ impl<'a, W: Workload> Rest<'a, W> {
         self.world.documents.get(&partition).map(|stored| &stored.document)
     }
 
-    /// What its document holds.
+    /// Returns the content of its document.
     pub fn content(&self, partition: PartitionKey) -> Option<&'a Content> {
         self.document(partition).map(|document| &document.content)
     }
@@ -233,7 +233,7 @@ impl<'a, W: Workload> Rest<'a, W> {
         self.world.documents.get(&partition)?.state.downcast_ref()
     }
 
-    /// What readers see of it.
+    /// Returns its view.
     pub fn view(&self, partition: PartitionKey) -> Option<&'a View> {
         self.world.views.get(&partition)
     }

@@ -65,9 +65,9 @@ pub(crate) enum Occasion {
     Restart(usize),
     /// A worker is replaced by one that was not started yet, as by a deployment.
     Replace(usize),
-    /// A message that was sent before is sent again by whoever does such things.
+    /// An earlier message is sent again.
     Replay,
-    /// Something happens outside, or a call arrives whose caller has given up.
+    /// An outside event, or the arrival of a call whose caller stopped waiting.
     Act(Box<dyn FnOnce(&mut World) + Send>),
 }
 
@@ -88,7 +88,7 @@ pub(crate) struct StoredSession {
 pub(crate) struct World {
     pub(crate) config: Config,
     pub(crate) application: Arc<dyn Application>,
-    /// What stands behind queues.
+    /// The functions behind the queues.
     pub(crate) stations: Vec<Station>,
     /// The function that runs the saga.
     pub(crate) saga: Option<&'static str>,
@@ -111,10 +111,10 @@ pub(crate) struct World {
     pub(crate) damage: Damage,
     /// Whether everything has ended, and only copies of what was sent before are under way.
     pub(crate) only_repeats: bool,
-    /// How many more messages are doubled. Without a bound a message that waits for a busy partition is received,
-    /// and doubled, again and again.
+    /// The number of messages that are still duplicated. Without a bound a message that waits for a busy partition
+    /// would be received and duplicated repeatedly.
     pub(crate) spare_copies: u64,
-    /// How many more requests to the ledger arrive twice.
+    /// The number of requests to the ledger that still arrive twice.
     pub(crate) spare_repeats: u64,
     /// On whose behalf the world is changed just now.
     pub(crate) acting: Option<usize>,
@@ -122,7 +122,7 @@ pub(crate) struct World {
     pub(crate) names: Vec<String>,
     /// Which workers are started again after a crash.
     pub(crate) restarts: Vec<bool>,
-    /// How long what each worker has received stays hidden from others.
+    /// The visibility timeout of each worker's messages.
     pub(crate) hides_ms: Vec<u64>,
     /// Which workers take the steps of operations on failures.
     pub(crate) retriers: Vec<usize>,
@@ -130,14 +130,14 @@ pub(crate) struct World {
     pub(crate) runs_saga: Vec<bool>,
 
     pub(crate) documents: BTreeMap<PartitionKey, StoredDocument>,
-    /// What was stored before, as a stale load still finds it: the last few documents, or none.
+    /// Earlier versions for stale loads: the last few documents, or none.
     pub(crate) earlier: BTreeMap<PartitionKey, VecDeque<Option<Document>>>,
     pub(crate) items: BTreeMap<PartitionKey, Item>,
     pub(crate) sessions: BTreeMap<SessionId, StoredSession>,
     /// Outbox entries that this release cannot read.
     pub(crate) unreadable: BTreeSet<MessageId>,
     pub(crate) views: BTreeMap<PartitionKey, View>,
-    /// What was given up.
+    /// Failures: dead-lettered messages and exhausted effects.
     pub(crate) failures: Kept,
     pub(crate) records: BTreeMap<Key, Record>,
     pub(crate) processed: BTreeMap<String, Timestamp>,
@@ -148,7 +148,7 @@ pub(crate) struct World {
     pub(crate) is_retrying: bool,
     /// The number of workers that still die between two steps of an operation.
     pub(crate) retriers_die: u64,
-    /// What an operator has put back.
+    /// The messages that an operator has redriven.
     pub(crate) redriven: Vec<Copy>,
     /// The times at which effects were exhausted.
     pub(crate) given_up_at: BTreeMap<MessageId, u64>,
@@ -232,7 +232,7 @@ impl World {
         world
     }
 
-    /// How duplicates are told that come after documents have expired.
+    /// Returns how duplicates are detected after documents have expired.
     pub(crate) fn tells_duplicates_by(&self) -> Mode {
         if self.application.relies_on_documents(self) { Mode::Optimistic } else { self.config.mode }
     }
@@ -267,7 +267,7 @@ impl World {
         !is_away
     }
 
-    /// Whether a point may go on now.
+    /// Returns `true` if a point may continue now.
     pub(crate) fn is_open(&self, kind: Kind) -> bool {
         match kind {
             Kind::Call(..) => true,
@@ -309,7 +309,7 @@ impl World {
         }
     }
 
-    /// Takes note of what a function decided.
+    /// Records the decision of a function.
     pub(crate) fn observed(&mut self, observation: &Observation) {
         self.note(|| {
             let Observation { message, verdict, why, .. } = observation;
@@ -327,14 +327,14 @@ impl World {
         self.hold(checked);
     }
 
-    /// How many copies a sender makes of one message.
+    /// Returns the number of duplicates of a message.
     pub(crate) fn copies(&mut self) -> usize {
         let copied = self.spare_copies > 0 && self.rng.one_in(8);
         self.spare_copies -= u64::from(copied);
         if copied { 2 } else { 1 }
     }
 
-    /// How long a message takes to its queue.
+    /// Returns the delay of a message until it reaches its queue.
     pub(crate) fn transit_ms(&mut self) -> u64 {
         match self.rng.below(20) {
             0 => self.rng.between(1_000, 90_000),

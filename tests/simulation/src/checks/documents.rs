@@ -12,16 +12,16 @@ use crate::application::{State, Wanted, WantedMessage, Written};
 use crate::options::{Invariant, Mode};
 use crate::world::World;
 
-/// What a write adds to the outbox, read.
+/// The parsed additions of a write to the outbox.
 #[derive(Default)]
 struct Added {
     messages: Vec<Message>,
     views: Vec<(MessageId, View)>,
-    /// When the attempt decided, if an effect tells.
+    /// The time of the decision, if an effect contains it.
     decided_at: Option<Timestamp>,
 }
 
-/// What the attempt had loaded.
+/// The document that the attempt had loaded.
 type Base = Option<(Arc<Content>, State)>;
 
 impl World {
@@ -136,7 +136,7 @@ impl World {
             return Some(EffectKind::View);
         }
         let message = Message::decode(&entry.payload).ok()?;
-        // Of a partition that ends nobody waits for anything any more.
+        // A partition that ends expects no more messages.
         if write.content.ended_at.is_none() {
             if message.timer.is_some() {
                 self.check_given_out(write, message.token.as_ref(), Awaited::Timeout(entry.id.as_uuid()));
@@ -149,7 +149,7 @@ impl World {
         Some(EffectKind::Message(Box::new(message)))
     }
 
-    /// Whoever is to answer has a token that the same write expects.
+    /// The recipient of a request has a reply token that the same write expects.
     fn check_given_out(&mut self, write: &Persist, token: Option<&Token>, by: Awaited) {
         let fits = match (self.config.mode, token) {
             (Mode::Ledger, Some(token)) => {
@@ -194,7 +194,7 @@ impl World {
     ) -> Result<(), String> {
         let message = |processed: &&Processed| {
             let sent = self.checks.sent.get(&processed.id).and_then(|sent| sent.version(nth));
-            sent.ok_or_else(|| format!("message {} was processed, and nobody sent it", processed.id))
+            sent.ok_or_else(|| format!("message {} was processed but never sent", processed.id))
         };
         let messages = fresh.iter().map(message).collect::<Result<Vec<_>, _>>()?;
         let base = base.map(|(content, state)| (&**content, state));
@@ -225,7 +225,7 @@ fn same_effects(write: &Persist, wanted: &Wanted, added: &Added, mode: Mode) -> 
         return Err(format!("{count} of {all} messages are stored with the change that causes them"));
     }
     if views.iter().map(|(id, _)| *id).ne(wanted.shown) {
-        return Err(format!("{} views are stored, of which one is the last", views.len()));
+        return Err(format!("{} views are stored, and only one is the last", views.len()));
     }
     if views.iter().any(|(_, view)| view.revision != write.loaded.unwrap_or(0) + 1) {
         return Err(format!("a view of another revision is stored over {:?}", write.loaded));

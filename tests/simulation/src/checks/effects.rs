@@ -38,7 +38,7 @@ impl World {
         match self.checks.effects.get_mut(&(partition, id)) {
             Some(effect) if effect.payload == outgoing.body => {
                 effect.performed += 1;
-                // The timer may have gone off already; anything else is never taken back.
+                // The timer may have fired already; other effects are never cancelled.
                 if effect.cancelled && !effect.kind.is_timer() {
                     let detail =
                         || format!("partition {partition} performed effect {id}, which was cancelled");
@@ -56,8 +56,8 @@ impl World {
         }
     }
 
-    /// Whether only an outbox may send a message: the saga's are, and those of whoever has no queue to bring back what
-    /// fails. Handlers without state send their replies themselves.
+    /// Returns `true` if only an outbox may send a message: messages of the saga, and those of senders without a queue
+    /// that redelivers failures. Handlers without state send their replies themselves.
     fn needs_outbox(&self, id: MessageId) -> bool {
         let Some(message) = self.checks.sent.get(&id).and_then(|sent| sent.message.as_ref()) else {
             return true;

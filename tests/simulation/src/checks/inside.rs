@@ -8,7 +8,7 @@ use crate::options::Invariant;
 use crate::world::World;
 
 impl World {
-    /// An attempt was admitted. Whoever was inside before has left its claim, has given the partition back, or has lost its
+    /// An attempt was admitted. The previous holder has left its claim, has released the partition, or has lost its
     /// lease.
     pub(crate) fn enter(&mut self, claim: &Claim) {
         let until = claim.now.checked_add(claim.lease).unwrap_or(jiff::Timestamp::MAX);

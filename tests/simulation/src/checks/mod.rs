@@ -1,4 +1,4 @@
-//! What must hold of any saga, checked while a schedule runs and when it has come to rest.
+//! The invariants of all sagas, checked while a schedule runs and at rest.
 //!
 //! - [`documents`]: each write of a saga document: I1, I2, I4, I6;
 //! - [`effects`]: each effect performed: I2, I3, I4;
@@ -28,7 +28,7 @@ use saga::Content;
 
 use crate::application::State;
 
-/// What the checks remember.
+/// The memory of the checks.
 #[derive(Default)]
 pub(crate) struct Checks {
     /// Every content ever stored, by its version.
@@ -43,7 +43,7 @@ pub(crate) struct Checks {
     shown: BTreeMap<PartitionKey, View>,
     /// Until when an outbox entry is some worker's.
     held: BTreeMap<(Owner, MessageId), Timestamp>,
-    /// How many tokens entry points granted.
+    /// The number of tokens that entry points granted.
     granted: BTreeMap<PartitionKey, usize>,
     /// Tokens granted to partitions that had ended.
     granted_late: BTreeSet<Token>,
@@ -53,7 +53,7 @@ pub(crate) struct Checks {
     pub(crate) sessions: BTreeMap<SessionId, PartitionKey>,
     /// Partitions with a view that a session without messages created.
     shown_by_data: BTreeSet<PartitionKey>,
-    /// The partitions that a worker gave up on in the batch it has in hand.
+    /// The partitions that a worker abandoned in its current batch.
     given_up_by: BTreeSet<(usize, PartitionKey)>,
     /// The attempt that was admitted last to each partition and has not given it back, and the end of its lease.
     inside: BTreeMap<PartitionKey, (AttemptId, Timestamp)>,
@@ -74,13 +74,13 @@ pub(crate) struct Sent {
     body: String,
     /// None when it cannot be read.
     message: Option<Message>,
-    /// What else it said when it was sent again: an answer that is made twice may say what has become true meanwhile. It
-    /// takes effect once, the one or the other.
+    /// Its other contents when it was sent again: a repeated reply may report a newer state. It takes effect once, the
+    /// one or the other.
     otherwise: Vec<Message>,
 }
 
 impl Sent {
-    /// What it said the `nth` time that it said something else; the last of these when it did not so often.
+    /// Returns the `nth` different content, or the last one if there are fewer.
     fn version(&self, nth: usize) -> Option<&Message> {
         let last = self.otherwise.len().checked_sub(1);
         let other = nth.checked_sub(1).zip(last).map(|(nth, last)| nth.min(last));
@@ -96,7 +96,7 @@ struct Effect {
     cancelled: bool,
 }
 
-/// What an effect does.
+/// The action of an effect.
 enum EffectKind {
     View,
     Message(Box<Message>),

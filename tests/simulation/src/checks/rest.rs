@@ -1,4 +1,4 @@
-//! What must hold when everything has come to rest.
+//! The invariants at rest.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ impl World {
         self.hold(checked);
     }
 
-    /// Nothing is given up before its time without a reason.
+    /// No effect is exhausted early without a reason.
     pub(crate) fn check_dead_letters(&mut self) {
         let unexcused = |copy: &&Copy| !copy.is_excused && !self.stays_dead(&copy.body);
         let found = self.queues.dead_letters().find(unexcused).map(|copy| describe(&copy.body));
@@ -84,7 +84,7 @@ impl World {
         Ok(())
     }
 
-    /// Of a partition that has ended nobody waits for anything any more.
+    /// An ended partition expects no more messages.
     fn tokens_at_rest(&self, partition: PartitionKey) -> Checked {
         // An expired item admits no message, whether or not the store has deleted it.
         let now = timestamp(self.now);

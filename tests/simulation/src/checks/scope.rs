@@ -1,4 +1,4 @@
-//! What is tried again in place: conflicts alone.
+//! Only conflicts are retried in place.
 
 use messages::PartitionKey;
 
@@ -7,12 +7,12 @@ use crate::options::Invariant;
 use crate::world::World;
 
 impl World {
-    /// A call of whoever acts failed for good as far as this batch is concerned.
+    /// A call of the current worker failed permanently for this batch.
     pub(crate) fn gave_up(&mut self, partition: PartitionKey) {
         self.checks.given_up_by.extend(self.acting.map(|process| (process, partition)));
     }
 
-    /// Whoever acts could not load these. If it is the saga's runner, that ends the attempt.
+    /// The current worker could not load these. If it is the saga's runner, that ends the attempt.
     pub(crate) fn load_failed(&mut self, partitions: &[PartitionKey]) {
         let runs_saga = self.acting.is_some_and(|process| self.runs_saga.get(process) == Some(&true));
         if runs_saga {
@@ -20,13 +20,13 @@ impl World {
         }
     }
 
-    /// Whoever acts has received another batch.
+    /// The current worker has received another batch.
     pub(crate) fn begin_anew(&mut self) {
         let acting = self.acting;
         self.checks.given_up_by.retain(|(process, _)| Some(*process) != acting);
     }
 
-    /// Nobody goes back to a partition on which it gave up, before its message is delivered again.
+    /// A worker does not return to an abandoned partition before its message is redelivered.
     pub(crate) fn check_scope(&mut self, partition: PartitionKey) {
         if self.acting.is_some_and(|process| self.checks.given_up_by.contains(&(process, partition))) {
             let detail =

@@ -18,7 +18,7 @@ use crate::world::World;
 /// A day in milliseconds.
 const DAY_MS: u64 = 86_400_000;
 
-/// How long after the end duplicates come: at once; when the documents have expired; when the ledger's items have.
+/// The delay of duplicates after the end: none, until the documents have expired, or until the ledger items have.
 /// Optimistic mode promises nothing once a document has expired.
 pub(crate) fn ages(mode: Mode) -> &'static [u64] {
     match mode {
@@ -27,7 +27,7 @@ pub(crate) fn ages(mode: Mode) -> &'static [u64] {
     }
 }
 
-/// What a duplicate may not change.
+/// The state that a duplicate must not change.
 pub(crate) struct Snapshot {
     versions: BTreeMap<PartitionKey, u64>,
     views: BTreeMap<PartitionKey, View>,
@@ -38,7 +38,7 @@ pub(crate) struct Snapshot {
 }
 
 impl World {
-    /// What is there now.
+    /// Returns the current state.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let versions = self.documents.iter().map(|(id, stored)| (*id, stored.document.version));
         let tokens = self.items.iter().map(|(id, item)| (*id, item.tokens.iter().cloned().collect()));
@@ -93,7 +93,7 @@ impl World {
         let differs = differs.or_else(|| application.unchanged(before.outside.as_ref(), self).err());
         if let Some(what) = differs {
             let (invariant, who) = match redriven {
-                true => (Invariant::RepeatsDoNoHarm, "dead letters that were put back again"),
+                true => (Invariant::RepeatsDoNoHarm, "dead letters that were redriven again"),
                 false => (Invariant::DuplicatesChangeNothing, "stale duplicates"),
             };
             self.violate(invariant, || format!("{who} changed {what}"));

@@ -34,7 +34,7 @@ impl World {
         if self.config.mode == Mode::Optimistic {
             return;
         }
-        // An expired item admits nobody, whether or not it is still there.
+        // An expired item admits no worker, even if it has not been deleted yet.
         let now = timestamp(self.now);
         let item = self.items.get(&partition).filter(|item| item.expires_at > now);
         let lost = self.documents.get(&partition).and_then(|stored| {

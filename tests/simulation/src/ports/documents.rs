@@ -14,10 +14,10 @@ use crate::point::Grant;
 use crate::port::Port;
 use crate::world::{StoredDocument, World};
 
-/// How long the document of a partition that has ended stays: 7 days, as shipped.
+/// The retention of the document of an ended partition: 7 days, the default.
 pub(crate) const RETENTION: SignedDuration = SignedDuration::from_hours(7 * 24);
 
-/// How many earlier versions of a document a stale load may be answered with.
+/// The number of earlier versions that a stale load may return.
 const EARLIER: usize = 3;
 
 #[async_trait]
@@ -98,7 +98,7 @@ fn some_of<'a, T>(world: &mut World, all: &'a [T]) -> &'a [T] {
     &all[..count]
 }
 
-/// What a stored state is called, for traces: the name of its variant, if it has one.
+/// Returns the name of a stored state for traces: the name of its variant, if it has one.
 fn name(state: &Value) -> &str {
     let variant = || state.as_object().filter(|fields| fields.len() == 1)?.keys().next();
     state.as_str().or_else(|| variant().map(String::as_str)).unwrap_or("a state")

@@ -15,7 +15,7 @@ use crate::point::Grant;
 use crate::port::{Port, failed};
 use crate::world::{Occasion, World, timestamp};
 
-/// What is given up is given up within this time.
+/// The time within which an effect is exhausted.
 const GIVES_UP_MS: u64 = 100_000;
 
 /// The outboxes of all sagas.
@@ -217,7 +217,7 @@ impl World {
         if let Some(Entry { id, attempts, error, .. }) = given_up {
             // Outages here are shorter than the time that an entry has, and nothing is wrong with any message.
             let why = error.unwrap_or_default();
-            let detail = || format!("entry {id} of {owner} was given up after {attempts} attempts: {why}");
+            let detail = || format!("entry {id} of {owner} was exhausted after {attempts} attempts: {why}");
             self.violate(Invariant::Quiescence, detail);
         }
         for id in gone {
@@ -273,7 +273,8 @@ impl World {
         self.note(|| format!("{owner} has an entry that cannot be read: {id}"));
     }
 
-    /// Gives some message up, as if it could not be sent. Nobody tries to send one that is not due, so this waits for one.
+    /// Gives some message up, as if it could not be sent. No worker sends an entry that is not due, so this waits for
+    /// one that is.
     pub(crate) fn give_up(&mut self) {
         let now = timestamp(self.now);
         let fails = |entry: &Entry| entry.kind != Kind::View && !entry.poisoned && entry.is_due(now);
@@ -290,7 +291,7 @@ impl World {
         }
         self.given_up_at.insert(id, self.now);
         self.check_unclaimed(owner, id);
-        self.note(|| format!("{id} of {owner} is given up"));
+        self.note(|| format!("{id} of {owner} is exhausted"));
     }
 
     fn any(&mut self, suits: impl Fn(&Entry) -> bool) -> Option<(Owner, MessageId)> {
@@ -300,7 +301,7 @@ impl World {
         (!all.is_empty()).then(|| self.rng.pick(&all))
     }
 
-    /// What waits for an operator.
+    /// The entries that wait for an operator.
     pub(crate) fn has_given_up(&self) -> bool {
         self.outboxes().flat_map(|(_, outbox)| outbox).any(|entry| self.waits_for_operator(entry))
     }

@@ -1,4 +1,4 @@
-//! The queues: at least once, in any order, hidden while somebody works on them.
+//! The queues: at-least-once delivery in any order, with visibility timeouts.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::point::{Gate, Kind};
 use crate::port::{Port, failed};
 use crate::world::{World, span};
 
-/// How long a received message stays hidden where the table does not say: the engine's own queues, in a system that does
+/// The default visibility timeout for queues that the table does not contain: the engine's own, in a system that does
 /// not name them.
 const VISIBILITY_MS: u64 = 60_000;
 
@@ -36,7 +36,7 @@ pub(crate) struct Copy {
     is_later: bool,
     /// The queue that gave it up first, of a dead letter.
     pub(crate) given_up_by: Option<usize>,
-    /// Whether there was a reason to give it up.
+    /// `true` if there was a reason to dead-letter it.
     pub(crate) is_excused: bool,
 }
 
@@ -63,7 +63,7 @@ struct Stored {
     receive_limit: Option<u32>,
     /// Whether a function is behind it.
     is_worked: bool,
-    /// Whether it holds dead letters that nobody works on.
+    /// Returns `true` if it holds dead letters without a consumer.
     is_grave: bool,
     copies: Vec<Copy>,
 }
@@ -121,13 +121,13 @@ impl Queues {
         having.map(|(place, _)| place).collect()
     }
 
-    /// Whether another queue puts what it gives up into this one.
+    /// Returns `true` if it is the dead-letter queue of another queue.
     pub(crate) fn holds_dead_letters(&self, place: usize) -> bool {
         let queue = Some(self.spec(place).queue.clone());
         self.queues.iter().any(|stored| stored.spec.dead_letters == queue)
     }
 
-    /// How long what is received from a queue stays hidden.
+    /// Returns the visibility timeout of a queue.
     pub(crate) fn hides_ms(&self, place: Option<usize>) -> u64 {
         place.map_or(VISIBILITY_MS, |place| self.queues[place].visibility_ms)
     }
@@ -144,7 +144,7 @@ impl Queues {
         left.map(|stored| (stored.spec.queue.name(), stored.copies.len()))
     }
 
-    /// What was given up, and waits for an operator.
+    /// Returns the dead letters that wait for an operator.
     pub(crate) fn dead_letters(&self) -> impl Iterator<Item = &Copy> {
         self.queues.iter().filter(|stored| stored.is_grave).flat_map(|stored| &stored.copies)
     }
@@ -173,7 +173,7 @@ impl Port {
                 world.receive(queue, max)
             });
             if !received.is_empty() {
-                // Hidden from the others, and nobody may ever work on them.
+                // Hidden from other workers, and perhaps never handled.
                 self.gate(Call::QUEUE_RECEIVE, Phase::After).await;
                 return received;
             }
@@ -252,10 +252,10 @@ impl World {
     fn bury(&mut self, place: usize, copy: Copy, reason: &str) {
         let QueueSpec { queue, dead_letters, .. } = self.queues.spec(place).clone();
         let Some(dead) = dead_letters.and_then(|dead| self.queues.place(&dead)) else { return };
-        self.note(|| format!("{queue} gives it up: {reason}"));
+        self.note(|| format!("{queue} dead-letters it: {reason}"));
         let is_damaged = self.is_damaged(&copy.body, copy.is_later, copy.came_at);
         let is_outlasted = is_damaged || self.plan.outlasts_queues(copy.came_at, self.now);
-        // What waits for the upgrade was never tried.
+        // Messages that wait for the upgrade were never tried.
         let was_tried = self.reads(&copy.body, copy.is_later);
         if let (true, Ok(message)) = (was_tried, Message::decode(&copy.body)) {
             let application = std::sync::Arc::clone(&self.application);
@@ -306,7 +306,7 @@ impl SendMessages for Port {
             messages.iter().map(|message| world.queues.place(&message.queue).is_some()).collect()
         });
         let refused = || Err(SendError::Store(failed(Call::QUEUE_SEND)));
-        // Of a batch some may be refused, and the answer says which.
+        // Some messages of a batch may be refused, and the answer names them.
         let mut accepted = Vec::with_capacity(messages.len());
         let mut some = |world: &mut World| {
             for message in messages {
@@ -357,7 +357,7 @@ impl ReceiveMessages for Port {
     }
 }
 
-/// Nobody asks here: what is in the queues, the world knows.
+/// Never called here: the world knows the content of the queues.
 #[async_trait]
 impl InspectQueues for Port {
     async fn depths(&self) -> BTreeMap<Queue, Result<Depth, StoreError>> {

@@ -94,7 +94,7 @@ impl ReadViews for Port {
         self.call(Call::VIEWS_READ, page).await
     }
 
-    /// Nobody asks here what has changed: views are stored without an order.
+    /// Changes are never requested here: views are stored without an order.
     async fn changed(
         &self,
         _: Uuid,

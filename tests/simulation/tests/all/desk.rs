@@ -1,5 +1,5 @@
-//! A saga as small as can be: somebody asks a desk, and waits for an answer or until the patience ends. With everything
-//! that a workload needs.
+//! A minimal saga: a client sends a question to a desk, and waits for an answer or a timeout. With everything that a
+//! workload needs.
 
 use std::time::Duration;
 

@@ -66,7 +66,7 @@ fn a_schedule_that_finds_no_rest_is_a_violation() {
     let config = Config { max_steps: 20, ..Config::new(Mode::Ledger) };
     let range = Range { first_seed: 0, count: 10, threads: 1, stop_at_first: false };
     let summary = run_many(&config, &range);
-    // A client that crashes at once leaves nothing to do, and that is all that 20 steps are enough for.
+    // A client that crashes immediately leaves no work, which takes fewer than 20 steps.
     assert!(summary.violations > 5, "{summary:?}");
     assert!(summary.found.keys().all(|invariant| *invariant == Invariant::Quiescence));
 }
