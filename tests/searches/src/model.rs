@@ -12,7 +12,7 @@ use imports::{
 use messages::Message;
 use uuid::Uuid;
 
-/// How many files the search has.
+/// The number of files of the search.
 pub const FILES: u32 = 2;
 
 /// The search, announced by its manifest or known from its files alone.
@@ -22,7 +22,7 @@ pub fn protocol(announced: bool, budget: Budget) -> Protocol<SearchImport> {
     Protocol { saga: SearchImport::default(), inputs, replies, budget }
 }
 
-/// What holds of a search beyond what holds of any saga.
+/// The invariants of a search in addition to those of all sagas.
 pub fn properties() -> Vec<Property<Check<SearchImport>>> {
     vec![
         always("there is one parse command for each file, and one look for each timeout", |check, system| {
@@ -71,8 +71,8 @@ fn stored(n: u32) -> SearchUploadSaved {
     }
 }
 
-/// What the parser answers to a command, and what is reported of one that it has given up: whoever looks finds the first
-/// file. How the import ended is for the world outside.
+/// The parser's reply to a command, and the report of a dead-lettered command; a bucket scan finds the first file. How
+/// the import ended is for the world outside.
 fn replies(message: &Message) -> Vec<Message> {
     let parse = match message.read() {
         Ok(ParseCommand::StartParsing(parse)) => parse,
@@ -80,7 +80,7 @@ fn replies(message: &Message) -> Vec<Message> {
             let found = UploadsFound { look_id: look.look_id, files: vec![stored(0)] };
             return vec![reply(message, &SearchEvent::UploadsFound(found))];
         }
-        // Nobody is answered.
+        // No reply is sent.
         Ok(
             ParseCommand::TakeBackFiles(_) | ParseCommand::MakeExport(_) | ParseCommand::CompareStudies(_),
         )

@@ -30,7 +30,7 @@ fn a_load_of_an_earlier_version_and_a_lost_lease_break_no_invariant() {
 #[test]
 fn a_sweep_beside_the_workers_breaks_no_invariant() {
     let budget = Budget { crashes: 1, sweeps: 1, ..Budget::NONE };
-    check("a crash and a sweep beside the workers", protocol(false, budget), properties());
+    check("a crash and a sweep in addition to the workers", protocol(false, budget), properties());
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn a_file_that_the_parser_gives_up_breaks_no_invariant() {
         system.state().is_some_and(|state| state.name() == "Error")
     }));
     let budget = Budget { failures: 1, crashes: 1, ..Budget::NONE };
-    check("a file given up and a crash", protocol(false, budget), properties);
+    check("an abandoned file and a crash", protocol(false, budget), properties);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use messages::MessageId;
 use simulation::Change;
 use simulation::access::short;
 
-/// What a change adds to the outbox, by meaning.
+/// The additions of a change to the outbox, by meaning.
 #[derive(Default)]
 struct Added {
     parse: BTreeSet<FileId>,
@@ -38,7 +38,7 @@ pub(super) fn check(change: &Change<'_, SearchImport>) -> Result<(), String> {
     let looking =
         |state: &State| import(state).is_some_and(|import| import.look.is_some_and(|look| look.decides));
     let looks = usize::from(looking(after) && !before.is_some_and(looking));
-    // A search that goes on within the same change has asked for nothing.
+    // A search that advances within the same change has requested nothing.
     if added.looks < looks {
         return Err(format!("{} looks for uploads, not {looks}", added.looks));
     }
@@ -60,7 +60,7 @@ pub(super) fn check(change: &Change<'_, SearchImport>) -> Result<(), String> {
     timeouts(change, &added)
 }
 
-/// Whether those files are taken back that a search ends without; and others that it goes on without.
+/// Checks that the studies of abandoned files are deleted, and no others.
 fn taken_back(
     change: &Change<'_, SearchImport>,
     added: &Added,
@@ -86,7 +86,7 @@ fn taken_back(
     if added.taken_back.is_superset(&without) && others.all(has_failed) {
         return Ok(());
     }
-    Err(format!("{:?} are taken back, and {without:?} are to be", added.taken_back))
+    Err(format!("{:?} are deleted instead of {without:?}", added.taken_back))
 }
 
 fn added(change: &Change<'_, SearchImport>) -> Result<Added, String> {
@@ -129,7 +129,7 @@ fn timeouts(change: &Change<'_, SearchImport>, added: &Added) -> Result<(), Stri
     Ok(())
 }
 
-/// What is known of a search that was cancelled.
+/// The known state of a cancelled search.
 fn cancelled(state: &State) -> Option<&Import> {
     match state {
         State::Error(ended) if ended.reason.as_deref() == Some(CANCELLED) => Some(&ended.import),

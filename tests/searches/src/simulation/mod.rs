@@ -34,25 +34,25 @@ use simulation::{
 
 use self::outside::Outside;
 
-/// What the keys of uploads begin with.
+/// The prefix of the keys of uploads.
 const KEY_PREFIX: &str = "uploads/";
 
-/// How many studies are stored together.
+/// The number of studies stored together.
 const BATCH: usize = 2;
 
-/// Defect: a search waits for ever for what comes of its files.
+/// Defect: a search waits indefinitely for the outcome of its files.
 const NO_PARSE_DEADLINE: &str = "no parse deadline";
 /// Defect: a search that has waited long enough ends without asking the store.
 const NO_LOOK: &str = "no look before the timeout";
 
-/// Why a file fails a search that was announced: whoever uploads by a form sends the metadata.
+/// The reason why a file fails an announced search: a client that uploads with a form sends the metadata.
 const NO_METADATA: &str = "the upload's metadata has no";
 
-/// What is to be met besides faults at calls.
+/// The situations to cover in addition to faults at calls.
 const CANCELLED: &str = "a search is cancelled while its files are being read";
 const LATE_MARK: &str = "a mark comes after one that has seen more";
-const OVERTAKEN: &str = "a write is refused since what was read of its file was taken back";
-const BEGUN_ANEW: &str = "a file is begun anew by another reader";
+const OVERTAKEN: &str = "a write is refused because the studies of its file were deleted";
+const BEGUN_ANEW: &str = "another reader restarts a file";
 const STREAM_BREAKS: &str = "a stream breaks off after its first piece";
 const MANY_BATCHES: &str = "a file of many batches is read to its end";
 const READ_ON: &str = "a file is read on from a place in it";
@@ -183,8 +183,8 @@ impl Workload for Searches {
         let messages = 1 + 2 * files + 3 * waits + usize::from(truth.withdrawn);
         // The timeout, the look for uploads of each time that it waits, and the commands.
         let awaited = 1 + waits + files;
-        // A view for each message, the commands, the timeout and the end; what is taken back.
-        // The announcement, the uploads and the withdrawal, however often each is asked for.
+        // A view for each message, the commands, the timeout and the end, and deletions. The announcement, the uploads
+        // and the withdrawal, however often each is asked for.
         Bounds { messages, awaited, outbox: messages + awaited + 2 + files, granted: files + 2 }
     }
 
@@ -192,7 +192,7 @@ impl Workload for Searches {
         matches!(state, State::Completed(_))
     }
 
-    /// Without a token, a file is none that anybody asked for.
+    /// A file without a token was not requested.
     fn refuses(&self, outside: &Outside, message: &Message) -> bool {
         let is_saved = matches!(message.read(), Ok(SearchEvent::SearchUploadSaved(_)));
         message.token.is_none() && is_saved && outside.admits_untokened == Some(false)
@@ -288,8 +288,8 @@ impl Workload for Searches {
         rest::check(rest)
     }
 
-    /// What is parsed counts only for files that were not given up: of those nobody sees any studies, and a late copy of
-    /// the command may well succeed.
+    /// Only files that were not abandoned count: the studies of the others are not shown, and a late duplicate of the
+    /// command may succeed.
     fn unchanged(&self, before: &Outside, after: &Outside) -> Result<(), String> {
         if before.commands() != after.commands() {
             return Err("what was parsed".to_owned());

@@ -18,8 +18,8 @@ use super::outside::Outside;
 /// The deadline of a search counts from its first message, whatever arrives.
 pub(super) const DEADLINE_NOT_RENEWED: &str = "arrivals do not renew the deadline";
 /// A request under a key grants other tokens each time.
-pub(super) const TOKENS_ANEW: &str = "tokens are minted anew for a repeated request";
-/// Whoever has announced a search takes it for what it asked for, although another request came first.
+pub(super) const TOKENS_ANEW: &str = "new tokens are created for a repeated request";
+/// A client that has announced a search treats it as its own request, although another request came first.
 pub(super) const BOTH_WIN: &str = "both bodies under one key win";
 
 /// A request under a key whose commit was broken off leaves its key useless, as if all its attempts had one session.
@@ -139,7 +139,7 @@ impl CommitSession for Burns {
     }
 }
 
-/// What a worker meant to write down of requests under a key.
+/// The records of keyed requests that a worker intended to write.
 type Meant = Arc<Mutex<BTreeMap<Key, Write>>>;
 
 struct Remembers {
@@ -156,7 +156,7 @@ impl CommitSession for Remembers {
     }
 }
 
-/// Takes what it meant for what is there.
+/// Treats the intended records as stored.
 struct Believes {
     inner: Arc<dyn ReadRecords>,
     meant: Meant,

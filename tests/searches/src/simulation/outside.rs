@@ -1,4 +1,4 @@
-//! What outlives the workers besides what the engine stores: objects, studies, and the truth about them.
+//! The state that outlives the workers in addition to the engine's stores: objects, studies, and the truth about them.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,7 +24,7 @@ use super::ports::of_version;
 const BUCKET: &str = "bucket";
 
 const TWO_RECORDS: &[u8] = b"TY  - JOUR\nTI  - A\nDO  - 10.5555/a\nER  - \nTY  - JOUR\nTI  - B\nER  - \n";
-/// How many records a long file has after its first, which fills the window by which the format is detected.
+/// The number of records of a long file after its first, which fills the window in which the format is detected.
 const SHORT_RECORDS: usize = 8;
 static LONG: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let mut file =
@@ -44,7 +44,7 @@ const NO_RECORD: &[u8] = b"no reference at all";
 /// How late a notification may be, and longer than a search waits for its files.
 const HOUR_MS: u64 = 3_600_000;
 
-/// What is in a file.
+/// The content of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quality {
     /// Two records.
@@ -55,14 +55,14 @@ pub enum Quality {
     HalfReadable,
     /// Nothing that can be parsed.
     Bad,
-    /// Whoever reads it gets an error, always.
+    /// Reading it always fails.
     Unreadable,
 }
 
 /// The most files of a search that is asked for under a key.
 pub(super) const MOST_KEYED_FILES: usize = 2;
 
-/// What a request under a key was answered.
+/// The answer to a keyed request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Told {
     /// This search is announced.
@@ -71,16 +71,16 @@ pub enum Told {
     Differs,
 }
 
-/// What really happens to a search.
+/// The true history of a search.
 #[derive(Debug, Clone, Default)]
 pub struct Truth {
-    /// Its files, as far as anybody was told of them.
+    /// Its files, as far as they are known to a client.
     pub files: BTreeMap<FileId, Quality>,
     /// Those of them that are put into the bucket by hand.
     pub by_hand: BTreeSet<FileId>,
     /// Whether it is asked for under a key, so that which files it has is for the first request to say.
     pub is_keyed: bool,
-    /// How many notifications of stored objects there were, or will be.
+    /// The number of past and future notifications of stored objects.
     pub notified: usize,
     /// When each file was stored first.
     pub stored: BTreeMap<FileId, Timestamp>,
@@ -108,7 +108,7 @@ pub struct StoredObject {
 }
 
 impl Truth {
-    /// How many files it has at most.
+    /// Returns the maximum number of its files.
     pub fn most_files(&self) -> usize {
         if self.is_keyed { MOST_KEYED_FILES } else { self.repairs.unwrap_or(self.files.len()) }
     }
@@ -137,11 +137,11 @@ pub struct Outside {
     pub objects: Vec<StoredObject>,
     /// The files that were read to their end.
     pub files: BTreeMap<(SearchId, FileId), ParsedFile>,
-    /// What the studies of each file are recognised by.
+    /// The identities of the studies of each file.
     pub studies: BTreeMap<(SearchId, FileId), BTreeMap<u64, Identity>>,
     /// Which studies have which keys, those that are gone among them.
     pub keyed: BTreeSet<(u64, StudyRef)>,
-    /// How often what the project holds has changed.
+    /// The number of changes of the project.
     pub revision: Revision,
     /// The keys of exports.
     pub exports: BTreeSet<String>,
@@ -159,7 +159,7 @@ pub struct Outside {
     pub parsed: BTreeMap<(SearchId, FileId), BTreeSet<MessageId>>,
     /// The attempts at each file, and the version of the reader that was at work last.
     pub readings: BTreeMap<(SearchId, FileId), (AttemptState, u32)>,
-    /// How many attempts at each file crashed one after the other, or could not say that they ended.
+    /// The number of consecutive attempts at each file that crashed, or could not record their end.
     pub unfinished: BTreeMap<(SearchId, FileId), u32>,
     /// Files that were refused because so many did.
     pub crashed: BTreeSet<(SearchId, FileId)>,
@@ -167,13 +167,13 @@ pub struct Outside {
     pub begun_at: BTreeMap<(SearchId, FileId), Option<ReadingStatus>>,
     /// The last study of each file that a defect has not stored yet.
     pub held: BTreeMap<(SearchId, FileId), (u64, Identity)>,
-    /// Files whose parse command was given up.
+    /// Files whose parse command was dead-lettered.
     pub given_up: BTreeSet<(SearchId, FileId)>,
-    /// Files of which nobody has taken back what is stored: the command was given up.
+    /// Files whose studies were not deleted because the delete command was dead-lettered.
     pub left: BTreeSet<(SearchId, FileId)>,
     /// Those of them that a service outlasted which was away for longer than queues promise.
     pub outlasted: BTreeSet<(SearchId, FileId)>,
-    /// Searches with a look for uploads of which the same holds.
+    /// Searches whose bucket scan was dead-lettered.
     pub looks_outlasted: BTreeSet<SearchId>,
 }
 
@@ -200,7 +200,7 @@ impl Outside {
     /// Makes everything that was read of a file what a reader of another version would have made of it: it counted a
     /// record more.
     pub(super) fn change_reader(&mut self, search: SearchId, file: FileId) {
-        // What was read to its end is not read again.
+        // A file that was read to its end is not read again.
         let Some((reading, reader)) = self.readings.get_mut(&(search, file)) else { return };
         match &mut reading.place {
             Some(place) if place.is_final() => {
@@ -237,7 +237,7 @@ impl Outside {
         Some(self.studies.remove(&key).map_or(0, |studies| studies.len()))
     }
 
-    /// Stores what a study is recognised by, unless it is there.
+    /// Stores the identity of a study unless it exists.
     fn keep(&mut self, (search_id, file_id): (SearchId, FileId), study: Identity) {
         let at = StudyRef { search_id, file_id, record: study.record };
         self.keyed.extend(study.fields.keys().into_iter().map(|key| (key, at)));
@@ -277,7 +277,7 @@ impl Outside {
         self.readings.get(&(search, file)).and_then(|(reading, _)| reading.place.clone())
     }
 
-    /// Whether a file was refused, or taken back for good.
+    /// Returns `true` if a file was refused, or its studies were deleted for good.
     pub(super) fn is_refused(&self, search: SearchId, file: FileId) -> bool {
         matches!(self.place(search, file), Some(ReadingStatus::Refused { .. }))
     }
@@ -287,7 +287,7 @@ impl Outside {
         self.is_refused(search, file) && !self.studies.contains_key(&(search, file))
     }
 
-    /// Stores studies, of which those that are there stay as they are.
+    /// Stores studies; existing ones stay unchanged.
     pub(super) fn store(&mut self, studies: Vec<Study>) {
         if let Some(first) = studies.first() {
             self.put_back(first.search_id, first.file_id);
@@ -324,7 +324,7 @@ impl Outside {
         latest.into_values().map(|object| ObjectRef { version: None, ..object }).collect()
     }
 
-    /// How many parse commands took effect on files that were not given up.
+    /// Returns the number of parse commands that took effect on files that were not abandoned.
     pub(super) fn commands(&self) -> usize {
         let kept = self.parsed.iter().filter(|(file, _)| !self.given_up.contains(file));
         kept.map(|(_, commands)| commands.len()).sum()
@@ -336,7 +336,7 @@ impl Outside {
         self.exports.iter().map(String::as_str).filter(|key| !is_unmade(key)).collect()
     }
 
-    /// How many studies there are of each file that was not given up.
+    /// Returns the number of studies of each file that was not abandoned.
     pub(super) fn counts(&self) -> BTreeMap<(SearchId, FileId), usize> {
         let kept = self.studies.iter().filter(|(file, _)| !self.given_up.contains(file));
         kept.map(|(file, studies)| (*file, studies.len())).collect()

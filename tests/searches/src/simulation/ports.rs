@@ -93,13 +93,13 @@ pub(super) static CALLS: [Call; 17] = [
 
 /// A place is remembered without what was read before it being stored.
 pub(super) const PLACE_WITHOUT_STUDIES: &str = "a place is remembered before what was read is stored";
-/// A reader goes on where one of another version was.
-pub(super) const READER_VERSION_IGNORED: &str = "a changed reader goes on by the number of records";
+/// A reader resumes at the checkpoint of another version.
+pub(super) const READER_VERSION_IGNORED: &str = "a changed reader resumes by the number of records";
 
-/// Whoever read a file stores what was read, whatever became of the file meanwhile.
+/// A worker that read a file stores its studies, whatever happened to the file in the meantime.
 pub(super) const NO_FENCES: &str = "studies are stored under any fence";
 
-/// Whoever marks last is believed, whatever it has seen.
+/// The last marks win, whatever their worker has read.
 pub(super) const LAST_MARK_WINS: &str = "the last mark wins, of whichever revision";
 
 /// A study whose keys are not made yet has none.
@@ -117,7 +117,7 @@ pub(super) const EXPORT_OUTLIVES_SEARCH: &str = "an export outlives its search";
 /// After how many crashes a file is refused.
 const MOST_CRASHES: u32 = 5;
 
-/// How many bytes of a long file come at once, after the first ones.
+/// The number of bytes of a long file per piece, after the first ones.
 const PIECE_BYTES: usize = 40;
 
 /// The ports of one worker.
@@ -144,7 +144,7 @@ impl ReadObject for Own {
         let (object, from) = (object.clone(), usize::try_from(from).unwrap_or(usize::MAX));
         let open = move |scene: &mut Scene<'_, Outside>| {
             let Some(stored) = scene.object(&object.key, object.version.as_deref()) else { return Ok(None) };
-            // Nobody ever succeeds in reading a poisonous file.
+            // Reading a poisonous file never succeeds.
             let broken = || StoreError::unavailable("reading an object", "the object cannot be read");
             let rest = stored.bytes.as_deref().ok_or_else(broken)?.get(from..).unwrap_or_default().to_vec();
             let breaks_off = scene.rng().one_in(12);
@@ -491,7 +491,7 @@ impl CompareStudies for Own {
 
 #[async_trait]
 impl ReadStudies for Own {
-    /// For readers, of which there are none here.
+    /// For readers, which do not exist here.
     async fn select(&self, _: SearchId, _: FileId, _: Selection) -> Result<Vec<Study>, StoreError> {
         Ok(Vec::new())
     }
@@ -520,7 +520,7 @@ impl ReadStudies for Own {
             let page = known.range(after + 1..).map(|(_, study)| study).take(limit);
             let keyed = |study| {
                 let Identity { record, fields, is_marked } = scene.with_mark(search, file, study);
-                // Those of some are not made yet, as of what a release before has stored.
+                // Some are not computed yet, as for studies of an earlier version.
                 let are_made = !file.as_uuid().as_u128().is_multiple_of(3);
                 let keys = if are_made { Some(fields.keys()) } else { are_none.then(Vec::new) };
                 StudyKeys { record, keys, is_marked }

@@ -1,4 +1,4 @@
-//! What must hold of searches when everything has come to rest.
+//! The invariants of searches at rest.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -27,7 +27,7 @@ type AtRest<'a> = Rest<'a, Searches>;
 /// A file that has been stored for this long is not one that is missing.
 const LONG_STORED: SignedDuration = SignedDuration::from_mins(30);
 
-/// How long a search waits for its files at least: an hour, by clocks that are off by up to five minutes. The file
+/// The minimum time that a search waits for its files: an hour, by clocks with an error of up to five minutes. The file
 /// arrives by one of them, the timer goes off by another, and the search ends by a third.
 const LEAST_WAIT: SignedDuration = SignedDuration::from_mins(45);
 
@@ -147,7 +147,7 @@ fn outcome(rest: &AtRest<'_>, search: SearchId, state: &State, truth: &Truth) ->
     let is_known = rest.is_committed(search) || truth.by_hand.len() < truth.files.len();
     if !is_known {
         let detail =
-            format!("nobody ever said which files search {search} has, and it ended as {}", state.name());
+            format!("the files of search {search} were never announced, and it ended as {}", state.name());
         return broken(Invariant::Application, detail);
     }
     for (file, known) in &ended.import.files {
@@ -192,7 +192,7 @@ fn has_failed(rest: &AtRest<'_>, file: (SearchId, FileId), reason: &str, quality
     }
 }
 
-/// Whether the command to read a file, or what came of it, was given up until an operator put it back.
+/// Returns `true` if the command to read a file, or its reply, was dead-lettered until an operator redrove it.
 fn waited_for_operator(rest: &AtRest<'_>, search: SearchId, file: FileId) -> bool {
     let tells = |message: Message| match (message.read(), message.read()) {
         (Ok(ParseCommand::StartParsing(command)), _) => command.file_id == file,
@@ -204,8 +204,8 @@ fn waited_for_operator(rest: &AtRest<'_>, search: SearchId, file: FileId) -> boo
     rest.given_up_of(search, PATIENCE).any(tells)
 }
 
-/// Whoever waits in vain for a file has waited as long as it should, has looked for it, and does not wait for one that
-/// had been in the store for long when it looked last.
+/// A search that waits in vain for a file has waited long enough, has scanned the bucket, and does not wait for a file
+/// that had been stored long before its last scan.
 fn timed_out(rest: &AtRest<'_>, search: SearchId, ended: &EndedSearch, truth: &Truth) -> Checked {
     let arrived = ended.import.files.iter().filter(|(_, file)| file.object.is_some());
     let arrived = arrived.filter_map(|(file, _)| truth.stored.get(file)).copied();
@@ -223,11 +223,11 @@ fn timed_out(rest: &AtRest<'_>, search: SearchId, ended: &EndedSearch, truth: &T
         return match rest.looks_outlasted.contains(&search) || look_waited_for_operator(rest, search) {
             true => Ok(()),
             false => {
-                broken(Invariant::Application, format!("nobody looked for the files of search {search}"))
+                broken(Invariant::Application, format!("the files of search {search} were never scanned for"))
             }
         };
     }
-    // What was put there by hand says nothing of its search, and does not join one that was announced.
+    // A file stored by hand does not describe its search, and does not join an announced one.
     if truth.files.is_empty() || !truth.by_hand.is_empty() {
         return Ok(());
     }
@@ -239,7 +239,7 @@ fn timed_out(rest: &AtRest<'_>, search: SearchId, ended: &EndedSearch, truth: &T
     Ok(())
 }
 
-/// Whether a look for uploads, or its answer, was given up until an operator put it back.
+/// Returns `true` if a bucket scan, or its reply, was dead-lettered until an operator redrove it.
 fn look_waited_for_operator(rest: &AtRest<'_>, search: SearchId) -> bool {
     rest.given_up_of(search, Duration::ZERO).any(|message| {
         let asks = matches!(message.read(), Ok(ParseCommand::LookForUploads(_)));
@@ -255,7 +255,7 @@ fn refused(search: SearchId, truth: &Truth) -> Checked {
     Ok(())
 }
 
-/// Of all requests under one key those are told of the search that asked for what was announced, and no others.
+/// Exactly those requests under a key get the search whose content was announced.
 fn told_of_key(rest: &AtRest<'_>, search: SearchId) -> Checked {
     let Some(answers) = rest.told.get(&search) else { return Ok(()) };
     let announced = rest.effects(search).find_map(|message| match message.read() {
@@ -276,7 +276,7 @@ fn told_of_key(rest: &AtRest<'_>, search: SearchId) -> Checked {
         };
         if !fits {
             let detail = format!(
-                "a request for {:?} under the key of search {search} was told {told:?}",
+                "a request for {:?} under the key of search {search} was answered {told:?}",
                 request.files
             );
             return broken(Invariant::Application, detail);
@@ -337,7 +337,7 @@ fn taken_back(rest: &AtRest<'_>, search: SearchId, file: FileId, outcome: Option
     Ok(())
 }
 
-/// Whatever the order in which files were read and taken back, the studies have the marks that all of them together give.
+/// Regardless of the order in which files were read and deleted, the studies have the marks of their final set.
 fn duplicates(rest: &AtRest<'_>) -> Checked {
     let is_there =
         |at: &StudyRef| rest.files.contains_key(&(at.search_id, at.file_id)) && rest.study(*at).is_some();
@@ -345,7 +345,7 @@ fn duplicates(rest: &AtRest<'_>) -> Checked {
     let mut having: BTreeMap<u64, usize> = BTreeMap::new();
     keyed.for_each(|(key, _)| *having.entry(*key).or_default() += 1);
     if having.values().any(|having| *having > MAX_CANDIDATES_PER_KEY) {
-        // Of more than these some are not looked at.
+        // Beyond this number some are not compared.
         return Ok(());
     }
     let of_file = |file: &ParsedFile| rest.studies.get(&(file.search_id, file.file_id)).into_iter().flatten();
@@ -381,7 +381,7 @@ fn duplicates(rest: &AtRest<'_>) -> Checked {
 fn told(rest: &AtRest<'_>, search: SearchId) -> Checked {
     let told = rest.effects(search).filter(|message| message.read::<ImportEvent>().is_ok()).count();
     if told != 1 {
-        let detail = format!("search {search} told of its end {told} times");
+        let detail = format!("search {search} announced its end {told} times");
         return broken(Invariant::EffectsTakeEffectOnce, detail);
     }
     Ok(())

@@ -9,12 +9,12 @@ use simulation::{Access, Rng, Scene};
 use super::{FileIntent, afterwards, project, request, upload};
 use crate::simulation::outside::{Outside, Truth};
 
-/// What one client is going to do.
+/// The plan of a client.
 #[derive(Debug, Clone)]
 struct Intent {
     /// Whether it uploads even without the confirmation that the search is announced.
     remembers: bool,
-    /// How long after the announcement it withdraws the search, if it does.
+    /// The time after the announcement at which it cancels the search, if it does.
     withdraws_after: Option<Duration>,
     files: Vec<FileIntent>,
 }

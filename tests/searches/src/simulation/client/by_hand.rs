@@ -1,5 +1,5 @@
-//! Somebody who puts the files of a search into the bucket by hand, without a form and so without metadata and token; and
-//! announces the search before that, later, or never.
+//! A user who puts the files of a search into the bucket by hand, without a form and therefore without metadata and
+//! token, and announces the search before that, later, or never.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -14,10 +14,10 @@ use super::{FileIntent, LATE_MS, files_of, project, request, upload};
 use crate::simulation::KEY_PREFIX;
 use crate::simulation::outside::{Outside, Truth, Upload};
 
-/// What somebody is going to do.
+/// The plan of the user.
 #[derive(Debug, Clone)]
 struct Intent {
-    /// What becomes of each file, and whether it is put there by hand.
+    /// The fate of each file, and whether it is stored by hand.
     files: Vec<(FileIntent, bool)>,
     announces: Announces,
 }
@@ -25,14 +25,14 @@ struct Intent {
 /// When the search is announced, if it is.
 #[derive(Debug, Clone, Copy)]
 enum Announces {
-    /// Nobody has ever heard of it.
+    /// The search is never announced.
     Unheard,
     /// It was only prepared.
     Never,
     After(Duration),
 }
 
-/// Does what somebody does.
+/// Runs the user.
 pub(super) async fn run(function: SearchService, access: Access<Outside>, mut rng: Rng) {
     let intent = Intent::draw(&mut rng);
     let prepared = match intent.announces {

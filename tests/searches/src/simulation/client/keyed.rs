@@ -18,12 +18,12 @@ const MAX_REPETITIONS: usize = 100;
 /// Two clients of one schedule have the same key as a rule.
 const KEYS: [&str; 3] = ["key", "key", "another"];
 
-/// What one client is going to do.
+/// The plan of a client.
 #[derive(Debug, Clone)]
 struct Intent {
     key: &'static str,
     rounds: Vec<Round>,
-    /// What it does with each file, of whichever search it is.
+    /// The action for each file, of whichever search.
     files: [FileIntent; MOST_KEYED_FILES],
 }
 
@@ -82,14 +82,15 @@ async fn ask(
     search: SearchId,
     request: &NewSearch,
 ) -> Result<(), Error> {
-    // Whether anything came of one that failed the client cannot tell, so it is told nothing.
+    // The client cannot know the outcome of a failed request, so it gets no answer.
     let answer = function.create_once(project(), request, intent.key).await?;
     access.with(|scene| {
         let told = match &answer {
             CreateOutcome::Announced(announced) => Told::Announced(announced.search_id),
             CreateOutcome::Differs => Told::Differs,
         };
-        scene.note(|| format!("a request for {} files under a key is told {told:?}", request.files.len()));
+        scene
+            .note(|| format!("a request for {} files under a key is answered {told:?}", request.files.len()));
         take_note(scene, search, request, told);
         let CreateOutcome::Announced(announced) = answer else { return };
         let Some(truth) = scene.truth.get_mut(&search) else { return };

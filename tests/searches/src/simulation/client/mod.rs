@@ -1,5 +1,5 @@
 //! The clients: one that announces a search and uploads its files by form, one that names a key of its own and repeats its
-//! requests, and somebody who puts files into the bucket by hand.
+//! requests, and a user who puts files into the bucket by hand.
 
 mod afterwards;
 mod announced;
@@ -18,7 +18,7 @@ use super::outside::{Outside, Quality, Upload, store};
 /// Just before and after the search times out.
 const LATE_MS: (u64, u64) = (3_560_000, 3_640_000);
 
-/// How large every file is said to be.
+/// The announced size of every file.
 const SIZE_BYTES: u64 = 100;
 
 /// The only project.
@@ -42,7 +42,7 @@ pub(super) async fn run(ports: Ports, access: Access<Outside>, mut rng: Rng) {
     }
 }
 
-/// What a client is going to do with one file.
+/// The plan of a client for a file.
 #[derive(Debug, Clone, Copy)]
 struct FileIntent {
     quality: Quality,
@@ -70,7 +70,7 @@ impl FileIntent {
         Self { quality, after_ms, copies: if rng.one_in(6) { 2 } else { 1 }, versioned: rng.one_in(3) }
     }
 
-    /// Has the file stored, as often as the client stores it, once it comes to that.
+    /// Stores the file as often as the client uploads it.
     fn store(self, scene: &mut Scene<'_, Outside>, upload: &Upload) {
         let Some(after_ms) = self.after_ms else { return };
         for copy in 0..self.copies {
