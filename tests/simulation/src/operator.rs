@@ -4,6 +4,7 @@
 use messages::{Message, MessageId, PartitionKey};
 use outbox::Entry;
 
+use crate::clocks;
 use crate::coverage::Call;
 use crate::options::Mutant;
 use crate::ports::queues::{Copy, describe};
@@ -11,6 +12,10 @@ use crate::world::{Occasion, RETRIED, World};
 
 /// The delay of an operator after everything has come to rest.
 const HOURS_MS: [u64; 3] = [0, 3_600_000, 72_000_000];
+
+/// The time before the operator retries what an earlier operation left: by then each dead letter can be received, and by the
+/// clocks of all workers no recorded failure is newer than the operation.
+const AGAIN_MS: u64 = 3 * clocks::MOST_MS;
 
 impl World {
     /// Returns `true` if there are no dead letters and none will arrive.
@@ -26,7 +31,9 @@ impl World {
         if !has_dead_letters && !has_failures {
             return false;
         }
-        self.now += self.rng.pick(&HOURS_MS);
+        let waits = self.rng.pick(&HOURS_MS);
+        let is_again = has_failures || self.queues.has_hidden_dead_letters(self.now);
+        self.now += if is_again { waits.max(AGAIN_MS) } else { waits };
         if has_failures || self.gathers_dead_letters {
             self.note(|| "the operator retries all failures".to_owned());
             self.coverage.meet(RETRIED);

@@ -149,6 +149,11 @@ impl Queues {
         self.queues.iter().filter(|stored| stored.is_grave).flat_map(|stored| &stored.copies)
     }
 
+    /// Returns `true` if a dead letter cannot be received yet.
+    pub(crate) fn has_hidden_dead_letters(&self, now: u64) -> bool {
+        self.dead_letters().any(|copy| copy.visible_at > now)
+    }
+
     pub(crate) fn take_dead_letters(&mut self) -> Vec<Copy> {
         let graves = self.queues.iter_mut().filter(|stored| stored.is_grave);
         graves.flat_map(|stored| std::mem::take(&mut stored.copies)).collect()
