@@ -3,7 +3,7 @@
 //! - [`Queues`]: the addresses of the queues;
 //! - [`Sqs`]: [`messages::SendMessages`] for every function, and [`messages::ReceiveMessages`] for programs that receive
 //!   by themselves. A function behind a queue does not need the latter: Lambda receives and deletes for it;
-//! [`messages::InspectQueues`] for operators and health checks.
+//!   [`messages::InspectQueues`] for operators and health checks.
 //!
 //! A batch call may succeed while some of its entries fail: the result of every entry is checked, and entries that
 //! failed temporarily are sent again, a few times within the call. The outbox retries the rest.
