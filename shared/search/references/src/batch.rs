@@ -1,4 +1,4 @@
-//! Reads the records that are found, on as many threads as allowed.
+//! Reads records on several threads while more records are found.
 
 use std::{
     num::NonZeroUsize,
@@ -16,19 +16,19 @@ use crate::{
     read, work,
 };
 
-/// Below this many bytes of text, waking a thread takes longer than it saves.
+/// With fewer bytes of text, waking a thread takes longer than it saves.
 const WORTH_HELP: usize = 32 * 1024;
-/// How much text the threads take at a time: so little that they come to the end together.
+/// The number of bytes of text that a thread takes at a time. Blocks are small so that the threads finish together.
 const BLOCK: usize = 16 * 1024;
 
-/// A record that was found and is not read yet.
+/// A record that has been found but not read.
 #[derive(Debug)]
 pub(crate) struct Found<'a> {
     pub(crate) number: u64,
     pub(crate) line: u64,
-    /// Where it is in the original file.
+    /// The byte range in the original file.
     pub(crate) bytes: Range<u64>,
-    /// What it says, or its bytes if they are not UTF-8.
+    /// The text, or the bytes if they are not UTF-8.
     pub(crate) text: Result<&'a str, &'a [u8]>,
     /// The records from which it inherits fields.
     pub(crate) parents: Vec<Vec<u8>>,
@@ -43,24 +43,24 @@ impl<'a> Found<'a> {
     }
 }
 
-/// What is needed to read records, besides the records.
+/// The settings for reading records.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Batch<'a> {
     pub(crate) format: Format,
     pub(crate) context: Option<&'a read::Context>,
     pub(crate) threads: NonZeroUsize,
-    /// How many bytes the file has, once it has ended: a last odd byte of UTF-16 was counted as a whole unit.
+    /// The size of the file in bytes, once it has ended: a trailing odd byte of UTF-16 counted as a whole unit.
     pub(crate) total: Option<u64>,
 }
 
-/// How many records are of which kind.
+/// The number of records with each defect.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Kinds {
-    /// Those that could not be read.
+    /// Records that could not be read.
     pub(crate) quarantined: u64,
-    /// Those that were read and have no title.
+    /// Records that were read and have no title.
     pub(crate) untitled: u64,
-    /// Those of them that have nothing either that says that they were understood.
+    /// Untitled records without any evidence that they were understood.
     pub(crate) obscure: u64,
 }
 
@@ -83,20 +83,19 @@ impl Kinds {
     }
 }
 
-/// Whether a record without a title may mean something else by what was read. Where a format has names of its own for
-/// its fields, whoever named the authors was understood, and has only left the title out; the columns of a table are
-/// called as anybody likes.
+/// Returns `true` if a record without a title may have been misinterpreted. Formats with field names of their own are
+/// understood if authors were found, and only the title is missing. The column names of a table can mean anything.
 fn is_obscure(reference: &Reference, format: Format) -> bool {
     reference.authors.is_empty() || matches!(format, Format::Csv { .. } | Format::FieldRows)
 }
 
-/// Records that follow each other, and how many such blocks are before them.
+/// Consecutive records, and the number of blocks before them.
 type Block<'a> = (usize, Vec<Found<'a>>);
-/// The same once they are read: what was made of them.
+/// A block whose records have been read, with the results.
 type ReadBlock<T> = (usize, Vec<T>, Kinds);
 
-/// The threads that help whoever reads, one fewer than there are cores. They stay: one that begins anew for each piece has
-/// to fetch its memory anew. None where the system refuses them.
+/// The helper threads of all readers, one fewer than there are cores. They stay alive, because a new thread for each
+/// piece would have to acquire its memory again. `None` if the system refuses to start them.
 static HELPERS: LazyLock<Option<ThreadPool>> = LazyLock::new(|| {
     let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let name = |number| format!("references-{number}");
@@ -104,8 +103,8 @@ static HELPERS: LazyLock<Option<ThreadPool>> = LazyLock::new(|| {
 });
 
 impl Batch<'_> {
-    /// Adds what `make` makes of the records that `find` finds, in their order, each on the thread that has read it. On
-    /// several threads they are read while more are found.
+    /// Appends the result of `make` for each record that `find` finds, in the order of the file. `make` runs on the
+    /// thread that read the record. With several threads, records are read while more are found.
     pub(crate) fn read<'a, R, T: Send>(
         &self,
         out: &mut Vec<T>,
@@ -122,7 +121,7 @@ impl Batch<'_> {
         let (receiver, read) = (Mutex::new(receiver), Mutex::new(Vec::new()));
         let result = helpers.in_place_scope(|scope| {
             let (mut block, mut bytes, mut blocks, mut helping) = (Vec::new(), 0, 0, 0);
-            // The receiver is there until all have ended.
+            // The receiver outlives all senders.
             let hand_over = |records| drop(sender.send(records));
             let result = find(&mut |found| {
                 bytes += found.raw().len();
@@ -165,7 +164,7 @@ impl Batch<'_> {
         (result, kinds)
     }
 
-    /// Reads blocks until there are no more.
+    /// Reads blocks until none are left.
     fn work<T>(
         &self,
         blocks: &Mutex<mpsc::Receiver<Block<'_>>>,
@@ -186,14 +185,14 @@ impl Batch<'_> {
         outcome
     }
 
-    /// Reads a record from whose text so many control characters were dropped.
+    /// Reads a record; `dropped` control characters were removed from its text.
     fn reference(&self, text: &str, dropped: usize, parents: read::Parents<'_>) -> Result<Reference, String> {
         let read = || read::read(self.format, self.context, text, parents);
         let bytes = text.len() + parents.bytes();
         let mut reference = work::within(work::budget(bytes), read).map_err(|error| error.to_string())??;
         if dropped > 0 {
-            let said = format!("control characters were dropped: {dropped}");
-            reference.extra.entry(read::REPAIRED.to_owned()).or_default().push(said);
+            let note = format!("control characters were dropped: {dropped}");
+            reference.extra.entry(read::REPAIRED.to_owned()).or_default().push(note);
         }
         Ok(reference)
     }
@@ -221,7 +220,7 @@ impl Batch<'_> {
     }
 }
 
-/// The beginning of a record's text. Only as many bytes are decoded as its characters can take.
+/// The beginning of a record's text. Only as many bytes are decoded as its characters can occupy.
 fn excerpt(text: &[u8], legacy: &'static encoding_rs::Encoding) -> String {
     let start = &text[..text.len().min(4 * EXCERPT_CHARS)];
     decode_cut(start, legacy).chars().take(EXCERPT_CHARS).collect()

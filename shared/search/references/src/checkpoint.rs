@@ -1,4 +1,4 @@
-//! Where a reader is in its file, so that another one goes on from there.
+//! Checkpoints: the state with which another reader resumes a file.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,29 +10,29 @@ use crate::{
     stream::Place,
 };
 
-/// The version of what this crate makes of a file. It grows with every change by which the same bytes give other records:
-/// a reader of another version does not go on where one of this version was, since its records would be counted
-/// otherwise.
+/// The version of the results of this crate. It increases with every change by which the same bytes yield different
+/// records. A reader does not resume from a checkpoint of another version, because that version would have counted
+/// records differently.
 pub const READER_VERSION: u32 = 5;
 
-/// A place between two records, and what a reader has to know to go on from there. It can be stored.
+/// A position between two records, and the state that a reader needs to resume there. It can be stored.
 ///
-/// What it was made from is to be stored first: the records before it are not read again.
+/// The outcomes so far must be stored before the checkpoint: the records before it are not read again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checkpoint {
-    /// [`READER_VERSION`] of the reader.
+    /// The [`READER_VERSION`] of the reader.
     pub(crate) reader: u32,
-    /// Where the text that was not read yet begins.
+    /// The position of the first byte that has not been read.
     pub(crate) place: Place,
-    /// The records before it.
+    /// The number of records before the position.
     pub(crate) records: u64,
-    /// How many of them were quarantined.
+    /// The number of quarantined records among them.
     pub(crate) quarantined: u64,
-    /// How many of them have no title. Readers before version 2 did not count them.
+    /// The number of untitled records among them. Readers before version 2 did not count them.
     #[serde(default)]
     pub(crate) untitled: u64,
-    /// How many of these may mean something else by what was read, and what was between the records. Readers before
-    /// version 3 did not note it.
+    /// The number of possibly misinterpreted records, and the text between records. Readers before version 3 did not
+    /// record them.
     #[serde(default)]
     pub(crate) obscure: u64,
     #[serde(default)]
@@ -42,27 +42,27 @@ pub struct Checkpoint {
     pub(crate) encoding: Encoding,
     pub(crate) certainty: Certainty,
     pub(crate) legacy: LegacyState,
-    /// What the splitter knows besides the text that follows: the header row, the elements around the records, or what later
-    /// records may refer to.
+    /// The state of the splitter: the header row, the elements around the records, or entries that later records may
+    /// refer to.
     pub(crate) carried: Vec<Bytes>,
-    /// The header row, or the definitions of abbreviations, as decoded.
+    /// The header row, or the definitions of abbreviations, decoded.
     pub(crate) header: Option<String>,
 }
 
 impl Checkpoint {
-    /// The first byte of the file that has to be read again.
+    /// The offset of the first byte that must be read again.
     #[must_use]
     pub fn byte(&self) -> u64 {
         self.place.byte
     }
 
-    /// How many records are before it, readable or not.
+    /// The number of records before the checkpoint, readable or not.
     #[must_use]
     pub fn records(&self) -> u64 {
         self.records
     }
 
-    /// How many of them could not be read.
+    /// The number of quarantined records before the checkpoint.
     #[must_use]
     pub fn quarantined(&self) -> u64 {
         self.quarantined
@@ -80,7 +80,7 @@ impl Checkpoint {
     }
 }
 
-/// Bytes that are text as a rule: each is written as the character of its number.
+/// Bytes that are mostly text: each byte is stored as the character with its number.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub(crate) struct Bytes(pub(crate) Vec<u8>);

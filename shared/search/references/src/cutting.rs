@@ -1,23 +1,23 @@
-//! Copies some records of a file into a file of their own.
+//! Extracts records of a file into a new file.
 
 use std::{collections::VecDeque, ops::Range};
 
 use crate::{Encoding, Error, Format, Limits, Reader, detect::Detected, stream::Frame};
 
-/// Copies records into a new file that can be corrected and read again: their bytes unchanged, in the same format and
-/// encoding, with what the format has around its records (the header row of a table, the elements around the records of
-/// an XML document).
+/// Extracts records into a new file that can be corrected and read again. Their bytes are unchanged, in the same format
+/// and encoding, together with whatever surrounds the records in the format: the header row of a table, or the elements
+/// around the records of an XML document.
 #[derive(Debug)]
 pub struct Cutting {
     wanted: VecDeque<Range<u64>>,
-    /// The position in the file.
+    /// The offset in the file.
     at: u64,
     state: State,
 }
 
 #[derive(Debug)]
 enum State {
-    /// Until the first record is found all bytes are kept: they may belong to what is around the records.
+    /// Until the first record is found all bytes are kept, because they may precede the records in the new file.
     Opening {
         reader: Box<Reader>,
         kept: Vec<u8>,
@@ -25,10 +25,10 @@ enum State {
     Cutting(Around),
 }
 
-/// What is written around the records.
+/// The text around the records in the new file.
 #[derive(Debug)]
 struct Around {
-    /// How many bytes at the file's beginning.
+    /// The number of bytes copied from the beginning of the file.
     opening: u64,
     after_each: Vec<u8>,
     closing: Vec<u8>,
@@ -43,16 +43,16 @@ impl Around {
             | Format::PubMedXml
             | Format::EuropePmcXml
             | Format::JatsXml => (frame.first, "\n"),
-            // Two blank lines are between its records.
+            // PubMed separates records with two blank lines.
             Format::PubMedText => (detected.mark_length as u64, "\n\n\n"),
-            // In the other formats, text before the records is not needed.
+            // Other formats need no text before the records.
             _ => (detected.mark_length as u64, "\n\n"),
         };
         Self { opening, after_each: encode(after_each.as_bytes()), closing: encode(&frame.closing) }
     }
 }
 
-/// Text from a buffer in the encoding of its file.
+/// Encodes text from a buffer in the encoding of its file.
 fn encoded(text: &[u8], encoding: Encoding) -> Vec<u8> {
     let to_bytes = match encoding {
         Encoding::Utf16Le => u16::to_le_bytes,
@@ -63,7 +63,7 @@ fn encoded(text: &[u8], encoding: Encoding) -> Vec<u8> {
 }
 
 impl Cutting {
-    /// Cuts out the records at these places, which are in order and do not overlap.
+    /// Extracts the records in these byte ranges, which must be in order and must not overlap.
     #[must_use]
     pub fn new(limits: Limits, wanted: impl IntoIterator<Item = Range<u64>>) -> Self {
         let reader = Reader::new(limits).only_finding();
@@ -74,10 +74,10 @@ impl Cutting {
         }
     }
 
-    /// Takes the file's next bytes; returns the next bytes of the new file.
+    /// Processes the next bytes of the file, and returns the next bytes of the new file.
     ///
     /// # Errors
-    /// If the file is refused before its first record is found.
+    /// Returns an error if the file is refused before its first record is found.
     pub fn push(&mut self, bytes: &[u8]) -> Result<Vec<u8>, Error> {
         let mut out = Vec::new();
         match &mut self.state {
@@ -91,8 +91,8 @@ impl Cutting {
         Ok(out)
     }
 
-    /// What is written between two records, once the file's form is known: what comes before the first one has been
-    /// returned then, and [`Cutting::finish`] returns what comes after the last one.
+    /// The separator between two records, once the format is known. By then the text before the first record has been
+    /// returned; [`Cutting::finish`] returns the text after the last one.
     pub fn between(&self) -> Option<&[u8]> {
         match &self.state {
             State::Opening { .. } => None,
@@ -100,10 +100,10 @@ impl Cutting {
         }
     }
 
-    /// Says that the file has no more bytes; returns the next bytes of the new file.
+    /// Marks the end of the file, and returns the next bytes of the new file.
     ///
     /// # Errors
-    /// If the file is refused, or has no records.
+    /// Returns an error if the file is refused, or has no records.
     pub fn end(&mut self) -> Result<Vec<u8>, Error> {
         let mut out = Vec::new();
         if let State::Opening { reader, .. } = &mut self.state {
@@ -114,10 +114,10 @@ impl Cutting {
         Ok(out)
     }
 
-    /// Ends the file; returns the last bytes of the new one.
+    /// Ends the file, and returns the last bytes of the new file.
     ///
     /// # Errors
-    /// If the file is refused, or has no records.
+    /// Returns an error if the file is refused, or has no records.
     pub fn finish(mut self) -> Result<Vec<u8>, Error> {
         let mut out = self.end()?;
         if let State::Cutting(around) = &self.state {
@@ -126,7 +126,7 @@ impl Cutting {
         Ok(out)
     }
 
-    /// Begins to copy once the first record is found.
+    /// Starts copying once the first record is found.
     fn begin(&mut self, out: &mut Vec<u8>) {
         let State::Opening { reader, kept } = &mut self.state else { return };
         let Some(stream) = reader.stream() else { return };
@@ -139,7 +139,7 @@ impl Cutting {
     }
 }
 
-/// Copies the wanted parts of the file's next bytes.
+/// Copies the selected ranges of the file's next bytes.
 fn cut(wanted: &mut VecDeque<Range<u64>>, at: &mut u64, around: &Around, bytes: &[u8], out: &mut Vec<u8>) {
     let (begin, end) = (*at, *at + bytes.len() as u64);
     *at = end;

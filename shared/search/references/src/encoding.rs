@@ -1,9 +1,9 @@
-//! How the bytes of a file become text.
+//! Decodes the bytes of a file.
 //!
-//! The file's encoding is detected from its first window. For encodings that contain ASCII, records are split on raw
-//! bytes and each is decoded by itself, by one rule whatever the window showed: a record that is valid UTF-8 is UTF-8;
-//! any other is in the one older encoding that makes the likeliest text of all such bytes; if that gives no printable
-//! text, the record is quarantined. Files merged from two databases do mix the two.
+//! The encoding of a file is detected from its first window. In ASCII-compatible encodings, records are split on raw
+//! bytes and decoded one by one, always by the same rule: a record that is valid UTF-8 is decoded as UTF-8. All other
+//! records are decoded with the one legacy encoding that is most likely for all such bytes of the file. If the result
+//! is not printable, the record is quarantined. Files merged from two databases do mix encodings.
 
 mod legacy;
 mod name;
@@ -16,10 +16,10 @@ use serde::{Deserialize, Serialize};
 pub(crate) use legacy::{Legacy, LegacyState};
 pub(crate) use utf16::{Utf16, utf16_units};
 
-/// The encoding of a file. It is serialized as its name: `"utf-8"`, `"windows-1252"`, `"shift_jis"`.
+/// The encoding of a file. It serializes as its name: `"utf-8"`, `"windows-1252"`, `"shift_jis"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Encoding {
-    /// UTF-8, plain ASCII included.
+    /// UTF-8, including plain ASCII.
     Utf8,
     /// UTF-8 that begins with a byte-order mark.
     Utf8Bom,
@@ -33,24 +33,24 @@ pub enum Encoding {
     Iso8859_1,
     /// MacRoman, the encoding of older Macintosh programs in western Europe.
     MacRoman,
-    /// Another encoding that contains ASCII.
+    /// Another ASCII-compatible encoding.
     Other(OtherEncoding),
 }
 
-/// An encoding that was clearly detected, and that has no variant of its own.
+/// A clearly detected encoding without a variant of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct OtherEncoding(pub(crate) &'static encoding_rs::Encoding);
 
-/// How sure a detected encoding or format is.
+/// The certainty of a detected encoding or format.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Certainty {
-    /// Others are about as likely.
+    /// Other candidates are about as likely.
     #[default]
     Guess,
-    /// Others are much less likely.
+    /// Other candidates are much less likely.
     Likely,
-    /// The file says so: by a byte-order mark, or by how its records begin.
+    /// Proved by the file, by a byte-order mark or by the way its records begin.
     Certain,
 }
 
@@ -65,9 +65,8 @@ impl fmt::Display for Certainty {
 }
 
 impl Encoding {
-    /// The text of one record of a file in this encoding, by the rule by which records are read, and as much
-    /// as can be shown of bytes that are no text. With `is_cut` the bytes end somewhere in the record, and a character of which
-    /// only the beginning is there is left out.
+    /// Decodes one record of a file in this encoding, by the rule for reading records. Undecodable bytes are replaced
+    /// for display. With `is_cut` the bytes may end inside a character, whose partial sequence is dropped.
     #[must_use]
     pub fn text(self, record: &[u8], is_cut: bool) -> String {
         if self.is_utf16() {
@@ -82,7 +81,7 @@ impl Encoding {
         decode(record, self.legacy()).into_owned()
     }
 
-    /// What a record is read by that is not UTF-8.
+    /// The encoding of records that are not UTF-8.
     fn legacy(self) -> &'static encoding_rs::Encoding {
         match self {
             Self::MacRoman => encoding_rs::MACINTOSH,
@@ -118,7 +117,7 @@ impl Encoding {
         let mut legacy = Legacy::default();
         match std::str::from_utf8(window) {
             Ok(_) => return Shown::of(Self::Utf8, Certainty::Certain),
-            // Only cut off by the end of the window: the rest of the character follows in the file.
+            // Only the end of the window is truncated: the rest of the character follows in the file.
             Err(error) if error.error_len().is_none() => return Shown::of(Self::Utf8, Certainty::Certain),
             Err(_) => legacy.look_at(window),
         }
@@ -127,13 +126,13 @@ impl Encoding {
     }
 }
 
-/// What the first bytes of a file show about its encoding.
+/// The encoding of a file, as far as its first bytes show.
 #[derive(Debug)]
 pub(crate) struct Shown {
     pub(crate) encoding: Encoding,
     pub(crate) certainty: Certainty,
     pub(crate) mark_length: usize,
-    /// The older encoding of what is not UTF-8.
+    /// The legacy encoding of bytes that are not UTF-8.
     pub(crate) legacy: Legacy,
 }
 
@@ -143,8 +142,8 @@ impl Shown {
     }
 }
 
-/// UTF-16 shows by the zero bytes that its ASCII characters leave on one side only: tags, digits, spaces and
-/// line ends make up more than a tenth of any reference file, in every script.
+/// Detects UTF-16 by the zero bytes that ASCII characters have on one side only: in every script, tags, digits, spaces
+/// and line ends make up more than a tenth of a reference file.
 fn utf16_without_mark(window: &[u8]) -> Option<Encoding> {
     let (mut even, mut odd) = (0_usize, 0_usize);
     for pair in window.chunks_exact(2) {
@@ -163,11 +162,10 @@ fn utf16_without_mark(window: &[u8]) -> Option<Encoding> {
     }
 }
 
-/// The text of one record, decoded from `legacy` where it is not UTF-8, and how many control characters were dropped from
-/// it.
+/// Decodes one record, from `legacy` if it is not UTF-8. Returns the text and the number of dropped control characters.
 ///
 /// # Errors
-/// A reason to quarantine the record.
+/// Returns the reason to quarantine the record.
 pub(crate) fn decode<'a>(
     bytes: &'a [u8],
     legacy: &'static encoding_rs::Encoding,
@@ -178,15 +176,16 @@ pub(crate) fn decode<'a>(
     })
 }
 
-/// The text of one record without control characters, and how many of them were dropped.
+/// Removes control characters from the text of a record, and returns their number.
 ///
 /// # Errors
-/// A reason to quarantine the record.
+/// Returns the reason to quarantine the record.
 pub(crate) fn printable(text: Cow<'_, str>) -> Result<(Cow<'_, str>, usize), &'static str> {
     if !may_be_unprintable(text.as_bytes()) || !text.contains(is_unprintable) {
         return Ok((text, 0));
     }
-    // A few control characters slip into text; many, a NUL, or what an encoding leaves undefined means that it is none.
+    // Text may contain a few control characters. Many of them, a NUL or an undefined byte show that the bytes are not
+    // text.
     let controls = text.chars().filter(|c| is_unprintable(*c)).count();
     if text.contains(|c| is_unprintable(c) && !is_control(c))
         || controls > MOST_CONTROLS.max(text.len() / 500)
@@ -196,7 +195,7 @@ pub(crate) fn printable(text: Cow<'_, str>) -> Result<(Cow<'_, str>, usize), &'s
     Ok((Cow::Owned(text.replace(is_control, "")), controls))
 }
 
-/// Most control characters in a short record that is still text.
+/// The maximum number of control characters in a short record that counts as text.
 const MOST_CONTROLS: usize = 4;
 
 /// Control characters that are dropped from text.
@@ -204,7 +203,7 @@ fn is_control(c: char) -> bool {
     matches!(c, '\u{1}'..='\u{8}' | '\u{E}'..='\u{19}' | '\u{1B}')
 }
 
-/// Text to show for a record that may not be text.
+/// Decodes a record that may not be text, for display.
 pub(crate) fn decode_for_display<'a>(
     bytes: &'a [u8],
     legacy: &'static encoding_rs::Encoding,
@@ -215,8 +214,8 @@ pub(crate) fn decode_for_display<'a>(
     }
 }
 
-/// Text to show for bytes that end somewhere in a text: a character of which only the beginning is there is left out, since it
-/// would make the whole look like another encoding.
+/// Decodes a slice that may end inside a character, for display. Drops a partial UTF-8 sequence at the end, which would
+/// make the slice look like another encoding.
 pub(crate) fn decode_cut<'a>(bytes: &'a [u8], legacy: &'static encoding_rs::Encoding) -> Cow<'a, str> {
     let whole = match std::str::from_utf8(bytes) {
         Err(error) if error.error_len().is_none() => &bytes[..error.valid_up_to()],
@@ -225,17 +224,17 @@ pub(crate) fn decode_cut<'a>(bytes: &'a [u8], legacy: &'static encoding_rs::Enco
     decode_for_display(whole, legacy)
 }
 
-/// Whether there may be unprintable characters: control characters, or the byte that begins those beyond ASCII. One
-/// pass without branches, because every byte of a file goes through it.
+/// Returns `true` if the text may contain unprintable characters: control characters, or the first byte of those beyond
+/// ASCII. A single branchless pass, because every byte of a file is checked.
 fn may_be_unprintable(text: &[u8]) -> bool {
     text.iter().fold(false, |found, &byte| {
         found | ((byte < 0x20) & (byte != b'\n') & (byte != b'\r')) | (byte == 0xC2)
     })
 }
 
-/// Control characters that do not occur in text. The five bytes that Windows-1252 leaves undefined decode to such. The
-/// C0 separators (0x1C to 0x1F), vertical tab, form feed and the substitute 0x1A occur in real exports and
-/// are harmless; NUL and the others mean that this is not text.
+/// Control characters that do not occur in text, including those that result from the five bytes that Windows-1252
+/// leaves undefined. The C0 separators (0x1C to 0x1F), vertical tab, form feed and the substitute 0x1A occur in real
+/// exports and are accepted. NUL and the others show that the bytes are not text.
 fn is_unprintable(c: char) -> bool {
     matches!(c, '\u{0}'..='\u{8}' | '\u{E}'..='\u{19}' | '\u{1B}' | '\u{81}' | '\u{8D}' | '\u{8F}' | '\u{90}' | '\u{9D}')
 }
@@ -263,7 +262,7 @@ mod tests {
             ("UTF-8", "Müller".as_bytes(), false, "Müller"),
             ("UTF-8", &"Mü".as_bytes()[..2], true, "M"),
             ("ISO-8859-1", b"M\xFCller caf\xE9", false, "Müller café"),
-            // Files merged from two databases.
+            // A file merged from two databases.
             ("Windows-1252", "Müller".as_bytes(), false, "Müller"),
             ("MacRoman", b"M\x9Fller", false, "Müller"),
             ("Shift_JIS", b"\x83\x89", false, "ラ"),

@@ -1,17 +1,17 @@
-//! Why a file is refused.
+//! Reasons to refuse a file.
 
 use std::fmt::{self, Write};
 
 use crate::Format;
 
-/// Why a whole file is refused.
+/// The reason why a whole file is refused.
 ///
-/// Each message is a fragment about the file, written for the reviewer who uploaded it. None of them is worth
-/// retrying: the same bytes are refused again.
+/// Each message is a fragment about the file, written for the reviewer who uploaded it. Retrying never helps: the same
+/// bytes are refused again.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// No bytes, or white space alone.
+    /// The file has no bytes, or only white space.
     #[error("the file is empty")]
     Empty,
     /// More bytes than [`crate::Limits::max_file_bytes`].
@@ -20,7 +20,7 @@ pub enum Error {
         /// The limit in bytes.
         limit: u64,
     },
-    /// More records than [`crate::Limits::max_records`], quarantined ones counted.
+    /// More records than [`crate::Limits::max_records`], including quarantined ones.
     #[error("the file has more than {} records, the limit", Grouped(*limit))]
     TooManyRecords {
         /// The limit.
@@ -32,19 +32,19 @@ pub enum Error {
         /// With its article: `"a PDF document"`.
         what: &'static str,
     },
-    /// Text in a format that is known but not read.
-    #[error("it is {name}, which is not read yet; expected {EXPECTED}")]
+    /// A known text format that is not supported.
+    #[error("it is {name}, which is not supported yet; expected {EXPECTED}")]
     UnsupportedFormat {
         /// `"Web of Science plain text"`.
         name: &'static str,
     },
-    /// Text in no known format.
+    /// An unknown text format.
     #[error("no known reference format: it starts with {start:?}; {}expected {EXPECTED}", Closest(closest))]
     UnknownFormat {
         /// The first characters of the file.
         start: String,
-        /// The formats that come closest, the closest first, each with what it lacks:
-        /// `"RIS (no line begins a record with TY)"`.
+        /// The formats that resemble the file most, in this order, each with the missing evidence: `"RIS (no line
+        /// begins a record with TY)"`.
         closest: Vec<&'static str>,
     },
     /// A table without a column for titles.
@@ -56,7 +56,7 @@ pub enum Error {
     /// An XML document with a document type declaration.
     #[error("the XML declares a DOCTYPE, which is refused because it can define entities{}", Hint(*.name))]
     Doctype {
-        /// What the document is, if its root element shows it: `"PubMed XML"`.
+        /// The document type, if the root element shows it: `"PubMed XML"`.
         name: Option<&'static str>,
     },
     /// One record with more bytes than [`crate::Limits::max_record_bytes`].
@@ -74,32 +74,33 @@ pub enum Error {
     MalformedXml {
         /// The line where it was noticed, from 1.
         line: u64,
-        /// What is wrong, in words.
+        /// The defect, in words.
         what: &'static str,
     },
-    /// A file most of whose records have no title.
+    /// A file in which most records have no title.
     #[error(
         "{} of its {} records have no title (read as {format}); export them with their titles, or in another format",
         Grouped(*untitled), Grouped(*records)
     )]
     UntitledRecords {
-        /// How many have none.
+        /// The number of records without a title.
         untitled: u64,
-        /// How many records the file has.
+        /// The number of records in the file.
         records: u64,
-        /// The format it was read as.
+        /// The format that the file was read as.
         format: Format,
     },
-    /// A file of a known format without any records.
+    /// A file of a known format without records.
     #[error("it contains no records (read as {format})")]
     NoRecords {
-        /// The format it was read as.
+        /// The format that the file was read as.
         format: Format,
     },
 }
 
 impl Error {
-    /// Whether the file is none of references: beside reference files in an archive, such files may well be.
+    /// Returns `true` if the file is not a reference file. Archives may contain such files in addition to reference
+    /// files.
     #[must_use]
     pub fn is_of_another_kind(&self) -> bool {
         match self {
@@ -118,7 +119,7 @@ impl Error {
         }
     }
 
-    /// Whether the file is one that may have reference files inside.
+    /// Returns `true` if the file may contain reference files.
     #[must_use]
     pub fn is_packed(&self) -> bool {
         const PACKED: [&str; 6] = ["archive", "gzip", "bzip2", "xz file", "Zstandard", "Excel workbook"];
@@ -126,10 +127,10 @@ impl Error {
     }
 }
 
-/// The formats that most databases export, for messages.
+/// The formats that most databases export.
 const EXPECTED: &str = "RIS, PubMed .nbib or XML, EndNote XML, Web of Science .ciw, BibTeX, CSV or TSV";
 
-/// A number of bytes for people: exact multiples of a binary unit are given in that unit.
+/// Formats a number of bytes; exact multiples of a binary unit are displayed in that unit.
 struct Size(u64);
 
 impl fmt::Display for Size {
@@ -142,7 +143,7 @@ impl fmt::Display for Size {
     }
 }
 
-/// A count for people, with a comma for each thousand.
+/// Formats a number with a comma for each thousand.
 struct Grouped(u64);
 
 impl fmt::Display for Grouped {
@@ -158,7 +159,7 @@ impl fmt::Display for Grouped {
     }
 }
 
-/// What to do instead, for files that hold references in a form that is not read.
+/// Advice for files that contain references in an unsupported form.
 struct Fix<'a>(&'a str);
 
 impl fmt::Display for Fix<'_> {
@@ -180,7 +181,7 @@ impl fmt::Display for Fix<'_> {
     }
 }
 
-/// The formats that come closest, for a message.
+/// Formats the closest formats.
 struct Closest<'a>(&'a [&'static str]);
 
 impl fmt::Display for Closest<'_> {
@@ -189,7 +190,7 @@ impl fmt::Display for Closest<'_> {
     }
 }
 
-/// The first columns of a table, for a message.
+/// Formats the first columns of a table.
 struct Columns<'a>(&'a [String]);
 
 impl fmt::Display for Columns<'_> {
@@ -204,7 +205,7 @@ impl fmt::Display for Columns<'_> {
     }
 }
 
-/// What the document seems to be, when that is known.
+/// Formats the probable type of the document, if it is known.
 struct Hint(Option<&'static str>);
 
 impl fmt::Display for Hint {

@@ -1,10 +1,10 @@
-//! The formats that can be read.
+//! The supported formats.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A format that can be read.
+/// A supported format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Format {
@@ -15,7 +15,7 @@ pub enum Format {
     /// EndNote XML: `<xml><records><record>…`.
     #[serde(rename = "endnote_xml")]
     EndNoteXml,
-    /// PubMed's own XML: `<PubmedArticleSet><PubmedArticle>…`.
+    /// PubMed's XML: `<PubmedArticleSet><PubmedArticle>…`.
     #[serde(rename = "pubmed_xml")]
     PubMedXml,
     /// BibTeX: entries `@article{key, title = {…}, …}`.
@@ -25,17 +25,17 @@ pub enum Format {
     WebOfScience,
     /// A table with a header row.
     Csv {
-        /// The separator of its cells.
+        /// The separator between cells.
         delimiter: Delimiter,
     },
-    /// A table with a row for each field and a blank row behind each record, as Embase writes.
+    /// A table with one row per field and a blank row after each record, as exported by Embase.
     FieldRows,
-    /// EndNote's tagged format (`.enw`), which is that of refer: lines `%0 Journal Article`.
+    /// EndNote's tagged format (`.enw`), also known as refer: lines `%0 Journal Article`.
     Refer,
-    /// RefWorks' tagged format: lines `RT Journal Article`.
+    /// The tagged format of RefWorks: lines `RT Journal Article`.
     #[serde(rename = "refworks")]
     RefWorks,
-    /// Ovid's text: records `<1>`, and names of fields on lines of their own.
+    /// Ovid's text: records `<1>`, and field names on lines of their own.
     Ovid,
     /// Cochrane's text: records `Record #1 of 20`, and lines `TI: …`.
     Cochrane,
@@ -49,13 +49,13 @@ pub enum Format {
     CslJson,
     /// Europe PMC's XML: `<responseWrapper><resultList><result>…`.
     EuropePmcXml,
-    /// JATS, the XML of PubMed Central and of publishers: `<article>…`.
+    /// JATS, the XML format of PubMed Central and publishers: `<article>…`.
     #[serde(rename = "jats_xml")]
     JatsXml,
 }
 
 impl Format {
-    /// All formats, for lists of them.
+    /// All formats.
     pub const ALL: [Self; 19] = [
         Self::Ris,
         Self::Nbib,
@@ -79,20 +79,20 @@ impl Format {
     ];
 }
 
-/// The separator of the cells of a table.
+/// The separator between the cells of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Delimiter {
     /// A comma.
     Comma,
-    /// `;`, as spreadsheets write in countries with a decimal comma.
+    /// `;`, which spreadsheets use in countries with a decimal comma.
     Semicolon,
     /// A tab.
     Tab,
 }
 
 impl Delimiter {
-    /// All delimiters, the likeliest first.
+    /// All delimiters, the most common first.
     pub const ALL: [Self; 3] = [Self::Comma, Self::Semicolon, Self::Tab];
 
     /// The byte that separates cells.

@@ -1,4 +1,4 @@
-//! The text of a file that belongs to none of its records.
+//! The text of a file outside of its records.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,42 +11,42 @@ use crate::{
     stream::Place,
 };
 
-/// How many bytes of a line are kept to show it: what the characters of an excerpt take at most.
+/// The number of bytes of a line that are kept for display: the maximum size of the characters of an excerpt.
 const KEPT: usize = 4 * EXCERPT_CHARS;
-/// Most digits of the number that a database gives to a record.
+/// The maximum number of digits in a record number of a database.
 const MOST_DIGITS: usize = 9;
 
-/// The text between the records: how much there is, and what its first line is.
+/// The text between records: its extent, and its first line.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Gaps {
-    /// Lines that have words in them, and are nothing that the format has there.
+    /// Lines with words that are not part of the format.
     lines: u64,
-    /// The first of them.
+    /// The number and excerpt of the first such line.
     first: Option<(u64, String)>,
-    /// The beginning of the line that is looked at, from its first byte that is not blank, and its number.
+    /// The number and beginning of the current line, from its first byte that is not blank.
     open: Option<(u64, String)>,
-    /// Whether that line has words behind what is kept of it.
+    /// `true` if that line has words behind the part that is kept.
     #[serde(default)]
     goes_on: bool,
 }
 
-/// Text that belongs to no record, and is no part of the format either.
+/// Text that belongs neither to a record nor to the format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skipped {
-    /// How many lines it has. Lines of blanks and punctuation are not counted, and in formats of lines those with a mere
-    /// number are not.
+    /// The number of its lines. Blank lines and lines of punctuation are not counted, nor are lines with just a number
+    /// in line-based formats.
     pub lines: u64,
-    /// The number of the first of them, from 1.
+    /// The number of the first of these lines, from 1.
     pub line: u64,
-    /// How that line begins, in at most [`EXCERPT_CHARS`] characters.
+    /// The beginning of that line, with up to [`EXCERPT_CHARS`] characters.
     pub excerpt: String,
 }
 
 impl Gaps {
-    /// Takes the next bytes that belong to no record, which begin at this place. They may be cut anywhere.
+    /// Adds bytes outside of records, which begin at this position. They may be cut anywhere.
     pub(crate) fn add(&mut self, text: &[u8], place: Place, file: &Detected) {
         if self.open.as_ref().is_some_and(|(line, _)| *line != place.line) {
-            // What is between the two lines was part of the format.
+            // The text between the two lines was part of the format.
             self.end(file);
         }
         let (mut line, mut after_cr) = (place.line, place.after_cr);
@@ -60,7 +60,8 @@ impl Gaps {
                 _ => {
                     let (_, kept) = self.open.get_or_insert_with(|| (line, String::new()));
                     if kept.len() < KEPT {
-                        // Each byte is kept as the character of its number, as this may be half of a character.
+                        // Each byte is kept as the character with its number, because it may be part of a multi-byte
+                        // character.
                         kept.push(char::from(byte));
                     } else {
                         self.goes_on |= byte.is_ascii_alphanumeric() || !byte.is_ascii();
@@ -71,7 +72,7 @@ impl Gaps {
         }
     }
 
-    /// A record begins, or the file ends: so does the line.
+    /// Ends the current line, because a record begins or the file ends.
     pub(crate) fn end(&mut self, file: &Detected) {
         let goes_on = std::mem::take(&mut self.goes_on);
         let Some((line, kept)) = self.open.take() else { return };
@@ -87,14 +88,14 @@ impl Gaps {
         }
     }
 
-    /// What there was.
+    /// The skipped text so far, if any.
     pub(crate) fn found(&self) -> Option<Skipped> {
         let (line, excerpt) = self.first.clone()?;
         Some(Skipped { lines: self.lines, line, excerpt })
     }
 }
 
-/// Whether a line says anything. In formats of lines a mere number is that of a record.
+/// Returns `true` if a line has content. In line-based formats, a number alone is a record number.
 fn has_words(line: &str, format: Format) -> bool {
     let words = line.trim_matches(|c: char| !c.is_alphanumeric());
     let is_number = words.len() <= MOST_DIGITS && words.bytes().all(|byte| byte.is_ascii_digit());
@@ -111,12 +112,12 @@ fn has_words(line: &str, format: Format) -> bool {
     }
 }
 
-/// Whether a line is one that a format has between its records.
+/// Returns `true` for lines that a format has between its records.
 fn is_expected(line: &str, format: Format) -> bool {
     match format {
         Format::WebOfScience => wos::is_around(line.as_bytes()),
         Format::BibTex => line.starts_with('%'),
-        // Cochrane writes these above RIS.
+        // Cochrane writes these lines above RIS.
         Format::Ris => {
             numbered::is_cochrane(line.as_bytes())
                 || ["Provider:", "Content:", "Database:"].iter().any(|start| line.starts_with(start))

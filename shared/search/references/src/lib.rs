@@ -2,43 +2,41 @@
 //!
 //! # What it promises
 //!
-//! - **Push parsing.** [`Reader::push`] takes the next bytes, however they are cut, and returns the records
-//!   that became complete. The same bytes give the same outcomes in any chunking.
-//! - **Content decides.** Encoding and format are detected from the first [`DETECTION_WINDOW`] bytes, never
-//!   from a file name.
-//! - **No record is lost silently.** Every record of the file is either [`Outcome::Read`] or
-//!   [`Outcome::Quarantined`] with a reason and an excerpt, and carries its number, its first line and its
-//!   exact byte range in the original file.
-//! - **Bounded memory.** What is held at once is the detection window, the chunk being pushed and one record;
-//!   [`Limits`] are enforced while streaming.
-//! - **Bounded work.** The bytes that are scanned for a record are counted and limited in proportion to its size ([`work`]).
-//!   A record that exceeds its budget is quarantined.
-//! - **No panics**, whatever the bytes, and no unsafe code.
+//! - **Push parsing.** [`Reader::push`] accepts the next bytes in chunks of any size, and returns the records that they
+//!   complete. The same bytes yield the same outcomes in any chunking.
+//! - **Detection by content.** Encoding and format are detected from the first [`DETECTION_WINDOW`] bytes, never from a
+//!   file name.
+//! - **No silent loss.** Every record of the file is either [`Outcome::Read`] or [`Outcome::Quarantined`] with a reason
+//!   and an excerpt. It carries its number, its first line and its exact byte range in the original file.
+//! - **Bounded memory.** The reader holds the detection window, the current chunk and one record; [`Limits`] are
+//!   enforced while streaming.
+//! - **Bounded work.** The bytes that are scanned for a record are counted, and limited in proportion to its size
+//!   ([`work`]). A record that exceeds its budget is quarantined.
+//! - **No panics** for any input, and no unsafe code.
 //!
 //! # What it deliberately does not do
 //!
 //! - No input or output, no async runtime: the caller fetches bytes and stores outcomes.
-//! - No deduplication and no guesses: values are tidied (white space, DOI prefixes). What has no field stays in
-//!   [`Reference::extra`], and so does what was done about a record that is damaged, under `repaired`.
-//! - No DTDs: an XML file with a DOCTYPE is refused, so no entity is ever defined or expanded. Only the external ones
-//!   that PubMed and publishers write are skipped, and never fetched.
-//! - No compressed files, spreadsheets or PDFs; those are refused by name, with advice on what to do, unless the caller has
-//!   unpacked them before, as `archives` does
-//!   ([`Error::Binary`]).
+//! - No deduplication and no interpretation: values are only tidied (white space, DOI prefixes). Values without a field
+//!   stay in [`Reference::extra`], and so do notes about repairs of damaged records, under `repaired`.
+//! - No DTDs: an XML file with a DOCTYPE is refused, so entities are never defined or expanded. Only the external
+//!   document types that PubMed and publishers declare are skipped, and never fetched.
+//! - No compressed files, spreadsheets or PDFs: they are refused by name, with advice ([`Error::Binary`]). Callers may
+//!   unpack them first, for example with `archives`.
 //!
 //! # Modules, in reading order
 //!
 //! - `reference`, `outcome`, `format`, `error`: the vocabulary.
-//! - `reader`: the public push parser; detects first, then hands over to `stream`.
-//! - `detect` and `encoding`: what the file is and how its bytes become text.
+//! - `reader`: the public push parser, which detects the format and then delegates to `stream`.
+//! - `detect` and `encoding`: the format of a file, and the decoding of its bytes.
 //! - `stream`: one buffer, one splitter, and positions in the original file.
-//! - `batch`: the records of one push, read on several threads while more of them are found.
-//! - `split`: where records begin and end, per format, on raw bytes.
-//! - `read`: one record's text to a [`Reference`], by a table for each format.
-//! - `gaps`: the text that belongs to no record, so that it can be named.
+//! - `batch`: reads the records of one push on several threads while more records are found.
+//! - `split`: finds where records begin and end, per format, on raw bytes.
+//! - `read`: turns the text of a record into a [`Reference`], with a table per format.
+//! - `gaps`: the text outside of records, for the report.
 //! - `work`: counts and limits the bytes that are scanned for a record.
-//! - `checkpoint`: the position of a reader, so that another one resumes there.
-//! - `cutting`: copies some records of a file into a file of their own, to be corrected.
+//! - `checkpoint`: the state with which another reader resumes.
+//! - `cutting`: extracts records into a new file, where they can be corrected.
 
 mod batch;
 mod checkpoint;

@@ -1,4 +1,4 @@
-//! What reading a file yields: records, quarantined records and the closing report.
+//! The results of reading a file: records, quarantined records and the final report.
 
 use std::ops::Range;
 
@@ -6,25 +6,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Certainty, Encoding, Format, Reference, Skipped};
 
-/// Longest [`Quarantine::reason`] in characters: a sentence for a person, not a dump of the input.
+/// The maximum length of [`Quarantine::reason`] in characters: a sentence, not a dump of the input.
 pub const REASON_CHARS: usize = 500;
-/// Longest [`Quarantine::excerpt`] in characters: enough to find the record in the exporting database.
+/// The maximum length of [`Quarantine::excerpt`] in characters: enough to find the record in the database.
 pub const EXCERPT_CHARS: usize = 200;
 
-/// What became of one record.
+/// The outcome of one record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-// Nearly all outcomes are records: boxing each of them would cost more than it saves for the others.
+// Nearly all outcomes are records: boxing them would cost more than it saves for the others.
 #[allow(clippy::large_enum_variant)]
 pub enum Outcome {
     /// The record was read.
     Read(Record),
-    /// The record could not be read; the rest of the file goes on.
+    /// The record could not be read. Reading continues with the next record.
     Quarantined(Quarantine),
 }
 
 impl Outcome {
-    /// 1-based position among the records of the file.
+    /// The 1-based position among the records of the file.
     #[must_use]
     pub fn number(&self) -> u64 {
         match self {
@@ -33,7 +33,7 @@ impl Outcome {
         }
     }
 
-    /// Where its bytes are in the original file, a byte-order mark counted.
+    /// The byte range in the original file, including a byte-order mark in the offsets.
     #[must_use]
     pub fn bytes(&self) -> &Range<u64> {
         match self {
@@ -43,55 +43,55 @@ impl Outcome {
     }
 }
 
-/// A record that was read, and where it was.
+/// A record that was read, with its position.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
-    /// 1-based position among the records of the file; quarantined ones count too.
+    /// The 1-based position among the records of the file, including quarantined ones.
     pub number: u64,
-    /// 1-based line on which the record begins.
+    /// The 1-based line where the record begins.
     pub line: u64,
-    /// Where the record's bytes are in the original file, a byte-order mark counted.
+    /// The byte range in the original file, including a byte-order mark in the offsets.
     pub bytes: Range<u64>,
-    /// Its fields.
+    /// The record's fields.
     pub reference: Reference,
 }
 
-/// A record that could not be read, and where it was.
+/// A record that could not be read, with its position.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quarantine {
-    /// 1-based position among the records of the file.
+    /// The 1-based position among the records of the file.
     pub number: u64,
-    /// 1-based line on which the record begins.
+    /// The 1-based line where the record begins.
     pub line: u64,
-    /// Where the record's bytes are in the original file, a byte-order mark counted.
+    /// The byte range in the original file, including a byte-order mark in the offsets.
     pub bytes: Range<u64>,
-    /// Why it could not be read, in at most [`REASON_CHARS`] characters.
+    /// The reason, in up to [`REASON_CHARS`] characters.
     pub reason: String,
     /// The first [`EXCERPT_CHARS`] characters of the record.
     pub excerpt: String,
 }
 
-/// Totals of a file that was read to its end.
+/// The totals of a file that was read completely.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
     /// The detected format.
     pub format: Format,
-    /// How certain the format is.
+    /// The certainty of the format.
     #[serde(default)]
     pub format_certainty: Certainty,
     /// The detected encoding.
     pub encoding: Encoding,
-    /// How certain the encoding is.
+    /// The certainty of the encoding.
     #[serde(default)]
     pub encoding_certainty: Certainty,
-    /// Records in the file: read and quarantined.
+    /// The number of records, including quarantined ones.
     pub records: u64,
-    /// How many of the records were quarantined.
+    /// The number of quarantined records.
     pub quarantined: u64,
-    /// How many of the records were read and have no title.
+    /// The number of records that were read and have no title.
     #[serde(default)]
     pub untitled: u64,
-    /// Text that belongs to no record.
+    /// The text outside of records.
     #[serde(default)]
     pub skipped: Option<Skipped>,
     /// The size of the file in bytes.

@@ -1,4 +1,4 @@
-//! The push parser.
+//! The public push parser.
 
 use std::num::NonZeroUsize;
 
@@ -8,16 +8,16 @@ use crate::{
     stream::Stream,
 };
 
-/// Limits on what is accepted.
+/// Limits on the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Most bytes in a file. The default is 1 GiB: about half a million records with abstracts.
+    /// The maximum size of a file in bytes. The default is 1 GiB: about half a million records with abstracts.
     pub max_file_bytes: u64,
-    /// Most bytes in one record, as UTF-8 where the file is UTF-16. The default is 16 MiB: the largest
-    /// document MongoDB stores.
+    /// The maximum size of a record in bytes, as UTF-8 if the file is UTF-16. The default is 16 MiB: the largest
+    /// document that MongoDB stores.
     pub max_record_bytes: usize,
-    /// Most records in a file, quarantined ones counted: what is made of a record takes room of its own, however few
-    /// bytes it has. The default is two million.
+    /// The maximum number of records in a file, including quarantined ones: every outcome occupies memory, however few
+    /// bytes its record has. The default is two million.
     pub max_records: u64,
 }
 
@@ -27,30 +27,30 @@ impl Default for Limits {
     }
 }
 
-/// Settings of a reader.
+/// The settings of a reader.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Plan {
     pub(crate) limits: Limits,
     pub(crate) threads: NonZeroUsize,
-    /// Whether records are only found, and not read.
+    /// `true` if records are only found, and not read.
     pub(crate) only_finds: bool,
 }
 
 /// Reads one file, pushed in chunks of any size.
 ///
-/// [`Reader::push`] and [`Reader::finish`] return all there is. Records of a few bytes make outcomes of some hundred, so
-/// whoever has little memory takes them a few at a time: [`Reader::feed`] and [`Reader::end`] hand bytes over, and
-/// [`Reader::read`] returns no more outcomes than it is asked for.
+/// [`Reader::push`] and [`Reader::finish`] return all available outcomes. Records of a few bytes yield outcomes of a
+/// few hundred bytes, so callers with little memory retrieve them in portions: [`Reader::feed`] and [`Reader::end`]
+/// pass bytes, and [`Reader::read`] returns a limited number of outcomes.
 ///
-/// Once an error was returned the file is refused: every later call returns the same error, and outcomes
-/// returned before it belong to a file that should not be kept.
+/// After an error the file is refused: every later call returns the same error, and outcomes returned earlier belong to
+/// a file that should not be kept.
 #[derive(Debug)]
 pub struct Reader {
     plan: Plan,
     state: State,
     bytes: u64,
-    /// Whether more bytes were pushed than a file may have; those up to the limit are read before it is refused, so the
-    /// fault that is reported does not depend on the chunking.
+    /// `true` if more bytes were pushed than a file may have. The bytes up to the limit are read before the file is
+    /// refused, so the reported error does not depend on the chunking.
     too_large: bool,
     ended: bool,
     refused: Option<Error>,
@@ -58,13 +58,13 @@ pub struct Reader {
 
 #[derive(Debug)]
 enum State {
-    /// The first bytes, until there are enough to detect the format.
+    /// The first bytes, until they suffice to detect the format.
     Detecting(Vec<u8>),
     Reading(Box<Stream>),
 }
 
 impl Reader {
-    /// A reader at the start of a file.
+    /// Creates a reader for the beginning of a file.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         let plan = Plan { limits, threads: NonZeroUsize::MIN, only_finds: false };
@@ -72,8 +72,8 @@ impl Reader {
         Self { plan, state, bytes: 0, too_large: false, ended: false, refused: None }
     }
 
-    /// Reads the records of each push on this number of threads, the caller's included. The outcomes and their order
-    /// stay the same. More than one thread helps only with pushes of some hundred KiB.
+    /// Reads the records of each push on this number of threads, including the caller's. The outcomes and their order
+    /// stay the same. Several threads only help with pushes of some hundred KiB.
     #[must_use]
     pub fn with_threads(mut self, threads: NonZeroUsize) -> Self {
         self.plan.threads = threads;
@@ -83,15 +83,15 @@ impl Reader {
         self
     }
 
-    /// Only finds records: they have no outcomes. To be called before the first push.
+    /// Only finds records, without returning outcomes. Must be called before the first push.
     #[must_use]
     pub(crate) fn only_finding(mut self) -> Self {
         self.plan.only_finds = true;
         self
     }
 
-    /// Goes on where another reader was, at [`Checkpoint::byte`] of the same file; none when that one was of another
-    /// version.
+    /// Resumes from another reader's checkpoint, at [`Checkpoint::byte`] of the same file. Returns `None` if the
+    /// checkpoint is of another version.
     #[must_use]
     pub fn resume(limits: Limits, checkpoint: &Checkpoint) -> Option<Self> {
         let new = Self::new(limits);
@@ -100,37 +100,37 @@ impl Reader {
         (checkpoint.reader == READER_VERSION).then_some(Self { state: State::Reading(stream), bytes, ..new })
     }
 
-    /// Where another reader can go on, once all outcomes so far are stored; none before the first records, and between
-    /// two records now and then.
+    /// Returns a checkpoint from which another reader can resume, once all outcomes so far are stored. Returns `None`
+    /// before the first record, and at some positions between records.
     #[must_use]
     pub fn checkpoint(&self) -> Option<Checkpoint> {
         self.stream().filter(|_| self.refused.is_none())?.checkpoint()
     }
 
-    /// Takes the next bytes and returns what became complete, in the order of the file.
+    /// Passes the next bytes, and returns the completed outcomes in the order of the file.
     ///
-    /// The outcomes of a chunk are all in memory at once, and take some hundred times its size where records are tiny;
-    /// [`Reader::read`] returns them a few at a time.
+    /// All outcomes of a chunk are in memory together. For tiny records they occupy some hundred times the size of the
+    /// chunk; [`Reader::read`] returns them in portions.
     ///
     /// # Errors
-    /// If the file is refused. Pushing more of it, or the same file again, is refused too.
+    /// Returns an error if the file is refused. Pushing more bytes, or the same file again, fails with the same error.
     pub fn push(&mut self, bytes: &[u8]) -> Result<Vec<Outcome>, Error> {
         self.feed(bytes);
         self.read(usize::MAX)
     }
 
-    /// Ends the file; returns the last outcomes and the report.
+    /// Ends the file, and returns the last outcomes and the report.
     ///
     /// # Errors
-    /// If the file is refused, for example because it was empty or contained no records.
+    /// Returns an error if the file is refused, for example because it is empty or contains no records.
     pub fn finish(mut self) -> Result<(Vec<Outcome>, Report), Error> {
         self.end();
         let out = self.read(usize::MAX)?;
         Ok((out, self.report()?))
     }
 
-    /// Hands the next bytes over. What they complete is for [`Reader::read`] to return, which is to be done before more
-    /// bytes are handed over: until then they are kept.
+    /// Passes the next bytes. [`Reader::read`] returns the outcomes, and should be called until none are left before
+    /// more bytes are passed, because unread bytes stay in memory.
     pub fn feed(&mut self, bytes: &[u8]) {
         let left = self.plan.limits.max_file_bytes - self.bytes;
         let taken = usize::try_from(left).map_or(bytes.len(), |left| left.min(bytes.len()));
@@ -142,25 +142,26 @@ impl Reader {
         }
     }
 
-    /// Says that there are no more bytes. What they complete is for [`Reader::read`] to return.
+    /// Marks the end of the file. [`Reader::read`] returns the remaining outcomes.
     pub fn end(&mut self) {
         self.ended = true;
     }
 
-    /// Returns the next outcomes, at most so many, in the order of the file. None are left when there are none: until
-    /// more bytes are handed over, or for good once the file has ended.
+    /// Returns up to `most` outcomes, in the order of the file. An empty result means that none are left until more
+    /// bytes are passed, or that the file has ended.
     ///
     /// # Errors
-    /// If the file is refused. Reading on, or the same file again, is refused too.
+    /// Returns an error if the file is refused. Further reading, and reading the same file again, fails with the same
+    /// error.
     pub fn read(&mut self, most: usize) -> Result<Vec<Outcome>, Error> {
         self.read_as(most, &|outcome| outcome)
     }
 
-    /// As [`Reader::read`], and returns what `make` makes of each outcome, on the thread that has read it. So what is to be
-    /// done with each record anyway is done on all of the threads that read, while its text is at hand.
+    /// Like [`Reader::read`], but returns the result of `make` for each outcome. `make` runs on the thread that read
+    /// the record, so per-record work is distributed over all reading threads while the text is still cached.
     ///
     /// # Errors
-    /// As [`Reader::read`].
+    /// See [`Reader::read`].
     pub fn read_as<T: Send>(
         &mut self,
         most: usize,
@@ -176,10 +177,11 @@ impl Reader {
         made
     }
 
-    /// What there is to say of the file, once it has ended and all outcomes are read.
+    /// Returns the report, once the file has ended and all outcomes have been read.
     ///
     /// # Errors
-    /// If the file is refused, for example because it was empty, contained no records, or few of them have titles.
+    /// Returns an error if the file is refused, for example because it is empty, contains no records, or most records
+    /// lack titles.
     pub fn report(self) -> Result<Report, Error> {
         if let Some(error) = self.refused {
             return Err(error);
@@ -200,19 +202,19 @@ impl Reader {
         })
     }
 
-    /// The format, once it is known.
+    /// The format, once it has been detected.
     #[must_use]
     pub fn format(&self) -> Option<Format> {
         self.stream().map(Stream::format)
     }
 
-    /// The encoding, once it is known.
+    /// The encoding, once it has been detected.
     #[must_use]
     pub fn encoding(&self) -> Option<Encoding> {
         self.stream().map(|stream| stream.encoding().0)
     }
 
-    /// How many bytes have been pushed so far.
+    /// The number of bytes pushed so far.
     #[must_use]
     pub fn bytes_read(&self) -> u64 {
         self.bytes
@@ -252,9 +254,9 @@ impl Reader {
         Ok(out)
     }
 
-    /// The stream of a file, with the bytes that were held back to detect what it is.
+    /// Creates the stream of a file from the bytes that were held back for detection.
     fn detected(&self, held: &[u8]) -> Result<Box<Stream>, Error> {
-        // What the window shows does not depend on the chunking, so what is behind it must not count.
+        // The result must not depend on the chunking, so bytes behind the window are ignored.
         let window = &held[..held.len().min(DETECTION_WINDOW)];
         let detected = detect(window, held.len() < DETECTION_WINDOW)?;
         let mark_length = detected.mark_length;

@@ -1,55 +1,55 @@
-//! One bibliographic record as read.
+//! A bibliographic record.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// One bibliographic record as read from a file.
+/// A bibliographic record as read from a file.
 ///
-/// Values are tidied, not interpreted: white space is collapsed where line breaks mean nothing, character references
-/// (`&amp;`) are decoded, empty values are absent, and everything else stays as the database exported it. Which tag
-/// of which format becomes which field is listed in `docs/formats.md`.
+/// Values are normalized, but not interpreted: white space is collapsed where line breaks have no meaning, character
+/// references (`&amp;`) are decoded, and empty values are absent. Everything else stays as the database exported it.
+/// `docs/formats.md` lists which tag of each format becomes which field.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Reference {
-    /// The title; empty when the record has none but says something else.
+    /// The title; empty if the record has only other fields.
     pub title: String,
-    /// Authors in the order given, `"Family, Given"`; groups and unclear names as given.
+    /// The authors in the given order, as `"Family, Given"`; groups and ambiguous names are unchanged.
     pub authors: Vec<String>,
-    /// The year of publication, where one is given.
+    /// The year of publication.
     pub year: Option<i32>,
-    /// The date of publication where more than the year is known: `"2018-05"` or `"2018-05-17"`.
+    /// The date of publication if more than the year is known: `"2018-05"` or `"2018-05-17"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub date: Option<String>,
-    /// Journal or book the work appeared in; the abbreviation when there is no full name.
+    /// The journal or book that contains the work; the abbreviation if the full name is missing.
     pub journal: Option<String>,
-    /// The volume of the journal or series, as given.
+    /// The volume of the journal or series, unchanged.
     pub volume: Option<String>,
-    /// The issue of the volume, as given.
+    /// The issue of the volume, unchanged.
     pub issue: Option<String>,
-    /// Pages as given; a separate first and last page are joined: `"152-160"`.
+    /// The pages, unchanged; a separate first and last page are joined: `"152-160"`.
     pub pages: Option<String>,
-    /// The pages in full and with a plain hyphen, where they are given otherwise: `"123-129"` for `"123-9"`.
+    /// The complete pages with a plain hyphen, if they differ from `pages`: `"123-129"` for `"123-9"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pages_normalized: Option<String>,
-    /// DOI without prefix, in lower case: `"10.5555/abc"`.
+    /// The DOI without prefix, in lower case: `"10.5555/abc"`.
     pub doi: Option<String>,
-    /// PubMed identifier, digits only.
+    /// The PubMed identifier, digits only.
     pub pmid: Option<String>,
-    /// The abstract; its paragraphs are kept where the format has any.
+    /// The abstract, with its paragraphs if the format has any.
     pub r#abstract: Option<String>,
-    /// Keywords and subject headings, in the order given, each once.
+    /// Keywords and subject headings, in the given order, without repetitions.
     pub keywords: Vec<String>,
     /// The first link of the record.
     pub url: Option<String>,
-    /// Kind of work as the format names it: `"Journal Article"`.
+    /// The work type as named by the format: `"Journal Article"`.
     pub r#type: Option<String>,
-    /// What the record says under tags that have no field here, by tag, each value on one line; no more than 16 KiB.
+    /// Values of tags that have no field, by tag, each value on one line; up to 16 KiB.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub extra: BTreeMap<String, Vec<String>>,
 }
 
-/// A reference without what it does not say: it is read as the same reference, and takes no room for anything else.
+/// Serializes a [`Reference`] without its empty fields; it deserializes to the same value.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Sparse<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
@@ -87,7 +87,7 @@ pub struct Sparse<'a> {
 }
 
 impl Reference {
-    /// The same without what it does not say, for stores.
+    /// Returns a form without empty fields, for storage.
     #[must_use]
     pub fn sparse(&self) -> Sparse<'_> {
         Sparse {
@@ -110,8 +110,8 @@ impl Reference {
         }
     }
 
-    /// Whether nothing usable was read. The kind of work alone does not identify a work, and neither do values under
-    /// unknown tags.
+    /// Returns `true` if nothing usable was read. The work type alone does not identify a work, and neither do values
+    /// of unknown tags.
     #[must_use]
     pub fn is_blank(&self) -> bool {
         self.title.is_empty()
@@ -145,7 +145,7 @@ mod tests {
         assert!(!Reference { doi: Some("10.5555/a".into()), ..typed }.is_blank());
     }
 
-    /// Each field at once, so that none is forgotten, and none of them.
+    /// Once with every field, so that none is forgotten, and once without any.
     #[test]
     fn what_is_said_sparsely_is_read_as_the_same() {
         let text = |text: &str| Some(text.to_owned());

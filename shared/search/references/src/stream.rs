@@ -1,4 +1,4 @@
-//! One buffer, one splitter, and positions in the original file.
+//! Combines one buffer and one splitter, and tracks positions in the original file.
 
 use std::{num::NonZeroUsize, ops::Range};
 
@@ -18,12 +18,12 @@ use crate::{
     work::spend,
 };
 
-/// A place in the original file.
+/// A position in the original file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Place {
     pub(crate) byte: u64,
     pub(crate) line: u64,
-    /// Whether the last character was a CR, so that an LF would be the rest of the same line end.
+    /// `true` if the last character was a CR, so that an LF would belong to the same line break.
     pub(crate) after_cr: bool,
 }
 
@@ -31,7 +31,7 @@ impl Place {
     #[cfg(test)]
     pub(crate) const START: Self = Self { byte: 0, line: 1, after_cr: false };
 
-    /// The place behind `text`, which takes two bytes for each unit where the original is UTF-16.
+    /// Advances the position by `text`, which takes two bytes per unit if the original is UTF-16.
     pub(crate) fn behind(mut self, text: &[u8], utf16: bool) -> Self {
         let Some(&last) = text.last() else { return self };
         self.byte += if utf16 { 2 * utf16_units(text) } else { text.len() as u64 };
@@ -48,35 +48,35 @@ impl Place {
     }
 }
 
-/// The records of a file whose encoding and format are known.
+/// The records of a file with known encoding and format.
 #[derive(Debug)]
 pub(crate) struct Stream {
     pub(crate) detected: Detected,
     transcoder: Option<Utf16>,
-    /// UTF-8, or the file's own bytes where the encoding contains ASCII.
+    /// UTF-8, or the original bytes if the encoding is ASCII-compatible.
     buffer: Vec<u8>,
-    /// How much of the buffer is read.
+    /// The number of consumed bytes in the buffer.
     front: usize,
-    /// Where that ends in the original file.
+    /// The position of the front in the original file.
     position: Place,
     splitter: Box<dyn Split>,
     known: Option<Known>,
     plan: Plan,
-    /// Whether the splitter was told that what is left is the end of the file.
+    /// `true` if the splitter knows that the tail is the end of the file.
     ending: bool,
-    /// What is around the records; known once the first one was found.
+    /// The text around the records, known once the first record was found.
     pub(crate) frame: Option<Frame>,
     pub(crate) records: u64,
-    /// What those are.
+    /// The defects of these records.
     pub(crate) kinds: Kinds,
-    /// What is between the records.
+    /// The text between the records.
     gaps: Gaps,
 }
 
-/// How many records a file has to have for their lack of titles to say something about it.
+/// The minimum number of records in a file for a conclusion from missing titles.
 const ENOUGH_RECORDS: u64 = 10;
 
-/// What the file has said of the records to come, and the text that said so.
+/// Information in the file about the records that follow, and its text.
 #[derive(Debug)]
 struct Known {
     text: String,
@@ -90,12 +90,12 @@ impl Known {
     }
 }
 
-/// What is around the records of a file.
+/// The text around the records of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Frame {
-    /// Where the first record begins, in the original file.
+    /// The offset of the first record in the original file.
     pub(crate) first: u64,
-    /// The text that closes the elements open around it.
+    /// The text that closes the elements around the records.
     pub(crate) closing: Vec<u8>,
 }
 
@@ -119,7 +119,7 @@ impl Stream {
         }
     }
 
-    /// One that goes on at a checkpoint.
+    /// Creates a stream that resumes at a checkpoint.
     pub(crate) fn resume(checkpoint: &Checkpoint, plan: Plan) -> Self {
         let mut stream = Self::new(checkpoint.detected(), plan);
         stream.position = checkpoint.place;
@@ -131,12 +131,12 @@ impl Stream {
         Self { records, kinds: Kinds { quarantined, untitled, obscure }, ..stream }
     }
 
-    /// Reads on so many threads from now on.
+    /// Sets the number of threads from now on.
     pub(crate) fn on_threads(&mut self, threads: NonZeroUsize) {
         self.plan.threads = threads;
     }
 
-    /// Where it is. What is in the buffer is read again.
+    /// Returns a checkpoint. Buffered bytes are read again after resuming.
     pub(crate) fn checkpoint(&self) -> Option<Checkpoint> {
         Some(Checkpoint {
             reader: READER_VERSION,
@@ -156,12 +156,12 @@ impl Stream {
         })
     }
 
-    /// The place behind text that begins at `from`.
+    /// Returns the position behind text that begins at `from`.
     fn behind(&self, from: Place, text: &[u8]) -> Place {
         from.behind(text, self.detected.encoding.is_utf16())
     }
 
-    /// Takes the file's next bytes, without its byte-order mark.
+    /// Adds the next bytes of the file, without its byte-order mark.
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
         self.buffer.drain(..self.front);
         self.front = 0;
@@ -171,7 +171,8 @@ impl Stream {
         }
     }
 
-    /// What `make` makes of the next outcomes, at most so many; `total` is how many bytes the file has, once it has ended.
+    /// Returns the results of `make` for up to `most` outcomes. `total` is the size of the file in bytes, once it has
+    /// ended.
     pub(crate) fn read<T: Send>(
         &mut self,
         total: Option<u64>,
@@ -195,7 +196,7 @@ impl Stream {
         Ok(out)
     }
 
-    /// Reads until there are so many outcomes, or nothing more is found.
+    /// Reads until `most` outcomes exist, or nothing more is found.
     fn split<T: Send>(
         &mut self,
         total: Option<u64>,
@@ -220,8 +221,8 @@ impl Stream {
         Ok(())
     }
 
-    /// Reads the records before the next text that says something of those behind it. Where that is, and how much is behind
-    /// it when it is taken in; none when nothing more is found, or there are enough outcomes.
+    /// Reads the records before the next text that describes those behind it. Returns the range of that text, and the
+    /// number of bytes to consume afterwards. Returns `None` if nothing more is found, or enough outcomes exist.
     fn read_found<T: Send>(
         &mut self,
         buffer: &[u8],
@@ -244,7 +245,7 @@ impl Stream {
         header
     }
 
-    /// Finds the next records, at most so many, as [`Stream::read_found`] says.
+    /// Finds up to `most` records, with the same result as [`Stream::read_found`].
     fn find<'a>(
         &mut self,
         buffer: &'a [u8],
@@ -272,7 +273,7 @@ impl Stream {
                         take(found);
                         taken += 1;
                     }
-                    // The position is at the record's end already.
+                    // The position is already at the end of the record.
                     let rest = &tail[record.end..consumed];
                     self.gaps.add(rest, self.position, &self.detected);
                     self.front += record.end;
@@ -284,14 +285,14 @@ impl Stream {
         Ok(None)
     }
 
-    /// Moves on behind text at the front.
+    /// Advances behind text at the front.
     fn consume(&mut self, text: &[u8]) {
         spend(text.len());
         self.position = self.behind(self.position, text);
         self.front += text.len();
     }
 
-    /// Takes in what the file says of the records to come; whether all of it was understood.
+    /// Interprets text about the records that follow. Returns `true` if all of it was understood.
     fn learn(&mut self, text: &[u8]) -> bool {
         self.detected.legacy.learn(text);
         let Ok((text, _)) = decode(text, self.detected.legacy.decoder()) else { return false };
@@ -313,7 +314,7 @@ impl Stream {
         }
     }
 
-    /// A record; the position moves to its end.
+    /// Handles a record, and advances the position to its end.
     fn found<'a>(&mut self, tail: &'a [u8], record: Range<usize>, fault: Option<&'static str>) -> Found<'a> {
         let before = &tail[..record.start];
         self.gaps.add(before, self.position, &self.detected);
@@ -349,7 +350,7 @@ impl Stream {
         }
     }
 
-    /// The encoding and how certain it is. That a file is not UTF-8 may show only after its first bytes.
+    /// The encoding and its certainty. The first bytes may not reveal that a file is not UTF-8.
     pub(crate) fn encoding(&self) -> (Encoding, Certainty) {
         match self.detected.encoding {
             Encoding::Utf8 if self.detected.legacy.is_needed() => self.detected.legacy.found(),
@@ -357,8 +358,8 @@ impl Stream {
         }
     }
 
-    /// Refuses a file most of whose records have no title, and were not understood, once it is read: they are studies that
-    /// nobody can screen.
+    /// Refuses a file, once it is read, in which most records have no title and may have been misinterpreted: such
+    /// studies cannot be screened.
     pub(crate) fn check_titles(&self) -> Result<(), Error> {
         let (Kinds { untitled, obscure, .. }, records) = (self.kinds, self.records);
         if records >= ENOUGH_RECORDS && obscure > records / 2 {
@@ -367,7 +368,7 @@ impl Stream {
         Ok(())
     }
 
-    /// The text that belongs to no record.
+    /// The text outside of records.
     pub(crate) fn skipped(&self) -> Option<Skipped> {
         let mut gaps = self.gaps.clone();
         gaps.add(&self.buffer[self.front..], self.position, &self.detected);

@@ -1,13 +1,13 @@
-//! Counted work: the number of bytes that are scanned for one record.
+//! Counts work as the number of bytes that are scanned for a record.
 //!
-//! A time limit depends on the machine, and a record that exceeds it on one machine is read on another one. The number of
-//! scanned bytes depends on the record alone. Functions that scan a text count its length with [`spend`], once for each run of
-//! bytes and not for each byte. Each function counts its own scans, so a text that is scanned twice is counted twice.
+//! A time limit depends on the machine: a record that exceeds it on one machine is read on another. The number of
+//! scanned bytes depends on the record alone. Functions that scan a text count its length with [`spend`], once per run
+//! of bytes, not per byte. Each function counts its own scans, so a text that is scanned twice is counted twice.
 //!
-//! [`within`] limits the work of a record. Once the budget is spent, [`spend`] returns `false`, and functions that count return
-//! at once. The caller of [`within`] learns that the budget was not enough and discards the result.
+//! [`within`] limits the work of a record. Once the budget is spent, [`spend`] returns `false`, and functions that
+//! count return immediately. The caller of [`within`] learns that the budget was exceeded, and discards the result.
 //!
-//! The counter belongs to the thread. A record is read on one thread, so no function has to pass a counter on.
+//! The counter belongs to the thread. A record is read on one thread, so functions need not pass a counter.
 
 use std::cell::Cell;
 
@@ -16,7 +16,7 @@ thread_local! {
     static LIMIT: Cell<u64> = const { Cell::new(u64::MAX) };
 }
 
-/// The work that is allowed for each byte of a record. Records of real exports take about a tenth of it.
+/// The work that is allowed per byte of a record. Records of real exports need about a tenth of it.
 const PER_BYTE: u64 = 100;
 /// The work that is allowed for every record, however short it is.
 const FOR_ANY: u64 = 64 * 1024;
@@ -27,7 +27,7 @@ pub fn budget(bytes: usize) -> u64 {
     FOR_ANY.saturating_add(PER_BYTE.saturating_mul(bytes as u64))
 }
 
-/// The budget was not enough.
+/// The error for an exceeded budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "reading it takes far more steps than its size explains, as with thousands of brackets, quotes or commands that are not \
@@ -35,7 +35,7 @@ pub fn budget(bytes: usize) -> u64 {
 )]
 pub struct Exceeded;
 
-/// Counts scanned bytes. Returns `false` if the budget is spent: then the caller returns at once.
+/// Counts scanned bytes. Returns `false` if the budget is spent; the caller must then return immediately.
 #[inline]
 pub fn spend(bytes: usize) -> bool {
     let spent = SPENT.get().saturating_add(bytes as u64);
@@ -43,17 +43,17 @@ pub fn spend(bytes: usize) -> bool {
     spent <= LIMIT.get()
 }
 
-/// Calls a function and returns its result and its work.
+/// Calls a function, and returns its result and its work.
 pub fn counted<T>(function: impl FnOnce() -> T) -> (T, u64) {
     let before = SPENT.get();
     let result = function();
     (result, SPENT.get() - before)
 }
 
-/// Calls a function that may take this much work.
+/// Calls a function with a budget.
 ///
 /// # Errors
-/// If it took more. The same call fails again.
+/// Returns an error if the function exceeded the budget. The same call fails again.
 pub fn within<T>(budget: u64, function: impl FnOnce() -> T) -> Result<T, Exceeded> {
     let outer = LIMIT.get();
     let limit = SPENT.get().saturating_add(budget).min(outer);

@@ -1,5 +1,5 @@
-//! Memory that records make a reader allocate. The tests are a program of their own, with an allocator that counts, and one test,
-//! since the allocator counts for all threads.
+//! Memory that a reader allocates for records. This is a test program of its own with a single test, because its
+//! allocator counts for all threads.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test with a line number")]
 
@@ -10,14 +10,14 @@ use references::{Limits, Reader};
 static ALLOCATOR: PeakAlloc = PeakAlloc;
 
 const MIB: usize = 1 << 20;
-/// The default of the programs for a record.
+/// The default record limits of the programs.
 const LIMITS: Limits = Limits { max_file_bytes: 1 << 30, max_record_bytes: 4 << 20, max_records: 2_000_000 };
-/// The bound for what is read. With what else a worker holds it stays within 64 MiB.
+/// The bound for a reader. It keeps the whole worker below 64 MiB.
 const BOUND: usize = 48 * MIB;
-/// The number of records that the parser takes at a time.
+/// The number of records that the parser retrieves at a time.
 const AT_ONCE: usize = 1_024;
 
-/// Files of one record each, of nearly the largest size, which has as many values as fit in.
+/// Files of one record each, of nearly the maximum size and with as many values as possible.
 fn files() -> Vec<(&'static str, String)> {
     let many = |value: &str| value.repeat((3 * MIB + MIB / 2) / value.len());
     let columns =
@@ -66,7 +66,7 @@ fn files() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Returns the numbers of records and of quarantined ones, or why the file is refused.
+/// Returns the number of records and of quarantined ones, or the reason why the file is refused.
 fn read(file: &str) -> Result<(u64, u64), references::Error> {
     let mut reader = Reader::new(LIMITS);
     for chunk in file.as_bytes().chunks(MIB) {

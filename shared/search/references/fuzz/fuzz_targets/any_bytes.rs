@@ -1,4 +1,4 @@
-//! Arbitrary bytes: detection, and whatever follows from it.
+//! Arbitrary bytes: the detection of the format, and everything behind it.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Arbitrary bytes after the beginning of each format, so that no format has to be found by chance: the splitter and the
-//! reader of each. The first byte chooses the format.
+//! Arbitrary bytes after the beginning of each format, so that every splitter and reader is reached without guessing a
+//! format. The first byte selects the format.
 
 #![no_main]
 

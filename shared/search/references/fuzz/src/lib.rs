@@ -1,11 +1,11 @@
-//! What has to hold for any file; the targets differ in how they make one.
+//! Properties of every file; the targets differ in how they generate one.
 
 use references::{Error, Limits, Reader};
 
-/// Reads the bytes whole and cut in two, at a place that they choose themselves, and checks it.
+/// Reads the bytes in one piece, and in two pieces cut at an offset that the bytes determine, and compares the results.
 ///
 /// # Panics
-/// If it does not hold.
+/// If a property does not hold.
 pub fn check(file: &[u8]) {
     let limits = Limits { max_file_bytes: 1 << 20, max_record_bytes: 1 << 16, ..Limits::default() };
     let read = |chunks: &[&[u8]]| {

@@ -1,6 +1,6 @@
-//! Files that are not text, by their magic numbers.
+//! Recognizes binary files by their magic numbers.
 
-/// What a binary file is, with its article, if its first bytes show it.
+/// Returns the name of a binary file type, with its article.
 pub(super) fn magic(window: &[u8]) -> Option<&'static str> {
     const MAGIC: [(&[u8], &str); 12] = [
         (b"%PDF-", "a PDF document"),
@@ -28,7 +28,7 @@ pub(super) fn magic(window: &[u8]) -> Option<&'static str> {
     MAGIC.iter().find(|(magic, _)| window.starts_with(magic)).map(|(_, what)| *what)
 }
 
-/// Office documents are ZIP archives, distinguished by the names of their entries.
+/// Distinguishes Office documents, which are ZIP archives, by the names of their entries.
 fn zip(window: &[u8]) -> &'static str {
     let names = |name: &[u8]| memchr::memmem::find(window, name).is_some();
     if names(b"xl/") {
@@ -42,7 +42,7 @@ fn zip(window: &[u8]) -> &'static str {
     }
 }
 
-/// Reference managers keep their libraries in databases whose tables give them away.
+/// Distinguishes databases of reference managers by the names of their tables.
 fn sqlite(window: &[u8]) -> &'static str {
     let has = |name: &[u8]| memchr::memmem::find(window, name).is_some();
     if has(b"itemAttachments") || has(b"itemDataValues") {
@@ -52,7 +52,7 @@ fn sqlite(window: &[u8]) -> &'static str {
     }
 }
 
-/// The streams of old Office documents have names in UTF-16.
+/// Distinguishes old Office documents by the names of their streams, which are in UTF-16.
 fn ole(window: &[u8]) -> &'static str {
     let names = |name: &str| {
         let name: Vec<u8> = name.encode_utf16().flat_map(u16::to_le_bytes).collect();

@@ -1,11 +1,11 @@
-//! Which formats come closest to a text in no known format, for the message to the reviewer.
+//! Finds the formats that resemble an unknown text most, for the message to the reviewer.
 
 use crate::split::{lines, ris, wos};
 
-/// How many lines have to look like a format before it is suggested: two might be prose.
+/// The number of lines that must match a format before it is suggested: two might be prose.
 const ENOUGH_LINES: usize = 3;
 
-/// The suggestions, the one with the most lines first.
+/// Returns the suggestions, ordered by the number of matching lines.
 pub(super) fn guesses(text: &str) -> Vec<&'static str> {
     let count = |like: fn(&str) -> bool| lines::all(text).filter(|line| like(line)).count();
     let mut guesses = vec![
@@ -31,7 +31,7 @@ fn is_nbib(line: &str) -> bool {
     bytes.get(4) == Some(&b'-') && bytes[..2].iter().all(u8::is_ascii_uppercase)
 }
 
-/// Two capitals and a blank begin sentences too, but rarely are they a known tag.
+/// Two capitals and a blank also begin sentences, but are rarely a known tag.
 fn is_wos(line: &str) -> bool {
     let known = ["AU", "AF", "TI", "SO", "PY", "VL", "AB", "DI", "UT", "DT"];
     wos::tag(line.as_bytes()).is_some() && known.iter().any(|tag| line.starts_with(tag))

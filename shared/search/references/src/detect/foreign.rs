@@ -1,12 +1,12 @@
-//! Related text formats that are recognised, so that the reviewer can be told, but not read.
+//! Recognizes related text formats that are not supported, so that the message can name them.
 
-/// A format recognised from the start of the file.
+/// Recognizes a format by the beginning of the file.
 pub(super) fn by_start(start: &str) -> Option<&'static str> {
     const STARTS: [(&str, &str); 2] = [("{\\rtf", "rich text (RTF)"), ("%PDF", "a PDF document")];
     STARTS.iter().find(|(prefix, _)| start.starts_with(prefix)).map(|(_, name)| *name)
 }
 
-/// A format recognised from lines further on. Tried last, because such lines occur in other formats' values.
+/// Recognizes a format by later lines. Tried last, because such lines also occur in values of other formats.
 pub(super) fn by_lines(text: &str) -> Option<&'static str> {
     if text.trim_start().starts_with(['{', '[']) {
         return Some("JSON");

@@ -1,4 +1,4 @@
-//! Detects what a file is, from its first bytes.
+//! Detects the format and encoding of a file from its first bytes.
 
 mod binary;
 mod closest;
@@ -13,29 +13,29 @@ use crate::{
     split::{entries, lines, nbib, refer, refworks, ris, wos},
 };
 
-/// How many bytes are looked at before the format is decided: large enough for any preamble or header row
-/// seen in real exports, and small enough to keep in memory.
+/// The number of bytes that are inspected to detect the format: enough for any preamble or header row of real exports,
+/// and few enough to keep in memory.
 pub const DETECTION_WINDOW: usize = 64 * 1024;
 
-/// How many lines real exports have before their records, at most.
+/// The maximum number of lines that real exports have before their records.
 const PREAMBLE_LINES: usize = 10;
 
-/// How much of a file is shown when nothing about it is recognised.
+/// The number of characters shown of an unrecognized file.
 const START_CHARS: usize = 60;
 
-/// What was detected in the window.
+/// The result of the detection.
 #[derive(Debug)]
 pub(crate) struct Detected {
     pub(crate) encoding: Encoding,
     pub(crate) certainty: Certainty,
-    /// The older encoding of what is not UTF-8.
+    /// The legacy encoding of bytes that are not UTF-8.
     pub(crate) legacy: Legacy,
     pub(crate) mark_length: usize,
     pub(crate) format: Format,
     pub(crate) format_certainty: Certainty,
 }
 
-/// Decides encoding and format from the first bytes of a file, which is all of it when `end`.
+/// Detects encoding and format from the first bytes of a file. With `end` they are the whole file.
 pub(crate) fn detect(window: &[u8], end: bool) -> Result<Detected, Error> {
     if window.is_empty() {
         return Err(Error::Empty);
@@ -55,7 +55,7 @@ pub(crate) fn detect(window: &[u8], end: bool) -> Result<Detected, Error> {
     Ok(Detected { encoding, certainty, legacy, mark_length, format, format_certainty })
 }
 
-/// The window as text. A character cut off at its end does not matter here.
+/// Decodes the window. A truncated character at its end does not matter here.
 fn text_of(window: &[u8], encoding: Encoding, legacy: &Legacy) -> String {
     if encoding.is_utf16() {
         let mut out = Vec::new();
@@ -68,10 +68,10 @@ fn text_of(window: &[u8], encoding: Encoding, legacy: &Legacy) -> String {
     }
 }
 
-/// The format, and how sure it is.
+/// Detects the format, and its certainty.
 fn format(text: &str) -> Result<(Format, Certainty), Error> {
     let start = text.trim_start();
-    // Cells of several lines may look like records of any other format.
+    // Cells with several lines may resemble records of any other format.
     if let Some(delimiter) = header::begins(text) {
         return Ok((Format::Csv { delimiter }, Certainty::Certain));
     }
@@ -98,7 +98,7 @@ fn format(text: &str) -> Result<(Format, Certainty), Error> {
     }
     match header::find(text) {
         Some(Table::Headed(delimiter, columns)) => {
-            // One column may be a word by chance, three make a table.
+            // One known column may be a coincidence; three make a table.
             let certainty = match columns {
                 1 => Certainty::Guess,
                 2 => Certainty::Likely,
@@ -115,12 +115,12 @@ fn format(text: &str) -> Result<(Format, Certainty), Error> {
     }
 }
 
-/// The first line that begins a record of a tagged format decides, whatever comes before it.
+/// Detects a tagged format by the first line that begins a record, regardless of the text before it.
 fn tagged(text: &str) -> Option<(Format, Certainty)> {
     let lines = lines::all(text).filter(|line| !line.trim().is_empty());
     let (before, format) =
         lines.enumerate().find_map(|(at, line)| Some((at, tagged_line(line.as_bytes())?)))?;
-    // After a page of something else the line may be a coincidence.
+    // After many other lines, the match may be a coincidence.
     Some((format, if before <= PREAMBLE_LINES { Certainty::Certain } else { Certainty::Likely }))
 }
 

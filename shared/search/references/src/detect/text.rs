@@ -1,16 +1,16 @@
-//! Formats that several lines have to show.
+//! Detects formats that require several lines as evidence.
 
 use crate::{
     Format,
     split::{lines, numbered, refer},
 };
 
-/// How many lines above the first record are looked at.
+/// The maximum number of lines that are inspected.
 const MOST_LINES: usize = 40;
-/// How many lines with a tag make a file of EndNote's whose records do not begin with their type.
+/// The minimum number of tagged lines in an EndNote file whose records do not begin with their type.
 const ENOUGH_TAGS: usize = 2;
 
-/// A format whose records are numbered, by the line of the first one and what follows it.
+/// Detects formats with numbered records by the first record's line and the line after it.
 pub(super) fn by_numbers(start: &str) -> Option<Format> {
     let all: Vec<&str> = lines::all(start).filter(|line| !line.trim().is_empty()).take(MOST_LINES).collect();
     let first = all.first()?.as_bytes();
@@ -24,7 +24,7 @@ pub(super) fn by_numbers(start: &str) -> Option<Format> {
         let at = all.iter().position(|line| is_first(line.as_bytes()))?;
         Some(all[at + 1..].first().copied().unwrap_or_default())
     };
-    // Cochrane writes RIS below the same line.
+    // Cochrane also exports RIS below the same line.
     let tagged = |line: &str| line.split_once(": ").is_some_and(|(tag, _)| matches!(tag, "ID" | "AU" | "TI"));
     if next(numbered::is_cochrane).is_some_and(tagged) {
         return Some(Format::Cochrane);
@@ -32,7 +32,7 @@ pub(super) fn by_numbers(start: &str) -> Option<Format> {
     next(numbered::is_proquest).map(|_| Format::ProQuest)
 }
 
-/// Whether the text is JSON whose objects have a title and what else items of CSL-JSON have.
+/// Returns `true` for JSON whose objects have a title and another variable of CSL-JSON.
 pub(super) fn is_csl_json(start: &str) -> bool {
     let has = |name: &str| start.contains(name);
     start.starts_with(['[', '{'])
@@ -40,7 +40,7 @@ pub(super) fn is_csl_json(start: &str) -> bool {
         && ["\"type\"", "\"author\"", "\"issued\"", "\"DOI\""].into_iter().any(has)
 }
 
-/// Whether the first lines have tags of EndNote.
+/// Returns `true` if the first lines have EndNote tags.
 pub(super) fn is_refer(start: &str) -> bool {
     let lines = lines::all(start).filter(|line| !line.trim().is_empty()).take(MOST_LINES);
     let tagged =

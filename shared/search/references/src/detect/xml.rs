@@ -1,9 +1,9 @@
-//! Which XML document a file is, from its prolog and root element.
+//! Detects the type of an XML document from its prolog and root element.
 
 use crate::{Error, Format, split::doctype::external_length};
 
-/// Reads the prolog up to the root element, whose name decides what the document is. A document type declaration
-/// anywhere before the root refuses the file, unless it is that of PubMed.
+/// Reads the prolog up to the root element, whose name determines the format. A document type declaration before the
+/// root is an error, except the external ones that PubMed and JATS files use.
 pub(super) fn detect(text: &str) -> Result<Format, Error> {
     let mut rest = text;
     let (mut doctype, mut external) = (false, true);
@@ -30,7 +30,7 @@ pub(super) fn detect(text: &str) -> Result<Format, Error> {
     let pubmed =
         matches!(root, "PubmedArticleSet" | "PubmedBookArticleSet" | "PubmedArticle" | "PubmedBookArticle");
     let jats = matches!(root, "article" | "pmc-articleset" | "articles");
-    // PubMed and publishers name an external document type, which has no effect here because it is never fetched.
+    // PubMed and publishers declare an external document type, which has no effect because it is never fetched.
     if doctype && !((pubmed || jats) && external) {
         return Err(Error::Doctype { name: if pubmed { Some("PubMed XML") } else { known(root) } });
     }
@@ -51,7 +51,7 @@ pub(crate) fn is_doctype(markup: &str) -> bool {
     markup.get(..9).is_some_and(|start| start.eq_ignore_ascii_case("<!DOCTYPE"))
 }
 
-/// What follows a declaration that has an internal subset in brackets.
+/// The text behind a declaration with an internal subset in brackets.
 fn after_subset(rest: &str) -> Option<&str> {
     after(after(rest, "]")?, ">")
 }
@@ -65,7 +65,7 @@ fn root_name(rest: &str) -> &str {
     name.split(|c: char| c.is_whitespace() || matches!(c, '>' | '/')).next().unwrap_or_default()
 }
 
-/// Related XML formats that are recognised but not read.
+/// Recognizes related XML formats that are not supported.
 fn known(root: &str) -> Option<&'static str> {
     match root {
         "pmc-articleset" | "article" | "articles" => Some("JATS XML"),

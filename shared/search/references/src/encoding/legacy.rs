@@ -1,8 +1,8 @@
-//! Guesses the older encoding of bytes that are not UTF-8.
+//! Guesses the legacy encoding of bytes that are not UTF-8.
 //!
-//! `chardetng` knows the encodings of the web, and MacRoman is not one of them. So its guess, Windows-1252 and MacRoman
-//! are compared by how likely the text is that each of them makes of the bytes: an accented letter inside a word is
-//! likely, a capital or a sign of currency there is not.
+//! `chardetng` knows the encodings of the web, which do not include MacRoman. Its guess, Windows-1252 and MacRoman are
+//! therefore compared by the likelihood of the text that each of them yields. An accented letter inside a word is
+//! likely; a capital letter or a currency sign there is not.
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{MACINTOSH, WINDOWS_1252};
@@ -12,23 +12,23 @@ use serde::{Deserialize, Serialize};
 use super::{Certainty, Encoding, OtherEncoding};
 use crate::checkpoint::Bytes;
 
-/// How many bytes are kept for the guess. More would not change it.
+/// The number of bytes that are kept for the guess. More would not change it.
 const MOST_BYTES: usize = 32 * 1024;
-/// By how much a text must be likelier than the next one to count as more than a guess.
+/// The minimum lead in likelihood for a result that is more than a guess.
 const CLEAR: i64 = 12;
 
-/// The bytes of a file that are not UTF-8, and the encoding guessed from them.
+/// The bytes of a file that are not UTF-8, and the guessed encoding.
 #[derive(Debug)]
 pub(crate) struct Legacy {
     seen: Vec<u8>,
-    /// The guess is made again whenever the bytes have doubled, which bounds the work.
+    /// The guess is repeated whenever the number of bytes has doubled, which bounds the work.
     look_again_at: usize,
     found: &'static encoding_rs::Encoding,
     certainty: Certainty,
     fixed: bool,
 }
 
-/// What can be stored of it.
+/// The stored form of [`Legacy`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LegacyState {
     seen: Bytes,
@@ -63,14 +63,14 @@ impl Default for Legacy {
 }
 
 impl Legacy {
-    /// Decides for the whole file, from its first bytes.
+    /// Decides for the whole file by its first bytes.
     pub(super) fn look_at(&mut self, window: &[u8]) {
         self.remember(window);
         self.guess();
         self.fixed = true;
     }
 
-    /// Takes a record into account if it is not UTF-8; returns the encoding to decode it from.
+    /// Takes a record into account if it is not UTF-8, and returns the encoding to decode it from.
     pub(crate) fn learn(&mut self, record: &[u8]) -> &'static encoding_rs::Encoding {
         if !self.fixed && self.seen.len() < MOST_BYTES && std::str::from_utf8(record).is_err() {
             self.remember(record);
@@ -95,12 +95,12 @@ impl Legacy {
         self.found
     }
 
-    /// Whether anything was not UTF-8.
+    /// Returns `true` if any bytes were not UTF-8.
     pub(crate) fn is_needed(&self) -> bool {
         !self.seen.is_empty()
     }
 
-    /// The encoding that was found.
+    /// The guessed encoding and its certainty.
     pub(crate) fn found(&self) -> (Encoding, Certainty) {
         let encoding = match self.found {
             found if found == MACINTOSH => Encoding::MacRoman,
@@ -111,7 +111,7 @@ impl Legacy {
         (encoding, self.certainty)
     }
 
-    /// Keeps the lines, and in XML the values, that are not UTF-8: the others would distort the guess.
+    /// Keeps the lines that are not UTF-8, or in XML the values. The others would distort the guess.
     fn remember(&mut self, bytes: &[u8]) {
         for piece in bytes.split(|byte| matches!(byte, b'\n' | b'\r' | b'<')) {
             let left = MOST_BYTES.saturating_sub(self.seen.len());
@@ -124,7 +124,7 @@ impl Legacy {
             }
         }
         if self.seen.is_empty() {
-            // Only the last character was wrong, and it is cut off.
+            // Only the truncated last character was invalid.
             self.seen.extend_from_slice(&bytes[..bytes.len().min(MOST_BYTES)]);
         }
     }
@@ -134,7 +134,7 @@ impl Legacy {
         let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
         detector.feed(&self.seen, true);
         let guess = detector.guess(None, Utf8Detection::Deny);
-        // The first of equals: the most common among old exports comes first.
+        // If several are equally likely, the first counts: the most common in old exports comes first.
         let mut scores: Vec<_> = [WINDOWS_1252, guess, MACINTOSH]
             .map(|encoding| (likelihood(&self.seen, encoding), encoding))
             .into();
@@ -146,7 +146,7 @@ impl Legacy {
     }
 }
 
-/// How likely the text is that an encoding makes of the bytes, compared with others.
+/// The likelihood of the text that an encoding yields, relative to other encodings.
 fn likelihood(bytes: &[u8], encoding: &'static encoding_rs::Encoding) -> i64 {
     let (text, _) = encoding.decode_without_bom_handling(bytes);
     let mut characters = text.chars().peekable();
@@ -160,7 +160,7 @@ fn likelihood(bytes: &[u8], encoding: &'static encoding_rs::Encoding) -> i64 {
     score
 }
 
-/// How well a character beyond ASCII fits between its neighbours.
+/// Rates a non-ASCII character between its neighbors.
 fn fit(before: char, c: char, after: char) -> i64 {
     let inside_a_word = before.is_alphabetic() && after.is_alphabetic();
     match c {
@@ -184,7 +184,7 @@ fn fit(before: char, c: char, after: char) -> i64 {
                 -1
             }
         }
-        // Two accented letters in a row are rare in Latin script.
+        // Two consecutive accented letters are rare in Latin script.
         _ if is_latin(c) && !before.is_ascii() && before.is_alphabetic() => -2,
         _ if !is_latin(c) && (before.is_ascii_alphabetic() || after.is_ascii_alphabetic()) => -2,
         _ if c.is_uppercase() && before.is_lowercase() => -3,

@@ -1,4 +1,4 @@
-//! The names of encodings, for people and in stored data.
+//! The names of encodings, for display and storage.
 
 use std::fmt;
 
@@ -32,7 +32,7 @@ const NAMES: [(Encoding, &str); 7] = [
 ];
 
 impl Encoding {
-    /// The encoding that is shown under this name.
+    /// Returns the encoding with this displayed name.
     #[must_use]
     pub fn named(shown: &str) -> Option<Self> {
         let known = NAMES.iter().map(|(encoding, _)| *encoding).find(|known| known.to_string() == shown);

@@ -2,8 +2,8 @@
 
 use super::Encoding;
 
-/// Turns UTF-16 into UTF-8, however the bytes are cut. An unpaired surrogate or a last odd byte becomes
-/// U+FFFD, which keeps one unit of input one unit of output, so original offsets can be counted back.
+/// Converts UTF-16 to UTF-8 in chunks of any size. An unpaired surrogate or a trailing odd byte becomes U+FFFD, so each
+/// unit of input remains one unit of output, and offsets in the original file can be computed.
 #[derive(Debug)]
 pub(crate) struct Utf16 {
     big_endian: bool,
@@ -40,7 +40,7 @@ impl Utf16 {
             match decoded {
                 Ok(c) => append(out, c),
                 Err(error) => match error.unpaired_surrogate() {
-                    // A high surrogate was just read and waits for its other half.
+                    // A high surrogate that waits for its other half.
                     high @ 0xD800..=0xDBFF if high == unit && self.high.is_none() => self.high = Some(high),
                     _ => append(out, char::REPLACEMENT_CHARACTER),
                 },
@@ -53,7 +53,7 @@ fn append(out: &mut Vec<u8>, c: char) {
     out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
 }
 
-/// How many UTF-16 units the text takes: one per character, two per character beyond the basic plane.
+/// The number of UTF-16 units of a text: one per character, or two beyond the basic plane.
 pub(crate) fn utf16_units(utf8: &[u8]) -> u64 {
     utf8.iter().map(|&byte| u64::from(byte & 0xC0 != 0x80) + u64::from(byte >= 0xF0)).sum()
 }

@@ -19,7 +19,7 @@ use super::{
     identifiers, latex, tidy,
 };
 
-/// BibTeX's fields and ours. The word after `@` is the type, under the name `@`.
+/// The fields of BibTeX and of references. The entry type is available under the name `@`.
 pub(super) const RULES: &[Rule] = &[
     Rule { field: Field::Title, names: &["title", "shorttitle"] },
     Rule { field: Field::Book, names: &["booktitle"] },
@@ -43,7 +43,7 @@ pub(super) const RULES: &[Rule] = &[
 
 static INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(RULES));
 
-/// Fields that go on with another one after a colon.
+/// Fields that are appended to another field after a colon.
 const SUBTITLES: [(&str, &str); 2] = [("subtitle", "title"), ("booksubtitle", "booktitle")];
 
 pub(super) fn read<'a>(
@@ -66,7 +66,7 @@ pub(super) fn read<'a>(
     for (name, value) in entry.fields {
         noted = take(&mut draft, &name, value).or(noted);
     }
-    // Behind all fields, because of several numbers the first one counts.
+    // After all other fields, because the first of several PMIDs counts.
     if let Some(pmid) = noted {
         draft.take_decoded(Named::new(Field::Pmid, "note", 1), Cow::Owned(pmid));
     }
@@ -82,7 +82,7 @@ pub(super) fn read<'a>(
     Ok(draft)
 }
 
-/// `Title: Subtitle`, as catalogues print it.
+/// Joins titles and subtitles as `Title: Subtitle`, like library catalogs.
 fn join_subtitles(fields: &mut Vec<(Cow<'_, str>, Cow<'_, str>)>) {
     for (subtitle, title) in SUBTITLES {
         let place = |wanted: &str| fields.iter().position(|(name, _)| name == wanted);
@@ -101,7 +101,7 @@ fn join_subtitles(fields: &mut Vec<(Cow<'_, str>, Cow<'_, str>)>) {
     }
 }
 
-/// Takes a field; returns the PMID that is noted in it.
+/// Adds a field to the draft, and returns a PMID noted in it.
 fn take<'a>(draft: &mut Draft<'a>, name: &str, text: Cow<'a, str>) -> Option<String> {
     let Some(named) = INDEX.find(name) else {
         let text = plain(&text);
@@ -116,7 +116,7 @@ fn take<'a>(draft: &mut Draft<'a>, name: &str, text: Cow<'a, str>) -> Option<Str
                 [';', '\n'].into_iter().find(|separator| keywords.contains(*separator)).unwrap_or(',');
             keywords.split(separator).for_each(|keyword| draft.keyword(named.rank, keyword));
         }
-        // Tildes and dashes are themselves in links.
+        // Tildes and dashes in links are literal.
         Field::Url | Field::Doi => {
             draft.take_decoded(named, then(then(text, entities::decode), latex::literal));
         }
@@ -129,7 +129,7 @@ fn take<'a>(draft: &mut Draft<'a>, name: &str, text: Cow<'a, str>) -> Option<Str
     None
 }
 
-/// Zotero, which has no field for it, writes `PMID: 123` on a line of its own.
+/// Finds a PMID in a note. Zotero has no field for it, and writes `PMID: 123` on a line of the note.
 fn noted(note: &str) -> Option<String> {
     note.lines().filter(|line| line.trim_start().starts_with("PMID")).find_map(identifiers::pmid)
 }
@@ -138,7 +138,7 @@ fn plain(text: &str) -> Cow<'_, str> {
     then(entities::decode(text), latex::decode)
 }
 
-/// What is made of a text, which is not copied where nothing is changed.
+/// Applies a conversion without copying unchanged text.
 fn then<'a>(text: Cow<'a, str>, make: fn(&str) -> Cow<'_, str>) -> Cow<'a, str> {
     match text {
         Cow::Borrowed(text) => make(text),

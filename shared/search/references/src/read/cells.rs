@@ -1,13 +1,13 @@
-//! The cells of one row of a table.
+//! Splits a row of a table into cells.
 
 use std::borrow::Cow;
 
 use memchr::memchr;
 
-/// The cells of a row, by the rules of the splitter: a quote opens only at the start of a cell, `""` inside quotes is
-/// a quote, and text after the closing quote belongs to the cell.
+/// The cells of a row, by the same rules as in the splitter: a quote opens a quoted cell only at the start, `""` inside
+/// quotes is a quote, and text after the closing quote belongs to the cell.
 ///
-/// Without `quotes` a quote is a character like any other.
+/// Without `quotes`, a quote is an ordinary character.
 pub(super) fn cells(row: &str, delimiter: u8, quotes: bool) -> Cells<'_> {
     Cells { rest: Some(row), delimiter, quotes }
 }
@@ -31,14 +31,14 @@ impl<'a> Iterator for Cells<'a> {
                 (Cow::Borrowed(&row[..end]), &row[end..])
             }
         };
-        // What is left begins with the delimiter or is the end of the row.
+        // The rest begins with the delimiter, or is the end of the row.
         self.rest = after.get(1..);
         Some(cell)
     }
 }
 
 impl Cells<'_> {
-    /// Reads a cell after its opening quote; returns it and the rest of the row.
+    /// Reads a cell after its opening quote, and returns it with the rest of the row.
     fn quoted<'a>(&self, text: &'a str) -> (Cow<'a, str>, &'a str) {
         let mut cell = Cow::Borrowed("");
         let mut rest = text;

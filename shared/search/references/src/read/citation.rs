@@ -1,4 +1,4 @@
-//! Citations in one line: the journal, year, volume, issue and pages.
+//! Parses citations on one line: journal, year, volume, issue and pages.
 
 use std::borrow::Cow;
 
@@ -9,10 +9,10 @@ use super::{
 };
 use crate::work::spend;
 
-/// Longest date in brackets.
+/// Longest date in parentheses.
 const MOST_DATE: usize = 64;
 
-/// The parts of a citation, as given; empty where there are none.
+/// The parts of a citation, unchanged; empty if missing.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Citation<'a> {
     pub(super) journal: &'a str,
@@ -22,14 +22,14 @@ pub(super) struct Citation<'a> {
     pub(super) pages: &'a str,
 }
 
-/// Takes a citation apart; whether it is one.
+/// Adds the parts of a citation to the draft. Returns `false` if the text is not a citation.
 pub(super) fn take(draft: &mut Draft<'_>, name: &'static str, text: &str) -> bool {
     let Some(found) = parse(text) else { return false };
     put(draft, name, &found);
     true
 }
 
-/// Puts the parts into their fields, where the record says nothing else of them.
+/// Adds the parts to the draft, where more specific tags have precedence.
 pub(super) fn put(draft: &mut Draft<'_>, name: &'static str, found: &Citation<'_>) {
     let parts = [
         (Field::Journal, found.journal),
@@ -44,7 +44,7 @@ pub(super) fn put(draft: &mut Draft<'_>, name: &'static str, found: &Citation<'_
     }
 }
 
-/// The citation in a text, in the form of PubMed, Ovid or ProQuest.
+/// Parses a citation in the form of PubMed, Ovid or ProQuest.
 pub(super) fn parse(text: &str) -> Option<Citation<'_>> {
     if !spend(3 * text.len()) {
         return None;
@@ -72,7 +72,7 @@ fn of_ovid(text: &str) -> Option<Citation<'_>> {
         rest.starts_with(|c: char| c.is_ascii_digit())
     })?;
     let rest = text[at + 2..].trim_start_matches("Vol.").trim_start_matches("Vol ").trim();
-    // The numbers end before the pages, or before the date where that comes first: `Vol.12(3), Mar 2020, pp. 123-129.`
+    // The numbers end before the pages, or before the date if that comes first: `Vol.12(3), Mar 2020, pp. 123-129.`
     let end =
         rest.find([')', ':', ',']).map_or(rest.len(), |at| at + usize::from(rest[at..].starts_with(')')));
     let (volume, issue, _) = numbers_of(&rest[..end]);
@@ -105,15 +105,15 @@ fn of_proquest(text: &str) -> Option<Citation<'_>> {
     Some(Citation { journal: journal.trim_end_matches(',').trim(), date, volume, issue, pages })
 }
 
-/// Splits a text behind an opening bracket into the content of the bracket and the rest. Returns `None` if the content is longer
-/// than `most` bytes or has a bracket in it, so that many brackets are not searched for one end.
+/// Splits a text behind an opening bracket into the content of the bracket and the rest. Returns `None` if the content
+/// has more than `most` bytes or contains a bracket, so that many brackets do not share one search for an end.
 pub(super) fn bracketed(text: &str, most: usize) -> Option<(&str, &str)> {
     let front = &text[..text.floor_char_boundary(most + 1)];
     let end = front.find(['(', ')'])?;
     text[end..].strip_prefix(')').map(|rest| (&text[..end], rest))
 }
 
-/// Volume, issue and what follows the colon: `12(3):123-9`.
+/// Splits `12(3):123-9` into volume, issue and the rest behind the colon.
 fn numbers_of(text: &str) -> (&str, &str, &str) {
     let (numbers, rest) = text.split_once(':').unwrap_or((text, ""));
     let (volume, issue) = numbers.split_once('(').unwrap_or((numbers, ""));

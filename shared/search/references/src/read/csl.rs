@@ -1,4 +1,4 @@
-//! One item of CSL-JSON, which citation processors read and reference managers write.
+//! Reads an item of CSL-JSON, the format of citation processors and reference managers.
 
 use std::{borrow::Cow, sync::LazyLock};
 
@@ -51,7 +51,7 @@ pub(super) fn read(text: &str) -> Result<Draft<'static>, String> {
     Ok(draft)
 }
 
-/// The value, or those in a list.
+/// Calls a function with the value, or with each value of a list.
 fn each(value: &Value, mut take: impl FnMut(&Value)) {
     match value {
         Value::Array(values) => values.iter().for_each(take),
@@ -79,7 +79,7 @@ fn take(draft: &mut Draft<'_>, named: Named, value: &Value) {
     }
 }
 
-/// A value as text.
+/// The value as text.
 fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -88,7 +88,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// `{"date-parts": [[2020, 3, 5]]}`, or a date in words.
+/// The date in `{"date-parts": [[2020, 3, 5]]}`, or a date in words.
 fn date(value: &Value) -> String {
     let parts = value.get("date-parts").and_then(|parts| parts.get(0)).and_then(Value::as_array);
     if let Some(parts) = parts {
@@ -98,7 +98,7 @@ fn date(value: &Value) -> String {
     shown(words.unwrap_or(value))
 }
 
-/// A person in parts, or a group.
+/// The name of a person in parts, or of a group.
 fn person(value: &Value) -> Option<String> {
     if let Value::String(name) = value {
         return names::one(name);

@@ -1,4 +1,4 @@
-//! One row of a table.
+//! Reads a row of a table.
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ use crate::{Reference, split::fields, work::spend};
 pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
     let width = header.columns.len();
     spend(text.len());
-    // A row has no more cells than bytes, however many columns the header has.
+    // A row has fewer cells than bytes, however many columns the header declares.
     let mut row: Vec<Cow<'_, str>> = Vec::with_capacity(width.min(text.len() + 1));
     row.extend(cells(text, header.delimiter.byte(), header.quotes));
     if row.iter().skip(width).any(|cell| !tidy::is_blank(cell)) {
@@ -40,7 +40,7 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
     Ok(reference)
 }
 
-/// Reads a record that has a row for each field: its name, and one or more values.
+/// Reads a record with one row per field: the name, and one or more values.
 pub(super) fn read_fields(text: &str) -> Reference {
     spend(text.len());
     let named = fields::rows(text).map(|row| {
@@ -70,7 +70,7 @@ pub(super) fn read_fields(text: &str) -> Reference {
     draft.finish()
 }
 
-/// The rank of the preferred column that is not empty, for each field.
+/// The rank of the preferred nonempty column for each field.
 fn best_columns(header: &Header, row: &[Cow<'_, str>]) -> [u8; FIELDS] {
     let mut best = [u8::MAX; FIELDS];
     for (column, _) in header.columns.iter().zip(row).filter(|(_, cell)| !tidy::is_blank(cell)) {
@@ -83,18 +83,18 @@ fn best_columns(header: &Header, row: &[Cow<'_, str>]) -> [u8; FIELDS] {
 
 fn take<'a>(draft: &mut Draft<'a>, named: Named, column: &'a str, cell: &'a str, best: bool) {
     match named.field {
-        // Databases list the same people in two columns, once with full names.
+        // Databases may list the same people in two columns, one of them with full names.
         Field::Author if best => draft.authors(Field::Author, names::of_cell(cell)),
         Field::Author => draft.extra.push(column, &entities::decode(cell)),
         Field::Editor => draft.authors(Field::Editor, names::of_cell(cell)),
         Field::Keyword => list(&entities::decode(cell), |keyword| draft.keyword(named.rank, keyword)),
-        // A link in a column for DOIs may lead elsewhere, and one in a column for links to a DOI.
+        // A link in a DOI column may lead elsewhere, and a link in a URL column may lead to a DOI.
         _ => draft.take_as(named, column, entities::decode(cell)),
     }
 }
 
-/// The items of a cell with several: quoted, or separated by semicolons, bars, line breaks, or by commas that
-/// are not inside brackets, as in "cyst (diagnosis, surgery), stomach".
+/// Splits a cell with several items: quoted, or separated by semicolons, bars, line breaks, or commas outside of
+/// brackets, as in "cyst (diagnosis, surgery), stomach".
 fn list(cell: &str, mut item: impl FnMut(&str)) {
     if let Some(items) = names::quoted_list(cell) {
         return items.iter().for_each(|text| item(text));
@@ -114,7 +114,7 @@ fn list(cell: &str, mut item: impl FnMut(&str)) {
     .for_each(item);
 }
 
-/// Embase writes "Cancer (2004) 102:4 (253-258). Date of Publication: 25 Aug 2004" where others have columns.
+/// Parses the journal column of Embase, which holds "Cancer (2004) 102:4 (253-258). Date of Publication: 25 Aug 2004".
 fn complete_from_source(reference: &mut Reference) {
     let Some(source) = reference.journal.as_deref() else { return };
     let Some((journal, year, rest)) = source_parts(identifiers::front(source)) else { return };
@@ -132,14 +132,14 @@ fn complete_from_source(reference: &mut Reference) {
     reference.journal = Some(journal);
 }
 
-/// The journal, the year in brackets after it, and the rest.
+/// Splits a source into the journal, the year in parentheses after it, and the rest.
 fn source_parts(source: &str) -> Option<(&str, i32, &str)> {
-    // Most journals have no brackets in their names.
+    // Most journal names contain no parentheses.
     memchr::memchr(b'(', source.as_bytes())?;
     source.match_indices(" (").find_map(|(at, opening)| {
         let (year, rest) = citation::bracketed(&source[at + opening.len()..], 4)?;
         let year = (year.len() == 4).then(|| dates::year(year)).flatten()?;
-        // A journal's name may end in a year; the numbers after it make the citation.
+        // A journal's name may end in a year; the numbers after it show that this is a citation.
         let cited = rest.trim_start().starts_with(|c: char| c.is_ascii_digit() || c == '(' || c == ':');
         cited.then_some((source[..at].trim_end(), year, rest))
     })

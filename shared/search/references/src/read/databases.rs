@@ -1,4 +1,4 @@
-//! One record of the texts that Ovid, Cochrane and ProQuest write for people to read.
+//! Reads the human-readable text exports of Ovid, Cochrane and ProQuest.
 
 use std::sync::LazyLock;
 
@@ -8,7 +8,7 @@ use super::{
     labels,
 };
 
-/// The names above Ovid's values, and the tags that stand there when they are chosen.
+/// The names above Ovid's values, or the tags if the export uses those.
 pub(super) const OVID: &[Rule] = &[
     Rule { field: Field::Title, names: &["Title", "Chapter Title", "TI"] },
     Rule { field: Field::Book, names: &["Book Title"] },
@@ -87,7 +87,7 @@ static OVID_INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(OVID));
 static COCHRANE_INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(COCHRANE));
 static PROQUEST_INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(PROQUEST));
 
-/// Ovid's names stand alone on their lines, and the values below them are indented.
+/// Ovid's names are on lines of their own, above indented values.
 fn ovid_label(line: &str) -> Option<(&str, usize)> {
     (!line.starts_with([' ', '\t'])).then(|| (line.trim_end(), line.len()))
 }
@@ -99,7 +99,7 @@ fn cochrane_label(line: &str) -> Option<(&str, usize)> {
     capitals.then_some((tag, tag.len() + 1))
 }
 
-/// ProQuest's names stand before a colon at the beginning of a paragraph; only those that are known are names.
+/// ProQuest's names begin a paragraph and are followed by a colon. Only known names count.
 fn proquest_label(line: &str) -> Option<(&str, usize)> {
     let (name, _) = line.split_once(':')?;
     PROQUEST_INDEX.find(name).map(|_| (name, name.len() + 1))
@@ -112,7 +112,7 @@ pub(super) fn ovid(text: &str) -> Draft<'_> {
 pub(super) fn cochrane(text: &str) -> Draft<'_> {
     let mut draft = Draft::default();
     for (name, value) in labels::values(text, cochrane_label) {
-        // The database stands before the number: `PM: PUBMED 123`.
+        // The database precedes the number: `PM: PUBMED 123`.
         let number = value.strip_prefix("PUBMED ").filter(|_| name == "PM").unwrap_or(value);
         labels::take(&mut draft, &COCHRANE_INDEX, name, number);
     }

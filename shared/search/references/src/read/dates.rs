@@ -1,13 +1,13 @@
-//! Dates, as precisely as they are given.
+//! Parses dates with the available precision.
 
 use std::ops::RangeInclusive;
 
 use crate::work::spend;
 
-/// Years that a reference can have. Any other number is not a year.
+/// The range of years in references. Any other number is not a year.
 const YEARS: RangeInclusive<i32> = 1000..=2999;
 
-/// A date; only its year is always known.
+/// A date. Usually only the year is known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Date {
     pub(super) year: Option<i32>,
@@ -16,7 +16,7 @@ pub(super) struct Date {
 }
 
 impl Date {
-    /// In the form of ISO 8601, when more than the year is known: `"2018-05"`, `"2018-05-17"`.
+    /// Formats the date as ISO 8601 if more than the year is known: `"2018-05"`, `"2018-05-17"`.
     pub(super) fn iso(self) -> Option<String> {
         let (year, month) = (self.year?, self.month?);
         // A year has four digits.
@@ -31,17 +31,17 @@ impl Date {
     }
 }
 
-/// Appends a number of two digits.
+/// Appends a two-digit number.
 fn push(date: &mut String, number: i32) {
     for digit in [number / 10, number % 10] {
         date.extend(u32::try_from(digit).ok().and_then(|digit| char::from_digit(digit, 10)));
     }
 }
 
-/// The date in a value: `2014/05/17/`, `2018 May 17`, `25 Aug 2004`, `20190102`, `JUN 8`, `2014`.
+/// Parses the date in a value: `2014/05/17/`, `2018 May 17`, `25 Aug 2004`, `20190102`, `JUN 8`, `2014`.
 ///
-/// Of a span (`Nov-Dec`) the beginning counts. Numbers alone are a day and month only after the year: `05/06/2014`
-/// means two different days in two parts of the world, so its year alone is taken.
+/// The beginning of a range (`Nov-Dec`) counts. Numbers are a month and day only after the year: `05/06/2014` has two
+/// meanings, so only its year is used.
 pub(super) fn date(value: &str) -> Date {
     if let Some(year) = four_digits(value) {
         return Date { year: Some(year), ..Date::default() };
@@ -75,19 +75,19 @@ pub(super) fn date(value: &str) -> Date {
         } else if word.bytes().next().is_some_and(|first| first.is_ascii_digit())
             && !word.ends_with(['t', 'd'])
         {
-            // "14:30", "2nd quarter": no part of a date follows.
+            // Texts such as "14:30" or "2nd quarter" are not followed by parts of a date.
             break;
         }
     }
     plausible(date, named)
 }
 
-/// The year in a value.
+/// Parses the year in a value.
 pub(super) fn year(value: &str) -> Option<i32> {
     date(value).year
 }
 
-/// Drops impossible parts: a thirteenth month, a day without a month.
+/// Drops invalid parts, such as a thirteenth month or a day without a month.
 fn plausible(mut date: Date, named: bool) -> Date {
     let year_first = named || date.month.is_some();
     date.month = date.month.filter(|month| (1..=12).contains(month) && year_first);
@@ -95,7 +95,7 @@ fn plausible(mut date: Date, named: bool) -> Date {
     date
 }
 
-/// A date in eight digits: `20190102`.
+/// Parses a date in eight digits: `20190102`.
 fn compact(word: &str) -> Option<Date> {
     let digits = word.len() == 8 && word.bytes().all(|byte| byte.is_ascii_digit());
     let date = digits.then_some(word)?;
@@ -109,19 +109,19 @@ fn four_digits(word: &str) -> Option<i32> {
     digits.then(|| word.parse().ok()).flatten().filter(|year| YEARS.contains(year))
 }
 
-/// A year with the letter that tells two works of an author apart, `1992a`, or that of a copyright, `c1992`.
+/// Parses a year with a letter that distinguishes works of the same author, `1992a`, or with a copyright mark, `c1992`.
 fn lettered(word: &str) -> Option<i32> {
     let year = word.strip_suffix(|c: char| c.is_ascii_lowercase()).or_else(|| word.strip_prefix('c'))?;
     four_digits(year)
 }
 
-/// A number of one or two digits.
+/// Parses a number of one or two digits.
 fn small(word: &str) -> Option<u8> {
     let digits = word.len() <= 2 && word.bytes().all(|byte| byte.is_ascii_digit());
     digits.then(|| word.parse().ok()).flatten().filter(|number| *number > 0)
 }
 
-/// An English month, whole or by its first three letters.
+/// Parses an English month, whole or abbreviated to three letters.
 fn month(word: &str) -> Option<u8> {
     const MONTHS: [&str; 12] = [
         "january",
@@ -140,7 +140,7 @@ fn month(word: &str) -> Option<u8> {
     let known = |month: &&str| {
         word.len() >= 3 && word.len() <= month.len() && month[..word.len()].eq_ignore_ascii_case(word)
     };
-    // A word that is not ASCII cannot be cut out of a month's name by its length, and equals none.
+    // Only ASCII words can be compared with the first three letters.
     let at = word.is_ascii().then(|| MONTHS.iter().position(known))??;
     u8::try_from(at + 1).ok()
 }

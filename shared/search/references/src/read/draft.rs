@@ -1,8 +1,8 @@
-//! A record's values on their way to a [`Reference`]: the rules that all formats share.
+//! Collects a record's values for a [`Reference`], by rules that all formats share.
 //!
-//! - Of several tags for one field the preferred one wins, and of its repetitions the first.
-//! - Repeated abstracts are paragraphs, repeated types are joined by `; `; authors and keywords are lists anyway.
-//! - A value that was not chosen and differs from the chosen one stays in `extra`.
+//! - If several tags hold the same field, the preferred tag counts, and its first value.
+//! - Repeated abstracts become paragraphs, and repeated types are joined by `; `. Authors and keywords are lists.
+//! - A value that was not chosen stays in `extra` if it differs from the chosen one.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::Reference;
 
-/// A value and the field it belongs to.
+/// A value and its field.
 #[derive(Debug)]
 pub(super) struct Value<'a> {
     pub(super) field: Field,
@@ -24,24 +24,24 @@ pub(super) struct Value<'a> {
     pub(super) text: Cow<'a, str>,
 }
 
-/// How many values a record usually has; more make the list grow.
+/// The usual number of values in a record; the list grows if there are more.
 const USUAL_VALUES: usize = 20;
 
-/// The values of one record in its order.
+/// The values of one record, in order.
 #[derive(Debug, Default)]
 pub(super) struct Draft<'a> {
     values: Vec<Value<'a>>,
     authors: Vec<String>,
-    /// What each of the authors is.
+    /// The field of each author.
     roles: Vec<Field>,
     keywords: Vec<String>,
-    /// The rank of each of the keywords.
+    /// The rank of each keyword.
     ranks: Vec<u8>,
     pub(super) extra: Extra,
     best: Best,
 }
 
-/// The rank of the preferred tag that was there, for each field.
+/// The rank of the most preferred tag that occurred, for each field.
 #[derive(Debug)]
 struct Best([u8; FIELDS]);
 
@@ -52,18 +52,18 @@ impl Default for Best {
 }
 
 impl<'a> Draft<'a> {
-    /// Takes the value of a tag that is in a table; character references in it are decoded.
+    /// Adds the value of a known tag, and decodes character references in it.
     pub(super) fn take(&mut self, named: Named, text: &'a str) {
         self.take_decoded(named, entities::decode(text));
     }
 
-    /// Takes a value that is already decoded.
+    /// Adds a decoded value.
     pub(super) fn take_decoded(&mut self, named: Named, text: Cow<'a, str>) {
-        // An element is known by its own name, whatever its parent had to be.
+        // An element is named after its own tag, without the required parent.
         self.take_as(named, named.tag, text);
     }
 
-    /// Takes a value under the name that it has in the file.
+    /// Adds a value under the name that the file uses.
     pub(super) fn take_as(&mut self, named: Named, tag: &'a str, text: Cow<'a, str>) {
         let Named { field, rank, .. } = named;
         match field {
@@ -81,13 +81,13 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Takes an author, editor or group whose name is complete.
+    /// Adds an author, editor or group with a complete name.
     pub(super) fn author(&mut self, field: Field, name: String) {
         self.authors.push(name);
         self.roles.push(field);
     }
 
-    /// Takes several of them.
+    /// Adds several names.
     pub(super) fn authors(&mut self, field: Field, names: Vec<String>) {
         self.roles.resize(self.roles.len() + names.len(), field);
         if self.authors.is_empty() {
@@ -97,7 +97,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Takes a keyword; those of a lower rank come first.
+    /// Adds a keyword; keywords of a lower rank come first.
     pub(super) fn keyword(&mut self, rank: u8, keyword: &str) {
         if let Some(keyword) = tidy::line(keyword) {
             self.keywords.push(keyword);
@@ -105,7 +105,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The finished record.
+    /// Builds the reference.
     pub(super) fn finish(mut self) -> Reference {
         let mut found = Found::default();
         let best = self.best.0;
@@ -125,7 +125,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Whether a value only repeats what its field contains.
+/// Returns `true` if a value repeats the content of its field.
 fn repeats(reference: &Reference, value: &Value<'_>) -> bool {
     let known = match value.field {
         Field::Title | Field::Book => Some(&reference.title),
@@ -140,7 +140,7 @@ fn repeats(reference: &Reference, value: &Value<'_>) -> bool {
     known.is_some_and(|known| tidy::trim(&value.text) == known)
 }
 
-/// Authors, in a shorter form where there is no other, or those who stand in for them.
+/// Selects the authors: short forms only if full names are missing, and editors only if authors are missing.
 fn authors(mut names: Vec<String>, roles: &[Field]) -> Vec<String> {
     let (full, any) = (
         roles.contains(&Field::Author),
@@ -156,7 +156,7 @@ fn authors(mut names: Vec<String>, roles: &[Field]) -> Vec<String> {
     names
 }
 
-/// Those of a lower rank first.
+/// Sorts keywords by rank.
 fn by_rank(keywords: Vec<String>, ranks: &[u8]) -> Vec<String> {
     if ranks.is_sorted() {
         return keywords;

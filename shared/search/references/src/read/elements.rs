@@ -1,7 +1,7 @@
-//! The elements of one XML record, and the values in them.
+//! Reads the elements of an XML record, and their values.
 //!
-//! Databases write `<` where XML requires `&lt;`, and a study should not be lost because of "p <b and c": what looks
-//! like a tag inside a value, and is never closed there, is dropped. Elements around values have to match.
+//! Databases write `<` where XML requires `&lt;`, and a study must not be lost because of "p <b and c". An apparent tag
+//! inside a value that is never closed there is dropped. Elements around values must match.
 
 mod math;
 
@@ -20,32 +20,32 @@ use crate::{
     work::spend,
 };
 
-/// How deeply elements may be nested inside a record. Real ones have a dozen levels, and two dozen with formulas in them.
+/// The maximum depth of elements inside a record. Real records have a dozen levels, or two dozen with formulas.
 const MOST_DEPTH: usize = 64;
 
-/// What reads the values of a record.
+/// A visitor of a record's values.
 pub(super) trait Visit<'a> {
-    /// Elements that only format text: what they contain belongs to the value around them.
+    /// Elements that only format text; their content belongs to the surrounding value.
     const DRESS: &'static [&'static str];
-    /// Elements inside values that are lines of their own, even without white space between them: the parts of a date,
-    /// paragraphs.
+    /// Elements inside values that are separate lines even without white space between them, such as paragraphs and
+    /// parts of a date.
     const PARTS: &'static [&'static str];
 
-    /// The table of the format: names of elements, alone or with their parent: `urls/url`.
+    /// The table of the format: names of elements, optionally with their parent: `urls/url`.
     fn index(&self) -> &'static Index;
-    /// A value that the table names, decoded. `attributes` are those of its element.
+    /// A decoded value of an element in the table, with the element's `attributes`.
     fn value(&mut self, named: Named, attributes: &'a str, text: Cow<'a, str>);
-    /// The text of an element that the table does not name.
+    /// The text of an element that is not in the table.
     fn other(&mut self, name: &'a str, text: &str);
-    /// The beginning of an element that the table does not name.
+    /// The start of an element that is not in the table.
     fn start(&mut self, _name: &'a str, _attributes: &'a str) {}
-    /// The end of an element that holds others.
+    /// The end of an element with child elements.
     fn end(&mut self, name: &'a str);
 }
 
-/// A value whose end is not reached yet.
+/// A value whose end has not been reached.
 struct Open<'a> {
-    /// How many elements are around its own.
+    /// The number of elements around the value's element.
     depth: usize,
     named: Option<Named>,
     attributes: &'a str,
@@ -57,16 +57,16 @@ struct Walk<'a, V> {
     visit: V,
     around: Vec<&'a str>,
     value: Option<Open<'a>>,
-    /// The formula in a value, if one is open.
+    /// The open formula in a value, if any.
     math: Option<Math>,
-    /// How long the value was before the forms of a formula that are alternatives.
+    /// The length of the value before alternative forms of a formula.
     alternatives: usize,
 }
 
-/// Hands all values of a record to `visit`, in document order.
+/// Passes all values of a record to `visit`, in document order.
 ///
 /// # Errors
-/// The reason to quarantine the record.
+/// Returns the reason to quarantine the record.
 pub(super) fn walk<'a, V: Visit<'a>>(text: &'a str, visit: V) -> Result<V, String> {
     let mut walk = Walk { text, visit, around: Vec::new(), value: None, math: None, alternatives: 0 };
     let mut at = 0;
@@ -80,7 +80,7 @@ pub(super) fn walk<'a, V: Visit<'a>>(text: &'a str, visit: V) -> Result<V, Strin
 }
 
 impl<'a, V: Visit<'a>> Walk<'a, V> {
-    /// Reads what begins at `at`; returns how long it is.
+    /// Reads the text or markup at `at`, and returns its length.
     fn step(&mut self, at: usize) -> Result<usize, String> {
         let rest = &self.text[at..];
         if !rest.starts_with('<') {
@@ -99,7 +99,7 @@ impl<'a, V: Visit<'a>> Walk<'a, V> {
             }
             Markup::Section(opening, close) => Ok(self.section(rest, opening, close)),
             Markup::Start { name, length, empty } => {
-                // The name ends before white space, a slash or the end of the tag, so it can be cut out.
+                // The name is followed by white space, a slash or the end of the tag, so it is a valid slice.
                 let name = &rest[1..=name.len()];
                 let attributes = rest[1 + name.len()..length - 1].trim_end_matches('/');
                 self.start(name, attributes)?;
@@ -115,7 +115,7 @@ impl<'a, V: Visit<'a>> Walk<'a, V> {
         }
     }
 
-    /// Comments and instructions are ignored; CDATA is literal text.
+    /// Skips comments and instructions; CDATA is literal text.
     fn section(&mut self, rest: &'a str, opening: usize, close: &'static [u8]) -> usize {
         let inner = &rest[opening..];
         let stop = memchr::memmem::find(inner.as_bytes(), close).unwrap_or(inner.len());
@@ -137,7 +137,7 @@ impl<'a, V: Visit<'a>> Walk<'a, V> {
 
     fn start(&mut self, name: &'a str, attributes: &'a str) -> Result<(), String> {
         let dress = V::DRESS.contains(&name);
-        // An unnamed element may contain others; then its own text is not a value.
+        // An unknown element may contain others; then its own text is not a value.
         let free = self.value.as_ref().is_none_or(|value| value.named.is_none() && !dress);
         if free && !dress {
             let named = self.visit.index().find_within(self.around.last().copied(), name);
@@ -162,14 +162,14 @@ impl<'a, V: Visit<'a>> Walk<'a, V> {
         }
     }
 
-    /// An element inside a value, which may be a formula or a part of one.
+    /// Handles an element inside a value that may belong to a formula.
     fn formula(&mut self, name: &str, attributes: &str) {
         let depth = self.around.len();
         let length = self.value.as_ref().map_or(0, |value| value.text.len());
         match &mut self.math {
             None if math::local(name) == "math" => {
                 self.math = Some(Math::new(depth));
-                // A whole document of TeX may stand before it, as the other form of the same formula.
+                // A complete TeX document may precede the formula as its alternative form.
                 if let (Some(&"alternatives"), Some(value)) = (self.around.last(), &mut self.value) {
                     value.text.to_mut().truncate(self.alternatives);
                 }
@@ -183,7 +183,7 @@ impl<'a, V: Visit<'a>> Walk<'a, V> {
         }
     }
 
-    /// Elements have ended.
+    /// Closes the elements of a formula that have ended.
     fn formula_ended(&mut self) {
         let depth = self.around.len();
         let Some(math) = &mut self.math else { return };
@@ -195,7 +195,7 @@ impl<'a, V: Visit<'a>> Walk<'a, V> {
         }
     }
 
-    /// Whether the text is only white space between the elements of a formula.
+    /// Returns `true` if the text is only white space between the elements of a formula.
     fn is_between_parts(&self, text: &str) -> bool {
         self.math.is_some()
             && self.around.last().is_some_and(|name| math::is_around_elements(name))
@@ -206,7 +206,7 @@ impl<'a, V: Visit<'a>> Walk<'a, V> {
         let inside = self.value.as_ref().map_or(self.around.len(), |value| value.depth);
         match self.around.iter().rposition(|open| *open == name) {
             Some(at) if at + 1 == self.around.len() || at == inside => self.around.truncate(at),
-            // An end tag without a start tag, or one that closes an element before those inside it.
+            // An end tag without a start tag, or one that closes an element before its children.
             Some(at) if at > inside => self.around.truncate(at),
             None if self.value.is_some() => return Ok(()),
             _ => {

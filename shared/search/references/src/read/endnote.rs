@@ -1,4 +1,4 @@
-//! One `<record>` of EndNote XML.
+//! Reads a `<record>` of EndNote XML.
 
 use std::{borrow::Cow, sync::LazyLock};
 
@@ -67,7 +67,7 @@ impl<'a> Visit<'a> for EndNote<'a> {
             }
             // Some libraries keep all keywords in one element, one per line.
             Field::Keyword => labels::keywords(&mut self.0, named, &text),
-            // The kind of work is the name of `<ref-type name="Journal Article">17</ref-type>`.
+            // The work type is the name in `<ref-type name="Journal Article">17</ref-type>`.
             Field::Type => {
                 if let Some(kind) = attribute(attributes, "name") {
                     self.0.take_decoded(named, kind);

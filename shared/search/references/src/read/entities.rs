@@ -1,4 +1,4 @@
-//! Character references and named entities, decoded once: `&amp;lt;` becomes `&lt;`.
+//! Decodes character references and named entities, once: `&amp;lt;` becomes `&lt;`.
 
 use std::borrow::Cow;
 
@@ -6,11 +6,11 @@ use memchr::memchr;
 
 use crate::work::spend;
 
-/// Longest reference that is looked for: `&thetasym;`, `&#x10FFFF;`.
+/// Longest reference: `&thetasym;`, `&#x10FFFF;`.
 const MOST_LENGTH: usize = 10;
 
-/// The text with its character references and named entities decoded, once: `&amp;lt;` becomes `&lt;`. Unknown references
-/// are kept as they are.
+/// Decodes character references and named entities in a text, once: `&amp;lt;` becomes `&lt;`. Unknown references are
+/// kept unchanged.
 #[must_use]
 pub fn decode(text: &str) -> Cow<'_, str> {
     let Some(first) = memchr(b'&', text.as_bytes()) else { return Cow::Borrowed(text) };
@@ -39,7 +39,7 @@ pub fn decode(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The character for the reference at the front, and the reference's length.
+/// The character for the reference at the beginning, and the length of the reference.
 fn reference(text: &str) -> Option<(char, usize)> {
     let end = text.bytes().take(MOST_LENGTH + 2).position(|byte| byte == b';')?;
     let name = &text[1..end];
@@ -50,7 +50,7 @@ fn reference(text: &str) -> Option<(char, usize)> {
     Some((c, end + 1))
 }
 
-/// NUL and other control characters do not occur in text; a reference to one is kept as it is.
+/// NUL and other control characters do not occur in text; references to them are kept unchanged.
 fn numbered(number: &str) -> Option<char> {
     let code = match number.strip_prefix(['x', 'X']) {
         Some(hex) => u32::from_str_radix(hex, 16),
@@ -69,7 +69,7 @@ fn named(name: &str) -> Option<char> {
         _ => {}
     }
     if let Some(at) = LATIN.iter().position(|known| *known == name) {
-        // The names are in the order of the characters, and there are 96 of them.
+        // The 96 names are in the order of the characters.
         return char::from_u32(0xA0 + u32::try_from(at).ok()?);
     }
     OTHERS.iter().find(|(known, _)| *known == name).map(|(_, c)| *c)

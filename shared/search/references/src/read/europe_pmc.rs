@@ -1,4 +1,4 @@
-//! One `<result>` of Europe PMC.
+//! Reads a `<result>` of Europe PMC.
 
 use std::{borrow::Cow, sync::LazyLock};
 

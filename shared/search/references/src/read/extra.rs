@@ -1,17 +1,17 @@
-//! Values under tags that have no field of their own.
+//! Collects values of tags that have no field.
 
 use std::collections::BTreeMap;
 
 use super::tidy;
 
-/// Most bytes that the extra values of one record take, tags counted. Cited references and affiliations run into
-/// hundreds of lines, and a study should stay a small document.
+/// The maximum size of a record's extra values in bytes, including tags. Cited references and affiliations may have
+/// hundreds of lines, but a stored study should remain small.
 const MOST_BYTES: usize = 16 * 1024;
-/// Longest tag; the rest of a longer column name is cut off.
+/// Longest tag; longer column names are truncated.
 const MOST_TAG: usize = 64;
 
-/// Tags and their values within the limit. A value that does not fit is left out as a whole, and so is everything after
-/// it.
+/// Tags and their values, up to the limit. The first value that exceeds the limit is omitted completely, and so are all
+/// later ones.
 #[derive(Debug)]
 pub(super) struct Extra {
     values: BTreeMap<String, Vec<String>>,
@@ -25,7 +25,7 @@ impl Default for Extra {
 }
 
 impl Extra {
-    /// Keeps a value, with its white space tidied.
+    /// Adds a value with normalized white space.
     pub(super) fn push(&mut self, tag: &str, value: &str) {
         let size = tag.len() + tidy::trim(value).len();
         if size > self.left {
@@ -36,7 +36,7 @@ impl Extra {
         self.left -= size;
         match self.values.get_mut(tag) {
             Some(values) => values.push(value),
-            // Most have one value: a list that is made to grow takes room for four.
+            // Most tags have a single value: a growing list would allocate space for four.
             None => self.values.entry(stored(tag)).or_insert_with(|| Vec::with_capacity(1)).push(value),
         }
     }
@@ -46,7 +46,7 @@ impl Extra {
     }
 }
 
-/// The tag as a name that every document store accepts: MongoDB gives dots and dollars in names a meaning.
+/// Converts a tag to a name that every document store accepts: dots and dollar signs have a meaning in MongoDB.
 fn stored(tag: &str) -> String {
     if tag.is_empty() {
         return "_".to_owned();

@@ -1,25 +1,25 @@
-//! The meaning of the parts of a record, and the tables that define it for each format.
+//! The meaning of a record's parts, and the tables that define it for each format.
 
-/// What a tag, column or element holds.
+/// The content of a tag, column or element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Field {
     Title,
-    /// The title of a book: the title where there is none, else where the work appeared.
+    /// The title of a book: the record's title if it has no other, else the journal.
     Book,
-    /// The series of a book: where the work appeared when nothing else says so.
+    /// The series of a book: the journal if no other value is available.
     Series,
     Author,
-    /// An author in a shorter form, for records that have no other.
+    /// An author in short form, for records without full names.
     ShortAuthor,
     /// A group that is an author.
     Group,
-    /// People who are named as authors where there are none.
+    /// People who count as authors if the record has no author.
     Editor,
     Date,
-    /// Month and day for a year given elsewhere.
+    /// Month and day for a year in another tag.
     MonthDay,
     Journal,
-    /// A citation in one line, which is taken apart.
+    /// A citation on one line, which is parsed.
     Citation,
     Volume,
     Issue,
@@ -28,29 +28,29 @@ pub(crate) enum Field {
     LastPage,
     Doi,
     Pmid,
-    /// The number of the record in its database: a PMID where the database is PubMed.
+    /// The record number in its database: a PMID if the database is PubMed.
     Accession,
-    /// The database; stays in `extra` as well.
+    /// The database; also kept in `extra`.
     Database,
     Abstract,
     Keyword,
     Url,
     Type,
-    /// Parts of one author's name in elements of their own.
+    /// Parts of one author's name in separate elements.
     FamilyName,
     GivenName,
     Initials,
     NameSuffix,
     /// Kept in `extra`, like unknown names; listed where another rule would apply otherwise.
     Extra,
-    /// Left out with all that it contains: bookkeeping of the exporting program, and data about other works.
+    /// Omitted with its whole content: bookkeeping of the exporting program, and data about other works.
     LeftOut,
 }
 
-/// How many kinds of field there are.
+/// The number of field variants.
 pub(super) const FIELDS: usize = Field::LeftOut as usize + 1;
 
-/// One row of a format's table: these names hold that field, the preferred name first.
+/// One row of a format's table: the names that hold a field, the preferred name first.
 #[derive(Debug)]
 pub(crate) struct Rule {
     pub(crate) field: Field,
@@ -61,31 +61,31 @@ pub(crate) struct Rule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Named {
     pub(super) field: Field,
-    /// The name as the table spells it.
+    /// The name as spelled in the table.
     pub(super) name: &'static str,
-    /// The name without the parent that it has to have.
+    /// The name without its required parent.
     pub(super) tag: &'static str,
-    /// Its position among the names for the field.
+    /// Its position among the names of the field.
     pub(super) rank: u8,
 }
 
 impl Named {
-    /// A name that is in no table.
+    /// A name that is not in any table.
     pub(super) fn new(field: Field, name: &'static str, rank: u8) -> Self {
         Self { field, name, tag: name, rank }
     }
 }
 
-/// A table prepared for looking names up, which happens for every line of a file.
+/// A table prepared for lookups, which happen for every line of a file.
 #[derive(Debug)]
 pub(super) struct Index {
-    /// By a few properties of the name; in the order of the table, so that the first match is the right one.
+    /// Buckets by a few properties of the name, in the order of the table, so that the first match is the right one.
     buckets: [Vec<Entry>; BUCKETS],
 }
 
 #[derive(Debug)]
 struct Entry {
-    /// The parent element that is required, if the table names one.
+    /// The required parent element, if any.
     parent: Option<&'static str>,
     named: Named,
 }
@@ -110,12 +110,12 @@ impl Index {
         Self { buckets }
     }
 
-    /// The rule for a name.
+    /// Finds the rule for a name.
     pub(super) fn find(&self, name: impl AsRef<[u8]>) -> Option<Named> {
         self.find_within(None, name)
     }
 
-    /// The rule for an element inside another.
+    /// Finds the rule for an element with this parent.
     pub(super) fn find_within(&self, parent: Option<&str>, name: impl AsRef<[u8]>) -> Option<Named> {
         let name = name.as_ref();
         let fits = |entry: &&Entry| {

@@ -1,4 +1,4 @@
-//! Puts each value into its field, and decides fields that depend on several values.
+//! Assigns each value to its field, and resolves fields that depend on several values.
 
 use super::{
     dates::{self, Date},
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::Reference;
 
-/// Values that are in their fields, and those that wait until the others are.
+/// Values assigned to fields, and values that wait for all others.
 #[derive(Default)]
 pub(super) struct Found<'a> {
     reference: Reference,
@@ -25,7 +25,7 @@ pub(super) struct Found<'a> {
 }
 
 impl<'a> Found<'a> {
-    /// Puts a value into its field; gives it back if it has none and is not a repetition.
+    /// Assigns a value to its field. Returns it if it has no field and is not a repetition.
     pub(super) fn place(&mut self, value: Value<'a>, wins: bool) -> Option<Value<'a>> {
         let reference = &mut self.reference;
         let slot = match value.field {
@@ -74,7 +74,7 @@ impl<'a> Found<'a> {
         None
     }
 
-    /// A whole date where month and day are expected has to agree with the year like any other.
+    /// A complete date where month and day are expected must agree with the year like any other date.
     fn month_day(&mut self, value: Value<'a>) -> Option<Value<'a>> {
         let date = dates::date(&value.text);
         if date.year.is_some() {
@@ -112,7 +112,7 @@ impl<'a> Found<'a> {
         None
     }
 
-    /// Decides the fields that depend on several values; adds values without a field to `left`.
+    /// Resolves fields that depend on several values, and adds values without a field to `left`.
     pub(super) fn complete(mut self, left: &mut Vec<Value<'a>>) -> Reference {
         let reference = &mut self.reference;
         if let Some(book) = self.book {
@@ -139,7 +139,7 @@ impl<'a> Found<'a> {
         }
         let pages = self.first_page.into_iter().chain(self.last_page);
         match reference.pages.as_deref() {
-            // Some databases give the range and its ends.
+            // Some databases export the page range together with the first and last page.
             Some(range) => left.extend(pages.filter(|page| !range.contains(page.text.trim()))),
             None => reference.pages = joined(pages),
         }
@@ -158,7 +158,7 @@ impl<'a> Found<'a> {
     }
 }
 
-/// First and last page as a range.
+/// Joins the first and last page to a range.
 fn joined<'a>(values: impl Iterator<Item = Value<'a>>) -> Option<String> {
     let (mut first, mut last) = (None, None);
     for value in values {
@@ -168,7 +168,7 @@ fn joined<'a>(values: impl Iterator<Item = Value<'a>>) -> Option<String> {
     pages::joined(first.as_deref(), last.as_deref())
 }
 
-/// The year is that of the preferred value that has one; others with the same year may add month and day.
+/// Selects the preferred value with a year. Other values with the same year may add the month and day.
 fn settle<'a>(mut values: Vec<Value<'a>>, left: &mut Vec<Value<'a>>) -> Date {
     values.sort_by_key(|value| value.rank);
     let mut settled = Date::default();
@@ -197,7 +197,7 @@ fn put<'a>(slot: &mut Option<Value<'a>>, value: Value<'a>, wins: bool) -> Option
     None
 }
 
-/// Keeps the first identifier; the same one again adds nothing.
+/// Keeps the first identifier; a repetition of it is dropped.
 fn identify<'a>(slot: &mut Option<String>, found: Option<String>, value: Value<'a>) -> Option<Value<'a>> {
     match (found, slot.as_deref()) {
         (Some(found), Some(known)) if found == known => None,
@@ -209,7 +209,7 @@ fn identify<'a>(slot: &mut Option<String>, found: Option<String>, value: Value<'
     }
 }
 
-/// Whether the numbers of a database are PMIDs.
+/// Returns `true` if the record numbers of a database are PMIDs.
 fn is_pubmed(database: &str) -> bool {
     let database = database.trim().to_ascii_lowercase();
     database == "nlm" || database.contains("pubmed") || database.contains("medline")

@@ -1,4 +1,4 @@
-//! The header row of a table: which column means what.
+//! Interprets the header row of a table.
 
 use std::{borrow::Cow, sync::LazyLock};
 
@@ -15,7 +15,7 @@ use crate::{
     },
 };
 
-/// Names of columns in lower case, letters and digits alone.
+/// Column names in lower case, letters and digits only.
 #[rustfmt::skip]
 pub(super) const RULES: &[Rule] = &[
     Rule { field: Field::Title, names: &[
@@ -95,10 +95,11 @@ pub(super) const RULES: &[Rule] = &[
 
 static INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(RULES));
 
-/// The columns that identify the work of a row. A table without any of them is not a list of references.
+/// The columns that identify a work. A table without any of them is not a list of references.
 const IDENTIFYING: [Field; 5] = [Field::Title, Field::Doi, Field::Pmid, Field::Author, Field::Abstract];
 
-/// How many columns have to be known in a header that does not stand first: a line above it may be the name of one.
+/// The minimum number of known columns in a header that is not the first row: a line above it may be the name of one
+/// column.
 const ENOUGH_COLUMNS: usize = 2;
 
 /// The maximum number of columns. A row with more cells is quarantined; databases export up to 100 columns.
@@ -108,29 +109,29 @@ const MAX_COLUMNS: usize = 4_096;
 #[derive(Debug)]
 pub(crate) struct Header {
     pub(super) delimiter: Delimiter,
-    /// Whether a quote at the start of a cell opens a quoted one.
+    /// `true` if a quote at the start of a cell opens a quoted cell.
     pub(super) quotes: bool,
     pub(super) columns: Vec<Column>,
 }
 
-/// A column: what it holds, if its name is known, and its name.
+/// A column: its field, if its name is known, and its name.
 #[derive(Debug)]
 pub(super) struct Column {
     pub(super) named: Option<Named>,
     pub(super) name: String,
 }
 
-/// What the first rows of a text are as a table.
+/// The table that the first rows of a text form.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Table {
-    /// One with a header, and how many of its columns are known.
+    /// A table with a header, and the number of known columns.
     Headed(Delimiter, usize),
-    /// One whose header has no column for titles; the names of its columns.
+    /// A table whose header has no title column; the names of its columns.
     Untitled(Vec<String>),
 }
 
 impl Header {
-    /// The header in this row, if it is one.
+    /// Parses the header in this row, if it is one.
     pub(crate) fn of_row(row: &str, delimiter: Delimiter) -> Option<Self> {
         let quotes = csv::has_quotes(row.as_bytes(), delimiter);
         let cells = cells(row, delimiter.byte(), quotes).take(MAX_COLUMNS);
@@ -150,7 +151,7 @@ impl Header {
     }
 }
 
-/// Whether this row is the header of a table of references. Above it may be lines about the export.
+/// Returns `true` if this row is the header of a table of references. Lines about the export may precede it.
 pub(crate) fn is_header(row: &[u8], delimiter: Delimiter, is_first: bool) -> bool {
     let row = match std::str::from_utf8(row) {
         Ok(row) => Cow::Borrowed(row),
@@ -160,7 +161,7 @@ pub(crate) fn is_header(row: &[u8], delimiter: Delimiter, is_first: bool) -> boo
         .is_some_and(|header| header.has_titles() && (is_first || header.recognised() >= ENOUGH_COLUMNS))
 }
 
-/// The delimiter under which a header among the first rows names the most columns.
+/// Finds the delimiter for which a header among the first rows has the most known columns.
 pub(crate) fn find(text: &str) -> Option<Table> {
     let headed = |delimiter| Header::of_row(header_row(text, delimiter)?, delimiter);
     if let Some(header) = widest(headed) {
@@ -171,16 +172,18 @@ pub(crate) fn find(text: &str) -> Option<Table> {
     Some(Table::Untitled(best.columns.into_iter().map(|column| column.name).collect()))
 }
 
-/// The header with the most known columns; of equals the first, so that a table of one column counts as CSV.
+/// The header with the most known columns. If several have equally many, the first counts, so that a table with one
+/// column counts as CSV.
 fn widest(header: impl Fn(Delimiter) -> Option<Header>) -> Option<Header> {
     let headers = Delimiter::ALL.into_iter().filter_map(header);
     headers.reduce(|best, next| if next.recognised() > best.recognised() { next } else { best })
 }
 
-/// How many known columns make a header of the first line, whatever stands in the lines below: cells may hold anything.
+/// The number of known columns that identify a header in the first line, regardless of the lines below, whose cells may
+/// contain anything.
 const SURE_COLUMNS: usize = 3;
 
-/// The delimiter of a table, if its first line shows that it is one.
+/// The delimiter of a table, if the first line identifies it.
 pub(crate) fn begins(text: &str) -> Option<Delimiter> {
     let first =
         lines::all(text).find(|line| !line.trim().is_empty() && !csv::is_separator_line(line.as_bytes()))?;
@@ -188,11 +191,11 @@ pub(crate) fn begins(text: &str) -> Option<Delimiter> {
     (header.has_titles() && header.recognised() >= SURE_COLUMNS).then_some(header.delimiter)
 }
 
-/// How many rows that begin with the name of a field make a table with a row for each of them.
+/// The minimum number of rows with a field name in a table with one row per field.
 const ENOUGH_ROWS: usize = 3;
 
-/// Whether the first rows of the text begin with names of different fields, one of them the title, where a header would
-/// have them side by side.
+/// Returns `true` if the first rows begin with names of different fields, including the title. A header would have
+/// these names in one row.
 pub(crate) fn has_field_rows(text: &str) -> bool {
     let mut names = Vec::new();
     for row in fields::rows(text) {
@@ -218,7 +221,7 @@ fn header_row(text: &str, delimiter: Delimiter) -> Option<&str> {
     }
 }
 
-/// What a column of this name holds.
+/// Interprets the name of a column.
 pub(super) fn column(name: &str, at: usize) -> Column {
     let name = name.trim().trim_start_matches('\u{feff}');
     let plain: String = name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();

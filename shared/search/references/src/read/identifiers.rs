@@ -1,10 +1,10 @@
-//! DOIs and PubMed identifiers.
+//! Parses DOIs and PubMed identifiers.
 
 use std::borrow::Cow;
 
 use crate::work::spend;
 
-/// A PubMed identifier: at most nine digits, whatever label precedes them. Spreadsheets turn them into `123.0`.
+/// Parses a PubMed identifier: up to nine digits behind any label. Spreadsheets change them to `123.0`.
 pub(super) fn pmid(value: &str) -> Option<String> {
     let value = value.trim();
     let value = value.strip_prefix("https://pubmed.ncbi.nlm.nih.gov/").unwrap_or(value).trim_end_matches('/');
@@ -18,12 +18,12 @@ pub(super) fn pmid(value: &str) -> Option<String> {
 /// The number of bytes of a value that are searched for a DOI or a citation.
 const SEARCHED: usize = 4096;
 
-/// Longest DOI. Real ones stay under 200 bytes.
+/// Longest DOI. Real ones have fewer than 200 bytes.
 const MOST_DOI: usize = 500;
-/// Longest registrant of a DOI, with its subdivisions. Without it, each beginning of a DOI would be searched for its slash
-/// through all others.
+/// Longest registrant of a DOI, with its subdivisions. Without this limit, the search for the slash would pass through
+/// all later beginnings of a DOI.
 const MOST_REGISTRANT: usize = 64;
-/// Brackets, which belong to a DOI only in pairs.
+/// Brackets, which are part of a DOI only in pairs.
 const PAIRS: [(char, char); 3] = [('(', ')'), ('[', ']'), ('{', '}')];
 
 /// The part of a value that is searched.
@@ -31,7 +31,7 @@ pub(super) fn front(value: &str) -> &str {
     &value[..value.floor_char_boundary(SEARCHED)]
 }
 
-/// A DOI without what people put around it, in lower case, because DOIs do not distinguish case.
+/// Extracts a DOI from the text around it, in lower case, because DOIs are case-insensitive.
 pub(super) fn doi(value: &str) -> Option<String> {
     if let Some(doi) = plain_doi(value) {
         return Some(doi);
@@ -49,8 +49,8 @@ pub(super) fn doi(value: &str) -> Option<String> {
     is_doi(&doi).then_some(doi)
 }
 
-/// A value that is nothing but a DOI of letters, digits and signs that end none, as most are. PubMed says behind it what it
-/// is.
+/// A value that consists of a DOI of letters, digits and inner punctuation, as most do. PubMed adds the identifier type
+/// behind it.
 fn plain_doi(value: &str) -> Option<String> {
     let value = value.strip_suffix(" [doi]").unwrap_or(value);
     let rest = value.strip_prefix("10.")?;
@@ -62,7 +62,8 @@ fn plain_doi(value: &str) -> Option<String> {
     is_doi.then(|| value.to_ascii_lowercase())
 }
 
-/// The DOI at the front: up to markup, or to a blank, unless it goes on behind that. Programs that wrap lines break DOIs.
+/// The DOI at the beginning: up to markup or a blank, unless it continues behind the blank, because some programs break
+/// DOIs into lines.
 fn whole(text: &str) -> Option<Cow<'_, str>> {
     let text = &text[..tag_start(text)];
     let is_blank = |c: char| c.is_whitespace() || c.is_control();
@@ -86,7 +87,7 @@ fn whole(text: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Where something like `<br` or `</a` begins. DOIs made of an item's pages contain `<1661::AID>`.
+/// The position of a tag such as `<br` or `</a`. DOIs derived from an item's pages contain `<1661::AID>`.
 fn tag_start(text: &str) -> usize {
     let is_tag = |at: &usize| {
         let inner = text[at + 1..].strip_prefix('/').unwrap_or(&text[at + 1..]);
@@ -96,7 +97,7 @@ fn tag_start(text: &str) -> usize {
     memchr::memchr_iter(b'<', text.as_bytes()).find(is_tag).unwrap_or(text.len())
 }
 
-/// The number of brackets of each kind that a text opens, less those that it closes.
+/// The number of opening brackets of each type, minus the closing ones.
 fn unpaired(text: &str) -> [i32; 3] {
     spend(text.len());
     let mut unpaired = [0; 3];
@@ -108,8 +109,8 @@ fn unpaired(text: &str) -> [i32; 3] {
     unpaired
 }
 
-/// Whether a DOI without open brackets continues behind a blank: its last sign needs a sign behind it, or a bracket follows that
-/// does not enclose a remark.
+/// Returns `true` if a DOI without open brackets continues behind a blank: either its last character requires another
+/// one, or a bracket follows that does not enclose a remark.
 fn goes_on(doi: &str, rest: &str) -> bool {
     if doi.ends_with(['/', '-', '_', ':']) {
         return true;
@@ -124,7 +125,7 @@ fn goes_on(doi: &str, rest: &str) -> bool {
     after.is_some_and(|after| after.starts_with(char::is_alphanumeric))
 }
 
-/// `10.`, a registrant of four to nine digits (perhaps subdivided), a slash and a suffix.
+/// Returns `true` for `10.`, a registrant of four to nine digits (possibly subdivided), a slash and a suffix.
 fn is_doi(text: &str) -> bool {
     let Some(rest) = text.strip_prefix("10.") else { return false };
     let front = &rest[..rest.floor_char_boundary(MOST_REGISTRANT)];
@@ -137,7 +138,7 @@ fn is_doi(text: &str) -> bool {
         && !suffix.trim_start().is_empty()
 }
 
-/// Cuts off the punctuation of the sentence around a DOI; brackets belong to it only in pairs.
+/// Removes the punctuation of the surrounding sentence; brackets are part of a DOI only in pairs.
 fn trim_doi(mut doi: &str) -> &str {
     let mut open = unpaired(doi);
     loop {
@@ -157,9 +158,9 @@ fn trim_doi(mut doi: &str) -> &str {
     }
 }
 
-/// The DOI that a link leads to: a resolver's, or one passed along as `id=doi:`.
+/// Extracts the DOI from a link: a resolver's, or one passed as `id=doi:`.
 pub(super) fn doi_in_url(url: &str) -> Option<String> {
-    // Checked before decoding: most links lead to no DOI, and none encodes these letters.
+    // Checked before decoding: most links contain no DOI, and these letters are never percent-encoded.
     if !front(url).contains("doi") {
         return None;
     }

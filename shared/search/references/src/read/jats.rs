@@ -1,5 +1,5 @@
-//! One `<article>` of JATS, the XML of PubMed Central and of publishers. Only what is said of the article is read, not its
-//! text and its references.
+//! Reads an `<article>` of JATS, the XML format of PubMed Central and publishers. Only the article's metadata is read,
+//! not its text or its references.
 
 use std::{borrow::Cow, sync::LazyLock};
 
@@ -49,7 +49,7 @@ pub(super) const RULES: &[Rule] = &[
 
 static INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(RULES));
 
-/// Kinds of abstract that are no summary of the article.
+/// Abstract types that are not summaries of the article.
 const OTHER_ABSTRACTS: [&str; 6] = ["graphical", "teaser", "toc", "key-points", "web-summary", "precis"];
 
 pub(super) fn read(text: &str) -> Result<Draft<'_>, String> {
@@ -61,12 +61,12 @@ struct Jats<'a> {
     draft: Draft<'a>,
     person: Person,
     editor: bool,
-    /// Year, month and day of the date that is being read.
+    /// Year, month and day of the current date.
     date: [String; 3],
 }
 
 impl<'a> Jats<'a> {
-    /// Articles have several identifiers, each with its kind.
+    /// Articles have several identifiers, each with a type.
     fn identifier(&mut self, named: Named, attributes: &str, text: Cow<'a, str>) {
         match attribute(attributes, "pub-id-type").as_deref() {
             Some("doi") => self.draft.take_decoded(named, text),

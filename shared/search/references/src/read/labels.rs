@@ -1,4 +1,4 @@
-//! Values under labels that begin lines, for formats whose labels differ and whose values do not.
+//! Reads values behind labels at the beginning of lines, for formats that differ only in their labels.
 
 use super::{
     draft::Draft,
@@ -10,10 +10,10 @@ use super::{
 };
 use crate::{split::lines, work::spend};
 
-/// The label at the beginning of a line, and where its value begins.
+/// Finds the label at the beginning of a line, and the offset of its value.
 pub(super) type Label<'a, Name> = fn(&'a str) -> Option<(Name, usize)>;
 
-/// The labels of a record and their values, each of which goes on to the next line with a label.
+/// Iterates over the labels of a record and their values. Each value extends to the next line with a label.
 pub(super) fn values<'a, Name: Copy>(
     text: &'a str,
     label: Label<'a, Name>,
@@ -22,7 +22,7 @@ pub(super) fn values<'a, Name: Copy>(
     spend(text.len());
     let mut lines = lines::spans(text);
     let mut open: Option<(Name, usize)> = None;
-    // Where the last line ended: what follows it up to the next one is no part of a value.
+    // The end of the last line. The line break after it is not part of a value.
     let mut end = 0;
     std::iter::from_fn(move || {
         for line in lines.by_ref() {
@@ -37,7 +37,7 @@ pub(super) fn values<'a, Name: Copy>(
     })
 }
 
-/// A record that is nothing but such values.
+/// Reads a record that consists of such values only.
 pub(super) fn read<'a>(text: &'a str, label: Label<'a, &'a str>, index: &Index) -> Draft<'a> {
     let mut draft = Draft::default();
     for (name, value) in values(text, label) {
@@ -46,11 +46,11 @@ pub(super) fn read<'a>(text: &'a str, label: Label<'a, &'a str>, index: &Index) 
     draft
 }
 
-/// Takes a value.
+/// Adds a value to the draft.
 pub(super) fn take<'a>(draft: &mut Draft<'a>, index: &Index, name: &'a str, value: &'a str) {
     let Some(named) = index.find(name) else { return draft.extra.push(name, &entities::decode(value)) };
     match named.field {
-        // What the journal, year, volume, issue and pages are, in one line.
+        // Journal, year, volume, issue and pages on one line.
         Field::Citation => {
             let citation = tidy::line(&entities::decode(value)).unwrap_or_default();
             if !super::citation::take(draft, named.name, &citation) {
@@ -61,13 +61,13 @@ pub(super) fn take<'a>(draft: &mut Draft<'a>, index: &Index, name: &'a str, valu
     }
 }
 
-/// Takes a value of a tag: of people and keywords each line is one, or several between semicolons, and a wrapped abstract is
+/// Adds the value of a tag. People and keywords are separated by line breaks or semicolons, and a wrapped abstract is
 /// one paragraph.
 pub(super) fn take_lines<'a>(draft: &mut Draft<'a>, named: Named, value: &'a str) {
     match named.field {
         Field::Author | Field::Editor => {
             for line in lines::all(value) {
-                // A character reference ends in a semicolon too: "M&uuml;ller".
+                // A character reference also ends in a semicolon: "M&uuml;ller".
                 for name in names::of_decoded(&entities::decode(line)) {
                     draft.author(named.field, name);
                 }
@@ -79,7 +79,7 @@ pub(super) fn take_lines<'a>(draft: &mut Draft<'a>, named: Named, value: &'a str
     }
 }
 
-/// Takes keywords between line breaks and semicolons.
+/// Adds keywords between line breaks and semicolons.
 pub(super) fn keywords(draft: &mut Draft<'_>, named: Named, value: &str) {
     let ends = memchr::memchr3_iter(b'\n', b'\r', b';', value.as_bytes());
     for keyword in lines::between(ends, value.len()) {

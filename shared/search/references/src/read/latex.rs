@@ -1,7 +1,7 @@
-//! TeX as Unicode text.
+//! Converts TeX to Unicode text.
 //!
-//! Commands for characters and accents become characters, those around words are dropped and the words stay. A command
-//! that is not known and has no argument stays as it is: a formula would be worse without it.
+//! Commands for characters and accents become characters. Commands around words are dropped, and the words are kept. An
+//! unknown command without an argument is kept, because a formula would be less readable without it.
 
 mod tables;
 
@@ -12,31 +12,31 @@ use unicode_normalization::char::compose;
 use crate::work::spend;
 use tables::{ACCENTS, DROPPED, SWITCHES, SYMBOLS, WRAPPED};
 
-/// How deeply arguments are read inside arguments; what is deeper loses its commands only.
+/// The maximum depth of arguments inside arguments; deeper ones only lose their commands.
 const MOST_DEPTH: usize = 6;
-/// Longest argument of a command that does something to its end. An argument that is not closed is searched for its end
-/// at every command before it.
+/// Longest argument of a command that writes something behind it. For an unclosed argument, every command before it
+/// searches for the end.
 const MOST_ARGUMENT: usize = 512;
-/// Longest letter behind an accent, its own commands and braces counted.
+/// Longest letter behind an accent, including its own commands and braces.
 const MOST_LETTER: usize = 64;
 /// Longest formula.
 const MOST_FORMULA: usize = 1024;
 
-/// What the text is, which decides what its characters mean.
+/// The type of the text, which determines the meaning of its characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Prose,
     Formula,
-    /// A link or an identifier: tildes, dashes and quotes are themselves.
+    /// A link or an identifier, in which tildes, dashes and quotes are literal.
     Literal,
 }
 
-/// Prose without its commands.
+/// Converts prose.
 pub(super) fn decode(text: &str) -> Cow<'_, str> {
     of(text, Mode::Prose)
 }
 
-/// A link or identifier without its commands and braces.
+/// Converts a link or identifier: removes commands and braces.
 pub(super) fn literal(text: &str) -> Cow<'_, str> {
     of(text, Mode::Literal)
 }
@@ -50,16 +50,16 @@ fn of(text: &str, mode: Mode) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Where the first byte is that is more than itself.
+/// The position of the first byte with a special meaning.
 fn mark(text: &str, mode: Mode) -> Option<usize> {
-    /// So many bytes are looked at together.
+    /// The number of bytes that are inspected together.
     const TOGETHER: usize = 32;
     let bit = match mode {
         Mode::Prose => 0b001,
         Mode::Formula => 0b010,
         Mode::Literal => 0b100,
     };
-    // Most have none that means anything in any mode, which one pass without branches shows.
+    // Most texts have no byte with a special meaning in any mode, which a single branchless pass shows.
     let may_be = |bytes: &[u8]| {
         bytes.iter().fold(false, |found, byte| {
             found
@@ -84,7 +84,7 @@ struct Decoder {
     depth: usize,
 }
 
-/// The modes in which a byte is more than itself, as bits.
+/// The modes in which a byte has a special meaning, as bits.
 const SPECIAL: [u8; 256] = {
     let mut special = [0; 256];
     special[b'\\' as usize] = 0b111;
@@ -104,8 +104,8 @@ impl Decoder {
         Self { depth: self.depth + 1, ..self }
     }
 
-    /// The decoder for the letter behind an accent. Text without a letter is decoded a second time without the accent, so few
-    /// accents are decoded inside each other.
+    /// The decoder for the letter behind an accent. Text without a letter is decoded a second time without the accent,
+    /// so the nesting of accents is limited.
     fn letter(self) -> Self {
         Self { depth: (self.depth + 2).min(MOST_DEPTH), ..self }
     }
@@ -123,7 +123,7 @@ impl Decoder {
         out.push_str(rest);
     }
 
-    /// Decodes the mark at the front; returns how long it is.
+    /// Decodes the mark at the beginning, and returns its length.
     fn mark(self, text: &str, out: &mut String) -> usize {
         let length = match text.as_bytes()[0] {
             b'\\' => return self.command(text, out),
@@ -145,7 +145,7 @@ impl Decoder {
         length
     }
 
-    /// A formula between dollars loses them. A dollar before a number of money is a dollar.
+    /// Decodes a formula between dollar signs, which are dropped. A dollar sign before an amount of money is kept.
     fn formula(self, text: &str, out: &mut String) -> usize {
         let dollars = if text.starts_with("$$") { 2 } else { 1 };
         let inner = &text[dollars..];
@@ -167,7 +167,7 @@ impl Decoder {
         }
     }
 
-    /// Decodes a backslash and what belongs to it.
+    /// Decodes a backslash and everything that belongs to it.
     fn command(self, text: &str, out: &mut String) -> usize {
         let Some(first) = text.chars().nth(1) else {
             out.push('\\');
@@ -202,7 +202,7 @@ impl Decoder {
         if let Ok(at) = SYMBOLS.binary_search_by_key(&name, |(known, _)| known) {
             let symbol = SYMBOLS[at].1;
             out.push_str(symbol);
-            // A blank after a command only ends it; the name of a function is a word of its own.
+            // A blank after a command only ends it; the name of a function is a separate word.
             let word = symbol.len() > 1 && symbol.is_ascii();
             return length + usize::from(!word && rest.starts_with(' '));
         }
@@ -212,7 +212,7 @@ impl Decoder {
         if let Some(length) = self.accent(text, name, out) {
             return length;
         }
-        // Where a tab has taken the accent's own sign, `\a'e` is `\'e`.
+        // In a tabbing environment, `\a'e` means `\'e`.
         if name == "a" && rest.starts_with(['\'', '`', '=']) {
             return match self.accent(&text[1..], &rest[..1], out) {
                 Some(length) => 1 + length,
@@ -233,7 +233,7 @@ impl Decoder {
             }
             return text.len() - left.len();
         }
-        // The text that an unknown command is applied to stays.
+        // The text that an unknown command is applied to is kept.
         if let Some(option) = left.strip_prefix('[') {
             let front = &option[..option.floor_char_boundary(MOST_LETTER)];
             left = front.find(']').map_or(left, |at| &option[at + 1..]);
@@ -247,7 +247,7 @@ impl Decoder {
         length
     }
 
-    /// Decodes arguments with something before, between and behind them.
+    /// Decodes arguments with text before, between and behind them.
     fn wrapped(self, text: &str, around: [&str; 3], count: usize, out: &mut String) -> Option<usize> {
         if self.depth == MOST_DEPTH {
             return None;
@@ -264,7 +264,7 @@ impl Decoder {
         Some(length + second.map_or(0, |(_, length)| length))
     }
 
-    /// Puts the accent of this name on the letter behind it, which may have one already.
+    /// Applies an accent to the letter behind it, which may already have one.
     fn accent(self, text: &str, name: &str, out: &mut String) -> Option<usize> {
         let at = ACCENTS.binary_search_by_key(&name, |(known, _)| known).ok()?;
         let mark = ACCENTS[at].1;
@@ -290,9 +290,9 @@ impl Decoder {
         };
         let mut letters = letter.chars();
         let whole = match letters.next() {
-            // `\~{}` is the sign alone.
+            // `\~{}` is the character alone.
             None => name.to_owned(),
-            // An accent over a dotless letter makes it that letter with the accent.
+            // An accent over a dotless letter yields the regular letter with the accent.
             Some(base) => accented(base, mark)? + letters.as_str(),
         };
         out.push_str(&whole);
@@ -300,7 +300,8 @@ impl Decoder {
     }
 }
 
-/// Whether the text ends in the name of an accent that is a word, and is put on the letter behind the blank that follows.
+/// Returns `true` if the text ends in the name of an accent that is a word, and applies to the letter behind the
+/// following blank.
 pub(super) fn ends_in_accent(text: &str) -> bool {
     let name = text.trim_end_matches(|c: char| c.is_ascii_alphabetic()).len();
     name < text.len()
@@ -308,7 +309,7 @@ pub(super) fn ends_in_accent(text: &str) -> bool {
         && ACCENTS.binary_search_by_key(&&text[name..], |(known, _)| known).is_ok()
 }
 
-/// A letter with a mark on it; none when it is no letter.
+/// A letter with a mark, or `None` if `base` is not a letter.
 pub(super) fn accented(base: char, mark: char) -> Option<String> {
     let base = match base {
         'ı' => 'i',
@@ -319,7 +320,7 @@ pub(super) fn accented(base: char, mark: char) -> Option<String> {
     Some(compose(base, mark).map_or_else(|| String::from_iter([base, mark]), String::from))
 }
 
-/// The argument in braces at the front, and its length with them.
+/// The argument in braces at the beginning, and its length including the braces.
 fn argument(text: &str, most: usize) -> Option<(&str, usize)> {
     let blanks = text.bytes().take(most).take_while(|byte| *byte == b' ').count();
     let end = argument_end(&text.as_bytes()[blanks..text.len().min(blanks + most)]);
@@ -327,7 +328,7 @@ fn argument(text: &str, most: usize) -> Option<(&str, usize)> {
     end.map(|end| (&text[blanks + 1..blanks + end], blanks + end + 1))
 }
 
-/// Where the argument at the front ends.
+/// The end of the argument at the beginning.
 fn argument_end(text: &[u8]) -> Option<usize> {
     let (mut depth, mut escaped) = (0_usize, false);
     for (at, byte) in text.iter().enumerate() {
@@ -344,7 +345,7 @@ fn argument_end(text: &[u8]) -> Option<usize> {
     None
 }
 
-/// The argument at the front, which may be a letter or digit without braces, and its length.
+/// The argument at the beginning, possibly a letter or digit without braces, and its length.
 fn argument_or_letter(text: &str) -> Option<(&str, usize)> {
     let bare = text.trim_start_matches(' ');
     let skipped = text.len() - bare.len();
@@ -354,7 +355,7 @@ fn argument_or_letter(text: &str) -> Option<(&str, usize)> {
     }
 }
 
-/// Whether what is between two dollars is a formula, and not what stands between two prices.
+/// Returns `true` if the text between two dollar signs is a formula, and not text between two prices.
 fn is_formula(inner: &str, after: &str) -> bool {
     if inner.contains(['\\', '^', '_', '{']) {
         return true;

@@ -1,7 +1,7 @@
-//! One record's text to a [`Reference`].
+//! Turns the text of one record into a [`Reference`].
 //!
-//! Each format has a module with a table of what its tags, columns or elements mean ([`field::Rule`]), and code that
-//! cuts a record into values. How values become fields is the same for all formats ([`draft`]).
+//! Each format has a module with a table of the meaning of its tags, columns or elements ([`field::Rule`]), and code
+//! that splits a record into values. The rules by which values become fields are the same for all formats ([`draft`]).
 
 mod bibtex;
 mod cells;
@@ -47,10 +47,10 @@ pub use ris::KINDS as RIS_KINDS;
 
 use crate::{Format, Reference};
 
-/// Under this name in `extra` stands what was done about a record that is not as it should be.
+/// The name in `extra` of notes about repairs of a damaged record.
 pub(crate) const REPAIRED: &str = "repaired";
 
-/// What the file says of the records behind it.
+/// Information in the file about the records that follow.
 #[derive(Debug)]
 pub(crate) enum Context {
     /// The header row of a table.
@@ -59,17 +59,17 @@ pub(crate) enum Context {
     Abbreviations(Abbreviations),
 }
 
-/// How much of a text was taken in.
+/// The extent to which a text was understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Taken {
     Nothing,
-    /// All that was understood.
+    /// All parts that were understood.
     Part,
     All,
 }
 
 impl Context {
-    /// What the text says that a splitter found; none when it says nothing.
+    /// Interprets a text that a splitter found. Returns `None` if no part of it was understood.
     pub(crate) fn of(text: &str, format: Format) -> Option<(Self, Taken)> {
         match format {
             Format::Csv { delimiter } => {
@@ -84,7 +84,7 @@ impl Context {
         }
     }
 
-    /// Takes more definitions in.
+    /// Adds further definitions.
     pub(crate) fn add(&mut self, text: &str) -> Taken {
         match self {
             Self::Table(_) => Taken::Nothing,
@@ -93,10 +93,10 @@ impl Context {
     }
 }
 
-/// Reads one record of a file. `context` is known from the file, and fields are inherited from `parents`.
+/// Reads one record. `context` holds information from the file, and `parents` the entries that it inherits fields from.
 ///
 /// # Errors
-/// The reason to quarantine the record.
+/// Returns the reason to quarantine the record.
 pub(crate) fn read(
     format: Format,
     context: Option<&Context>,

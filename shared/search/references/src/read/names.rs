@@ -1,6 +1,6 @@
-//! Authors' names as `"Family, Given"`.
+//! Converts authors' names to `"Family, Given"`.
 //!
-//! A name whose parts cannot be distinguished is kept as given: a wrong family name is worse than none, because
+//! A name whose parts cannot be distinguished is kept unchanged: a wrong family name is worse than none, because
 //! deduplication and screening use it.
 
 use memchr::{memchr, memchr_iter};
@@ -11,18 +11,19 @@ use super::{
 };
 use crate::work::spend;
 
-/// Most letters that initials have; family names shorter than that are followed by initials themselves.
+/// The maximum number of letters in initials; shorter family names are followed by initials themselves.
 const MOST_INITIALS: usize = 4;
-/// Most letters of initials without dots in a name all of whose letters are capitals: "IEEE COMP SOC" has none.
+/// The maximum number of letters in initials without dots if all letters of a name are capitals: "IEEE COMP SOC" has no
+/// initials.
 const MOST_IN_CAPITALS: usize = 2;
 
-/// The names in a value that should hold one, and sometimes holds several separated by semicolons. It is decoded already: a
-/// character reference ends in a semicolon too.
+/// Splits a value that should hold one name, but sometimes holds several separated by semicolons. It must be decoded,
+/// because a character reference also ends in a semicolon.
 pub(super) fn of_decoded(value: &str) -> impl Iterator<Item = String> {
     value.split(';').filter_map(one)
 }
 
-/// One name as `"Family, Given"`, if there is any.
+/// Converts one name to `"Family, Given"`, if there is any.
 pub(super) fn one(name: &str) -> Option<String> {
     let name = tidied(name)?;
     if is_complete(&name) {
@@ -49,7 +50,7 @@ pub(super) fn one(name: &str) -> Option<String> {
     }
 }
 
-/// Whether a name is `Family, Given` already.
+/// Returns `true` if a name is already in the form `Family, Given`.
 fn is_complete(name: &str) -> bool {
     let name = name.as_bytes();
     let Some(comma) = memchr(b',', name) else { return false };
@@ -57,7 +58,7 @@ fn is_complete(name: &str) -> bool {
     !family.is_empty() && family.last() != Some(&b' ') && matches!(given, [b' ', .., last] if *last != b',')
 }
 
-/// `"Family, Given"`, or the part that there is.
+/// Joins the parts to `"Family, Given"`, or returns the only part.
 pub(super) fn joined(family: &str, given: &str) -> Option<String> {
     match (family.trim(), given.trim()) {
         ("", "") => None,
@@ -66,12 +67,12 @@ pub(super) fn joined(family: &str, given: &str) -> Option<String> {
     }
 }
 
-/// Suffixes, which are neither family nor given name.
+/// Returns `true` for suffixes, which are neither family nor given name.
 fn is_suffix(word: &str) -> bool {
     matches!(word.trim_end_matches('.'), "Jr" | "Sr" | "2nd" | "3rd" | "4th" | "II" | "III" | "IV")
 }
 
-/// `J`, `JD`, `J.D.`, `A.-M.`: a few capitals and the marks between them.
+/// Returns `true` for initials such as `J`, `JD`, `J.D.` or `A.-M.`.
 fn are_initials(text: &str) -> bool {
     let letters = text.chars().filter(|c| c.is_alphabetic());
     (1..=MOST_INITIALS).contains(&letters.clone().count())
@@ -79,7 +80,7 @@ fn are_initials(text: &str) -> bool {
         && text.chars().all(|c| c.is_alphabetic() || matches!(c, '.' | '-'))
 }
 
-/// Whether a name ends in initials.
+/// Returns `true` if a name ends in initials.
 fn are_initials_of(family: &str, initials: &str) -> bool {
     let letters = initials.chars().filter(|c| c.is_alphabetic()).count();
     let telling =
@@ -87,8 +88,8 @@ fn are_initials_of(family: &str, initials: &str) -> bool {
     telling && are_initials(initials)
 }
 
-/// The names in a table's cell. Databases write lists in four ways: `['A, B', 'C, D']`, separated by
-/// semicolons, by bars or line breaks, or by commas that also occur inside names.
+/// Splits the names in a table cell. Databases use four notations: `['A, B', 'C, D']`, semicolons, bars or line breaks,
+/// and commas that also occur inside names.
 pub(super) fn of_cell(cell: &str) -> Vec<String> {
     if !spend(cell.len()) {
         return Vec::new();
@@ -107,7 +108,7 @@ pub(super) fn of_cell(cell: &str) -> Vec<String> {
             names.filter_map(one).collect()
         };
     }
-    // EndNote writes "//" between the authors of a cell.
+    // EndNote separates the authors in a cell with "//".
     if cell.contains("//") {
         return cell.split("//").filter_map(one).collect();
     }
@@ -115,7 +116,7 @@ pub(super) fn of_cell(cell: &str) -> Vec<String> {
     if names.len() > 1 { names.into_iter().filter_map(one).collect() } else { between_commas(cell) }
 }
 
-/// Whether "and" or its sign stands between words; most lists have none.
+/// Returns `true` if "and" or an ampersand separates words; most lists have neither.
 fn has_and(cell: &str) -> bool {
     let cell = cell.as_bytes();
     let word = |blank: usize| {
@@ -125,12 +126,12 @@ fn has_and(cell: &str) -> bool {
     memchr(b'&', cell).is_some() || memchr_iter(b' ', cell).any(word)
 }
 
-/// What separates the items of a cell, where that is not a comma.
+/// The separator between the items of a cell, unless it is a comma.
 pub(super) fn separator(cell: &str) -> Option<char> {
     [';', '|', '\n'].into_iter().find(|separator| cell.contains(*separator))
 }
 
-/// Names between "and", in any case: only where each is `Family, Given`, because groups have it in their names.
+/// Splits names at "and", in any case, but only if each name is `Family, Given`, because names of groups contain "and".
 fn joined_by_and(list: &str) -> Vec<&str> {
     let (mut names, mut start, mut at) = (Vec::new(), 0, 0);
     for word in list.split_inclusive(' ') {
@@ -142,14 +143,14 @@ fn joined_by_and(list: &str) -> Vec<&str> {
     }
     names.push(&list[start..]);
     if names[0].trim().is_empty() {
-        // The last of a list between semicolons: "and Doe, J".
+        // The last item of a list with semicolons: "and Doe, J".
         names.remove(0);
     }
     let is_name = |name: &&str| name.trim().trim_end_matches(',').matches(',').count() == 1;
     if names.len() > 1 && !names.iter().all(is_name) { vec![list] } else { names }
 }
 
-/// Names in a list whose only separator is the comma.
+/// Splits a list whose only separator is the comma.
 fn between_commas(cell: &str) -> Vec<String> {
     // PubMed ends the list with a full stop: "Smith J, Doe A."
     let cell = cell.strip_suffix('.').filter(|rest| !rest.contains('.')).unwrap_or(cell);
@@ -173,14 +174,14 @@ fn between_commas(cell: &str) -> Vec<String> {
     {
         return names;
     }
-    // "Jane Doe, John Smith, Mary Major": whole names; two parts alone are one "Family, Given".
+    // Whole names such as "Jane Doe, John Smith, Mary Major"; two parts alone are one "Family, Given".
     if parts.len() > 2 && parts.iter().all(|part| part.contains(' ')) {
         return parts.iter().filter_map(|part| one(part)).collect();
     }
     one(cell).into_iter().collect()
 }
 
-/// The names of a list whose last one follows "and", as "Liu R., Adler D.G. and Doe J.", apart from it.
+/// Splits the last name off a preceding "and", as in "Liu R., Adler D.G. and Doe J.".
 fn without_and(mut parts: Vec<String>) -> Vec<String> {
     let ends_in_initials = |part: &str| part.rsplit_once(' ').is_some_and(|(_, last)| are_initials(last));
     let Some(last) = parts.last() else { return parts };
@@ -196,14 +197,14 @@ fn without_and(mut parts: Vec<String>) -> Vec<String> {
     parts
 }
 
-/// "JA Smith" as "Smith, JA".
+/// Converts "JA Smith" to "Smith, JA".
 fn initials_first(name: &str) -> Option<String> {
     let (initials, family) = name.split_once(' ')?;
     let is_family = family.chars().any(char::is_lowercase) && !family.split(' ').any(are_initials);
     (is_family && are_initials(initials)).then(|| joined(family, initials)).flatten()
 }
 
-/// The items of a list as Python writes it.
+/// Parses a list in Python's notation.
 pub(super) fn quoted_list(cell: &str) -> Option<Vec<String>> {
     let inner = cell.strip_prefix('[')?.strip_suffix(']')?;
     let (mut items, mut rest) = (Vec::new(), inner.trim());

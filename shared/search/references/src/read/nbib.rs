@@ -1,4 +1,4 @@
-//! One PubMed nbib record.
+//! Reads a PubMed nbib record.
 
 use std::sync::LazyLock;
 

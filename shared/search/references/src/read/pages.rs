@@ -1,10 +1,10 @@
-//! Page ranges.
+//! Parses page ranges.
 
 use std::borrow::Cow;
 
 use super::tidy::tidied;
 
-/// First and last page joined, as given. A first page that is a range already has both.
+/// Joins first and last page unchanged. A first page that is already a range includes both.
 pub(super) fn joined(first: Option<&str>, last: Option<&str>) -> Option<String> {
     let (first, last) = (first.and_then(tidied), last.and_then(tidied));
     match (first, last) {
@@ -14,21 +14,23 @@ pub(super) fn joined(first: Option<&str>, last: Option<&str>) -> Option<String> 
     }
 }
 
-/// Whether a first page is a range up to the last one, which may be shortened. Pages have hyphens of their own: `S21-1`.
+/// Returns `true` if the first page is a range up to the last page, possibly shortened. Pages may contain hyphens:
+/// `S21-1`.
 fn ends_in(first: &str, last: &str) -> bool {
     let hyphens = ['-', '–'];
     let end = first.rsplit(hyphens).next().filter(|end| end.len() < first.len());
     end.is_some_and(|end| !last.contains(hyphens) && last.ends_with(end))
 }
 
-/// The range with a plain hyphen and both pages in full, when that is not how it is given: `123-9` is `123-129`.
+/// Normalizes a range to a plain hyphen and complete pages: `123-9` becomes `123-129`. Returns `None` if it is already
+/// in this form.
 pub(super) fn normalized(pages: &str) -> Option<String> {
     if is_plain(pages) {
         return None;
     }
     let bare = pages.strip_prefix("pp.").or_else(|| pages.strip_prefix("p.")).unwrap_or(pages).trim();
     let (first, last) = match bare.split_once(['-', '–', '—', '‐', '‑', '−']) {
-        // BibTeX writes two hyphens.
+        // BibTeX uses two hyphens.
         Some((first, last)) => (first.trim(), last.trim_start_matches(['-', ' ']).trim()),
         None => (bare, ""),
     };
@@ -50,7 +52,7 @@ pub(super) fn normalized(pages: &str) -> Option<String> {
     (range != pages).then_some(range)
 }
 
-/// Two different numbers of as many digits with a hyphen between them, as most ranges are.
+/// Returns `true` for two different numbers of equal length with a hyphen between them, the most common form.
 fn is_plain(pages: &str) -> bool {
     let Some((first, last)) = pages.split_once('-') else { return false };
     let digits = |page: &str| page.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,13 +1,13 @@
-//! One person whose name is in elements of its own.
+//! Collects the name of a person from separate elements.
 
 use super::{field::Field, names, tidy};
 
-/// The parts of a name that is being read: family, given, initials, suffix.
+/// The parts of the current name: family, given, initials, suffix.
 #[derive(Debug, Default)]
 pub(super) struct Person([String; 4]);
 
 impl Person {
-    /// Takes a part of the name.
+    /// Adds a part of the name.
     pub(super) fn take(&mut self, field: Field, text: &str) {
         let at = match field {
             Field::FamilyName => 0,
@@ -18,7 +18,7 @@ impl Person {
         self.0[at] = tidy::line(text).unwrap_or_default();
     }
 
-    /// The name as `Family, Given, Suffix`, once all parts are read; none when there are none.
+    /// Returns the name as `Family, Given, Suffix` once all parts are read, or `None` if there are none.
     pub(super) fn finish(&mut self) -> Option<String> {
         let [family, given, initials, suffix] = std::mem::take(&mut self.0);
         let given = if given.is_empty() { initials } else { given };

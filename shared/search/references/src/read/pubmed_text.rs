@@ -1,4 +1,4 @@
-//! One record of the texts that PubMed writes for people to read: its summaries, and its abstracts.
+//! Reads PubMed's human-readable exports: summaries and abstracts.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::work::spend;
 
-/// What begins paragraphs that are not of the abstract.
+/// The beginnings of paragraphs that are not part of the abstract.
 const REMARKS: [&str; 14] = [
     "Author information",
     "Collaborators",
@@ -80,7 +80,7 @@ fn summary(draft: &mut Draft<'_>, body: &str) {
     }
 }
 
-/// The citation, the title, the authors and the abstract, in paragraphs.
+/// Parses paragraphs with the citation, the title, the authors and the abstract.
 fn whole(draft: &mut Draft<'_>, body: &str) {
     let body = body.replace("\r\n", "\n");
     let mut paragraphs = body.split("\n\n").filter_map(tidy::line);
@@ -102,7 +102,7 @@ fn whole(draft: &mut Draft<'_>, body: &str) {
     }
 }
 
-/// Names without the numbers of affiliations behind them: `Smith J(1)(2), Doe A(1).`
+/// Removes the numbers of affiliations behind names: `Smith J(1)(2), Doe A(1).`
 fn without_marks(list: &str) -> String {
     let (mut out, mut rest) = (String::with_capacity(list.len()), list);
     while let Some((before, after)) = rest.split_once('(') {

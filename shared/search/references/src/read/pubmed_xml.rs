@@ -1,4 +1,4 @@
-//! One `<PubmedArticle>` or `<PubmedBookArticle>`.
+//! Reads a `<PubmedArticle>` or `<PubmedBookArticle>`.
 
 use std::{borrow::Cow, sync::LazyLock};
 
@@ -55,12 +55,12 @@ pub(super) fn read(text: &str) -> Result<Draft<'_>, String> {
 struct PubMed<'a> {
     draft: Draft<'a>,
     person: Person,
-    /// Whether the people are editors of a book.
+    /// `true` if the people are editors of a book.
     editors: bool,
 }
 
 impl<'a> PubMed<'a> {
-    /// Articles have other identifiers in the same elements.
+    /// Articles also have other identifiers in the same elements.
     fn identifier(&mut self, named: Named, attributes: &str, text: Cow<'a, str>) {
         let kind = attribute(attributes, "EIdType").or_else(|| attribute(attributes, "IdType"));
         match kind.as_deref() {
@@ -72,7 +72,7 @@ impl<'a> PubMed<'a> {
         }
     }
 
-    /// A section of an abstract with its label, as PubMed shows it.
+    /// Formats a section of an abstract with its label, as PubMed displays it.
     fn section(&mut self, named: Named, attributes: &str, text: &str) {
         let Some(text) = tidy::line(text) else { return };
         let label = attribute(attributes, "Label").filter(|label| !label.is_empty());

@@ -1,4 +1,4 @@
-//! One record of EndNote's tagged format.
+//! Reads a record of EndNote's tagged format.
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,4 @@
-//! One record of RefWorks' tagged format.
+//! Reads a record of RefWorks' tagged format.
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,4 @@
-//! One RIS record.
+//! Reads a RIS record.
 
 use std::{borrow::Cow, sync::LazyLock};
 
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::split::ris::tag;
 
-/// The tags and their fields. `VO` is how some exports write `VL`.
+/// The tags and their fields. Some exports write `VO` for `VL`.
 pub(super) const RULES: &[Rule] = &[
     Rule { field: Field::Title, names: &["TI", "T1", "ST", "CT"] },
     Rule { field: Field::Book, names: &["BT"] },
@@ -35,7 +35,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule { field: Field::LeftOut, names: &["ER"] },
 ];
 
-/// The kinds of work behind the codes of `TY`. Other values of `TY` are kept as given.
+/// The work types behind the codes of `TY`. Other values of `TY` are kept unchanged.
 pub const KINDS: [(&str, &str); 35] = [
     ("ABST", "Abstract"),
     ("ADVS", "Audiovisual Material"),
@@ -84,16 +84,16 @@ pub(super) fn read(text: &str) -> Draft<'_> {
     draft
 }
 
-/// Under tags that are written once before many lines, each line is a value. Elsewhere a line without a tag continues
+/// Adds a value. Under tags that apply to many lines, each line is a value. Elsewhere a line without a tag continues
 /// the value before it.
 fn take<'a>(draft: &mut Draft<'a>, name: [u8; 2], value: &'a str) {
     let Some(named) = INDEX.find(name) else {
-        // A tag is a letter, and a letter or digit.
+        // A tag consists of a letter, and a letter or digit.
         return draft.extra.push(str::from_utf8(&name).unwrap_or_default(), &entities::decode(value));
     };
     match named.field {
         Field::Type if named.rank == 0 => draft.take_decoded(named, Cow::Borrowed(kind(value))),
-        // The number of an article, but of an electronic book that of PubMed Central.
+        // The number of an article, except for electronic books, whose number is that of PubMed Central.
         Field::FirstPage if named.rank > 0 && value.trim_ascii_start().starts_with("PMC") => {
             draft.extra.push(named.tag, value);
         }
@@ -101,7 +101,7 @@ fn take<'a>(draft: &mut Draft<'a>, name: [u8; 2], value: &'a str) {
     }
 }
 
-/// A wrapped abstract is one paragraph: line breaks in RIS files have no meaning.
+/// Joins a wrapped abstract to one paragraph: line breaks in RIS files have no meaning.
 pub(super) fn on_one_line(value: &str) -> Cow<'_, str> {
     let decoded = entities::decode(value);
     if memchr2(b'\n', b'\r', decoded.as_bytes()).is_some() {
@@ -110,7 +110,7 @@ pub(super) fn on_one_line(value: &str) -> Cow<'_, str> {
     decoded
 }
 
-/// The kind of work behind a code, in either case.
+/// The work type of a code, in upper or lower case.
 fn kind(value: &str) -> &str {
     KINDS.iter().find(|(code, _)| code.eq_ignore_ascii_case(value)).map_or(value, |(_, kind)| kind)
 }

@@ -1,4 +1,4 @@
-//! Tests that the tables in `docs/formats.md` are those of the readers.
+//! Compares the tables in `docs/formats.md` with those of the readers.
 
 use super::{
     bibtex, csl, databases, endnote, europe_pmc,

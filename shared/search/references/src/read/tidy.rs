@@ -1,4 +1,4 @@
-//! Collapses white space where line breaks have no meaning.
+//! Normalizes white space where line breaks have no meaning.
 
 use std::borrow::Cow;
 
@@ -6,8 +6,8 @@ use memchr::memchr2;
 
 use crate::{split::lines, work::spend};
 
-/// The value without the white space around it. For nearly all values the bytes at both ends show that what is left of it
-/// once that of ASCII is cut off begins and ends in no other.
+/// Trims white space. For nearly all values, the bytes at both ends show that nothing but ASCII white space has to be
+/// removed.
 pub(super) fn trim(value: &str) -> &str {
     let value = value.trim_ascii();
     match value.as_bytes() {
@@ -16,17 +16,17 @@ pub(super) fn trim(value: &str) -> &str {
     }
 }
 
-/// Whether there is nothing but white space.
+/// Returns `true` if a value has only white space.
 pub(super) fn is_blank(value: &str) -> bool {
     trim(value).is_empty()
 }
 
-/// The value on one line, or none if it is blank.
+/// The value on one line, or `None` if it is blank.
 pub(super) fn line(value: &str) -> Option<String> {
     tidied(value).map(Cow::into_owned)
 }
 
-/// The same of a value that is not needed any more: one that is tidy is not copied again.
+/// Like [`line`], for owned values: a normalized value is not copied.
 pub(super) fn line_of(value: Cow<'_, str>) -> Option<String> {
     match value {
         Cow::Owned(value) if trim(&value).len() == value.len() && is_tidy(&value) => {
@@ -36,7 +36,7 @@ pub(super) fn line_of(value: Cow<'_, str>) -> Option<String> {
     }
 }
 
-/// The same without a copy of a value that is tidy.
+/// Like [`line`], but borrows a value that is already normalized.
 pub(super) fn tidied(value: &str) -> Option<Cow<'_, str>> {
     let trimmed = trim(value);
     if !spend(value.len()) || trimmed.is_empty() {
@@ -52,7 +52,7 @@ pub(super) fn tidied(value: &str) -> Option<Cow<'_, str>> {
     Some(Cow::Owned(out))
 }
 
-/// Running text: paragraphs are kept, other white space is collapsed.
+/// Normalizes running text: paragraphs are kept, other white space is collapsed.
 pub(super) fn text_of(value: Cow<'_, str>) -> Option<String> {
     if memchr2(b'\n', b'\r', value.as_bytes()).is_none() {
         return line_of(value);
@@ -61,9 +61,9 @@ pub(super) fn text_of(value: Cow<'_, str>) -> Option<String> {
     (!paragraphs.is_empty()).then(|| paragraphs.join("\n"))
 }
 
-/// Each value once, in order.
+/// Removes repeated values, and keeps the order.
 pub(super) fn unique(mut values: Vec<String>) -> Vec<String> {
-    /// Up to this number, comparing all with all is faster than a set.
+    /// Up to this number, comparing all pairs is faster than a set.
     const FEW: usize = 24;
     if values.len() <= FEW {
         let mut kept = 0;
@@ -80,7 +80,7 @@ pub(super) fn unique(mut values: Vec<String>) -> Vec<String> {
     values.into_iter().filter(|value| seen.insert(value.clone())).collect()
 }
 
-/// Appends a part without line breaks, with a blank before it.
+/// Appends a part without line breaks, preceded by a blank.
 fn append(out: &mut String, part: &str) {
     if is_tidy(part) {
         if !out.is_empty() {
@@ -97,11 +97,11 @@ fn append(out: &mut String, part: &str) {
     }
 }
 
-/// Whether the only white space is single blanks, so that nothing has to be collapsed.
+/// Returns `true` if a value contains only single blanks as white space.
 fn is_tidy(trimmed: &str) -> bool {
     let bytes = trimmed.as_bytes();
-    // For nearly all values, one pass without branches shows that there is nothing to do. The last byte is not white
-    // space, because the value is trimmed, and does not begin a character of several bytes.
+    // For nearly all values, a single branchless pass shows that nothing has to be changed. The last byte needs no
+    // check: the value is trimmed, so it is not white space, and it does not begin a multi-byte character.
     let suspicious = match bytes.len() {
         0..9 => bytes.windows(2).any(|pair| is_suspicious(pair[0], pair[1])),
         9..17 => is_suspicious_by::<9>(bytes),
@@ -111,7 +111,7 @@ fn is_tidy(trimmed: &str) -> bool {
     !suspicious || is_tidy_at_a_closer_look(bytes)
 }
 
-/// The same of at least so many bytes, of which one fewer are looked at together: the last ones overlap those before.
+/// Like [`is_suspicious`], for at least `WINDOW` bytes, which are checked in overlapping windows.
 fn is_suspicious_by<const WINDOW: usize>(bytes: &[u8]) -> bool {
     let look = |window: &[u8; WINDOW]| {
         let pairs = window.iter().zip(&window[1..]);
@@ -127,7 +127,7 @@ fn is_suspicious_by<const WINDOW: usize>(bytes: &[u8]) -> bool {
     bytes.last_chunk().is_none_or(look)
 }
 
-/// Whether a byte may be or begin white space other than a single blank.
+/// Returns `true` if a byte may be or begin white space other than a single blank.
 fn is_suspicious(byte: u8, next: u8) -> bool {
     let wide = (byte == 0xC2) | (byte.wrapping_sub(0xE1) < 3);
     (byte < b' ') | ((byte == b' ') & (next == b' ')) | wide
@@ -145,7 +145,7 @@ fn is_tidy_at_a_closer_look(bytes: &[u8]) -> bool {
     true
 }
 
-/// Whether the text begins with a white space character beyond ASCII.
+/// Returns `true` if the text begins with a non-ASCII white space character.
 fn is_wide_space(bytes: &[u8]) -> bool {
     match bytes {
         [0xC2, 0x85 | 0xA0, ..] | [0xE1, 0x9A, 0x80, ..] | [0xE3, 0x80, 0x80, ..] => true,
@@ -173,7 +173,7 @@ mod tests {
         }
     }
 
-    /// Values of different lengths are looked at in pieces of different sizes.
+    /// Values of different lengths are checked in windows of different sizes.
     #[test]
     fn white_space_is_seen_wherever_it_stands() {
         for length in 2..80 {

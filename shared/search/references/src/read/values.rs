@@ -1,20 +1,20 @@
 //! The limit on the number of values in a record.
 //!
-//! A value takes about fifty bytes besides its text, so a record of separators alone would take twenty times its size. Separators
-//! are counted before any value is read.
+//! A value occupies about fifty bytes in addition to its text, so a record that consists of separators would occupy
+//! twenty times its size. Separators are therefore counted before any value is read.
 
 use memchr::{memchr_iter, memchr2_iter, memchr3_iter, memmem};
 
 use crate::Format;
 
-/// The maximum number of separators in a record. A paper with 15,000 authors has 60,000; prose of the largest size of a
-/// record has 70,000.
+/// The maximum number of separators in a record. A paper with 15,000 authors has 60,000, and prose in a record of the
+/// maximum size has 70,000.
 const MAX_SEPARATORS: usize = 100_000;
 
 /// Refuses a record with too many values.
 ///
 /// # Errors
-/// The reason to quarantine the record.
+/// Returns the reason to quarantine the record.
 pub(super) fn check(format: Format, text: &str) -> Result<(), String> {
     if text.len() <= MAX_SEPARATORS || separators(format, text.as_bytes()) <= MAX_SEPARATORS {
         return Ok(());
@@ -28,7 +28,7 @@ fn separators(format: Format, text: &[u8]) -> usize {
     let punctuation = || memchr3_iter(b',', b';', b'|', text).count();
     let lines = || memchr2_iter(b'\n', b'\r', text).count();
     match format {
-        // Elements are read one after the other, and have markup around each value.
+        // Elements are read one by one, and every value has markup around it.
         Format::EndNoteXml | Format::PubMedXml | Format::EuropePmcXml | Format::JatsXml => 0,
         Format::BibTex => {
             let names = memmem::find_iter(text, b" and ").count();

@@ -1,4 +1,4 @@
-//! One record of Web of Science plain text.
+//! Reads a record of Web of Science plain text.
 
 use std::sync::LazyLock;
 
@@ -33,13 +33,13 @@ pub(super) const RULES: &[Rule] = &[
     Rule { field: Field::LeftOut, names: &["ER", "EF", "FN", "VR"] },
 ];
 
-/// Tags without a field whose lines are values of their own.
+/// Tags without a field in which each line is a value.
 const ONE_PER_LINE: [&str; 2] = ["C1", "CR"];
 
 static INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(RULES));
 
 pub(super) fn read(text: &str) -> Draft<'_> {
-    // A tag is two ASCII letters.
+    // A tag consists of two ASCII letters.
     let label = |line| tag(str::as_bytes(line)).map(|(_, value)| (&line[..2], value));
     let mut draft = Draft::default();
     for (name, value) in labels::values(text, label) {

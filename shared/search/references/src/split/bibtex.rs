@@ -1,7 +1,8 @@
-//! The entries of BibTeX files, each with those that it refers to.
+//! Splits BibTeX files into entries, each with the entries that it refers to.
 //!
-//! [`Entries`] finds where entries begin and end. An entry that refers to another one is returned only after the entries
-//! behind it were found. These wait in a queue. So every byte is scanned once, however many entries refer to others.
+//! [`Entries`] finds where entries begin and end. An entry that refers to another one is returned only after the
+//! entries behind it have been found, which wait in a queue. Every byte is therefore scanned once, however many entries
+//! have references.
 
 use std::collections::VecDeque;
 
@@ -11,12 +12,12 @@ use super::{
     entries::Entries,
 };
 
-/// The number of bytes behind an entry in which a parent is found. Databases write it soon after the entry, people write it
+/// The number of bytes behind an entry in which a parent is found. Databases write parents soon after the entry, people
 /// at the end of the file.
 const AHEAD: usize = 256 * 1024;
-/// The number of bytes behind the end of an entry that may be needed to know that it ends there.
+/// The number of bytes behind the end of an entry that may be needed to recognize the end.
 const SURE: usize = 1024;
-/// Maximum number of parents of an entry: a book in a series of books may refer to that.
+/// The maximum number of ancestors of an entry: a book in a series of books may refer to the series.
 const MOST_PARENTS: usize = 3;
 /// The number of bytes that the entries of any file may inherit.
 const TAKEN_OVER: u64 = 4 << 20;
@@ -25,16 +26,16 @@ const TAKEN_OVER_PER_BYTE: u64 = 32;
 /// The first byte of the allowance in a checkpoint. No entry begins with it.
 const MARK: u8 = b'%';
 
-const TOO_OFTEN: &str = "it takes fields over from another entry by crossref, and the entries of the file do so for far more \
+const TOO_OFTEN: &str = "it inherits fields from another entry by crossref, and the entries of the file inherit far more \
     bytes than it has; write the fields into the entry itself and import it again";
 
 /// Splits BibTeX files.
 #[derive(Debug)]
 pub(crate) struct BibTex {
     entries: Entries,
-    /// Steps that were found and not returned yet. The first one begins at the front of the tail.
+    /// Steps that were found but not returned yet. The first one begins at the front of the tail.
     found: VecDeque<Found>,
-    /// Their size in bytes.
+    /// The total size of these steps in bytes.
     looked: usize,
     /// The number of bytes before the front of the tail.
     front: u64,
@@ -54,9 +55,9 @@ pub(crate) struct BibTex {
 #[derive(Debug)]
 struct Found {
     step: Step,
-    /// Where it begins, from the beginning of the file.
+    /// The offset of its beginning in the file.
     at: u64,
-    /// Whether it is an entry that may refer to another one.
+    /// `true` for an entry that may refer to another one.
     refers: bool,
 }
 
@@ -91,7 +92,7 @@ impl BibTex {
 
     /// Finds all entries that the entry at the front may refer to. Returns `false` if more bytes are needed.
     ///
-    /// The result depends on the bytes alone: bytes behind a fixed place are not read, even if they have arrived.
+    /// The result depends on the bytes alone: bytes behind a fixed offset are ignored, even if they have arrived.
     fn look_ahead(&mut self, tail: &[u8], stop: usize, end: bool) -> bool {
         let needed = stop + AHEAD + SURE;
         if tail.len() < needed && !end {
@@ -119,7 +120,7 @@ impl BibTex {
         }
     }
 
-    /// The first entry behind the one at the front that has this key, and ends before this place.
+    /// Finds the first entry behind the one at the front that has this key and ends at or before `until`.
     fn find_ahead<'a>(&self, tail: &'a [u8], until: usize, by: By, key: &[u8]) -> Option<&'a [u8]> {
         let number = self.index.find(by, key).find(|number| *number > self.returned)?;
         let found = self.found.get(place(number, self.returned))?;
@@ -128,7 +129,7 @@ impl BibTex {
         (end <= until).then_some(entry)
     }
 
-    /// The parents of an entry, the nearest one first.
+    /// Finds the ancestors of an entry, the nearest one first.
     fn parents_of(&mut self, own: &[u8], tail: &[u8], until: usize) -> Vec<Vec<u8>> {
         self.add_to_index(tail);
         let mut parents: Vec<Vec<u8>> = Vec::new();

@@ -1,8 +1,8 @@
-//! The entries of a BibTeX file that others may refer to with `crossref`.
+//! Finds the entries of a BibTeX file that others refer to with `crossref`.
 //!
-//! A file is read from its beginning to its end, so an entry that is referred to is kept in one of two ways. [`Before`]
-//! keeps the entries before the one that refers to them, within a fixed size. The entries behind it are in the buffer. Both are
-//! found by an [`Index`] of keys, so that no text is searched for a key.
+//! A file is read from beginning to end, so there are two places for a parent. [`Before`] keeps the entries before the
+//! one that refers to them, up to a fixed size. The entries behind it are in the buffer. Both are found by an [`Index`]
+//! of keys, so that no text is searched for a key.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -13,15 +13,15 @@ use memchr::{memchr, memmem::Finder};
 
 use crate::work::spend;
 
-/// Maximum number of bytes of entries that are kept. Proceedings have about 300 each.
+/// The maximum size of the kept entries in bytes. Proceedings have about 300 bytes each.
 const MOST_KEPT: usize = 64 * 1024;
-/// Longest entry that is taken over from.
+/// Longest entry from which fields are inherited.
 pub(super) const MOST_ENTRY: usize = 16 * 1024;
-/// Longest key that is looked up, with white space.
+/// Longest key that is looked up, including white space.
 const MOST_KEY: usize = 256;
-/// Longest list of other keys of an entry.
+/// Longest list of alternative keys of an entry.
 const MOST_ALIASES: usize = 1024;
-/// Kinds that have no parts. Databases write nearly nothing else.
+/// Entry types that are never parents. Databases write hardly anything else.
 const PARTS: [&[u8]; 9] = [
     b"article",
     b"inproceedings",
@@ -34,14 +34,14 @@ const PARTS: [&[u8]; 9] = [
     b"unpublished",
 ];
 
-/// The numbers of entries by their keys, in the order of the file. Keys are compared without case.
+/// The numbers of entries by their keys, in the order of the file. Keys are case-insensitive.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     keys: HashMap<Vec<u8>, VecDeque<u64>>,
     aliases: HashMap<Vec<u8>, VecDeque<u64>>,
 }
 
-/// Which keys of an entry count: its own one, or those in its field `ids`.
+/// The keys of an entry to search: its own, or those in its field `ids`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum By {
     Key,
@@ -49,7 +49,7 @@ pub(super) enum By {
 }
 
 impl Index {
-    /// Adds an entry. Each has a greater number than those before it.
+    /// Adds an entry, whose number must exceed those of earlier entries.
     pub(super) fn add(&mut self, number: u64, entry: &[u8]) {
         if let Some(key) = key(entry) {
             self.keys.entry(key.to_ascii_lowercase()).or_default().push_back(number);
@@ -62,7 +62,7 @@ impl Index {
         });
     }
 
-    /// Removes the entry with the least number.
+    /// Removes the entry with the smallest number.
     pub(super) fn remove_first(&mut self, number: u64, entry: &[u8]) {
         if let Some(key) = key(entry) {
             remove(&mut self.keys, key, number);
@@ -86,7 +86,7 @@ fn remove(keys: &mut HashMap<Vec<u8>, VecDeque<u64>>, key: &[u8], number: u64) {
     }
 }
 
-/// The latest entries that may have parts. The selection depends on the entries alone, and not on chunks or
+/// The most recent entries that may be parents. The selection depends on the entries alone, not on chunks or
 /// checkpoints.
 #[derive(Debug, Default)]
 pub(super) struct Before {
@@ -94,13 +94,14 @@ pub(super) struct Before {
     bytes: usize,
     /// The number of the oldest entry.
     first: u64,
-    /// The number of the first entry that is not in the index yet. Most files refer to nothing, so that no index is made.
+    /// The number of the first entry that is not in the index yet. Most files contain no references, so they need no
+    /// index.
     indexed: u64,
     index: Index,
 }
 
 impl Before {
-    /// Keeps an entry if it may have parts.
+    /// Keeps an entry if it may be a parent.
     pub(super) fn keep(&mut self, entry: &[u8]) {
         let kind = kind(entry);
         if entry.len() > MOST_ENTRY || PARTS.iter().any(|part| part.eq_ignore_ascii_case(kind)) {
@@ -119,7 +120,7 @@ impl Before {
         self.indexed = self.indexed.max(self.first);
     }
 
-    /// The latest entry with a key.
+    /// Finds the most recent entry with a key.
     pub(super) fn find(&mut self, by: By, key: &[u8]) -> Option<&[u8]> {
         let added = usize::try_from(self.indexed - self.first).unwrap_or(usize::MAX);
         for entry in self.entries.iter().skip(added) {
@@ -135,29 +136,29 @@ impl Before {
         self.entries.iter().cloned()
     }
 
-    /// The same from a checkpoint.
+    /// Restores the entries of a checkpoint.
     pub(super) fn again(entries: Vec<Vec<u8>>) -> Self {
         Self { bytes: entries.iter().map(Vec::len).sum(), entries: entries.into(), ..Self::default() }
     }
 }
 
-/// The word after the sign.
+/// The word behind the `@`.
 fn kind(entry: &[u8]) -> &[u8] {
     let word = entry.get(1..).unwrap_or_default();
     let named = |byte: &&u8| !matches!(byte, b'{' | b'(') && !byte.is_ascii_whitespace();
     &word[..word.iter().take_while(named).count()]
 }
 
-/// An entry's own key.
+/// The entry's own key.
 fn key(entry: &[u8]) -> Option<&[u8]> {
-    // A short word and white space are before it.
+    // A short word and white space precede it.
     let open = entry.iter().take(2 * MOST_KEY).position(|byte| matches!(byte, b'{' | b'('))?;
     let rest = &entry[open + 1..];
     let front = &rest[..rest.len().min(MOST_KEY)];
     Some(front[..memchr(b',', front)?].trim_ascii())
 }
 
-/// Calls a function with each key in a field `ids`: the other keys of an entry.
+/// Calls a function with each alternative key, from the field `ids`.
 fn each_alias(entry: &[u8], mut take: impl FnMut(&[u8])) {
     static IDS: LazyLock<[Finder<'static>; 2]> = LazyLock::new(|| [Finder::new("ids"), Finder::new("IDS")]);
     spend(entry.len());
@@ -179,7 +180,7 @@ fn crossrefs(entry: &[u8]) -> impl Iterator<Item = &[u8]> {
     places(entry).filter_map(|start| field(entry, start, start + NAME, MOST_KEY))
 }
 
-/// Where `crossref` stands in an entry, in either case: looked for in each entry of a file.
+/// The offsets of `crossref` in an entry, in upper or lower case. Every entry of a file is searched.
 fn places(entry: &[u8]) -> impl Iterator<Item = usize> {
     static ROSS: LazyLock<[Finder<'static>; 2]> =
         LazyLock::new(|| [Finder::new("ross"), Finder::new("ROSS")]);
@@ -192,8 +193,8 @@ fn places(entry: &[u8]) -> impl Iterator<Item = usize> {
     ROSS.iter().flat_map(move |ross| ross.find_iter(entry).filter_map(named))
 }
 
-/// The value of the field whose name is between these places, without its braces or quotes. None if the name is a part of a
-/// word, and if the value is longer than `most` or has braces or quotes inside.
+/// Returns the value of the field whose name spans these offsets, without braces or quotes. Returns `None` if the name
+/// is part of a word, or if the value has more than `most` bytes or contains braces or quotes.
 fn field(entry: &[u8], start: usize, end: usize, most: usize) -> Option<&[u8]> {
     if start.checked_sub(1).is_some_and(|before| entry[before].is_ascii_alphanumeric()) {
         return None;
@@ -211,12 +212,12 @@ fn field(entry: &[u8], start: usize, end: usize, most: usize) -> Option<&[u8]> {
     (value[end] != b'{').then(|| value[..end].trim_ascii())
 }
 
-/// Whether an entry may refer to another one.
+/// Returns `true` if an entry may refer to another one.
 pub(super) fn may_refer(entry: &[u8]) -> bool {
     places(entry).next().is_some()
 }
 
-/// The key that an entry refers to.
+/// Returns the key that an entry refers to.
 pub(super) fn crossref(entry: &[u8]) -> Option<&[u8]> {
     crossrefs(entry).find(|key| !key.is_empty())
 }

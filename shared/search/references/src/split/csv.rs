@@ -1,9 +1,9 @@
-//! Where the rows of a table begin and end.
+//! Splits tables into rows.
 //!
-//! The rules are those of RFC 4180, and reading a row (module `read`) has the same: a quote opens only at the start
-//! of a cell, `""` inside quotes is a quote, and quoted cells may contain line breaks. Rows without any content, as
-//! spreadsheets leave at the end, are not records, and neither are the rows above the header. Web of Science does not
-//! quote: a title there may begin with a quote.
+//! The rules are those of RFC 4180, and the same as for reading a row (module `read`): a quote opens a quoted cell only
+//! at the start, `""` inside quotes is a quote, and quoted cells may contain line breaks. Blank rows, which
+//! spreadsheets leave at the end, are not records, and neither are rows above the header. Web of Science does not
+//! quote: its titles may begin with a quote.
 
 use memchr::{memchr, memchr3};
 
@@ -15,7 +15,7 @@ enum State {
     CellStart,
     Plain,
     Quoted,
-    /// After a quote inside quotes: the end of the cell, or the first half of `""`.
+    /// After a quote inside quotes: either the end of the cell, or the first half of `""`.
     QuoteInQuotes,
 }
 
@@ -26,24 +26,24 @@ pub(crate) struct Csv {
     limit: usize,
     at: usize,
     state: State,
-    /// Whether a quote at the start of a cell opens a quoted one.
+    /// `true` if a quote at the start of a cell opens a quoted cell.
     quotes: bool,
     header: Expected,
 }
 
-/// The header row.
+/// The state of the header row.
 #[derive(Debug)]
 enum Expected {
-    /// It has not been found yet. The first row with any content may be one that others are not.
+    /// Not found yet. The first row with content may be a header with fewer known columns than others need.
     Header {
         is_first: bool,
     },
     Found(Vec<u8>),
-    /// There is none: all rows are alike.
+    /// The table has no header: all rows are alike.
     None,
 }
 
-/// Whether a table with this header quotes its cells.
+/// Returns `true` if a table with this header quotes its cells.
 pub(crate) fn has_quotes(header: &[u8], delimiter: Delimiter) -> bool {
     let mut names = unmarked(header).split(|byte| *byte == delimiter.byte());
     let web_of_science = delimiter == Delimiter::Tab
@@ -58,12 +58,12 @@ impl Csv {
         Self { delimiter, limit, at: 0, state: State::CellStart, quotes: true, header }
     }
 
-    /// One that finds rows, whatever is in them.
+    /// Creates a splitter that returns all rows, regardless of content.
     pub(super) fn of_rows(delimiter: Delimiter, limit: usize) -> Self {
         Self { header: Expected::None, ..Self::new(delimiter, limit) }
     }
 
-    /// The row that ends at `stop` is complete.
+    /// Handles the complete row that ends at `stop`.
     fn row(&mut self, tail: &[u8], stop: usize, next: usize, fault: Option<&'static str>) -> Step {
         self.at = 0;
         self.state = State::CellStart;
@@ -89,7 +89,7 @@ impl Csv {
                 self.know(row.to_vec());
                 return Step::Header { row: 0..stop, consumed: next };
             }
-            // Concatenated tables repeat it.
+            // Concatenated tables repeat the header.
             Expected::Found(header) if header.as_slice() == unmarked(row) => {
                 return Step::Header { row: 0..stop, consumed: next };
             }
@@ -103,9 +103,9 @@ impl Csv {
         self.header = Expected::Found(header);
     }
 
-    /// Nothing more can be found in the tail as it is.
+    /// Handles a tail in which nothing more can be found.
     fn rest(&mut self, tail: &[u8], end: bool) -> Step {
-        // What precedes `at` certainly belongs to the row; a line break after it may not.
+        // The bytes before `at` belong to the row; a line break behind it may not.
         if self.at > self.limit {
             return Step::TooLarge { start: 0 };
         }
@@ -118,7 +118,7 @@ impl Csv {
     }
 }
 
-/// The line `sep=;` that spreadsheets put before the header.
+/// Returns `true` for the line `sep=;` that spreadsheets write before the header.
 pub(crate) fn is_separator_line(row: &[u8]) -> bool {
     row.len() == 5 && row[..4].eq_ignore_ascii_case(b"sep=")
 }

@@ -1,16 +1,16 @@
-//! Document type declarations: which may be stepped over.
+//! Recognizes document type declarations that can be skipped.
 
-/// Longest document type declaration that is stepped over. PubMed's has 150 bytes.
+/// Longest document type declaration that is skipped. PubMed's has 150 bytes.
 const MOST_DOCTYPE: usize = 4096;
 
-/// What the declaration at the front of the bytes is.
+/// The type of the declaration at the beginning of the bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Doctype {
-    /// It names an external document type at most; this is its length in bytes.
+    /// A declaration of an external document type at most, with its length in bytes.
     External(usize),
-    /// Its end has not arrived yet.
+    /// The end has not arrived yet.
     Incomplete,
-    /// It has an internal subset, or is not a valid declaration.
+    /// A declaration with an internal subset, or an invalid one.
     Refused,
 }
 
@@ -22,7 +22,7 @@ pub(super) fn doctype(declaration: &[u8]) -> Doctype {
     }
 }
 
-/// How long the declaration at the front is, if it is whole and has no internal subset.
+/// The length of the declaration at the beginning, if it is complete and has no internal subset.
 pub(crate) fn external_length(declaration: &[u8]) -> Option<usize> {
     match doctype(declaration) {
         Doctype::External(length) => Some(length),
@@ -30,7 +30,7 @@ pub(crate) fn external_length(declaration: &[u8]) -> Option<usize> {
     }
 }
 
-/// Where the declaration ends or its internal subset begins. No `<` may come before either.
+/// The position where the declaration ends or its internal subset begins. A `<` must not precede it.
 fn outside_quotes(declaration: &[u8]) -> Option<usize> {
     let mut quote = None;
     declaration

@@ -1,24 +1,24 @@
-//! Where the entries of BibTeX files begin and end.
+//! Finds where the entries of BibTeX files begin and end.
 //!
-//! An entry is `@`, a word and a pair of braces or parentheses with everything inside, nested braces counted. Everything
-//! else is a comment by the rules of BibTeX. An entry whose braces do not match must not swallow the rest of the file: it
-//! ends where a line begins the next entry, and is read as far as it can be.
+//! An entry is `@`, a word and a pair of braces or parentheses with balanced braces inside. Everything else is a
+//! comment by the rules of BibTeX. An entry with unbalanced braces must not swallow the rest of the file: it ends where
+//! a line begins the next entry, and is read as far as possible.
 
 use memchr::{memchr, memchr3};
 
 use super::{Step, lines::trimmed_end};
 use crate::work::spend;
 
-/// Longest word after `@`, and most white space behind it.
+/// Longest word after `@`, and longest white space behind it.
 const MOST_KIND: usize = 64;
-/// Blanks allowed before an entry that begins inside another one, which lacks a brace.
+/// The maximum indentation of an entry that begins inside an unclosed one.
 const MOST_INDENT: usize = 16;
-/// Longest key, with white space, by which an entry is distinguished from text in a value.
+/// Longest key, including white space, that distinguishes an entry from text in a value.
 const MOST_KEY: usize = 256;
-/// Longest comment with entries in it. One that is not closed by then lacks a brace, and must not swallow them.
+/// Longest comment with entries in it. A longer comment is unclosed, and must not swallow the entries.
 const MOST_COMMENT: usize = 64 * 1024;
-/// Maximum number of entries in a comment. Without it, each of many comments that are not closed would be searched for its
-/// end through [`MOST_COMMENT`] bytes of other comments.
+/// The maximum number of entries in a comment. Without this limit, each of many unclosed comments would be searched for
+/// its end through [`MOST_COMMENT`] bytes of other comments.
 const MOST_COMMENTED: usize = 100;
 
 /// Finds the entries of a BibTeX file.
@@ -33,14 +33,14 @@ pub(crate) struct Entries {
     in_comment: usize,
 }
 
-/// An entry whose end is not known yet.
+/// An entry whose end has not been found.
 #[derive(Debug, Clone, Copy)]
 struct Open {
     start: usize,
     kind: Kind,
     /// The number of open braces, including those of the entry.
     depth: usize,
-    /// The entry is in parentheses; and whether a quote is open in it.
+    /// `true` if the entry is in parentheses, and if a quote is open in it.
     parentheses: bool,
     quoted: bool,
 }
@@ -56,7 +56,7 @@ enum Kind {
 
 /// The meaning of an `@`.
 enum Sign {
-    /// Too few bytes to decide.
+    /// More bytes are needed.
     Incomplete,
     Text,
     /// An entry, with the number of bytes up to its opening brace.
@@ -66,7 +66,7 @@ enum Sign {
     },
 }
 
-/// The length of the word after `@`, at most `most`.
+/// The length of the word after `@`, up to `most`.
 fn word(text: &[u8], most: usize) -> usize {
     let named = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'+');
     text.iter().take(most).take_while(named).count()
@@ -94,7 +94,7 @@ fn sign(tail: &[u8]) -> Sign {
     }
 }
 
-/// Whether a line begins an entry that holds a reference, perhaps behind a comment without a line of its own.
+/// Returns `true` if a line begins an entry with a reference, possibly behind a comment on the same line.
 pub(crate) fn is_first_line(line: &[u8]) -> bool {
     let line = line.trim_ascii_start();
     let reference = |at: usize| matches!(sign(&line[at..]), Sign::Entry { kind: Kind::Reference, .. });
@@ -107,19 +107,19 @@ pub(crate) fn is_first_line(line: &[u8]) -> bool {
     }
 }
 
-/// Whether there are only blanks between the line's beginning and `at`.
+/// Returns `true` if only blanks are between the beginning of the line and `at`.
 fn begins_line(tail: &[u8], at: usize) -> bool {
     let before = tail[..at].iter().rev().take(MOST_INDENT).find(|byte| !matches!(byte, b' ' | b'\t'));
     matches!(before, Some(b'\n' | b'\r'))
 }
 
-/// Whether the byte at `at` is escaped by a backslash that is not escaped itself.
+/// Returns `true` if the byte at `at` is escaped by a backslash that is not escaped itself.
 fn is_escaped(tail: &[u8], start: usize, at: usize) -> bool {
     tail[start..at].iter().rev().take_while(|&&byte| byte == b'\\').count() % 2 == 1
 }
 
-/// Whether what looks like an entry inside a value is one: a key and a comma follow its brace, or a field. None if more
-/// bytes are needed to decide.
+/// Returns `true` if an apparent entry inside a value is an entry, with a key and a comma or a field behind its brace.
+/// Returns `None` if more bytes are needed.
 fn has_fields(after: &[u8], end: bool) -> Option<bool> {
     let front = &after[..after.len().min(MOST_KEY)];
     let told = front.iter().find(|byte| matches!(byte, b',' | b'=' | b'{' | b'}' | b'"'));
@@ -134,7 +134,7 @@ impl Entries {
         Self { limit, at: 0, open: None, commented: None, in_comment: 0 }
     }
 
-    /// The entry that ends before `stop` is complete.
+    /// Completes the entry that ends before `stop`.
     fn close(&mut self, tail: &[u8], open: Open, stop: usize) -> Step {
         if stop - open.start > self.limit {
             return Step::TooLarge { start: open.start };
@@ -148,7 +148,7 @@ impl Entries {
         }
     }
 
-    /// Looks for the next entry.
+    /// Searches for the next entry.
     fn outside(&mut self, tail: &[u8], end: bool) -> Option<Step> {
         let Some(found) = memchr(b'@', &tail[self.at..]) else {
             self.at = 0;
@@ -171,7 +171,7 @@ impl Entries {
         None
     }
 
-    /// Looks for the end of the open entry.
+    /// Searches for the end of the open entry.
     fn inside(&mut self, tail: &[u8], mut open: Open, end: bool) -> Option<Step> {
         let rest = &tail[self.at..];
         let found = if open.parentheses {
@@ -231,12 +231,12 @@ impl Entries {
         None
     }
 
-    /// Whether a comment that ends at `stop`, or later, is too long to be one with entries in it.
+    /// Returns `true` if a comment that ends at or after `stop` is too long to contain entries.
     fn is_too_long(&self, open: Open, stop: usize) -> bool {
         stop - open.start > MOST_COMMENT.min(self.limit)
     }
 
-    /// Nothing more can be found in the tail as it is.
+    /// Handles a tail in which nothing more can be found.
     fn rest(&mut self, tail: &[u8], open: Open, end: bool) -> Step {
         if let Some(first) = self.commented.filter(|_| end || self.is_too_long(open, self.at)) {
             return self.close(tail, open, first);
@@ -247,7 +247,7 @@ impl Entries {
         if end { self.close(tail, open, tail.len()) } else { Step::More }
     }
 
-    /// Looks at the tail as [`Split::step`](super::Split::step) does.
+    /// Processes the tail like [`Split::step`](super::Split::step).
     pub(crate) fn step(&mut self, tail: &[u8], end: bool) -> Step {
         loop {
             let step = match self.open {

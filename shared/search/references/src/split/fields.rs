@@ -1,25 +1,25 @@
-//! Where records begin and end in a table that has a row for each field, as Embase writes.
+//! Splits tables with one row per field, as exported by Embase.
 //!
-//! The first cell of a row is the name of a field, and the others are its values. A record ends at a blank row, and where the
-//! name that it began with comes again.
+//! The first cell of a row is the name of a field, and the other cells are its values. A record ends at a blank row,
+//! and where the name of its first field appears again.
 
 use super::{Split, Step, csv::Csv};
 use crate::Delimiter;
 
-/// Splits tables with a row for each field.
+/// Splits tables with one row per field.
 #[derive(Debug)]
 pub(crate) struct Fields {
     rows: Csv,
     limit: usize,
-    /// Where the row begins that is looked at.
+    /// The beginning of the current row.
     at: usize,
     open: Option<Open>,
 }
 
-/// A record whose end is not known yet.
+/// A record whose end has not been found.
 #[derive(Debug, Clone, Copy)]
 struct Open {
-    /// Where it begins, and the end of the name that it begins with.
+    /// The beginning of the record, and the end of its first field name.
     start: usize,
     name: usize,
     last: usize,
@@ -38,7 +38,7 @@ impl Fields {
     }
 }
 
-/// Where the first cell ends.
+/// The end of the first cell.
 fn name_end(row: &[u8]) -> usize {
     memchr::memchr(b',', row).unwrap_or(row.len())
 }

@@ -1,4 +1,4 @@
-//! Where the objects of a JSON file begin and end: those of its outermost array, or one behind the other.
+//! Splits JSON files into the objects of their outermost array, or into consecutive objects.
 
 use memchr::{memchr2, memchr3};
 
@@ -12,13 +12,13 @@ pub(crate) struct Json {
     open: Option<Open>,
 }
 
-/// An object whose end is not known yet.
+/// An object whose end has not been found.
 #[derive(Debug, Clone, Copy)]
 struct Open {
     start: usize,
-    /// How many objects are open, itself counted.
+    /// The number of open objects, including this one.
     depth: usize,
-    /// Whether a string is open.
+    /// `true` if a string is open.
     quoted: bool,
 }
 
@@ -35,7 +35,7 @@ impl Json {
         Step::Found { record: open.start..stop, consumed: stop, fault }
     }
 
-    /// Nothing more can be found in the tail as it is.
+    /// Handles a tail in which nothing more can be found.
     fn rest(&mut self, tail: &[u8], open: Open, end: bool) -> Step {
         if self.at - open.start > self.limit {
             return Step::TooLarge { start: open.start };
@@ -67,7 +67,7 @@ impl Split for Json {
             match tail[at] {
                 b'"' => open.quoted = !open.quoted,
                 b'\\' if at + 1 == tail.len() => {
-                    // What it escapes has not arrived yet.
+                    // The escaped character has not arrived yet.
                     self.at = at;
                     return self.rest(tail, open, end);
                 }

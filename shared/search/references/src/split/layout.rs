@@ -1,18 +1,18 @@
-//! Which elements of XML documents are records.
+//! The elements around the records of XML documents.
 
 /// The elements of one format.
 #[derive(Debug)]
 pub(super) struct Layout {
-    /// The elements that may be around the records.
+    /// Elements that may contain records.
     pub(super) parents: &'static [&'static [u8]],
     pub(super) records: &'static [&'static [u8]],
-    /// Elements outside of records that say something of the search and nothing of its results.
+    /// Elements outside of records that describe the search, and not its results.
     pub(super) about: &'static [&'static [u8]],
-    /// The reason given for a record without its end tag.
+    /// The reason given for a record without an end tag.
     pub(super) unclosed: &'static str,
-    /// Whether the document may name an external document type, which is stepped over and never fetched.
+    /// `true` if the document may declare an external document type, which is skipped and never fetched.
     pub(super) doctype: bool,
-    /// Whether a record may be the whole document.
+    /// `true` if a record may be the whole document.
     pub(super) alone: bool,
 }
 

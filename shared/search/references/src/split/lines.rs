@@ -1,27 +1,27 @@
-//! Lines that end in LF, CRLF or CR, in a tail that still grows.
+//! Iterates over lines that end in LF, CRLF or CR, in a tail that grows.
 
 use std::ops::Range;
 
 /// One line of the tail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Line {
-    /// The line without its end.
+    /// The line without its line break.
     pub(crate) text: Range<usize>,
-    /// Where the next line begins.
+    /// The beginning of the next line.
     pub(crate) next: usize,
 }
 
-/// Walks the lines of a tail.
+/// Iterates over the lines of a tail.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
-    /// Where the current line begins.
+    /// The beginning of the current line.
     pub(crate) at: usize,
-    /// How far its end has been searched for.
+    /// The position up to which its end has been searched for.
     searched: usize,
 }
 
 impl Lines {
-    /// The current line if its end is known. A CR that is the last byte may still be half of a CRLF.
+    /// Returns the current line if its end is known. A CR at the end of the tail may be half of a CRLF.
     pub(crate) fn current(&mut self, tail: &[u8], end: bool) -> Option<Line> {
         self.searched = self.searched.max(self.at);
         let Some(found) = memchr::memchr2(b'\n', b'\r', tail.get(self.searched..).unwrap_or_default()) else {
@@ -39,13 +39,13 @@ impl Lines {
         Some(Line { text: self.at..stop, next })
     }
 
-    /// Moves on to the line that begins at `next`.
+    /// Advances to the line that begins at `next`.
     pub(crate) fn advance(&mut self, next: usize) {
         self.at = next;
         self.searched = next;
     }
 
-    /// Shifts all positions after the tail's front was consumed.
+    /// Shifts all positions after the front of the tail was consumed.
     pub(crate) fn consume(&mut self, consumed: usize) {
         self.at = self.at.saturating_sub(consumed);
         self.searched = self.searched.saturating_sub(consumed);
@@ -54,11 +54,11 @@ impl Lines {
 
 /// The lines of a complete text.
 pub(crate) fn all(text: &str) -> impl Iterator<Item = &str> {
-    // There is an empty line between the halves of a CRLF; it does not matter to any caller.
+    // An empty line results between the halves of a CRLF, which does not matter to any caller.
     spans_of(text).map(|line| &text[line])
 }
 
-/// Where the lines of a complete text are, without their ends. Blank ones are left out.
+/// The ranges of the nonblank lines of a complete text, without line breaks.
 pub(crate) fn spans(text: &str) -> impl Iterator<Item = Range<usize>> {
     spans_of(text).filter(|line| !line.is_empty())
 }
@@ -67,7 +67,7 @@ fn spans_of(text: &str) -> impl Iterator<Item = Range<usize>> {
     between(memchr::memchr2_iter(b'\n', b'\r', text.as_bytes()), text.len())
 }
 
-/// What is between the bytes at these places of a text of this length.
+/// The ranges between separators at these positions, in a text of this length.
 pub(crate) fn between(
     places: impl Iterator<Item = usize>,
     length: usize,
@@ -82,24 +82,24 @@ pub(crate) fn between(
     })
 }
 
-/// The byte-order mark of UTF-8.
+/// The UTF-8 byte-order mark.
 const MARK: &[u8] = b"\xEF\xBB\xBF";
-/// Its length in bytes.
+/// The length of the mark in bytes.
 pub(super) const MARK_LENGTH: usize = MARK.len();
 
-/// The line without a byte-order mark, which occurs inside a file that was concatenated from two.
+/// Removes a byte-order mark, which may occur inside a file that was concatenated from others.
 pub(super) fn unmarked(line: &[u8]) -> &[u8] {
     line.strip_prefix(MARK).unwrap_or(line)
 }
 
-/// The end of the text within `range` once white space is cut off; none when nothing is left.
+/// The end of the text within `range` without trailing white space, or `None` if only white space is left.
 pub(crate) fn trimmed_end(tail: &[u8], range: &Range<usize>) -> Option<usize> {
     let length = tail[range.clone()].trim_ascii_end().len();
     (length > 0).then_some(range.start + length)
 }
 
-/// Whether the text in `range` is larger than a record may be, blank lines included: they are held in memory
-/// too. A CR at its end is half of a line end.
+/// Returns `true` if the text in `range` exceeds the maximum size of a record. Blank lines count, because they are held
+/// in memory too. A CR at the end is half of a line break.
 pub(crate) fn over_limit(tail: &[u8], range: Range<usize>, limit: usize) -> bool {
     range.len() > limit && tail[range].strip_suffix(b"\r").is_none_or(|text| text.len() > limit)
 }

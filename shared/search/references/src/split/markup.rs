@@ -1,22 +1,22 @@
-//! What begins at a `<` in an XML document.
+//! Recognizes the markup at a `<` in an XML document.
 
 use crate::work::spend;
 
-/// Longest tag. Anything longer is not markup, and would be looked at again with every chunk.
+/// Longest tag. Longer text is not markup, and would be scanned again with every chunk.
 const MOST_TAG: usize = 64 * 1024;
 
-/// What ends a CDATA section.
+/// The end of a CDATA section.
 pub(crate) const CDATA_END: &[u8] = b"]]>";
 
-/// What was recognised at a `<`.
+/// The markup at a `<`.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Markup<'a> {
-    /// Too few bytes to decide.
+    /// More bytes are needed.
     Incomplete,
-    /// A `<` that is text.
+    /// A literal `<`.
     Text,
     Doctype,
-    /// A section with rules of its own: the bytes that open it, and those that end it.
+    /// A section with rules of its own: the length of its opening, and the bytes that end it.
     Section(usize, &'static [u8]),
     Start {
         name: &'a [u8],
@@ -29,11 +29,11 @@ pub(crate) enum Markup<'a> {
     },
 }
 
-/// What begins at the front of the tail, which is a `<`.
+/// Recognizes the markup at the front of the tail, which is a `<`.
 pub(crate) fn markup(tail: &[u8]) -> Markup<'_> {
     const SECTIONS: [(&[u8], &[u8]); 3] = [(b"<!--", b"-->"), (b"<![CDATA[", CDATA_END), (b"<?", b"?>")];
     const DOCTYPE: &[u8] = b"<!DOCTYPE";
-    // Nearly all markup is tags, and no tag begins like the others.
+    // Nearly all markup is tags, whose second byte differs from that of other markup.
     if tail.get(1).is_some_and(|second| !matches!(second, b'!' | b'?')) {
         return tag(tail);
     }
@@ -52,7 +52,8 @@ pub(crate) fn markup(tail: &[u8]) -> Markup<'_> {
     tag(tail)
 }
 
-/// A start or end tag. A `<` before the closing `>` means that the first `<` was text: XML allows none there.
+/// Recognizes a start or end tag. A `<` before the closing `>` means that the first `<` was text, because XML does not
+/// allow it in tags.
 fn tag(tail: &[u8]) -> Markup<'_> {
     let closing = tail.get(1) == Some(&b'/');
     let name_at = if closing { 2 } else { 1 };
@@ -84,11 +85,11 @@ fn tag(tail: &[u8]) -> Markup<'_> {
     }
 }
 
-/// Where the tag ends, if no quote is open at the first `<` or `>`: the usual case, and quickly found.
+/// A fast path for the end of the tag: the first `<` or `>`, unless a quote is open there.
 fn plain_end(inner: &[u8], closing: bool) -> Option<usize> {
     let searched = &inner[..inner.len().min(MOST_TAG)];
     let stop = memchr::memchr2(b'<', b'>', searched)?;
-    // No single quotes, and an even number of others.
+    // No single quotes, and an even number of double quotes.
     let plain_quotes = || {
         let seen = inner[..stop]
             .iter()
@@ -98,7 +99,7 @@ fn plain_end(inner: &[u8], closing: bool) -> Option<usize> {
     (closing || inner[stop] == b'<' || plain_quotes()).then_some(stop)
 }
 
-/// Where the tag ends, ignoring a `>` in quotes.
+/// The end of the tag, ignoring a `>` in quotes.
 fn quoted_end(inner: &[u8], closing: bool) -> Option<usize> {
     let mut quote = None;
     inner.iter().take(MOST_TAG).position(|&byte| match (quote, byte) {

@@ -1,9 +1,9 @@
-//! Where records begin and end.
+//! Finds where records begin and end.
 //!
-//! A splitter is given the unconsumed tail of the stream again and again as it grows, and answers what can be
-//! done with its front. It remembers how far it has looked, so no byte is searched twice; all its positions
-//! are relative to the tail's front and shrink with what it consumes. Its decisions depend on the bytes
-//! alone, never on where the chunks were cut.
+//! A splitter is called with the unconsumed tail of the stream, repeatedly while the tail grows, and returns the next
+//! step for its front. It remembers the position up to which it has searched, so each byte is searched once. All its
+//! positions are relative to the front of the tail, and decrease when bytes are consumed. Its decisions depend on the
+//! bytes alone, never on the chunking.
 
 pub(crate) mod bibtex;
 mod crossref;
@@ -28,30 +28,30 @@ use std::{fmt, ops::Range};
 
 use crate::Format;
 
-/// What a splitter found at the front of the tail.
+/// The result of a splitter for the front of the tail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Nothing, until more bytes arrive.
+    /// No step until more bytes arrive.
     More,
-    /// The first `consumed` bytes belong to no record, and are named as skipped if they have words in them.
+    /// The first `consumed` bytes belong to no record. They are reported as skipped if they contain words.
     Skip { consumed: usize },
-    /// The first `consumed` bytes are what the format has between records: markup, blank rows.
+    /// The first `consumed` bytes belong to the format between records, such as markup or blank rows.
     Pass { consumed: usize },
-    /// What is no record and says something of those behind it: the header row of a table, definitions.
+    /// Text that describes the records behind it: the header row of a table, or definitions.
     Header { row: Range<usize>, consumed: usize },
-    /// A record; with a `fault`, it cannot be read because of that.
+    /// A record. With a `fault` it cannot be read, for that reason.
     Found { record: Range<usize>, consumed: usize, fault: Option<&'static str> },
-    /// The record that begins at `start` is larger than the limit.
+    /// The record that begins at `start` exceeds the size limit.
     TooLarge { start: usize },
     /// A document type declaration.
     Doctype,
-    /// The structure around the records is broken.
+    /// The structure around the records is malformed.
     Malformed { at: usize, what: &'static str },
 }
 
 /// Finds the records of one format.
 pub(crate) trait Split: fmt::Debug + Send {
-    /// Looks at the tail, which is the end of the file when `end`. Called until it answers [`Step::More`].
+    /// Processes the tail, which is the end of the file if `end`. Called until it returns [`Step::More`].
     fn step(&mut self, tail: &[u8], end: bool) -> Step;
 
     /// The records from which the latest record inherits fields, the nearest one first.
@@ -59,12 +59,12 @@ pub(crate) trait Split: fmt::Debug + Send {
         Vec::new()
     }
 
-    /// What it knows, between two records, besides the text that follows; none while it is in the middle of something.
+    /// The state between two records that a new splitter needs, or `None` in the middle of a record or other text.
     fn carried(&self) -> Option<Vec<Vec<u8>>> {
         Some(Vec::new())
     }
 
-    /// Gives that to a new splitter, which goes on.
+    /// Restores the state of another splitter in a new one.
     fn carry(&mut self, _: Vec<Vec<u8>>) {}
 
     /// The text that closes the elements open around the records.
@@ -73,7 +73,7 @@ pub(crate) trait Split: fmt::Debug + Send {
     }
 }
 
-/// Makes the splitter of a format.
+/// Creates the splitter of a format.
 pub(crate) fn splitter(format: Format, limit: usize) -> Box<dyn Split> {
     match format {
         Format::Ris => Box::new(ris::splitter(limit)),
@@ -96,7 +96,7 @@ pub(crate) fn splitter(format: Format, limit: usize) -> Box<dyn Split> {
     }
 }
 
-/// Cuts a whole text with a splitter, for the tests of the splitters.
+/// Splits a whole text, for the tests of the splitters.
 #[cfg(test)]
 pub(crate) fn cut(splitter: &mut dyn Split, text: &str) -> Vec<String> {
     let (mut tail, mut records) = (text.as_bytes(), Vec::new());

@@ -1,16 +1,16 @@
-//! Where PubMed nbib records begin and end.
+//! Splits PubMed nbib files.
 //!
-//! A record begins at `PMID- ` or, in exports from PubMed Central, at `PMC - ` after a blank line. `PMC - `
-//! also occurs inside records, so without a blank line before it, it begins nothing. A second `PMID- `
-//! always begins a record: no record has two. ERIC's records have none and begin at `OWN - `. Where no record is open any
-//! tag begins one, so that nothing is passed over. In the older form of MEDLINE, which Ovid writes, it is `UI  - `.
+//! A record begins at `PMID- ` or, in exports from PubMed Central, at `PMC - ` after a blank line. `PMC - ` also occurs
+//! inside records, so it begins nothing without a blank line before it. A second `PMID- ` always begins a record,
+//! because no record has two. ERIC's records have none, and begin at `OWN - `. The older form of MEDLINE, which Ovid
+//! exports, begins at `UI  - `. Outside of records any tag begins one, so that nothing is lost.
 
 use super::{
     lines::{MARK_LENGTH, unmarked},
     tagged::{Kind, Open, Rules, Tagged},
 };
 
-/// How many bytes decide what a line is.
+/// The number of bytes that determine the type of a line.
 const TAG_PREFIX: usize = MARK_LENGTH + 7;
 
 fn kind(line: &[u8]) -> Kind {
@@ -22,8 +22,8 @@ fn kind(line: &[u8]) -> Kind {
     }
 }
 
-/// How long the tag of a line is, and where its value begins: it fills the first four columns, and the fifth is a dash.
-/// ERIC's `ISSN` has a blank before the dash.
+/// The length of a line's tag, and the offset of its value. The tag occupies the first four columns, and the fifth is a
+/// dash. ERIC's `ISSN` has a blank before the dash.
 fn tagged(line: &[u8]) -> Option<(usize, usize)> {
     let columns = line.first_chunk::<4>()?;
     let value = match line[4..] {
@@ -36,7 +36,7 @@ fn tagged(line: &[u8]) -> Option<(usize, usize)> {
     known.then_some((name.len(), value))
 }
 
-/// The tag of a line, and where its value begins.
+/// The tag of a line, and the offset of its value.
 pub(crate) fn tag(line: &str) -> Option<(&str, usize)> {
     tagged(line.as_bytes()).map(|(length, value)| (&line[..length], value))
 }
@@ -49,7 +49,7 @@ fn begins_next(open: &Open, kind: Kind) -> bool {
     }
 }
 
-/// Whether a line begins a record. The blank behind the dash may be missing before a number.
+/// Returns `true` if a line begins a record. The blank behind the dash may be missing before a number.
 pub(crate) fn is_first_line(line: &[u8]) -> bool {
     let starts: [&[u8]; 5] = [b"PMID-", b"PMC -", b"PMCR-", b"OWN -", b"UI  -"];
     let value = starts.iter().find_map(|start| line.strip_prefix(*start));

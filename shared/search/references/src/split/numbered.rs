@@ -1,48 +1,48 @@
-//! Where records begin and end in texts that number them: those of Ovid, Cochrane, ProQuest and PubMed.
+//! Splits texts with numbered records: exports of Ovid, Cochrane, ProQuest and PubMed.
 
 use super::{
     lines::{MARK_LENGTH, unmarked},
     tagged::{Kind, Open, Rules, Tagged},
 };
 
-/// How many bytes decide whether a line begins a record.
+/// The number of bytes that determine whether a line begins a record.
 const PREFIX: usize = MARK_LENGTH + 40;
-/// Most digits of a record's number.
+/// The maximum number of digits in a record's number.
 const MOST_DIGITS: usize = 9;
-/// How many underscores make a line between ProQuest's records.
+/// The line of underscores between ProQuest's records.
 const RULE: &[u8] = b"__________";
 
-/// What follows the number at the front, and the number of blank lines that PubMed has between records.
+/// The text behind the number at the beginning.
 fn after_number(line: &[u8]) -> Option<&[u8]> {
     let digits = line.iter().take_while(|byte| byte.is_ascii_digit()).count();
     (1..=MOST_DIGITS).contains(&digits).then(|| &line[digits..])
 }
 
-/// The part of a line that decides.
+/// The part of a line that determines its type.
 fn front(line: &[u8]) -> &[u8] {
     let line = &line[..line.len().min(PREFIX)];
     unmarked(line)
 }
 
-/// `<12>`: a record of Ovid.
+/// Returns `true` for `<12>`, the beginning of an Ovid record.
 pub(crate) fn is_ovid(line: &[u8]) -> bool {
     let rest = front(line).strip_prefix(b"<").and_then(after_number).and_then(|rest| rest.strip_prefix(b">"));
     rest.is_some_and(|rest| rest.trim_ascii().is_empty())
 }
 
-/// `Record #1 of 20`: a record of Cochrane.
+/// Returns `true` for `Record #1 of 20`, the beginning of a Cochrane record.
 pub(crate) fn is_cochrane(line: &[u8]) -> bool {
     front(line).strip_prefix(b"Record #").and_then(after_number).is_some_and(|rest| rest.starts_with(b" of "))
 }
 
-/// `Document 1 of 20`: a record of ProQuest.
+/// Returns `true` for `Document 1 of 20`, the beginning of a ProQuest record.
 pub(crate) fn is_proquest(line: &[u8]) -> bool {
     let rest = front(line).strip_prefix(b"Document ").and_then(after_number);
     let total = rest.and_then(|rest| rest.strip_prefix(b" of ")).and_then(after_number);
     total.is_some_and(|rest| rest.trim_ascii().is_empty())
 }
 
-/// `1: ` or `1. `: perhaps a record of PubMed.
+/// Returns `true` for `1: ` or `1. `, which may begin a PubMed record.
 pub(crate) fn is_pubmed(line: &[u8]) -> bool {
     after_number(front(line)).is_some_and(|rest| rest.starts_with(b": ") || rest.starts_with(b". "))
 }
@@ -55,23 +55,24 @@ fn typed(is_type: bool) -> Kind {
     if is_type { Kind::Type } else { Kind::Other }
 }
 
-/// Splits texts of Ovid.
+/// Splits Ovid's text exports.
 pub(crate) fn ovid(limit: usize) -> Tagged {
     splitter(|line| typed(is_ovid(line)), |_, kind| kind == Kind::Type, limit)
 }
 
-/// Splits texts of Cochrane.
+/// Splits Cochrane's text exports.
 pub(crate) fn cochrane(limit: usize) -> Tagged {
     splitter(|line| typed(is_cochrane(line)), |_, kind| kind == Kind::Type, limit)
 }
 
-/// Splits texts of ProQuest. A line of underscores ends a record.
+/// Splits ProQuest's text exports. A line of underscores ends a record.
 pub(crate) fn proquest(limit: usize) -> Tagged {
     let kind = |line: &[u8]| if front(line).starts_with(RULE) { Kind::End } else { typed(is_proquest(line)) };
     splitter(kind, |_, kind| kind == Kind::Type, limit)
 }
 
-/// Splits texts of PubMed. Two blank lines are between records; paragraphs of an abstract may begin with a number too.
+/// Splits PubMed's text exports. Two blank lines separate records, because paragraphs of an abstract may also begin
+/// with a number.
 pub(crate) fn pubmed(limit: usize) -> Tagged {
     let begins_next = |open: &Open, kind| kind == Kind::Type && open.blanks > 1;
     splitter(|line| typed(is_pubmed(line)), begins_next, limit)

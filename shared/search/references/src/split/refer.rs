@@ -1,17 +1,17 @@
-//! Where the records of EndNote's tagged files (`.enw`, the format of refer) begin and end.
+//! Splits EndNote's tagged files (`.enw`, also known as refer).
 //!
-//! A line begins with `%` and one character. A record begins at `%0`, or at any tag behind a blank line: blank lines
-//! separate records, and not every program writes `%0`.
+//! A tagged line begins with `%` and one character. A record begins at `%0`, or at any tag after a blank line: blank
+//! lines separate records, and some programs omit `%0`.
 
 use super::{
     lines::{MARK_LENGTH, unmarked},
     tagged::{Kind, Open, Rules, Tagged},
 };
 
-/// How many bytes decide whether a line begins a record.
+/// The number of bytes that determine whether a line begins a record.
 const TAG_PREFIX: usize = MARK_LENGTH + 3;
 
-/// The tag of a line with its percent sign, and where its value begins.
+/// The tag of a line with its percent sign, and the offset of its value.
 pub(crate) fn tag(line: &str) -> Option<(&str, usize)> {
     let &[b'%', name, ref rest @ ..] = line.as_bytes() else { return None };
     let ends = rest.first().is_none_or(|byte| matches!(byte, b' ' | b'\t'));
@@ -35,7 +35,7 @@ fn begins_next(open: &Open, kind: Kind) -> bool {
     }
 }
 
-/// Whether a line begins a record.
+/// Returns `true` if a line begins a record.
 pub(crate) fn is_type_line(line: &[u8]) -> bool {
     kind(line) == Kind::Type
 }

@@ -1,14 +1,15 @@
-//! Where the records of RefWorks' tagged files begin and end: a record begins at `RT` and ends at the next one.
+//! Splits RefWorks' tagged files: a record begins at `RT` and ends at the next one.
 
 use super::{
     lines::{MARK_LENGTH, unmarked},
     tagged::{Kind, Rules, Tagged},
 };
 
-/// How many bytes decide whether a line begins a record: the tag and the first word of the longest kind of work.
+/// The number of bytes that determine whether a line begins a record: the tag and the first word of the longest work
+/// type.
 const TAG_PREFIX: usize = MARK_LENGTH + 16;
 
-/// How the kinds of work begin, which tell the format from prose.
+/// The beginnings of the work types, which distinguish the format from prose.
 const KINDS: [&[u8]; 26] = [
     b"Abstract",
     b"Artwork",
@@ -38,7 +39,7 @@ const KINDS: [&[u8]; 26] = [
     b"Web",
 ];
 
-/// The tags, of two characters each. In prose they are words.
+/// The tags, with two characters each. In prose they would be words.
 #[rustfmt::skip]
 const TAGS: [&str; 46] = [
     "RT", "SR", "ID", "A1", "A2", "A3", "A4", "A5", "A6", "T1", "T2", "T3", "JF", "JO", "YR", "FD", "VO", "IS", "SP",
@@ -46,7 +47,7 @@ const TAGS: [&str; 46] = [
     "DS", "IP", "RD", "ST", "UL", "SL", "LL", "WT",
 ];
 
-/// The tag of a line, and where its value begins.
+/// The tag of a line, and the offset of its value.
 pub(crate) fn tag(line: &str) -> Option<(&str, usize)> {
     let name = line.get(..2).filter(|name| TAGS.contains(name))?;
     matches!(line.as_bytes().get(2), None | Some(b' ')).then(|| (name, line.len().min(3)))
@@ -62,7 +63,7 @@ fn kind(line: &[u8]) -> Kind {
     }
 }
 
-/// Whether a line begins a record.
+/// Returns `true` if a line begins a record.
 pub(crate) fn is_type_line(line: &[u8]) -> bool {
     kind(line) == Kind::Type
 }

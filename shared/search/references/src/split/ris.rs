@@ -1,22 +1,22 @@
-//! Where RIS records begin and end.
+//! Splits RIS files.
 //!
-//! A record begins at `TY  -` and ends at `ER  -`, at the next `TY  -`, or with the file. What is
-//! between records (the `1.` of Ovid, the preamble of Cochrane) is skipped. Only a title, author, DOI or abstract there
-//! begins a record too, one whose `TY` is missing, because skipping it would lose a study.
+//! A record begins at `TY  -` and ends at `ER  -`, at the next `TY  -`, or at the end of the file. Text between
+//! records, such as the `1.` of Ovid or the preamble of Cochrane, is skipped. Only a title, author, DOI or abstract
+//! there begins a record whose `TY` is missing, because skipping it would lose a study.
 
 use super::{
     lines::{MARK_LENGTH, unmarked},
     tagged::{Kind, Rules, Tagged},
 };
 
-/// Blanks allowed before a tag. Beyond that it is indented text.
+/// The maximum number of blanks before a tag. A line with more blanks is indented text.
 const MOST_INDENT: usize = 16;
-/// How many bytes decide whether a line is a tag line.
+/// The number of bytes that determine whether a line has a tag.
 const TAG_PREFIX: usize = MARK_LENGTH + MOST_INDENT + 8;
 /// Tags that begin a record without `TY`.
 const UNTYPED_STARTS: [&[u8; 2]; 7] = [b"TI", b"T1", b"AU", b"A1", b"DO", b"AB", b"N2"];
-/// Tags that may be written with one blank before the dash. In prose, two letters and a dash are not rare,
-/// so only known tags count.
+/// Tags that may be written with one blank before the dash. Two letters and a dash are common in prose, so only known
+/// tags count.
 #[rustfmt::skip]
 const SINGLE_BLANK: [&[u8; 2]; 83] = [
     b"A1", b"A2", b"A3", b"A4", b"AB", b"AD", b"AN", b"AU", b"AV", b"BT", b"C1", b"C2", b"C3", b"C4", b"C5", b"C6",
@@ -27,9 +27,10 @@ const SINGLE_BLANK: [&[u8; 2]; 83] = [
     b"VO", b"Y1", b"Y2",
 ];
 
-/// The tag of a line in upper case, and where its value begins.
+/// The tag of a line in upper case, and the offset of its value.
 ///
-/// Two blanks and a dash follow a tag, or a tab and a dash; one blank is tolerated after the usual tags in upper case.
+/// A tag is followed by two blanks and a dash, or by a tab and a dash. One blank is accepted after the usual tags in
+/// upper case.
 pub(crate) fn tag(line: &[u8]) -> Option<([u8; 2], usize)> {
     let unmarked = unmarked(line);
     let marked = line.len() - unmarked.len();
@@ -42,7 +43,7 @@ pub(crate) fn tag(line: &[u8]) -> Option<([u8; 2], usize)> {
     }
     let width = match (third, rest.get(4)) {
         (b' ' | b'\t', Some(b'-')) => 5,
-        // Some program has turned the blanks into a tab.
+        // Some programs replace the blanks with a tab.
         (b'-', _) if rest[2] == b'\t' => 4,
         (b'-', None | Some(b' ' | b'\t' | b'\r' | b'\n')) if SINGLE_BLANK.contains(&&[first, second]) => 4,
         _ => return None,
@@ -50,7 +51,7 @@ pub(crate) fn tag(line: &[u8]) -> Option<([u8; 2], usize)> {
     Some(([first.to_ascii_uppercase(), second.to_ascii_uppercase()], marked + indent + width))
 }
 
-/// Whether a line begins a record.
+/// Returns `true` if a line begins a record.
 pub(crate) fn is_type_line(line: &[u8]) -> bool {
     matches!(tag(line), Some((name, _)) if &name == b"TY")
 }
@@ -58,7 +59,7 @@ pub(crate) fn is_type_line(line: &[u8]) -> bool {
 fn kind(line: &[u8]) -> Kind {
     match tag(line) {
         Some((name, _)) if &name == b"TY" => Kind::Type,
-        // `ER  - positive tumours` is a wrapped abstract.
+        // `ER  - positive tumours` is part of a wrapped abstract.
         Some((name, value)) if &name == b"ER" && line[value..].trim_ascii().is_empty() => Kind::End,
         Some((name, _)) if UNTYPED_STARTS.contains(&&name) => Kind::UntypedStart,
         _ => Kind::Other,

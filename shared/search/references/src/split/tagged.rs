@@ -1,35 +1,35 @@
-//! Where records begin and end in formats of tagged lines.
+//! Splits formats of tagged lines.
 //!
 //! A record begins at a line with an opening tag. It ends at a line with a closing tag, before the line that begins the
-//! next record, or with the file. Anything between records is skipped. The formats differ in which lines begin a record
-//! while another is open.
+//! next record, or at the end of the file. Text between records is skipped. The formats differ in the lines that begin
+//! a record while another is open.
 
 use super::{
     Split, Step,
     lines::{Lines, over_limit, trimmed_end},
 };
 
-/// What a line does.
+/// The role of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Should be in every record once, at its beginning.
+    /// Begins a record. Every record should have exactly one such line.
     Type,
     /// Ends the record, and belongs to it.
     End,
-    /// Begins a record where none is open: one whose first line is missing.
+    /// Begins a record if none is open: its first line is missing.
     UntypedStart,
-    /// Begins a record where none is open, and nothing else.
+    /// Begins a record if none is open, and has no other meaning.
     Tag,
     Other,
 }
 
-/// How the lines of a format are recognised.
+/// The rules by which the lines of a format are recognized.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rules {
     pub(crate) kind: fn(&[u8]) -> Kind,
-    /// How many bytes of a line are enough to decide its kind.
+    /// The number of bytes of a line that determine its role.
     pub(crate) prefix: usize,
-    /// Whether a line of a kind ends the open record and begins the next.
+    /// Returns `true` if a line of a role ends the open record and begins the next.
     pub(crate) begins_next: fn(&Open, Kind) -> bool,
 }
 
@@ -42,15 +42,15 @@ pub(crate) struct Tagged {
     open: Option<Open>,
 }
 
-/// A record whose end is not known yet.
+/// A record whose end has not been found.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Open {
     start: usize,
-    /// End of its last text so far.
+    /// The end of its last text so far.
     last: usize,
-    /// Whether it has a line of [`Kind::Type`].
+    /// `true` if it has a line of [`Kind::Type`].
     pub(crate) typed: bool,
-    /// How many lines before were blank.
+    /// The number of blank lines directly before the current line.
     pub(crate) blanks: usize,
 }
 
@@ -65,7 +65,7 @@ impl Tagged {
         Step::Found { record: open.start..open.last, consumed, fault: None }
     }
 
-    /// Nothing more can be found in the tail as it is.
+    /// Handles a tail in which nothing more can be found.
     fn rest(&mut self, tail: &[u8], end: bool) -> Step {
         match self.open {
             Some(open) if end => self.found(open, tail.len()),
@@ -75,7 +75,7 @@ impl Tagged {
 
     fn begins(&self, kind: Kind) -> bool {
         match self.open {
-            // The line that opened the record, looked at again now that it is complete.
+            // The line that opened the record, which is checked again because it is complete now.
             Some(open) if open.start == self.lines.at => false,
             Some(open) => (self.rules.begins_next)(&open, kind),
             None => matches!(kind, Kind::Type | Kind::UntypedStart | Kind::Tag),
@@ -89,7 +89,7 @@ impl Split for Tagged {
             let at = self.lines.at;
             let line = self.lines.current(tail, end);
             let text = line.as_ref().map_or(at..tail.len(), |line| line.text.clone());
-            // A line is judged early, by its first bytes, so that it does not matter where a chunk ends.
+            // A line is classified early, by its first bytes, so that the position of a chunk's end does not matter.
             let judged = match &line {
                 Some(line) => &tail[line.text.clone()],
                 None if text.len() >= self.rules.prefix => &tail[at..at + self.rules.prefix],
@@ -106,7 +106,7 @@ impl Split for Tagged {
             if over_limit(tail, start..text.end, self.limit) {
                 return Step::TooLarge { start };
             }
-            // A line counts only once it is complete: until then it will be looked at again.
+            // A line is processed only when it is complete; until then it is checked again.
             let Some(line) = line else { return self.rest(tail, end) };
             if let Some(open) = &mut self.open {
                 let last = trimmed_end(tail, &line.text);

@@ -1,19 +1,19 @@
-//! Where the records of Web of Science plain text begin and end.
+//! Splits Web of Science plain text.
 //!
-//! A record begins at `PT` and ends at `ER`, at the next `PT`, or with the file. `FN` and `VR` come before the records
-//! and `EF` after them. Tags fill the first two columns; lines that continue a value are indented.
+//! A record begins at `PT` and ends at `ER`, at the next `PT`, or at the end of the file. `FN` and `VR` precede the
+//! records, and `EF` follows them. Tags occupy the first two columns, and continuation lines are indented.
 
 use super::{
     lines::{MARK_LENGTH, unmarked},
     tagged::{Kind, Rules, Tagged},
 };
 
-/// How many bytes decide whether a line begins a record.
+/// The number of bytes that determine whether a line begins a record.
 const TAG_PREFIX: usize = MARK_LENGTH + 8;
-/// Tags that begin a record without `PT`: skipping one would lose a study.
+/// Tags that begin a record without `PT`, because skipping it would lose a study.
 const UNTYPED_STARTS: [&[u8; 2]; 4] = [b"AU", b"AF", b"TI", b"DI"];
 
-/// The tag of a line, and where its value begins.
+/// The tag of a line, and the offset of its value.
 pub(crate) fn tag(line: &[u8]) -> Option<([u8; 2], usize)> {
     let &[first, second, ref rest @ ..] = line else { return None };
     let ends = rest.first().is_none_or(|byte| matches!(byte, b' ' | b'\t'));
@@ -21,15 +21,15 @@ pub(crate) fn tag(line: &[u8]) -> Option<([u8; 2], usize)> {
     (ends && named).then_some(([first, second], line.len().min(3)))
 }
 
-/// `PT J`: the kind of publication in one letter.
+/// Returns `true` for a line such as `PT J`, which names the publication type in one letter.
 pub(crate) fn is_type_line(line: &[u8]) -> bool {
-    // No more bytes than these: a line may be judged before its end is known.
+    // Only these bytes count: a line may be classified before its end has arrived.
     let line = unmarked(&line[..line.len().min(TAG_PREFIX)]);
     let line = &line[..line.len().min(TAG_PREFIX - MARK_LENGTH)];
     matches!(line.strip_prefix(b"PT ").map(<[u8]>::trim_ascii), Some([kind]) if kind.is_ascii_uppercase())
 }
 
-/// Whether a line stands before or after the records.
+/// Returns `true` for lines before or after the records.
 pub(crate) fn is_around(line: &[u8]) -> bool {
     line == b"EF" || line.starts_with(b"FN ") || line.starts_with(b"VR ")
 }

@@ -1,11 +1,11 @@
-//! Where the records of XML documents begin and end: the `<record>` elements of EndNote XML, the articles
-//! of PubMed XML and JATS, the results of Europe PMC.
+//! Splits XML documents: the `<record>` elements of EndNote XML, the articles of PubMed XML and JATS, and the results
+//! of Europe PMC.
 //!
-//! Such a file is often one line of many megabytes, so it is walked from `<` to `<` with `memchr`. Comments,
-//! CDATA sections and processing instructions are stepped over whole. Inside a record only its own end
-//! tag counts: a record whose inner elements do not match is one bad record and not the end of the file.
-//! Outside of records the elements must match, and the document must be closed at its end: a document that
-//! was cut short has lost records nobody can count.
+//! Such a file is often a single line of many megabytes, so it is scanned from `<` to `<` with `memchr`. Comments,
+//! CDATA sections and processing instructions are skipped completely. Inside a record only its own end tag counts: a
+//! record whose inner elements do not match is one bad record, and does not end the file. Outside of records the
+//! elements must match, and the document must be closed at its end: a truncated document has lost an unknown number of
+//! records.
 
 use memchr::{memchr, memmem};
 
@@ -17,7 +17,7 @@ use super::{
     markup::{CDATA_END, Markup, markup},
 };
 
-/// Elements around the records. EndNote has two: `xml` and `records`; PubMed has one.
+/// The maximum number of elements around the records. EndNote has two, `xml` and `records`; PubMed has one.
 const MOST_DEPTH: usize = 16;
 
 const CUT_SHORT: &str = "the file ends before the document does; it may have been cut short";
@@ -30,9 +30,9 @@ pub(crate) struct Xml {
     at: usize,
     /// Names of the open elements around the records.
     around: Vec<Vec<u8>>,
-    /// Where the open record begins.
+    /// The beginning and name of the open record.
     record: Option<(usize, &'static [u8])>,
-    /// What ends the comment, CDATA section or instruction that is being stepped over.
+    /// The end of the comment, CDATA section or instruction that is being skipped.
     until: Option<&'static [u8]>,
 }
 
@@ -57,7 +57,7 @@ impl Xml {
         Self { layout, limit, at: 0, around: Vec::new(), record: None, until: None }
     }
 
-    /// The record `start..end` is complete; what follows begins at `consumed`.
+    /// Completes the record `start..end`; the text behind it begins at `consumed`.
     fn found(
         &mut self,
         record: std::ops::Range<usize>,
@@ -72,7 +72,7 @@ impl Xml {
         Step::Found { record, consumed, fault }
     }
 
-    /// Nothing more can be found in the tail as it is.
+    /// Handles a tail in which nothing more can be found.
     fn rest(&mut self, tail: &[u8], end: bool) -> Step {
         let open = self.record.is_some() || self.until.is_some() || !self.around.is_empty();
         match self.record {
@@ -83,14 +83,14 @@ impl Xml {
         }
     }
 
-    /// The text up to here belongs to no record. What a service says of the search itself is part of its format.
+    /// Completes text outside of records. The description of the search by the service is part of its format.
     fn text(&mut self) -> Step {
         let consumed = std::mem::take(&mut self.at);
         let named = |name: &Vec<u8>| self.layout.about.contains(&name.as_slice());
         if self.around.iter().any(named) { Step::Pass { consumed } } else { Step::Skip { consumed } }
     }
 
-    /// The markup outside of records that is at the front.
+    /// Completes the markup outside of records at the front.
     fn pass(&mut self, length: usize) -> Option<Step> {
         self.at = 0;
         Some(Step::Pass { consumed: length })
@@ -120,9 +120,8 @@ impl Xml {
         None
     }
 
-    /// Whether a tag begins here that is inside a record and means nothing to where it ends, as nearly all are: by its first
-    /// letter it is not one of a record, nor of an element around the records. No tag has a `<` in it, so its end does not
-    /// matter.
+    /// A fast path for tags inside a record that cannot end it, as nearly all do not: their first letter differs from
+    /// that of records and of elements around the records. A tag cannot contain `<`, so its end does not matter.
     fn is_inner(&self, tail: &[u8]) -> bool {
         let (&[_, b'/', first, ..] | &[_, first, ..]) = tail else { return false };
         let is_of = |name: &[u8]| name.first() == Some(&first);
@@ -132,7 +131,7 @@ impl Xml {
             && !self.around.iter().any(|name| is_of(name))
     }
 
-    /// The kind of record that an element here is.
+    /// The name of the record, if an element at this position is one.
     fn record_named(&self, name: &[u8]) -> Option<&'static [u8]> {
         let inside = match self.around.last() {
             Some(parent) => self.layout.parents.contains(&parent.as_slice()),
@@ -141,7 +140,7 @@ impl Xml {
         self.layout.records.iter().copied().find(|record| inside && *record == name)
     }
 
-    /// Steps over the declaration of an external document type before the document's root, and refuses every other
+    /// Skips the declaration of an external document type before the document's root, and refuses every other
     /// declaration.
     fn doctype(&mut self, tail: &[u8], end: bool) -> Option<Step> {
         if !self.layout.doctype || self.record.is_some() || !self.around.is_empty() {
@@ -173,10 +172,10 @@ impl Xml {
         None
     }
 
-    /// Steps over the section that `until` ends.
+    /// Skips the section that `until` ends.
     fn section(&mut self, tail: &[u8], until: &'static [u8], end: bool) -> Option<Step> {
         let Some(found) = memmem::find(&tail[self.at..], until) else {
-            // Half of the end may have arrived.
+            // The end marker may have arrived partially.
             self.at = self.at.max((tail.len() + 1).saturating_sub(until.len()));
             return Some(match self.record {
                 None if self.at > 0 && !end => self.inner(until),
@@ -195,14 +194,14 @@ impl Xml {
         None
     }
 
-    /// The content of a section outside of records, up to here: the text of a CDATA section is like any other.
+    /// Completes the content of a section outside of records. The text of a CDATA section counts like any other text.
     fn inner(&mut self, until: &'static [u8]) -> Step {
         if until == CDATA_END { self.text() } else { Step::Pass { consumed: std::mem::take(&mut self.at) } }
     }
 }
 
 impl Split for Xml {
-    /// A comment between two records is passed over piece by piece, so its front is no place to go on from.
+    /// A comment between two records is passed in pieces, so a reader cannot resume at its front.
     fn carried(&self) -> Option<Vec<Vec<u8>>> {
         (self.record.is_some() || self.until.is_none()).then(|| self.around.clone())
     }
@@ -229,7 +228,7 @@ impl Split for Xml {
                 continue;
             }
             let step = match markup(&tail[self.at..]) {
-                // What is before markup is done with first, so that the open elements are those around the front.
+                // Text before markup is completed first, so that the open elements are those around the front.
                 found if self.record.is_none() && self.at > 0 && found != Markup::Text => Some(self.text()),
                 Markup::Incomplete if end => {
                     self.at = tail.len();

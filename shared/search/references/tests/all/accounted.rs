@@ -1,7 +1,7 @@
-//! Nothing vanishes: every byte of a file belongs to a record, or to text that the report says was skipped, or to the format.
+//! Every byte of a file belongs to a record, to text that the report names as skipped, or to the format.
 //!
-//! Files are made of parts of which it is known what they are. So the tests know which lines have to be named, and that those
-//! of the format are not.
+//! Files are composed of parts with a known role, so the tests know which lines must be reported, and that those of the
+//! format must not be.
 
 use proptest::prelude::*;
 use references::{Error, Format, Report};
@@ -11,11 +11,11 @@ use crate::{place, properties::limits, read_in_chunks};
 /// A part of a file.
 #[derive(Debug, Clone)]
 enum Part {
-    /// A record, which one outcome has to have whole.
+    /// A record, which must be completely contained in one outcome.
     Record(String),
-    /// Text that belongs to no record: each of its lines has to be named, or to be in an outcome.
+    /// Text outside of records: each of its lines must be reported, or be part of an outcome.
     Words(String),
-    /// What the format has between records: nothing of it is to be named.
+    /// Text that belongs to the format between records, and must not be reported.
     Structure(String),
 }
 
@@ -42,7 +42,7 @@ fn any_of(records: &[&str], words: &[&str], structure: &[&str]) -> impl Strategy
     prop::collection::vec(part, 0..14)
 }
 
-/// What became of a file, with the places of its outcomes.
+/// The outcomes of a file, with their byte ranges.
 struct Read {
     outcomes: Vec<std::ops::Range<usize>>,
     report: Report,
@@ -53,7 +53,7 @@ fn read(file: &[u8], chunk: usize) -> Result<Read, Error> {
     Ok(Read { outcomes: outcomes.iter().map(place).collect(), report })
 }
 
-/// The text of the file outside of these places.
+/// The text of the file outside of these ranges.
 fn gaps<'a>(file: &'a str, inside: &[std::ops::Range<usize>]) -> Vec<&'a str> {
     let mut last = 0;
     let gap = |range: std::ops::Range<usize>| &file[std::mem::replace(&mut last, range.end)..range.start];
@@ -64,7 +64,8 @@ fn line_ends(text: &str) -> u64 {
     text.matches('\n').count() as u64
 }
 
-/// Checks a file of these parts: `begin` and `end` are structure. Parts are on lines of their own, or behind each other.
+/// Checks a file of these parts; `begin` and `end` are structure. Parts are on lines of their own, or directly
+/// adjacent.
 fn check(begin: &str, parts: &[Part], end: &str, chunk: usize) -> Result<(), TestCaseError> {
     let frame = |text: &str| Part::Structure(text.to_owned());
     let parts: Vec<Part> =
@@ -107,7 +108,7 @@ fn check(begin: &str, parts: &[Part], end: &str, chunk: usize) -> Result<(), Tes
             Part::Structure(_) => {}
         }
     }
-    // Words on one line are named as one, unless a record is between them.
+    // Words on one line are reported once, unless a record separates them.
     named.dedup_by(|next, before| {
         let between = before.end..next.start;
         let record =
@@ -121,7 +122,7 @@ fn check(begin: &str, parts: &[Part], end: &str, chunk: usize) -> Result<(), Tes
     Ok(())
 }
 
-/// The lines that are named in a file where they can be told line by line.
+/// Returns `true` for lines that are reported in formats where each line can be classified on its own.
 fn is_named(format: Format, line: &str) -> bool {
     let line = line.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
     let number = line.trim_matches(|c: char| !c.is_alphanumeric());
@@ -153,7 +154,7 @@ proptest! {
         separator in any::<bool>(),
         chunk in 1_usize..40,
     ) {
-        // Above the header nothing is a record; behind it every row with words is one.
+        // Rows above the header are not records; every row with words below it is one.
         let words = above.into_iter().map(|part| match part {
             Part::Record(text) => Part::Words(text),
             other => other,
@@ -199,7 +200,7 @@ proptest! {
         ),
         chunk in 1_usize..40,
     ) {
-        // A percent sign does not hide an entry; only what is around it is a comment.
+        // A percent sign does not hide an entry; only the text around it is a comment.
         let parts: Vec<Part> = parts.into_iter().map(|part| match part {
             Part::Structure(text) if text.contains("@article") => Part::Structure(text.replace("@article{nothing}", "nothing")),
             other => other,
@@ -223,7 +224,7 @@ proptest! {
         check(begin, &parts, end, chunk)?;
     }
 
-    /// A document that is cut short is refused, and what was read of it with it.
+    /// A truncated document is refused, including the records that were already read.
     #[test]
     fn of_xml_documents_cut_short(
         layout in prop::sample::select(LAYOUTS.as_slice()),
@@ -243,7 +244,7 @@ proptest! {
         prop_assert!(whole || refused, "{:?} of {:?}", read, &file[..cut]);
     }
 
-    /// In formats of lines, whatever they are made of.
+    /// Line-based formats, composed of arbitrary pieces.
     #[test]
     fn of_formats_of_lines(file in crate::properties::text(), chunk in 1_usize..50) {
         let Ok(read) = read(file.as_bytes(), chunk) else { return Ok(()) };
@@ -264,7 +265,7 @@ proptest! {
     }
 }
 
-/// How a document of a format begins, the name of its records, and how it ends.
+/// The beginning of a document in each format, the name of its records, and the end.
 const LAYOUTS: [[&str; 3]; 4] = [
     ["<?xml version=\"1.0\"?><!-- by a > b --><xml>\n<records>", "record", "</records></xml>\n"],
     [
@@ -282,7 +283,7 @@ const LAYOUTS: [[&str; 3]; 4] = [
 
 type Kind = fn(String) -> Part;
 
-/// What may be inside a document. `RECORD` stands for the name of its records.
+/// Parts of a document. `RECORD` stands for the name of its records.
 const SHAPES: [(Kind, &str); 21] = [
     (Part::Record, "<RECORD><title>a</title></RECORD>"),
     (

@@ -1,4 +1,4 @@
-//! Our own small samples: invented records in the shape of real exports.
+//! Our own small samples: invented records in the form of real exports.
 
 use std::collections::BTreeMap;
 
@@ -70,7 +70,7 @@ fn accents_in_windows_1252_are_read() {
     assert_eq!(first.authors[0], "Müller, Jürgen");
 }
 
-/// What a record says beyond what its format can say: other tags and the words for its type.
+/// The records of a sample without the values that only its format has: other tags, and the name of the type.
 fn common(name: &str) -> Vec<Reference> {
     let outcomes = read(&bundled(name)).unwrap_or_else(|error| panic!("{name}: {error}")).0;
     let bare = |found: Reference| Reference { r#type: None, extra: BTreeMap::new(), ..found };
@@ -84,7 +84,7 @@ fn one_library_gives_the_same_studies_in_every_format() {
     for name in ["library.csv", "library.xml", "library.bib", "library.ciw"] {
         let mut found = common(&format!("same-library/{name}"));
         if name == "library.ciw" {
-            // There is no tag for links.
+            // The format has no tag for links.
             found[0].url.clone_from(&first[0].url);
         }
         assert_eq!(found, first, "{name}");

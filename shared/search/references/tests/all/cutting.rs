@@ -1,10 +1,10 @@
-//! Unreadable records, exported as files that can be corrected and read again.
+//! Unreadable records, exported to files that can be corrected and read again.
 
 use references::{Cutting, Encoding, Format, Limits, Outcome};
 
 use crate::{bundled::bundled, pieces::BUNDLED, read};
 
-/// The records of a file that `wanted` chooses, as a file of their own.
+/// Extracts the records that `wanted` selects.
 fn cut(file: &[u8], chunk: usize, wanted: impl Fn(&Outcome) -> bool) -> Vec<u8> {
     let (outcomes, _) = read(file).unwrap();
     let places = outcomes.iter().filter(|outcome| wanted(outcome)).map(|outcome| outcome.bytes().clone());
@@ -21,7 +21,7 @@ fn quarantined(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Quarantined(_))
 }
 
-/// What outcomes say, without where they stand.
+/// The contents of outcomes without their positions.
 fn contents(file: &[u8]) -> (Format, Encoding, Vec<String>) {
     let (outcomes, report) = read(file).unwrap();
     let said = outcomes.into_iter().map(|outcome| match outcome {

@@ -1,7 +1,8 @@
-//! Valid files are read as the libraries of others read them: tables as `csv`, XML as `quick-xml`, BibTeX as `biblatex`.
+//! Compares our readers with independent libraries on valid files: `csv` for tables, `quick-xml` for XML, and
+//! `biblatex` for BibTeX.
 //!
-//! Compared is what a file says, not what becomes of it: values with white space collapsed. The tests name where this
-//! reader differs on purpose.
+//! The comparison covers the values in a file with collapsed white space, not their interpretation. The tests name
+//! intentional differences.
 
 use biblatex::{Bibliography, ChunksExt};
 use proptest::prelude::*;
@@ -10,7 +11,7 @@ use references::Reference;
 
 use crate::{properties::limits, read_in_chunks, reference};
 
-/// What our reader makes of a file, of which every record must be readable.
+/// Reads a file with our reader; every record must be readable.
 fn ours(file: &[u8], chunk: usize) -> Vec<Reference> {
     let (outcomes, report) = read_in_chunks(file, chunk, limits()).unwrap();
     assert_eq!(report.skipped, None, "{}", String::from_utf8_lossy(file));
@@ -35,7 +36,7 @@ const CELL: &[&str] = &[
     "a", "b ", " ", "\"", "\"\"", ",", ";", "\t", "\n", "\r\n", "\r", "é", "'", "=1", "x\"y", "sep=", "Title",
 ];
 
-/// Columns that mean nothing to the reader, so that their cells stay as they are.
+/// Columns without a meaning for the reader, whose cells stay unchanged.
 const COLUMNS: [&str; 2] = ["Remark", "Shelf"];
 
 fn rows() -> impl Strategy<Value = Vec<[String; 3]>> {
@@ -61,10 +62,10 @@ const TEXT: &[&str] = &[
     "'\"",
 ];
 
-/// What may be between records.
+/// Text that may occur between records.
 const BETWEEN: &[&str] = &["\n", " ", "<!-- <record> -->", "<?a b?>", "<others a='>'/>", "<others></others>"];
 
-/// Elements of a record: its title, perhaps dressed, and one without a field of its own.
+/// The elements of a record: its title, possibly formatted, and one without a field of its own.
 fn record() -> impl Strategy<Value = String> {
     let text = || concat_of(TEXT, 6);
     (text(), text(), text(), concat_of(BETWEEN, 3)).prop_map(|(title, dressed, other, between)| {
@@ -75,7 +76,7 @@ fn record() -> impl Strategy<Value = String> {
     })
 }
 
-/// Title and `custom1` of each record, as quick-xml reads them.
+/// The title and `custom1` of each record, as read by quick-xml.
 fn by_quick_xml(file: &str) -> Vec<Vec<String>> {
     let mut reader = Reader::from_str(file);
     let (mut records, mut open) = (Vec::new(), None);
@@ -117,7 +118,7 @@ const VALUE: &[&str] = &[
     "{a {b}}", "\\L{}", "{\\AA}", ",", "=", "@", "(", ")", "{\\ss}", "{\\o}", "\\c{c}", "#",
 ];
 
-/// A value as it may be written, in braces or quotes and of several parts.
+/// A value in one of its notations: in braces or quotes, or of several parts.
 fn value() -> impl Strategy<Value = String> {
     let part = (concat_of(VALUE, 6), 0..3_u8).prop_map(|(text, form)| match form {
         0 => format!("{{{text}}}"),
@@ -127,7 +128,7 @@ fn value() -> impl Strategy<Value = String> {
     prop::collection::vec(part, 1..4).prop_map(|parts| parts.join(" # "))
 }
 
-/// An entry with a title and a field without a meaning. The number makes its key.
+/// An entry with a title and a field without a meaning. The number becomes its key.
 fn entry() -> impl Strategy<Value = (bool, String, String)> {
     (any::<bool>(), value(), value())
 }
@@ -135,7 +136,7 @@ fn entry() -> impl Strategy<Value = (bool, String, String)> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Rows in which there is nothing but quotes, delimiters and white space are records of `csv`, and none here.
+    /// Rows of nothing but quotes, delimiters and white space are records for `csv`, but not for our reader.
     #[test]
     fn tables_are_read_as_csv_reads_them(
         rows in rows(),
@@ -149,7 +150,7 @@ proptest! {
         writer.quote_style(if quoted { csv::QuoteStyle::Always } else { csv::QuoteStyle::Necessary });
         writer.terminator(if crlf { csv::Terminator::CRLF } else { csv::Terminator::Any(b'\n') });
         let mut writer = writer.from_writer(Vec::new());
-        // Enough columns with known names that no other delimiter is likelier.
+        // Enough columns with known names to exclude any other delimiter.
         writer.write_record(["Title", COLUMNS[0], COLUMNS[1], "DOI", "PMID", "Volume"]).unwrap();
         for row in &rows {
             writer.write_record(row.iter().map(String::as_str).chain(["", "", "7"])).unwrap();
@@ -163,7 +164,7 @@ proptest! {
         prop_assert_eq!(ours, theirs, "{}", String::from_utf8_lossy(&file));
     }
 
-    /// Valid XML alone: `<` in texts and elements that are not closed are read here, and refused by `quick-xml`.
+    /// Valid XML only: our reader accepts `<` in text and unclosed elements, which `quick-xml` refuses.
     #[test]
     fn xml_is_read_as_quick_xml_reads_it(records in prop::collection::vec(record(), 1..5), chunk in 1_usize..60) {
         let file = format!("<?xml version=\"1.0\"?><xml><records>{}</records></xml>", records.concat());
@@ -175,7 +176,7 @@ proptest! {
         prop_assert_eq!(ours, theirs, "{}", file);
     }
 
-    /// `biblatex` keeps commands around words, such as `\emph`, and takes dashes apart that come together at a `#`.
+    /// `biblatex` keeps commands around words, such as `\emph`, and separates dashes that are joined at a `#`.
     #[test]
     fn bibtex_is_read_as_biblatex_reads_it(entries in prop::collection::vec(entry(), 1..5), chunk in 1_usize..60) {
         let mut file = "@string{abbreviated = \"An {Abbreviation}\"}\n".to_owned();

@@ -1,4 +1,4 @@
-//! What each format's peculiarities come to.
+//! The special cases of each format.
 
 use references::Outcome;
 

@@ -1,4 +1,4 @@
-//! Files that mean harm, or came to it on the way.
+//! Hostile and damaged files.
 
 use references::{Error, Format, Limits, Outcome};
 
@@ -6,7 +6,7 @@ use crate::{read, read_in_chunks, references};
 
 const SMALL: Limits = Limits { max_file_bytes: 1 << 20, max_record_bytes: 1000, max_records: 1 << 20 };
 
-/// A document in each XML format with something before its records and something in the first of them.
+/// A document in each XML format, with text before its records and text in the first of them.
 fn documents(prolog: &str, inner: &str) -> [String; 2] {
     [
         format!("{prolog}<xml><records><record><title>a{inner}</title></record></records></xml>"),
@@ -118,7 +118,7 @@ fn compressed_files_and_workbooks_say_what_to_do() {
 
 #[test]
 fn a_huge_value_is_read_in_time_that_grows_with_its_size() {
-    // Each of these took the square of its size in some reader; half a megabyte would take minutes.
+    // Each of these once took quadratic work in some reader; half a megabyte would take minutes.
     let long = |piece: &str| piece.repeat(500_000 / piece.len());
     for value in [
         long("10.1/"),

@@ -69,7 +69,7 @@ fn a_file_with_too_many_records_is_refused_however_they_are_pushed_and_taken() {
     assert_eq!(reader.read(2).unwrap_err(), Error::TooManyRecords { limit: 2 });
 }
 
-/// Whatever they are unreadable for: this is what a file of junk is made of.
+/// Regardless of the defect: junk files consist of such records.
 #[test]
 fn records_that_cannot_be_read_count_towards_the_limit() {
     let limits = Limits { max_records: 2, ..SMALL };
@@ -121,7 +121,7 @@ fn a_file_most_of_whose_records_have_no_title_is_refused_at_its_end() {
     assert!(refused_not(&file(5, 5)) && refused_not(&file(0, 9)));
 }
 
-/// Where a format has names for its fields, whoever named the authors was understood; a table's columns may mean anything.
+/// Formats with named fields are understood if authors were found; columns of a table may mean anything.
 #[test]
 fn records_with_authors_alone_are_kept_but_in_tables() {
     let entries = "@book{a, author = {Roe, Jane}, note = {x}}\n".repeat(12);

@@ -1,6 +1,6 @@
-//! The crate as its callers see it: whole files in, outcomes out.
+//! The crate from its callers' point of view: whole files in, outcomes out.
 
-// The helpers are tests too: a failed unwrap is a failed test with a line number, and a skipped one says so.
+// The helpers are tests too: a failed unwrap is a failed test with a line number, and a skipped test prints a message.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod accounted;
@@ -37,7 +37,7 @@ fn read(bytes: &[u8]) -> Result<(Vec<Outcome>, Report), Error> {
     read_in_chunks(bytes, 8192, Limits::default())
 }
 
-/// The references of a file of which every record must be readable.
+/// The references of a file in which every record must be readable.
 fn references(text: &str) -> Vec<Reference> {
     let (outcomes, _) = read(text.as_bytes()).unwrap();
     outcomes.into_iter().map(reference).collect()
@@ -50,7 +50,7 @@ fn reference(outcome: Outcome) -> Reference {
     }
 }
 
-/// Where an outcome is in its file.
+/// The byte range of an outcome in its file.
 fn place(outcome: &Outcome) -> std::ops::Range<usize> {
     let bytes = outcome.bytes();
     usize::try_from(bytes.start).unwrap()..usize::try_from(bytes.end).unwrap()

@@ -1,4 +1,4 @@
-//! What the peculiarities of PubMed XML, BibTeX and Web of Science come to.
+//! The special cases of PubMed XML, BibTeX and Web of Science.
 
 use references::{Error, Limits, Outcome, Reader};
 
@@ -178,7 +178,7 @@ fn an_entry_takes_over_from_one_before_it_wherever_reading_went_on() {
         let end = file.len().min(at + 50);
         found.extend(years(reader.push(&file[at..end]).unwrap()));
         at = end;
-        // Wherever reading may go on, another reader does.
+        // At every possible checkpoint, another reader resumes.
         if let Some(checkpoint) = reader.checkpoint().filter(|checkpoint| checkpoint.byte() > begun) {
             reader = Reader::resume(Limits::default(), &checkpoint).unwrap();
             begun = checkpoint.byte();

@@ -1,4 +1,4 @@
-//! What random files are made of.
+//! The pieces of randomly composed files.
 
 /// Pieces of all formats, so that random sequences of them reach every state of the splitters.
 pub(crate) const PIECES: [&str; 116] = [
@@ -144,7 +144,7 @@ pub(crate) const STARTS: [&str; 22] = [
     "@string{b = {c}}\n@article{a, crossref = {a}, ",
 ];
 
-/// Files to change at random.
+/// Files to modify at random.
 pub(crate) const BUNDLED: [&str; 12] = [
     "psycinfo.ris",
     "pubmed.nbib",

@@ -1,4 +1,4 @@
-//! Chunks change nothing, and no bytes cause a panic.
+//! The results are independent of the chunking, and no bytes cause a panic.
 
 use proptest::prelude::*;
 use references::{Checkpoint, DETECTION_WINDOW, Error, Format, Limits, Outcome, Reader, Report};
@@ -13,12 +13,12 @@ pub(crate) fn limits() -> Limits {
     Limits { max_file_bytes: 1 << 20, max_record_bytes: 1 << 20, max_records: 1 << 20 }
 }
 
-/// Whether a line outside of all records is something that the format has there.
+/// Returns `true` for lines that the format may have outside of records.
 fn may_be_passed_over(format: Format, line: &str) -> bool {
     let line = line.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
     let begins = |starts: &[&str]| starts.iter().any(|start| line.starts_with(start));
     match format {
-        // Only what begins no record: other tags between two records are remarks of a database.
+        // Only lines that begin no record: other tags between two records are remarks of a database.
         Format::Ris => !begins(&["TY  - ", "TI  - ", "AU  - ", "DO  - ", "AB  - "]),
         Format::Nbib => !begins(&["PMID- ", "PMC - ", "FAU - ", "OWN - ", "UI  - "]),
         Format::WebOfScience => line != "PT J" && !begins(&["TI ", "AU "]),
@@ -29,7 +29,7 @@ fn may_be_passed_over(format: Format, line: &str) -> bool {
         Format::Cochrane => !begins(&["Record #1 of 2"]),
         Format::ProQuest => line != "Document 1 of 2",
         Format::PubMedText => !begins(&["1. J."]),
-        // Lines say little of these; what may be between their records is told exactly in `accounted`.
+        // Single lines are ambiguous in these formats; `accounted` checks exactly what may be between records.
         Format::Csv { .. }
         | Format::FieldRows
         | Format::EndNoteXml
@@ -40,7 +40,7 @@ fn may_be_passed_over(format: Format, line: &str) -> bool {
     }
 }
 
-/// Takes at most so many outcomes at a time.
+/// Reads at most `most` outcomes at a time.
 fn read_a_few(file: &[u8], chunk: usize, most: usize) -> Result<(Vec<Outcome>, Report), Error> {
     let mut reader = Reader::new(limits());
     let mut all = Vec::new();
@@ -81,7 +81,7 @@ fn encoded() -> impl Strategy<Value = Vec<u8>> {
     (text(), 0..5_u8).prop_map(|(text, encoding)| encode(&text, encoding))
 }
 
-/// A file whose first record fills the detection window, so that all the rest is split as it streams in.
+/// A file whose first record fills the detection window, so that the rest is split while it is streamed.
 fn beyond_window() -> impl Strategy<Value = Vec<u8>> {
     (1..STARTS.len(), text(), 0..5_u8).prop_map(|(start, tail, encoding)| {
         let (start, long) = (STARTS[start], "long ".repeat(14_000));
@@ -154,7 +154,7 @@ proptest! {
         prop_assert_eq!(pushed, read_in_chunks(&file, usize::MAX, limits()));
     }
 
-    /// Whoever goes on at a checkpoint gets the other records, as they are, and the same report; or the same error.
+    /// A reader that resumes at a checkpoint returns the remaining records and the same report, or the same error.
     #[test]
     fn reading_on_gives_the_rest(file in beyond_window(), at in any::<prop::sample::Index>(), chunk in 1_usize..40) {
         let whole = read_in_chunks(&file, usize::MAX, limits());
@@ -176,15 +176,15 @@ proptest! {
         prop_assert_eq!(resumed, whole);
     }
 
-    /// Every byte belongs to one outcome or to a gap between them, and in a gap is only what the format does not count as
-    /// part of a record: nothing vanishes.
+    /// Every byte belongs to one outcome, or to a gap that contains only text that is not part of a record in this
+    /// format.
     #[test]
     fn gaps_hold_nothing_of_a_record(file in text(), at in any::<prop::sample::Index>()) {
         let Ok((outcomes, report)) = read_in_chunks(file.as_bytes(), 1 + at.index(50), limits()) else { return Ok(()) };
         let mut last = 0;
         for outcome in outcomes.iter().map(Some).chain([None]) {
             let range = outcome.map_or(file.len()..file.len(), place);
-            // A piece that was cut in two by a record is no line of its own.
+            // Half of a piece that a record has cut in two is not a line.
             let gap = &file[last..range.start];
             let before = file[..last].ends_with(['\n', '\r']) || last == 0;
             let lines = gap.split(['\n', '\r']).skip(usize::from(!before));

@@ -1,4 +1,4 @@
-//! Real exports, where they are at hand: they are not ours to distribute.
+//! Real exports, if available: we may not distribute them.
 
 use std::path::PathBuf;
 

@@ -1,10 +1,10 @@
-//! What the formats that databases write as text come to.
+//! The text formats that databases write.
 
 use references::{Format, Reference};
 
 use crate::{read, references};
 
-/// What all the formats say of the same two records.
+/// Checks the two records that all formats contain.
 fn check(text: &str, format: Format, says_all: bool) -> Vec<Reference> {
     let (_, report) = read(text.as_bytes()).unwrap();
     assert_eq!((report.format, report.quarantined), (format, 0));

@@ -1,4 +1,4 @@
-//! Several threads change nothing but the time it takes.
+//! Several threads only change the time, not the results.
 
 use std::collections::HashSet;
 use std::num::NonZeroUsize;
@@ -10,7 +10,7 @@ use references::{Limits, Outcome, Reader, Report};
 
 use crate::{bundled::bundled, read};
 
-/// Large enough for threads to be started at all.
+/// A file that is large enough for threads to start.
 fn large(name: &str) -> Vec<u8> {
     let file = bundled(name);
     file.repeat(1 + (600 << 10) / file.len())
@@ -39,7 +39,7 @@ fn outcomes_and_their_order_stay_the_same() {
     }
 }
 
-/// Where threads wait for each other, once.
+/// A point at which threads wait for each other once.
 #[derive(Default)]
 struct Meeting {
     here: Mutex<HashSet<ThreadId>>,
@@ -47,10 +47,10 @@ struct Meeting {
 }
 
 impl Meeting {
-    /// Longer than any machine takes to wake a thread; nobody waits for it unless a test fails.
+    /// Longer than any machine needs to wake a thread; reached only if a test fails.
     const PATIENCE: Duration = Duration::from_secs(60);
 
-    /// Whether there are two; the first thread waits for another one.
+    /// Returns `true` once two threads are here; the first waits for the other.
     fn attend(&self) -> bool {
         let mut here = self.here.lock().unwrap();
         if here.insert(thread::current().id()) {

@@ -1,7 +1,7 @@
-//! The work that a file takes is in proportion to its bytes, whatever is in it.
+//! The work for a file is proportional to its size, whatever it contains.
 //!
-//! Files are generated: a record of a format with a gap, in which a fragment is repeated. Work is counted and not timed, so the
-//! tests say the same on every machine.
+//! Files are generated: a record of a format with a gap, in which a fragment is repeated. Work is counted, not timed,
+//! so the tests have the same result on every machine.
 
 use proptest::prelude::*;
 use references::{Limits, Outcome, work};
@@ -13,7 +13,7 @@ type Gap = (&'static str, &'static str);
 /// A piece, the fragment that is repeated behind it, and a piece behind all fragments.
 type Fragments = (&'static str, &'static str, &'static str);
 
-/// Gaps of each format and each kind of value.
+/// Gaps for each format and each type of value.
 const GAPS: [Gap; 70] = [
     ("TY  - JOUR\nTI  - ", "\nER  - \n"),
     ("TY  - JOUR\nTI  - a\nAU  - ", "\nER  - \n"),
@@ -96,7 +96,7 @@ const GAPS: [Gap; 70] = [
     ("<article><front><article-meta><abstract>", "</abstract></article-meta></front></article>"),
 ];
 
-/// Pieces of fragments: whatever opens, closes, separates, refers or is looked for in some format.
+/// Pieces of fragments that open, close, separate, refer to or are searched for in some format.
 #[rustfmt::skip]
 const PIECES: [&str; 98] = [
     "(", ")", "[", "]", "{", "}", "\"", "'", "\\", "$", "<", ">", "&", ";", ",", ".", " ", "\n", "\r", "=", "#", "@", "%",
@@ -111,31 +111,31 @@ const PIECES: [&str; 98] = [
 /// Pieces before and behind the fragments.
 const ENDS: [&str; 12] = ["", "", "", ")", "}", "]", "\"", "'", "/", "}}}}", " (", "-->"];
 
-/// A file of about so many bytes. The number of fragments is a multiple of twelve: whether a quotation mark is closed, say, does
-/// not depend on the size.
+/// Generates a file of about `bytes` bytes. The number of fragments is a multiple of twelve, so that for example the
+/// closing of a quotation mark does not depend on the size.
 fn file((front, back): (&str, &str), (first, fragment, last): (&str, &str, &str), bytes: usize) -> String {
     let number = bytes.div_ceil(fragment.len()).next_multiple_of(12);
     [front, first, &fragment.repeat(number), last, back].concat()
 }
 
-/// The work that a file takes. Most of these files have one record, which is read or quarantined or refused with the file.
+/// The work for a file. Most of these files have one record, which is read, quarantined or refused together with the
+/// file.
 fn work_of(file: &str) -> u64 {
     work::counted(|| read_in_chunks(file.as_bytes(), 64 * 1024, Limits::default())).1
 }
 
-/// Fails if twice the bytes take three times the work, or far more work than bytes.
+/// Fails if double the size takes three times the work, or if the work exceeds the budget.
 fn assert_proportional(gap: (&str, &str), fragments: (&str, &str, &str), bytes: usize) {
     let of = |bytes: usize| work_of(&file(gap, fragments, bytes));
     let (once, twice) = (of(bytes), of(2 * bytes));
     let longest = file(gap, fragments, 2 * bytes).len();
-    // Once, it may be that a record is read which was refused at a glance when it was smaller.
+    // A single jump is possible: a record may be read that was refused early when it was smaller.
     let grows = twice < 3 * once || of(4 * bytes) < 3 * twice;
     assert!(grows, "{once} and {twice} for {gap:?} with {fragments:?}");
     assert!(twice <= work::budget(longest), "{twice} for {longest} bytes of {gap:?} with {fragments:?}");
 }
 
-/// Shapes that used to need work in proportion to the square of the bytes, or a scan of a fixed part of the file for every few
-/// bytes.
+/// Shapes that once needed quadratic work, or a scan of a fixed part of the file for every few bytes.
 const FOUND: [(Gap, Fragments); 26] = [
     (("@article{k, title={a}}\n", ""), ("", "@b{z,crossref=z\n", "")),
     (("@article{k, title={a}}\n", ""), ("", "@b{z,crossref=z,}\n", "")),
@@ -193,7 +193,7 @@ fn any_file() -> impl Strategy<Value = (Gap, &'static str, String, &'static str)
     (prop::sample::select(GAPS.as_slice()), end(), fragment.prop_map(|pieces| pieces.concat()), end())
 }
 
-/// Whether this run has the time for more of them.
+/// Returns `true` if this run has time for more cases.
 fn is_deep() -> bool {
     std::env::var("PROOF").is_ok_and(|level| level == "deep")
 }
@@ -211,7 +211,7 @@ proptest! {
     }
 }
 
-/// Here the budget of the whole file is too small, so that it ends with one of its records.
+/// The budget of the whole file is too small here, so the file ends with one of its records.
 #[test]
 fn a_record_beyond_its_budget_is_quarantined_with_the_reason() {
     let file = "TY  - JOUR\nTI  - a &amp; b\nER  - \n".repeat(40);

@@ -1,4 +1,4 @@
-//! The abbreviations that `@string` defines.
+//! The abbreviations defined by `@string`.
 
 use std::{borrow::Cow, collections::HashMap};
 
@@ -6,23 +6,23 @@ use super::entry;
 use crate::read::Taken;
 use crate::split::{Step, entries::Entries};
 
-/// Longest text of an abbreviation, in bytes; a longer one is not kept. The names of journals stay under 300.
+/// Longest text of an abbreviation, in bytes; longer ones are ignored. Journal names have fewer than 300.
 const MOST_TEXT: usize = 1024;
-/// Most bytes of definitions that are kept for a file. The list of the IEEE's journals has 60,000.
+/// The maximum size of a file's definitions, in bytes. The IEEE's list of journals has 60,000.
 const MOST_DEFINED: usize = 256 * 1024;
-/// Most bytes that abbreviations become in one entry. Others in it stay as they are written: an entry of a few bytes
-/// must not become one of megabytes.
+/// The maximum number of bytes that abbreviations may expand to in one entry; further ones stay unexpanded. A tiny
+/// entry must not expand to megabytes.
 const MOST_IN_ENTRY: usize = 4096;
 
-/// The abbreviations defined so far. What exceeds its limits is not resolved.
+/// The abbreviations defined so far. Abbreviations beyond the limits are not resolved.
 #[derive(Debug, Default)]
 pub(crate) struct Abbreviations {
     texts: HashMap<String, String>,
-    /// Bytes of the definitions taken so far.
+    /// The size of the definitions so far, in bytes.
     defined: usize,
 }
 
-/// How much more text abbreviations may become.
+/// The number of bytes that abbreviations may still expand to.
 #[derive(Debug)]
 pub(super) struct Budget(usize);
 
@@ -33,7 +33,7 @@ impl Default for Budget {
 }
 
 impl Abbreviations {
-    /// Takes definitions, as they stand in the file.
+    /// Adds definitions in the syntax of the file.
     pub(crate) fn add(&mut self, text: &str) -> Taken {
         self.defined += text.len();
         if self.defined > MOST_DEFINED {
@@ -56,7 +56,7 @@ impl Abbreviations {
         }
     }
 
-    /// Takes one definition; whether it was well-formed, and nothing in it was too long.
+    /// Adds one definition. Returns `true` if it was well-formed and within the limits.
     fn define(&mut self, text: &str) -> bool {
         let Some(entry) = entry::parse(text, Some(self), |_| true) else { return false };
         let well_formed = entry.fault.is_none() && entry.rest.is_empty();
@@ -67,7 +67,7 @@ impl Abbreviations {
         well_formed && long.is_empty()
     }
 
-    /// What an abbreviation stands for, in any case.
+    /// Expands an abbreviation; names are case-insensitive.
     pub(super) fn get(&self, name: &str, budget: &mut Budget) -> Option<&str> {
         let text = match self.texts.get(name) {
             Some(text) => text,

@@ -1,23 +1,22 @@
-//! Which braces and quotes of a text are closed.
+//! An index of the braces and quotes that are closed.
 
-/// The braces and quotes of a text that open a closed value. They are found in one scan from the end of the text to its
-/// beginning.
+/// The braces and quotes of a text that open a closed value, found in a single backward scan.
 ///
-/// The search for the end of a value that is not closed scans the rest of its entry. From the first such value on, this index
-/// answers whether a search would fail, so that an entry with many of them is not scanned for each.
+/// The search for the end of an unclosed value scans the rest of its entry. From the first such value on, this index
+/// predicts whether a search would fail, so that an entry with many unclosed values is not scanned for each of them.
 #[derive(Debug)]
 pub(super) struct Closed {
-    /// A bit for each byte.
+    /// One bit per byte.
     bits: Vec<u64>,
 }
 
 impl Closed {
-    /// Scans a text, in which a backslash may protect the sign behind it.
+    /// Scans a text. With `escapes`, a backslash escapes the character behind it.
     pub(super) fn of(text: &[u8], escapes: bool) -> Self {
         let mut closed = Self { bits: vec![0; text.len() / 64 + 1] };
-        // For each closing brace to the right that has no partner yet: whether a quote follows it that is outside of braces.
+        // For each closing brace to the right that has no partner yet: `true` if an unbraced quote follows it.
         let mut open: Vec<bool> = Vec::new();
-        // Whether a quote follows that is outside of braces, as seen from here.
+        // `true` if an unbraced quote follows the current position.
         let mut quote = false;
         for (at, &byte) in text.iter().enumerate().rev() {
             if !matches!(byte, b'{' | b'}' | b'"') || escapes && is_escaped(text, at) {
@@ -43,13 +42,14 @@ impl Closed {
         self.bits[at / 64] |= u64::from(is_closed) << (at % 64);
     }
 
-    /// Whether the value is closed that the brace or quote at a place opens.
+    /// Returns `true` if the brace or quote at a position opens a closed value.
     pub(super) fn has(&self, at: usize) -> bool {
         self.bits.get(at / 64).is_some_and(|bits| bits >> (at % 64) & 1 == 1)
     }
 }
 
-/// Whether a backslash before a sign protects it, and is not protected itself. Each run of backslashes is scanned once.
+/// Returns `true` if a backslash escapes the character, and is not escaped itself. Each run of backslashes is scanned
+/// once.
 fn is_escaped(text: &[u8], at: usize) -> bool {
     text[..at].iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 1
 }

@@ -1,7 +1,7 @@
-//! The syntax of one BibTeX entry: its kind, its key, and the names and values of its fields.
+//! Parses the syntax of one BibTeX entry: its type, its key, and the names and values of its fields.
 //!
-//! An entry whose braces or quotes do not match is read as far as it can be: a value that is not closed ends where a line
-//! begins the next field.
+//! An entry with unbalanced braces or quotes is read as far as possible: an unclosed value ends where a line begins the
+//! next field.
 
 use std::borrow::Cow;
 
@@ -16,25 +16,25 @@ use crate::{
     work::spend,
 };
 
-/// An entry taken apart.
+/// A parsed entry.
 #[derive(Debug, Default)]
 pub(super) struct Entry<'a> {
     pub(super) kind: &'a str,
     pub(super) key: &'a str,
-    /// Names in lower case, and values without their braces or quotes, their parts joined.
+    /// The fields: names in lower case, and concatenated values without braces or quotes.
     pub(super) fields: Vec<(Cow<'a, str>, Cow<'a, str>)>,
-    /// What is left that belongs to no field.
+    /// Text that belongs to no field.
     pub(super) rest: Vec<&'a str>,
-    /// What is wrong with it, if anything.
+    /// The defect of the entry, if any.
     pub(super) fault: Option<&'static str>,
 }
 
-/// How many fields an entry usually has; more make the list grow.
+/// The usual number of fields of an entry; the list grows if there are more.
 const USUAL_FIELDS: usize = 16;
 
 const UNCLOSED: &str = "its braces or quotes do not match";
 
-/// Takes an entry apart. `is_field` tells names of fields from keys with an equals sign.
+/// Parses an entry. `is_field` distinguishes field names from keys that contain an equals sign.
 pub(super) fn parse<'a>(
     text: &'a str,
     abbreviations: Option<&Abbreviations>,
@@ -61,7 +61,7 @@ pub(super) fn parse<'a>(
         if !stray.is_empty() || is_blank(name) {
             entry.fault = Some(UNCLOSED);
             entry.rest.push(stray);
-            // What looks like a name here may be text of a value that ended too early.
+            // This apparent name may be text of a value that ended too early.
             if is_blank(name) || name.contains(['{', '}', '"']) {
                 let Some(next) = next_field(before.len(), rest) else { break };
                 spend(next);
@@ -85,7 +85,7 @@ pub(super) fn parse<'a>(
     Some(entry)
 }
 
-/// The key at the front, and the fields. Some programs leave it out, comma and all.
+/// Splits off the key. Some programs omit it together with its comma.
 fn key(body: &str, is_field: fn(&str) -> bool) -> (&str, &str) {
     let end = body.find([',', '=', '\n', '{', '"']).unwrap_or(body.len());
     let front = body[..end].trim();
@@ -96,7 +96,7 @@ fn key(body: &str, is_field: fn(&str) -> bool) -> (&str, &str) {
         }
     }
     if body[end..].starts_with('\n') {
-        // A key whose comma was forgotten, or that stands on a line of its own.
+        // A key without its comma, or on a line of its own.
         let after = body[end..].trim_start();
         return (front, after.strip_prefix(',').unwrap_or(after));
     }
@@ -106,7 +106,7 @@ fn key(body: &str, is_field: fn(&str) -> bool) -> (&str, &str) {
     }
 }
 
-/// The name in front of an equals sign: what follows the last line break, quote or brace before it.
+/// Returns the name before an equals sign: the text after the last line break, quote or brace.
 fn name(before: &str) -> &str {
     let trimmed = before.trim_end();
     let ends = |byte: u8| matches!(byte, b'\n' | b'\r' | b'{' | b'}' | b'"' | b',');
@@ -122,13 +122,13 @@ fn lower(name: &str) -> Cow<'_, str> {
     Cow::Owned(name.split_whitespace().collect::<Vec<_>>().join(" ").to_ascii_lowercase())
 }
 
-/// Where the next line begins a field, from `from` on.
+/// Returns the position at or after `from` where a line begins the next field.
 fn next_field(from: usize, text: &str) -> Option<usize> {
     let breaks = text[from..].match_indices('\n').map(|(at, _)| from + at + 1);
     breaks.into_iter().find(|&at| begins_field(&text[at..]))
 }
 
-/// Whether the text begins with `name = {`, `name = "` or `name = 5`.
+/// Returns `true` if the text begins with `name = {`, `name = "` or `name = 5`.
 fn begins_field(text: &str) -> bool {
     let text = text.trim_start_matches([' ', '\t', ',']);
     let name =
@@ -138,13 +138,13 @@ fn begins_field(text: &str) -> bool {
     name > 0 && value.starts_with(|c: char| matches!(c, '{' | '"') || c.is_ascii_digit())
 }
 
-/// Reads the values of an entry.
+/// Parses the values of an entry.
 struct Values<'a, 'k> {
-    /// The entry behind its opening brace. The text that is not read yet is always its end.
+    /// The entry after its opening brace. Unread text is always a suffix of it.
     body: &'a str,
     abbreviations: Option<&'k Abbreviations>,
     budget: Budget,
-    /// Which values are closed, where backslashes protect signs and where they do not; known once one is not closed.
+    /// Indexes of the closed values, with and without escapes; built at the first unclosed value.
     closed: [Option<Closed>; 2],
 }
 
@@ -161,8 +161,8 @@ impl<'a, 'k> Values<'a, 'k> {
         Self { body, abbreviations, budget: Budget::default(), closed: [None, None] }
     }
 
-    /// The value at the front, without its outer braces or quotes and with its parts joined; what follows it; and whether it
-    /// was closed.
+    /// Parses the value at the beginning, without outer braces or quotes and with its parts concatenated. Returns the
+    /// value, the text behind it, and whether it was closed.
     fn value(&mut self, text: &'a str) -> (Cow<'a, str>, &'a str, bool) {
         let mut joined = Cow::Borrowed("");
         let (mut rest, mut closed) = (text, true);
@@ -190,7 +190,7 @@ impl<'a, 'k> Values<'a, 'k> {
             spend(end);
             return Part { text: trim(&text[..end]), after: &text[end..], bare: true, closed: true };
         }
-        // By BibTeX's own rule a backslash protects no brace; the paths of files on Windows end in one.
+        // By BibTeX's own rule a backslash does not escape a brace, and Windows paths end in one.
         let end = self.closing(text, true).or_else(|| self.closing(text, false));
         if let Some(at) = end {
             return Part { text: &text[1..at], after: &text[at + 1..], bare: false, closed: true };
@@ -202,7 +202,7 @@ impl<'a, 'k> Values<'a, 'k> {
         Part { text: inner, after: &text[end..], bare: false, closed: false }
     }
 
-    /// Where the brace or quote at the front is closed.
+    /// Finds the end of the brace or quote at the beginning.
     fn closing(&mut self, text: &str, escapes: bool) -> Option<usize> {
         let known = &mut self.closed[usize::from(escapes)];
         let at = self.body.len() - text.len();
@@ -219,7 +219,7 @@ impl<'a, 'k> Values<'a, 'k> {
     }
 }
 
-/// Where the brace or quote at the front is closed.
+/// Finds the end of the brace or quote at the beginning.
 fn closing(text: &str, escapes: bool) -> Option<usize> {
     let bytes = text.as_bytes();
     if bytes.first() == Some(&b'"') {
@@ -230,7 +230,7 @@ fn closing(text: &str, escapes: bool) -> Option<usize> {
     closed_by(b'}', bytes, memchr3_iter(b'\\', b'{', b'}', bytes).skip(1), escapes)
 }
 
-/// The first of the marks that is this one, outside of inner braces, and not escaped.
+/// Finds the first mark that equals `close`, is outside of inner braces, and is not escaped.
 fn closed_by(close: u8, text: &[u8], marks: impl Iterator<Item = usize>, escapes: bool) -> Option<usize> {
     let (mut depth, mut escaped) = (0_usize, None);
     for at in marks {

@@ -1,6 +1,7 @@
-//! The fields that an entry inherits from the entries that it refers to by `crossref`.
+//! Inherits fields from the entries that an entry refers to by `crossref`.
 //!
-//! BibTeX wants such an entry behind those that refer to it, other programs write it before them. The splitter finds it.
+//! BibTeX requires a parent to follow the entries that refer to it, and other programs write it before them. The
+//! splitter finds it in both cases.
 
 use std::{borrow::Cow, collections::HashSet};
 
@@ -10,23 +11,23 @@ use super::{
 };
 use crate::encoding::decode;
 
-/// The entries that one refers to.
+/// The parents of an entry.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Parents<'a> {
-    /// The nearest one first: each refers to the next.
+    /// The nearest parent first; each refers to the next.
     pub(crate) records: &'a [Vec<u8>],
-    /// The encoding of what is not UTF-8.
+    /// The encoding of entries that are not UTF-8.
     pub(crate) legacy: &'static encoding_rs::Encoding,
 }
 
 impl Parents<'_> {
-    /// Their size in bytes.
+    /// The total size in bytes.
     pub(crate) fn bytes(self) -> usize {
         self.records.iter().map(Vec::len).sum()
     }
 }
 
-/// What a part says of its whole. The title of the whole is not that of the part.
+/// The fields that an entry inherits from a parent unchanged. The parent's title becomes the book title.
 const TAKEN_OVER: [&str; 17] = [
     "booktitle",
     "booksubtitle",
@@ -71,7 +72,7 @@ pub(super) fn inherited<'a>(
         let own = |name: &str| names.contains(name);
         let people = own("author") || own("editor");
         let dated = own("year") || own("date");
-        // One without a title of its own is the same work again, as for a version of a program.
+        // An entry without a title of its own describes the same work, for example another version of a program.
         let untitled = !own("title");
         let booked = own("booktitle") || own("journal") || own("journaltitle");
         let has_book = parent.fields.iter().any(|(name, _)| name == "booktitle");
@@ -96,7 +97,7 @@ pub(super) fn inherited<'a>(
     found
 }
 
-/// Whether an entry is known by a key, in any case.
+/// Returns `true` if the entry has this key, compared case-insensitively.
 fn has_key(entry: &Entry<'_>, wanted: &str) -> bool {
     let is_wanted = |key: &str| key.trim().eq_ignore_ascii_case(wanted);
     let mut aliases = entry.fields.iter().filter(|(name, _)| name == "ids").map(|(_, keys)| keys);

@@ -1,4 +1,4 @@
-//! The names of people in BibTeX files.
+//! Parses names of people in BibTeX files.
 
 use memchr::memchr_iter;
 
@@ -9,13 +9,13 @@ use crate::{
 
 use super::plain;
 
-/// The names, separated by `and` in any case outside of braces.
+/// Splits names at the word `and`, in any case, outside of braces.
 pub(super) fn of(text: &str) -> Vec<String> {
     if !spend(text.len()) {
         return Vec::new();
     }
     let (mut names, mut start, mut depth, mut at) = (Vec::new(), 0, 0_usize, 0);
-    // Where braces don't match, nothing can be told by them.
+    // Unbalanced braces do not protect anything.
     let closed = count(text, b'{') == count(text, b'}');
     for word in text.split_inclusive(char::is_whitespace) {
         if (depth == 0 || !closed) && tidy::trim(word).eq_ignore_ascii_case("and") {
@@ -33,7 +33,7 @@ fn count(text: &str, brace: u8) -> usize {
     memchr_iter(brace, text.as_bytes()).count()
 }
 
-/// `Family, Given`, `Family, Jr, Given`, `Given von Family`, `family=…, given=…`, or a group in braces.
+/// Parses `Family, Given`, `Family, Jr, Given`, `Given von Family`, `family=…, given=…`, or a group in braces.
 fn person(name: &str) -> Option<String> {
     let name = tidy::trim(name);
     if let Some(group) = whole_group(name) {
@@ -57,7 +57,7 @@ fn person(name: &str) -> Option<String> {
     }
 }
 
-/// What is inside the braces, where they are around the whole name.
+/// Returns the content of braces around the whole name.
 fn whole_group(name: &str) -> Option<&str> {
     let inner = name.strip_prefix('{')?.strip_suffix('}')?;
     let mut depth = 0_usize;
@@ -68,11 +68,11 @@ fn whole_group(name: &str) -> Option<&str> {
             _ => {}
         }
     }
-    // `{\"U}` is a letter; a name in such braces alone is its own text anyway.
+    // `{\"U}` is a letter; a name that consists of such braces equals its content anyway.
     Some(inner)
 }
 
-/// The parts of a text between characters that are not in braces.
+/// Splits a text at separators that are not in braces.
 fn outside_braces(text: &str, separates: fn(char) -> bool) -> Vec<&str> {
     let mut depth = 0_usize;
     text.split(|c| {
@@ -86,7 +86,7 @@ fn outside_braces(text: &str, separates: fn(char) -> bool) -> Vec<&str> {
     .collect()
 }
 
-/// The extended form of BibLaTeX: `family=Hakim, given=Tawfiq, prefix=al-, useprefix=true`.
+/// Parses BibLaTeX's extended form: `family=Hakim, given=Tawfiq, prefix=al-, useprefix=true`.
 fn named_parts(parts: &[&str]) -> Option<Option<String>> {
     let (mut family, mut given, mut prefix, mut suffix) = Default::default();
     let mut with_family = true;
@@ -120,7 +120,7 @@ fn named_parts(parts: &[&str]) -> Option<Option<String>> {
     Some(names::joined(&family, &given))
 }
 
-/// Splits before the first particle in lower case, or else before the last word.
+/// Splits before the first lower-case particle, or else before the last word.
 fn family_last(name: &str) -> Option<String> {
     let mut parts: Vec<&str> = outside_braces(name, |c| c.is_whitespace() || c == '~');
     if name.contains('\\') {
@@ -135,7 +135,7 @@ fn family_last(name: &str) -> Option<String> {
     names::joined(&family, &before[..at].join(" "))
 }
 
-/// The words of a name, in which the blank behind an accent such as `\\H` is none between words.
+/// Rejoins words of a name that were split at the blank behind an accent such as `\\H`.
 fn accents_joined<'a>(name: &'a str, words: Vec<&'a str>) -> Vec<&'a str> {
     let (mut joined, mut start, mut at) = (Vec::with_capacity(words.len()), 0, 0);
     for word in words {

@@ -1,46 +1,47 @@
-//! Formulas in MathML as text: `10^-3`, `a/b`, `√x`.
+//! Converts MathML formulas to text: `10^-3`, `a/b`, `√x`.
 //!
-//! Elements say what TeX says with signs; without them a third of ten would be `103`. White space between elements means
-//! nothing, and lower indices follow their letters, as they do when a formula of TeX is read.
+//! The structure that MathML expresses by elements is written with characters, as in TeX; otherwise ten to the power of
+//! three would read `103`. White space between elements is ignored, and subscripts directly follow their letters, as in
+//! converted TeX.
 
 use std::borrow::Cow;
 
 use super::{super::latex::accented, attribute};
 
-/// A formula whose end is not reached yet.
+/// A formula whose end has not been reached.
 pub(super) struct Math {
-    /// How many elements are around it.
+    /// The number of elements around the formula.
     pub(super) depth: usize,
-    /// Its elements with parts that are not closed yet.
+    /// Its open elements that have several parts.
     open: Vec<Open>,
 }
 
 struct Open {
     depth: usize,
-    /// What stands before the second part, the third and so on; the last also before those behind it.
+    /// The separators before the second part and the third part; the latter also precedes all further parts.
     between: [&'static str; 2],
     parts: usize,
-    /// Where the first two begin in the value.
+    /// The offsets of the first two parts in the value.
     begin: [usize; 2],
-    /// Whether the second stands over the first.
+    /// `true` if the second part is placed over the first.
     is_over: bool,
     behind: String,
 }
 
-/// The name of an element of MathML.
+/// The name of a MathML element without its prefix.
 pub(super) fn local(name: &str) -> &str {
     name.strip_prefix("mml:").unwrap_or(name)
 }
 
-/// Whether text directly inside this element is only white space between others.
+/// Returns `true` if text directly inside this element is only white space between others.
 pub(super) fn is_around_elements(name: &str) -> bool {
     local(name) != "mtext"
 }
 
-/// A base, and what stands over it: an accent, as a rule.
+/// A base with something over it, usually an accent.
 const OVER: &str = "mover";
 
-/// The mark of a sign that stands over a letter.
+/// The combining mark for a character over a letter.
 fn mark(sign: &str) -> Option<char> {
     Some(match sign {
         "`" | "\u{2CB}" | "\u{300}" => '\u{300}',
@@ -74,7 +75,8 @@ impl Math {
         Self { depth, open: Vec::new() }
     }
 
-    /// What the text says where an element begins that has so many around it, and so many bytes of the value before it.
+    /// Starts an element with `depth` elements around it and `before` bytes of the value before it, and returns the
+    /// text to insert.
     pub(super) fn start(&mut self, name: &str, attributes: &str, depth: usize, before: usize) -> String {
         let mut text = String::new();
         if let Some(whole) = self.open.last_mut().filter(|open| open.depth + 1 == depth) {
@@ -104,7 +106,7 @@ impl Math {
         text
     }
 
-    /// Ends all elements that have at least so many around them, in the value that they are in.
+    /// Ends all elements at `depth` or deeper, and updates the value.
     pub(super) fn end(&mut self, depth: usize, value: &mut Cow<'_, str>) {
         while let Some(ended) = self.open.pop_if(|open| open.depth >= depth) {
             if let Some((begin, letter)) = ended.letter(value) {
@@ -118,7 +120,7 @@ impl Math {
 }
 
 impl Open {
-    /// The letter with an accent that these parts are, and where it begins.
+    /// The accented letter that these parts form, and its offset.
     fn letter(&self, value: &str) -> Option<(usize, String)> {
         let [begin, over] = self.begin;
         let mark = mark(value.get(over..).filter(|_| self.is_over && self.parts == 2)?.trim())?;

@@ -1,6 +1,6 @@
-//! What TeX's commands mean.
+//! The meaning of TeX commands.
 
-/// Accents: the command, and the mark that is put on the letter behind it.
+/// Accents: the command, and the combining mark for the letter behind it.
 pub(super) const ACCENTS: [(&str, char); 31] = [
     ("\"", '\u{308}'),
     ("'", '\u{301}'),
@@ -35,7 +35,7 @@ pub(super) const ACCENTS: [(&str, char); 31] = [
     ("~", '\u{303}'),
 ];
 
-/// Commands that change how the text behind them looks, and say nothing.
+/// Commands that only change the appearance of the text behind them.
 pub(super) const SWITCHES: [&str; 57] = [
     "Big",
     "Bigg",
@@ -96,7 +96,7 @@ pub(super) const SWITCHES: [&str; 57] = [
     "upshape",
 ];
 
-/// Commands whose first arguments are no text, and how many these are.
+/// Commands whose first arguments are not text, and the number of these arguments.
 pub(super) const DROPPED: [(&str, usize); 21] = [
     ("SortNoop", 1),
     ("begin", 1),
@@ -121,7 +121,7 @@ pub(super) const DROPPED: [(&str, usize); 21] = [
     ("vspace", 1),
 ];
 
-/// Commands that put something before, between and behind their arguments.
+/// Commands that add text before, between and behind their arguments.
 pub(super) const WRAPPED: [(&str, [&str; 3], usize); 11] = [
     ("dfrac", ["", "/", ""], 2),
     ("enquote", ["“", "", "”"], 1),
@@ -136,7 +136,7 @@ pub(super) const WRAPPED: [(&str, [&str; 3], usize); 11] = [
     ("tfrac", ["", "/", ""], 2),
 ];
 
-/// Commands that stand for characters, in the order of their names.
+/// Commands for characters, sorted by name.
 #[rustfmt::skip]
 pub(super) const SYMBOLS: [(&str, &str); 484] = [
     ("AA", "Å"), ("AE", "Æ"), ("Alpha", "Α"), ("Beta", "Β"), ("BibTeX", "BibTeX"), ("Box", "□"), ("Chi", "Χ"),

@@ -1,4 +1,4 @@
-//! Records in XML documents, whole and broken.
+//! Records in XML documents, complete and broken.
 
 use super::*;
 use crate::split::cut;
