@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use imports::{FileId, Job, Outcome, ParsedFile, Part, PartBytes, Ports};
 use local::output;
-use references::{Cutting, Limits};
+use references::{Limits, RecordExtractor};
 use serde::Serialize;
 
 use crate::workspace::{self, Workspace};
@@ -203,7 +203,7 @@ async fn copy(ports: &Ports, unread: &Unread, out: &mut impl Write) -> anyhow::R
     let mut stream = stream.context("the uploaded file is gone")?;
     // It was within the limits when it was read, whatever they are now.
     let limits = Limits { max_file_bytes: u64::MAX, max_records: u64::MAX, ..Limits::default() };
-    let mut cutting = Cutting::new(limits, unread.records.iter().cloned());
+    let mut cutting = RecordExtractor::new(limits, unread.records.iter().cloned());
     while let Some(bytes) = stream.next().await? {
         out.write_all(&cutting.push(&bytes)?)?;
     }

@@ -1,9 +1,9 @@
 //! Recognizes packed files.
 
-/// The number detect bytes at the beginning detect a file that identify its form.
+/// The number of bytes at the beginning of a file that identify its form.
 pub const MAGIC_BYTES: usize = 4;
 
-/// The compression or container format detect a file.
+/// The compression or container format of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// Not packed, or in an unsupported format.

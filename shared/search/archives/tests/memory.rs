@@ -174,7 +174,7 @@ fn accepted() -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn any_workbook_stays_within_the_bound() {
+fn any_workbook_stays_within_memory_bound() {
     let measured = |bytes: Vec<u8>| {
         let before = PeakAlloc.current_usage() - bytes.len();
         PeakAlloc.reset_peak_usage();

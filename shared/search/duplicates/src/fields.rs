@@ -369,7 +369,7 @@ mod tests {
         }
     }
 
-    /// StoredFields values depend on the hash: a different hash function requires a new [`VERSION`].
+    /// Stored values depend on the hash: a different hash function requires a new [`VERSION`].
     #[test]
     fn hashes_are_stable() {
         assert_eq!(hash("doi", &["10.1/a"]), 15_553_684_114_112_178_386);

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use crate::fields::{Fields, hash};
 use crate::text::start;
 
-/// TitleMatch with fewer words or letters are not significant on their own.
+/// Titles with fewer words or letters are not significant on their own.
 pub(crate) const LONG_WORDS: usize = 4;
 pub(crate) const LONG_LETTERS: usize = 20;
 

@@ -17,13 +17,13 @@ use crate::{
 };
 
 /// With fewer bytes of text, waking a thread takes longer than it saves.
-const WORTH_HELP: usize = 32 * 1024;
+const MIN_PARALLEL_BYTES: usize = 32 * 1024;
 /// The number of bytes of text that a thread takes at a time. Blocks are small so that the threads finish together.
-const BLOCK: usize = 16 * 1024;
+const BLOCK_BYTES: usize = 16 * 1024;
 
 /// A record that has been found but not read.
 #[derive(Debug)]
-pub(crate) struct Found<'a> {
+pub(crate) struct RawRecord<'a> {
     pub(crate) number: u64,
     pub(crate) line: u64,
     /// The byte range in the original file.
@@ -37,7 +37,7 @@ pub(crate) struct Found<'a> {
     pub(crate) legacy: &'static encoding_rs::Encoding,
 }
 
-impl<'a> Found<'a> {
+impl<'a> RawRecord<'a> {
     fn raw(&self) -> &'a [u8] {
         self.text.map_or_else(|raw| raw, str::as_bytes)
     }
@@ -55,7 +55,7 @@ pub(crate) struct Batch<'a> {
 
 /// The number of records with each defect.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Kinds {
+pub(crate) struct DefectCounts {
     /// Records that could not be read.
     pub(crate) quarantined: u64,
     /// Records that were read and have no title.
@@ -64,7 +64,7 @@ pub(crate) struct Kinds {
     pub(crate) obscure: u64,
 }
 
-impl Kinds {
+impl DefectCounts {
     fn count(&mut self, outcome: &Outcome, format: Format) {
         match outcome {
             Outcome::Quarantined(_) => self.quarantined += 1,
@@ -90,9 +90,9 @@ fn is_obscure(reference: &Reference, format: Format) -> bool {
 }
 
 /// Consecutive records, and the number of blocks before them.
-type Block<'a> = (usize, Vec<Found<'a>>);
+type Block<'a> = (usize, Vec<RawRecord<'a>>);
 /// A block whose records have been read, with the results.
-type ReadBlock<T> = (usize, Vec<T>, Kinds);
+type ReadBlock<T> = (usize, Vec<T>, DefectCounts);
 
 /// The helper threads of all readers, one fewer than there are cores. They stay alive, because a new thread for each
 /// piece would have to acquire its memory again. `None` if the system refuses to start them.
@@ -109,8 +109,8 @@ impl Batch<'_> {
         &self,
         out: &mut Vec<T>,
         make: &(impl Fn(Outcome) -> T + Sync),
-        find: impl FnOnce(&mut dyn FnMut(Found<'a>)) -> R,
-    ) -> (R, Kinds) {
+        find: impl FnOnce(&mut dyn FnMut(RawRecord<'a>)) -> R,
+    ) -> (R, DefectCounts) {
         if self.threads == NonZeroUsize::MIN {
             return self.on_one(out, make, find);
         }
@@ -126,12 +126,12 @@ impl Batch<'_> {
             let result = find(&mut |found| {
                 bytes += found.raw().len();
                 block.push(found);
-                if bytes < BLOCK {
+                if bytes < BLOCK_BYTES {
                     return;
                 }
                 hand_over((blocks, std::mem::take(&mut block)));
                 (blocks, bytes) = (blocks + 1, 0);
-                if helping + 1 < self.threads.get() && blocks * BLOCK >= WORTH_HELP {
+                if helping + 1 < self.threads.get() && blocks * BLOCK_BYTES >= MIN_PARALLEL_BYTES {
                     helping += 1;
                     scope.spawn(|_| self.work(&receiver, &read, make));
                 }
@@ -144,7 +144,7 @@ impl Batch<'_> {
         let mut read = read.into_inner().unwrap_or_else(PoisonError::into_inner);
         read.sort_unstable_by_key(|(block, ..)| *block);
         out.reserve(read.iter().map(|(_, made, _)| made.len()).sum());
-        let mut kinds = Kinds::default();
+        let mut kinds = DefectCounts::default();
         for (_, made, of_block) in read {
             out.extend(made);
             kinds.add(of_block);
@@ -156,9 +156,9 @@ impl Batch<'_> {
         &self,
         out: &mut Vec<T>,
         make: &impl Fn(Outcome) -> T,
-        find: impl FnOnce(&mut dyn FnMut(Found<'a>)) -> R,
-    ) -> (R, Kinds) {
-        let (mut all, mut kinds) = (Vec::new(), Kinds::default());
+        find: impl FnOnce(&mut dyn FnMut(RawRecord<'a>)) -> R,
+    ) -> (R, DefectCounts) {
+        let (mut all, mut kinds) = (Vec::new(), DefectCounts::default());
         let result = find(&mut |found| all.push(found));
         out.extend(all.iter().map(|found| make(self.counted(found, &mut kinds))));
         (result, kinds)
@@ -173,13 +173,13 @@ impl Batch<'_> {
     ) {
         let next = || blocks.lock().unwrap_or_else(PoisonError::into_inner).recv().ok();
         while let Some((block, found)) = next() {
-            let mut kinds = Kinds::default();
+            let mut kinds = DefectCounts::default();
             let made = found.iter().map(|found| make(self.counted(found, &mut kinds))).collect();
             read.lock().unwrap_or_else(PoisonError::into_inner).push((block, made, kinds));
         }
     }
 
-    fn counted(&self, found: &Found<'_>, kinds: &mut Kinds) -> Outcome {
+    fn counted(&self, found: &RawRecord<'_>, kinds: &mut DefectCounts) -> Outcome {
         let outcome = self.outcome(found);
         kinds.count(&outcome, self.format);
         outcome
@@ -197,8 +197,8 @@ impl Batch<'_> {
         Ok(reference)
     }
 
-    fn outcome(&self, found: &Found<'_>) -> Outcome {
-        let &Found { number, line, fault, legacy, .. } = found;
+    fn outcome(&self, found: &RawRecord<'_>) -> Outcome {
+        let &RawRecord { number, line, fault, legacy, .. } = found;
         let end = self.total.map_or(found.bytes.end, |total| found.bytes.end.min(total));
         let bytes = found.bytes.start..end;
         let parents = read::Parents { records: &found.parents, legacy };

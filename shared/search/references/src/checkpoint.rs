@@ -4,10 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Format,
-    detect::Detected,
-    encoding::{Certainty, Encoding, Legacy, LegacyState},
+    detect::Detection,
+    encoding::{Certainty, Encoding, LegacyEncoding, LegacyState},
     gaps::Gaps,
-    stream::Place,
+    position::Position,
+    stored_bytes::Bytes,
 };
 
 /// The version of the results of this crate. It increases with every change by which the same bytes yield different
@@ -23,7 +24,7 @@ pub struct Checkpoint {
     /// The [`READER_VERSION`] of the reader.
     pub(crate) reader: u32,
     /// The position of the first byte that has not been read.
-    pub(crate) place: Place,
+    pub(crate) place: Position,
     /// The number of records before the position.
     pub(crate) records: u64,
     /// The number of quarantined records among them.
@@ -68,31 +69,14 @@ impl Checkpoint {
         self.quarantined
     }
 
-    pub(crate) fn detected(&self) -> Detected {
-        Detected {
+    pub(crate) fn detected(&self) -> Detection {
+        Detection {
             encoding: self.encoding,
             certainty: self.certainty,
-            legacy: Legacy::from(&self.legacy),
+            legacy: LegacyEncoding::from(&self.legacy),
             mark_length: 0,
             format: self.format,
             format_certainty: self.format_certainty,
         }
-    }
-}
-
-/// Bytes that are mostly text: each byte is stored as the character with its number.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "String", into = "String")]
-pub(crate) struct Bytes(pub(crate) Vec<u8>);
-
-impl From<String> for Bytes {
-    fn from(text: String) -> Self {
-        Self(text.chars().filter_map(|c| u8::try_from(c).ok()).collect())
-    }
-}
-
-impl From<Bytes> for String {
-    fn from(bytes: Bytes) -> Self {
-        bytes.0.into_iter().map(char::from).collect()
     }
 }

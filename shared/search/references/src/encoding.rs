@@ -13,7 +13,7 @@ use std::{borrow::Cow, fmt};
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use legacy::{Legacy, LegacyState};
+pub(crate) use legacy::{LegacyEncoding, LegacyState};
 pub(crate) use utf16::{Utf16, utf16_units};
 
 /// The encoding of a file. It serializes as its name: `"utf-8"`, `"windows-1252"`, `"shift_jis"`.
@@ -100,45 +100,47 @@ impl Encoding {
     }
 
     /// Detects the encoding of a file from its first bytes.
-    pub(crate) fn detect(window: &[u8]) -> Shown {
+    pub(crate) fn detect(window: &[u8]) -> EncodingDetection {
         let marks: [(&[u8], Self); 3] = [
             (&[0xEF, 0xBB, 0xBF], Self::Utf8Bom),
             (&[0xFF, 0xFE], Self::Utf16Le),
             (&[0xFE, 0xFF], Self::Utf16Be),
         ];
         if let Some((mark, encoding)) = marks.into_iter().find(|(mark, _)| window.starts_with(mark)) {
-            let mut shown = Shown::of(encoding, Certainty::Certain);
+            let mut shown = EncodingDetection::new(encoding, Certainty::Certain);
             shown.mark_length = mark.len();
             return shown;
         }
         if let Some(utf16) = utf16_without_mark(window) {
-            return Shown::of(utf16, Certainty::Likely);
+            return EncodingDetection::new(utf16, Certainty::Likely);
         }
-        let mut legacy = Legacy::default();
+        let mut legacy = LegacyEncoding::default();
         match std::str::from_utf8(window) {
-            Ok(_) => return Shown::of(Self::Utf8, Certainty::Certain),
+            Ok(_) => return EncodingDetection::new(Self::Utf8, Certainty::Certain),
             // Only the end of the window is truncated: the rest of the character follows in the file.
-            Err(error) if error.error_len().is_none() => return Shown::of(Self::Utf8, Certainty::Certain),
+            Err(error) if error.error_len().is_none() => {
+                return EncodingDetection::new(Self::Utf8, Certainty::Certain);
+            }
             Err(_) => legacy.look_at(window),
         }
         let (encoding, certainty) = legacy.found();
-        Shown { encoding, certainty, mark_length: 0, legacy }
+        EncodingDetection { encoding, certainty, mark_length: 0, legacy }
     }
 }
 
 /// The encoding of a file, as far as its first bytes show.
 #[derive(Debug)]
-pub(crate) struct Shown {
+pub(crate) struct EncodingDetection {
     pub(crate) encoding: Encoding,
     pub(crate) certainty: Certainty,
     pub(crate) mark_length: usize,
     /// The legacy encoding of bytes that are not UTF-8.
-    pub(crate) legacy: Legacy,
+    pub(crate) legacy: LegacyEncoding,
 }
 
-impl Shown {
-    fn of(encoding: Encoding, certainty: Certainty) -> Self {
-        Self { encoding, certainty, mark_length: 0, legacy: Legacy::default() }
+impl EncodingDetection {
+    fn new(encoding: Encoding, certainty: Certainty) -> Self {
+        Self { encoding, certainty, mark_length: 0, legacy: LegacyEncoding::default() }
     }
 }
 
@@ -187,8 +189,7 @@ pub(crate) fn printable(text: Cow<'_, str>) -> Result<(Cow<'_, str>, usize), &'s
     // Text may contain a few control characters. Many of them, a NUL or an undefined byte show that the bytes are not
     // text.
     let controls = text.chars().filter(|c| is_unprintable(*c)).count();
-    if text.contains(|c| is_unprintable(c) && !is_control(c))
-        || controls > MOST_CONTROLS.max(text.len() / 500)
+    if text.contains(|c| is_unprintable(c) && !is_control(c)) || controls > MAX_CONTROLS.max(text.len() / 500)
     {
         return Err("it contains bytes that are not text in UTF-8 or any likely older encoding");
     }
@@ -196,7 +197,7 @@ pub(crate) fn printable(text: Cow<'_, str>) -> Result<(Cow<'_, str>, usize), &'s
 }
 
 /// The maximum number of control characters in a short record that counts as text.
-const MOST_CONTROLS: usize = 4;
+const MAX_CONTROLS: usize = 4;
 
 /// Control characters that are dropped from text.
 fn is_control(c: char) -> bool {
@@ -246,7 +247,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_is_utf8_or_printable_windows_1252_or_refused() {
+    fn record_decodes_as_utf8_or_legacy_or_fails() {
         assert_eq!(decode("Müller".as_bytes(), WINDOWS_1252).unwrap().0, "Müller");
         assert_eq!(decode(b"M\xFCller \x96 caf\xE9", WINDOWS_1252).unwrap().0, "Müller – café");
         assert_eq!(decode(b"300\x0F to 900\x0FC", WINDOWS_1252).unwrap(), ("300 to 900C".into(), 2));
@@ -256,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_shown_as_it_was_read() {
+    fn displayed_text_matches_read_text() {
         let utf16: Vec<u8> = "é𝄞".encode_utf16().flat_map(u16::to_le_bytes).collect();
         for (name, bytes, is_cut, text) in [
             ("UTF-8", "Müller".as_bytes(), false, "Müller"),
@@ -275,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn utf16_is_seen_without_a_mark() {
+    fn utf16_is_detected_without_bom() {
         let bytes: Vec<u8> =
             "TY  - JOUR\nTI  - Состояние\n".encode_utf16().flat_map(u16::to_be_bytes).collect();
         let shown = |bytes: &[u8]| (Encoding::detect(bytes).encoding, Encoding::detect(bytes).certainty);

@@ -21,13 +21,13 @@ pub enum Error {
         limit: u64,
     },
     /// More records than [`crate::Limits::max_records`], including quarantined ones.
-    #[error("the file has more than {} records, the limit", Grouped(*limit))]
+    #[error("the file has more than {} records, the limit", GroupedDigits(*limit))]
     TooManyRecords {
         /// The limit.
         limit: u64,
     },
     /// The file is not text.
-    #[error("it is {what}, not a reference file{}", Fix(what))]
+    #[error("it is {what}, not a reference file{}", Advice(what))]
     Binary {
         /// With its article: `"a PDF document"`.
         what: &'static str,
@@ -39,7 +39,10 @@ pub enum Error {
         name: &'static str,
     },
     /// An unknown text format.
-    #[error("no known reference format: it starts with {start:?}; {}expected {EXPECTED}", Closest(closest))]
+    #[error(
+        "no known reference format: it starts with {start:?}; {}expected {EXPECTED}",
+        ClosestFormats(closest)
+    )]
     UnknownFormat {
         /// The first characters of the file.
         start: String,
@@ -80,7 +83,7 @@ pub enum Error {
     /// A file in which most records have no title.
     #[error(
         "{} of its {} records have no title (read as {format}); export them with their titles, or in another format",
-        Grouped(*untitled), Grouped(*records)
+        GroupedDigits(*untitled), GroupedDigits(*records)
     )]
     UntitledRecords {
         /// The number of records without a title.
@@ -144,9 +147,9 @@ impl fmt::Display for Size {
 }
 
 /// Formats a number with a comma for each thousand.
-struct Grouped(u64);
+struct GroupedDigits(u64);
 
-impl fmt::Display for Grouped {
+impl fmt::Display for GroupedDigits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = self.0.to_string();
         for (at, digit) in digits.chars().enumerate() {
@@ -160,9 +163,9 @@ impl fmt::Display for Grouped {
 }
 
 /// Advice for files that contain references in an unsupported form.
-struct Fix<'a>(&'a str);
+struct Advice<'a>(&'a str);
 
-impl fmt::Display for Fix<'_> {
+impl fmt::Display for Advice<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let fix = |kinds: &[&str]| kinds.iter().any(|kind| self.0.contains(kind));
         if fix(&["gzip", "bzip2", "xz file", "Zstandard"]) {
@@ -182,9 +185,9 @@ impl fmt::Display for Fix<'_> {
 }
 
 /// Formats the closest formats.
-struct Closest<'a>(&'a [&'static str]);
+struct ClosestFormats<'a>(&'a [&'static str]);
 
-impl fmt::Display for Closest<'_> {
+impl fmt::Display for ClosestFormats<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0.is_empty() { Ok(()) } else { write!(f, "closest to {}; ", self.0.join(" and ")) }
     }
@@ -195,13 +198,13 @@ struct Columns<'a>(&'a [String]);
 
 impl fmt::Display for Columns<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const MOST: usize = 6;
-        const MOST_CHARS: usize = 30;
-        for (at, column) in self.0.iter().take(MOST).enumerate() {
-            let name: String = column.chars().take(MOST_CHARS).collect();
+        const MAX_COLUMNS: usize = 6;
+        const MAX_CHARS: usize = 30;
+        for (at, column) in self.0.iter().take(MAX_COLUMNS).enumerate() {
+            let name: String = column.chars().take(MAX_CHARS).collect();
             write!(f, "{}{name:?}", if at > 0 { ", " } else { "" })?;
         }
-        if self.0.len() > MOST { f.write_str(" …") } else { Ok(()) }
+        if self.0.len() > MAX_COLUMNS { f.write_str(" …") } else { Ok(()) }
     }
 }
 
@@ -222,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_read_well_after_the_name_of_a_file() {
+    fn messages_complete_a_sentence_about_a_file() {
         let said = |error: Error| error.to_string();
         assert_eq!(said(Error::Empty), "the file is empty");
         for (what, message) in [

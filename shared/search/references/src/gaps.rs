@@ -4,17 +4,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Format,
-    detect::Detected,
+    detect::Detection,
     encoding::decode_cut,
-    outcome::EXCERPT_CHARS,
+    outcome::{EXCERPT_CHARS, SkippedText},
+    position::Position,
     split::{numbered, wos},
-    stream::Place,
 };
 
 /// The number of bytes of a line that are kept for display: the maximum size of the characters of an excerpt.
-const KEPT: usize = 4 * EXCERPT_CHARS;
+const KEPT_BYTES: usize = 4 * EXCERPT_CHARS;
 /// The maximum number of digits in a record number of a database.
-const MOST_DIGITS: usize = 9;
+const MAX_DIGITS: usize = 9;
 
 /// The text between records: its extent, and its first line.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,21 +30,9 @@ pub(crate) struct Gaps {
     goes_on: bool,
 }
 
-/// Text that belongs neither to a record nor to the format.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Skipped {
-    /// The number of its lines. Blank lines and lines of punctuation are not counted, nor are lines with just a number
-    /// in line-based formats.
-    pub lines: u64,
-    /// The number of the first of these lines, from 1.
-    pub line: u64,
-    /// The beginning of that line, with up to [`EXCERPT_CHARS`] characters.
-    pub excerpt: String,
-}
-
 impl Gaps {
     /// Adds bytes outside of records, which begin at this position. They may be cut anywhere.
-    pub(crate) fn add(&mut self, text: &[u8], place: Place, file: &Detected) {
+    pub(crate) fn add(&mut self, text: &[u8], place: Position, file: &Detection) {
         if self.open.as_ref().is_some_and(|(line, _)| *line != place.line) {
             // The text between the two lines was part of the format.
             self.end(file);
@@ -59,7 +47,7 @@ impl Gaps {
                 _ if self.open.is_none() && byte.is_ascii_whitespace() => {}
                 _ => {
                     let (_, kept) = self.open.get_or_insert_with(|| (line, String::new()));
-                    if kept.len() < KEPT {
+                    if kept.len() < KEPT_BYTES {
                         // Each byte is kept as the character with its number, because it may be part of a multi-byte
                         // character.
                         kept.push(char::from(byte));
@@ -73,7 +61,7 @@ impl Gaps {
     }
 
     /// Ends the current line, because a record begins or the file ends.
-    pub(crate) fn end(&mut self, file: &Detected) {
+    pub(crate) fn end(&mut self, file: &Detection) {
         let goes_on = std::mem::take(&mut self.goes_on);
         let Some((line, kept)) = self.open.take() else { return };
         let bytes: Vec<u8> = kept.chars().filter_map(|c| u8::try_from(c).ok()).collect();
@@ -89,16 +77,16 @@ impl Gaps {
     }
 
     /// The skipped text so far, if any.
-    pub(crate) fn found(&self) -> Option<Skipped> {
+    pub(crate) fn found(&self) -> Option<SkippedText> {
         let (line, excerpt) = self.first.clone()?;
-        Some(Skipped { lines: self.lines, line, excerpt })
+        Some(SkippedText { lines: self.lines, line, excerpt })
     }
 }
 
 /// Returns `true` if a line has content. In line-based formats, a number alone is a record number.
 fn has_words(line: &str, format: Format) -> bool {
     let words = line.trim_matches(|c: char| !c.is_alphanumeric());
-    let is_number = words.len() <= MOST_DIGITS && words.bytes().all(|byte| byte.is_ascii_digit());
+    let is_number = words.len() <= MAX_DIGITS && words.bytes().all(|byte| byte.is_ascii_digit());
     match format {
         Format::Csv { .. }
         | Format::FieldRows
@@ -131,15 +119,15 @@ mod tests {
     use super::*;
     use crate::detect::detect;
 
-    fn found(text: &[u8], start: &str) -> Option<Skipped> {
+    fn found(text: &[u8], start: &str) -> Option<SkippedText> {
         let file = detect(&[start.as_bytes(), text].concat(), true).unwrap();
         let whole = {
             let mut gaps = Gaps::default();
-            gaps.add(text, Place::START, &file);
+            gaps.add(text, Position::START, &file);
             gaps.end(&file);
             gaps.found()
         };
-        let (mut pieces, mut place) = (Gaps::default(), Place::START);
+        let (mut pieces, mut place) = (Gaps::default(), Position::START);
         for byte in text {
             pieces.add(&[*byte], place, &file);
             place = place.behind(&[*byte], false);
@@ -149,14 +137,14 @@ mod tests {
         whole
     }
 
-    fn skipped(lines: u64, line: u64, excerpt: &str) -> Option<Skipped> {
-        Some(Skipped { lines, line, excerpt: excerpt.to_owned() })
+    fn skipped(lines: u64, line: u64, excerpt: &str) -> Option<SkippedText> {
+        Some(SkippedText { lines, line, excerpt: excerpt.to_owned() })
     }
 
     const RIS: &str = "TY  - JOUR\n";
 
     #[test]
-    fn words_are_named_and_what_the_format_has_there_is_not() {
+    fn skipped_words_are_reported_but_not_structure() {
         assert_eq!(found(b"1.\n\n<2>\n____\n", RIS), None);
         assert_eq!(found("\r\n A title ä\nby Roe\n".as_bytes(), RIS), skipped(2, 2, "A title ä"));
         assert_eq!(found(b"FN Clarivate\nVR 1.0\nEF", "PT J\n"), None);
@@ -166,17 +154,17 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_that_of_a_record_only_where_records_are_numbered_on_lines_of_their_own() {
+    fn lone_number_is_ignored_in_line_formats_only() {
         assert_eq!(found(b"12", "Title,Year\n"), skipped(1, 1, "12"));
         assert_eq!(found(b", 5]", "[{\"title\": 1, \"type\": 2}"), skipped(1, 1, ", 5]"));
         assert_eq!(found(b"10.5555/12", RIS), skipped(1, 1, "10.5555/12"));
     }
 
     #[test]
-    fn words_count_wherever_they_stand_in_a_line_and_in_any_encoding() {
-        let far = [vec![b'-'; KEPT + 1], b"words".to_vec()].concat();
+    fn words_count_anywhere_in_any_encoding() {
+        let far = [vec![b'-'; KEPT_BYTES + 1], b"words".to_vec()].concat();
         assert_eq!(found(&far, RIS).map(|skipped| skipped.lines), Some(1));
-        let blank = [vec![b' '; KEPT + 1], b"words".to_vec()].concat();
+        let blank = [vec![b' '; KEPT_BYTES + 1], b"words".to_vec()].concat();
         assert_eq!(found(&blank, RIS), skipped(1, 1, "words"));
         assert_eq!(found(b"\xC2\xE5\xF1\xED\xE0 \xE8 \xEB\xE5\xF2\xEE", RIS), skipped(1, 1, "Весна и лето"));
     }

@@ -26,42 +26,47 @@
 //!
 //! # Modules, in reading order
 //!
-//! - `reference`, `outcome`, `format`, `error`: the vocabulary.
+//! - `reference`, `outcome`, `format`, `error`, `limits`, `position`: the vocabulary.
 //! - `reader`: the public push parser, which detects the format and then delegates to `stream`.
 //! - `detect` and `encoding`: the format of a file, and the decoding of its bytes.
 //! - `stream`: one buffer, one splitter, and positions in the original file.
 //! - `batch`: reads the records of one push on several threads while more records are found.
 //! - `split`: finds where records begin and end, per format, on raw bytes.
+//! - `table`: the meaning of a table's columns, and the cells of its rows.
 //! - `read`: turns the text of a record into a [`Reference`], with a table per format.
 //! - `gaps`: the text outside of records, for the report.
 //! - `work`: counts and limits the bytes that are scanned for a record.
-//! - `checkpoint`: the state with which another reader resumes.
-//! - `cutting`: extracts records into a new file, where they can be corrected.
+//! - `checkpoint` and `stored_bytes`: the state with which another reader resumes.
+//! - `extract`: extracts records into a new file, where they can be corrected.
 
 mod batch;
 mod checkpoint;
-mod cutting;
 mod detect;
 mod encoding;
 mod error;
+mod extract;
 mod format;
 mod gaps;
+mod limits;
 mod outcome;
+mod position;
 mod read;
 mod reader;
 mod reference;
 mod split;
+mod stored_bytes;
 mod stream;
+mod table;
 pub mod work;
 
 pub use checkpoint::{Checkpoint, READER_VERSION};
-pub use cutting::Cutting;
 pub use detect::DETECTION_WINDOW;
 pub use encoding::{Certainty, Encoding, OtherEncoding};
 pub use error::Error;
+pub use extract::RecordExtractor;
 pub use format::{Delimiter, Format};
-pub use gaps::Skipped;
-pub use outcome::{EXCERPT_CHARS, Outcome, Quarantine, REASON_CHARS, Record, Report};
+pub use limits::Limits;
+pub use outcome::{EXCERPT_CHARS, Outcome, Quarantine, REASON_CHARS, Record, Report, SkippedText};
 pub use read::{RIS_KINDS, unescape};
-pub use reader::{Limits, Reader};
-pub use reference::{Reference, Sparse};
+pub use reader::Reader;
+pub use reference::{Reference, SparseReference};

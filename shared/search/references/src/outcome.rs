@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Certainty, Encoding, Format, Reference, Skipped};
+use crate::{Certainty, Encoding, Format, Reference};
 
 /// The maximum length of [`Quarantine::reason`] in characters: a sentence, not a dump of the input.
 pub const REASON_CHARS: usize = 500;
@@ -71,6 +71,18 @@ pub struct Quarantine {
     pub excerpt: String,
 }
 
+/// Text that belongs neither to a record nor to the format.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SkippedText {
+    /// The number of its lines. Blank lines and lines of punctuation are not counted, nor are lines with just a number
+    /// in line-based formats.
+    pub lines: u64,
+    /// The number of the first of these lines, from 1.
+    pub line: u64,
+    /// The beginning of that line, with up to [`EXCERPT_CHARS`] characters.
+    pub excerpt: String,
+}
+
 /// The totals of a file that was read completely.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
@@ -93,7 +105,7 @@ pub struct Report {
     pub untitled: u64,
     /// The text outside of records.
     #[serde(default)]
-    pub skipped: Option<Skipped>,
+    pub skipped: Option<SkippedText>,
     /// The size of the file in bytes.
     pub bytes: u64,
 }

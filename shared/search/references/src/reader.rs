@@ -3,38 +3,11 @@
 use std::num::NonZeroUsize;
 
 use crate::{
-    Checkpoint, Encoding, Error, Format, Outcome, READER_VERSION, Report,
+    Checkpoint, Encoding, Error, Format, Limits, Outcome, READER_VERSION, Report,
     detect::{DETECTION_WINDOW, detect},
+    limits::ReaderSettings,
     stream::Stream,
 };
-
-/// Limits on the input.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// The maximum size of a file in bytes. The default is 1 GiB: about half a million records with abstracts.
-    pub max_file_bytes: u64,
-    /// The maximum size of a record in bytes, as UTF-8 if the file is UTF-16. The default is 16 MiB: the largest
-    /// document that MongoDB stores.
-    pub max_record_bytes: usize,
-    /// The maximum number of records in a file, including quarantined ones: every outcome occupies memory, however few
-    /// bytes its record has. The default is two million.
-    pub max_records: u64,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { max_file_bytes: 1 << 30, max_record_bytes: 16 << 20, max_records: 2_000_000 }
-    }
-}
-
-/// The settings of a reader.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Plan {
-    pub(crate) limits: Limits,
-    pub(crate) threads: NonZeroUsize,
-    /// `true` if records are only found, and not read.
-    pub(crate) only_finds: bool,
-}
 
 /// Reads one file, pushed in chunks of any size.
 ///
@@ -46,7 +19,7 @@ pub(crate) struct Plan {
 /// a file that should not be kept.
 #[derive(Debug)]
 pub struct Reader {
-    plan: Plan,
+    plan: ReaderSettings,
     state: State,
     bytes: u64,
     /// `true` if more bytes were pushed than a file may have. The bytes up to the limit are read before the file is
@@ -67,7 +40,7 @@ impl Reader {
     /// Creates a reader for the beginning of a file.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
-        let plan = Plan { limits, threads: NonZeroUsize::MIN, only_finds: false };
+        let plan = ReaderSettings { limits, threads: NonZeroUsize::MIN, finds_only: false };
         let state = State::Detecting(Vec::new());
         Self { plan, state, bytes: 0, too_large: false, ended: false, refused: None }
     }
@@ -85,8 +58,8 @@ impl Reader {
 
     /// Only finds records, without returning outcomes. Must be called before the first push.
     #[must_use]
-    pub(crate) fn only_finding(mut self) -> Self {
-        self.plan.only_finds = true;
+    pub(crate) fn finding_only(mut self) -> Self {
+        self.plan.finds_only = true;
         self
     }
 

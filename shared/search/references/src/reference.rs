@@ -51,7 +51,7 @@ pub struct Reference {
 
 /// Serializes a [`Reference`] without its empty fields; it deserializes to the same value.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub struct Sparse<'a> {
+pub struct SparseReference<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     title: &'a str,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
@@ -89,8 +89,8 @@ pub struct Sparse<'a> {
 impl Reference {
     /// Returns a form without empty fields, for storage.
     #[must_use]
-    pub fn sparse(&self) -> Sparse<'_> {
-        Sparse {
+    pub fn sparse(&self) -> SparseReference<'_> {
+        SparseReference {
             title: &self.title,
             authors: &self.authors,
             year: self.year,
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_type_alone_is_blank_and_a_doi_alone_is_not() {
+    fn type_alone_is_blank_but_doi_is_not() {
         let extra = BTreeMap::from([("DB".to_owned(), vec!["Embase".to_owned()])]);
         let typed = Reference { r#type: Some("Journal Article".into()), extra, ..Reference::default() };
         assert!(typed.is_blank());
@@ -147,7 +147,7 @@ mod tests {
 
     /// Once with every field, so that none is forgotten, and once without any.
     #[test]
-    fn what_is_said_sparsely_is_read_as_the_same() {
+    fn sparse_form_deserializes_to_same_reference() {
         let text = |text: &str| Some(text.to_owned());
         let full = Reference {
             title: "T".into(),
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn serialises_under_the_plain_field_names() {
+    fn reference_serializes_under_plain_field_names() {
         let value = serde_json::to_value(Reference::default()).unwrap();
         let mut names: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
         names.sort_unstable();

@@ -2,90 +2,59 @@
 
 use std::{num::NonZeroUsize, ops::Range};
 
-use memchr::{memchr, memchr_iter, memchr2_iter};
-use serde::{Deserialize, Serialize};
-
 use crate::{
     Checkpoint, Error, Format, Outcome, READER_VERSION,
-    batch::{Batch, Found, Kinds},
-    checkpoint::Bytes,
-    detect::Detected,
-    encoding::{Certainty, Encoding, Utf16, decode, utf16_units},
-    gaps::{Gaps, Skipped},
-    read::{self, Taken},
-    reader::Plan,
-    split::{Split, Step, splitter},
+    batch::{Batch, DefectCounts, RawRecord},
+    detect::Detection,
+    encoding::{Certainty, Encoding, Utf16, decode},
+    gaps::Gaps,
+    limits::ReaderSettings,
+    outcome::SkippedText,
+    position::Position,
+    read::{self, Extent},
+    split::{Splitter, Step, splitter},
+    stored_bytes::Bytes,
     work::spend,
 };
-
-/// A position in the original file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Place {
-    pub(crate) byte: u64,
-    pub(crate) line: u64,
-    /// `true` if the last character was a CR, so that an LF would belong to the same line break.
-    pub(crate) after_cr: bool,
-}
-
-impl Place {
-    #[cfg(test)]
-    pub(crate) const START: Self = Self { byte: 0, line: 1, after_cr: false };
-
-    /// Advances the position by `text`, which takes two bytes per unit if the original is UTF-16.
-    pub(crate) fn behind(mut self, text: &[u8], utf16: bool) -> Self {
-        let Some(&last) = text.last() else { return self };
-        self.byte += if utf16 { 2 * utf16_units(text) } else { text.len() as u64 };
-        if !self.after_cr && memchr(b'\r', text).is_none() {
-            self.line += memchr_iter(b'\n', text).count() as u64;
-            return self;
-        }
-        for at in memchr2_iter(b'\n', b'\r', text) {
-            let after_cr = if at == 0 { self.after_cr } else { text[at - 1] == b'\r' };
-            self.line += u64::from(text[at] == b'\r' || !after_cr);
-        }
-        self.after_cr = last == b'\r';
-        self
-    }
-}
 
 /// The records of a file with known encoding and format.
 #[derive(Debug)]
 pub(crate) struct Stream {
-    pub(crate) detected: Detected,
+    pub(crate) detected: Detection,
     transcoder: Option<Utf16>,
     /// UTF-8, or the original bytes if the encoding is ASCII-compatible.
     buffer: Vec<u8>,
     /// The number of consumed bytes in the buffer.
     front: usize,
     /// The position of the front in the original file.
-    position: Place,
-    splitter: Box<dyn Split>,
-    known: Option<Known>,
-    plan: Plan,
+    position: Position,
+    splitter: Box<dyn Splitter>,
+    known: Option<FileContext>,
+    plan: ReaderSettings,
     /// `true` if the splitter knows that the tail is the end of the file.
     ending: bool,
     /// The text around the records, known once the first record was found.
     pub(crate) frame: Option<Frame>,
     pub(crate) records: u64,
     /// The defects of these records.
-    pub(crate) kinds: Kinds,
+    pub(crate) kinds: DefectCounts,
     /// The text between the records.
     gaps: Gaps,
 }
 
 /// The minimum number of records in a file for a conclusion from missing titles.
-const ENOUGH_RECORDS: u64 = 10;
+const MIN_RECORDS: u64 = 10;
 
 /// Information in the file about the records that follow, and its text.
 #[derive(Debug)]
-struct Known {
+struct FileContext {
     text: String,
     context: read::Context,
 }
 
-impl Known {
-    fn of(text: String, format: Format) -> Option<(Self, Taken)> {
-        let (context, taken) = read::Context::of(&text, format)?;
+impl FileContext {
+    fn parse(text: String, format: Format) -> Option<(Self, Extent)> {
+        let (context, taken) = read::Context::parse(&text, format)?;
         Some((Self { text, context }, taken))
     }
 }
@@ -100,35 +69,36 @@ pub(crate) struct Frame {
 }
 
 impl Stream {
-    pub(crate) fn new(detected: Detected, plan: Plan) -> Self {
+    pub(crate) fn new(detected: Detection, plan: ReaderSettings) -> Self {
         let utf16 = detected.encoding.is_utf16();
         Self {
             transcoder: utf16.then(|| Utf16::new(detected.encoding)),
             buffer: Vec::new(),
             front: 0,
-            position: Place { byte: detected.mark_length as u64, line: 1, after_cr: false },
+            position: Position { byte: detected.mark_length as u64, line: 1, after_cr: false },
             splitter: splitter(detected.format, plan.limits.max_record_bytes),
             known: None,
             plan,
             ending: false,
             frame: None,
             records: 0,
-            kinds: Kinds::default(),
+            kinds: DefectCounts::default(),
             gaps: Gaps::default(),
             detected,
         }
     }
 
     /// Creates a stream that resumes at a checkpoint.
-    pub(crate) fn resume(checkpoint: &Checkpoint, plan: Plan) -> Self {
+    pub(crate) fn resume(checkpoint: &Checkpoint, plan: ReaderSettings) -> Self {
         let mut stream = Self::new(checkpoint.detected(), plan);
         stream.position = checkpoint.place;
-        stream.splitter.carry(checkpoint.carried.iter().map(|Bytes(bytes)| bytes.clone()).collect());
+        stream.splitter.restore_state(checkpoint.carried.iter().map(|Bytes(bytes)| bytes.clone()).collect());
         let header = checkpoint.header.clone();
-        stream.known = header.and_then(|text| Known::of(text, checkpoint.format)).map(|(known, _)| known);
+        stream.known =
+            header.and_then(|text| FileContext::parse(text, checkpoint.format)).map(|(known, _)| known);
         stream.gaps = checkpoint.gaps.clone();
         let &Checkpoint { records, quarantined, untitled, obscure, .. } = checkpoint;
-        Self { records, kinds: Kinds { quarantined, untitled, obscure }, ..stream }
+        Self { records, kinds: DefectCounts { quarantined, untitled, obscure }, ..stream }
     }
 
     /// Sets the number of threads from now on.
@@ -151,13 +121,13 @@ impl Stream {
             encoding: self.detected.encoding,
             certainty: self.detected.certainty,
             legacy: self.detected.legacy.state(),
-            carried: self.splitter.carried()?.into_iter().map(Bytes).collect(),
+            carried: self.splitter.saved_state()?.into_iter().map(Bytes).collect(),
             header: self.known.as_ref().map(|known| known.text.clone()),
         })
     }
 
     /// Returns the position behind text that begins at `from`.
-    fn behind(&self, from: Place, text: &[u8]) -> Place {
+    fn behind(&self, from: Position, text: &[u8]) -> Position {
         from.behind(text, self.detected.encoding.is_utf16())
     }
 
@@ -251,7 +221,7 @@ impl Stream {
         buffer: &'a [u8],
         end: bool,
         most: usize,
-        take: &mut dyn FnMut(Found<'a>),
+        take: &mut dyn FnMut(RawRecord<'a>),
     ) -> Result<Option<(Range<usize>, usize)>, Error> {
         let mut taken = 0;
         while taken < most {
@@ -269,7 +239,7 @@ impl Stream {
                 }
                 Step::Found { record, consumed, fault } => {
                     let found = self.found(tail, record.clone(), fault);
-                    if !self.plan.only_finds {
+                    if !self.plan.finds_only {
                         take(found);
                         taken += 1;
                     }
@@ -297,17 +267,17 @@ impl Stream {
         self.detected.legacy.learn(text);
         let Ok((text, _)) = decode(text, self.detected.legacy.decoder()) else { return false };
         match &mut self.known {
-            Some(known @ Known { context: read::Context::Abbreviations(_), .. }) => {
+            Some(known @ FileContext { context: read::Context::Definitions(_), .. }) => {
                 let taken = known.context.add(&text);
-                if taken != Taken::Nothing {
+                if taken != Extent::Nothing {
                     known.text.push('\n');
                     known.text.push_str(&text);
                 }
-                taken == Taken::All
+                taken == Extent::All
             }
             known => {
-                let new = Known::of(text.into_owned(), self.detected.format);
-                let understood = new.as_ref().is_some_and(|(_, taken)| *taken == Taken::All);
+                let new = FileContext::parse(text.into_owned(), self.detected.format);
+                let understood = new.as_ref().is_some_and(|(_, taken)| *taken == Extent::All);
                 *known = new.map(|(known, _)| known);
                 understood
             }
@@ -315,7 +285,12 @@ impl Stream {
     }
 
     /// Handles a record, and advances the position to its end.
-    fn found<'a>(&mut self, tail: &'a [u8], record: Range<usize>, fault: Option<&'static str>) -> Found<'a> {
+    fn found<'a>(
+        &mut self,
+        tail: &'a [u8],
+        record: Range<usize>,
+        fault: Option<&'static str>,
+    ) -> RawRecord<'a> {
         let before = &tail[..record.start];
         self.gaps.add(before, self.position, &self.detected);
         self.gaps.end(&self.detected);
@@ -334,7 +309,7 @@ impl Stream {
         };
         let (line, bytes) = (start.line, start.byte..self.position.byte);
         let parents = self.splitter.parents();
-        Found { number: self.records, line, bytes, text, parents, fault, legacy }
+        RawRecord { number: self.records, line, bytes, text, parents, fault, legacy }
     }
 
     fn refusal(&self, tail: &[u8], step: &Step) -> Error {
@@ -361,15 +336,15 @@ impl Stream {
     /// Refuses a file, once it is read, in which most records have no title and may have been misinterpreted: such
     /// studies cannot be screened.
     pub(crate) fn check_titles(&self) -> Result<(), Error> {
-        let (Kinds { untitled, obscure, .. }, records) = (self.kinds, self.records);
-        if records >= ENOUGH_RECORDS && obscure > records / 2 {
+        let (DefectCounts { untitled, obscure, .. }, records) = (self.kinds, self.records);
+        if records >= MIN_RECORDS && obscure > records / 2 {
             return Err(Error::UntitledRecords { untitled, records, format: self.format() });
         }
         Ok(())
     }
 
     /// The text outside of records.
-    pub(crate) fn skipped(&self) -> Option<Skipped> {
+    pub(crate) fn skipped(&self) -> Option<SkippedText> {
         let mut gaps = self.gaps.clone();
         gaps.add(&self.buffer[self.front..], self.position, &self.detected);
         gaps.end(&self.detected);

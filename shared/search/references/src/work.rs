@@ -33,7 +33,7 @@ pub fn budget(bytes: usize) -> u64 {
     "reading it takes far more steps than its size explains, as with thousands of brackets, quotes or commands that are not \
      closed; correct them and import the record again"
 )]
-pub struct Exceeded;
+pub struct BudgetExceeded;
 
 /// Counts scanned bytes. Returns `false` if the budget is spent; the caller must then return immediately.
 #[inline]
@@ -54,13 +54,13 @@ pub fn counted<T>(function: impl FnOnce() -> T) -> (T, u64) {
 ///
 /// # Errors
 /// Returns an error if the function exceeded the budget. The same call fails again.
-pub fn within<T>(budget: u64, function: impl FnOnce() -> T) -> Result<T, Exceeded> {
+pub fn within<T>(budget: u64, function: impl FnOnce() -> T) -> Result<T, BudgetExceeded> {
     let outer = LIMIT.get();
     let limit = SPENT.get().saturating_add(budget).min(outer);
     LIMIT.set(limit);
     let result = function();
     LIMIT.set(outer);
-    if SPENT.get() <= limit { Ok(result) } else { Err(Exceeded) }
+    if SPENT.get() <= limit { Ok(result) } else { Err(BudgetExceeded) }
 }
 
 #[cfg(test)]
@@ -70,15 +70,15 @@ mod tests {
     #[test]
     fn work_beyond_the_budget_is_refused() {
         assert_eq!(within(10, || spend(4) && spend(6)), Ok(true));
-        assert_eq!(within(10, || spend(4) && spend(7)), Err(Exceeded));
+        assert_eq!(within(10, || spend(4) && spend(7)), Err(BudgetExceeded));
         assert!(spend(1_000), "the budget ends with its function");
     }
 
     #[test]
-    fn an_inner_budget_extends_no_outer_one() {
+    fn inner_budget_does_not_extend_outer() {
         let mut inner = Ok(true);
-        assert_eq!(within(10, || inner = within(100, || spend(20))), Err(Exceeded));
-        assert_eq!(inner, Err(Exceeded));
+        assert_eq!(within(10, || inner = within(100, || spend(20))), Err(BudgetExceeded));
+        assert_eq!(inner, Err(BudgetExceeded));
         assert_eq!(counted(|| spend(3)).1, 3);
     }
 }

@@ -80,7 +80,7 @@ fn read(file: &str) -> Result<(u64, u64), references::Error> {
 }
 
 #[test]
-fn any_record_stays_within_the_bound() {
+fn any_record_stays_within_memory_bound() {
     // Allocates the tables that all files share.
     read("TY  - JOUR\nTI  - a\nER  - \n").unwrap();
     let mut over = Vec::new();

@@ -10,7 +10,7 @@ use futures::lock::MutexGuard;
 use imports::{ContentsError, ParsedFile, Part, PartBytes};
 use jiff::{SignedDuration, Timestamp};
 use messages::StoreError;
-use references::{Cutting, Encoding, Limits};
+use references::{Encoding, Limits, RecordExtractor};
 
 use crate::SearchService;
 
@@ -142,7 +142,7 @@ impl SearchService {
         let Some(turn) = self.turn(part).await else { return Ok(None) };
         let Some(mut pieces) = self.open_part(file, part, 0).await? else { return Ok(None) };
         let limits = Limits { max_file_bytes: u64::MAX, max_records: u64::MAX, ..Limits::default() };
-        let (mut cutting, mut before, mut read) = (Cutting::new(limits, []), Vec::new(), 0);
+        let (mut cutting, mut before, mut read) = (RecordExtractor::new(limits, []), Vec::new(), 0);
         while cutting.between().is_none() && read < MAX_BEFORE {
             if !self.may_continue(&turn).await {
                 return Ok(None);

@@ -111,7 +111,7 @@ fn literal(text: &str) -> String {
     text.replace('\\', "%5C").replace('{', "%7B").replace('}', "%7D")
 }
 
-/// Formats a name as `Family, Given`, `Family, Suffix, Given`, or a group in braces. DateParts that contain the word `and`
+/// Formats a name as `Family, Given`, `Family, Suffix, Given`, or a group in braces. Parts that contain the word `and`
 /// are wrapped in braces.
 fn name(author: &str) -> String {
     let part = |part: &str| {

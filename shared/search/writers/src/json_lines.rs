@@ -2,7 +2,7 @@
 
 use std::io;
 
-use references::Sparse;
+use references::SparseReference;
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -19,7 +19,7 @@ struct Line<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     duplicate_of: Option<Uuid>,
     #[serde(flatten)]
-    reference: Sparse<'a>,
+    reference: SparseReference<'a>,
 }
 
 pub(crate) fn push(study: &Study<'_>, out: &mut Vec<u8>) -> io::Result<()> {

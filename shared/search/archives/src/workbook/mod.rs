@@ -106,10 +106,10 @@ impl Workbook {
     /// Returns an error if the sheet is not at the offset that the archive states.
     pub fn text(&self, sheet: usize) -> Result<Option<SheetText>, Error> {
         let Some(entry) = self.sheets.get(sheet).and_then(|sheet| sheet.entry) else { return Ok(None) };
-        let limits = (self.limits, self.file.len() as u64);
+        let packed = self.file.len() as u64;
         let (strings, formats) = (Arc::clone(&self.strings), Arc::clone(&self.formats));
-        let xml = (self.xml(entry)?, self.xml(entry)?);
-        Ok(Some(SheetText::new(xml, strings, formats, limits)))
+        let (xml, ahead) = (self.xml(entry)?, self.xml(entry)?);
+        Ok(Some(SheetText::new(xml, ahead, strings, formats, self.limits, packed)))
     }
 
     /// The unpacked size of an entry, as declared by the archive. Unpacking more than that is an error.
@@ -161,7 +161,7 @@ impl Workbook {
                         return Err(Error::WorkbookTooLarge { what: "characters in the name of a sheet" });
                     }
                     let is_visible = attribute(&start, "state").is_none_or(|state| state == "visible");
-                    // A part that is parse_entry as several sheets would be unpacked for each of them.
+                    // A part that is listed as several sheets would be unpacked for each of them.
                     let is_new =
                         |entry: &usize| sheets.iter().all(|sheet: &Sheet| sheet.entry != Some(*entry));
                     let entry = attribute(&start, "id").and_then(entry_of).filter(is_new);

@@ -70,7 +70,7 @@ fn parse_position(cell: &str) -> Option<(u32, usize)> {
 /// over several rows appears in each row.
 pub struct SheetText {
     xml: Xml,
-    /// A second reader that collects the merged ranges, because they are parse_entry behind the cells.
+    /// A second reader that collects the merged ranges, because they are listed behind the cells.
     ahead: Option<Xml>,
     strings: Arc<Strings>,
     formats: Arc<Formats>,
@@ -113,10 +113,12 @@ struct Cell {
 
 impl SheetText {
     pub(super) fn new(
-        (xml, ahead): (Xml, Xml),
+        xml: Xml,
+        ahead: Xml,
         strings: Arc<Strings>,
         formats: Arc<Formats>,
-        (limits, packed): (Limits, u64),
+        limits: Limits,
+        packed: u64,
     ) -> Self {
         Self {
             xml,

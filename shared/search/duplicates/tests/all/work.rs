@@ -81,7 +81,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn work_is_proportional_to_the_size_of_a_record(
+    fn comparison_work_is_proportional_to_record_size(
         pieces in prop::collection::vec(prop::sample::select(PIECES.as_slice()), 1..4),
         last in prop::sample::select(PIECES.as_slice()),
     ) {

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_workbook_is_told_from_another_archive() {
+    fn workbook_is_distinguished_from_other_archives() {
         assert_eq!(magic(b"PK\x03\x04....xl/workbook.xml"), Some("an Excel workbook"));
         assert_eq!(magic(b"PK\x03\x04....readme.txt"), Some("a ZIP archive"));
         let ole = |name: &str| {

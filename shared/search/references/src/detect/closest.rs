@@ -3,7 +3,7 @@
 use crate::split::{lines, ris, wos};
 
 /// The number of lines that must match a format before it is suggested: two might be prose.
-const ENOUGH_LINES: usize = 3;
+const MIN_LINES: usize = 3;
 
 /// Returns the suggestions, ordered by the number of matching lines.
 pub(super) fn guesses(text: &str) -> Vec<&'static str> {
@@ -17,7 +17,7 @@ pub(super) fn guesses(text: &str) -> Vec<&'static str> {
             "BibTeX (no line begins an entry with its type and a brace)",
         ),
     ];
-    guesses.retain(|(lines, _)| *lines >= ENOUGH_LINES);
+    guesses.retain(|(lines, _)| *lines >= MIN_LINES);
     guesses.sort_by_key(|(lines, _)| std::cmp::Reverse(*lines));
     let first = lines::all(text).find(|line| !line.trim().is_empty()).unwrap_or_default();
     if guesses.is_empty() && first.contains([',', ';', '\t']) {
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_format_with_the_most_lines_is_the_closest() {
+    fn closest_format_has_most_matching_lines() {
         let first = |text: &str| guesses(text).first().and_then(|guess| guess.split(' ').next());
         assert_eq!(first("XX  - a\nZZ  - b\nYY  - c\n"), Some("RIS"));
         assert_eq!(first("STAT- NLM\nSTAT- x\nDCOM- 1\nVI  - 2\n"), Some("PubMed"));

@@ -19,7 +19,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn neighbours_are_named() {
+    fn related_formats_are_named() {
         assert_eq!(by_start("{\\rtf1 a"), Some("rich text (RTF)"));
         assert_eq!(by_lines("[{\"id\": 1}]"), Some("JSON"));
         assert_eq!(by_lines("someone@example.org {hello}"), None);

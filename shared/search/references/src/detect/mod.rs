@@ -3,15 +3,16 @@
 mod binary;
 mod closest;
 mod foreign;
+mod table;
 mod text;
 mod xml;
 
 use crate::{
     Error, Format,
-    encoding::{Certainty, Encoding, Legacy, Shown, Utf16},
-    read::header::{self, Table},
+    encoding::{Certainty, Encoding, EncodingDetection, LegacyEncoding, Utf16},
     split::{entries, lines, nbib, refer, refworks, ris, wos},
 };
+use table::TableDetection;
 
 /// The number of bytes that are inspected to detect the format: enough for any preamble or header row of real exports,
 /// and few enough to keep in memory.
@@ -25,25 +26,25 @@ const START_CHARS: usize = 60;
 
 /// The result of the detection.
 #[derive(Debug)]
-pub(crate) struct Detected {
+pub(crate) struct Detection {
     pub(crate) encoding: Encoding,
     pub(crate) certainty: Certainty,
     /// The legacy encoding of bytes that are not UTF-8.
-    pub(crate) legacy: Legacy,
+    pub(crate) legacy: LegacyEncoding,
     pub(crate) mark_length: usize,
     pub(crate) format: Format,
     pub(crate) format_certainty: Certainty,
 }
 
 /// Detects encoding and format from the first bytes of a file. With `end` they are the whole file.
-pub(crate) fn detect(window: &[u8], end: bool) -> Result<Detected, Error> {
+pub(crate) fn detect(window: &[u8], end: bool) -> Result<Detection, Error> {
     if window.is_empty() {
         return Err(Error::Empty);
     }
     if let Some(what) = binary::magic(window) {
         return Err(Error::Binary { what });
     }
-    let Shown { encoding, certainty, mark_length, legacy } = Encoding::detect(window);
+    let EncodingDetection { encoding, certainty, mark_length, legacy } = Encoding::detect(window);
     let text = text_of(&window[mark_length..], encoding, &legacy);
     if text.contains('\0') {
         return Err(Error::Binary { what: "binary data" });
@@ -52,11 +53,11 @@ pub(crate) fn detect(window: &[u8], end: bool) -> Result<Detected, Error> {
         return Err(Error::Empty);
     }
     let (format, format_certainty) = format(&text)?;
-    Ok(Detected { encoding, certainty, legacy, mark_length, format, format_certainty })
+    Ok(Detection { encoding, certainty, legacy, mark_length, format, format_certainty })
 }
 
 /// Decodes the window. A truncated character at its end does not matter here.
-fn text_of(window: &[u8], encoding: Encoding, legacy: &Legacy) -> String {
+fn text_of(window: &[u8], encoding: Encoding, legacy: &LegacyEncoding) -> String {
     if encoding.is_utf16() {
         let mut out = Vec::new();
         Utf16::new(encoding).push(window, &mut out);
@@ -72,7 +73,7 @@ fn text_of(window: &[u8], encoding: Encoding, legacy: &Legacy) -> String {
 fn format(text: &str) -> Result<(Format, Certainty), Error> {
     let start = text.trim_start();
     // Cells with several lines may resemble records of any other format.
-    if let Some(delimiter) = header::begins(text) {
+    if let Some(delimiter) = table::begins(text) {
         return Ok((Format::Csv { delimiter }, Certainty::Certain));
     }
     if let Some(format) = text::by_numbers(start) {
@@ -93,11 +94,11 @@ fn format(text: &str) -> Result<(Format, Certainty), Error> {
     if text::is_refer(start) {
         return Ok((Format::Refer, Certainty::Likely));
     }
-    if header::has_field_rows(text) {
+    if table::has_field_rows(text) {
         return Ok((Format::FieldRows, Certainty::Likely));
     }
-    match header::find(text) {
-        Some(Table::Headed(delimiter, columns)) => {
+    match table::find(text) {
+        Some(TableDetection::WithHeader(delimiter, columns)) => {
             // One known column may be a coincidence; three make a table.
             let certainty = match columns {
                 1 => Certainty::Guess,
@@ -106,7 +107,7 @@ fn format(text: &str) -> Result<(Format, Certainty), Error> {
             };
             return Ok((Format::Csv { delimiter }, certainty));
         }
-        Some(Table::Untitled(columns)) => return Err(Error::Untitled { columns }),
+        Some(TableDetection::WithoutTitles(columns)) => return Err(Error::Untitled { columns }),
         None => {}
     }
     match foreign::by_lines(text) {
@@ -159,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn formats_are_told_by_their_content() {
+    fn formats_are_detected_by_content() {
         for (text, format) in [
             ("1.\nTY  - JOUR\n", Format::Ris),
             ("  ty  - jour\r\n", Format::Ris),
@@ -188,13 +189,13 @@ mod tests {
     }
 
     #[test]
-    fn blank_text_is_an_empty_file() {
+    fn blank_text_counts_as_empty_file() {
         assert_eq!(detect(b"", true).unwrap_err(), Error::Empty);
         assert_eq!(detect(b"\xEF\xBB\xBF \r\n", true).unwrap_err(), Error::Empty);
     }
 
     #[test]
-    fn text_of_no_format_shows_how_it_starts() {
+    fn unknown_format_error_shows_the_beginning() {
         let error = detect(b"Dear all,\nplease find attached", true).unwrap_err();
         let start = "Dear all, please find attached".to_owned();
         let closest = vec!["CSV (no column is called title)"];
@@ -202,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_format_is_as_sure_as_what_shows_it() {
+    fn format_certainty_follows_the_evidence() {
         let sure = |text: &str| detect(text.as_bytes(), true).unwrap().format_certainty;
         assert_eq!(sure("Record 1\n1.\nTY  - JOUR\n"), Certainty::Certain);
         assert_eq!(sure(&format!("{}TY  - JOUR\n", "a line\n".repeat(20))), Certainty::Likely);

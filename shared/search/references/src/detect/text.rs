@@ -6,13 +6,13 @@ use crate::{
 };
 
 /// The maximum number of lines that are inspected.
-const MOST_LINES: usize = 40;
+const MAX_LINES: usize = 40;
 /// The minimum number of tagged lines in an EndNote file whose records do not begin with their type.
-const ENOUGH_TAGS: usize = 2;
+const MIN_TAGS: usize = 2;
 
 /// Detects formats with numbered records by the first record's line and the line after it.
 pub(super) fn by_numbers(start: &str) -> Option<Format> {
-    let all: Vec<&str> = lines::all(start).filter(|line| !line.trim().is_empty()).take(MOST_LINES).collect();
+    let all: Vec<&str> = lines::all(start).filter(|line| !line.trim().is_empty()).take(MAX_LINES).collect();
     let first = all.first()?.as_bytes();
     if numbered::is_ovid(first) {
         return Some(Format::Ovid);
@@ -42,8 +42,8 @@ pub(super) fn is_csl_json(start: &str) -> bool {
 
 /// Returns `true` if the first lines have EndNote tags.
 pub(super) fn is_refer(start: &str) -> bool {
-    let lines = lines::all(start).filter(|line| !line.trim().is_empty()).take(MOST_LINES);
+    let lines = lines::all(start).filter(|line| !line.trim().is_empty()).take(MAX_LINES);
     let tagged =
         |line: &&str| refer::tag(line).is_some_and(|(tag, _)| tag.as_bytes()[1].is_ascii_uppercase());
-    start.starts_with('%') && lines.filter(tagged).count() >= ENOUGH_TAGS
+    start.starts_with('%') && lines.filter(tagged).count() >= MIN_TAGS
 }

@@ -82,18 +82,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_doctype_counts_even_after_comments() {
+    fn doctype_after_comments_is_refused() {
         let text = "<?xml version=\"1.0\"?><!-- a > b --><!-- c -->\n<!DOCTYPE xml [<!ENTITY a \"b\">]><xml>";
         assert_eq!(detect(text), Err(Error::Doctype { name: None }));
     }
 
     #[test]
-    fn a_doctype_in_a_comment_does_not_count() {
+    fn doctype_inside_comment_is_ignored() {
         assert_eq!(detect("<!-- <!DOCTYPE xml> --><xml><records>"), Ok(Format::EndNoteXml));
     }
 
     #[test]
-    fn pubmed_xml_may_name_an_external_document_type() {
+    fn pubmed_xml_accepts_external_doctype() {
         let text = "<!DOCTYPE PubmedArticleSet PUBLIC \"-//NLM//DTD\" \"https://example.org/a.dtd\"><PubmedArticleSet>";
         assert_eq!(detect(text), Ok(Format::PubMedXml));
         let text = "<!DOCTYPE PubmedArticleSet [<!ENTITY a \"b\">]><PubmedArticleSet>";
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_web_page_is_named_rather_than_its_doctype() {
+    fn web_page_is_named_before_its_doctype() {
         let error = detect("<!doctype html><html><body>Log in").unwrap_err();
         assert_eq!(error, Error::UnsupportedFormat { name: "a web page (HTML)" });
     }

@@ -10,16 +10,16 @@ use encoding_rs::{MACINTOSH, WINDOWS_1252};
 use serde::{Deserialize, Serialize};
 
 use super::{Certainty, Encoding, OtherEncoding};
-use crate::checkpoint::Bytes;
+use crate::stored_bytes::Bytes;
 
 /// The number of bytes that are kept for the guess. More would not change it.
-const MOST_BYTES: usize = 32 * 1024;
+const MAX_BYTES: usize = 32 * 1024;
 /// The minimum lead in likelihood for a result that is more than a guess.
 const CLEAR: i64 = 12;
 
 /// The bytes of a file that are not UTF-8, and the guessed encoding.
 #[derive(Debug)]
-pub(crate) struct Legacy {
+pub(crate) struct LegacyEncoding {
     seen: Vec<u8>,
     /// The guess is repeated whenever the number of bytes has doubled, which bounds the work.
     look_again_at: usize,
@@ -28,7 +28,7 @@ pub(crate) struct Legacy {
     fixed: bool,
 }
 
-/// The stored form of [`Legacy`].
+/// The stored form of [`LegacyEncoding`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LegacyState {
     seen: Bytes,
@@ -38,7 +38,7 @@ pub(crate) struct LegacyState {
     fixed: bool,
 }
 
-impl From<&LegacyState> for Legacy {
+impl From<&LegacyState> for LegacyEncoding {
     fn from(state: &LegacyState) -> Self {
         Self {
             seen: state.seen.0.clone(),
@@ -50,7 +50,7 @@ impl From<&LegacyState> for Legacy {
     }
 }
 
-impl Default for Legacy {
+impl Default for LegacyEncoding {
     fn default() -> Self {
         Self {
             seen: Vec::new(),
@@ -62,7 +62,7 @@ impl Default for Legacy {
     }
 }
 
-impl Legacy {
+impl LegacyEncoding {
     /// Decides for the whole file by its first bytes.
     pub(super) fn look_at(&mut self, window: &[u8]) {
         self.remember(window);
@@ -72,7 +72,7 @@ impl Legacy {
 
     /// Takes a record into account if it is not UTF-8, and returns the encoding to decode it from.
     pub(crate) fn learn(&mut self, record: &[u8]) -> &'static encoding_rs::Encoding {
-        if !self.fixed && self.seen.len() < MOST_BYTES && std::str::from_utf8(record).is_err() {
+        if !self.fixed && self.seen.len() < MAX_BYTES && std::str::from_utf8(record).is_err() {
             self.remember(record);
             if self.seen.len() >= self.look_again_at {
                 self.guess();
@@ -114,7 +114,7 @@ impl Legacy {
     /// Keeps the lines that are not UTF-8, or in XML the values. The others would distort the guess.
     fn remember(&mut self, bytes: &[u8]) {
         for piece in bytes.split(|byte| matches!(byte, b'\n' | b'\r' | b'<')) {
-            let left = MOST_BYTES.saturating_sub(self.seen.len());
+            let left = MAX_BYTES.saturating_sub(self.seen.len());
             if left == 0 {
                 return;
             }
@@ -125,7 +125,7 @@ impl Legacy {
         }
         if self.seen.is_empty() {
             // Only the truncated last character was invalid.
-            self.seen.extend_from_slice(&bytes[..bytes.len().min(MOST_BYTES)]);
+            self.seen.extend_from_slice(&bytes[..bytes.len().min(MAX_BYTES)]);
         }
     }
 
@@ -209,13 +209,13 @@ mod tests {
     fn found(text: &str, encoding: &'static encoding_rs::Encoding) -> (Encoding, Certainty) {
         let (bytes, _, lossy) = encoding.encode(text);
         assert!(!lossy, "{}", encoding.name());
-        let mut legacy = Legacy::default();
+        let mut legacy = LegacyEncoding::default();
         legacy.look_at(&bytes);
         legacy.found()
     }
 
     #[test]
-    fn western_encodings_are_told_apart() {
+    fn western_encodings_are_distinguished() {
         assert_eq!(found(WESTERN, WINDOWS_1252), (Encoding::Windows1252, Certainty::Likely));
         assert_eq!(found(WESTERN, MACINTOSH), (Encoding::MacRoman, Certainty::Likely));
         let plain = "Müller und Nuñez, l'éducation thérapeutique à l'hôpital, Größe";
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_single_name_is_enough_for_a_guess() {
+    fn single_name_is_enough_for_a_guess() {
         for name in ["Müller", "José", "Sørensen", "François", "Nuñez", "Gonçalves, João", "Åberg", "Straße"]
         {
             assert_eq!(found(name, WINDOWS_1252).0, Encoding::Iso8859_1, "{name}");
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn other_scripts_are_seen() {
+    fn other_scripts_are_detected() {
         for (text, encoding) in [
             ("Состояние рецепторного аппарата эндометрия и обмен эстрогенов", WINDOWS_1251),
             ("中华医学杂志：随机对照试验的系统评价与荟萃分析研究进展", GBK),

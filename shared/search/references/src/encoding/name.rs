@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn encodings_are_written_by_their_names() {
+    fn encodings_serialize_by_name() {
         let other = Encoding::Other(OtherEncoding(encoding_rs::SHIFT_JIS));
         for (encoding, name) in NAMES.into_iter().chain([(other, "shift_jis")]) {
             let json = serde_json::to_string(&encoding).unwrap();

@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_surrogate_pair_survives_being_cut_anywhere() {
+    fn surrogate_pair_survives_any_chunking() {
         let bytes: Vec<u8> = "a𝛼b".encode_utf16().flat_map(u16::to_le_bytes).collect();
         for at in 0..bytes.len() {
             assert_eq!(utf8(&[&bytes[..at], &bytes[at..]]), "a𝛼b");
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn unpaired_surrogates_stay_one_unit_each() {
+    fn unpaired_surrogates_remain_one_unit_each() {
         let two_highs: Vec<u8> = [0xD835_u16, 0xD835, 0x61].iter().flat_map(|u| u.to_le_bytes()).collect();
         assert_eq!(utf8(&[&two_highs]), "\u{FFFD}\u{FFFD}a");
         assert_eq!(utf8(&[&[0x61, 0, 0x62]]), "a\u{FFFD}");

@@ -2,20 +2,22 @@
 
 mod abbreviations;
 mod closed;
+mod definitions;
 mod entry;
 mod parents;
 mod people;
 
 use std::{borrow::Cow, sync::LazyLock};
 
-pub(crate) use abbreviations::Abbreviations;
+use abbreviations::Abbreviations;
+pub(crate) use definitions::{Definitions, Extent};
 pub(crate) use parents::Parents;
 
 use super::{
     REPAIRED,
     draft::Draft,
     entities,
-    field::{Field, Index, Named, Rule},
+    field::{Field, FieldName, Index, Rule},
     identifiers, latex, tidy,
 };
 
@@ -41,7 +43,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule { field: Field::LeftOut, names: &["file"] },
 ];
 
-static INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(RULES));
+static INDEX: LazyLock<Index> = LazyLock::new(|| Index::new(RULES));
 
 /// Fields that are appended to another field after a colon.
 const SUBTITLES: [(&str, &str); 2] = [("subtitle", "title"), ("booksubtitle", "booktitle")];
@@ -55,20 +57,20 @@ pub(super) fn read<'a>(
     let mut entry = entry::parse(text, abbreviations, is_field).ok_or("it has no opening brace")?;
     let mut draft = Draft::default();
     if let Some(named) = INDEX.find("@") {
-        draft.take(named, entry.kind);
+        draft.add(named, entry.kind);
     }
     draft.extra.push("key", entry.key);
     let inherited = parents::inherited(&entry, parents, abbreviations);
     entry.fields.extend(inherited);
     join_subtitles(&mut entry.fields);
     let has_fields = !entry.fields.is_empty();
-    let mut noted = None;
+    let mut noted_pmid = None;
     for (name, value) in entry.fields {
-        noted = take(&mut draft, &name, value).or(noted);
+        noted_pmid = add(&mut draft, &name, value).or(noted_pmid);
     }
     // After all other fields, because the first of several PMIDs counts.
-    if let Some(pmid) = noted {
-        draft.take_decoded(Named::new(Field::Pmid, "note", 1), Cow::Owned(pmid));
+    if let Some(pmid) = noted_pmid {
+        draft.add_decoded(FieldName::new(Field::Pmid, "note", 1), Cow::Owned(pmid));
     }
     for rest in entry.rest {
         draft.extra.push("text", rest);
@@ -102,14 +104,14 @@ fn join_subtitles(fields: &mut Vec<(Cow<'_, str>, Cow<'_, str>)>) {
 }
 
 /// Adds a field to the draft, and returns a PMID noted in it.
-fn take<'a>(draft: &mut Draft<'a>, name: &str, text: Cow<'a, str>) -> Option<String> {
+fn add<'a>(draft: &mut Draft<'a>, name: &str, text: Cow<'a, str>) -> Option<String> {
     let Some(named) = INDEX.find(name) else {
         let text = plain(&text);
         draft.extra.push(name, &text);
-        return if name == "note" { noted(&text) } else { None };
+        return if name == "note" { noted_pmid(&text) } else { None };
     };
     match named.field {
-        Field::Author | Field::Editor => draft.authors(named.field, people::of(&text)),
+        Field::Author | Field::Editor => draft.authors(named.field, people::split_names(&text)),
         Field::Keyword => {
             let keywords = plain(&text);
             let separator =
@@ -118,19 +120,19 @@ fn take<'a>(draft: &mut Draft<'a>, name: &str, text: Cow<'a, str>) -> Option<Str
         }
         // Tildes and dashes in links are literal.
         Field::Url | Field::Doi => {
-            draft.take_decoded(named, then(then(text, entities::decode), latex::literal));
+            draft.add_decoded(named, then(then(text, entities::decode), latex::literal));
         }
         Field::Abstract => {
             let text = then(text, plain);
-            draft.take_decoded(named, Cow::Owned(tidy::line_of(text).unwrap_or_default()));
+            draft.add_decoded(named, Cow::Owned(tidy::line_of(text).unwrap_or_default()));
         }
-        _ => draft.take_decoded(named, then(text, plain)),
+        _ => draft.add_decoded(named, then(text, plain)),
     }
     None
 }
 
 /// Finds a PMID in a note. Zotero has no field for it, and writes `PMID: 123` on a line of the note.
-fn noted(note: &str) -> Option<String> {
+fn noted_pmid(note: &str) -> Option<String> {
     note.lines().filter(|line| line.trim_start().starts_with("PMID")).find_map(identifiers::pmid)
 }
 

@@ -5,12 +5,12 @@ use std::borrow::Cow;
 use super::{
     dates,
     draft::Draft,
-    field::{Field, Named},
+    field::{Field, FieldName},
 };
 use crate::work::spend;
 
 /// Longest date in parentheses.
-const MOST_DATE: usize = 64;
+const MAX_DATE: usize = 64;
 
 /// The parts of a citation, unchanged; empty if missing.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -23,14 +23,14 @@ pub(super) struct Citation<'a> {
 }
 
 /// Adds the parts of a citation to the draft. Returns `false` if the text is not a citation.
-pub(super) fn take(draft: &mut Draft<'_>, name: &'static str, text: &str) -> bool {
+pub(super) fn add(draft: &mut Draft<'_>, name: &'static str, text: &str) -> bool {
     let Some(found) = parse(text) else { return false };
-    put(draft, name, &found);
+    add_parts(draft, name, &found);
     true
 }
 
 /// Adds the parts to the draft, where more specific tags have precedence.
-pub(super) fn put(draft: &mut Draft<'_>, name: &'static str, found: &Citation<'_>) {
+pub(super) fn add_parts(draft: &mut Draft<'_>, name: &'static str, found: &Citation<'_>) {
     let parts = [
         (Field::Journal, found.journal),
         (Field::Date, found.date),
@@ -39,8 +39,8 @@ pub(super) fn put(draft: &mut Draft<'_>, name: &'static str, found: &Citation<'_
         (Field::Pages, found.pages),
     ];
     for (field, text) in parts {
-        let named = Named::new(field, name, u8::MAX);
-        draft.take_decoded(named, Cow::Owned(text.to_owned()));
+        let named = FieldName::new(field, name, u8::MAX);
+        draft.add_decoded(named, Cow::Owned(text.to_owned()));
     }
 }
 
@@ -49,11 +49,11 @@ pub(super) fn parse(text: &str) -> Option<Citation<'_>> {
     if !spend(3 * text.len()) {
         return None;
     }
-    of_pubmed(text).or_else(|| of_ovid(text)).or_else(|| of_proquest(text))
+    parse_pubmed(text).or_else(|| parse_ovid(text)).or_else(|| parse_proquest(text))
 }
 
 /// `J Tests. 2020 Mar;12(3):123-129.`
-pub(super) fn of_pubmed(text: &str) -> Option<Citation<'_>> {
+pub(super) fn parse_pubmed(text: &str) -> Option<Citation<'_>> {
     let (at, _) = text.match_indices(". ").filter(|(at, _)| begins_with_year(&text[at + 2..])).last()?;
     let journal = text[..at].trim();
     let rest = &text[at + 2..];
@@ -66,7 +66,7 @@ pub(super) fn of_pubmed(text: &str) -> Option<Citation<'_>> {
 }
 
 /// `Journal of Tests. 12(3):123-9, 2020 Mar.`
-fn of_ovid(text: &str) -> Option<Citation<'_>> {
+fn parse_ovid(text: &str) -> Option<Citation<'_>> {
     let at = text.match_indices(". ").map(|(at, _)| at).find(|at| {
         let rest = text[at + 2..].trim_start_matches("Vol.").trim_start_matches("Vol ").trim_start();
         rest.starts_with(|c: char| c.is_ascii_digit())
@@ -90,9 +90,9 @@ fn of_ovid(text: &str) -> Option<Citation<'_>> {
 }
 
 /// `Journal of Tests 12.3 (Mar 2020): 123-129.`
-fn of_proquest(text: &str) -> Option<Citation<'_>> {
+fn parse_proquest(text: &str) -> Option<Citation<'_>> {
     let (at, (date, rest)) = text.match_indices(" (").find_map(|(at, opening)| {
-        let (date, rest) = bracketed(&text[at + opening.len()..], MOST_DATE)?;
+        let (date, rest) = bracketed(&text[at + opening.len()..], MAX_DATE)?;
         dates::year(date).map(|_| (at, (date, rest)))
     })?;
     let before = text[..at].trim_end();
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn citations_are_taken_apart() {
+    fn citations_are_parsed() {
         let whole = |journal, date| Citation { journal, date, volume: "12", issue: "3", pages: "123-9" };
         assert_eq!(parse("J Tests. 2020 Mar;12(3):123-9. doi: x"), Some(whole("J Tests", "2020 Mar")));
         assert_eq!(

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::{
     draft::Draft,
     entities,
-    field::{Field, Index, Named, Rule},
+    field::{Field, FieldName, Index, Rule},
     names, tidy,
 };
 use crate::work::spend;
@@ -35,7 +35,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule { field: Field::LeftOut, names: &["reference"] },
 ];
 
-static INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(RULES));
+static INDEX: LazyLock<Index> = LazyLock::new(|| Index::new(RULES));
 
 pub(super) fn read(text: &str) -> Result<Draft<'static>, String> {
     spend(text.len());
@@ -44,7 +44,7 @@ pub(super) fn read(text: &str) -> Result<Draft<'static>, String> {
     let mut draft = Draft::default();
     for (name, value) in &item {
         match INDEX.find(name) {
-            Some(named) => take(&mut draft, named, value),
+            Some(named) => add(&mut draft, named, value),
             None => each(value, |value| draft.extra.push(name, &shown(value))),
         }
     }
@@ -60,7 +60,7 @@ fn each(value: &Value, mut take: impl FnMut(&Value)) {
     }
 }
 
-fn take(draft: &mut Draft<'_>, named: Named, value: &Value) {
+fn add(draft: &mut Draft<'_>, named: FieldName, value: &Value) {
     match named.field {
         Field::Author | Field::Editor => each(value, |value| {
             if let Some(name) = person(value) {
@@ -72,9 +72,9 @@ fn take(draft: &mut Draft<'_>, named: Named, value: &Value) {
             let separator = if keywords.contains(';') { ';' } else { ',' };
             keywords.split(separator).for_each(|keyword| draft.keyword(named.rank, keyword));
         }),
-        Field::Date => draft.take_decoded(named, Cow::Owned(date(value))),
+        Field::Date => draft.add_decoded(named, Cow::Owned(date(value))),
         _ => each(value, |value| {
-            draft.take_decoded(named, Cow::Owned(entities::decode(&shown(value)).into_owned()));
+            draft.add_decoded(named, Cow::Owned(entities::decode(&shown(value)).into_owned()));
         }),
     }
 }

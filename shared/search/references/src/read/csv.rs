@@ -3,15 +3,21 @@
 use std::borrow::Cow;
 
 use super::{
-    cells::cells,
     citation, dates,
     draft::Draft,
     entities,
-    field::{FIELDS, Field, Named},
-    header::{Column, Header, column},
+    field::{FIELDS, Field, FieldName},
     identifiers, names, pages, tidy,
 };
-use crate::{Reference, split::fields, work::spend};
+use crate::{
+    Reference,
+    split::fields,
+    table::{
+        cells::cells,
+        header::{Column, Header, column},
+    },
+    work::spend,
+};
 
 pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
     let width = header.columns.len();
@@ -30,7 +36,7 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
     for (column, cell) in header.columns.iter().zip(&row).filter(|(_, cell)| !tidy::is_blank(cell)) {
         match column.named {
             Some(named) => {
-                take(&mut draft, named, &column.name, cell, best[named.field as usize] == named.rank);
+                add(&mut draft, named, &column.name, cell, best[named.field as usize] == named.rank);
             }
             None => draft.extra.push(&column.name, &entities::decode(cell)),
         }
@@ -54,14 +60,14 @@ pub(super) fn read_fields(text: &str) -> Reference {
         for cell in cells.clone().filter(|cell| !tidy::is_blank(cell)) {
             match *named {
                 Some(named) if named.field == Field::Author => {
-                    draft.authors(Field::Author, names::of_cell(&cell));
+                    draft.authors(Field::Author, names::split_cell(&cell));
                 }
                 Some(named) if named.field == Field::Keyword => {
                     draft.keyword(named.rank, &entities::decode(&cell));
                 }
                 Some(named) => {
                     let value = entities::decode(&cell).into_owned();
-                    draft.take_as(named, name, Cow::Owned(value));
+                    draft.add_as(named, name, Cow::Owned(value));
                 }
                 None => draft.extra.push(name, &entities::decode(&cell)),
             }
@@ -74,22 +80,22 @@ pub(super) fn read_fields(text: &str) -> Reference {
 fn best_columns(header: &Header, row: &[Cow<'_, str>]) -> [u8; FIELDS] {
     let mut best = [u8::MAX; FIELDS];
     for (column, _) in header.columns.iter().zip(row).filter(|(_, cell)| !tidy::is_blank(cell)) {
-        if let Some(Named { field, rank, .. }) = column.named {
+        if let Some(FieldName { field, rank, .. }) = column.named {
             best[field as usize] = best[field as usize].min(rank);
         }
     }
     best
 }
 
-fn take<'a>(draft: &mut Draft<'a>, named: Named, column: &'a str, cell: &'a str, best: bool) {
+fn add<'a>(draft: &mut Draft<'a>, named: FieldName, column: &'a str, cell: &'a str, best: bool) {
     match named.field {
         // Databases may list the same people in two columns, one of them with full names.
-        Field::Author if best => draft.authors(Field::Author, names::of_cell(cell)),
+        Field::Author if best => draft.authors(Field::Author, names::split_cell(cell)),
         Field::Author => draft.extra.push(column, &entities::decode(cell)),
-        Field::Editor => draft.authors(Field::Editor, names::of_cell(cell)),
+        Field::Editor => draft.authors(Field::Editor, names::split_cell(cell)),
         Field::Keyword => list(&entities::decode(cell), |keyword| draft.keyword(named.rank, keyword)),
         // A link in a DOI column may lead elsewhere, and a link in a URL column may lead to a DOI.
-        _ => draft.take_as(named, column, entities::decode(cell)),
+        _ => draft.add_as(named, column, entities::decode(cell)),
     }
 }
 
@@ -150,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_citation_in_the_source_column_is_taken_apart() {
+    fn source_column_citation_is_parsed() {
         let mut reference = Reference {
             journal: Some("Cancer (2004) 102:4 (253-258). Date of Publication: 25 Aug 2004".into()),
             ..Reference::default()
@@ -164,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_journal_is_left_alone() {
+    fn plain_journal_is_unchanged() {
         let mut reference =
             Reference { journal: Some("Heart (British Cardiac Society)".into()), ..Reference::default() };
         let before = reference.clone();
@@ -173,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn commas_in_brackets_do_not_separate() {
+    fn commas_in_brackets_do_not_separate_items() {
         let mut items = Vec::new();
         list("cyst (diagnosis, surgery),stomach", |item| items.push(item.to_owned()));
         assert_eq!(items, ["cyst (diagnosis, surgery)", "stomach"]);

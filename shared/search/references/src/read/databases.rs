@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use super::{
     draft::Draft,
-    field::{Field, Index, Named, Rule},
+    field::{Field, FieldName, Index, Rule},
     labels,
 };
 
@@ -83,9 +83,9 @@ pub(super) const PROQUEST: &[Rule] = &[
     Rule { field: Field::Type, names: &["Document type", "Source type"] },
 ];
 
-static OVID_INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(OVID));
-static COCHRANE_INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(COCHRANE));
-static PROQUEST_INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(PROQUEST));
+static OVID_INDEX: LazyLock<Index> = LazyLock::new(|| Index::new(OVID));
+static COCHRANE_INDEX: LazyLock<Index> = LazyLock::new(|| Index::new(COCHRANE));
+static PROQUEST_INDEX: LazyLock<Index> = LazyLock::new(|| Index::new(PROQUEST));
 
 /// Ovid's names are on lines of their own, above indented values.
 fn ovid_label(line: &str) -> Option<(&str, usize)> {
@@ -114,7 +114,7 @@ pub(super) fn cochrane(text: &str) -> Draft<'_> {
     for (name, value) in labels::values(text, cochrane_label) {
         // The database precedes the number: `PM: PUBMED 123`.
         let number = value.strip_prefix("PUBMED ").filter(|_| name == "PM").unwrap_or(value);
-        labels::take(&mut draft, &COCHRANE_INDEX, name, number);
+        labels::add(&mut draft, &COCHRANE_INDEX, name, number);
     }
     draft
 }
@@ -125,9 +125,9 @@ pub(super) fn proquest(text: &str) -> Draft<'_> {
     let end = ["\n\n", "\r\n\r\n"].iter().filter_map(|gap| body.find(gap)).min().unwrap_or(body.len());
     let (title, rest) = if proquest_label(body).is_some() { ("", body) } else { body.split_at(end) };
     let mut draft = Draft::default();
-    draft.take(Named::new(Field::Title, "Title", 0), title);
+    draft.add(FieldName::new(Field::Title, "Title", 0), title);
     for (name, value) in labels::values(rest, proquest_label) {
-        labels::take(&mut draft, &PROQUEST_INDEX, name, value);
+        labels::add(&mut draft, &PROQUEST_INDEX, name, value);
     }
     draft
 }

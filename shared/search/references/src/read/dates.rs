@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dates_are_as_precise_as_given() {
+    fn dates_keep_their_precision() {
         for (value, year, iso) in [
             ("2014//", Some(2014), None),
             ("2014", Some(2014), None),
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn month_and_day_stand_without_a_year() {
+    fn month_and_day_are_read_without_year() {
         assert_eq!(date("JUN 8"), Date { year: None, month: Some(6), day: Some(8) });
         assert_eq!(date("MAY-JUN"), Date { year: None, month: Some(5), day: None });
         assert_eq!(date("04"), Date::default());

@@ -9,20 +9,11 @@ use std::borrow::Cow;
 use super::{
     entities,
     extra::Extra,
-    field::{FIELDS, Field, Named},
-    found::Found,
+    field::{FIELDS, Field, FieldName, Value},
+    resolve::FieldResolver,
     tidy,
 };
 use crate::Reference;
-
-/// A value and its field.
-#[derive(Debug)]
-pub(super) struct Value<'a> {
-    pub(super) field: Field,
-    pub(super) rank: u8,
-    pub(super) tag: &'a str,
-    pub(super) text: Cow<'a, str>,
-}
 
 /// The usual number of values in a record; the list grows if there are more.
 const USUAL_VALUES: usize = 20;
@@ -38,14 +29,14 @@ pub(super) struct Draft<'a> {
     /// The rank of each keyword.
     ranks: Vec<u8>,
     pub(super) extra: Extra,
-    best: Best,
+    best: BestRanks,
 }
 
 /// The rank of the most preferred tag that occurred, for each field.
 #[derive(Debug)]
-struct Best([u8; FIELDS]);
+struct BestRanks([u8; FIELDS]);
 
-impl Default for Best {
+impl Default for BestRanks {
     fn default() -> Self {
         Self([u8::MAX; FIELDS])
     }
@@ -53,19 +44,19 @@ impl Default for Best {
 
 impl<'a> Draft<'a> {
     /// Adds the value of a known tag, and decodes character references in it.
-    pub(super) fn take(&mut self, named: Named, text: &'a str) {
-        self.take_decoded(named, entities::decode(text));
+    pub(super) fn add(&mut self, named: FieldName, text: &'a str) {
+        self.add_decoded(named, entities::decode(text));
     }
 
     /// Adds a decoded value.
-    pub(super) fn take_decoded(&mut self, named: Named, text: Cow<'a, str>) {
+    pub(super) fn add_decoded(&mut self, named: FieldName, text: Cow<'a, str>) {
         // An element is named after its own tag, without the required parent.
-        self.take_as(named, named.tag, text);
+        self.add_as(named, named.tag, text);
     }
 
     /// Adds a value under the name that the file uses.
-    pub(super) fn take_as(&mut self, named: Named, tag: &'a str, text: Cow<'a, str>) {
-        let Named { field, rank, .. } = named;
+    pub(super) fn add_as(&mut self, named: FieldName, tag: &'a str, text: Cow<'a, str>) {
+        let FieldName { field, rank, .. } = named;
         match field {
             Field::LeftOut => {}
             Field::Extra => self.extra.push(tag, &text),
@@ -107,11 +98,11 @@ impl<'a> Draft<'a> {
 
     /// Builds the reference.
     pub(super) fn finish(mut self) -> Reference {
-        let mut found = Found::default();
+        let mut found = FieldResolver::default();
         let best = self.best.0;
         let place = |value: Value<'a>| {
             let wins = best[value.field as usize] == value.rank;
-            found.place(value, wins)
+            found.assign(value, wins)
         };
         let mut left: Vec<Value<'a>> = self.values.into_iter().filter_map(place).collect();
         let mut reference = found.complete(&mut left);

@@ -12,7 +12,7 @@ use memchr::memchr;
 
 use super::{
     entities,
-    field::{Index, Named},
+    field::{FieldName, Index},
     tidy,
 };
 use crate::{
@@ -21,10 +21,10 @@ use crate::{
 };
 
 /// The maximum depth of elements inside a record. Real records have a dozen levels, or two dozen with formulas.
-const MOST_DEPTH: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 /// A visitor of a record's values.
-pub(super) trait Visit<'a> {
+pub(super) trait Visitor<'a> {
     /// Elements that only format text; their content belongs to the surrounding value.
     const DRESS: &'static [&'static str];
     /// Elements inside values that are separate lines even without white space between them, such as paragraphs and
@@ -34,7 +34,7 @@ pub(super) trait Visit<'a> {
     /// The table of the format: names of elements, optionally with their parent: `urls/url`.
     fn index(&self) -> &'static Index;
     /// A decoded value of an element in the table, with the element's `attributes`.
-    fn value(&mut self, named: Named, attributes: &'a str, text: Cow<'a, str>);
+    fn value(&mut self, named: FieldName, attributes: &'a str, text: Cow<'a, str>);
     /// The text of an element that is not in the table.
     fn other(&mut self, name: &'a str, text: &str);
     /// The start of an element that is not in the table.
@@ -44,19 +44,19 @@ pub(super) trait Visit<'a> {
 }
 
 /// A value whose end has not been reached.
-struct Open<'a> {
+struct OpenValue<'a> {
     /// The number of elements around the value's element.
     depth: usize,
-    named: Option<Named>,
+    named: Option<FieldName>,
     attributes: &'a str,
     text: Cow<'a, str>,
 }
 
-struct Walk<'a, V> {
+struct ElementWalker<'a, V> {
     text: &'a str,
     visit: V,
     around: Vec<&'a str>,
-    value: Option<Open<'a>>,
+    value: Option<OpenValue<'a>>,
     /// The open formula in a value, if any.
     math: Option<Math>,
     /// The length of the value before alternative forms of a formula.
@@ -67,8 +67,9 @@ struct Walk<'a, V> {
 ///
 /// # Errors
 /// Returns the reason to quarantine the record.
-pub(super) fn walk<'a, V: Visit<'a>>(text: &'a str, visit: V) -> Result<V, String> {
-    let mut walk = Walk { text, visit, around: Vec::new(), value: None, math: None, alternatives: 0 };
+pub(super) fn walk<'a, V: Visitor<'a>>(text: &'a str, visit: V) -> Result<V, String> {
+    let mut walk =
+        ElementWalker { text, visit, around: Vec::new(), value: None, math: None, alternatives: 0 };
     let mut at = 0;
     while at < text.len() {
         at += walk.step(at)?;
@@ -79,7 +80,7 @@ pub(super) fn walk<'a, V: Visit<'a>>(text: &'a str, visit: V) -> Result<V, Strin
     }
 }
 
-impl<'a, V: Visit<'a>> Walk<'a, V> {
+impl<'a, V: Visitor<'a>> ElementWalker<'a, V> {
     /// Reads the text or markup at `at`, and returns its length.
     fn step(&mut self, at: usize) -> Result<usize, String> {
         let rest = &self.text[at..];
@@ -144,14 +145,15 @@ impl<'a, V: Visit<'a>> Walk<'a, V> {
             if named.is_none() {
                 self.visit.start(name, attributes);
             }
-            self.value = Some(Open { depth: self.around.len(), named, attributes, text: Cow::Borrowed("") });
+            self.value =
+                Some(OpenValue { depth: self.around.len(), named, attributes, text: Cow::Borrowed("") });
         } else {
             self.part(name);
             self.formula(name, attributes);
         }
         self.around.push(name);
-        if self.around.len() > MOST_DEPTH {
-            return Err(format!("its XML is nested more than {MOST_DEPTH} levels deep"));
+        if self.around.len() > MAX_DEPTH {
+            return Err(format!("its XML is nested more than {MAX_DEPTH} levels deep"));
         }
         Ok(())
     }
@@ -216,10 +218,10 @@ impl<'a, V: Visit<'a>> Walk<'a, V> {
         }
         self.formula_ended();
         match self.value.take_if(|value| value.depth == self.around.len()) {
-            Some(Open { named: Some(named), attributes, text, .. }) => {
+            Some(OpenValue { named: Some(named), attributes, text, .. }) => {
                 self.visit.value(named, attributes, text);
             }
-            Some(Open { text, .. }) => self.visit.other(name, &text),
+            Some(OpenValue { text, .. }) => self.visit.other(name, &text),
             None if self.value.is_none() => self.visit.end(name),
             None => {}
         }

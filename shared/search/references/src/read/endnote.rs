@@ -4,8 +4,8 @@ use std::{borrow::Cow, sync::LazyLock};
 
 use super::{
     draft::Draft,
-    elements::{Visit, attribute, walk},
-    field::{Field, Index, Named, Rule},
+    elements::{Visitor, attribute, walk},
+    field::{Field, FieldName, Index, Rule},
     labels, names,
 };
 
@@ -42,7 +42,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule { field: Field::LeftOut, names: &["database", "source-app", "rec-number", "foreign-keys"] },
 ];
 
-static INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(RULES));
+static INDEX: LazyLock<Index> = LazyLock::new(|| Index::new(RULES));
 
 pub(super) fn read(text: &str) -> Result<Draft<'_>, String> {
     walk(text, EndNote(Draft::default())).map(|read| read.0)
@@ -50,7 +50,7 @@ pub(super) fn read(text: &str) -> Result<Draft<'_>, String> {
 
 struct EndNote<'a>(Draft<'a>);
 
-impl<'a> Visit<'a> for EndNote<'a> {
+impl<'a> Visitor<'a> for EndNote<'a> {
     const DRESS: &'static [&'static str] = &["style"];
     const PARTS: &'static [&'static str] = &[];
 
@@ -58,10 +58,10 @@ impl<'a> Visit<'a> for EndNote<'a> {
         &INDEX
     }
 
-    fn value(&mut self, named: Named, attributes: &'a str, text: Cow<'a, str>) {
+    fn value(&mut self, named: FieldName, attributes: &'a str, text: Cow<'a, str>) {
         match named.field {
             Field::Author | Field::Editor => {
-                for name in names::of_decoded(&text) {
+                for name in names::split_decoded(&text) {
                     self.0.author(named.field, name);
                 }
             }
@@ -70,10 +70,10 @@ impl<'a> Visit<'a> for EndNote<'a> {
             // The work type is the name in `<ref-type name="Journal Article">17</ref-type>`.
             Field::Type => {
                 if let Some(kind) = attribute(attributes, "name") {
-                    self.0.take_decoded(named, kind);
+                    self.0.add_decoded(named, kind);
                 }
             }
-            _ => self.0.take_decoded(named, text),
+            _ => self.0.add_decoded(named, text),
         }
     }
 

@@ -7,7 +7,7 @@ use memchr::memchr;
 use crate::work::spend;
 
 /// Longest reference: `&thetasym;`, `&#x10FFFF;`.
-const MOST_LENGTH: usize = 10;
+const MAX_LENGTH: usize = 10;
 
 /// Decodes character references and named entities in a text, once: `&amp;lt;` becomes `&lt;`. Unknown references are
 /// kept unchanged.
@@ -41,7 +41,7 @@ pub fn decode(text: &str) -> Cow<'_, str> {
 
 /// The character for the reference at the beginning, and the length of the reference.
 fn reference(text: &str) -> Option<(char, usize)> {
-    let end = text.bytes().take(MOST_LENGTH + 2).position(|byte| byte == b';')?;
+    let end = text.bytes().take(MAX_LENGTH + 2).position(|byte| byte == b';')?;
     let name = &text[1..end];
     let c = match name.strip_prefix('#') {
         Some(number) => numbered(number)?,
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn references_are_decoded_once() {
+    fn character_references_are_decoded_once() {
         for (text, decoded) in [
             ("a &amp; b", "a & b"),
             ("&amp;lt;i&amp;gt;", "&lt;i&gt;"),

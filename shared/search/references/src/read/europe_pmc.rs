@@ -4,8 +4,8 @@ use std::{borrow::Cow, sync::LazyLock};
 
 use super::{
     draft::Draft,
-    elements::{Visit, walk},
-    field::{Field, Index, Named, Rule},
+    elements::{Visitor, walk},
+    field::{Field, FieldName, Index, Rule},
     names,
     person::Person,
     tidy,
@@ -39,7 +39,7 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-static INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(RULES));
+static INDEX: LazyLock<Index> = LazyLock::new(|| Index::new(RULES));
 
 pub(super) fn read(text: &str) -> Result<Draft<'_>, String> {
     walk(text, EuropePmc::default()).map(|read| read.draft)
@@ -51,7 +51,7 @@ struct EuropePmc<'a> {
     person: Person,
 }
 
-impl<'a> Visit<'a> for EuropePmc<'a> {
+impl<'a> Visitor<'a> for EuropePmc<'a> {
     const DRESS: &'static [&'static str] = &["i", "b", "sub", "sup", "u"];
     const PARTS: &'static [&'static str] = &["h4", "p"];
 
@@ -59,21 +59,21 @@ impl<'a> Visit<'a> for EuropePmc<'a> {
         &INDEX
     }
 
-    fn value(&mut self, named: Named, _: &'a str, text: Cow<'a, str>) {
+    fn value(&mut self, named: FieldName, _: &'a str, text: Cow<'a, str>) {
         match named.field {
-            Field::FamilyName | Field::GivenName | Field::Initials => self.person.take(named.field, &text),
+            Field::FamilyName | Field::GivenName | Field::Initials => self.person.add(named.field, &text),
             Field::Group => {
                 if let Some(name) = tidy::line(&text) {
                     self.draft.author(Field::Group, name);
                 }
             }
             Field::ShortAuthor => {
-                for name in names::of_cell(&text) {
+                for name in names::split_cell(&text) {
                     self.draft.author(Field::ShortAuthor, name);
                 }
             }
             Field::Keyword => self.draft.keyword(named.rank, &text),
-            _ => self.draft.take_decoded(named, text),
+            _ => self.draft.add_decoded(named, text),
         }
     }
 

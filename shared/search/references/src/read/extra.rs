@@ -6,9 +6,9 @@ use super::tidy;
 
 /// The maximum size of a record's extra values in bytes, including tags. Cited references and affiliations may have
 /// hundreds of lines, but a stored study should remain small.
-const MOST_BYTES: usize = 16 * 1024;
+const MAX_BYTES: usize = 16 * 1024;
 /// Longest tag; longer column names are truncated.
-const MOST_TAG: usize = 64;
+const MAX_TAG: usize = 64;
 
 /// Tags and their values, up to the limit. The first value that exceeds the limit is omitted completely, and so are all
 /// later ones.
@@ -20,7 +20,7 @@ pub(super) struct Extra {
 
 impl Default for Extra {
     fn default() -> Self {
-        Self { values: BTreeMap::new(), left: MOST_BYTES }
+        Self { values: BTreeMap::new(), left: MAX_BYTES }
     }
 }
 
@@ -51,10 +51,10 @@ fn stored(tag: &str) -> String {
     if tag.is_empty() {
         return "_".to_owned();
     }
-    if tag.len() <= MOST_TAG && !tag.bytes().any(|byte| matches!(byte, b'.' | b'$')) {
+    if tag.len() <= MAX_TAG && !tag.bytes().any(|byte| matches!(byte, b'.' | b'$')) {
         return tag.to_owned();
     }
-    tag.replace(['.', '$'], "_").chars().take(MOST_TAG).collect()
+    tag.replace(['.', '$'], "_").chars().take(MAX_TAG).collect()
 }
 
 #[cfg(test)]
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_kept_by_tag_in_order() {
+    fn extra_values_are_kept_by_tag_in_order() {
         let mut extra = Extra::default();
         for (tag, value) in [("SN", "2"), ("AD", " a  b "), ("SN", "1"), ("ID", " ")] {
             extra.push(tag, value);
@@ -75,16 +75,16 @@ mod tests {
     }
 
     #[test]
-    fn what_exceeds_the_limit_is_left_out() {
+    fn extra_values_beyond_limit_are_omitted() {
         let mut extra = Extra::default();
         for _ in 0..1000 {
             extra.push("CR", &"x".repeat(98));
         }
-        assert_eq!(extra.into_values()["CR"].len(), MOST_BYTES / 100);
+        assert_eq!(extra.into_values()["CR"].len(), MAX_BYTES / 100);
     }
 
     #[test]
-    fn tags_are_names_that_stores_accept() {
+    fn tags_become_names_that_stores_accept() {
         let mut extra = Extra::default();
         extra.push("$E.mail", "a");
         extra.push("$E.mail", "b");

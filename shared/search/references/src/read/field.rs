@@ -1,5 +1,7 @@
 //! The meaning of a record's parts, and the tables that define it for each format.
 
+use std::borrow::Cow;
+
 /// The content of a tag, column or element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Field {
@@ -48,7 +50,7 @@ pub(crate) enum Field {
 }
 
 /// The number of field variants.
-pub(super) const FIELDS: usize = Field::LeftOut as usize + 1;
+pub(crate) const FIELDS: usize = Field::LeftOut as usize + 1;
 
 /// One row of a format's table: the names that hold a field, the preferred name first.
 #[derive(Debug)]
@@ -59,26 +61,35 @@ pub(crate) struct Rule {
 
 /// A name found in a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Named {
-    pub(super) field: Field,
+pub(crate) struct FieldName {
+    pub(crate) field: Field,
     /// The name as spelled in the table.
-    pub(super) name: &'static str,
+    pub(crate) name: &'static str,
     /// The name without its required parent.
-    pub(super) tag: &'static str,
+    pub(crate) tag: &'static str,
     /// Its position among the names of the field.
-    pub(super) rank: u8,
+    pub(crate) rank: u8,
 }
 
-impl Named {
+impl FieldName {
     /// A name that is not in any table.
-    pub(super) fn new(field: Field, name: &'static str, rank: u8) -> Self {
+    pub(crate) fn new(field: Field, name: &'static str, rank: u8) -> Self {
         Self { field, name, tag: name, rank }
     }
 }
 
+/// A value and its field.
+#[derive(Debug)]
+pub(crate) struct Value<'a> {
+    pub(crate) field: Field,
+    pub(crate) rank: u8,
+    pub(crate) tag: &'a str,
+    pub(crate) text: Cow<'a, str>,
+}
+
 /// A table prepared for lookups, which happen for every line of a file.
 #[derive(Debug)]
-pub(super) struct Index {
+pub(crate) struct Index {
     /// Buckets by a few properties of the name, in the order of the table, so that the first match is the right one.
     buckets: [Vec<Entry>; BUCKETS],
 }
@@ -87,13 +98,13 @@ pub(super) struct Index {
 struct Entry {
     /// The required parent element, if any.
     parent: Option<&'static str>,
-    named: Named,
+    named: FieldName,
 }
 
 const BUCKETS: usize = 64;
 
 impl Index {
-    pub(super) fn of(rules: &'static [Rule]) -> Self {
+    pub(crate) fn new(rules: &'static [Rule]) -> Self {
         let mut buckets = [const { Vec::new() }; BUCKETS];
         for rule in rules {
             for (rank, &whole) in rule.names.iter().enumerate() {
@@ -103,7 +114,7 @@ impl Index {
                 };
                 // No row has anywhere near 256 names.
                 let rank = u8::try_from(rank).unwrap_or(u8::MAX);
-                let named = Named { field: rule.field, name: whole, tag, rank };
+                let named = FieldName { field: rule.field, name: whole, tag, rank };
                 buckets[bucket(tag.as_bytes())].push(Entry { parent, named });
             }
         }
@@ -111,12 +122,12 @@ impl Index {
     }
 
     /// Finds the rule for a name.
-    pub(super) fn find(&self, name: impl AsRef<[u8]>) -> Option<Named> {
+    pub(crate) fn find(&self, name: impl AsRef<[u8]>) -> Option<FieldName> {
         self.find_within(None, name)
     }
 
     /// Finds the rule for an element with this parent.
-    pub(super) fn find_within(&self, parent: Option<&str>, name: impl AsRef<[u8]>) -> Option<Named> {
+    pub(crate) fn find_within(&self, parent: Option<&str>, name: impl AsRef<[u8]>) -> Option<FieldName> {
         let name = name.as_ref();
         let fits = |entry: &&Entry| {
             entry.named.tag.as_bytes() == name && (entry.parent.is_none() || entry.parent == parent)
@@ -135,12 +146,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_row_that_fits_counts() {
+    fn first_matching_rule_counts() {
         const RULES: &[Rule] = &[
             Rule { field: Field::LeftOut, names: &["files/url"] },
             Rule { field: Field::Url, names: &["link", "url"] },
         ];
-        let index = Index::of(RULES);
+        let index = Index::new(RULES);
         let field = |parent, name| index.find_within(parent, name).map(|named| (named.field, named.rank));
         assert_eq!(field(Some("files"), "url"), Some((Field::LeftOut, 0)));
         assert_eq!(field(Some("urls"), "url"), Some((Field::Url, 1)));

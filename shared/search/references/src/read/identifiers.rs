@@ -16,19 +16,19 @@ pub(super) fn pmid(value: &str) -> Option<String> {
 }
 
 /// The number of bytes of a value that are searched for a DOI or a citation.
-const SEARCHED: usize = 4096;
+const MAX_SEARCHED: usize = 4096;
 
 /// Longest DOI. Real ones have fewer than 200 bytes.
-const MOST_DOI: usize = 500;
+const MAX_DOI: usize = 500;
 /// Longest registrant of a DOI, with its subdivisions. Without this limit, the search for the slash would pass through
 /// all later beginnings of a DOI.
-const MOST_REGISTRANT: usize = 64;
+const MAX_REGISTRANT: usize = 64;
 /// Brackets, which are part of a DOI only in pairs.
 const PAIRS: [(char, char); 3] = [('(', ')'), ('[', ']'), ('{', '}')];
 
 /// The part of a value that is searched.
 pub(super) fn front(value: &str) -> &str {
-    &value[..value.floor_char_boundary(SEARCHED)]
+    &value[..value.floor_char_boundary(MAX_SEARCHED)]
 }
 
 /// Extracts a DOI from the text around it, in lower case, because DOIs are case-insensitive.
@@ -58,7 +58,7 @@ fn plain_doi(value: &str) -> Option<String> {
     let suffix = rest[digits..].strip_prefix('/')?;
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b'/');
     let ends = suffix.bytes().next_back().is_some_and(|last| last.is_ascii_alphanumeric());
-    let is_doi = (4..=9).contains(&digits) && value.len() <= MOST_DOI && ends && suffix.bytes().all(plain);
+    let is_doi = (4..=9).contains(&digits) && value.len() <= MAX_DOI && ends && suffix.bytes().all(plain);
     is_doi.then(|| value.to_ascii_lowercase())
 }
 
@@ -73,7 +73,7 @@ fn whole(text: &str) -> Option<Cow<'_, str>> {
     let mut open = unpaired(&doi);
     loop {
         let rest = text[end..].trim_start_matches(is_blank);
-        if doi.len() > MOST_DOI {
+        if doi.len() > MAX_DOI {
             return None;
         }
         let is_open = open[0] > 0 || open[1] > 0;
@@ -128,7 +128,7 @@ fn goes_on(doi: &str, rest: &str) -> bool {
 /// Returns `true` for `10.`, a registrant of four to nine digits (possibly subdivided), a slash and a suffix.
 fn is_doi(text: &str) -> bool {
     let Some(rest) = text.strip_prefix("10.") else { return false };
-    let front = &rest[..rest.floor_char_boundary(MOST_REGISTRANT)];
+    let front = &rest[..rest.floor_char_boundary(MAX_REGISTRANT)];
     spend(front.len());
     let Some(slash) = front.find('/') else { return false };
     let (registrant, suffix) = (&rest[..slash], &rest[slash + 1..]);
@@ -194,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_doi_loses_what_is_put_around_it() {
+    fn doi_is_extracted_from_surrounding_text() {
         let bare = Some("10.5555/abc(1)".to_owned());
         for given in [
             "10.5555/ABC(1)",
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pmid_is_digits_under_any_label() {
+    fn pmid_is_extracted_behind_any_label() {
         for given in ["42", " PMID: 42", "pmid:42", "PMID 42", "42.0", "https://pubmed.ncbi.nlm.nih.gov/42/"]
         {
             assert_eq!(pmid(given).as_deref(), Some("42"), "{given}");
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_doi_is_found_in_a_link() {
+    fn doi_is_found_in_a_link() {
         let link = "http://sfx.example.org/?sid=EMBASE&id=doi:10.5555%2Fab.12&atitle=A";
         assert_eq!(doi_in_url(link), Some("10.5555/ab.12".into()));
         assert_eq!(doi_in_url("https://example.org/100%"), None);

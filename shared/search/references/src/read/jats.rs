@@ -5,8 +5,8 @@ use std::{borrow::Cow, sync::LazyLock};
 
 use super::{
     draft::Draft,
-    elements::{Visit, attribute, walk},
-    field::{Field, Index, Named, Rule},
+    elements::{Visitor, attribute, walk},
+    field::{Field, FieldName, Index, Rule},
     person::Person,
     tidy,
 };
@@ -47,7 +47,7 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-static INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(RULES));
+static INDEX: LazyLock<Index> = LazyLock::new(|| Index::new(RULES));
 
 /// Abstract types that are not summaries of the article.
 const OTHER_ABSTRACTS: [&str; 6] = ["graphical", "teaser", "toc", "key-points", "web-summary", "precis"];
@@ -67,16 +67,16 @@ struct Jats<'a> {
 
 impl<'a> Jats<'a> {
     /// Articles have several identifiers, each with a type.
-    fn identifier(&mut self, named: Named, attributes: &str, text: Cow<'a, str>) {
+    fn identifier(&mut self, named: FieldName, attributes: &str, text: Cow<'a, str>) {
         match attribute(attributes, "pub-id-type").as_deref() {
-            Some("doi") => self.draft.take_decoded(named, text),
-            Some("pmid") => self.draft.take_decoded(Named { field: Field::Pmid, ..named }, text),
+            Some("doi") => self.draft.add_decoded(named, text),
+            Some("pmid") => self.draft.add_decoded(FieldName { field: Field::Pmid, ..named }, text),
             kind => self.draft.extra.push(kind.unwrap_or(named.name), &text),
         }
     }
 }
 
-impl<'a> Visit<'a> for Jats<'a> {
+impl<'a> Visitor<'a> for Jats<'a> {
     const DRESS: &'static [&'static str] = &[
         "italic",
         "bold",
@@ -95,9 +95,9 @@ impl<'a> Visit<'a> for Jats<'a> {
         &INDEX
     }
 
-    fn value(&mut self, named: Named, attributes: &'a str, text: Cow<'a, str>) {
+    fn value(&mut self, named: FieldName, attributes: &'a str, text: Cow<'a, str>) {
         match named.field {
-            Field::FamilyName | Field::GivenName | Field::NameSuffix => self.person.take(named.field, &text),
+            Field::FamilyName | Field::GivenName | Field::NameSuffix => self.person.add(named.field, &text),
             Field::Group => {
                 let field = if self.editor { Field::Editor } else { Field::Group };
                 if let Some(name) = tidy::line(&text) {
@@ -110,9 +110,9 @@ impl<'a> Visit<'a> for Jats<'a> {
             Field::Keyword => self.draft.keyword(named.rank, &text),
             Field::Abstract => match attribute(attributes, "abstract-type") {
                 Some(kind) if OTHER_ABSTRACTS.contains(&kind.as_ref()) => self.draft.extra.push(&kind, &text),
-                _ => self.draft.take_decoded(named, text),
+                _ => self.draft.add_decoded(named, text),
             },
-            _ => self.draft.take_decoded(named, text),
+            _ => self.draft.add_decoded(named, text),
         }
     }
 
@@ -128,7 +128,7 @@ impl<'a> Visit<'a> for Jats<'a> {
             }
             "article" => {
                 if let Some(kind) = attribute(attributes, "article-type") {
-                    self.draft.take_decoded(Named::new(Field::Type, "article-type", 0), kind);
+                    self.draft.add_decoded(FieldName::new(Field::Type, "article-type", 0), kind);
                 }
             }
             _ => {}
@@ -144,7 +144,7 @@ impl<'a> Visit<'a> for Jats<'a> {
             }
             "pub-date" => {
                 let date = std::mem::take(&mut self.date).join("-");
-                self.draft.take_decoded(Named::new(Field::Date, "pub-date", 0), Cow::Owned(date));
+                self.draft.add_decoded(FieldName::new(Field::Date, "pub-date", 0), Cow::Owned(date));
             }
             _ => {}
         }

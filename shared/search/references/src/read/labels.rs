@@ -3,10 +3,8 @@
 use super::{
     draft::Draft,
     entities,
-    field::{Field, Index, Named},
-    names,
-    ris::on_one_line,
-    tidy,
+    field::{Field, FieldName, Index},
+    names, tidy,
 };
 use crate::{split::lines, work::spend};
 
@@ -41,46 +39,46 @@ pub(super) fn values<'a, Name: Copy>(
 pub(super) fn read<'a>(text: &'a str, label: Label<'a, &'a str>, index: &Index) -> Draft<'a> {
     let mut draft = Draft::default();
     for (name, value) in values(text, label) {
-        take(&mut draft, index, name, value);
+        add(&mut draft, index, name, value);
     }
     draft
 }
 
 /// Adds a value to the draft.
-pub(super) fn take<'a>(draft: &mut Draft<'a>, index: &Index, name: &'a str, value: &'a str) {
+pub(super) fn add<'a>(draft: &mut Draft<'a>, index: &Index, name: &'a str, value: &'a str) {
     let Some(named) = index.find(name) else { return draft.extra.push(name, &entities::decode(value)) };
     match named.field {
         // Journal, year, volume, issue and pages on one line.
         Field::Citation => {
             let citation = tidy::line(&entities::decode(value)).unwrap_or_default();
-            if !super::citation::take(draft, named.name, &citation) {
+            if !super::citation::add(draft, named.name, &citation) {
                 draft.extra.push(name, &citation);
             }
         }
-        _ => take_lines(draft, named, value),
+        _ => add_lines(draft, named, value),
     }
 }
 
 /// Adds the value of a tag. People and keywords are separated by line breaks or semicolons, and a wrapped abstract is
 /// one paragraph.
-pub(super) fn take_lines<'a>(draft: &mut Draft<'a>, named: Named, value: &'a str) {
+pub(super) fn add_lines<'a>(draft: &mut Draft<'a>, named: FieldName, value: &'a str) {
     match named.field {
         Field::Author | Field::Editor => {
             for line in lines::all(value) {
                 // A character reference also ends in a semicolon: "M&uuml;ller".
-                for name in names::of_decoded(&entities::decode(line)) {
+                for name in names::split_decoded(&entities::decode(line)) {
                     draft.author(named.field, name);
                 }
             }
         }
         Field::Keyword => keywords(draft, named, &entities::decode(value)),
-        Field::Abstract => draft.take_decoded(named, on_one_line(value)),
-        _ => draft.take(named, value),
+        Field::Abstract => draft.add_decoded(named, tidy::on_one_line(value)),
+        _ => draft.add(named, value),
     }
 }
 
 /// Adds keywords between line breaks and semicolons.
-pub(super) fn keywords(draft: &mut Draft<'_>, named: Named, value: &str) {
+pub(super) fn keywords(draft: &mut Draft<'_>, named: FieldName, value: &str) {
     let ends = memchr::memchr3_iter(b'\n', b'\r', b';', value.as_bytes());
     for keyword in lines::between(ends, value.len()) {
         draft.keyword(named.rank, &value[keyword]);

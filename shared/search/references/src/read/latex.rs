@@ -13,14 +13,14 @@ use crate::work::spend;
 use tables::{ACCENTS, DROPPED, SWITCHES, SYMBOLS, WRAPPED};
 
 /// The maximum depth of arguments inside arguments; deeper ones only lose their commands.
-const MOST_DEPTH: usize = 6;
+const MAX_DEPTH: usize = 6;
 /// Longest argument of a command that writes something behind it. For an unclosed argument, every command before it
 /// searches for the end.
-const MOST_ARGUMENT: usize = 512;
+const MAX_ARGUMENT: usize = 512;
 /// Longest letter behind an accent, including its own commands and braces.
-const MOST_LETTER: usize = 64;
+const MAX_LETTER: usize = 64;
 /// Longest formula.
-const MOST_FORMULA: usize = 1024;
+const MAX_FORMULA: usize = 1024;
 
 /// The type of the text, which determines the meaning of its characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,15 +33,15 @@ enum Mode {
 
 /// Converts prose.
 pub(super) fn decode(text: &str) -> Cow<'_, str> {
-    of(text, Mode::Prose)
+    convert(text, Mode::Prose)
 }
 
 /// Converts a link or identifier: removes commands and braces.
 pub(super) fn literal(text: &str) -> Cow<'_, str> {
-    of(text, Mode::Literal)
+    convert(text, Mode::Literal)
 }
 
-fn of(text: &str, mode: Mode) -> Cow<'_, str> {
+fn convert(text: &str, mode: Mode) -> Cow<'_, str> {
     if mark(text, mode).is_none() {
         return Cow::Borrowed(text);
     }
@@ -53,7 +53,7 @@ fn of(text: &str, mode: Mode) -> Cow<'_, str> {
 /// The position of the first byte with a special meaning.
 fn mark(text: &str, mode: Mode) -> Option<usize> {
     /// The number of bytes that are inspected together.
-    const TOGETHER: usize = 32;
+    const CHUNK_BYTES: usize = 32;
     let bit = match mode {
         Mode::Prose => 0b001,
         Mode::Formula => 0b010,
@@ -73,7 +73,7 @@ fn mark(text: &str, mode: Mode) -> Option<usize> {
         })
     };
     let bytes = text.as_bytes();
-    let plain = bytes.chunks_exact(TOGETHER).take_while(|chunk| !may_be(chunk)).count() * TOGETHER;
+    let plain = bytes.chunks_exact(CHUNK_BYTES).take_while(|chunk| !may_be(chunk)).count() * CHUNK_BYTES;
     let special = |byte: &u8| SPECIAL[usize::from(*byte)] & bit != 0;
     bytes[plain..].iter().position(special).map(|at| plain + at)
 }
@@ -107,7 +107,7 @@ impl Decoder {
     /// The decoder for the letter behind an accent. Text without a letter is decoded a second time without the accent,
     /// so the nesting of accents is limited.
     fn letter(self) -> Self {
-        Self { depth: (self.depth + 2).min(MOST_DEPTH), ..self }
+        Self { depth: (self.depth + 2).min(MAX_DEPTH), ..self }
     }
 
     fn decode(self, text: &str, out: &mut String) {
@@ -149,13 +149,13 @@ impl Decoder {
     fn formula(self, text: &str, out: &mut String) -> usize {
         let dollars = if text.starts_with("$$") { 2 } else { 1 };
         let inner = &text[dollars..];
-        let front = &inner[..inner.floor_char_boundary(MOST_FORMULA)];
+        let front = &inner[..inner.floor_char_boundary(MAX_FORMULA)];
         let close = memchr::memchr_iter(b'$', front.as_bytes())
             .find(|&at| !front[..at].ends_with('\\'))
             .filter(|&at| is_formula(&front[..at], &inner[at + 1..]));
         spend(close.unwrap_or(front.len()));
         match close {
-            Some(at) if self.depth < MOST_DEPTH && at > 0 => {
+            Some(at) if self.depth < MAX_DEPTH && at > 0 => {
                 Self { mode: Mode::Formula, ..self.inner() }.decode(&front[..at], out);
                 let closing = inner[at..].bytes().take(dollars).take_while(|byte| *byte == b'$').count();
                 dollars + at + closing
@@ -228,14 +228,14 @@ impl Decoder {
         let mut left = rest;
         if let Ok(at) = DROPPED.binary_search_by_key(&name, |(known, _)| known) {
             for _ in 0..DROPPED[at].1 {
-                let Some((_, length)) = argument(left, MOST_ARGUMENT) else { break };
+                let Some((_, length)) = argument(left, MAX_ARGUMENT) else { break };
                 left = &left[length..];
             }
             return text.len() - left.len();
         }
         // The text that an unknown command is applied to is kept.
         if let Some(option) = left.strip_prefix('[') {
-            let front = &option[..option.floor_char_boundary(MOST_LETTER)];
+            let front = &option[..option.floor_char_boundary(MAX_LETTER)];
             left = front.find(']').map_or(left, |at| &option[at + 1..]);
         }
         let argument = left.trim_start_matches(' ');
@@ -249,7 +249,7 @@ impl Decoder {
 
     /// Decodes arguments with text before, between and behind them.
     fn wrapped(self, text: &str, around: [&str; 3], count: usize, out: &mut String) -> Option<usize> {
-        if self.depth == MOST_DEPTH {
+        if self.depth == MAX_DEPTH {
             return None;
         }
         let (first, length) = argument_or_letter(text)?;
@@ -268,7 +268,7 @@ impl Decoder {
     fn accent(self, text: &str, name: &str, out: &mut String) -> Option<usize> {
         let at = ACCENTS.binary_search_by_key(&name, |(known, _)| known).ok()?;
         let mark = ACCENTS[at].1;
-        if self.depth == MOST_DEPTH {
+        if self.depth == MAX_DEPTH {
             return None;
         }
         let start = 1 + name.len();
@@ -277,7 +277,7 @@ impl Decoder {
         let mut letter = String::new();
         let length = match rest.as_bytes().first()? {
             b'{' => {
-                let (inner, length) = argument(rest, MOST_LETTER)?;
+                let (inner, length) = argument(rest, MAX_LETTER)?;
                 self.letter().decode(inner, &mut letter);
                 length
             }
@@ -351,7 +351,7 @@ fn argument_or_letter(text: &str) -> Option<(&str, usize)> {
     let skipped = text.len() - bare.len();
     match bare.bytes().next()? {
         byte if byte.is_ascii_alphanumeric() => Some((&bare[..1], skipped + 1)),
-        _ => argument(text, MOST_ARGUMENT),
+        _ => argument(text, MAX_ARGUMENT),
     }
 }
 
@@ -374,7 +374,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn accents_and_symbols_become_characters() {
+    fn tex_accents_and_symbols_become_characters() {
         for (text, decoded) in [
             (r#"M{\"u}ller and M\"{u}ller and M\"uller"#, "Müller and Müller and Müller"),
             (r"Ren\'{e} Fran\c{c}ois \v{S}koda \'{\i} \'\i", "René François Škoda í í"),
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_around_words_leave_the_words() {
+    fn tex_commands_around_words_are_dropped() {
         for (text, decoded) in [
             (r"The {DNA} of {{\em E. coli}}", "The DNA of E. coli"),
             (r"\emph{in vivo} and \textit{in vitro}", "in vivo and in vitro"),
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn formulas_lose_their_dollars_and_prices_keep_them() {
+    fn formulas_lose_dollar_signs_prices_keep_them() {
         for (text, decoded) in [
             (r"$\beta$-blocker at $p \leq 0.05$ with $R_2$ and $n$", "β-blocker at p ≤0.05 with R2 and n"),
             (r"$10^{-3}$ and $\frac n 2$ of $(000\bar{1})$", "10^-3 and n/2 of (0001\u{304})"),
@@ -417,13 +417,13 @@ mod tests {
     }
 
     #[test]
-    fn links_and_identifiers_keep_their_signs() {
+    fn links_and_identifiers_stay_literal() {
         assert_eq!(literal(r"{10.5555/a--b{\_}1\textless{}c~d}"), "10.5555/a--b_1<c~d");
         assert_eq!(literal(r"\url{https://example.org/\%7Ea\#b}"), "https://example.org/%7Ea#b");
     }
 
     #[test]
-    fn names_stand_in_their_order_so_that_they_are_found() {
+    fn symbol_names_are_sorted() {
         assert!(SYMBOLS.is_sorted_by_key(|(name, _)| name));
         assert!(SWITCHES.is_sorted());
         assert!(DROPPED.is_sorted_by_key(|(name, _)| name));

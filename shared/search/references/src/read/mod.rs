@@ -4,7 +4,6 @@
 //! that splits a record into values. The rules by which values become fields are the same for all formats ([`draft`]).
 
 mod bibtex;
-mod cells;
 mod citation;
 mod csl;
 mod csv;
@@ -16,9 +15,7 @@ mod endnote;
 mod entities;
 mod europe_pmc;
 mod extra;
-mod field;
-mod found;
-pub(crate) mod header;
+pub(crate) mod field;
 mod identifiers;
 mod jats;
 mod labels;
@@ -31,6 +28,7 @@ mod pubmed_text;
 mod pubmed_xml;
 mod refer;
 mod refworks;
+mod resolve;
 mod ris;
 mod tidy;
 mod values;
@@ -39,13 +37,12 @@ mod wos;
 #[cfg(test)]
 mod tables;
 
-use bibtex::Abbreviations;
-pub(crate) use bibtex::Parents;
+use bibtex::Definitions;
+pub(crate) use bibtex::{Extent, Parents};
 pub use entities::decode as unescape;
-pub(crate) use header::Header;
 pub use ris::KINDS as RIS_KINDS;
 
-use crate::{Format, Reference};
+use crate::{Format, Reference, table::header::Header};
 
 /// The name in `extra` of notes about repairs of a damaged record.
 pub(crate) const REPAIRED: &str = "repaired";
@@ -56,39 +53,30 @@ pub(crate) enum Context {
     /// The header row of a table.
     Table(Header),
     /// The abbreviations of a BibTeX file.
-    Abbreviations(Abbreviations),
-}
-
-/// The extent to which a text was understood.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Taken {
-    Nothing,
-    /// All parts that were understood.
-    Part,
-    All,
+    Definitions(Definitions),
 }
 
 impl Context {
     /// Interprets a text that a splitter found. Returns `None` if no part of it was understood.
-    pub(crate) fn of(text: &str, format: Format) -> Option<(Self, Taken)> {
+    pub(crate) fn parse(text: &str, format: Format) -> Option<(Self, Extent)> {
         match format {
             Format::Csv { delimiter } => {
-                Header::of_row(text, delimiter).map(|header| (Self::Table(header), Taken::All))
+                Header::parse(text, delimiter).map(|header| (Self::Table(header), Extent::All))
             }
             Format::BibTex => {
-                let mut known = Abbreviations::default();
+                let mut known = Definitions::default();
                 let taken = known.add(text);
-                (taken != Taken::Nothing).then_some((Self::Abbreviations(known), taken))
+                (taken != Extent::Nothing).then_some((Self::Definitions(known), taken))
             }
             _ => None,
         }
     }
 
     /// Adds further definitions.
-    pub(crate) fn add(&mut self, text: &str) -> Taken {
+    pub(crate) fn add(&mut self, text: &str) -> Extent {
         match self {
-            Self::Table(_) => Taken::Nothing,
-            Self::Abbreviations(known) => known.add(text),
+            Self::Table(_) => Extent::Nothing,
+            Self::Definitions(known) => known.add(text),
         }
     }
 }
@@ -109,8 +97,8 @@ pub(crate) fn read(
         (Format::Nbib, _) => nbib::read(text).finish(),
         (Format::EndNoteXml, _) => endnote::read(text)?.finish(),
         (Format::PubMedXml, _) => pubmed_xml::read(text)?.finish(),
-        (Format::BibTex, Some(Context::Abbreviations(known))) => {
-            bibtex::read(text, Some(known), parents)?.finish()
+        (Format::BibTex, Some(Context::Definitions(known))) => {
+            bibtex::read(text, Some(known.abbreviations()), parents)?.finish()
         }
         (Format::BibTex, _) => bibtex::read(text, None, parents)?.finish(),
         (Format::WebOfScience, _) => wos::read(text).finish(),

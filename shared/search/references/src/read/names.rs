@@ -12,14 +12,14 @@ use super::{
 use crate::work::spend;
 
 /// The maximum number of letters in initials; shorter family names are followed by initials themselves.
-const MOST_INITIALS: usize = 4;
+const MAX_INITIALS: usize = 4;
 /// The maximum number of letters in initials without dots if all letters of a name are capitals: "IEEE COMP SOC" has no
 /// initials.
-const MOST_IN_CAPITALS: usize = 2;
+const MAX_INITIALS_IN_CAPITALS: usize = 2;
 
 /// Splits a value that should hold one name, but sometimes holds several separated by semicolons. It must be decoded,
 /// because a character reference also ends in a semicolon.
-pub(super) fn of_decoded(value: &str) -> impl Iterator<Item = String> {
+pub(super) fn split_decoded(value: &str) -> impl Iterator<Item = String> {
     value.split(';').filter_map(one)
 }
 
@@ -75,7 +75,7 @@ fn is_suffix(word: &str) -> bool {
 /// Returns `true` for initials such as `J`, `JD`, `J.D.` or `A.-M.`.
 fn are_initials(text: &str) -> bool {
     let letters = text.chars().filter(|c| c.is_alphabetic());
-    (1..=MOST_INITIALS).contains(&letters.clone().count())
+    (1..=MAX_INITIALS).contains(&letters.clone().count())
         && letters.clone().all(char::is_uppercase)
         && text.chars().all(|c| c.is_alphabetic() || matches!(c, '.' | '-'))
 }
@@ -83,14 +83,15 @@ fn are_initials(text: &str) -> bool {
 /// Returns `true` if a name ends in initials.
 fn are_initials_of(family: &str, initials: &str) -> bool {
     let letters = initials.chars().filter(|c| c.is_alphabetic()).count();
-    let telling =
-        family.chars().any(char::is_lowercase) || initials.contains('.') || letters <= MOST_IN_CAPITALS;
+    let telling = family.chars().any(char::is_lowercase)
+        || initials.contains('.')
+        || letters <= MAX_INITIALS_IN_CAPITALS;
     telling && are_initials(initials)
 }
 
 /// Splits the names in a table cell. Databases use four notations: `['A, B', 'C, D']`, semicolons, bars or line breaks,
 /// and commas that also occur inside names.
-pub(super) fn of_cell(cell: &str) -> Vec<String> {
+pub(super) fn split_cell(cell: &str) -> Vec<String> {
     if !spend(cell.len()) {
         return Vec::new();
     }
@@ -229,30 +230,30 @@ mod tests {
     use super::*;
 
     fn of(value: &str) -> Vec<String> {
-        of_decoded(&entities::decode(value)).collect()
+        split_decoded(&entities::decode(value)).collect()
     }
 
     #[test]
-    fn names_in_cells_are_told_apart() {
-        assert_eq!(of_cell("Liu R., Adler D.G."), ["Liu, R.", "Adler, D.G."]);
-        assert_eq!(of_cell("Smith J, van der Berg AB."), ["Smith, J", "van der Berg, AB"]);
-        assert_eq!(of_cell("Liu, R., Adler, D.G."), ["Liu, R.", "Adler, D.G."]);
-        assert_eq!(of_cell("Liu, Rui; Adler, Douglas G"), ["Liu, Rui", "Adler, Douglas G"]);
-        assert_eq!(of_cell("['Marx, Karl', \"O'Neil, Ann\"]"), ["Marx, Karl", "O'Neil, Ann"]);
-        assert_eq!(of_cell("Jane Doe, John Smith, Mary Major"), ["Jane Doe", "John Smith", "Mary Major"]);
-        assert_eq!(of_cell("Doe, Jane Mary"), ["Doe, Jane Mary"]);
+    fn names_in_cells_are_split() {
+        assert_eq!(split_cell("Liu R., Adler D.G."), ["Liu, R.", "Adler, D.G."]);
+        assert_eq!(split_cell("Smith J, van der Berg AB."), ["Smith, J", "van der Berg, AB"]);
+        assert_eq!(split_cell("Liu, R., Adler, D.G."), ["Liu, R.", "Adler, D.G."]);
+        assert_eq!(split_cell("Liu, Rui; Adler, Douglas G"), ["Liu, Rui", "Adler, Douglas G"]);
+        assert_eq!(split_cell("['Marx, Karl', \"O'Neil, Ann\"]"), ["Marx, Karl", "O'Neil, Ann"]);
+        assert_eq!(split_cell("Jane Doe, John Smith, Mary Major"), ["Jane Doe", "John Smith", "Mary Major"]);
+        assert_eq!(split_cell("Doe, Jane Mary"), ["Doe, Jane Mary"]);
         assert_eq!(
-            of_cell("Smith, John A. and Doe, Jane; and Roe, R"),
+            split_cell("Smith, John A. and Doe, Jane; and Roe, R"),
             ["Smith, John A.", "Doe, Jane", "Roe, R"]
         );
-        assert_eq!(of_cell("Doe, Jane AND Roe, R"), ["Doe, Jane", "Roe, R"]);
-        assert_eq!(of_cell("Liu R., Adler D.G. and Doe J."), ["Liu, R.", "Adler, D.G.", "Doe, J."]);
-        assert_eq!(of_cell("JA Smith, A van der Berg"), ["Smith, JA", "van der Berg, A"]);
-        assert_eq!(of_cell("Food and Drug Administration"), ["Food and Drug Administration"]);
+        assert_eq!(split_cell("Doe, Jane AND Roe, R"), ["Doe, Jane", "Roe, R"]);
+        assert_eq!(split_cell("Liu R., Adler D.G. and Doe J."), ["Liu, R.", "Adler, D.G.", "Doe, J."]);
+        assert_eq!(split_cell("JA Smith, A van der Berg"), ["Smith, JA", "van der Berg, A"]);
+        assert_eq!(split_cell("Food and Drug Administration"), ["Food and Drug Administration"]);
     }
 
     #[test]
-    fn particles_suffixes_and_accents_stay_with_their_names() {
+    fn particles_suffixes_and_accents_stay_with_names() {
         for (given, read) in [
             ("van der Berg AB", "van der Berg, AB"),
             ("van der Berg, Anna B.", "van der Berg, Anna B."),
@@ -278,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_stay_whole() {
+    fn group_names_are_not_split() {
         let group = "Department of Health and Human Services";
         assert_eq!(of(group), [group]);
         assert_eq!(of("Smith, John , "), ["Smith, John"]);

@@ -6,8 +6,7 @@ use super::{
     draft::Draft,
     entities,
     field::{Field, Index, Rule},
-    identifiers, labels, names,
-    ris::on_one_line,
+    identifiers, labels, names, tidy,
 };
 use crate::split::nbib::tag;
 
@@ -33,17 +32,17 @@ pub(super) const RULES: &[Rule] = &[
     Rule { field: Field::Type, names: &["PT"] },
 ];
 
-static INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(RULES));
+static INDEX: LazyLock<Index> = LazyLock::new(|| Index::new(RULES));
 
 pub(super) fn read(text: &str) -> Draft<'_> {
     let mut draft = Draft::default();
     for (name, value) in labels::values(text, tag) {
-        take(&mut draft, name, value);
+        add(&mut draft, name, value);
     }
     draft
 }
 
-fn take<'a>(draft: &mut Draft<'a>, name: &'a str, value: &'a str) {
+fn add<'a>(draft: &mut Draft<'a>, name: &'a str, value: &'a str) {
     let Some(named) = INDEX.find(name) else { return draft.extra.push(name, &entities::decode(value)) };
     match named.field {
         Field::Author | Field::ShortAuthor | Field::Editor => {
@@ -63,7 +62,7 @@ fn take<'a>(draft: &mut Draft<'a>, name: &'a str, value: &'a str) {
         {
             draft.extra.push(name, value);
         }
-        Field::Abstract => draft.take_decoded(named, on_one_line(value)),
-        _ => draft.take(named, value),
+        Field::Abstract => draft.add_decoded(named, tidy::on_one_line(value)),
+        _ => draft.add(named, value),
     }
 }

@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_are_joined_and_otherwise_left_alone() {
+    fn pages_are_joined_unchanged() {
         assert_eq!(joined(Some("152"), Some("160")).as_deref(), Some("152-160"));
         assert_eq!(joined(Some("338-41"), Some("341")).as_deref(), Some("338-41"));
         assert_eq!(joined(Some("S21-1"), Some("S21-8")).as_deref(), Some("S21-1-S21-8"));
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shortened_last_page_is_completed() {
+    fn shortened_last_page_is_completed() {
         for (given, whole) in [
             ("123-9", Some("123-129")),
             ("283-98", Some("283-298")),

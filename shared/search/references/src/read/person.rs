@@ -8,7 +8,7 @@ pub(super) struct Person([String; 4]);
 
 impl Person {
     /// Adds a part of the name.
-    pub(super) fn take(&mut self, field: Field, text: &str) {
+    pub(super) fn add(&mut self, field: Field, text: &str) {
         let at = match field {
             Field::FamilyName => 0,
             Field::GivenName => 1,

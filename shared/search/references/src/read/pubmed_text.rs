@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::{
     citation,
     draft::Draft,
-    field::{Field, Named},
+    field::{Field, FieldName},
     names, tidy,
 };
 use crate::work::spend;
@@ -37,7 +37,7 @@ pub(super) fn read(text: &str) -> Draft<'_> {
     for (field, label) in [(Field::Pmid, "PMID: "), (Field::Doi, "doi: "), (Field::Doi, "DOI: ")] {
         for (at, _) in body.match_indices(label).take(2) {
             let value = body[at + label.len()..].split_whitespace().next().unwrap_or_default();
-            put(&mut draft, field, value.trim_end_matches(['.', ';']));
+            add(&mut draft, field, value.trim_end_matches(['.', ';']));
         }
     }
     if text[digits..].starts_with(':') {
@@ -48,13 +48,13 @@ pub(super) fn read(text: &str) -> Draft<'_> {
     draft
 }
 
-fn put(draft: &mut Draft<'_>, field: Field, text: &str) {
-    let named = Named::new(field, "text", 0);
-    draft.take_decoded(named, Cow::Owned(tidy::line(text).unwrap_or_default()));
+fn add(draft: &mut Draft<'_>, field: Field, text: &str) {
+    let named = FieldName::new(field, "text", 0);
+    draft.add_decoded(named, Cow::Owned(tidy::line(text).unwrap_or_default()));
 }
 
 fn authors(draft: &mut Draft<'_>, list: &str) {
-    for name in names::of_cell(list.trim_end_matches('.')).into_iter().filter(|name| name != "et al") {
+    for name in names::split_cell(list.trim_end_matches('.')).into_iter().filter(|name| name != "et al") {
         draft.author(Field::Author, name);
     }
 }
@@ -64,19 +64,19 @@ fn summary(draft: &mut Draft<'_>, body: &str) {
     let Some(line) = tidy::line(body) else { return };
     let end = [" doi: ", " PMID: "].iter().filter_map(|label| line.find(label)).min().unwrap_or(line.len());
     let cited = &line[..end];
-    let Some(found) = citation::of_pubmed(cited) else { return put(draft, Field::Title, cited) };
+    let Some(found) = citation::parse_pubmed(cited) else { return add(draft, Field::Title, cited) };
     // The journal is the last sentence before the year.
     let before = found.journal;
     let at = [". ", "? ", "! ", "] "].iter().filter_map(|end| before.rfind(end)).max();
     let (front, journal) = at.map_or(("", before), |at| (&before[..=at], before[at + 2..].trim()));
-    citation::put(draft, "text", &citation::Citation { journal, ..found });
+    citation::add_parts(draft, "text", &citation::Citation { journal, ..found });
     let (list, title) = front.split_once(". ").unwrap_or(("", front));
     let is_list = list.split(", ").all(|name| names::one(name).is_some_and(|name| name.contains(", ")));
     if is_list && !list.is_empty() {
         authors(draft, list);
-        put(draft, Field::Title, title);
+        add(draft, Field::Title, title);
     } else {
-        put(draft, Field::Title, front);
+        add(draft, Field::Title, front);
     }
 }
 
@@ -86,10 +86,10 @@ fn whole(draft: &mut Draft<'_>, body: &str) {
     let mut paragraphs = body.split("\n\n").filter_map(tidy::line);
     let Some(cited) = paragraphs.next() else { return };
     let end = cited.find(" doi: ").unwrap_or(cited.len());
-    if let Some(found) = citation::of_pubmed(cited[..end].split(" Epub ").next().unwrap_or_default()) {
-        citation::put(draft, "text", &found);
+    if let Some(found) = citation::parse_pubmed(cited[..end].split(" Epub ").next().unwrap_or_default()) {
+        citation::add_parts(draft, "text", &found);
     }
-    put(draft, Field::Title, &paragraphs.next().unwrap_or_default());
+    add(draft, Field::Title, &paragraphs.next().unwrap_or_default());
     let mut first = true;
     for paragraph in paragraphs {
         if REMARKS.iter().any(|remark| paragraph.starts_with(remark)) {
@@ -97,7 +97,7 @@ fn whole(draft: &mut Draft<'_>, body: &str) {
         } else if std::mem::take(&mut first) {
             authors(draft, &without_marks(&paragraph));
         } else {
-            put(draft, Field::Abstract, &paragraph);
+            add(draft, Field::Abstract, &paragraph);
         }
     }
 }

@@ -4,8 +4,8 @@ use std::{borrow::Cow, sync::LazyLock};
 
 use super::{
     draft::Draft,
-    elements::{Visit, attribute, walk},
-    field::{Field, Index, Named, Rule},
+    elements::{Visitor, attribute, walk},
+    field::{Field, FieldName, Index, Rule},
     person::Person,
     tidy,
 };
@@ -45,7 +45,7 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-static INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(RULES));
+static INDEX: LazyLock<Index> = LazyLock::new(|| Index::new(RULES));
 
 pub(super) fn read(text: &str) -> Result<Draft<'_>, String> {
     walk(text, PubMed::default()).map(|read| read.draft)
@@ -61,10 +61,10 @@ struct PubMed<'a> {
 
 impl<'a> PubMed<'a> {
     /// Articles also have other identifiers in the same elements.
-    fn identifier(&mut self, named: Named, attributes: &str, text: Cow<'a, str>) {
+    fn identifier(&mut self, named: FieldName, attributes: &str, text: Cow<'a, str>) {
         let kind = attribute(attributes, "EIdType").or_else(|| attribute(attributes, "IdType"));
         match kind.as_deref() {
-            Some("doi") => self.draft.take_decoded(named, text),
+            Some("doi") => self.draft.add_decoded(named, text),
             // The PMID has its own element.
             Some("pubmed") => {}
             Some(kind) => self.draft.extra.push(kind, &text),
@@ -73,15 +73,15 @@ impl<'a> PubMed<'a> {
     }
 
     /// Formats a section of an abstract with its label, as PubMed displays it.
-    fn section(&mut self, named: Named, attributes: &str, text: &str) {
+    fn section(&mut self, named: FieldName, attributes: &str, text: &str) {
         let Some(text) = tidy::line(text) else { return };
         let label = attribute(attributes, "Label").filter(|label| !label.is_empty());
         let text = label.map_or_else(|| text.clone(), |label| format!("{label}: {text}"));
-        self.draft.take_decoded(named, Cow::Owned(text));
+        self.draft.add_decoded(named, Cow::Owned(text));
     }
 }
 
-impl<'a> Visit<'a> for PubMed<'a> {
+impl<'a> Visitor<'a> for PubMed<'a> {
     const DRESS: &'static [&'static str] = &["i", "b", "sub", "sup", "u"];
     const PARTS: &'static [&'static str] = &["Year", "Month", "Day"];
 
@@ -89,10 +89,10 @@ impl<'a> Visit<'a> for PubMed<'a> {
         &INDEX
     }
 
-    fn value(&mut self, named: Named, attributes: &'a str, text: Cow<'a, str>) {
+    fn value(&mut self, named: FieldName, attributes: &'a str, text: Cow<'a, str>) {
         match named.field {
             Field::FamilyName | Field::GivenName | Field::Initials | Field::NameSuffix => {
-                self.person.take(named.field, &text);
+                self.person.add(named.field, &text);
             }
             Field::Group => {
                 if let Some(name) = tidy::line(&text) {
@@ -102,7 +102,7 @@ impl<'a> Visit<'a> for PubMed<'a> {
             Field::Keyword => self.draft.keyword(named.rank, &text),
             Field::Doi => self.identifier(named, attributes, text),
             Field::Abstract => self.section(named, attributes, &text),
-            _ => self.draft.take_decoded(named, text),
+            _ => self.draft.add_decoded(named, text),
         }
     }
 

@@ -33,7 +33,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule { field: Field::LeftOut, names: &["SR", "ID", "RD"] },
 ];
 
-static INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(RULES));
+static INDEX: LazyLock<Index> = LazyLock::new(|| Index::new(RULES));
 
 pub(super) fn read(text: &str) -> Draft<'_> {
     labels::read(text, tag, &INDEX)

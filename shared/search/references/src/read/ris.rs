@@ -2,8 +2,6 @@
 
 use std::{borrow::Cow, sync::LazyLock};
 
-use memchr::memchr2;
-
 use super::{
     draft::Draft,
     entities,
@@ -74,40 +72,31 @@ pub const KINDS: [(&str, &str); 35] = [
     ("VIDEO", "Video Recording"),
 ];
 
-static INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(RULES));
+static INDEX: LazyLock<Index> = LazyLock::new(|| Index::new(RULES));
 
 pub(super) fn read(text: &str) -> Draft<'_> {
     let mut draft = Draft::default();
     for (name, value) in labels::values(text, |line| tag(line.as_bytes())) {
-        take(&mut draft, name, value);
+        add(&mut draft, name, value);
     }
     draft
 }
 
 /// Adds a value. Under tags that apply to many lines, each line is a value. Elsewhere a line without a tag continues
 /// the value before it.
-fn take<'a>(draft: &mut Draft<'a>, name: [u8; 2], value: &'a str) {
+fn add<'a>(draft: &mut Draft<'a>, name: [u8; 2], value: &'a str) {
     let Some(named) = INDEX.find(name) else {
         // A tag consists of a letter, and a letter or digit.
         return draft.extra.push(str::from_utf8(&name).unwrap_or_default(), &entities::decode(value));
     };
     match named.field {
-        Field::Type if named.rank == 0 => draft.take_decoded(named, Cow::Borrowed(kind(value))),
+        Field::Type if named.rank == 0 => draft.add_decoded(named, Cow::Borrowed(kind(value))),
         // The number of an article, except for electronic books, whose number is that of PubMed Central.
         Field::FirstPage if named.rank > 0 && value.trim_ascii_start().starts_with("PMC") => {
             draft.extra.push(named.tag, value);
         }
-        _ => labels::take_lines(draft, named, value),
+        _ => labels::add_lines(draft, named, value),
     }
-}
-
-/// Joins a wrapped abstract to one paragraph: line breaks in RIS files have no meaning.
-pub(super) fn on_one_line(value: &str) -> Cow<'_, str> {
-    let decoded = entities::decode(value);
-    if memchr2(b'\n', b'\r', decoded.as_bytes()).is_some() {
-        return Cow::Owned(super::tidy::line_of(decoded).unwrap_or_default());
-    }
-    decoded
 }
 
 /// The work type of a code, in upper or lower case.

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use memchr::memchr2;
 
+use super::entities;
 use crate::{split::lines, work::spend};
 
 /// Trims white space. For nearly all values, the bytes at both ends show that nothing but ASCII white space has to be
@@ -59,6 +60,15 @@ pub(super) fn text_of(value: Cow<'_, str>) -> Option<String> {
     }
     let paragraphs: Vec<String> = lines::all(&value).filter_map(line).collect();
     (!paragraphs.is_empty()).then(|| paragraphs.join("\n"))
+}
+
+/// Joins a wrapped abstract to one paragraph: line breaks in RIS files have no meaning.
+pub(super) fn on_one_line(value: &str) -> Cow<'_, str> {
+    let decoded = entities::decode(value);
+    if memchr2(b'\n', b'\r', decoded.as_bytes()).is_some() {
+        return Cow::Owned(line_of(decoded).unwrap_or_default());
+    }
+    decoded
 }
 
 /// Removes repeated values, and keeps the order.
@@ -160,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_white_space_character_is_seen() {
+    fn every_white_space_character_is_detected() {
         for c in (0..=0x3001_u32).filter_map(char::from_u32) {
             let value = format!("a{c}b");
             assert_eq!(
@@ -175,7 +185,7 @@ mod tests {
 
     /// Values of different lengths are checked in windows of different sizes.
     #[test]
-    fn white_space_is_seen_wherever_it_stands() {
+    fn white_space_is_detected_at_any_position() {
         for length in 2..80 {
             let plain = "a".repeat(length);
             assert_eq!(line(&plain).as_deref(), Some(plain.as_str()));
@@ -198,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn repetitions_are_dropped_in_short_and_long_lists() {
+    fn repetitions_are_dropped_in_lists_of_any_length() {
         let many = |count: usize| (0..count).chain(0..count).map(|n| n.to_string()).collect::<Vec<_>>();
         for count in [3, 100] {
             assert_eq!(unique(many(count)), (0..count).map(|n| n.to_string()).collect::<Vec<_>>());

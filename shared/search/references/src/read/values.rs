@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prose_and_long_lists_are_within_the_limit() {
+    fn prose_and_long_lists_stay_within_limit() {
         let prose =
             "Methods: we searched, screened and read what was found; all of it by two of us. ".repeat(40_000);
         let authors = "AU  - Wang, L.\n".repeat(15_000);

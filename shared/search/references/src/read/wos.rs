@@ -6,8 +6,7 @@ use super::{
     draft::Draft,
     entities,
     field::{Field, Index, Rule},
-    labels, names,
-    ris::on_one_line,
+    labels, names, tidy,
 };
 use crate::split::{lines, wos::tag};
 
@@ -36,19 +35,19 @@ pub(super) const RULES: &[Rule] = &[
 /// Tags without a field in which each line is a value.
 const ONE_PER_LINE: [&str; 2] = ["C1", "CR"];
 
-static INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(RULES));
+static INDEX: LazyLock<Index> = LazyLock::new(|| Index::new(RULES));
 
 pub(super) fn read(text: &str) -> Draft<'_> {
     // A tag consists of two ASCII letters.
     let label = |line| tag(str::as_bytes(line)).map(|(_, value)| (&line[..2], value));
     let mut draft = Draft::default();
     for (name, value) in labels::values(text, label) {
-        take(&mut draft, name, value);
+        add(&mut draft, name, value);
     }
     draft
 }
 
-fn take<'a>(draft: &mut Draft<'a>, name: &'a str, value: &'a str) {
+fn add<'a>(draft: &mut Draft<'a>, name: &'a str, value: &'a str) {
     let lines = || lines::all(value);
     let Some(named) = INDEX.find(name) else {
         if ONE_PER_LINE.contains(&name) {
@@ -59,7 +58,7 @@ fn take<'a>(draft: &mut Draft<'a>, name: &'a str, value: &'a str) {
     match named.field {
         Field::Author | Field::ShortAuthor | Field::Editor => {
             for line in lines() {
-                for name in names::of_decoded(&entities::decode(line)) {
+                for name in names::split_decoded(&entities::decode(line)) {
                     draft.author(named.field, name);
                 }
             }
@@ -72,7 +71,7 @@ fn take<'a>(draft: &mut Draft<'a>, name: &'a str, value: &'a str) {
         Field::Keyword => {
             entities::decode(value).split(';').for_each(|keyword| draft.keyword(named.rank, keyword));
         }
-        Field::Abstract => draft.take_decoded(named, on_one_line(value)),
-        _ => draft.take(named, value),
+        Field::Abstract => draft.add_decoded(named, tidy::on_one_line(value)),
+        _ => draft.add(named, value),
     }
 }

@@ -7,8 +7,8 @@
 use std::collections::VecDeque;
 
 use super::{
-    Split, Step,
-    crossref::{Before, By, Index, MOST_ENTRY, crossref, may_refer},
+    Splitter, Step,
+    crossref::{EarlierEntries, KeyIndex, KeyType, MAX_ENTRY, crossref, may_refer},
     entries::Entries,
 };
 
@@ -18,15 +18,15 @@ const AHEAD: usize = 256 * 1024;
 /// The number of bytes behind the end of an entry that may be needed to recognize the end.
 const SURE: usize = 1024;
 /// The maximum number of ancestors of an entry: a book in a series of books may refer to the series.
-const MOST_PARENTS: usize = 3;
+const MAX_PARENTS: usize = 3;
 /// The number of bytes that the entries of any file may inherit.
-const TAKEN_OVER: u64 = 4 << 20;
+const INHERITED: u64 = 4 << 20;
 /// The number of bytes that entries may inherit in addition for each byte of the file. Real files need two or three.
-const TAKEN_OVER_PER_BYTE: u64 = 32;
+const INHERITED_PER_BYTE: u64 = 32;
 /// The first byte of the allowance in a checkpoint. No entry begins with it.
 const MARK: u8 = b'%';
 
-const TOO_OFTEN: &str = "it inherits fields from another entry by crossref, and the entries of the file inherit far more \
+const INHERITS_TOO_MUCH: &str = "it inherits fields from another entry by crossref, and the entries of the file inherit far more \
     bytes than it has; write the fields into the entry itself and import it again";
 
 /// Splits BibTeX files.
@@ -34,17 +34,17 @@ const TOO_OFTEN: &str = "it inherits fields from another entry by crossref, and 
 pub(crate) struct BibTex {
     entries: Entries,
     /// Steps that were found but not returned yet. The first one begins at the front of the tail.
-    found: VecDeque<Found>,
+    found: VecDeque<PendingStep>,
     /// The total size of these steps in bytes.
     looked: usize,
     /// The number of bytes before the front of the tail.
     front: u64,
     /// The number of steps that were returned.
     returned: u64,
-    index: Index,
+    index: KeyIndex,
     /// The number of the first step that is not in the index yet.
     indexed: u64,
-    before: Before,
+    before: EarlierEntries,
     /// The number of bytes that entries may still inherit.
     left: u64,
     /// The parents of the entry that was returned last.
@@ -53,7 +53,7 @@ pub(crate) struct BibTex {
 
 /// A step that waits for its turn.
 #[derive(Debug)]
-struct Found {
+struct PendingStep {
     step: Step,
     /// The offset of its beginning in the file.
     at: u64,
@@ -69,21 +69,21 @@ impl BibTex {
             looked: 0,
             front: 0,
             returned: 0,
-            index: Index::default(),
+            index: KeyIndex::default(),
             indexed: 0,
-            before: Before::default(),
-            left: TAKEN_OVER,
+            before: EarlierEntries::default(),
+            left: INHERITED,
             parents: Vec::new(),
         }
     }
 
     /// Finds the next step behind those that wait. Returns `false` if the tail has none yet.
-    fn look(&mut self, tail: &[u8], end: bool) -> bool {
+    fn find_next(&mut self, tail: &[u8], end: bool) -> bool {
         let step = self.entries.step(&tail[self.looked..], end);
         if step == Step::More {
             return false;
         }
-        let mut found = Found { at: self.front + self.looked as u64, step, refers: false };
+        let mut found = PendingStep { at: self.front + self.looked as u64, step, refers: false };
         found.refers = entry(&found, tail, self.front).is_some_and(may_refer);
         self.looked += consumed(&found.step);
         self.found.push_back(found);
@@ -93,7 +93,7 @@ impl BibTex {
     /// Finds all entries that the entry at the front may refer to. Returns `false` if more bytes are needed.
     ///
     /// The result depends on the bytes alone: bytes behind a fixed offset are ignored, even if they have arrived.
-    fn look_ahead(&mut self, tail: &[u8], stop: usize, end: bool) -> bool {
+    fn find_candidates(&mut self, tail: &[u8], stop: usize, end: bool) -> bool {
         let needed = stop + AHEAD + SURE;
         if tail.len() < needed && !end {
             return false;
@@ -101,7 +101,7 @@ impl BibTex {
         let (tail, end) = (&tail[..needed.min(tail.len())], tail.len() < needed);
         // A step that refuses the file is the last one.
         while self.looked < tail.len() && self.found.back().is_none_or(|last| consumed(&last.step) > 0) {
-            if !self.look(tail, end) {
+            if !self.find_next(tail, end) {
                 break;
             }
         }
@@ -113,7 +113,7 @@ impl BibTex {
         let (returned, front) = (self.returned, self.front);
         self.indexed = self.indexed.max(returned);
         while let Some(found) = self.found.get(place(self.indexed, returned)) {
-            if let Some(entry) = entry(found, tail, front).filter(|entry| entry.len() <= MOST_ENTRY) {
+            if let Some(entry) = entry(found, tail, front).filter(|entry| entry.len() <= MAX_ENTRY) {
                 self.index.add(self.indexed, entry);
             }
             self.indexed += 1;
@@ -121,7 +121,7 @@ impl BibTex {
     }
 
     /// Finds the first entry behind the one at the front that has this key and ends at or before `until`.
-    fn find_ahead<'a>(&self, tail: &'a [u8], until: usize, by: By, key: &[u8]) -> Option<&'a [u8]> {
+    fn find_ahead<'a>(&self, tail: &'a [u8], until: usize, by: KeyType, key: &[u8]) -> Option<&'a [u8]> {
         let number = self.index.find(by, key).find(|number| *number > self.returned)?;
         let found = self.found.get(place(number, self.returned))?;
         let entry = entry(found, tail, self.front)?;
@@ -134,8 +134,8 @@ impl BibTex {
         self.add_to_index(tail);
         let mut parents: Vec<Vec<u8>> = Vec::new();
         let mut wanted = crossref(own).map(<[u8]>::to_vec);
-        while let Some(key) = wanted.take().filter(|_| parents.len() < MOST_PARENTS) {
-            let found = [By::Key, By::Alias].into_iter().find_map(|by| {
+        while let Some(key) = wanted.take().filter(|_| parents.len() < MAX_PARENTS) {
+            let found = [KeyType::Key, KeyType::Alias].into_iter().find_map(|by| {
                 let ahead = self.find_ahead(tail, until, by, &key);
                 ahead.or_else(|| self.before.find(by, &key)).map(<[u8]>::to_vec)
             });
@@ -146,10 +146,10 @@ impl BibTex {
     }
 
     /// Returns the step at the front.
-    fn take(&mut self, tail: &[u8]) -> Step {
+    fn pop(&mut self, tail: &[u8]) -> Step {
         let Some(found) = self.found.pop_front() else { return Step::More };
         if let Some(entry) = entry(&found, tail, self.front) {
-            if self.returned < self.indexed && entry.len() <= MOST_ENTRY {
+            if self.returned < self.indexed && entry.len() <= MAX_ENTRY {
                 self.index.remove_first(self.returned, entry);
             }
             self.before.keep(entry);
@@ -158,7 +158,7 @@ impl BibTex {
         self.returned += 1;
         self.looked -= consumed;
         self.front += consumed as u64;
-        self.left = self.left.saturating_add(TAKEN_OVER_PER_BYTE.saturating_mul(consumed as u64));
+        self.left = self.left.saturating_add(INHERITED_PER_BYTE.saturating_mul(consumed as u64));
         found.step
     }
 }
@@ -180,34 +180,34 @@ fn consumed(step: &Step) -> usize {
 }
 
 /// The text of an entry in a tail that begins at `front`.
-fn entry<'a>(found: &Found, tail: &'a [u8], front: u64) -> Option<&'a [u8]> {
+fn entry<'a>(found: &PendingStep, tail: &'a [u8], front: u64) -> Option<&'a [u8]> {
     let Step::Found { record, .. } = &found.step else { return None };
     let at = place(found.at, front);
     tail.get(at + record.start..at + record.end)
 }
 
-impl Split for BibTex {
+impl Splitter for BibTex {
     fn step(&mut self, tail: &[u8], end: bool) -> Step {
-        if self.found.is_empty() && !self.look(tail, end) {
+        if self.found.is_empty() && !self.find_next(tail, end) {
             return Step::More;
         }
         let Some(first) = self.found.front() else { return Step::More };
         let Some(own) = entry(first, tail, self.front).filter(|_| first.refers) else {
-            return self.take(tail);
+            return self.pop(tail);
         };
         let stop = consumed(&first.step);
-        if !self.look_ahead(tail, stop, end) {
+        if !self.find_candidates(tail, stop, end) {
             return Step::More;
         }
         self.parents = self.parents_of(own, tail, stop + AHEAD);
         let bytes = self.parents.iter().map(|parent| parent.len() as u64).sum();
-        let mut step = self.take(tail);
+        let mut step = self.pop(tail);
         match self.left.checked_sub(bytes) {
             Some(left) => self.left = left,
             None => {
                 self.parents.clear();
                 if let Step::Found { fault, .. } = &mut step {
-                    *fault = Some(TOO_OFTEN);
+                    *fault = Some(INHERITS_TOO_MUCH);
                 }
             }
         }
@@ -218,18 +218,18 @@ impl Split for BibTex {
         std::mem::take(&mut self.parents)
     }
 
-    fn carried(&self) -> Option<Vec<Vec<u8>>> {
+    fn saved_state(&self) -> Option<Vec<Vec<u8>>> {
         let left = [&[MARK], self.left.to_string().as_bytes()].concat();
         Some(std::iter::once(left).chain(self.before.all()).collect())
     }
 
-    fn carry(&mut self, mut carried: Vec<Vec<u8>>) {
+    fn restore_state(&mut self, mut carried: Vec<Vec<u8>>) {
         let left = carried.first().and_then(|first| first.strip_prefix(&[MARK]));
         if let Some(left) = left.and_then(|left| str::from_utf8(left).ok()?.parse().ok()) {
             self.left = left;
             carried.remove(0);
         }
-        self.before = Before::again(carried);
+        self.before = EarlierEntries::restore(carried);
     }
 }
 
@@ -243,26 +243,26 @@ mod tests {
     }
 
     #[test]
-    fn braces_inside_are_counted() {
+    fn nested_braces_are_counted() {
         let one = "@article{a, title = {The {DNA} of \\{ it}}";
         assert_eq!(entries(&format!("% by someone@example.org\n{one}\n\n{one}")), [one, one]);
     }
 
     #[test]
-    fn entries_in_parentheses_and_of_any_kind_are_entries() {
+    fn entries_of_any_type_in_parentheses_are_found() {
         let one = "@web_page ( a, title = \"(A) :)\", note = {)} )";
         assert_eq!(entries(&format!("{one}{one}\n@a-b{{c}}")), [one, one, "@a-b{c}"]);
     }
 
     #[test]
-    fn entries_without_references_are_skipped() {
+    fn entries_without_references_are_not_records() {
         let text =
             "@string{j = {Journal}}\n@Comment{a {b}}\n@preamble{\"x\"}\n@book{b, title={B}}\n@ nothing";
         assert_eq!(entries(text), ["@book{b, title={B}}"]);
     }
 
     #[test]
-    fn an_entry_that_is_not_closed_ends_where_a_line_begins_the_next() {
+    fn unclosed_entry_ends_before_next_entry() {
         let text = "@article{a, title = {A},\n  @article{b, note = {c@d{e}}}\n@misc{c, title={";
         assert_eq!(
             entries(text),
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_in_a_comment_are_a_comment_unless_it_is_not_closed() {
+    fn entries_in_closed_comment_are_ignored() {
         let one = "@book{b, title={B}}";
         assert_eq!(entries(&format!("@comment{{\n  {one}\n\n  @misc{{c,}}\n}}\n{one}")), [one]);
         assert_eq!(entries(&format!("@comment{{ {{a\n{one}\n{one}")), [one, one]);
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn text_of_a_value_may_look_like_an_entry_without_fields() {
+    fn entry_without_fields_in_value_is_text() {
         let one = "@book{b, title={Mail to\n@home{us}\nnow}}";
         assert_eq!(entries(one), [one]);
         let broken = "@book{b, title={B,\n@home{us}\n";
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_that_refers_to_another_waits_for_what_follows() {
+    fn referring_entry_waits_for_following_text() {
         let entry = b"@a{b, CrossRef={c}}";
         let file = [entry.as_slice(), &vec![b' '; AHEAD + SURE]].concat();
         let mut bibtex = BibTex::new(1000);
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn parents_stand_before_or_behind_an_entry() {
+    fn parents_are_found_before_and_after_entry() {
         let (book, series) = ("@book{p, crossref={S}}", "@book{s, ids={t, u}}");
         assert_eq!(
             parents(&format!("@a{{x, crossref=P}}\n{book}\n@a{{s,}}{series}")),
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_that_take_over_far_more_than_the_file_has_are_refused() {
+    fn excessive_crossref_inheritance_is_refused() {
         let parent = format!("@book{{z, note={{{}}}}}", "x".repeat(10_000));
         let text = format!("{parent}{}", "@a{x, crossref=z}".repeat(1_000));
         let (mut bibtex, mut tail, mut faults) = (BibTex::new(1 << 20), text.as_bytes(), 0);

@@ -1,7 +1,7 @@
 //! Finds the entries of a BibTeX file that others refer to with `crossref`.
 //!
-//! A file is read from beginning to end, so there are two places for a parent. [`Before`] keeps the entries before the
-//! one that refers to them, up to a fixed size. The entries behind it are in the buffer. Both are found by an [`Index`]
+//! A file is read from beginning to end, so there are two places for a parent. [`EarlierEntries`] keeps the entries before the
+//! one that refers to them, up to a fixed size. The entries behind it are in the buffer. Both are found by an [`KeyIndex`]
 //! of keys, so that no text is searched for a key.
 
 use std::{
@@ -14,13 +14,13 @@ use memchr::{memchr, memmem::Finder};
 use crate::work::spend;
 
 /// The maximum size of the kept entries in bytes. Proceedings have about 300 bytes each.
-const MOST_KEPT: usize = 64 * 1024;
+const MAX_KEPT: usize = 64 * 1024;
 /// Longest entry from which fields are inherited.
-pub(super) const MOST_ENTRY: usize = 16 * 1024;
+pub(super) const MAX_ENTRY: usize = 16 * 1024;
 /// Longest key that is looked up, including white space.
-const MOST_KEY: usize = 256;
+const MAX_KEY: usize = 256;
 /// Longest list of alternative keys of an entry.
-const MOST_ALIASES: usize = 1024;
+const MAX_ALIASES: usize = 1024;
 /// Entry types that are never parents. Databases write hardly anything else.
 const PARTS: [&[u8]; 9] = [
     b"article",
@@ -36,19 +36,19 @@ const PARTS: [&[u8]; 9] = [
 
 /// The numbers of entries by their keys, in the order of the file. Keys are case-insensitive.
 #[derive(Debug, Default)]
-pub(super) struct Index {
+pub(super) struct KeyIndex {
     keys: HashMap<Vec<u8>, VecDeque<u64>>,
     aliases: HashMap<Vec<u8>, VecDeque<u64>>,
 }
 
 /// The keys of an entry to search: its own, or those in its field `ids`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum By {
+pub(super) enum KeyType {
     Key,
     Alias,
 }
 
-impl Index {
+impl KeyIndex {
     /// Adds an entry, whose number must exceed those of earlier entries.
     pub(super) fn add(&mut self, number: u64, entry: &[u8]) {
         if let Some(key) = key(entry) {
@@ -71,8 +71,8 @@ impl Index {
     }
 
     /// The numbers of the entries with a key.
-    pub(super) fn find(&self, by: By, key: &[u8]) -> impl DoubleEndedIterator<Item = u64> {
-        let keys = if by == By::Key { &self.keys } else { &self.aliases };
+    pub(super) fn find(&self, by: KeyType, key: &[u8]) -> impl DoubleEndedIterator<Item = u64> {
+        let keys = if by == KeyType::Key { &self.keys } else { &self.aliases };
         keys.get(&key.to_ascii_lowercase()).into_iter().flatten().copied()
     }
 }
@@ -89,7 +89,7 @@ fn remove(keys: &mut HashMap<Vec<u8>, VecDeque<u64>>, key: &[u8], number: u64) {
 /// The most recent entries that may be parents. The selection depends on the entries alone, not on chunks or
 /// checkpoints.
 #[derive(Debug, Default)]
-pub(super) struct Before {
+pub(super) struct EarlierEntries {
     entries: VecDeque<Vec<u8>>,
     bytes: usize,
     /// The number of the oldest entry.
@@ -97,19 +97,19 @@ pub(super) struct Before {
     /// The number of the first entry that is not in the index yet. Most files contain no references, so they need no
     /// index.
     indexed: u64,
-    index: Index,
+    index: KeyIndex,
 }
 
-impl Before {
+impl EarlierEntries {
     /// Keeps an entry if it may be a parent.
     pub(super) fn keep(&mut self, entry: &[u8]) {
         let kind = kind(entry);
-        if entry.len() > MOST_ENTRY || PARTS.iter().any(|part| part.eq_ignore_ascii_case(kind)) {
+        if entry.len() > MAX_ENTRY || PARTS.iter().any(|part| part.eq_ignore_ascii_case(kind)) {
             return;
         }
         self.bytes += entry.len();
         self.entries.push_back(entry.to_vec());
-        while self.bytes > MOST_KEPT {
+        while self.bytes > MAX_KEPT {
             let Some(oldest) = self.entries.pop_front() else { break };
             self.bytes -= oldest.len();
             if self.first < self.indexed {
@@ -121,7 +121,7 @@ impl Before {
     }
 
     /// Finds the most recent entry with a key.
-    pub(super) fn find(&mut self, by: By, key: &[u8]) -> Option<&[u8]> {
+    pub(super) fn find(&mut self, by: KeyType, key: &[u8]) -> Option<&[u8]> {
         let added = usize::try_from(self.indexed - self.first).unwrap_or(usize::MAX);
         for entry in self.entries.iter().skip(added) {
             self.index.add(self.indexed, entry);
@@ -137,7 +137,7 @@ impl Before {
     }
 
     /// Restores the entries of a checkpoint.
-    pub(super) fn again(entries: Vec<Vec<u8>>) -> Self {
+    pub(super) fn restore(entries: Vec<Vec<u8>>) -> Self {
         Self { bytes: entries.iter().map(Vec::len).sum(), entries: entries.into(), ..Self::default() }
     }
 }
@@ -152,9 +152,9 @@ fn kind(entry: &[u8]) -> &[u8] {
 /// The entry's own key.
 fn key(entry: &[u8]) -> Option<&[u8]> {
     // A short word and white space precede it.
-    let open = entry.iter().take(2 * MOST_KEY).position(|byte| matches!(byte, b'{' | b'('))?;
+    let open = entry.iter().take(2 * MAX_KEY).position(|byte| matches!(byte, b'{' | b'('))?;
     let rest = &entry[open + 1..];
-    let front = &rest[..rest.len().min(MOST_KEY)];
+    let front = &rest[..rest.len().min(MAX_KEY)];
     Some(front[..memchr(b',', front)?].trim_ascii())
 }
 
@@ -167,7 +167,7 @@ fn each_alias(entry: &[u8], mut take: impl FnMut(&[u8])) {
         while let Some(found) = ids.find(&entry[at..]) {
             let start = at + found;
             at = start + b"ids".len();
-            let Some(keys) = field(entry, start, at, MOST_ALIASES) else { continue };
+            let Some(keys) = field(entry, start, at, MAX_ALIASES) else { continue };
             keys.split(|byte| *byte == b',').map(<[u8]>::trim_ascii).for_each(&mut take);
             at += keys.len();
         }
@@ -177,7 +177,7 @@ fn each_alias(entry: &[u8], mut take: impl FnMut(&[u8])) {
 /// The keys that `crossref` names in an entry, in the order of the file.
 fn crossrefs(entry: &[u8]) -> impl Iterator<Item = &[u8]> {
     const NAME: usize = b"crossref".len();
-    places(entry).filter_map(|start| field(entry, start, start + NAME, MOST_KEY))
+    places(entry).filter_map(|start| field(entry, start, start + NAME, MAX_KEY))
 }
 
 /// The offsets of `crossref` in an entry, in upper or lower case. Every entry of a file is searched.
@@ -226,28 +226,28 @@ pub(super) fn crossref(entry: &[u8]) -> Option<&[u8]> {
 mod tests {
     use super::*;
 
-    fn find(kept: &mut Before, by: By, key: &str) -> String {
+    fn find(kept: &mut EarlierEntries, by: KeyType, key: &str) -> String {
         String::from_utf8(kept.find(by, key.as_bytes()).unwrap_or_default().to_vec()).unwrap()
     }
 
     #[test]
-    fn entries_are_found_by_their_keys_whatever_the_case() {
-        let mut kept = Before::default();
+    fn entries_are_found_by_key_ignoring_case() {
+        let mut kept = EarlierEntries::default();
         let acids = "@book{u, title={Of acids}, ids = {r, P\n, T}}";
         let parts = "@Proceedings( p , CrossRef = \"S\" )";
         for entry in [acids, "@book{s, title={S}}", parts, "@article{p, title={A}}"] {
             kept.keep(entry.as_bytes());
         }
-        assert_eq!(find(&mut kept, By::Key, "P"), parts);
-        assert_eq!(find(&mut kept, By::Alias, "t"), acids);
-        assert_eq!(find(&mut kept, By::Alias, "acids"), "");
-        assert_eq!(find(&mut kept, By::Key, "q"), "");
+        assert_eq!(find(&mut kept, KeyType::Key, "P"), parts);
+        assert_eq!(find(&mut kept, KeyType::Alias, "t"), acids);
+        assert_eq!(find(&mut kept, KeyType::Alias, "acids"), "");
+        assert_eq!(find(&mut kept, KeyType::Key, "q"), "");
         kept.keep(b"@book{S, title={T}}");
-        assert_eq!(find(&mut kept, By::Key, "s"), "@book{S, title={T}}", "the latest counts");
+        assert_eq!(find(&mut kept, KeyType::Key, "s"), "@book{S, title={T}}", "the latest counts");
     }
 
     #[test]
-    fn the_key_behind_crossref_is_found() {
+    fn crossref_key_is_found() {
         let key =
             |entry: &str| crossref(entry.as_bytes()).map(|key| String::from_utf8(key.to_vec()).unwrap());
         assert_eq!(key("@a{x, note={my crossref}, CROSSREF = {P}}").as_deref(), Some("P"));
@@ -257,18 +257,18 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_are_forgotten() {
-        let mut kept = Before::default();
+    fn oldest_entries_are_forgotten() {
+        let mut kept = EarlierEntries::default();
         let entry = |number: usize| format!("@book{{{number}, note={{{}}}}}", "x".repeat(1000));
         for number in 0..100 {
             kept.keep(entry(number).as_bytes());
-            assert_eq!(find(&mut kept, By::Key, &number.to_string()), entry(number));
+            assert_eq!(find(&mut kept, KeyType::Key, &number.to_string()), entry(number));
         }
-        kept.keep("x".repeat(MOST_ENTRY + 1).as_bytes());
-        assert!(kept.bytes <= MOST_KEPT && kept.bytes > MOST_KEPT - 2000);
-        assert_eq!(find(&mut kept, By::Key, "9"), "");
+        kept.keep("x".repeat(MAX_ENTRY + 1).as_bytes());
+        assert!(kept.bytes <= MAX_KEPT && kept.bytes > MAX_KEPT - 2000);
+        assert_eq!(find(&mut kept, KeyType::Key, "9"), "");
         assert_eq!(kept.index.keys.len(), kept.entries.len());
-        let mut again = Before::again(kept.all().collect());
-        assert_eq!(find(&mut again, By::Key, "99"), entry(99));
+        let mut restore = EarlierEntries::restore(kept.all().collect());
+        assert_eq!(find(&mut restore, KeyType::Key, "99"), entry(99));
     }
 }

@@ -7,8 +7,11 @@
 
 use memchr::{memchr, memchr3};
 
-use super::{Split, Step, lines::unmarked};
-use crate::{Delimiter, read::header};
+use super::{Splitter, Step, lines::unmarked};
+use crate::{
+    Delimiter,
+    table::header::{has_quotes, is_header, is_separator_line},
+};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -28,12 +31,12 @@ pub(crate) struct Csv {
     state: State,
     /// `true` if a quote at the start of a cell opens a quoted cell.
     quotes: bool,
-    header: Expected,
+    header: HeaderState,
 }
 
 /// The state of the header row.
 #[derive(Debug)]
-enum Expected {
+enum HeaderState {
     /// Not found yet. The first row with content may be a header with fewer known columns than others need.
     Header {
         is_first: bool,
@@ -43,24 +46,15 @@ enum Expected {
     None,
 }
 
-/// Returns `true` if a table with this header quotes its cells.
-pub(crate) fn has_quotes(header: &[u8], delimiter: Delimiter) -> bool {
-    let mut names = unmarked(header).split(|byte| *byte == delimiter.byte());
-    let web_of_science = delimiter == Delimiter::Tab
-        && names.next() == Some(b"PT")
-        && names.filter(|name| matches!(*name, b"AU" | b"TI" | b"SO" | b"PY" | b"UT")).count() > 1;
-    !web_of_science
-}
-
 impl Csv {
     pub(crate) fn new(delimiter: Delimiter, limit: usize) -> Self {
-        let header = Expected::Header { is_first: true };
+        let header = HeaderState::Header { is_first: true };
         Self { delimiter, limit, at: 0, state: State::CellStart, quotes: true, header }
     }
 
     /// Creates a splitter that returns all rows, regardless of content.
-    pub(super) fn of_rows(delimiter: Delimiter, limit: usize) -> Self {
-        Self { header: Expected::None, ..Self::new(delimiter, limit) }
+    pub(super) fn rows_only(delimiter: Delimiter, limit: usize) -> Self {
+        Self { header: HeaderState::None, ..Self::new(delimiter, limit) }
     }
 
     /// Handles the complete row that ends at `stop`.
@@ -76,10 +70,10 @@ impl Csv {
             return Step::Pass { consumed: next };
         }
         match &self.header {
-            Expected::Header { is_first } => {
-                if !header::is_header(unmarked(row), self.delimiter, *is_first) {
+            HeaderState::Header { is_first } => {
+                if !is_header(unmarked(row), self.delimiter, *is_first) {
                     let is_separator = *is_first && is_separator_line(unmarked(row));
-                    self.header = Expected::Header { is_first: is_separator };
+                    self.header = HeaderState::Header { is_first: is_separator };
                     return if is_separator {
                         Step::Pass { consumed: next }
                     } else {
@@ -90,17 +84,17 @@ impl Csv {
                 return Step::Header { row: 0..stop, consumed: next };
             }
             // Concatenated tables repeat the header.
-            Expected::Found(header) if header.as_slice() == unmarked(row) => {
+            HeaderState::Found(header) if header.as_slice() == unmarked(row) => {
                 return Step::Header { row: 0..stop, consumed: next };
             }
-            Expected::Found(_) | Expected::None => {}
+            HeaderState::Found(_) | HeaderState::None => {}
         }
         Step::Found { record: 0..stop, consumed: next, fault }
     }
 
     fn know(&mut self, header: Vec<u8>) {
         self.quotes = has_quotes(&header, self.delimiter);
-        self.header = Expected::Found(header);
+        self.header = HeaderState::Found(header);
     }
 
     /// Handles a tail in which nothing more can be found.
@@ -118,21 +112,16 @@ impl Csv {
     }
 }
 
-/// Returns `true` for the line `sep=;` that spreadsheets write before the header.
-pub(crate) fn is_separator_line(row: &[u8]) -> bool {
-    row.len() == 5 && row[..4].eq_ignore_ascii_case(b"sep=")
-}
-
-impl Split for Csv {
-    fn carried(&self) -> Option<Vec<Vec<u8>>> {
+impl Splitter for Csv {
+    fn saved_state(&self) -> Option<Vec<Vec<u8>>> {
         match &self.header {
-            Expected::Header { .. } => None,
-            Expected::Found(header) => Some(vec![header.clone()]),
-            Expected::None => Some(Vec::new()),
+            HeaderState::Header { .. } => None,
+            HeaderState::Found(header) => Some(vec![header.clone()]),
+            HeaderState::None => Some(Vec::new()),
         }
     }
 
-    fn carry(&mut self, carried: Vec<Vec<u8>>) {
+    fn restore_state(&mut self, carried: Vec<Vec<u8>>) {
         if let Some(header) = carried.into_iter().next() {
             self.know(header);
         }
@@ -193,18 +182,18 @@ mod tests {
     }
 
     #[test]
-    fn quoted_line_breaks_and_quotes_stay_in_the_row() {
+    fn quoted_line_breaks_stay_in_their_row() {
         let text = "title,year\r\n\"a\r\nb \"\"c\"\", d\",1999\r\ne,2000";
         assert_eq!(rows(text), ["\"a\r\nb \"\"c\"\", d\",1999", "e,2000"]);
     }
 
     #[test]
-    fn a_quote_inside_a_plain_cell_opens_nothing() {
+    fn quote_inside_plain_cell_is_literal() {
         assert_eq!(rows("title\na 5\" tube,1\nb,2\n"), ["a 5\" tube,1", "b,2"]);
     }
 
     #[test]
-    fn rows_without_content_are_not_records() {
+    fn blank_rows_are_not_records() {
         assert_eq!(rows("sep=,\ntitle,year\n\na,1\n,,\n  ,\"\"\n"), ["a,1"]);
     }
 
@@ -214,19 +203,19 @@ mod tests {
     }
 
     #[test]
-    fn web_of_science_does_not_quote() {
+    fn web_of_science_quotes_are_literal() {
         let mut tabs = Csv::new(Delimiter::Tab, 1000);
         let text = "PT\tAU\tTI\tSO\nJ\ta\t\"b\tc\nJ\td\te\tf\n";
         assert_eq!(cut(&mut tabs, text), ["J\ta\t\"b\tc", "J\td\te\tf"]);
     }
 
     #[test]
-    fn a_header_in_the_middle_is_no_record() {
+    fn repeated_header_is_not_a_record() {
         assert_eq!(rows("title,year\na,1\n\u{feff}title,year\nb,2\n"), ["a,1", "b,2"]);
     }
 
     #[test]
-    fn a_quote_that_is_never_closed_is_a_fault() {
+    fn unclosed_quote_is_reported() {
         assert_eq!(rows("title\n\"a,1\nb,2\n"), ["!a quotation mark opened in this row is never closed"]);
     }
 }

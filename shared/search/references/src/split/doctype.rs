@@ -1,7 +1,7 @@
 //! Recognizes document type declarations that can be skipped.
 
 /// Longest document type declaration that is skipped. PubMed's has 150 bytes.
-const MOST_DOCTYPE: usize = 4096;
+const MAX_DOCTYPE: usize = 4096;
 
 /// The type of the declaration at the beginning of the bytes.
 #[derive(Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub(super) enum Doctype {
 pub(super) fn doctype(declaration: &[u8]) -> Doctype {
     match outside_quotes(declaration) {
         Some(stop) if declaration[stop] == b'>' => Doctype::External(stop + 1),
-        None if declaration.len() < MOST_DOCTYPE => Doctype::Incomplete,
+        None if declaration.len() < MAX_DOCTYPE => Doctype::Incomplete,
         _ => Doctype::Refused,
     }
 }
@@ -35,7 +35,7 @@ fn outside_quotes(declaration: &[u8]) -> Option<usize> {
     let mut quote = None;
     declaration
         .iter()
-        .take(MOST_DOCTYPE)
+        .take(MAX_DOCTYPE)
         .skip(1)
         .position(|&byte| match (quote, byte) {
             (None, b'>' | b'[' | b'<') => true,
@@ -57,12 +57,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_whole_declaration_without_a_subset_is_stepped_over() {
+    fn only_complete_external_doctype_is_skipped() {
         let public = br#"<!DOCTYPE a PUBLIC "-//b>[" 'c"'>"#;
         assert_eq!(doctype(public), Doctype::External(public.len()));
         assert_eq!(doctype(&public[..20]), Doctype::Incomplete);
         assert_eq!(doctype(b"<!DOCTYPE a []>"), Doctype::Refused);
         assert_eq!(doctype(b"<!DOCTYPE a <b>"), Doctype::Refused);
-        assert_eq!(doctype(&[b'x'; MOST_DOCTYPE]), Doctype::Refused);
+        assert_eq!(doctype(&[b'x'; MAX_DOCTYPE]), Doctype::Refused);
     }
 }

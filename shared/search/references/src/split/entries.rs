@@ -10,23 +10,23 @@ use super::{Step, lines::trimmed_end};
 use crate::work::spend;
 
 /// Longest word after `@`, and longest white space behind it.
-const MOST_KIND: usize = 64;
+const MAX_TYPE: usize = 64;
 /// The maximum indentation of an entry that begins inside an unclosed one.
-const MOST_INDENT: usize = 16;
+const MAX_INDENT: usize = 16;
 /// Longest key, including white space, that distinguishes an entry from text in a value.
-const MOST_KEY: usize = 256;
+const MAX_KEY: usize = 256;
 /// Longest comment with entries in it. A longer comment is unclosed, and must not swallow the entries.
-const MOST_COMMENT: usize = 64 * 1024;
+const MAX_COMMENT: usize = 64 * 1024;
 /// The maximum number of entries in a comment. Without this limit, each of many unclosed comments would be searched for
-/// its end through [`MOST_COMMENT`] bytes of other comments.
-const MOST_COMMENTED: usize = 100;
+/// its end through [`MAX_COMMENT`] bytes of other comments.
+const MAX_COMMENTED: usize = 100;
 
 /// Finds the entries of a BibTeX file.
 #[derive(Debug)]
 pub(crate) struct Entries {
     limit: usize,
     at: usize,
-    open: Option<Open>,
+    open: Option<OpenEntry>,
     /// Where a line inside the open comment begins an entry for the first time.
     commented: Option<usize>,
     /// The number of lines inside the open comment that begin an entry.
@@ -35,9 +35,9 @@ pub(crate) struct Entries {
 
 /// An entry whose end has not been found.
 #[derive(Debug, Clone, Copy)]
-struct Open {
+struct OpenEntry {
     start: usize,
-    kind: Kind,
+    kind: EntryType,
     /// The number of open braces, including those of the entry.
     depth: usize,
     /// `true` if the entry is in parentheses, and if a quote is open in it.
@@ -47,7 +47,7 @@ struct Open {
 
 /// The content of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum EntryType {
     Reference,
     /// Abbreviations.
     Definition,
@@ -55,14 +55,14 @@ enum Kind {
 }
 
 /// The meaning of an `@`.
-enum Sign {
+enum AtSign {
     /// More bytes are needed.
     Incomplete,
     Text,
     /// An entry, with the number of bytes up to its opening brace.
     Entry {
         brace: usize,
-        kind: Kind,
+        kind: EntryType,
     },
 }
 
@@ -72,32 +72,31 @@ fn word(text: &[u8], most: usize) -> usize {
     text.iter().take(most).take_while(named).count()
 }
 
-fn sign(tail: &[u8]) -> Sign {
-    let word = word(&tail[1..], MOST_KIND);
-    let blanks =
-        tail[1 + word..].iter().take(MOST_KIND).take_while(|byte| byte.is_ascii_whitespace()).count();
+fn sign(tail: &[u8]) -> AtSign {
+    let word = word(&tail[1..], MAX_TYPE);
+    let blanks = tail[1 + word..].iter().take(MAX_TYPE).take_while(|byte| byte.is_ascii_whitespace()).count();
     let brace = 1 + word + blanks;
     match tail.get(brace) {
-        None if brace <= MOST_KIND => Sign::Incomplete,
-        Some(b'{' | b'(') if word > 0 && tail[1].is_ascii_alphabetic() && brace <= MOST_KIND => {
+        None if brace <= MAX_TYPE => AtSign::Incomplete,
+        Some(b'{' | b'(') if word > 0 && tail[1].is_ascii_alphabetic() && brace <= MAX_TYPE => {
             let is = |name: &[u8]| tail[1..=word].eq_ignore_ascii_case(name);
             let kind = if is(b"string") {
-                Kind::Definition
+                EntryType::Definition
             } else if is(b"comment") || is(b"preamble") {
-                Kind::Nothing
+                EntryType::Nothing
             } else {
-                Kind::Reference
+                EntryType::Reference
             };
-            Sign::Entry { brace, kind }
+            AtSign::Entry { brace, kind }
         }
-        _ => Sign::Text,
+        _ => AtSign::Text,
     }
 }
 
 /// Returns `true` if a line begins an entry with a reference, possibly behind a comment on the same line.
 pub(crate) fn is_first_line(line: &[u8]) -> bool {
     let line = line.trim_ascii_start();
-    let reference = |at: usize| matches!(sign(&line[at..]), Sign::Entry { kind: Kind::Reference, .. });
+    let reference = |at: usize| matches!(sign(&line[at..]), AtSign::Entry { kind: EntryType::Reference, .. });
     match line.first() {
         Some(b'@') => memchr::memchr_iter(b'@', line).take(3).any(reference),
         Some(b'%') => memchr::memchr_iter(b'@', line)
@@ -109,7 +108,7 @@ pub(crate) fn is_first_line(line: &[u8]) -> bool {
 
 /// Returns `true` if only blanks are between the beginning of the line and `at`.
 fn begins_line(tail: &[u8], at: usize) -> bool {
-    let before = tail[..at].iter().rev().take(MOST_INDENT).find(|byte| !matches!(byte, b' ' | b'\t'));
+    let before = tail[..at].iter().rev().take(MAX_INDENT).find(|byte| !matches!(byte, b' ' | b'\t'));
     matches!(before, Some(b'\n' | b'\r'))
 }
 
@@ -121,11 +120,11 @@ fn is_escaped(tail: &[u8], start: usize, at: usize) -> bool {
 /// Returns `true` if an apparent entry inside a value is an entry, with a key and a comma or a field behind its brace.
 /// Returns `None` if more bytes are needed.
 fn has_fields(after: &[u8], end: bool) -> Option<bool> {
-    let front = &after[..after.len().min(MOST_KEY)];
+    let front = &after[..after.len().min(MAX_KEY)];
     let told = front.iter().find(|byte| matches!(byte, b',' | b'=' | b'{' | b'}' | b'"'));
     match told {
         Some(byte) => Some(matches!(byte, b',' | b'=')),
-        None => (end || front.len() == MOST_KEY).then_some(true),
+        None => (end || front.len() == MAX_KEY).then_some(true),
     }
 }
 
@@ -135,16 +134,16 @@ impl Entries {
     }
 
     /// Completes the entry that ends before `stop`.
-    fn close(&mut self, tail: &[u8], open: Open, stop: usize) -> Step {
+    fn close(&mut self, tail: &[u8], open: OpenEntry, stop: usize) -> Step {
         if stop - open.start > self.limit {
             return Step::TooLarge { start: open.start };
         }
         (self.open, self.commented, self.in_comment, self.at) = (None, None, 0, 0);
         let text = trimmed_end(tail, &(open.start..stop)).unwrap_or(stop);
         match open.kind {
-            Kind::Nothing => Step::Skip { consumed: stop },
-            Kind::Definition => Step::Header { row: open.start..text, consumed: stop },
-            Kind::Reference => Step::Found { record: open.start..text, consumed: stop, fault: None },
+            EntryType::Nothing => Step::Skip { consumed: stop },
+            EntryType::Definition => Step::Header { row: open.start..text, consumed: stop },
+            EntryType::Reference => Step::Found { record: open.start..text, consumed: stop, fault: None },
         }
     }
 
@@ -157,22 +156,22 @@ impl Entries {
         spend(found);
         let at = self.at + found;
         match sign(&tail[at..]) {
-            Sign::Incomplete if !end => {
+            AtSign::Incomplete if !end => {
                 self.at = 0;
                 return Some(if at == 0 { Step::More } else { Step::Skip { consumed: at } });
             }
-            Sign::Entry { brace, kind } => {
+            AtSign::Entry { brace, kind } => {
                 let parentheses = tail[at + brace] == b'(';
-                self.open = Some(Open { start: at, kind, depth: 1, parentheses, quoted: false });
+                self.open = Some(OpenEntry { start: at, kind, depth: 1, parentheses, quoted: false });
                 self.at = at + brace + 1;
             }
-            Sign::Incomplete | Sign::Text => self.at = at + 1,
+            AtSign::Incomplete | AtSign::Text => self.at = at + 1,
         }
         None
     }
 
     /// Searches for the end of the open entry.
-    fn inside(&mut self, tail: &[u8], mut open: Open, end: bool) -> Option<Step> {
+    fn inside(&mut self, tail: &[u8], mut open: OpenEntry, end: bool) -> Option<Step> {
         let rest = &tail[self.at..];
         let found = if open.parentheses {
             rest.iter().position(|byte| matches!(byte, b'{' | b'}' | b'@' | b')' | b'"'))
@@ -188,19 +187,19 @@ impl Entries {
         self.at = at + 1;
         match tail[at] {
             b'@' if begins_line(tail, at) => match sign(&tail[at..]) {
-                Sign::Incomplete if !end => {
+                AtSign::Incomplete if !end => {
                     self.at = at;
                     return Some(self.rest(tail, open, end));
                 }
                 // Comments may contain entries, each on lines of its own.
-                Sign::Entry { .. } if open.kind == Kind::Nothing => {
+                AtSign::Entry { .. } if open.kind == EntryType::Nothing => {
                     let first = *self.commented.get_or_insert(at);
                     self.in_comment += 1;
-                    if self.in_comment > MOST_COMMENTED {
+                    if self.in_comment > MAX_COMMENTED {
                         return Some(self.close(tail, open, first));
                     }
                 }
-                Sign::Entry { kind: Kind::Reference, brace } if open.depth > 1 => {
+                AtSign::Entry { kind: EntryType::Reference, brace } if open.depth > 1 => {
                     match has_fields(&tail[at + brace + 1..], end) {
                         Some(true) => return Some(self.close(tail, open, at)),
                         Some(false) => {}
@@ -210,8 +209,8 @@ impl Entries {
                         }
                     }
                 }
-                Sign::Entry { .. } => return Some(self.close(tail, open, at)),
-                Sign::Incomplete | Sign::Text => {}
+                AtSign::Entry { .. } => return Some(self.close(tail, open, at)),
+                AtSign::Incomplete | AtSign::Text => {}
             },
             b'@' => {}
             _ if is_escaped(tail, open.start, at) => {}
@@ -232,12 +231,12 @@ impl Entries {
     }
 
     /// Returns `true` if a comment that ends at or after `stop` is too long to contain entries.
-    fn is_too_long(&self, open: Open, stop: usize) -> bool {
-        stop - open.start > MOST_COMMENT.min(self.limit)
+    fn is_too_long(&self, open: OpenEntry, stop: usize) -> bool {
+        stop - open.start > MAX_COMMENT.min(self.limit)
     }
 
     /// Handles a tail in which nothing more can be found.
-    fn rest(&mut self, tail: &[u8], open: Open, end: bool) -> Step {
+    fn rest(&mut self, tail: &[u8], open: OpenEntry, end: bool) -> Step {
         if let Some(first) = self.commented.filter(|_| end || self.is_too_long(open, self.at)) {
             return self.close(tail, open, first);
         }
@@ -247,7 +246,7 @@ impl Entries {
         if end { self.close(tail, open, tail.len()) } else { Step::More }
     }
 
-    /// Processes the tail like [`Split::step`](super::Split::step).
+    /// Processes the tail like [`Splitter::step`](super::Split::step).
     pub(crate) fn step(&mut self, tail: &[u8], end: bool) -> Step {
         loop {
             let step = match self.open {

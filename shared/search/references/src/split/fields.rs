@@ -3,7 +3,7 @@
 //! The first cell of a row is the name of a field, and the other cells are its values. A record ends at a blank row,
 //! and where the name of its first field appears again.
 
-use super::{Split, Step, csv::Csv};
+use super::{Splitter, Step, csv::Csv};
 use crate::Delimiter;
 
 /// Splits tables with one row per field.
@@ -13,12 +13,12 @@ pub(crate) struct Fields {
     limit: usize,
     /// The beginning of the current row.
     at: usize,
-    open: Option<Open>,
+    open: Option<OpenRecord>,
 }
 
 /// A record whose end has not been found.
 #[derive(Debug, Clone, Copy)]
-struct Open {
+struct OpenRecord {
     /// The beginning of the record, and the end of its first field name.
     start: usize,
     name: usize,
@@ -28,10 +28,10 @@ struct Open {
 
 impl Fields {
     pub(crate) fn new(limit: usize) -> Self {
-        Self { rows: Csv::of_rows(Delimiter::Comma, limit), limit, at: 0, open: None }
+        Self { rows: Csv::rows_only(Delimiter::Comma, limit), limit, at: 0, open: None }
     }
 
-    fn found(&mut self, open: Open) -> Step {
+    fn found(&mut self, open: OpenRecord) -> Step {
         let consumed = std::mem::take(&mut self.at);
         self.open = None;
         Step::Found { record: open.start..open.last, consumed, fault: open.fault }
@@ -45,7 +45,7 @@ fn name_end(row: &[u8]) -> usize {
 
 /// The rows of a record.
 pub(crate) fn rows(text: &str) -> impl Iterator<Item = &str> {
-    let mut splitter = Csv::of_rows(Delimiter::Comma, usize::MAX);
+    let mut splitter = Csv::rows_only(Delimiter::Comma, usize::MAX);
     let mut rest = text;
     std::iter::from_fn(move || {
         loop {
@@ -62,7 +62,7 @@ pub(crate) fn rows(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-impl Split for Fields {
+impl Splitter for Fields {
     fn step(&mut self, tail: &[u8], end: bool) -> Step {
         loop {
             if let Some(open) = self.open.filter(|open| self.at - open.start > self.limit) {
@@ -83,7 +83,7 @@ impl Split for Fields {
                 (Step::Found { record, consumed, fault, .. }, None) => {
                     let start = self.at;
                     let name = start + name_end(&tail[start..start + record.end]);
-                    self.open = Some(Open { start, name, last: start + record.end, fault });
+                    self.open = Some(OpenRecord { start, name, last: start + record.end, fault });
                     self.at += consumed;
                 }
                 (Step::Pass { consumed }, Some(open)) => {
@@ -108,7 +108,7 @@ mod tests {
     use crate::split::cut;
 
     #[test]
-    fn a_record_ends_at_a_blank_row_or_at_the_name_it_began_with() {
+    fn field_rows_record_ends_at_blank_or_repetition() {
         let text = "\"TITLE\",\"a\nb\"\n\"DOI\",1\n\n\n\"TITLE\",c\n\"TITLE\",d\nYEAR,2\n";
         let records = ["\"TITLE\",\"a\nb\"\n\"DOI\",1", "\"TITLE\",c", "\"TITLE\",d\nYEAR,2"];
         assert_eq!(cut(&mut Fields::new(1000), text), records);

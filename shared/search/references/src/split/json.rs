@@ -2,19 +2,19 @@
 
 use memchr::{memchr2, memchr3};
 
-use super::{Split, Step};
+use super::{Splitter, Step};
 
 /// Splits JSON files.
 #[derive(Debug)]
 pub(crate) struct Json {
     limit: usize,
     at: usize,
-    open: Option<Open>,
+    open: Option<OpenObject>,
 }
 
 /// An object whose end has not been found.
 #[derive(Debug, Clone, Copy)]
-struct Open {
+struct OpenObject {
     start: usize,
     /// The number of open objects, including this one.
     depth: usize,
@@ -27,7 +27,7 @@ impl Json {
         Self { limit, at: 0, open: None }
     }
 
-    fn found(&mut self, open: Open, stop: usize, fault: Option<&'static str>) -> Step {
+    fn found(&mut self, open: OpenObject, stop: usize, fault: Option<&'static str>) -> Step {
         (self.open, self.at) = (None, 0);
         if stop - open.start > self.limit {
             return Step::TooLarge { start: open.start };
@@ -36,7 +36,7 @@ impl Json {
     }
 
     /// Handles a tail in which nothing more can be found.
-    fn rest(&mut self, tail: &[u8], open: Open, end: bool) -> Step {
+    fn rest(&mut self, tail: &[u8], open: OpenObject, end: bool) -> Step {
         if self.at - open.start > self.limit {
             return Step::TooLarge { start: open.start };
         }
@@ -44,14 +44,14 @@ impl Json {
     }
 }
 
-impl Split for Json {
+impl Splitter for Json {
     fn step(&mut self, tail: &[u8], end: bool) -> Step {
         loop {
             let Some(mut open) = self.open else {
                 let Some(start) = memchr::memchr(b'{', tail) else {
                     return if tail.is_empty() { Step::More } else { Step::Skip { consumed: tail.len() } };
                 };
-                self.open = Some(Open { start, depth: 1, quoted: false });
+                self.open = Some(OpenObject { start, depth: 1, quoted: false });
                 self.at = start + 1;
                 continue;
             };
@@ -89,7 +89,7 @@ mod tests {
     use crate::split::cut;
 
     #[test]
-    fn objects_are_found_in_arrays_and_lines() {
+    fn json_objects_are_found_in_arrays_and_lines() {
         let (one, two) = (r#"{"a": "}\\\" {", "b": [{"c": {}}]}"#, r#"{"d": 1}"#);
         for text in [format!("[{one},\n {two}]\n"), format!("{one}\n{two}\n"), format!("[[{one}], 5, {two}")]
         {

@@ -88,7 +88,7 @@ const MARK: &[u8] = b"\xEF\xBB\xBF";
 pub(super) const MARK_LENGTH: usize = MARK.len();
 
 /// Removes a byte-order mark, which may occur inside a file that was concatenated from others.
-pub(super) fn unmarked(line: &[u8]) -> &[u8] {
+pub(crate) fn unmarked(line: &[u8]) -> &[u8] {
     line.strip_prefix(MARK).unwrap_or(line)
 }
 
@@ -118,12 +118,12 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_line_end_ends_a_line() {
+    fn every_line_break_ends_a_line() {
         assert_eq!(split("a\nb\r\nc\rd\n\ne"), ["a", "b", "c", "d", "", "e"]);
     }
 
     #[test]
-    fn a_last_cr_waits_for_its_lf() {
+    fn trailing_cr_waits_for_lf() {
         let mut lines = Lines::default();
         assert_eq!(lines.current(b"a\r", false), None);
         assert_eq!(lines.current(b"a\r\n", false), Some(Line { text: 0..1, next: 3 }));

@@ -3,7 +3,7 @@
 use crate::work::spend;
 
 /// Longest tag. Longer text is not markup, and would be scanned again with every chunk.
-const MOST_TAG: usize = 64 * 1024;
+const MAX_TAG: usize = 64 * 1024;
 
 /// The end of a CDATA section.
 pub(crate) const CDATA_END: &[u8] = b"]]>";
@@ -69,7 +69,7 @@ fn tag(tail: &[u8]) -> Markup<'_> {
         None => quoted_end(&tail[name_at..], closing),
     };
     let Some(stop) = stop else {
-        return if tail.len() - name_at >= MOST_TAG { Markup::Text } else { Markup::Incomplete };
+        return if tail.len() - name_at >= MAX_TAG { Markup::Text } else { Markup::Incomplete };
     };
     spend(stop);
     let inner = &tail[name_at..name_at + stop];
@@ -87,7 +87,7 @@ fn tag(tail: &[u8]) -> Markup<'_> {
 
 /// A fast path for the end of the tag: the first `<` or `>`, unless a quote is open there.
 fn plain_end(inner: &[u8], closing: bool) -> Option<usize> {
-    let searched = &inner[..inner.len().min(MOST_TAG)];
+    let searched = &inner[..inner.len().min(MAX_TAG)];
     let stop = memchr::memchr2(b'<', b'>', searched)?;
     // No single quotes, and an even number of double quotes.
     let plain_quotes = || {
@@ -102,7 +102,7 @@ fn plain_end(inner: &[u8], closing: bool) -> Option<usize> {
 /// The end of the tag, ignoring a `>` in quotes.
 fn quoted_end(inner: &[u8], closing: bool) -> Option<usize> {
     let mut quote = None;
-    inner.iter().take(MOST_TAG).position(|&byte| match (quote, byte) {
+    inner.iter().take(MAX_TAG).position(|&byte| match (quote, byte) {
         (_, b'<') | (None, b'>') => true,
         (None, b'"' | b'\'') if !closing => {
             quote = Some(byte);
@@ -121,20 +121,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tag_ends_outside_of_quotes() {
+    fn tag_ends_outside_of_quotes() {
         assert_eq!(markup(b"<a b='>'/>"), Markup::Start { name: b"a", length: 10, empty: true });
         assert_eq!(markup(b"</a >"), Markup::End { name: b"a", length: 5 });
     }
 
     #[test]
-    fn half_of_anything_is_incomplete() {
+    fn partial_markup_is_incomplete() {
         for half in ["<", "</", "<a", "<a b='>", "<!", "<!-", "<![CDATA", "<!DOC"] {
             assert_eq!(markup(half.as_bytes()), Markup::Incomplete, "{half}");
         }
     }
 
     #[test]
-    fn a_sign_that_opens_no_tag_is_text() {
+    fn bare_angle_bracket_is_text() {
         for text in ["< 5", "<5", "<five</a>", "<!a"] {
             assert_eq!(markup(text.as_bytes()), Markup::Text, "{text}");
         }

@@ -50,7 +50,7 @@ pub(crate) enum Step {
 }
 
 /// Finds the records of one format.
-pub(crate) trait Split: fmt::Debug + Send {
+pub(crate) trait Splitter: fmt::Debug + Send {
     /// Processes the tail, which is the end of the file if `end`. Called until it returns [`Step::More`].
     fn step(&mut self, tail: &[u8], end: bool) -> Step;
 
@@ -60,12 +60,12 @@ pub(crate) trait Split: fmt::Debug + Send {
     }
 
     /// The state between two records that a new splitter needs, or `None` in the middle of a record or other text.
-    fn carried(&self) -> Option<Vec<Vec<u8>>> {
+    fn saved_state(&self) -> Option<Vec<Vec<u8>>> {
         Some(Vec::new())
     }
 
     /// Restores the state of another splitter in a new one.
-    fn carry(&mut self, _: Vec<Vec<u8>>) {}
+    fn restore_state(&mut self, _: Vec<Vec<u8>>) {}
 
     /// The text that closes the elements open around the records.
     fn closing(&self) -> Vec<u8> {
@@ -74,7 +74,7 @@ pub(crate) trait Split: fmt::Debug + Send {
 }
 
 /// Creates the splitter of a format.
-pub(crate) fn splitter(format: Format, limit: usize) -> Box<dyn Split> {
+pub(crate) fn splitter(format: Format, limit: usize) -> Box<dyn Splitter> {
     match format {
         Format::Ris => Box::new(ris::splitter(limit)),
         Format::Nbib => Box::new(nbib::splitter(limit)),
@@ -98,7 +98,7 @@ pub(crate) fn splitter(format: Format, limit: usize) -> Box<dyn Split> {
 
 /// Splits a whole text, for the tests of the splitters.
 #[cfg(test)]
-pub(crate) fn cut(splitter: &mut dyn Split, text: &str) -> Vec<String> {
+pub(crate) fn cut(splitter: &mut dyn Splitter, text: &str) -> Vec<String> {
     let (mut tail, mut records) = (text.as_bytes(), Vec::new());
     loop {
         match splitter.step(tail, true) {

@@ -7,18 +7,18 @@
 
 use super::{
     lines::{MARK_LENGTH, unmarked},
-    tagged::{Kind, Open, Rules, Tagged},
+    tagged::{LineRole, LineRules, OpenRecord, TaggedSplitter},
 };
 
 /// The number of bytes that determine the type of a line.
 const TAG_PREFIX: usize = MARK_LENGTH + 7;
 
-fn kind(line: &[u8]) -> Kind {
+fn kind(line: &[u8]) -> LineRole {
     match unmarked(line).get(..5) {
-        Some(b"PMID-") => Kind::Type,
-        Some(b"PMC -" | b"OWN -" | b"STAT-" | b"UI  -") => Kind::UntypedStart,
-        _ if tagged(unmarked(line)).is_some() => Kind::Tag,
-        _ => Kind::Other,
+        Some(b"PMID-") => LineRole::Type,
+        Some(b"PMC -" | b"OWN -" | b"STAT-" | b"UI  -") => LineRole::UntypedStart,
+        _ if tagged(unmarked(line)).is_some() => LineRole::Tag,
+        _ => LineRole::Other,
     }
 }
 
@@ -41,11 +41,11 @@ pub(crate) fn tag(line: &str) -> Option<(&str, usize)> {
     tagged(line.as_bytes()).map(|(length, value)| (&line[..length], value))
 }
 
-fn begins_next(open: &Open, kind: Kind) -> bool {
+fn begins_next(open: &OpenRecord, kind: LineRole) -> bool {
     match kind {
-        Kind::Type => open.typed || open.blanks > 0,
-        Kind::UntypedStart => open.blanks > 0,
-        Kind::Tag | Kind::End | Kind::Other => false,
+        LineRole::Type => open.typed || open.blanks > 0,
+        LineRole::UntypedStart => open.blanks > 0,
+        LineRole::Tag | LineRole::End | LineRole::Other => false,
     }
 }
 
@@ -57,43 +57,43 @@ pub(crate) fn is_first_line(line: &[u8]) -> bool {
 }
 
 /// Splits nbib files.
-pub(crate) fn splitter(limit: usize) -> Tagged {
-    Tagged::new(Rules { kind, prefix: TAG_PREFIX, begins_next }, limit)
+pub(crate) fn splitter(limit: usize) -> TaggedSplitter {
+    TaggedSplitter::new(LineRules { kind, prefix: TAG_PREFIX, begins_next }, limit)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::split::{Split, Step, cut};
+    use crate::split::{Splitter, Step, cut};
 
     fn records(text: &str) -> Vec<String> {
         cut(&mut splitter(1000), text)
     }
 
     #[test]
-    fn records_begin_at_either_identifier_after_a_blank_line() {
+    fn nbib_records_begin_at_either_identifier() {
         let text = "\nPMC - PMC1\nPMID- 1\nTI  - a\n\nPMC - PMC2\nTI  - b\n";
         assert_eq!(records(text), ["PMC - PMC1\nPMID- 1\nTI  - a", "PMC - PMC2\nTI  - b"]);
     }
 
     #[test]
-    fn a_pmc_identifier_inside_a_record_begins_nothing() {
+    fn pmc_identifier_inside_record_begins_nothing() {
         assert_eq!(records("PMID- 1\nPMC - PMC1\nTI  - a\n").len(), 1);
     }
 
     #[test]
-    fn a_second_pmid_begins_a_record_without_a_blank_line() {
+    fn second_pmid_begins_a_record() {
         assert_eq!(records("PMID- 1\nTI  - a\nPMID- 2\nTI  - b\n").len(), 2);
     }
 
     #[test]
-    fn a_record_without_an_identifier_is_a_record() {
+    fn record_without_identifier_is_found() {
         assert_eq!(records("\nOWN - ERIC\nTI  - a\n\n\nOWN - ERIC\nTI  - b\n").len(), 2);
         assert_eq!(records("page 1\nTI  - a\nAU  - b\n\nPMID- 2\n"), ["TI  - a\nAU  - b", "PMID- 2"]);
     }
 
     #[test]
-    fn a_line_seen_in_parts_is_one_line() {
+    fn partially_received_line_is_one_line() {
         let mut nbib = splitter(1000);
         assert_eq!(nbib.step(b"OWN - NLM\nPMID- 1", false), Step::More);
         let found = Step::Found { record: 0..17, consumed: 17, fault: None };
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_blank_line_inside_a_record_does_not_split_it() {
+    fn blank_line_inside_record_does_not_split() {
         assert_eq!(records("PMID- 1\nAB  - a\n\n      b\nTI  - c\n").len(), 1);
     }
 }

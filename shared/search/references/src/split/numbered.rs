@@ -2,20 +2,20 @@
 
 use super::{
     lines::{MARK_LENGTH, unmarked},
-    tagged::{Kind, Open, Rules, Tagged},
+    tagged::{LineRole, LineRules, OpenRecord, TaggedSplitter},
 };
 
 /// The number of bytes that determine whether a line begins a record.
 const PREFIX: usize = MARK_LENGTH + 40;
 /// The maximum number of digits in a record's number.
-const MOST_DIGITS: usize = 9;
+const MAX_DIGITS: usize = 9;
 /// The line of underscores between ProQuest's records.
 const RULE: &[u8] = b"__________";
 
 /// The text behind the number at the beginning.
 fn after_number(line: &[u8]) -> Option<&[u8]> {
     let digits = line.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    (1..=MOST_DIGITS).contains(&digits).then(|| &line[digits..])
+    (1..=MAX_DIGITS).contains(&digits).then(|| &line[digits..])
 }
 
 /// The part of a line that determines its type.
@@ -47,34 +47,39 @@ pub(crate) fn is_pubmed(line: &[u8]) -> bool {
     after_number(front(line)).is_some_and(|rest| rest.starts_with(b": ") || rest.starts_with(b". "))
 }
 
-fn splitter(kind: fn(&[u8]) -> Kind, begins_next: fn(&Open, Kind) -> bool, limit: usize) -> Tagged {
-    Tagged::new(Rules { kind, prefix: PREFIX, begins_next }, limit)
+fn splitter(
+    kind: fn(&[u8]) -> LineRole,
+    begins_next: fn(&OpenRecord, LineRole) -> bool,
+    limit: usize,
+) -> TaggedSplitter {
+    TaggedSplitter::new(LineRules { kind, prefix: PREFIX, begins_next }, limit)
 }
 
-fn typed(is_type: bool) -> Kind {
-    if is_type { Kind::Type } else { Kind::Other }
+fn typed(is_type: bool) -> LineRole {
+    if is_type { LineRole::Type } else { LineRole::Other }
 }
 
 /// Splits Ovid's text exports.
-pub(crate) fn ovid(limit: usize) -> Tagged {
-    splitter(|line| typed(is_ovid(line)), |_, kind| kind == Kind::Type, limit)
+pub(crate) fn ovid(limit: usize) -> TaggedSplitter {
+    splitter(|line| typed(is_ovid(line)), |_, kind| kind == LineRole::Type, limit)
 }
 
 /// Splits Cochrane's text exports.
-pub(crate) fn cochrane(limit: usize) -> Tagged {
-    splitter(|line| typed(is_cochrane(line)), |_, kind| kind == Kind::Type, limit)
+pub(crate) fn cochrane(limit: usize) -> TaggedSplitter {
+    splitter(|line| typed(is_cochrane(line)), |_, kind| kind == LineRole::Type, limit)
 }
 
 /// Splits ProQuest's text exports. A line of underscores ends a record.
-pub(crate) fn proquest(limit: usize) -> Tagged {
-    let kind = |line: &[u8]| if front(line).starts_with(RULE) { Kind::End } else { typed(is_proquest(line)) };
-    splitter(kind, |_, kind| kind == Kind::Type, limit)
+pub(crate) fn proquest(limit: usize) -> TaggedSplitter {
+    let kind =
+        |line: &[u8]| if front(line).starts_with(RULE) { LineRole::End } else { typed(is_proquest(line)) };
+    splitter(kind, |_, kind| kind == LineRole::Type, limit)
 }
 
 /// Splits PubMed's text exports. Two blank lines separate records, because paragraphs of an abstract may also begin
 /// with a number.
-pub(crate) fn pubmed(limit: usize) -> Tagged {
-    let begins_next = |open: &Open, kind| kind == Kind::Type && open.blanks > 1;
+pub(crate) fn pubmed(limit: usize) -> TaggedSplitter {
+    let begins_next = |open: &OpenRecord, kind| kind == LineRole::Type && open.blanks > 1;
     splitter(|line| typed(is_pubmed(line)), begins_next, limit)
 }
 
@@ -84,7 +89,7 @@ mod tests {
     use crate::split::cut;
 
     #[test]
-    fn records_begin_at_their_numbers() {
+    fn numbered_records_begin_at_their_numbers() {
         assert_eq!(cut(&mut ovid(100), "<1>\nTitle\n  a <2> b\n<2>\nTitle\n  <c>\n").len(), 2);
         assert_eq!(cut(&mut cochrane(100), "\nRecord #1 of 2\nTI: a\n\nRecord #2 of 2\nTI: b\n").len(), 2);
         let text = "____________\nReport\n____________\nDocument 1 of 2\na\n____________\nDocument 2 of 2\nb\n\

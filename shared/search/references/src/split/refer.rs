@@ -5,7 +5,7 @@
 
 use super::{
     lines::{MARK_LENGTH, unmarked},
-    tagged::{Kind, Open, Rules, Tagged},
+    tagged::{LineRole, LineRules, OpenRecord, TaggedSplitter},
 };
 
 /// The number of bytes that determine whether a line begins a record.
@@ -18,31 +18,31 @@ pub(crate) fn tag(line: &str) -> Option<(&str, usize)> {
     (name.is_ascii_graphic() && name != b'%' && ends).then(|| (&line[..2], line.len().min(3)))
 }
 
-fn kind(line: &[u8]) -> Kind {
+fn kind(line: &[u8]) -> LineRole {
     let line = unmarked(line);
     match std::str::from_utf8(line.get(..3).unwrap_or(line)).ok().and_then(tag) {
-        Some(("%0", _)) => Kind::Type,
-        Some(_) => Kind::UntypedStart,
-        None => Kind::Other,
+        Some(("%0", _)) => LineRole::Type,
+        Some(_) => LineRole::UntypedStart,
+        None => LineRole::Other,
     }
 }
 
-fn begins_next(open: &Open, kind: Kind) -> bool {
+fn begins_next(open: &OpenRecord, kind: LineRole) -> bool {
     match kind {
-        Kind::Type => true,
-        Kind::UntypedStart => open.blanks > 0,
-        Kind::Tag | Kind::End | Kind::Other => false,
+        LineRole::Type => true,
+        LineRole::UntypedStart => open.blanks > 0,
+        LineRole::Tag | LineRole::End | LineRole::Other => false,
     }
 }
 
 /// Returns `true` if a line begins a record.
 pub(crate) fn is_type_line(line: &[u8]) -> bool {
-    kind(line) == Kind::Type
+    kind(line) == LineRole::Type
 }
 
 /// Splits EndNote's tagged files.
-pub(crate) fn splitter(limit: usize) -> Tagged {
-    Tagged::new(Rules { kind, prefix: TAG_PREFIX, begins_next }, limit)
+pub(crate) fn splitter(limit: usize) -> TaggedSplitter {
+    TaggedSplitter::new(LineRules { kind, prefix: TAG_PREFIX, begins_next }, limit)
 }
 
 #[cfg(test)]
@@ -51,7 +51,7 @@ mod tests {
     use crate::split::cut;
 
     #[test]
-    fn records_begin_at_their_type_or_behind_a_blank_line() {
+    fn refer_records_begin_at_type_or_blank_line() {
         let text = "%0 Book\n%T a\nmore\n%0 Book\n%T b\n\n%A c\n%T d\n% no tag\n\n 50% of e\n";
         let records = ["%0 Book\n%T a\nmore", "%0 Book\n%T b", "%A c\n%T d\n% no tag\n\n 50% of e"];
         assert_eq!(cut(&mut splitter(1000), text), records);

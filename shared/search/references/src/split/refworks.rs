@@ -2,7 +2,7 @@
 
 use super::{
     lines::{MARK_LENGTH, unmarked},
-    tagged::{Kind, Rules, Tagged},
+    tagged::{LineRole, LineRules, TaggedSplitter},
 };
 
 /// The number of bytes that determine whether a line begins a record: the tag and the first word of the longest work
@@ -53,25 +53,25 @@ pub(crate) fn tag(line: &str) -> Option<(&str, usize)> {
     matches!(line.as_bytes().get(2), None | Some(b' ')).then(|| (name, line.len().min(3)))
 }
 
-fn kind(line: &[u8]) -> Kind {
+fn kind(line: &[u8]) -> LineRole {
     let line = &line[..line.len().min(TAG_PREFIX)];
     let work = unmarked(line).strip_prefix(b"RT ").map(<[u8]>::trim_ascii_start);
     if work.is_some_and(|work| KINDS.iter().any(|kind| work.starts_with(kind))) {
-        Kind::Type
+        LineRole::Type
     } else {
-        Kind::Other
+        LineRole::Other
     }
 }
 
 /// Returns `true` if a line begins a record.
 pub(crate) fn is_type_line(line: &[u8]) -> bool {
-    kind(line) == Kind::Type
+    kind(line) == LineRole::Type
 }
 
 /// Splits RefWorks' tagged files.
-pub(crate) fn splitter(limit: usize) -> Tagged {
-    let begins_next = |_: &_, kind| kind == Kind::Type;
-    Tagged::new(Rules { kind, prefix: TAG_PREFIX, begins_next }, limit)
+pub(crate) fn splitter(limit: usize) -> TaggedSplitter {
+    let begins_next = |_: &_, kind| kind == LineRole::Type;
+    TaggedSplitter::new(LineRules { kind, prefix: TAG_PREFIX, begins_next }, limit)
 }
 
 #[cfg(test)]
@@ -80,7 +80,7 @@ mod tests {
     use crate::split::cut;
 
     #[test]
-    fn a_record_begins_at_its_kind_of_work() {
+    fn refworks_record_begins_at_work_type() {
         let text = "RT Journal Article\nT1 a\nAB b\n\nRT was measured\n\nRT Dissertation/Thesis\nT1 c\n";
         let records = ["RT Journal Article\nT1 a\nAB b\n\nRT was measured", "RT Dissertation/Thesis\nT1 c"];
         assert_eq!(cut(&mut splitter(1000), text), records);

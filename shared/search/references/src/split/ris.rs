@@ -6,13 +6,13 @@
 
 use super::{
     lines::{MARK_LENGTH, unmarked},
-    tagged::{Kind, Rules, Tagged},
+    tagged::{LineRole, LineRules, TaggedSplitter},
 };
 
 /// The maximum number of blanks before a tag. A line with more blanks is indented text.
-const MOST_INDENT: usize = 16;
+const MAX_INDENT: usize = 16;
 /// The number of bytes that determine whether a line has a tag.
-const TAG_PREFIX: usize = MARK_LENGTH + MOST_INDENT + 8;
+const TAG_PREFIX: usize = MARK_LENGTH + MAX_INDENT + 8;
 /// Tags that begin a record without `TY`.
 const UNTYPED_STARTS: [&[u8; 2]; 7] = [b"TI", b"T1", b"AU", b"A1", b"DO", b"AB", b"N2"];
 /// Tags that may be written with one blank before the dash. Two letters and a dash are common in prose, so only known
@@ -38,7 +38,7 @@ pub(crate) fn tag(line: &[u8]) -> Option<([u8; 2], usize)> {
     let indent = line.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
     let rest = line.get(indent..)?;
     let &[first, second, b' ' | b'\t', third, ..] = rest else { return None };
-    if indent > MOST_INDENT || !first.is_ascii_alphabetic() || !second.is_ascii_alphanumeric() {
+    if indent > MAX_INDENT || !first.is_ascii_alphabetic() || !second.is_ascii_alphanumeric() {
         return None;
     }
     let width = match (third, rest.get(4)) {
@@ -56,20 +56,20 @@ pub(crate) fn is_type_line(line: &[u8]) -> bool {
     matches!(tag(line), Some((name, _)) if &name == b"TY")
 }
 
-fn kind(line: &[u8]) -> Kind {
+fn kind(line: &[u8]) -> LineRole {
     match tag(line) {
-        Some((name, _)) if &name == b"TY" => Kind::Type,
+        Some((name, _)) if &name == b"TY" => LineRole::Type,
         // `ER  - positive tumours` is part of a wrapped abstract.
-        Some((name, value)) if &name == b"ER" && line[value..].trim_ascii().is_empty() => Kind::End,
-        Some((name, _)) if UNTYPED_STARTS.contains(&&name) => Kind::UntypedStart,
-        _ => Kind::Other,
+        Some((name, value)) if &name == b"ER" && line[value..].trim_ascii().is_empty() => LineRole::End,
+        Some((name, _)) if UNTYPED_STARTS.contains(&&name) => LineRole::UntypedStart,
+        _ => LineRole::Other,
     }
 }
 
 /// Splits RIS files.
-pub(crate) fn splitter(limit: usize) -> Tagged {
-    let begins_next = |_: &_, kind| kind == Kind::Type;
-    Tagged::new(Rules { kind, prefix: TAG_PREFIX, begins_next }, limit)
+pub(crate) fn splitter(limit: usize) -> TaggedSplitter {
+    let begins_next = |_: &_, kind| kind == LineRole::Type;
+    TaggedSplitter::new(LineRules { kind, prefix: TAG_PREFIX, begins_next }, limit)
 }
 
 #[cfg(test)]
@@ -82,29 +82,29 @@ mod tests {
     }
 
     #[test]
-    fn text_between_records_is_skipped() {
+    fn text_between_ris_records_is_skipped() {
         let text = "Record #1 of 2\n1.\nTY  - JOUR\nER  - \n\n2.\nTY  - BOOK\nER  -";
         assert_eq!(records(text), ["TY  - JOUR\nER  -", "TY  - BOOK\nER  -"]);
     }
 
     #[test]
-    fn a_type_line_ends_a_record_that_has_no_end_line() {
+    fn type_line_ends_record_without_end_line() {
         assert_eq!(records("TY  - A\nTI  - a\n\nTY  - B\n"), ["TY  - A\nTI  - a", "TY  - B"]);
     }
 
     #[test]
-    fn tags_inside_values_do_not_split() {
+    fn tags_inside_values_do_not_split_records() {
         let text = "TY  - A\nAB  - see TY  - B\nER-positive\nER  - positive\nER  -\n";
         assert_eq!(records(text).len(), 1);
     }
 
     #[test]
-    fn a_record_without_a_type_line_is_not_lost() {
+    fn record_without_type_line_is_kept() {
         assert_eq!(records("TY  - A\nER  -\nTI  - b\nER  -\n"), ["TY  - A\nER  -", "TI  - b\nER  -"]);
     }
 
     #[test]
-    fn tags_may_be_indented_lower_case_or_narrow() {
+    fn indented_lower_case_and_narrow_tags_are_recognized() {
         assert_eq!(tag(b"  ty  - jour"), Some((*b"TY", 7)));
         assert_eq!(tag(b"TI - a"), Some((*b"TI", 4)));
         assert_eq!(tag(b"DB  -"), Some((*b"DB", 5)));

@@ -5,13 +5,13 @@
 //! a record while another is open.
 
 use super::{
-    Split, Step,
+    Splitter, Step,
     lines::{Lines, over_limit, trimmed_end},
 };
 
 /// The role of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum LineRole {
     /// Begins a record. Every record should have exactly one such line.
     Type,
     /// Ends the record, and belongs to it.
@@ -25,41 +25,41 @@ pub(crate) enum Kind {
 
 /// The rules by which the lines of a format are recognized.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Rules {
-    pub(crate) kind: fn(&[u8]) -> Kind,
+pub(crate) struct LineRules {
+    pub(crate) kind: fn(&[u8]) -> LineRole,
     /// The number of bytes of a line that determine its role.
     pub(crate) prefix: usize,
     /// Returns `true` if a line of a role ends the open record and begins the next.
-    pub(crate) begins_next: fn(&Open, Kind) -> bool,
+    pub(crate) begins_next: fn(&OpenRecord, LineRole) -> bool,
 }
 
 /// The splitter of formats whose records begin and end at tags.
 #[derive(Debug)]
-pub(crate) struct Tagged {
-    rules: Rules,
+pub(crate) struct TaggedSplitter {
+    rules: LineRules,
     limit: usize,
     lines: Lines,
-    open: Option<Open>,
+    open: Option<OpenRecord>,
 }
 
 /// A record whose end has not been found.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Open {
+pub(crate) struct OpenRecord {
     start: usize,
     /// The end of its last text so far.
     last: usize,
-    /// `true` if it has a line of [`Kind::Type`].
+    /// `true` if it has a line of [`LineRole::Type`].
     pub(crate) typed: bool,
     /// The number of blank lines directly before the current line.
     pub(crate) blanks: usize,
 }
 
-impl Tagged {
-    pub(crate) fn new(rules: Rules, limit: usize) -> Self {
+impl TaggedSplitter {
+    pub(crate) fn new(rules: LineRules, limit: usize) -> Self {
         Self { rules, limit, lines: Lines::default(), open: None }
     }
 
-    fn found(&mut self, open: Open, consumed: usize) -> Step {
+    fn found(&mut self, open: OpenRecord, consumed: usize) -> Step {
         self.open = None;
         self.lines.consume(consumed);
         Step::Found { record: open.start..open.last, consumed, fault: None }
@@ -73,17 +73,17 @@ impl Tagged {
         }
     }
 
-    fn begins(&self, kind: Kind) -> bool {
+    fn begins(&self, kind: LineRole) -> bool {
         match self.open {
             // The line that opened the record, which is checked again because it is complete now.
             Some(open) if open.start == self.lines.at => false,
             Some(open) => (self.rules.begins_next)(&open, kind),
-            None => matches!(kind, Kind::Type | Kind::UntypedStart | Kind::Tag),
+            None => matches!(kind, LineRole::Type | LineRole::UntypedStart | LineRole::Tag),
         }
     }
 }
 
-impl Split for Tagged {
+impl Splitter for TaggedSplitter {
     fn step(&mut self, tail: &[u8], end: bool) -> Step {
         loop {
             let at = self.lines.at;
@@ -100,7 +100,7 @@ impl Split for Tagged {
                 if let Some(open) = self.open {
                     return self.found(open, at);
                 }
-                self.open = Some(Open { start: at, last: at, typed: false, blanks: 0 });
+                self.open = Some(OpenRecord { start: at, last: at, typed: false, blanks: 0 });
             }
             let start = self.open.map_or(at, |open| open.start);
             if over_limit(tail, start..text.end, self.limit) {
@@ -110,12 +110,12 @@ impl Split for Tagged {
             let Some(line) = line else { return self.rest(tail, end) };
             if let Some(open) = &mut self.open {
                 let last = trimmed_end(tail, &line.text);
-                open.typed |= kind == Kind::Type;
+                open.typed |= kind == LineRole::Type;
                 open.blanks = if last.is_none() { open.blanks + 1 } else { 0 };
                 open.last = last.unwrap_or(open.last);
             }
             match self.open {
-                Some(open) if kind == Kind::End => return self.found(open, line.next),
+                Some(open) if kind == LineRole::End => return self.found(open, line.next),
                 Some(_) => self.lines.advance(line.next),
                 None => {
                     self.lines = Lines::default();

@@ -5,7 +5,7 @@
 
 use super::{
     lines::{MARK_LENGTH, unmarked},
-    tagged::{Kind, Rules, Tagged},
+    tagged::{LineRole, LineRules, TaggedSplitter},
 };
 
 /// The number of bytes that determine whether a line begins a record.
@@ -34,22 +34,22 @@ pub(crate) fn is_around(line: &[u8]) -> bool {
     line == b"EF" || line.starts_with(b"FN ") || line.starts_with(b"VR ")
 }
 
-fn kind(line: &[u8]) -> Kind {
+fn kind(line: &[u8]) -> LineRole {
     if is_type_line(line) {
-        return Kind::Type;
+        return LineRole::Type;
     }
     let line = unmarked(line);
     match tag(line) {
-        Some((name, value)) if &name == b"ER" && line[value..].trim_ascii().is_empty() => Kind::End,
-        Some((name, _)) if UNTYPED_STARTS.contains(&&name) => Kind::UntypedStart,
-        _ => Kind::Other,
+        Some((name, value)) if &name == b"ER" && line[value..].trim_ascii().is_empty() => LineRole::End,
+        Some((name, _)) if UNTYPED_STARTS.contains(&&name) => LineRole::UntypedStart,
+        _ => LineRole::Other,
     }
 }
 
 /// Splits Web of Science files.
-pub(crate) fn splitter(limit: usize) -> Tagged {
-    let begins_next = |_: &_, kind| kind == Kind::Type;
-    Tagged::new(Rules { kind, prefix: TAG_PREFIX, begins_next }, limit)
+pub(crate) fn splitter(limit: usize) -> TaggedSplitter {
+    let begins_next = |_: &_, kind| kind == LineRole::Type;
+    TaggedSplitter::new(LineRules { kind, prefix: TAG_PREFIX, begins_next }, limit)
 }
 
 #[cfg(test)]
@@ -62,19 +62,19 @@ mod tests {
     }
 
     #[test]
-    fn header_and_footer_are_no_records() {
+    fn wos_header_and_footer_are_not_records() {
         let text = "FN Clarivate\nVR 1.0\nPT J\nTI a\nER\n\nPT B\nTI b\nER\n\nEF";
         assert_eq!(records(text), ["PT J\nTI a\nER", "PT B\nTI b\nER"]);
     }
 
     #[test]
-    fn a_record_without_its_end_or_beginning_is_a_record() {
+    fn wos_record_without_end_or_beginning_is_found() {
         assert_eq!(records("PT J\nTI a\nPT J\nTI b"), ["PT J\nTI a", "PT J\nTI b"]);
         assert_eq!(records("PT J\nER\nTI b\nER\n"), ["PT J\nER", "TI b\nER"]);
     }
 
     #[test]
-    fn indented_tags_and_sentences_begin_and_end_nothing() {
+    fn indented_tags_and_sentences_are_ignored() {
         assert_eq!(records("PT J\nAB a\n   ER\n   PT J\nPT was measured\nER positive\nER\n").len(), 1);
     }
 }

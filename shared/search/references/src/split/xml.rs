@@ -10,7 +10,7 @@
 use memchr::{memchr, memmem};
 
 use super::{
-    Split, Step,
+    Splitter, Step,
     doctype::{Doctype, doctype},
     layout::{ENDNOTE, EUROPE_PMC, JATS, Layout, PUBMED},
     lines::trimmed_end,
@@ -18,7 +18,7 @@ use super::{
 };
 
 /// The maximum number of elements around the records. EndNote has two, `xml` and `records`; PubMed has one.
-const MOST_DEPTH: usize = 16;
+const MAX_DEPTH: usize = 16;
 
 const CUT_SHORT: &str = "the file ends before the document does; it may have been cut short";
 
@@ -38,22 +38,22 @@ pub(crate) struct Xml {
 
 impl Xml {
     pub(crate) fn endnote(limit: usize) -> Self {
-        Self::of(&ENDNOTE, limit)
+        Self::new(&ENDNOTE, limit)
     }
 
     pub(crate) fn pubmed(limit: usize) -> Self {
-        Self::of(&PUBMED, limit)
+        Self::new(&PUBMED, limit)
     }
 
     pub(crate) fn europe_pmc(limit: usize) -> Self {
-        Self::of(&EUROPE_PMC, limit)
+        Self::new(&EUROPE_PMC, limit)
     }
 
     pub(crate) fn jats(limit: usize) -> Self {
-        Self::of(&JATS, limit)
+        Self::new(&JATS, limit)
     }
 
-    fn of(layout: &'static Layout, limit: usize) -> Self {
+    fn new(layout: &'static Layout, limit: usize) -> Self {
         Self { layout, limit, at: 0, around: Vec::new(), record: None, until: None }
     }
 
@@ -109,7 +109,7 @@ impl Xml {
             }
             self.record = Some((at, record));
         } else if self.record.is_none() {
-            if !empty && self.around.len() == MOST_DEPTH {
+            if !empty && self.around.len() == MAX_DEPTH {
                 return Some(Step::Malformed { at, what: "elements are nested too deeply" });
             }
             if !empty {
@@ -200,13 +200,13 @@ impl Xml {
     }
 }
 
-impl Split for Xml {
+impl Splitter for Xml {
     /// A comment between two records is passed in pieces, so a reader cannot resume at its front.
-    fn carried(&self) -> Option<Vec<Vec<u8>>> {
+    fn saved_state(&self) -> Option<Vec<Vec<u8>>> {
         (self.record.is_some() || self.until.is_none()).then(|| self.around.clone())
     }
 
-    fn carry(&mut self, carried: Vec<Vec<u8>>) {
+    fn restore_state(&mut self, carried: Vec<Vec<u8>>) {
         self.around = carried;
     }
 

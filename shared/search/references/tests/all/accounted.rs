@@ -144,7 +144,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn of_a_table(
+    fn table_bytes_are_accounted_for(
         above in any_of(&["About: all\n"], &["Downloaded, 2023\n", "12\n", "\"a\n\nb, c\"\n"], &["\n", ",,\n"]),
         rows in any_of(
             &["a,1\n", "\"b, \"\"c\"\"\r\nd\",2\r\n", "e 5\" tube,3\r", "f,\n", "g,1,more\n", "\"\u{feff}h\",4\n", "Total: 5\n"],
@@ -164,7 +164,7 @@ proptest! {
     }
 
     #[test]
-    fn of_a_table_with_a_row_for_each_field(
+    fn field_rows_bytes_are_accounted_for(
         rows in any_of(
             &["\"TITLE\",\"b\"\n\"DOI\",\"c\nd\"\n", "\"TITLE\",\"a \"\"b\"\"\"\r\n"],
             &["Downloaded\n", "12\n", "\"more, \n\n of it\"\n"],
@@ -178,7 +178,7 @@ proptest! {
     }
 
     #[test]
-    fn of_objects_of_json(
+    fn csl_json_bytes_are_accounted_for(
         parts in any_of(
             &["{\"title\": \"a\"}", "{\"type\": \"book\",\n\"note\": \"} \\\" {\", \"author\": [{}]}", "{broken}"],
             &["\n5\n", "\n\"lost\"\n", "\nnull,\n", "\n// é\n"],
@@ -192,7 +192,7 @@ proptest! {
     }
 
     #[test]
-    fn of_bibtex(
+    fn bibtex_bytes_are_accounted_for(
         parts in any_of(
             &["@article{a, title = {A {b}}}", "@book(b, title = \"(B)\")", "@x{{c}}", "@misc{d,\n note = {e@f{g}}}"],
             &["\nlost\n", "\n12 %\n", "\n@comment{jabref-meta: x}\n", "\n@preamble{\"x\"}\n", "\n@ home\n", "\na@b.example\n"],
@@ -211,7 +211,7 @@ proptest! {
     }
 
     #[test]
-    fn of_xml_documents(
+    fn xml_bytes_are_accounted_for(
         layout in prop::sample::select(LAYOUTS.as_slice()),
         shape in prop::collection::vec(0_usize..SHAPES.len(), 0..14),
         chunk in 1_usize..60,
@@ -226,7 +226,7 @@ proptest! {
 
     /// A truncated document is refused, including the records that were already read.
     #[test]
-    fn of_xml_documents_cut_short(
+    fn truncated_xml_is_refused(
         layout in prop::sample::select(LAYOUTS.as_slice()),
         shape in prop::collection::vec(0_usize..SHAPES.len(), 0..6),
         at in any::<prop::sample::Index>(),
@@ -246,7 +246,7 @@ proptest! {
 
     /// Line-based formats, composed of arbitrary pieces.
     #[test]
-    fn of_formats_of_lines(file in crate::properties::text(), chunk in 1_usize..50) {
+    fn line_format_bytes_are_accounted_for(file in crate::properties::text(), chunk in 1_usize..50) {
         let Ok(read) = read(file.as_bytes(), chunk) else { return Ok(()) };
         let format = read.report.format;
         let by_lines = match format {

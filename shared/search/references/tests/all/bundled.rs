@@ -12,7 +12,7 @@ pub(crate) fn bundled(name: &str) -> Vec<u8> {
 }
 
 #[test]
-fn bundled_samples_have_their_counts() {
+fn bundled_samples_have_expected_counts() {
     for (name, records, quarantined, format, encoding) in [
         ("psycinfo.ris", 3, 0, "RIS", Encoding::Utf8),
         ("pubmed.nbib", 3, 0, "PubMed nbib", Encoding::Utf8),
@@ -31,7 +31,7 @@ fn bundled_samples_have_their_counts() {
 }
 
 #[test]
-fn bundled_records_have_titles_authors_years_and_dois() {
+fn bundled_records_have_expected_fields() {
     for name in [
         "psycinfo.ris",
         "pubmed.nbib",
@@ -56,7 +56,7 @@ fn bundled_records_have_titles_authors_years_and_dois() {
 }
 
 #[test]
-fn the_broken_record_is_shown_with_its_reason() {
+fn broken_record_is_quarantined_with_reason() {
     let outcomes = read(&bundled("broken.ris")).unwrap().0;
     let Outcome::Quarantined(bad) = &outcomes[1] else { panic!("{outcomes:#?}") };
     assert_eq!(bad.number, 2);
@@ -65,7 +65,7 @@ fn the_broken_record_is_shown_with_its_reason() {
 }
 
 #[test]
-fn accents_in_windows_1252_are_read() {
+fn windows_1252_accents_are_read() {
     let first = reference(read(&bundled("windows-1252.ris")).unwrap().0.remove(0));
     assert_eq!(first.authors[0], "Müller, Jürgen");
 }
@@ -78,7 +78,7 @@ fn common(name: &str) -> Vec<Reference> {
 }
 
 #[test]
-fn one_library_gives_the_same_studies_in_every_format() {
+fn library_is_equal_in_every_format() {
     let first = common("same-library/library.ris");
     assert_eq!(first.len(), 4);
     for name in ["library.csv", "library.xml", "library.bib", "library.ciw"] {
@@ -92,7 +92,7 @@ fn one_library_gives_the_same_studies_in_every_format() {
 }
 
 #[test]
-fn one_pubmed_search_gives_the_same_studies_in_both_formats() {
+fn pubmed_search_is_equal_in_both_formats() {
     let first = common("same-library/pubmed.nbib");
     assert_eq!(first.len(), 2);
     assert_eq!(common("same-library/pubmed.xml"), first);

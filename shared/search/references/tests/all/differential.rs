@@ -138,7 +138,7 @@ proptest! {
 
     /// Rows of nothing but quotes, delimiters and white space are records for `csv`, but not for our reader.
     #[test]
-    fn tables_are_read_as_csv_reads_them(
+    fn tables_are_read_like_csv_crate(
         rows in rows(),
         delimiter in prop::sample::select(b",;\t".as_slice()),
         quoted in any::<bool>(),
@@ -166,7 +166,7 @@ proptest! {
 
     /// Valid XML only: our reader accepts `<` in text and unclosed elements, which `quick-xml` refuses.
     #[test]
-    fn xml_is_read_as_quick_xml_reads_it(records in prop::collection::vec(record(), 1..5), chunk in 1_usize..60) {
+    fn xml_is_read_like_quick_xml(records in prop::collection::vec(record(), 1..5), chunk in 1_usize..60) {
         let file = format!("<?xml version=\"1.0\"?><xml><records>{}</records></xml>", records.concat());
         let theirs: Vec<Vec<String>> = by_quick_xml(&file)
             .iter()
@@ -178,7 +178,7 @@ proptest! {
 
     /// `biblatex` keeps commands around words, such as `\emph`, and separates dashes that are joined at a `#`.
     #[test]
-    fn bibtex_is_read_as_biblatex_reads_it(entries in prop::collection::vec(entry(), 1..5), chunk in 1_usize..60) {
+    fn bibtex_is_read_like_biblatex(entries in prop::collection::vec(entry(), 1..5), chunk in 1_usize..60) {
         let mut file = "@string{abbreviated = \"An {Abbreviation}\"}\n".to_owned();
         for (at, (quoted, title, remark)) in entries.iter().enumerate() {
             let end = if *quoted { ",\n" } else { "\n" };

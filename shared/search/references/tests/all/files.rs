@@ -7,7 +7,7 @@ use crate::{line, original, read, reference};
 const RIS: &str = "1.\nTY  - JOUR\nTI  - Café 𝛼\nER  - \n\nTY  - JOUR\nTI  - b\nER  - \n";
 
 #[test]
-fn utf16_ranges_point_into_the_original() {
+fn utf16_ranges_refer_to_original_bytes() {
     for (mark, encoding) in [(true, Encoding::Utf16Le), (false, Encoding::Utf16Be)] {
         let bytes_of =
             |unit: u16| if encoding == Encoding::Utf16Le { unit.to_le_bytes() } else { unit.to_be_bytes() };
@@ -23,7 +23,7 @@ fn utf16_ranges_point_into_the_original() {
 }
 
 #[test]
-fn a_byte_order_mark_counts_in_ranges() {
+fn byte_order_mark_counts_in_ranges() {
     let bytes = format!("\u{feff}{RIS}").into_bytes();
     let (outcomes, report) = read(&bytes).unwrap();
     assert_eq!(report.encoding, Encoding::Utf8Bom);
@@ -31,7 +31,7 @@ fn a_byte_order_mark_counts_in_ranges() {
 }
 
 #[test]
-fn a_record_in_windows_1252_within_a_utf8_file_is_read() {
+fn windows_1252_record_in_utf8_file_is_read() {
     let mut bytes = RIS.as_bytes().to_vec();
     bytes.extend_from_slice(b"TY  - JOUR\nTI  - M\xFCller\nER  - \n");
     let (mut outcomes, _) = read(&bytes).unwrap();
@@ -40,7 +40,7 @@ fn a_record_in_windows_1252_within_a_utf8_file_is_read() {
 }
 
 #[test]
-fn a_record_that_is_no_text_is_quarantined() {
+fn binary_record_is_quarantined() {
     let mut bytes = RIS.as_bytes().to_vec();
     bytes.extend_from_slice(b"TY  - JOUR\nTI  - \x01\x02\x03\x04\x05\nER  - \n");
     let (outcomes, _) = read(&bytes).unwrap();
@@ -51,7 +51,7 @@ fn a_record_that_is_no_text_is_quarantined() {
 }
 
 #[test]
-fn a_control_character_in_a_record_is_dropped_and_noted() {
+fn control_characters_are_dropped_and_noted() {
     let (outcomes, _) = read(b"TY  - JOUR\nTI  - 300\x0F to 900\x0FC\nER  - \n").unwrap();
     let found = reference(outcomes.into_iter().next().unwrap());
     assert_eq!(found.title, "300 to 900C");
@@ -59,7 +59,7 @@ fn a_control_character_in_a_record_is_dropped_and_noted() {
 }
 
 #[test]
-fn files_that_are_no_text_are_named() {
+fn binary_files_are_named() {
     for (bytes, what) in [
         (b"%PDF-1.7 ...".as_slice(), "a PDF document"),
         (b"PK\x03\x04 xl/workbook.xml", "an Excel workbook"),
@@ -73,33 +73,33 @@ fn files_that_are_no_text_are_named() {
 }
 
 #[test]
-fn a_file_without_records_says_as_what_it_was_read() {
+fn error_without_records_names_the_format() {
     assert_eq!(read(b"Title,Year\n").unwrap_err().to_string(), "it contains no records (read as CSV)");
     let xml = b"<xml><records></records></xml>";
     assert_eq!(read(xml).unwrap_err(), Error::NoRecords { format: Format::EndNoteXml });
 }
 
 #[test]
-fn an_empty_file_is_empty() {
+fn empty_file_is_refused() {
     assert_eq!(read(b"").unwrap_err(), Error::Empty);
     assert_eq!(read(b" \r\n\t").unwrap_err(), Error::Empty);
 }
 
 #[test]
-fn xml_cut_short_is_refused() {
+fn truncated_xml_file_is_refused() {
     let error = read(b"<xml><records><record><title>a</title></record>\n<record>").unwrap_err();
     assert!(matches!(error, Error::MalformedXml { line: 2, .. }), "{error}");
 }
 
 #[test]
-fn a_doctype_in_utf16_is_seen() {
+fn utf16_doctype_is_refused() {
     let text = "<?xml version=\"1.0\"?><!-- x --><!DOCTYPE xml [<!ENTITY a \"b\">]><xml><records/></xml>";
     let bytes: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
     assert_eq!(read(&bytes).unwrap_err(), Error::Doctype { name: None });
 }
 
 #[test]
-fn format_and_encoding_are_known_once_the_window_is_full() {
+fn format_and_encoding_are_known_after_window() {
     let mut reader = Reader::new(Limits::default());
     reader.push(RIS.as_bytes()).unwrap();
     assert_eq!((reader.format(), reader.encoding()), (None, None));
@@ -109,7 +109,7 @@ fn format_and_encoding_are_known_once_the_window_is_full() {
 }
 
 #[test]
-fn files_that_were_put_together_keep_all_their_records() {
+fn concatenated_files_keep_all_records() {
     let mark = "\u{feff}";
     for (first, second) in [
         ("TY  - JOUR\nTI  - a\n", "TY  - JOUR\nTI  - b\nER  -\n"),

@@ -5,7 +5,7 @@ use references::Outcome;
 use crate::{line, original, read, references};
 
 #[test]
-fn a_ris_record_is_read_field_by_field() {
+fn ris_fields_are_read() {
     let text = "TY  - JOUR\nTI  - A title\n  that goes on\nAU  - Doe, Jane\nA1  - Roe, R.\nA2  - Editor, E\n\
         PY  - 2020/03//\nJF  - Journal of Tests\nJA  - J Tests\nVL  - 5\nIS  - 2\nSP  - 10\nEP  - 9\nKW  - one; two\n\
         KW  - one\nDO  - https://doi.org/10.5555/ABC\nAN  - 123\nDB  - PubMed\nUR  - https://example.org\n\
@@ -24,28 +24,28 @@ fn a_ris_record_is_read_field_by_field() {
 }
 
 #[test]
-fn a_missing_er_before_the_next_ty_ends_the_record() {
+fn missing_er_ends_record_at_next_ty() {
     let found = references("TY  - JOUR\nTI  - a\n\nTY  - JOUR\nTI  - b");
     assert_eq!(found.iter().map(|found| found.title.as_str()).collect::<Vec<_>>(), ["a", "b"]);
 }
 
 #[test]
-fn ris_lines_may_end_in_cr_alone() {
+fn ris_lines_may_end_in_cr() {
     assert_eq!(references("TY  - JOUR\rTI  - a\rER  - \rTY  - JOUR\rTI  - b\rER  - \r").len(), 2);
 }
 
 #[test]
-fn editors_stand_in_where_there_are_no_authors() {
+fn editors_replace_missing_authors() {
     assert_eq!(references("TY  - BOOK\nTI  - a\nA2  - Roe, R\nER  -\n")[0].authors, ["Roe, R"]);
 }
 
 #[test]
-fn a_stray_line_between_ris_records_is_no_record() {
+fn stray_line_between_records_is_not_a_record() {
     assert_eq!(references("TY  - JOUR\nTI  - a\nER  -\nC1  - x\nTY  - JOUR\nTI  - b\nER  -\n").len(), 2);
 }
 
 #[test]
-fn a_record_with_nothing_in_it_is_quarantined_with_its_place() {
+fn empty_record_is_quarantined_with_position() {
     let text = "TY  - JOUR\nTI  - a\nER  -\n\nTY  - JOUR\n???\nER  -\n";
     let (outcomes, report) = read(text.as_bytes()).unwrap();
     assert_eq!((report.records, report.quarantined), (2, 1));
@@ -55,7 +55,7 @@ fn a_record_with_nothing_in_it_is_quarantined_with_its_place() {
 }
 
 #[test]
-fn an_nbib_record_is_read_field_by_field() {
+fn nbib_fields_are_read() {
     let text = "PMID- 1\nTI  - A title\n      that goes on\nDP  - 2018 Apr\nPG  - 283-98\nAID - 10.5555/X [doi]\n\
         FAU - van der Berg, Anna B\nAU  - van der Berg AB\nCN  - The Study Group\nAB  - One.\n      Two.\n\
         MH  - Adult\nOT  - stroke\nPT  - Journal Article\nPT  - Review\nTA  - J Tests\nVI  - 1\nVI  - 2\n";
@@ -71,7 +71,7 @@ fn an_nbib_record_is_read_field_by_field() {
 }
 
 #[test]
-fn a_date_without_a_year_does_not_cost_the_record() {
+fn date_without_year_keeps_the_record() {
     let found = &references("PMID- 1\nTI  - a\nDP  - in press\n")[0];
     assert_eq!((found.title.as_str(), found.year), ("a", None));
 }
@@ -81,7 +81,7 @@ fn xml(record: &str) -> String {
 }
 
 #[test]
-fn an_endnote_record_is_read_field_by_field() {
+fn endnote_fields_are_read() {
     let text = xml("<record><ref-type name=\"Journal Article\">17</ref-type><contributors><authors>\
         <author><style face=\"normal\">Doe, Jane</style></author></authors><secondary-authors><author>Ed, I</author>\
         </secondary-authors></contributors><titles><secondary-title>J Tests</secondary-title><title>\
@@ -100,13 +100,13 @@ fn an_endnote_record_is_read_field_by_field() {
 }
 
 #[test]
-fn entities_are_decoded_once_and_unknown_ones_kept() {
+fn entities_are_decoded_once_unknown_kept() {
     let text = xml("<record><title>caf&eacute; &#233; &#0; &lt;b&gt; &amp;lt; &x;</title></record>");
     assert_eq!(references(&text)[0].title, "café é &#0; <b> &lt; &x;");
 }
 
 #[test]
-fn an_endnote_record_without_a_title_keeps_its_journal_apart() {
+fn untitled_endnote_record_keeps_journal() {
     let text = xml("<record><titles><secondary-title>J Tests</secondary-title></titles></record>");
     assert_eq!(
         (references(&text)[0].title.as_str(), references(&text)[0].journal.as_deref()),
@@ -115,7 +115,7 @@ fn an_endnote_record_without_a_title_keeps_its_journal_apart() {
 }
 
 #[test]
-fn a_broken_endnote_record_is_quarantined_alone() {
+fn broken_endnote_record_is_quarantined_alone() {
     let text = xml("<record><title>a</record><record><title>b</title></record>\n<record/>");
     let (outcomes, report) = read(text.as_bytes()).unwrap();
     assert_eq!((report.records, report.quarantined), (3, 2));
@@ -124,13 +124,13 @@ fn a_broken_endnote_record_is_quarantined_alone() {
 }
 
 #[test]
-fn endless_nesting_is_quarantined() {
+fn excessive_nesting_is_quarantined() {
     let text = xml(&format!("<record>{}</record>", "<a>".repeat(50_000)));
     assert_eq!(read(text.as_bytes()).unwrap().1.quarantined, 1);
 }
 
 #[test]
-fn a_table_row_with_too_many_cells_is_quarantined() {
+fn table_row_with_excess_cells_is_quarantined() {
     let (outcomes, _) = read(b"Title,Year\na,1999\nb, c,2000\nd\n").unwrap();
     assert!(
         matches!(&outcomes[1], Outcome::Quarantined(bad) if bad.reason.contains("3 cells")),
@@ -140,13 +140,13 @@ fn a_table_row_with_too_many_cells_is_quarantined() {
 }
 
 #[test]
-fn lines_inside_cells_count() {
+fn lines_inside_cells_are_counted() {
     let (outcomes, _) = read(b"Title,Abstract\r\na,\"x\r\n\r\ny\"\r\n\r\nb,z\r\n").unwrap();
     assert_eq!(outcomes.iter().map(line).collect::<Vec<_>>(), [2, 6]);
 }
 
 #[test]
-fn a_table_cites_keywords_links_and_pages() {
+fn table_keywords_links_and_pages_are_read() {
     let text = "Document Title\tAuthor(s)\tStart page\tEnd page\tAuthor Keywords\tLink\tPubMed ID\n\
         A\tDoe, Jane; Roe, R\t1\t9\tx; y\thttps://doi.org/10.5555/Z\t42\n";
     let found = &references(text)[0];
@@ -157,7 +157,7 @@ fn a_table_cites_keywords_links_and_pages() {
 }
 
 #[test]
-fn a_day_of_another_year_is_not_the_day_of_publication() {
+fn day_of_another_year_is_ignored() {
     let dated = |date: &str| {
         let text = xml(&format!(
             "<record><title>a</title><dates><year>2020</year><pub-dates><date>{date}</date></pub-dates></dates></record>"
@@ -175,7 +175,7 @@ fn a_day_of_another_year_is_not_the_day_of_publication() {
 }
 
 #[test]
-fn tags_without_a_field_and_values_that_lost_are_kept() {
+fn unknown_tags_and_unchosen_values_are_kept() {
     let text = "TY  - JOUR\nTI  - a\nT1  - a\nST  - short\nJO  - J Tests\nT2  - J Tests\nVL  - 1\nVL  - 2\nSN  - 0000-0019\n\
         ZZ  - x &amp; y\nsn  - 0000-0027\nDO  - 10.5555/a\nDO  - see the publisher\nER  -\n";
     let extra: Vec<(String, Vec<String>)> = references(text).remove(0).extra.into_iter().collect();
@@ -192,7 +192,7 @@ fn tags_without_a_field_and_values_that_lost_are_kept() {
 }
 
 #[test]
-fn tags_may_be_lower_case_indented_tabbed_or_narrow() {
+fn unusual_tag_notations_are_recognized() {
     let text = "  ty  - jour\n  ti\t-\ta\n\tau  - Doe, J\n\nER - \nTY - BOOK\nBT - b\nER - \n";
     let found = references(text);
     assert_eq!(

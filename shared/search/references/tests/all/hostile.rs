@@ -31,14 +31,14 @@ fn entity_bombs_are_refused() {
 }
 
 #[test]
-fn an_entity_that_nobody_defines_stays_as_it_stands() {
+fn undefined_entity_is_kept() {
     for document in documents("", "&b;&x;") {
         assert_eq!(references(&document)[0].title, "a&b;&x;");
     }
 }
 
 #[test]
-fn ten_thousand_levels_cost_one_record_or_the_file_but_no_stack() {
+fn deep_nesting_never_overflows_the_stack() {
     for inner in ["<b>".repeat(10_000), format!("{}{}", "<b>".repeat(10_000), "</b>".repeat(10_000))] {
         for document in documents("", &inner) {
             let (outcomes, report) = read(document.as_bytes()).unwrap();
@@ -53,7 +53,7 @@ fn ten_thousand_levels_cost_one_record_or_the_file_but_no_stack() {
 }
 
 #[test]
-fn a_line_that_never_ends_is_refused_by_its_limit_in_every_format() {
+fn endless_line_is_refused_in_every_format() {
     let long = "x".repeat(200_000);
     for file in [
         format!("TY  - JOUR\nTI  - {long}"),
@@ -72,7 +72,7 @@ fn a_line_that_never_ends_is_refused_by_its_limit_in_every_format() {
 }
 
 #[test]
-fn zero_bytes_refuse_a_file_or_cost_one_record() {
+fn zero_bytes_affect_one_record_or_file() {
     assert_eq!(read(b"TY  - JOUR\nTI  - a\0b\nER  -\n").unwrap_err(), Error::Binary { what: "binary data" });
     let mut late = "TY  - JOUR\nTI  - a\nER  -\n".repeat(5000).into_bytes();
     late.extend_from_slice(b"TY  - JOUR\nTI  - a\0b\nER  -\n");
@@ -82,7 +82,7 @@ fn zero_bytes_refuse_a_file_or_cost_one_record() {
 }
 
 #[test]
-fn a_character_cut_off_at_the_end_costs_at_most_its_record() {
+fn truncated_character_affects_only_last_record() {
     let text = "TY  - JOUR\nTI  - a\nER  -\nTY  - JOUR\nTI  - 中";
     for cut in 1..=2 {
         let (mut outcomes, report) = read(&text.as_bytes()[..text.len() - cut]).unwrap();
@@ -92,7 +92,7 @@ fn a_character_cut_off_at_the_end_costs_at_most_its_record() {
 }
 
 #[test]
-fn a_less_than_sign_loses_no_more_than_itself() {
+fn less_than_sign_loses_nothing_else() {
     for inner in [" p<0.05", " n < 5 and <", " <b and c", " <five or more", " a<b>c"] {
         for document in documents("", inner) {
             let title = &references(&document)[0].title;
@@ -103,7 +103,7 @@ fn a_less_than_sign_loses_no_more_than_itself() {
 }
 
 #[test]
-fn compressed_files_and_workbooks_say_what_to_do() {
+fn packed_files_are_refused_with_advice() {
     for (bytes, what) in [
         (b"\x1F\x8B\x08\x00rest".as_slice(), "a gzip file, not a reference file; decompress it"),
         (b"PK\x03\x04..xl/workbook.xml", "an Excel workbook, not a reference file; save it as CSV"),
@@ -117,7 +117,7 @@ fn compressed_files_and_workbooks_say_what_to_do() {
 }
 
 #[test]
-fn a_huge_value_is_read_in_time_that_grows_with_its_size() {
+fn huge_value_is_read_in_linear_time() {
     // Each of these once took quadratic work in some reader; half a megabyte would take minutes.
     let long = |piece: &str| piece.repeat(500_000 / piece.len());
     for value in [
@@ -143,7 +143,7 @@ fn a_huge_value_is_read_in_time_that_grows_with_its_size() {
 }
 
 #[test]
-fn encodings_are_reported_with_how_sure_they_are() {
+fn encodings_are_reported_with_certainty() {
     use references::{Certainty, Encoding};
     let text = "TY  - JOUR\rAU  - Müller, Jürgen\rTI  - Größe, Ernährung und l’éducation\rER  - \r";
     for (encoder, encoding) in
@@ -160,7 +160,7 @@ fn encodings_are_reported_with_how_sure_they_are() {
 }
 
 #[test]
-fn an_older_encoding_that_shows_after_the_first_window_is_found_and_reported() {
+fn legacy_encoding_after_first_window_is_reported() {
     use references::Encoding;
     let mut file = "TY  - JOUR\nTI  - plain\nER  -\n".repeat(5000).into_bytes();
     file.extend_from_slice(

@@ -7,7 +7,7 @@ use crate::{read_in_chunks, references};
 const SMALL: Limits = Limits { max_file_bytes: 1 << 20, max_record_bytes: 1000, max_records: 1 << 20 };
 
 #[test]
-fn a_record_over_the_limit_refuses_the_file_in_every_format() {
+fn oversized_record_refuses_file_in_every_format() {
     let long = "x".repeat(2000);
     let files = [
         format!("TY  - JOUR\nTI  - a\nER  -\nTY  - JOUR\nTI  - {long}\nER  -\n"),
@@ -29,7 +29,7 @@ fn a_record_over_the_limit_refuses_the_file_in_every_format() {
 }
 
 #[test]
-fn a_record_that_never_ends_is_refused_before_it_fills_memory() {
+fn endless_record_is_refused_in_bounded_memory() {
     let mut reader = Reader::new(Limits { max_file_bytes: u64::MAX, max_record_bytes: 100_000, ..SMALL });
     reader.push(b"<xml><records><record><title>").unwrap();
     let refused = (0..20).find_map(|_| reader.push(&[b'x'; 10_000]).err());
@@ -37,7 +37,7 @@ fn a_record_that_never_ends_is_refused_before_it_fills_memory() {
 }
 
 #[test]
-fn a_file_over_the_limit_is_refused_and_stays_so() {
+fn oversized_file_stays_refused() {
     let file = "TY  - JOUR\nTI  - a\nER  -\n".repeat(10);
     let limits = Limits { max_file_bytes: 100, ..SMALL };
     for chunk in [1, 30, 1000] {
@@ -53,7 +53,7 @@ fn a_file_over_the_limit_is_refused_and_stays_so() {
 }
 
 #[test]
-fn a_file_with_too_many_records_is_refused_however_they_are_pushed_and_taken() {
+fn excess_records_refuse_file_in_any_chunking() {
     let file = "Title\na\n\"b\nc\"\nd\n";
     let limits = |max_records| Limits { max_records, ..SMALL };
     for chunk in [1, 3, 1000] {
@@ -71,14 +71,14 @@ fn a_file_with_too_many_records_is_refused_however_they_are_pushed_and_taken() {
 
 /// Regardless of the defect: junk files consist of such records.
 #[test]
-fn records_that_cannot_be_read_count_towards_the_limit() {
+fn unreadable_records_count_towards_limit() {
     let limits = Limits { max_records: 2, ..SMALL };
     let refused = read_in_chunks(b"Title\na,b\na,b\na,b\n", 1000, limits).unwrap_err();
     assert_eq!(refused, Error::TooManyRecords { limit: 2 });
 }
 
 #[test]
-fn no_more_outcomes_are_returned_than_were_asked_for() {
+fn read_returns_at_most_requested_outcomes() {
     let file = format!("Title\n{}", "a\n".repeat(50_000));
     let mut reader = Reader::new(Limits::default());
     let mut numbers = Vec::new();
@@ -100,7 +100,7 @@ fn no_more_outcomes_are_returned_than_were_asked_for() {
 }
 
 #[test]
-fn a_file_of_exactly_the_limit_is_read() {
+fn file_of_exactly_maximum_size_is_read() {
     let file = "TY  - JOUR\nTI  - a\nER  -\n";
     let limits =
         Limits { max_file_bytes: file.len() as u64, max_record_bytes: file.len() - 1, max_records: 1 };
@@ -109,7 +109,7 @@ fn a_file_of_exactly_the_limit_is_read() {
 }
 
 #[test]
-fn a_file_most_of_whose_records_have_no_title_is_refused_at_its_end() {
+fn mostly_untitled_file_is_refused() {
     let file = |titled: usize, untitled: usize| {
         "TY  - JOUR\nTI  - a\nER  -\n".repeat(titled)
             + &"TY  - JOUR\nDO  - 10.5555/a\nER  -\n".repeat(untitled)
@@ -123,7 +123,7 @@ fn a_file_most_of_whose_records_have_no_title_is_refused_at_its_end() {
 
 /// Formats with named fields are understood if authors were found; columns of a table may mean anything.
 #[test]
-fn records_with_authors_alone_are_kept_but_in_tables() {
+fn records_with_authors_only_are_kept_outside_tables() {
     let entries = "@book{a, author = {Roe, Jane}, note = {x}}\n".repeat(12);
     let (outcomes, report) = read_in_chunks(entries.as_bytes(), 100, Limits::default()).unwrap();
     assert_eq!((outcomes.len(), report.untitled), (12, 12));
@@ -133,7 +133,7 @@ fn records_with_authors_alone_are_kept_but_in_tables() {
 }
 
 #[test]
-fn text_that_belongs_to_no_record_is_named() {
+fn skipped_text_is_reported() {
     let skipped = |file: &str| {
         let named = [1, 7, 10_000]
             .map(|chunk| read_in_chunks(file.as_bytes(), chunk, Limits::default()).unwrap().1.skipped);

@@ -5,8 +5,8 @@
 
 mod accounted;
 mod bundled;
-mod cutting;
 mod differential;
+mod extract;
 mod files;
 mod formats;
 mod hostile;

@@ -14,7 +14,7 @@ fn pubmed(article: &str) -> String {
 }
 
 #[test]
-fn a_pubmed_article_is_read_field_by_field() {
+fn pubmed_xml_fields_are_read() {
     let text = pubmed(
         "<MedlineCitation Status=\"MEDLINE\"><PMID Version=\"1\">42</PMID><DateCompleted><Year>2018</Year></DateCompleted>\
         <Article><Journal><ISSN IssnType=\"Print\">0000-0019</ISSN><JournalIssue><Volume>3</Volume><Issue>2</Issue>\
@@ -56,7 +56,7 @@ fn a_pubmed_article_is_read_field_by_field() {
 }
 
 #[test]
-fn editors_of_a_book_are_authors_only_where_there_are_none() {
+fn book_editors_replace_missing_authors_only() {
     let list = |kind: &str, name: &str| {
         format!("<AuthorList Type=\"{kind}\"><Author><LastName>{name}</LastName></Author></AuthorList>")
     };
@@ -72,14 +72,14 @@ fn editors_of_a_book_are_authors_only_where_there_are_none() {
 }
 
 #[test]
-fn a_document_type_with_an_internal_subset_is_refused_in_pubmed_xml_too() {
+fn pubmed_xml_with_internal_subset_is_refused() {
     let bomb = "<!DOCTYPE PubmedArticleSet [<!ENTITY a \"aaaa\"><!ENTITY b \"&a;&a;\">]><PubmedArticleSet><PubmedArticle>\
         <ArticleTitle>&b;</ArticleTitle></PubmedArticle></PubmedArticleSet>";
     assert_eq!(read(bomb.as_bytes()).unwrap_err(), Error::Doctype { name: Some("PubMed XML") });
 }
 
 #[test]
-fn a_bibtex_entry_is_read_field_by_field() {
+fn bibtex_fields_are_read() {
     let text = r#"% export of 2020
 @string{jt = "Journal of Tests"}
 @Article{doe2020,
@@ -115,7 +115,7 @@ fn a_bibtex_entry_is_read_field_by_field() {
 }
 
 #[test]
-fn an_entry_whose_braces_do_not_match_is_read_as_far_as_it_can_be() {
+fn unbalanced_entry_is_partially_read() {
     let text = "@article{a, title = {A}\n@article{b, title = {B}}\n@article{c, title = {C}";
     let found = references(text);
     let titles: Vec<&str> = found.iter().map(|found| found.title.as_str()).collect();
@@ -130,7 +130,7 @@ fn an_entry_whose_braces_do_not_match_is_read_as_far_as_it_can_be() {
 }
 
 #[test]
-fn abbreviations_are_resolved_wherever_the_file_is_cut() {
+fn abbreviations_are_resolved_in_any_chunking() {
     let text = "@string{jt = \"J Tests\"}\n@string(yr = 2020)\n@article{a, title={A}, journal=jt # { B}, year=yr}\n\
         @string{jt = {Other}}\n@article{b, title={B}, journal=JT, volume=none}\n";
     for chunk in [1, 1000] {
@@ -143,7 +143,7 @@ fn abbreviations_are_resolved_wherever_the_file_is_cut() {
 }
 
 #[test]
-fn an_entry_takes_over_what_the_one_behind_it_says_of_both() {
+fn entry_inherits_from_later_parent() {
     let text = "@inproceedings{a, author={Roe, J}, title={A}, pages={1-2}, crossref={p}}\n@inproceedings{b, title={B}, \
         year=1999, crossref={p}}\n@proceedings{p, title={Proc}, subtitle={X}, year=2001, editor={Ed, I}, pages={1-500}}\n\
         @misc{c, author={Poe, E}, crossref={p}}";
@@ -162,7 +162,7 @@ fn takes_over(found: &[references::Reference]) {
 }
 
 #[test]
-fn an_entry_takes_over_from_one_before_it_wherever_reading_went_on() {
+fn entry_inherits_from_earlier_parent_after_resume() {
     let text = "@book{A, ids={B}, title={Whole}, year=2001}\n@article{a, title={A}}\n@inbook{c, title={C}, crossref={b}}\n";
     let file = [text.as_bytes(), &[b'\n'; 70_000], text.as_bytes()].concat();
     let years = |outcomes: Vec<Outcome>| {
@@ -190,7 +190,7 @@ fn an_entry_takes_over_from_one_before_it_wherever_reading_went_on() {
 }
 
 #[test]
-fn a_bibtex_entry_has_one_title_one_book_and_one_series() {
+fn bibtex_title_book_and_series_are_distinguished() {
     let text = "@inproceedings{a, title={A {B}}, subtitle={c}, booktitle={Proc.}, booksubtitle={P}, series={LNCS 5}, \
         doi={{10.5555/a{\\_}b}}, date={2019-02-03}, year=2018, art_number={77}}";
     let found = &references(text)[0];
@@ -200,7 +200,7 @@ fn a_bibtex_entry_has_one_title_one_book_and_one_series() {
 }
 
 #[test]
-fn the_number_of_an_article_is_its_page_in_ris() {
+fn ris_article_number_is_its_page() {
     let text = "TY  - JOUR\nTI  - A\nC7  - 105\nER  - \nTY  - EBOOK\nTI  - B\nC7  - PMC105\nER  - \n\
         TY  - JOUR\nTI  - C\nC7  - 105\nSP  - 1\nEP  - 9\nER  - \n";
     let found = references(text);
@@ -210,7 +210,7 @@ fn the_number_of_an_article_is_its_page_in_ris() {
 }
 
 #[test]
-fn a_pmid_may_be_noted() {
+fn pmid_is_read_from_note() {
     let text = "@article{a, title={A}, note={{PMID:} 123\nPMCID: PMC4}}\n@article{b, title={B}, note={PMID: 5}, pmid={6}}\n\
         @article{c, title={C}, note={See PMID 7}}";
     let found = references(text);
@@ -222,7 +222,7 @@ fn a_pmid_may_be_noted() {
 }
 
 #[test]
-fn a_web_of_science_record_is_read_field_by_field() {
+fn web_of_science_fields_are_read() {
     let text = "FN Clarivate Analytics Web of Science\nVR 1.0\nPT J\nAU Doe, J\n   van der Berg, A\nAF Doe, Jane\n   van der Berg, \
         Anna\nCA Study Grp\nTI A title\n   that goes on\nSO JOURNAL OF TESTS\nDT Article; Proceedings Paper\nDE one; two\n   \
         words\nID three\nAB First.\n   Second.\nJ9 J TESTS\nPD JUN 8\nPY 2004\nVL 43\nIS 22\nBP 7003\nEP 7016\n\

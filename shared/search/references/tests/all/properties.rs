@@ -112,13 +112,13 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_chunking_gives_the_same_outcomes(file in encoded(), chunk in 1_usize..40) {
+    fn outcomes_are_independent_of_chunking(file in encoded(), chunk in 1_usize..40) {
         let whole = read_in_chunks(&file, usize::MAX, limits());
         prop_assert_eq!(read_in_chunks(&file, chunk, limits()), whole);
     }
 
     #[test]
-    fn taken_a_few_at_a_time_the_outcomes_are_the_same(
+    fn outcomes_are_independent_of_portion_size(
         file in encoded(),
         chunk in 1_usize..400,
         most in 1_usize..5,
@@ -128,7 +128,7 @@ proptest! {
     }
 
     #[test]
-    fn ranges_are_in_order_and_within_the_file(file in encoded()) {
+    fn ranges_are_ordered_within_the_file(file in encoded()) {
         if let Ok((outcomes, report)) = read_in_chunks(&file, usize::MAX, limits()) {
             let mut last = 0;
             for (at, outcome) in outcomes.iter().enumerate() {
@@ -142,7 +142,7 @@ proptest! {
     }
 
     #[test]
-    fn a_cut_anywhere_changes_nothing(file in encoded(), at in any::<prop::sample::Index>()) {
+    fn outcomes_are_independent_of_any_cut(file in encoded(), at in any::<prop::sample::Index>()) {
         let (front, back) = file.split_at(at.index(file.len() + 1));
         let mut reader = Reader::new(limits());
         let pushed = reader.push(front).and_then(|mut outcomes| {
@@ -156,7 +156,7 @@ proptest! {
 
     /// A reader that resumes at a checkpoint returns the remaining records and the same report, or the same error.
     #[test]
-    fn reading_on_gives_the_rest(file in beyond_window(), at in any::<prop::sample::Index>(), chunk in 1_usize..40) {
+    fn resumed_reader_returns_the_rest(file in beyond_window(), at in any::<prop::sample::Index>(), chunk in 1_usize..40) {
         let whole = read_in_chunks(&file, usize::MAX, limits());
         let window = file.len().min(DETECTION_WINDOW);
         let front = &file[..window + at.index(file.len() - window + 1)];
@@ -179,7 +179,7 @@ proptest! {
     /// Every byte belongs to one outcome, or to a gap that contains only text that is not part of a record in this
     /// format.
     #[test]
-    fn gaps_hold_nothing_of_a_record(file in text(), at in any::<prop::sample::Index>()) {
+    fn gaps_contain_no_part_of_records(file in text(), at in any::<prop::sample::Index>()) {
         let Ok((outcomes, report)) = read_in_chunks(file.as_bytes(), 1 + at.index(50), limits()) else { return Ok(()) };
         let mut last = 0;
         for outcome in outcomes.iter().map(Some).chain([None]) {
@@ -196,7 +196,7 @@ proptest! {
     }
 
     #[test]
-    fn mutated_exports_cause_no_panic(
+    fn mutated_exports_never_panic(
         name in prop::sample::select(BUNDLED.as_slice()),
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..4_u8), 1..12),
         chunk in 1_usize..5000,
@@ -216,7 +216,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_cause_a_panic(file in prop::collection::vec(any::<u8>(), 0..400), start in prop::sample::select(STARTS.as_slice())) {
+    fn arbitrary_bytes_never_panic(file in prop::collection::vec(any::<u8>(), 0..400), start in prop::sample::select(STARTS.as_slice())) {
         let _ = read_in_chunks(&[start.as_bytes(), &file].concat(), 64, limits());
         let _ = read_in_chunks(&file, 64, limits());
     }
@@ -226,7 +226,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn chunks_beyond_the_window_change_nothing(file in beyond_window(), chunk in 1_usize..40) {
+    fn chunking_beyond_window_changes_nothing(file in beyond_window(), chunk in 1_usize..40) {
         let (window, rest) = file.split_at(DETECTION_WINDOW + 10);
         let mut reader = Reader::new(limits());
         let chunks = std::iter::once(window).chain(rest.chunks(chunk));

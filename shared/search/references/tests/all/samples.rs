@@ -47,7 +47,7 @@ fn sample(name: &str) -> Option<Vec<u8>> {
 }
 
 #[test]
-fn samples_have_the_counts_of_a_careful_reader() {
+fn samples_have_expected_counts() {
     for (name, count, format) in COUNTS {
         let Some(bytes) = sample(name) else { return };
         let (outcomes, report) = read(&bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -60,7 +60,7 @@ fn samples_have_the_counts_of_a_careful_reader() {
 }
 
 #[test]
-fn no_sample_is_forgotten() {
+fn every_sample_is_listed() {
     let Some(folder) = folder() else { return };
     for entry in std::fs::read_dir(folder).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
@@ -69,7 +69,7 @@ fn no_sample_is_forgotten() {
 }
 
 #[test]
-fn a_web_of_science_export_under_another_name_is_read() {
+fn misnamed_web_of_science_export_is_read() {
     let Some(bytes) = sample("wos.ris") else { return };
     let first = reference(read(&bytes).unwrap().0.remove(0));
     assert_eq!(first.authors, ["Parkes-Loach, PS", "Majeed, AP", "Law, CJ", "Loach, PA"]);
@@ -78,7 +78,7 @@ fn a_web_of_science_export_under_another_name_is_read() {
 }
 
 #[test]
-fn a_pubmed_article_is_mapped_to_fields() {
+fn pubmed_sample_is_mapped_to_fields() {
     let Some(bytes) = sample("pubmed-29768149.xml") else { return };
     let only = reference(read(&bytes).unwrap().0.remove(0));
     assert_eq!(only.title, "Inhaled Combined Budesonide-Formoterol as Needed in Mild Asthma.");
@@ -92,7 +92,7 @@ fn a_pubmed_article_is_mapped_to_fields() {
 }
 
 #[test]
-fn byte_ranges_of_samples_cut_out_whole_records() {
+fn sample_byte_ranges_contain_whole_records() {
     for (name, starts, ends) in [
         ("psycinfo_124.ris", "TY  -", "ER  -"),
         ("embase.ris", "TY  -", "ER  -"),
@@ -108,7 +108,7 @@ fn byte_ranges_of_samples_cut_out_whole_records() {
 }
 
 #[test]
-fn an_embase_table_is_mapped_to_fields() {
+fn embase_table_is_mapped_to_fields() {
     let Some(bytes) = sample("embase.csv") else { return };
     let first = reference(read(&bytes).unwrap().0.remove(0));
     assert_eq!(first.authors, ["Liu, R.", "Adler, D.G."]);
@@ -123,7 +123,7 @@ fn an_embase_table_is_mapped_to_fields() {
 }
 
 #[test]
-fn a_generic_table_is_mapped_to_fields_under_every_delimiter() {
+fn generic_table_is_mapped_with_every_delimiter() {
     for name in ["generic.csv", "generic_semicolon.csv", "generic_tab.tsv"] {
         let Some(bytes) = sample(name) else { return };
         let first = reference(read(&bytes).unwrap().0.remove(0));
@@ -136,14 +136,14 @@ fn a_generic_table_is_mapped_to_fields_under_every_delimiter() {
 }
 
 #[test]
-fn a_record_with_a_doi_alone_is_a_study_without_a_title() {
+fn record_with_only_a_doi_is_kept() {
     let Some(bytes) = sample("bom.ris") else { return };
     let only = reference(read(&bytes).unwrap().0.remove(0));
     assert_eq!((only.title.as_str(), only.doi.as_deref()), ("", Some("10.1186/s40981-020-0316-0")));
 }
 
 #[test]
-fn keywords_on_lines_of_their_own_are_keywords() {
+fn keywords_on_separate_lines_are_read() {
     let Some(bytes) = sample("ris_issue_992.ris") else { return };
     let first = reference(read(&bytes).unwrap().0.remove(0));
     assert_eq!(&first.keywords[..2], ["Health Facility Administration", "Joint Commission"]);

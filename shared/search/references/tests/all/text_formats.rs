@@ -66,7 +66,7 @@ fn ovid_texts_are_read() {
 }
 
 #[test]
-fn the_medlars_form_is_read() {
+fn medlars_format_is_read() {
     let text = "UI  - 42\nAU  - Roe RA\nAU  - van der Doe J\nTI  - Tests of readers: a trial\nTA  - J Tests\nYR  - 2020\nVI  - 12\nIP  - 3\n\
         PG  - 123-129\nDO  - 10.5555/t.1\nDB  - Ovid MEDLINE(R)\nAB  - AIM: To test. RESULT:\n      It works.\n\nUI  - 43\nTI  - Second\n";
     let found = check(text, Format::Nbib, true);

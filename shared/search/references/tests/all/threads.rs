@@ -28,7 +28,7 @@ fn read_on(threads: usize, file: &[u8]) -> (Vec<Outcome>, Report) {
 }
 
 #[test]
-fn outcomes_and_their_order_stay_the_same() {
+fn outcomes_are_independent_of_threads() {
     for name in ["psycinfo.ris", "pubmed.nbib", "embase.csv", "windows-1252.ris"] {
         let file = large(name);
         let one = read(&file).unwrap();
@@ -62,7 +62,7 @@ impl Meeting {
 }
 
 #[test]
-fn what_is_made_of_records_is_made_on_all_threads_that_read() {
+fn results_are_made_on_all_reading_threads() {
     let file = large("psycinfo.ris");
     let (one, _) = read(&file).unwrap();
     let meeting = Meeting::default();
@@ -78,7 +78,7 @@ fn what_is_made_of_records_is_made_on_all_threads_that_read() {
 }
 
 #[test]
-fn a_reader_that_goes_on_somewhere_reads_on_several_threads_as_well() {
+fn resumed_reader_uses_several_threads() {
     let file = large("psycinfo.ris");
     let (start, rest) = file.split_at(100 << 10);
     let mut before = Reader::new(Limits::default());

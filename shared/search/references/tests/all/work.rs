@@ -113,7 +113,8 @@ const ENDS: [&str; 12] = ["", "", "", ")", "}", "]", "\"", "'", "/", "}}}}", " (
 
 /// Generates a file of about `bytes` bytes. The number of fragments is a multiple of twelve, so that for example the
 /// closing of a quotation mark does not depend on the size.
-fn file((front, back): (&str, &str), (first, fragment, last): (&str, &str, &str), bytes: usize) -> String {
+fn file(gap: (&str, &str), fragments: (&str, &str, &str), bytes: usize) -> String {
+    let ((front, back), (first, fragment, last)) = (gap, fragments);
     let number = bytes.div_ceil(fragment.len()).next_multiple_of(12);
     [front, first, &fragment.repeat(number), last, back].concat()
 }
@@ -172,14 +173,14 @@ const FOUND: [(Gap, Fragments); 26] = [
 ];
 
 #[test]
-fn work_of_known_shapes_is_proportional_to_their_size() {
+fn work_of_known_shapes_is_proportional() {
     for (gap, fragments) in FOUND {
         assert_proportional(gap, fragments, 32 * 1024);
     }
 }
 
 #[test]
-fn a_record_of_the_largest_size_takes_proportional_work() {
+fn largest_record_takes_proportional_work() {
     let largest = if is_deep() { 8 << 20 } else { 1 << 20 };
     for (gap, fragments) in FOUND.into_iter().filter(|(gap, _)| gap.0.ends_with("title={a},\n")) {
         assert_proportional(gap, fragments, largest);
@@ -206,24 +207,24 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn work_of_any_shape_is_proportional_to_its_size((gap, first, fragment, last) in any_file()) {
+    fn work_of_any_shape_is_proportional((gap, first, fragment, last) in any_file()) {
         assert_proportional(gap, (first, &fragment, last), 8 * 1024);
     }
 }
 
 /// The budget of the whole file is too small here, so the file ends with one of its records.
 #[test]
-fn a_record_beyond_its_budget_is_quarantined_with_the_reason() {
+fn record_beyond_budget_is_quarantined_with_reason() {
     let file = "TY  - JOUR\nTI  - a &amp; b\nER  - \n".repeat(40);
     let mut read = None;
     let whole = work::within(2_000, || {
         read = Some(read_in_chunks(file.as_bytes(), usize::MAX, Limits::default()));
     });
-    assert_eq!(whole, Err(work::Exceeded));
+    assert_eq!(whole, Err(work::BudgetExceeded));
     let (outcomes, report) = read.unwrap().unwrap();
     assert_eq!((outcomes.len(), report.records), (40, 40));
     assert!(report.quarantined > 0);
     let Some(Outcome::Quarantined(last)) = outcomes.last() else { panic!("{:?}", outcomes.last()) };
-    assert_eq!(last.reason, work::Exceeded.to_string());
+    assert_eq!(last.reason, work::BudgetExceeded.to_string());
     assert!(last.excerpt.starts_with("TY  - JOUR"));
 }

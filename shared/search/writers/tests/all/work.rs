@@ -33,7 +33,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn work_is_proportional_to_the_size_of_a_study(
+    fn writing_work_is_proportional_to_study_size(
         pieces in prop::collection::vec(prop::sample::select(PIECES.as_slice()), 1..4),
     ) {
         for format in Format::ALL {

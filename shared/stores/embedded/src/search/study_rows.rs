@@ -11,7 +11,7 @@ use imports::{
     Duplicate, DuplicateCounts, FileId, Identity, Mark, ProjectId, Quarantined, Revision, SearchId, Study,
     StudyId, StudyKeys, Tier,
 };
-use references::{Quarantine, Reference, Sparse};
+use references::{Quarantine, Reference, SparseReference};
 use rusqlite::{Connection, OptionalExtension, Row, Statement, params};
 use serde::{Deserialize, Serialize};
 
@@ -35,7 +35,7 @@ pub(crate) struct New {
 #[derive(Serialize)]
 struct Written<'a> {
     line: u64,
-    reference: Sparse<'a>,
+    reference: SparseReference<'a>,
 }
 
 /// The text of a study, as read.

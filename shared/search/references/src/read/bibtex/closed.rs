@@ -5,14 +5,14 @@
 /// The search for the end of an unclosed value scans the rest of its entry. From the first such value on, this index
 /// predicts whether a search would fail, so that an entry with many unclosed values is not scanned for each of them.
 #[derive(Debug)]
-pub(super) struct Closed {
+pub(super) struct ClosedValues {
     /// One bit per byte.
     bits: Vec<u64>,
 }
 
-impl Closed {
+impl ClosedValues {
     /// Scans a text. With `escapes`, a backslash escapes the character behind it.
-    pub(super) fn of(text: &[u8], escapes: bool) -> Self {
+    pub(super) fn new(text: &[u8], escapes: bool) -> Self {
         let mut closed = Self { bits: vec![0; text.len() / 64 + 1] };
         // For each closing brace to the right that has no partner yet: `true` if an unbraced quote follows it.
         let mut open: Vec<bool> = Vec::new();

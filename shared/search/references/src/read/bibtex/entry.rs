@@ -9,7 +9,7 @@ use memchr::{memchr, memchr3_iter};
 
 use super::{
     abbreviations::{Abbreviations, Budget},
-    closed::Closed,
+    closed::ClosedValues,
 };
 use crate::{
     read::tidy::{is_blank, trim},
@@ -51,7 +51,7 @@ pub(super) fn parse<'a>(
     });
     let mut rest = body;
     (entry.key, rest) = key(rest, is_field);
-    let mut values = Values::of(body, abbreviations);
+    let mut values = ValueParser::new(body, abbreviations);
     loop {
         rest = rest.trim_start_matches(|c: char| c.is_whitespace() || c == ',');
         let Some(equals) = memchr(b'=', rest.as_bytes()) else { break };
@@ -139,25 +139,25 @@ fn begins_field(text: &str) -> bool {
 }
 
 /// Parses the values of an entry.
-struct Values<'a, 'k> {
+struct ValueParser<'a, 'k> {
     /// The entry after its opening brace. Unread text is always a suffix of it.
     body: &'a str,
     abbreviations: Option<&'k Abbreviations>,
     budget: Budget,
     /// Indexes of the closed values, with and without escapes; built at the first unclosed value.
-    closed: [Option<Closed>; 2],
+    closed: [Option<ClosedValues>; 2],
 }
 
 /// One part of a value: `{…}`, `"…"`, or a word.
-struct Part<'a> {
+struct ValuePart<'a> {
     text: &'a str,
     after: &'a str,
     bare: bool,
     closed: bool,
 }
 
-impl<'a, 'k> Values<'a, 'k> {
-    fn of(body: &'a str, abbreviations: Option<&'k Abbreviations>) -> Self {
+impl<'a, 'k> ValueParser<'a, 'k> {
+    fn new(body: &'a str, abbreviations: Option<&'k Abbreviations>) -> Self {
         Self { body, abbreviations, budget: Budget::default(), closed: [None, None] }
     }
 
@@ -184,22 +184,22 @@ impl<'a, 'k> Values<'a, 'k> {
         }
     }
 
-    fn part(&mut self, text: &'a str) -> Part<'a> {
+    fn part(&mut self, text: &'a str) -> ValuePart<'a> {
         if !text.starts_with(['"', '{']) {
             let end = text.find([',', '#', '\n', '}']).unwrap_or(text.len());
             spend(end);
-            return Part { text: trim(&text[..end]), after: &text[end..], bare: true, closed: true };
+            return ValuePart { text: trim(&text[..end]), after: &text[end..], bare: true, closed: true };
         }
         // By BibTeX's own rule a backslash does not escape a brace, and Windows paths end in one.
         let end = self.closing(text, true).or_else(|| self.closing(text, false));
         if let Some(at) = end {
-            return Part { text: &text[1..at], after: &text[at + 1..], bare: false, closed: true };
+            return ValuePart { text: &text[1..at], after: &text[at + 1..], bare: false, closed: true };
         }
         let end = next_field(1, text).unwrap_or(text.len());
         spend(end);
         let inner = text[1..end].trim_end();
         let inner = inner.strip_suffix(',').unwrap_or(inner).trim_end();
-        Part { text: inner, after: &text[end..], bare: false, closed: false }
+        ValuePart { text: inner, after: &text[end..], bare: false, closed: false }
     }
 
     /// Finds the end of the brace or quote at the beginning.
@@ -213,7 +213,7 @@ impl<'a, 'k> Values<'a, 'k> {
         spend(found.unwrap_or(text.len()));
         if found.is_none() {
             spend(self.body.len());
-            *known = Some(Closed::of(self.body.as_bytes(), escapes));
+            *known = Some(ClosedValues::new(self.body.as_bytes(), escapes));
         }
         found
     }
@@ -266,9 +266,9 @@ mod tests {
     }
 
     #[test]
-    fn values_are_quoted_braced_or_bare_and_joined() {
+    fn values_in_any_notation_are_concatenated() {
         let value = |text| {
-            let (value, after, closed) = Values::of(text, None).value(text);
+            let (value, after, closed) = ValueParser::new(text, None).value(text);
             (value.into_owned(), after.to_owned(), closed)
         };
         assert_eq!(value(r#" "a {"} b" # jan , c"#).0, "a {\"} bjan");
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_may_be_anything_or_missing() {
+    fn entry_key_may_be_missing() {
         assert_eq!(
             names("@a{x:y=z+1, Early  Access Date = {1}}"),
             ("x:y=z+1".into(), own(&["early access date"]), false)
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_closed_ends_before_the_next_field() {
+    fn unclosed_value_ends_before_next_field() {
         let (key, fields, fault) = fields("@a{k, title = {A {B},\n author = {C},\n year = 1\n}");
         assert_eq!((key.as_str(), fault), ("k", true));
         assert_eq!(
@@ -303,12 +303,12 @@ mod tests {
 
     /// The index agrees with the search for every brace and quote of every short text.
     #[test]
-    fn the_index_knows_which_searches_fail() {
+    fn index_predicts_failing_searches() {
         let signs = [r"\", "{", "}", "\"", "a", "{", "}"];
         for number in 0..7_usize.pow(6) {
             let text: String = (0..6).map(|at| signs[number / 7_usize.pow(at) % 7]).collect();
             for escapes in [true, false] {
-                let closed = Closed::of(text.as_bytes(), escapes);
+                let closed = ClosedValues::new(text.as_bytes(), escapes);
                 for (at, sign) in text.bytes().enumerate() {
                     let follows = at == 0 || text.as_bytes()[at - 1] != b'\\';
                     if matches!(sign, b'{' | b'"') && follows {

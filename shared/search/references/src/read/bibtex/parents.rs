@@ -28,7 +28,7 @@ impl Parents<'_> {
 }
 
 /// The fields that an entry inherits from a parent unchanged. The parent's title becomes the book title.
-const TAKEN_OVER: [&str; 17] = [
+const INHERITED: [&str; 17] = [
     "booktitle",
     "booksubtitle",
     "date",
@@ -85,7 +85,7 @@ pub(super) fn inherited<'a>(
                 "subtitle" if !booked && !has_book => "booksubtitle",
                 "year" | "date" if dated => continue,
                 "author" if people => continue,
-                name if TAKEN_OVER.contains(&name) && !own(name) => name,
+                name if INHERITED.contains(&name) && !own(name) => name,
                 _ => continue,
             };
             more.push((Cow::Owned(name.to_owned()), Cow::Owned(value.clone().into_owned())));

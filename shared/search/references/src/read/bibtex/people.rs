@@ -10,7 +10,7 @@ use crate::{
 use super::plain;
 
 /// Splits names at the word `and`, in any case, outside of braces.
-pub(super) fn of(text: &str) -> Vec<String> {
+pub(super) fn split_names(text: &str) -> Vec<String> {
     if !spend(text.len()) {
         return Vec::new();
     }
@@ -154,36 +154,42 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_told_apart_by_the_rules_of_bibtex() {
+    fn names_are_split_by_bibtex_rules() {
         let text = r#"Doe, Jane and John van der Berg and {Study Group and Friends} AND Smith, Jr, J. and M{\"u}ller, J{\"o}rg and others"#;
         assert_eq!(
-            of(text),
+            split_names(text),
             ["Doe, Jane", "van der Berg, John", "Study Group and Friends", "Smith, J., Jr", "Müller, Jörg"]
         );
     }
 
     #[test]
-    fn braces_keep_words_together() {
-        assert_eq!(of(r"Jane {Mary Ann Roe}"), ["Mary Ann Roe, Jane"]);
-        assert_eq!(of(r"{{The {WHO} Group}} and {Berg, Ltd}"), ["The WHO Group", "Berg, Ltd"]);
-        assert_eq!(of("van Dyck, A and Plato"), ["van Dyck, A", "Plato"]);
-        assert_eq!(of(r"{A}lan {T}uring"), ["Turing, Alan"]);
+    fn braces_protect_words_from_splitting() {
+        assert_eq!(split_names(r"Jane {Mary Ann Roe}"), ["Mary Ann Roe, Jane"]);
+        assert_eq!(split_names(r"{{The {WHO} Group}} and {Berg, Ltd}"), ["The WHO Group", "Berg, Ltd"]);
+        assert_eq!(split_names("van Dyck, A and Plato"), ["van Dyck, A", "Plato"]);
+        assert_eq!(split_names(r"{A}lan {T}uring"), ["Turing, Alan"]);
     }
 
     #[test]
-    fn a_blank_behind_an_accent_separates_no_words() {
-        assert_eq!(of(r"Ann\H o  Ro\v s~Poe and J. \O Roe"), ["Poe, Annő Roš", "Roe, J. Ø"]);
+    fn blank_behind_accent_does_not_separate() {
+        assert_eq!(split_names(r"Ann\H o  Ro\v s~Poe and J. \O Roe"), ["Poe, Annő Roš", "Roe, J. Ø"]);
     }
 
     #[test]
-    fn names_are_told_apart_where_braces_do_not_match() {
-        assert_eq!(of("Jane Roe{ and John Poe"), ["Roe, Jane", "Poe, John"]);
+    fn names_are_split_despite_unbalanced_braces() {
+        assert_eq!(split_names("Jane Roe{ and John Poe"), ["Roe, Jane", "Poe, John"]);
     }
 
     #[test]
-    fn parts_may_be_named() {
-        assert_eq!(of("family=Gogh, given=Vincent, prefix=van, useprefix=true"), ["van Gogh, Vincent"]);
-        assert_eq!(of("given=Johann, prefix=von, family=Goethe, useprefix=false"), ["Goethe, Johann von"]);
-        assert_eq!(of("family={Roe, Ltd}, suffix=Jr, given=J"), ["Roe, Ltd, J, Jr"]);
+    fn named_parts_are_parsed() {
+        assert_eq!(
+            split_names("family=Gogh, given=Vincent, prefix=van, useprefix=true"),
+            ["van Gogh, Vincent"]
+        );
+        assert_eq!(
+            split_names("given=Johann, prefix=von, family=Goethe, useprefix=false"),
+            ["Goethe, Johann von"]
+        );
+        assert_eq!(split_names("family={Roe, Ltd}, suffix=Jr, given=J"), ["Roe, Ltd, J, Jr"]);
     }
 }

@@ -13,10 +13,10 @@ pub(super) struct Math {
     /// The number of elements around the formula.
     pub(super) depth: usize,
     /// Its open elements that have several parts.
-    open: Vec<Open>,
+    open: Vec<OpenElement>,
 }
 
-struct Open {
+struct OpenElement {
     depth: usize,
     /// The separators before the second part and the third part; the latter also precedes all further parts.
     between: [&'static str; 2],
@@ -101,7 +101,14 @@ impl Math {
             _ => {}
         }
         if let Some(between) = between(name) {
-            self.open.push(Open { depth, between, parts: 0, begin: [0; 2], is_over: name == OVER, behind });
+            self.open.push(OpenElement {
+                depth,
+                between,
+                parts: 0,
+                begin: [0; 2],
+                is_over: name == OVER,
+                behind,
+            });
         }
         text
     }
@@ -119,7 +126,7 @@ impl Math {
     }
 }
 
-impl Open {
+impl OpenElement {
     /// The accented letter that these parts form, and its offset.
     fn letter(&self, value: &str) -> Option<(usize, String)> {
         let [begin, over] = self.begin;
@@ -140,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn formulas_keep_what_their_elements_say() {
+    fn mathml_structure_becomes_text() {
         let formula =
             |inner: &str| title(&format!("<mml:math>\n <mml:mrow> {inner} </mml:mrow>\n</mml:math>"));
         for (inner, text) in [
@@ -176,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn tex_beside_a_formula_is_not_read() {
+    fn alternative_tex_formula_is_ignored() {
         let math = "<mml:math><mml:mi>x</mml:mi></mml:math>";
         let text = format!(
             "<article><title-group><article-title>A <inline-formula><alternatives><tex-math>\\begin x</tex-math>{math}\

@@ -8,19 +8,19 @@ fn records(inner: &str) -> Vec<String> {
 }
 
 #[test]
-fn elements_that_share_a_prefix_are_not_records() {
+fn elements_sharing_a_prefix_are_not_records() {
     let one = "<record><rec-number>1</rec-number><ref-type name=\"a > b\">17</ref-type></record>";
     assert_eq!(records(&format!("{one}\n{one}")), [one, one]);
 }
 
 #[test]
-fn comments_and_cdata_hide_what_they_contain() {
+fn comments_and_cdata_hide_their_content() {
     let one = "<record id='1'><title><![CDATA[</record>]]></title><!-- </record> --></record>";
     assert_eq!(records(&format!("<!-- <record> -->{one}")), [one]);
 }
 
 #[test]
-fn a_record_that_is_not_closed_costs_only_itself() {
+fn unclosed_record_affects_only_itself() {
     let text = "<record><title>a<record><title>b</title></record>";
     let unclosed = "!it is not closed by </record>";
     assert_eq!(records(text), [unclosed, "<record><title>b</title></record>"]);
@@ -28,19 +28,19 @@ fn a_record_that_is_not_closed_costs_only_itself() {
 }
 
 #[test]
-fn a_less_than_sign_in_text_is_text() {
+fn less_than_sign_in_text_is_literal() {
     let one = "<record><abstract>p < 0.05, n<five</abstract></record>";
     assert_eq!(records(one), [one]);
 }
 
 #[test]
-fn a_document_cut_short_is_malformed() {
+fn truncated_document_is_malformed() {
     let text = "<xml><records><record><title>a</title></record><record>";
     assert!(cut(&mut Xml::endnote(1000), text)[0].starts_with("Malformed"));
 }
 
 #[test]
-fn a_doctype_is_refused_wherever_it_stands() {
+fn doctype_is_refused_anywhere() {
     assert_eq!(records("<!doctype x>"), ["Doctype"]);
     assert_eq!(records("<record><!DOCTYPE x></record>"), ["Doctype"]);
 }
@@ -50,7 +50,7 @@ fn articles(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn articles_and_books_are_records_of_pubmed() {
+fn pubmed_articles_and_books_are_records() {
     let text = "<PubmedArticleSet><PubmedArticle>a</PubmedArticle><PubmedBookArticle/><DeleteCitation/>\
         </PubmedArticleSet>";
     assert_eq!(articles(text), ["<PubmedArticle>a</PubmedArticle>", "<PubmedBookArticle/>"]);
@@ -58,7 +58,7 @@ fn articles_and_books_are_records_of_pubmed() {
 }
 
 #[test]
-fn an_external_document_type_is_stepped_over_and_an_internal_one_refused() {
+fn external_doctype_is_skipped_internal_refused() {
     let set = "<PubmedArticleSet><PubmedArticle>a</PubmedArticle></PubmedArticleSet>";
     let public = "<!DOCTYPE PubmedArticleSet PUBLIC \"-//NLM>[\" \"https://example.org/a.dtd\">";
     assert_eq!(articles(&format!("{public}{set}")).len(), 1);

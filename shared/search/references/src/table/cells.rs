@@ -8,12 +8,12 @@ use memchr::memchr;
 /// quotes is a quote, and text after the closing quote belongs to the cell.
 ///
 /// Without `quotes`, a quote is an ordinary character.
-pub(super) fn cells(row: &str, delimiter: u8, quotes: bool) -> Cells<'_> {
+pub(crate) fn cells(row: &str, delimiter: u8, quotes: bool) -> Cells<'_> {
     Cells { rest: Some(row), delimiter, quotes }
 }
 
 #[derive(Clone)]
-pub(super) struct Cells<'a> {
+pub(crate) struct Cells<'a> {
     rest: Option<&'a str>,
     delimiter: u8,
     quotes: bool,
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn quotes_count_at_the_start_of_a_cell() {
+    fn quotes_count_only_at_cell_start() {
         assert_eq!(of(r#"a,"b, ""c""",,5" tube,"d"e"#), ["a", "b, \"c\"", "", "5\" tube", "de"]);
         assert_eq!(of("a,\"b\r\nc\","), ["a", "b\r\nc", ""]);
         assert_eq!(of("\"open"), ["open"]);

@@ -1,6 +1,6 @@
 //! Unreadable records, exported to files that can be corrected and read again.
 
-use references::{Cutting, Encoding, Format, Limits, Outcome};
+use references::{Encoding, Format, Limits, Outcome, RecordExtractor};
 
 use crate::{bundled::bundled, pieces::BUNDLED, read};
 
@@ -8,7 +8,7 @@ use crate::{bundled::bundled, pieces::BUNDLED, read};
 fn cut(file: &[u8], chunk: usize, wanted: impl Fn(&Outcome) -> bool) -> Vec<u8> {
     let (outcomes, _) = read(file).unwrap();
     let places = outcomes.iter().filter(|outcome| wanted(outcome)).map(|outcome| outcome.bytes().clone());
-    let mut cutting = Cutting::new(Limits::default(), places);
+    let mut cutting = RecordExtractor::new(Limits::default(), places);
     let mut out = Vec::new();
     for chunk in file.chunks(chunk) {
         out.extend(cutting.push(chunk).unwrap());
@@ -32,7 +32,7 @@ fn contents(file: &[u8]) -> (Format, Encoding, Vec<String>) {
 }
 
 #[test]
-fn all_records_of_a_file_make_the_same_file_again_in_any_chunks() {
+fn extracting_all_records_reproduces_the_file() {
     for name in BUNDLED {
         let file = bundled(name);
         let again = cut(&file, usize::MAX, |_| true);
@@ -42,7 +42,7 @@ fn all_records_of_a_file_make_the_same_file_again_in_any_chunks() {
 }
 
 #[test]
-fn records_of_texts_stay_apart() {
+fn extracted_text_records_stay_separate() {
     for file in [
         "1. J. 2020;1:2.\n\nA.\n\nPMID: 7\n\n\n2. J. 2021.\n\nB.\n\nPMID: 8\n",
         "%0 Book\n%T a\n\n%A Roe, R\n%T b\n",
@@ -58,13 +58,13 @@ fn records_of_texts_stay_apart() {
 }
 
 #[test]
-fn a_table_keeps_its_header() {
+fn extracted_table_keeps_its_header() {
     let file = b"sep=;\nTitle;Year\na;2001\nb;2002;too;many\nc;2003\n";
     assert_eq!(cut(file, 3, quarantined), b"sep=;\nTitle;Year\nb;2002;too;many\n");
 }
 
 #[test]
-fn xml_keeps_what_is_around_its_records() {
+fn extracted_xml_keeps_surrounding_elements() {
     let file = "<?xml version=\"1.0\"?><xml><records><record><title>a</title></record><record><title>b</record>\
                 <record><title>c</title></record></records></xml>";
     let broken = "<?xml version=\"1.0\"?><xml><records><record><title>b</record>\n</records></xml>";
@@ -73,7 +73,7 @@ fn xml_keeps_what_is_around_its_records() {
 }
 
 #[test]
-fn a_mended_file_is_read() {
+fn corrected_file_is_read() {
     let file = "TY  - JOUR\nTI  - a\nER  - \n\nTY  - JOUR\nER  - \n\nTY  - JOUR\nTI  - c\nER  - \n";
     let export = String::from_utf8(cut(file.as_bytes(), 100, quarantined)).unwrap();
     assert_eq!(export, "TY  - JOUR\nER  -\n\n");
@@ -83,7 +83,7 @@ fn a_mended_file_is_read() {
 }
 
 #[test]
-fn an_encoding_stays_as_it_is() {
+fn extraction_preserves_the_encoding() {
     let text = "\u{feff}Title\tYear\nä\t2001\nö\t2002\t\tü\n";
     let file: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
     let wanted: Vec<u8> =
@@ -92,6 +92,6 @@ fn an_encoding_stays_as_it_is() {
 }
 
 #[test]
-fn a_file_without_records_is_refused() {
-    assert!(Cutting::new(Limits::default(), []).finish().is_err());
+fn extraction_without_records_is_refused() {
+    assert!(RecordExtractor::new(Limits::default(), []).finish().is_err());
 }

@@ -2,15 +2,14 @@
 
 use super::{
     dates::{self, Date},
-    draft::Value,
-    field::Field,
+    field::{Field, Value},
     identifiers, pages, tidy,
 };
 use crate::Reference;
 
 /// Values assigned to fields, and values that wait for all others.
 #[derive(Default)]
-pub(super) struct Found<'a> {
+pub(super) struct FieldResolver<'a> {
     reference: Reference,
     dates: Vec<Value<'a>>,
     month_day: Option<Date>,
@@ -24,9 +23,9 @@ pub(super) struct Found<'a> {
     doi_in_link: Option<String>,
 }
 
-impl<'a> Found<'a> {
+impl<'a> FieldResolver<'a> {
     /// Assigns a value to its field. Returns it if it has no field and is not a repetition.
-    pub(super) fn place(&mut self, value: Value<'a>, wins: bool) -> Option<Value<'a>> {
+    pub(super) fn assign(&mut self, value: Value<'a>, wins: bool) -> Option<Value<'a>> {
         let reference = &mut self.reference;
         let slot = match value.field {
             Field::Title => {
@@ -40,11 +39,11 @@ impl<'a> Found<'a> {
             Field::Volume => &mut reference.volume,
             Field::Issue => &mut reference.issue,
             Field::Pages => &mut reference.pages,
-            Field::Book => return put(&mut self.book, value, wins),
-            Field::Series => return put(&mut self.series, value, wins),
-            Field::FirstPage => return put(&mut self.first_page, value, wins),
-            Field::LastPage => return put(&mut self.last_page, value, wins),
-            Field::Accession => return put(&mut self.accession, value, wins),
+            Field::Book => return keep_first(&mut self.book, value, wins),
+            Field::Series => return keep_first(&mut self.series, value, wins),
+            Field::FirstPage => return keep_first(&mut self.first_page, value, wins),
+            Field::LastPage => return keep_first(&mut self.last_page, value, wins),
+            Field::Accession => return keep_first(&mut self.accession, value, wins),
             Field::Doi => return identify(&mut reference.doi, identifiers::doi(&value.text), value),
             Field::Pmid => return identify(&mut reference.pmid, identifiers::pmid(&value.text), value),
             Field::Abstract => return self.paragraph(value, wins),
@@ -147,7 +146,7 @@ impl<'a> Found<'a> {
         if reference.doi.is_none() {
             reference.doi = self.doi_in_link;
         }
-        let mut date = settle(self.dates, left);
+        let mut date = choose_date(self.dates, left);
         if let (None, Some(Date { month, day, .. })) = (date.month, self.month_day) {
             (date.month, date.day) = (month, day);
         }
@@ -169,7 +168,7 @@ fn joined<'a>(values: impl Iterator<Item = Value<'a>>) -> Option<String> {
 }
 
 /// Selects the preferred value with a year. Other values with the same year may add the month and day.
-fn settle<'a>(mut values: Vec<Value<'a>>, left: &mut Vec<Value<'a>>) -> Date {
+fn choose_date<'a>(mut values: Vec<Value<'a>>, left: &mut Vec<Value<'a>>) -> Date {
     values.sort_by_key(|value| value.rank);
     let mut settled = Date::default();
     for value in values {
@@ -189,7 +188,7 @@ fn settle<'a>(mut values: Vec<Value<'a>>, left: &mut Vec<Value<'a>>) -> Date {
 }
 
 /// Keeps the first value of the preferred tag.
-fn put<'a>(slot: &mut Option<Value<'a>>, value: Value<'a>, wins: bool) -> Option<Value<'a>> {
+fn keep_first<'a>(slot: &mut Option<Value<'a>>, value: Value<'a>, wins: bool) -> Option<Value<'a>> {
     if slot.is_some() || !wins {
         return Some(value);
     }

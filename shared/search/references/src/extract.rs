@@ -2,13 +2,13 @@
 
 use std::{collections::VecDeque, ops::Range};
 
-use crate::{Encoding, Error, Format, Limits, Reader, detect::Detected, stream::Frame};
+use crate::{Encoding, Error, Format, Limits, Reader, detect::Detection, stream::Frame};
 
 /// Extracts records into a new file that can be corrected and read again. Their bytes are unchanged, in the same format
 /// and encoding, together with whatever surrounds the records in the format: the header row of a table, or the elements
 /// around the records of an XML document.
 #[derive(Debug)]
-pub struct Cutting {
+pub struct RecordExtractor {
     wanted: VecDeque<Range<u64>>,
     /// The offset in the file.
     at: u64,
@@ -22,20 +22,20 @@ enum State {
         reader: Box<Reader>,
         kept: Vec<u8>,
     },
-    Cutting(Around),
+    Copying(Surroundings),
 }
 
 /// The text around the records in the new file.
 #[derive(Debug)]
-struct Around {
+struct Surroundings {
     /// The number of bytes copied from the beginning of the file.
     opening: u64,
     after_each: Vec<u8>,
     closing: Vec<u8>,
 }
 
-impl Around {
-    fn of(detected: &Detected, frame: &Frame) -> Self {
+impl Surroundings {
+    fn new(detected: &Detection, frame: &Frame) -> Self {
         let encode = |text: &[u8]| encoded(text, detected.encoding);
         let (opening, after_each) = match detected.format {
             Format::Csv { .. }
@@ -62,11 +62,11 @@ fn encoded(text: &[u8], encoding: Encoding) -> Vec<u8> {
     String::from_utf8_lossy(text).encode_utf16().flat_map(to_bytes).collect()
 }
 
-impl Cutting {
+impl RecordExtractor {
     /// Extracts the records in these byte ranges, which must be in order and must not overlap.
     #[must_use]
     pub fn new(limits: Limits, wanted: impl IntoIterator<Item = Range<u64>>) -> Self {
-        let reader = Reader::new(limits).only_finding();
+        let reader = Reader::new(limits).finding_only();
         Self {
             wanted: wanted.into_iter().collect(),
             at: 0,
@@ -81,7 +81,9 @@ impl Cutting {
     pub fn push(&mut self, bytes: &[u8]) -> Result<Vec<u8>, Error> {
         let mut out = Vec::new();
         match &mut self.state {
-            State::Cutting(around) => cut(&mut self.wanted, &mut self.at, around, bytes, &mut out),
+            State::Copying(surroundings) => {
+                cut(&mut self.wanted, &mut self.at, surroundings, bytes, &mut out);
+            }
             State::Opening { reader, kept } => {
                 kept.extend_from_slice(bytes);
                 reader.push(bytes)?;
@@ -92,11 +94,11 @@ impl Cutting {
     }
 
     /// The separator between two records, once the format is known. By then the text before the first record has been
-    /// returned; [`Cutting::finish`] returns the text after the last one.
+    /// returned; [`RecordExtractor::finish`] returns the text after the last one.
     pub fn between(&self) -> Option<&[u8]> {
         match &self.state {
             State::Opening { .. } => None,
-            State::Cutting(around) => Some(&around.after_each),
+            State::Copying(surroundings) => Some(&surroundings.after_each),
         }
     }
 
@@ -120,8 +122,8 @@ impl Cutting {
     /// Returns an error if the file is refused, or has no records.
     pub fn finish(mut self) -> Result<Vec<u8>, Error> {
         let mut out = self.end()?;
-        if let State::Cutting(around) = &self.state {
-            out.extend_from_slice(&around.closing);
+        if let State::Copying(surroundings) = &self.state {
+            out.extend_from_slice(&surroundings.closing);
         }
         Ok(out)
     }
@@ -131,16 +133,22 @@ impl Cutting {
         let State::Opening { reader, kept } = &mut self.state else { return };
         let Some(stream) = reader.stream() else { return };
         let Some(frame) = &stream.frame else { return };
-        let around = Around::of(&stream.detected, frame);
-        let opening = usize::try_from(around.opening).unwrap_or(usize::MAX).min(kept.len());
+        let surroundings = Surroundings::new(&stream.detected, frame);
+        let opening = usize::try_from(surroundings.opening).unwrap_or(usize::MAX).min(kept.len());
         out.extend_from_slice(&kept[..opening]);
-        cut(&mut self.wanted, &mut self.at, &around, kept, out);
-        self.state = State::Cutting(around);
+        cut(&mut self.wanted, &mut self.at, &surroundings, kept, out);
+        self.state = State::Copying(surroundings);
     }
 }
 
 /// Copies the selected ranges of the file's next bytes.
-fn cut(wanted: &mut VecDeque<Range<u64>>, at: &mut u64, around: &Around, bytes: &[u8], out: &mut Vec<u8>) {
+fn cut(
+    wanted: &mut VecDeque<Range<u64>>,
+    at: &mut u64,
+    surroundings: &Surroundings,
+    bytes: &[u8],
+    out: &mut Vec<u8>,
+) {
     let (begin, end) = (*at, *at + bytes.len() as u64);
     *at = end;
     while let Some(record) = wanted.front() {
@@ -149,7 +157,7 @@ fn cut(wanted: &mut VecDeque<Range<u64>>, at: &mut u64, around: &Around, bytes: 
         if record.end > end {
             return;
         }
-        out.extend_from_slice(&around.after_each);
+        out.extend_from_slice(&surroundings.after_each);
         wanted.pop_front();
     }
 }

@@ -1,0 +1,4 @@
+//! Tables: the meaning of their columns, and the cells of their rows.
+
+pub(crate) mod cells;
+pub(crate) mod header;
