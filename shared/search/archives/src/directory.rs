@@ -233,7 +233,7 @@ pub fn local_header(local: &[u8], entry: &Entry, next: u64) -> Result<u64, Error
 impl Directory {
     /// Returns the offset of whatever follows an entry: the next entry, or the directory.
     #[must_use]
-    pub fn behind(&self, entry: usize, tail: &EndRecord) -> u64 {
+    pub fn next_offset(&self, entry: usize, tail: &EndRecord) -> u64 {
         self.entries.get(entry + 1).map_or(tail.start, |next| next.header)
     }
 }

@@ -27,7 +27,7 @@ fn main() -> Result<(), Failure> {
         let mut total = Counts::default();
         for labels in &labels {
             let name = labels.to_string_lossy().replace(".labels.csv", "");
-            let set = Set::read(Path::new(&name), labels)?;
+            let set = LabelledSet::read(Path::new(&name), labels)?;
             let began = Instant::now();
             let found = set.find();
             let took = began.elapsed();
@@ -50,19 +50,19 @@ fn say(line: &str) {
     println!("{line}");
 }
 
-struct Set {
+struct LabelledSet {
     records: Vec<Reference>,
     /// The cluster of each record.
     truth: Vec<String>,
 }
 
-struct Found {
+struct EvaluatedSet {
     /// The mark of each record.
     marks: Vec<Option<duplicates::Mark>>,
     pairs: usize,
 }
 
-impl Set {
+impl LabelledSet {
     fn read(name: &Path, labels: &Path) -> Result<Self, Failure> {
         let file = ["ris", "xml", "nbib", "csv"].map(|kind| name.with_extension(kind));
         let file = file.into_iter().find(|file| file.exists()).ok_or("no record file for the labels")?;
@@ -86,7 +86,7 @@ impl Set {
         Ok(Self { records, truth })
     }
 
-    fn find(&self) -> Found {
+    fn find(&self) -> EvaluatedSet {
         let fields: Vec<Fields> = self.records.iter().map(Fields::new).collect();
         let members: Vec<Member> =
             fields.iter().map(|fields| Member { content: fields.content(), keep: false }).collect();
@@ -107,11 +107,11 @@ impl Set {
             Some(Edge { pair: (*one, *other), tier, reason })
         });
         let edges: Vec<Edge> = compared.collect();
-        Found { marks: marks(&members, &contents, &edges, &[]), pairs: pairs.len() }
+        EvaluatedSet { marks: marks(&members, &contents, &edges, &[]), pairs: pairs.len() }
     }
 
     /// Returns the first record of each record's work, according to the marks.
-    fn roots(&self, found: &Found, least: Tier) -> Vec<usize> {
+    fn roots(&self, found: &EvaluatedSet, least: Tier) -> Vec<usize> {
         let mut root: Vec<usize> = (0..self.records.len()).collect();
         for (member, mark) in found.marks.iter().enumerate() {
             let Some(mark) = mark.filter(|mark| mark.tier >= least) else { continue };
@@ -121,7 +121,7 @@ impl Set {
         root
     }
 
-    fn count(&self, found: &Found, least: Tier) -> Counts {
+    fn count(&self, found: &EvaluatedSet, least: Tier) -> Counts {
         let roots = self.roots(found, least);
         let of = |set: BTreeSet<(&str, usize)>| set.len();
         let all = self.truth.iter().map(String::as_str);
@@ -133,7 +133,7 @@ impl Set {
         Counts { right, wrong, missed: (records - works) - right, left: works - wrong, pairs: found.pairs }
     }
 
-    fn show_misses(&self, found: &Found) {
+    fn show_misses(&self, found: &EvaluatedSet) {
         let roots = self.roots(found, Tier::Likely);
         for (member, mark) in found.marks.iter().enumerate() {
             if let Some(mark) = mark.filter(|mark| mark.tier > Tier::Possible)

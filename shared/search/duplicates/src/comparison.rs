@@ -99,7 +99,7 @@ impl Comparison {
         };
         Self {
             titles,
-            near: similarity >= 0.95 || similarity >= 0.9 && !have_words_of_their_own(a, b),
+            near: similarity >= 0.95 || similarity >= 0.9 && !have_distinct_words(a, b),
             long: a.is_long() && b.is_long(),
             author: authors(a, b),
             journal: journals(a, b),
@@ -115,7 +115,7 @@ impl Comparison {
 
     /// Returns `true` unless the years are known to be more than one year apart: works appear online first and in print
     /// later.
-    pub(crate) fn about_the_same_year(&self) -> bool {
+    pub(crate) fn has_compatible_years(&self) -> bool {
         self.years.is_none_or(|years| years <= 1)
     }
 }
@@ -152,7 +152,7 @@ fn titles(a: &Fields, b: &Fields) -> TitleMatch {
 
 /// Returns `true` if each title has a word that resembles no word of the other, such as men and women, or vivo and
 /// vitro.
-fn have_words_of_their_own(a: &Fields, b: &Fields) -> bool {
+fn have_distinct_words(a: &Fields, b: &Fields) -> bool {
     fn own<'a>(words: &'a [String], others: &[String]) -> Vec<&'a str> {
         spend(words.len());
         let others: HashSet<&str> = others.iter().map(String::as_str).collect();
@@ -227,7 +227,9 @@ pub(crate) fn journals(a: &Fields, b: &Fields) -> Match {
 fn abbreviates(short: &[String], long: &[String]) -> bool {
     let mut left = short.iter().peekable();
     for word in long {
-        if left.next_if(|abbreviation| stands_for(abbreviation, word)).is_none() && left.peek().is_none() {
+        if left.next_if(|abbreviation| is_abbreviation_of(abbreviation, word)).is_none()
+            && left.peek().is_none()
+        {
             break;
         }
     }
@@ -236,7 +238,7 @@ fn abbreviates(short: &[String], long: &[String]) -> bool {
 
 /// Returns `true` if a word abbreviates another: by its beginning, its first and last letter, or some of its letters in
 /// order.
-fn stands_for(short: &str, word: &str) -> bool {
+fn is_abbreviation_of(short: &str, word: &str) -> bool {
     let mut letters = word.chars();
     let mut is_among = |letter: char| letters.any(|other| other == letter);
     short.starts_with(word)

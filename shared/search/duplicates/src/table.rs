@@ -28,7 +28,7 @@ pub fn compare(a: &Fields, b: &Fields) -> Option<(Tier, Reason)> {
     }
     first_that_fits(&by_title(a, b, &alike))
         .or_else(|| first_that_fits(&by_place(a, b, &alike)))
-        .or_else(|| first_that_fits(&by_little(&alike)))
+        .or_else(|| first_that_fits(&by_weak_evidence(&alike)))
 }
 
 /// A line of the table: its condition, certainty and reason.
@@ -46,7 +46,7 @@ fn veto(a: &Fields, b: &Fields, alike: &Comparison) -> Option<Reason> {
         && volume.agrees()
         && !author.differs()
         && !journal.differs()
-        && alike.about_the_same_year();
+        && alike.has_compatible_years();
     let lines = [
         (pmid.differs(), Reason::OtherPmid),
         (a.is_notice() != b.is_notice() && !(cited && near), Reason::Notice),
@@ -94,7 +94,7 @@ fn by_doi(alike: &Comparison) -> [Line; 8] {
             Likely,
             Reason::DoiAuthorAlike,
         ),
-        (author.agrees() && !page.differs() && alike.about_the_same_year(), Likely, Reason::DoiAuthor),
+        (author.agrees() && !page.differs() && alike.has_compatible_years(), Likely, Reason::DoiAuthor),
     ]
 }
 
@@ -103,7 +103,7 @@ fn by_title(a: &Fields, b: &Fields, alike: &Comparison) -> [Line; 9] {
     let Comparison { near, long, author, journal, volume, issue, page, summary, .. } = *alike;
     let same_doi = !alike.doi.differs();
     let same_year = alike.years == Some(0);
-    let soon = alike.about_the_same_year();
+    let soon = alike.has_compatible_years();
     let similarity = alike.titles.similarity();
     let page_fits = near
         && page.agrees()
@@ -184,7 +184,7 @@ fn by_place(a: &Fields, b: &Fields, alike: &Comparison) -> [Line; 4] {
     let Comparison { author, journal, volume, issue, page, summary, .. } = *alike;
     let same_doi = !alike.doi.differs();
     let same_year = alike.years == Some(0);
-    let soon = alike.about_the_same_year();
+    let soon = alike.has_compatible_years();
     let similarity = alike.titles.similarity();
     let placed = page.agrees() && volume.agrees() && same_doi;
     let same_range = page.agrees() && !a.last_page().is_empty() && a.last_page() == b.last_page();
@@ -226,7 +226,7 @@ fn by_place(a: &Fields, b: &Fields, alike: &Comparison) -> [Line; 4] {
 }
 
 /// Matches that are too weak for grouping.
-fn by_little(alike: &Comparison) -> [Line; 2] {
+fn by_weak_evidence(alike: &Comparison) -> [Line; 2] {
     [
         (alike.near && alike.long && alike.author != Match::Differ, Possible, Reason::Title),
         (alike.summary.agrees() && alike.author.agrees(), Possible, Reason::AbstractElsewhere),

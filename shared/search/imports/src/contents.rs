@@ -138,7 +138,7 @@ impl Contents {
                     objects.open(&self.object, entry.header).await?.ok_or(ContentsError::Gone)?;
                 let mut piece = Vec::new();
                 fill(&mut stream, &mut piece, LOCAL_HEADER_BYTES).await?;
-                let before = archives::local_header(&piece, entry, directory.behind(index, tail))?;
+                let before = archives::local_header(&piece, entry, directory.next_offset(index, tail))?;
                 let taken = usize::try_from(before).unwrap_or(usize::MAX);
                 fill(&mut stream, &mut piece, taken).await?;
                 let unpack = Box::new(Unpacker::entry(entry.clone(), self.limits));

@@ -112,33 +112,33 @@ impl Batch<'_> {
         find: impl FnOnce(&mut dyn FnMut(RawRecord<'a>)) -> R,
     ) -> (R, DefectCounts) {
         if self.threads == NonZeroUsize::MIN {
-            return self.on_one(out, make, find);
+            return self.read_on_one_thread(out, make, find);
         }
         let Some(helpers) = &*HELPERS else {
-            return self.on_one(out, make, find);
+            return self.read_on_one_thread(out, make, find);
         };
         let (sender, receiver) = mpsc::channel::<Block<'a>>();
         let (receiver, read) = (Mutex::new(receiver), Mutex::new(Vec::new()));
         let result = helpers.in_place_scope(|scope| {
             let (mut block, mut bytes, mut blocks, mut helping) = (Vec::new(), 0, 0, 0);
             // The receiver outlives all senders.
-            let hand_over = |records| drop(sender.send(records));
+            let send_block = |records| drop(sender.send(records));
             let result = find(&mut |found| {
                 bytes += found.raw().len();
                 block.push(found);
                 if bytes < BLOCK_BYTES {
                     return;
                 }
-                hand_over((blocks, std::mem::take(&mut block)));
+                send_block((blocks, std::mem::take(&mut block)));
                 (blocks, bytes) = (blocks + 1, 0);
                 if helping + 1 < self.threads.get() && blocks * BLOCK_BYTES >= MIN_PARALLEL_BYTES {
                     helping += 1;
-                    scope.spawn(|_| self.work(&receiver, &read, make));
+                    scope.spawn(|_| self.read_blocks(&receiver, &read, make));
                 }
             });
-            hand_over((blocks, block));
+            send_block((blocks, block));
             drop(sender);
-            self.work(&receiver, &read, make);
+            self.read_blocks(&receiver, &read, make);
             result
         });
         let mut read = read.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -152,7 +152,7 @@ impl Batch<'_> {
         (result, kinds)
     }
 
-    fn on_one<'a, R, T>(
+    fn read_on_one_thread<'a, R, T>(
         &self,
         out: &mut Vec<T>,
         make: &impl Fn(Outcome) -> T,
@@ -165,7 +165,7 @@ impl Batch<'_> {
     }
 
     /// Reads blocks until none are left.
-    fn work<T>(
+    fn read_blocks<T>(
         &self,
         blocks: &Mutex<mpsc::Receiver<Block<'_>>>,
         read: &Mutex<Vec<ReadBlock<T>>>,

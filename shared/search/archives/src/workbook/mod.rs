@@ -131,7 +131,7 @@ impl Workbook {
 
     fn xml(&self, entry: usize) -> Result<Xml, Error> {
         const GONE: Error = Error::Workbook { fault: "a part of it is missing" };
-        let behind = self.directory.behind(entry, &self.tail);
+        let behind = self.directory.next_offset(entry, &self.tail);
         let entry: &Entry = self.directory.entries.get(entry).ok_or(GONE)?;
         let start = usize::try_from(entry.header).unwrap_or(usize::MAX);
         let before = local_header(self.file.get(start..).unwrap_or_default(), entry, behind)?;

@@ -17,7 +17,7 @@ pub(crate) fn unpack(archive: &[u8], limits: &Limits) -> Result<Vec<(String, Vec
     let mut all = Vec::new();
     for (at, entry) in directory.entries.iter().enumerate() {
         let start = usize::try_from(entry.header).unwrap();
-        let before = local_header(&archive[start..], entry, directory.behind(at, &tail))?;
+        let before = local_header(&archive[start..], entry, directory.next_offset(at, &tail))?;
         let start = start + usize::try_from(before).unwrap();
         let packed = &archive[start..start + usize::try_from(entry.packed).unwrap()];
         let (mut out, mut unpack) = (Vec::new(), Unpacker::entry(entry.clone(), *limits));

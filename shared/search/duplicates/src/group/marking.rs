@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::{Link, Mark, Nodes, ReviewerDecision, Verdict};
+use super::{
+    model::{Mark, ReviewerDecision, Verdict},
+    nodes::{Link, Nodes},
+};
 use crate::reason::{Reason, Tier};
 
 /// The data from which marks are derived.

@@ -76,7 +76,7 @@ fn format(text: &str) -> Result<(Format, Certainty), Error> {
     if let Some(delimiter) = table::begins(text) {
         return Ok((Format::Csv { delimiter }, Certainty::Certain));
     }
-    if let Some(format) = text::by_numbers(start) {
+    if let Some(format) = text::detect_numbered(start) {
         return Ok((format, Certainty::Certain));
     }
     if start.starts_with('<') {

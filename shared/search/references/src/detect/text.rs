@@ -11,7 +11,7 @@ const MAX_LINES: usize = 40;
 const MIN_TAGS: usize = 2;
 
 /// Detects formats with numbered records by the first record's line and the line after it.
-pub(super) fn by_numbers(start: &str) -> Option<Format> {
+pub(super) fn detect_numbered(start: &str) -> Option<Format> {
     let all: Vec<&str> = lines::all(start).filter(|line| !line.trim().is_empty()).take(MAX_LINES).collect();
     let first = all.first()?.as_bytes();
     if numbered::is_ovid(first) {

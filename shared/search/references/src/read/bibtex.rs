@@ -120,13 +120,13 @@ fn add<'a>(draft: &mut Draft<'a>, name: &str, text: Cow<'a, str>) -> Option<Stri
         }
         // Tildes and dashes in links are literal.
         Field::Url | Field::Doi => {
-            draft.add_decoded(named, then(then(text, entities::decode), latex::literal));
+            draft.add_decoded(named, map_text(map_text(text, entities::decode), latex::literal));
         }
         Field::Abstract => {
-            let text = then(text, plain);
+            let text = map_text(text, plain);
             draft.add_decoded(named, Cow::Owned(tidy::line_of(text).unwrap_or_default()));
         }
-        _ => draft.add_decoded(named, then(text, plain)),
+        _ => draft.add_decoded(named, map_text(text, plain)),
     }
     None
 }
@@ -137,11 +137,11 @@ fn noted_pmid(note: &str) -> Option<String> {
 }
 
 fn plain(text: &str) -> Cow<'_, str> {
-    then(entities::decode(text), latex::decode)
+    map_text(entities::decode(text), latex::decode)
 }
 
 /// Applies a conversion without copying unchanged text.
-fn then<'a>(text: Cow<'a, str>, make: fn(&str) -> Cow<'_, str>) -> Cow<'a, str> {
+fn map_text<'a>(text: Cow<'a, str>, make: fn(&str) -> Cow<'_, str>) -> Cow<'a, str> {
     match text {
         Cow::Borrowed(text) => make(text),
         Cow::Owned(text) => match make(&text) {

@@ -77,7 +77,7 @@ fn whole(text: &str) -> Option<Cow<'_, str>> {
             return None;
         }
         let is_open = open[0] > 0 || open[1] > 0;
-        if rest.is_empty() || !(is_open || goes_on(&doi, rest)) {
+        if rest.is_empty() || !(is_open || continues(&doi, rest)) {
             return Some(doi);
         }
         let next = &rest[..word(rest)];
@@ -111,7 +111,7 @@ fn unpaired(text: &str) -> [i32; 3] {
 
 /// Returns `true` if a DOI without open brackets continues behind a blank: either its last character requires another
 /// one, or a bracket follows that does not enclose a remark.
-fn goes_on(doi: &str, rest: &str) -> bool {
+fn continues(doi: &str, rest: &str) -> bool {
     if doi.ends_with(['/', '-', '_', ':']) {
         return true;
     }

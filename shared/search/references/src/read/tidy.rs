@@ -114,15 +114,15 @@ fn is_tidy(trimmed: &str) -> bool {
     // check: the value is trimmed, so it is not white space, and it does not begin a multi-byte character.
     let suspicious = match bytes.len() {
         0..9 => bytes.windows(2).any(|pair| is_suspicious(pair[0], pair[1])),
-        9..17 => is_suspicious_by::<9>(bytes),
-        17..33 => is_suspicious_by::<17>(bytes),
-        _ => is_suspicious_by::<33>(bytes),
+        9..17 => is_suspicious_in_windows::<9>(bytes),
+        17..33 => is_suspicious_in_windows::<17>(bytes),
+        _ => is_suspicious_in_windows::<33>(bytes),
     };
-    !suspicious || is_tidy_at_a_closer_look(bytes)
+    !suspicious || is_tidy_exactly(bytes)
 }
 
 /// Like [`is_suspicious`], for at least `WINDOW` bytes, which are checked in overlapping windows.
-fn is_suspicious_by<const WINDOW: usize>(bytes: &[u8]) -> bool {
+fn is_suspicious_in_windows<const WINDOW: usize>(bytes: &[u8]) -> bool {
     let look = |window: &[u8; WINDOW]| {
         let pairs = window.iter().zip(&window[1..]);
         pairs.fold(false, |found, (&byte, &next)| found | is_suspicious(byte, next))
@@ -143,7 +143,7 @@ fn is_suspicious(byte: u8, next: u8) -> bool {
     (byte < b' ') | ((byte == b' ') & (next == b' ')) | wide
 }
 
-fn is_tidy_at_a_closer_look(bytes: &[u8]) -> bool {
+fn is_tidy_exactly(bytes: &[u8]) -> bool {
     let mut after_blank = false;
     for (at, &byte) in bytes.iter().enumerate() {
         let blank = byte == b' ';

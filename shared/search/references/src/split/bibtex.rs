@@ -112,7 +112,7 @@ impl BibTex {
     fn add_to_index(&mut self, tail: &[u8]) {
         let (returned, front) = (self.returned, self.front);
         self.indexed = self.indexed.max(returned);
-        while let Some(found) = self.found.get(place(self.indexed, returned)) {
+        while let Some(found) = self.found.get(distance(self.indexed, returned)) {
             if let Some(entry) = entry(found, tail, front).filter(|entry| entry.len() <= MAX_ENTRY) {
                 self.index.add(self.indexed, entry);
             }
@@ -123,9 +123,9 @@ impl BibTex {
     /// Finds the first entry behind the one at the front that has this key and ends at or before `until`.
     fn find_ahead<'a>(&self, tail: &'a [u8], until: usize, by: KeyType, key: &[u8]) -> Option<&'a [u8]> {
         let number = self.index.find(by, key).find(|number| *number > self.returned)?;
-        let found = self.found.get(place(number, self.returned))?;
+        let found = self.found.get(distance(number, self.returned))?;
         let entry = entry(found, tail, self.front)?;
-        let end = place(found.at, self.front) + consumed(&found.step);
+        let end = distance(found.at, self.front) + consumed(&found.step);
         (end <= until).then_some(entry)
     }
 
@@ -164,7 +164,7 @@ impl BibTex {
 }
 
 /// The distance between two numbers.
-fn place(number: u64, first: u64) -> usize {
+fn distance(number: u64, first: u64) -> usize {
     usize::try_from(number.saturating_sub(first)).unwrap_or(usize::MAX)
 }
 
@@ -182,7 +182,7 @@ fn consumed(step: &Step) -> usize {
 /// The text of an entry in a tail that begins at `front`.
 fn entry<'a>(found: &PendingStep, tail: &'a [u8], front: u64) -> Option<&'a [u8]> {
     let Step::Found { record, .. } = &found.step else { return None };
-    let at = place(found.at, front);
+    let at = distance(found.at, front);
     tail.get(at + record.start..at + record.end)
 }
 

@@ -43,14 +43,14 @@ fn any_of(records: &[&str], words: &[&str], structure: &[&str]) -> impl Strategy
 }
 
 /// The outcomes of a file, with their byte ranges.
-struct Read {
+struct FileResult {
     outcomes: Vec<std::ops::Range<usize>>,
     report: Report,
 }
 
-fn read(file: &[u8], chunk: usize) -> Result<Read, Error> {
+fn read(file: &[u8], chunk: usize) -> Result<FileResult, Error> {
     let (outcomes, report) = read_in_chunks(file, chunk, limits())?;
-    Ok(Read { outcomes: outcomes.iter().map(place).collect(), report })
+    Ok(FileResult { outcomes: outcomes.iter().map(place).collect(), report })
 }
 
 /// The text of the file outside of these ranges.
