@@ -22,7 +22,7 @@ use imports::{ParseCommand, Ports, SearchEvent};
 use jiff::Timestamp;
 use messages::store::chain;
 use messages::{Consumer, Reporter, Token};
-use saga::failures::{Origin, Sighting};
+use saga::failures::{FailureReport, Origin};
 use saga::{Failures, Function, Missing, Service, Source};
 
 /// The function's name, in logs and in the messages it sends.
@@ -64,7 +64,7 @@ impl ReportFaults {
     /// Stores a command as a failure. If nothing remains to be done, `closed` is the reason.
     async fn record(&self, asked: &Asked<ParseCommand>, closed: Option<&str>) -> Result<(), HandlerError> {
         let body = asked.message.encode()?;
-        let mut sighting = Sighting {
+        let mut sighting = FailureReport {
             origin: Origin::DeadLetter { queue: PARSE_DEAD, source: PARSE },
             body,
             reason: "the parser never succeeded with it".to_owned(),

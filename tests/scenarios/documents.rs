@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dedup::{Admission, Claim, ClaimPartition, Release, Requirement, Tokens};
+use dedup::{Admission, Claim, ClaimCondition, ClaimPartition, Release, Tokens};
 use imports::queues::{EVENTS, SAGA, UPLOADS};
 use imports::{JobState, SearchId};
 use jiff::SignedDuration;
@@ -63,14 +63,14 @@ async fn awaited(world: &World, search: SearchId) -> usize {
         false => !document.content.processed.iter().any(|processed| processed.token.as_ref() == Some(*token)),
     };
     let awaited = tokens.iter().filter(is_awaited).count();
-    assert!(tokens.len() <= awaited + saga::Settings::default().keep, "{tokens:?}");
+    assert!(tokens.len() <= awaited + saga::Settings::default().max_leftover, "{tokens:?}");
     awaited
 }
 
 async fn tokens(world: &World, search: SearchId, finished: Option<AttemptId>) -> BTreeSet<Token> {
     let attempt = AttemptId::from_uuid(world.host.fresh_id());
     let (now, lease) = (world.host.now(), SignedDuration::from_secs(1));
-    let (requires, mint, room) = (Requirement::Known, Vec::new(), 0);
+    let (requires, mint, room) = (ClaimCondition::ItemExists, Vec::new(), 0);
     let (partition, fence, above, until) = (search, 0, 0, now);
     let claim = Claim { partition, attempt, now, lease, finished, requires, mint, room, fence, above, until };
     let answer = dedup::ledger::ask(world.store(), claim).await.unwrap().1;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use dedup::{Admission, CheckTokens, Claim, Requirement};
+use dedup::{Admission, CheckTokens, Claim, ClaimCondition};
 use embedded::{Call, Phase};
 use imports::queues::{CONTROL, PARSE, PARSE_DEAD, PARSE_UNREADABLE, SAGA, SAGA_DEAD, UPLOADS};
 use imports::{JobState, SearchId};
@@ -15,7 +15,7 @@ use messages::{
     StoreError, Token,
 };
 use saga::failures::{
-    Failure, Failures, Operation, Phase as Step, Refused, Retry, Selection, Standing, State,
+    Failure, FailureStatus, Failures, Operation, Phase as Step, Refused, Retry, Selection, State,
 };
 use service::{Deletion, ProjectAccess};
 use uuid::Uuid;
@@ -24,23 +24,23 @@ use crate::world::{CrashAt, Slow, TWO_RECORDS, World, deliveries};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-async fn of(world: &World, standing: Standing) -> Vec<Failure> {
+async fn of(world: &World, standing: FailureStatus) -> Vec<Failure> {
     let store = &world.functions.failures.store;
     store.select(&Selection::of(standing), None, 10_000).await.unwrap()
 }
 
 pub(crate) async fn gather(world: &World) {
-    world.functions.failures.gather(None).await.unwrap();
+    world.functions.failures.collect(None).await.unwrap();
 }
 
 fn all() -> Retry {
-    Retry { selection: Selection::of(Standing::Open), limit: None, per_second: 50, canary: 0 }
+    Retry { selection: Selection::of(FailureStatus::Open), limit: None, per_second: 50, canary: 0 }
 }
 
 /// Takes steps, a second apart, until nothing is running any more; returns how many.
 pub(crate) async fn run_to_the_end(world: &World) -> usize {
     let mut steps = 0;
-    while world.functions.failures.step().await.unwrap() {
+    while world.functions.failures.run_step().await.unwrap() {
         world.host.advance(SECOND);
         steps += 1;
         assert!(steps < 1_000, "the operation does not end");
@@ -79,7 +79,7 @@ async fn a_dead_letter_becomes_a_failure_with_its_message_unchanged_and_takes_ef
         [],
         "it outlives the queue's retention"
     );
-    let failure = of(&world, Standing::Open).await.remove(0);
+    let failure = of(&world, FailureStatus::Open).await.remove(0);
     let message = Message::decode(&body).unwrap();
     assert_eq!((&failure.body, failure.message_id), (&body, Some(message.id)));
     assert_eq!((failure.partition, failure.message.as_str()), (Some(search), "SearchUploadSaved"));
@@ -93,7 +93,7 @@ async fn a_dead_letter_becomes_a_failure_with_its_message_unchanged_and_takes_ef
     run_to_the_end(&world).await;
     let done = operation(&world, &begun).await;
     assert!(matches!(done.phase, Step::Done { .. }) && done.retried == 1, "{done:?}");
-    let retried = of(&world, Standing::Retried).await.remove(0);
+    let retried = of(&world, FailureStatus::Retried).await.remove(0);
     assert_eq!((retried.id, retried.retried, retried.seen), (failure.id, 1, 1));
     assert!(retried.expires_at.is_some());
     world.run().await;
@@ -123,7 +123,7 @@ async fn dead_letters_of_every_queue_go_back_to_where_they_came_from() {
     }
     world.run().await;
     gather(&world).await;
-    let found = of(&world, Standing::Open).await;
+    let found = of(&world, FailureStatus::Open).await;
     let mut sources: Vec<(&str, &Queue)> =
         found.iter().map(|failure| (failure.origin.place(), failure.origin.source().unwrap())).collect();
     sources.sort_unstable();
@@ -139,7 +139,7 @@ async fn dead_letters_of_every_queue_go_back_to_where_they_came_from() {
     run_to_the_end(&world).await;
     world.run().await;
     gather(&world).await;
-    let again = of(&world, Standing::Open).await;
+    let again = of(&world, FailureStatus::Open).await;
     assert_eq!(again.len(), found.len());
     assert!(again.iter().all(|failure| failure.seen == 2 && failure.retried == 1), "{again:?}");
 }
@@ -155,9 +155,9 @@ async fn a_command_of_which_the_saga_was_told_is_closed_and_cannot_be_retried() 
     world.store().answer(&PARSE, &command.receipt, &gone).await.unwrap();
     world.run().await;
     assert_eq!(world.job(announced.search_id).await.state, JobState::Error);
-    let closed = of(&world, Standing::Closed).await.remove(0);
+    let closed = of(&world, FailureStatus::Closed).await.remove(0);
     assert_eq!((closed.body.as_str(), closed.origin.place()), (command.delivery.body.as_str(), "parse-dead"));
-    let selection = Selection { ids: [closed.id].into(), ..Selection::of(Standing::Open) };
+    let selection = Selection { ids: [closed.id].into(), ..Selection::of(FailureStatus::Open) };
     let refused = world.functions.failures.retry(Retry { selection, ..all() }, "Ann").await.unwrap_err();
     assert!(refused.to_string().contains("repair"), "{refused}");
     assert!(world.take(&PARSE).await.is_empty() && world.take(&PARSE_DEAD).await.is_empty());
@@ -182,13 +182,13 @@ async fn a_command_that_is_given_up_again_is_open_again() {
         // A copy of the dead letter comes, too.
         world.functions.behind(&PARSE_DEAD).consume(&deliveries(&reported), None).await;
         world.deliver(&PARSE_DEAD, &reported).await;
-        let open = of(&world, Standing::Open).await.remove(0);
+        let open = of(&world, FailureStatus::Open).await.remove(0);
         assert_eq!((open.message.as_str(), open.seen), ("TakeBackFiles", times));
         world.functions.failures.retry(all(), "Ann").await.unwrap();
         run_to_the_end(&world).await;
     }
     world.run().await;
-    assert_eq!(of(&world, Standing::Open).await, []);
+    assert_eq!(of(&world, FailureStatus::Open).await, []);
     assert_eq!(world.jobs().job(announced.search_id).await.unwrap(), None);
 }
 
@@ -200,10 +200,10 @@ async fn gathering_that_crashes_anywhere_loses_nothing_and_counts_nothing_twice(
             given_up(&world, "one").await;
             given_up(&world, "two").await;
             let crash = CrashAt::new(call, phase, 1);
-            crash.kill(world.crashing(&crash).failures.gather(None)).await;
+            crash.kill(world.crashing(&crash).failures.collect(None)).await;
             world.host.advance(Duration::from_secs(61));
             gather(&world).await;
-            let found = of(&world, Standing::Open).await;
+            let found = of(&world, FailureStatus::Open).await;
             assert_eq!(found.len(), 2, "{call:?} {phase:?}");
             assert!(found.iter().all(|failure| failure.seen == 1), "{call:?} {phase:?}: {found:?}");
             assert_eq!(world.store().dead_letters(&SAGA_DEAD).await.unwrap(), []);
@@ -228,7 +228,7 @@ async fn a_retry_that_crashes_anywhere_goes_on_and_each_message_takes_effect_onc
             gather(&world).await;
             world.functions.failures.retry(all(), "Ann").await.unwrap();
             let crash = CrashAt::new(call, phase, 1);
-            crash.kill(world.crashing(&crash).failures.step()).await;
+            crash.kill(world.crashing(&crash).failures.run_step()).await;
             // Whoever comes by a second later must not take it for done.
             world.host.advance(SECOND);
             run_to_the_end(&world).await;
@@ -239,7 +239,7 @@ async fn a_retry_that_crashes_anywhere_goes_on_and_each_message_takes_effect_onc
                 assert_eq!(world.studies(search).await.len(), 2, "{call:?} {phase:?}");
                 assert_eq!(world.parsed(search).await.len(), 1, "{call:?} {phase:?}");
             }
-            assert_eq!(of(&world, Standing::Retried).await.len(), 2, "{call:?} {phase:?}");
+            assert_eq!(of(&world, FailureStatus::Retried).await.len(), 2, "{call:?} {phase:?}");
         }
     }
 }
@@ -252,13 +252,13 @@ async fn what_a_stopped_operation_had_taken_is_open_again() {
     gather(&world).await;
     let begun = world.functions.failures.retry(all(), "Ann").await.unwrap();
     let crash = CrashAt::new(Call::QueueSend, Phase::Before, 1);
-    crash.kill(world.crashing(&crash).failures.step()).await;
+    crash.kill(world.crashing(&crash).failures.run_step()).await;
     world.functions.failures.stop(begun.id, "Bob").await.unwrap();
     gather(&world).await;
-    assert_eq!(of(&world, Standing::Retrying).await.len(), 1, "somebody may be at it still");
+    assert_eq!(of(&world, FailureStatus::Retrying).await.len(), 1, "somebody may be at it still");
     world.host.advance(Duration::from_secs(61));
     gather(&world).await;
-    assert_eq!(of(&world, Standing::Open).await.len(), 1);
+    assert_eq!(of(&world, FailureStatus::Open).await.len(), 1);
 }
 
 /// By then the items of the ledger have expired, and with them the tokens that the messages carry.
@@ -267,7 +267,7 @@ async fn a_message_that_is_retried_after_its_token_has_gone_takes_effect_all_the
     let world = World::new();
     let search = given_up(&world, "one").await;
     gather(&world).await;
-    let failure = of(&world, Standing::Open).await.remove(0);
+    let failure = of(&world, FailureStatus::Open).await.remove(0);
     let token: Token = Message::decode(&failure.body).unwrap().token.unwrap();
     let database = rusqlite::Connection::open(world.store().dir().join("search-import.sqlite")).unwrap();
     database.execute("DELETE FROM ledger", []).unwrap();
@@ -287,7 +287,7 @@ async fn failures_are_put_back_at_the_pace_that_was_asked_for() {
         given_up(&world, "partition 17 cannot be read").await;
     }
     gather(&world).await;
-    let snapshot = world.functions.failures.snapshot(Selection::of(Standing::Open)).await.unwrap();
+    let snapshot = world.functions.failures.snapshot(Selection::of(FailureStatus::Open)).await.unwrap();
     assert_eq!((snapshot.count, snapshot.groups.len()), (120, 1));
     world.host.advance(SECOND);
     given_up(&world, "partition 18 cannot be read").await;
@@ -295,15 +295,15 @@ async fn failures_are_put_back_at_the_pace_that_was_asked_for() {
     let retry = Retry { selection: snapshot.selection, ..all() };
     let begun = world.functions.failures.retry(retry, "Ann").await.unwrap();
     let mut sent = Vec::new();
-    while world.functions.failures.step().await.unwrap() {
+    while world.functions.failures.run_step().await.unwrap() {
         // Whoever else comes by within the same second does not double the pace.
-        world.functions.failures.step().await.unwrap();
-        sent.push(of(&world, Standing::Retried).await.len());
+        world.functions.failures.run_step().await.unwrap();
+        sent.push(of(&world, FailureStatus::Retried).await.len());
         world.host.advance(SECOND);
     }
     assert_eq!(sent, [50, 100, 120]);
     assert_eq!(operation(&world, &begun).await.retried, 120);
-    assert_eq!(of(&world, Standing::Open).await.len(), 1, "what was seen after the snapshot stays");
+    assert_eq!(of(&world, FailureStatus::Open).await.len(), 1, "what was seen after the snapshot stays");
 }
 
 /// The fate of a message that went ahead.
@@ -339,8 +339,8 @@ async fn a_canary_passes_only_if_its_message_was_processed() {
         }
         gather(&world).await;
         let begun = world.functions.failures.retry(Retry { canary: 1, ..all() }, "Ann").await.unwrap();
-        assert!(world.functions.failures.step().await.unwrap());
-        assert_eq!(of(&world, Standing::Retried).await.len(), 1);
+        assert!(world.functions.failures.run_step().await.unwrap());
+        assert_eq!(of(&world, FailureStatus::Retried).await.len(), 1);
         let mut slow = Vec::new();
         match ahead {
             Ahead::Processed => world.deliver_all(&[&SAGA]).await,
@@ -358,8 +358,8 @@ async fn a_canary_passes_only_if_its_message_was_processed() {
         }
         if ahead == Ahead::Slow {
             world.host.advance(2 * 60 * SECOND);
-            assert!(world.functions.failures.step().await.unwrap(), "a worker is on it");
-            assert_eq!(of(&world, Standing::Retried).await.len(), 1);
+            assert!(world.functions.failures.run_step().await.unwrap(), "a worker is on it");
+            assert_eq!(of(&world, FailureStatus::Retried).await.len(), 1);
             for received in world.take(&SAGA).await.into_iter().chain(slow) {
                 world.deliver(&SAGA, &[received]).await;
             }
@@ -406,14 +406,14 @@ async fn a_canary_of_a_busy_queue_is_judged_by_its_history() {
         let inspect = Arc::new(Counting(Arc::clone(&world.functions.failures.inspect)));
         let failures = Failures { inspect, ..world.functions.failures.clone() };
         let begun = failures.retry(Retry { canary: 1, ..all() }, "Ann").await.unwrap();
-        assert!(failures.step().await.unwrap());
+        assert!(failures.run_step().await.unwrap());
         if is_processed {
             world.deliver_all(&[&SAGA]).await;
         }
         world.announce(&["b.ris"]).await;
         world.deliver_all(&[&CONTROL]).await;
         world.host.advance(60 * SECOND);
-        failures.step().await.unwrap();
+        failures.run_step().await.unwrap();
         let phase = operation(&world, &begun).await.phase;
         match (is_processed, phase) {
             (true, Step::Running) => {}
@@ -443,7 +443,7 @@ async fn failures_of_one_search_are_put_back_together() {
     }
     gather(&world).await;
     let begun = world.functions.failures.retry(all(), "Ann").await.unwrap();
-    assert!(world.functions.failures.step().await.unwrap());
+    assert!(world.functions.failures.run_step().await.unwrap());
     let ended = operation(&world, &begun).await;
     assert_eq!((ended.retried, ended.phase), (4, Step::Running));
     run_to_the_end(&world).await;
@@ -466,7 +466,7 @@ async fn a_search_that_somebody_is_inside_waits_and_keeps_no_other_waiting() {
         now: world.host.now(),
         lease: SignedDuration::from_secs(30),
         finished,
-        requires: Requirement::Nothing,
+        requires: ClaimCondition::Always,
         mint: Vec::new(),
         room: 200,
         fence: 0,
@@ -478,12 +478,12 @@ async fn a_search_that_somebody_is_inside_waits_and_keeps_no_other_waiting() {
     assert!(matches!(answer, Admission::Admitted(_)));
     let begun = world.functions.failures.retry(all(), "Ann").await.unwrap();
     for _ in 0..25 {
-        assert!(world.functions.failures.step().await.unwrap());
+        assert!(world.functions.failures.run_step().await.unwrap());
         let known = operation(&world, &begun).await;
         assert_eq!((known.retried, known.phase), (1, Step::Running));
         world.host.advance(SECOND);
     }
-    let waiting = of(&world, Standing::Open).await.remove(0);
+    let waiting = of(&world, FailureStatus::Open).await.remove(0);
     assert_eq!((waiting.partition, waiting.retried), (Some(searches[0]), 0), "it was not put back");
     run_to_the_end(&world).await;
     let ended = operation(&world, &begun).await;
@@ -501,7 +501,7 @@ async fn of_two_operators_one_wins_and_the_other_is_told() {
     given_up(&world, "one").await;
     gather(&world).await;
     let failures = &world.functions.failures;
-    let id = of(&world, Standing::Open).await[0].id;
+    let id = of(&world, FailureStatus::Open).await[0].id;
     let (ann, bob) = tokio::join!(failures.retry(all(), "Ann"), failures.retry(all(), "Bob"));
     let (begun, told) = match (ann, bob) {
         (Ok(begun), Err(told)) | (Err(told), Ok(begun)) => (begun, told),
@@ -510,7 +510,7 @@ async fn of_two_operators_one_wins_and_the_other_is_told() {
     assert!(matches!(told, Refused::Busy(id) if id == begun.id), "{told}");
     run_to_the_end(&world).await;
     // And of the same failure once more.
-    let named = Selection { ids: [id].into(), ..Selection::of(Standing::Open) };
+    let named = Selection { ids: [id].into(), ..Selection::of(FailureStatus::Open) };
     let again = failures.retry(Retry { selection: named, ..all() }, "Bob").await.unwrap_err();
     assert!(again.to_string().contains("is retried"), "{again}");
     assert!(matches!(failures.retry(all(), "Bob").await, Err(Refused::Nothing)));
@@ -529,12 +529,12 @@ async fn an_operation_that_is_stopped_puts_nothing_more_back() {
     gather(&world).await;
     let failures = &world.functions.failures;
     let begun = failures.retry(Retry { per_second: 1, ..all() }, "Ann").await.unwrap();
-    assert!(failures.step().await.unwrap());
+    assert!(failures.run_step().await.unwrap());
     let stopped = failures.stop(begun.id, "Bob").await.unwrap();
     assert!(matches!(&stopped.phase, Step::Stopped { why, .. } if why == "stopped by Bob"));
     world.host.advance(SECOND);
-    assert!(!failures.step().await.unwrap());
-    assert_eq!(of(&world, Standing::Open).await.len(), 2);
+    assert!(!failures.run_step().await.unwrap());
+    assert_eq!(of(&world, FailureStatus::Open).await.len(), 2);
 }
 
 #[tokio::test]
@@ -543,9 +543,9 @@ async fn what_makes_no_sense_is_refused_and_changes_nothing() {
     given_up(&world, "one").await;
     gather(&world).await;
     let failures = &world.functions.failures;
-    let id = of(&world, Standing::Open).await[0].id;
+    let id = of(&world, FailureStatus::Open).await[0].id;
     let unknown = saga::failures::FailureId::from_uuid(Uuid::from_u128(4));
-    let named = Selection { ids: [unknown].into(), ..Selection::of(Standing::Open) };
+    let named = Selection { ids: [unknown].into(), ..Selection::of(FailureStatus::Open) };
     for (retry, wanted) in [
         (Retry { per_second: 0, ..all() }, "per second"),
         (Retry { per_second: 5_000, ..all() }, "per second"),
@@ -558,10 +558,10 @@ async fn what_makes_no_sense_is_refused_and_changes_nothing() {
     }
     let refused = failures.archive(&[id], "  ", "Ann").await.unwrap_err().to_string();
     assert!(refused.contains("reason"), "{refused}");
-    assert_eq!(of(&world, Standing::Open).await.len(), 1);
+    assert_eq!(of(&world, FailureStatus::Open).await.len(), 1);
     assert!(failures.store.acts(10).await.unwrap().is_empty(), "nothing was done");
     failures.archive(&[id], "known", "Ann").await.unwrap();
-    let archived = of(&world, Standing::Archived).await.remove(0);
+    let archived = of(&world, FailureStatus::Archived).await.remove(0);
     assert_eq!(archived.state, State::Archived { why: "known".to_owned() });
     failures.delete(&[id], "not needed", "Ann").await.unwrap();
     assert!(matches!(failures.delete(&[id], "again", "Ann").await, Err(Refused::Unknown(_))));
@@ -586,7 +586,7 @@ async fn poisoned_effects_become_failures_and_are_put_back_in_their_outbox() {
     for _ in 0..2 {
         gather(&world).await;
     }
-    let found = of(&world, Standing::Open).await;
+    let found = of(&world, FailureStatus::Open).await;
     assert_eq!(found.len(), 2);
     assert!(found.iter().all(|failure| failure.origin.place() == "outbox" && failure.seen == 1));
     let timer = found.iter().find(|failure| failure.partition == Some(searches[0])).unwrap();
@@ -597,14 +597,14 @@ async fn poisoned_effects_become_failures_and_are_put_back_in_their_outbox() {
 
     world.functions.failures.retry(all(), "Ann").await.unwrap();
     run_to_the_end(&world).await;
-    assert_eq!(of(&world, Standing::Retried).await.len(), 2);
+    assert_eq!(of(&world, FailureStatus::Retried).await.len(), 2);
     // The one is sent; the other cannot be read still, and is poisoned once more.
     world.pass(Duration::from_secs(60)).await;
     world.run().await;
     gather(&world).await;
-    let again = of(&world, Standing::Open).await;
+    let again = of(&world, FailureStatus::Open).await;
     assert_eq!(again.iter().map(|failure| (failure.seen, failure.retried)).collect::<Vec<_>>(), [(2, 1)]);
-    assert_eq!(of(&world, Standing::Retried).await.len(), 1);
+    assert_eq!(of(&world, FailureStatus::Retried).await.len(), 1);
 }
 
 /// After a day on which a queue could not be sent to there are as many as there were searches.
@@ -621,12 +621,12 @@ async fn many_poisoned_effects_are_written_down_in_as_many_invocations_as_it_tak
     let slow = world.crashing(&Arc::new(Slow(Call::FailuresChange, Arc::clone(&world.host))));
     for open in [200, 400, 450] {
         let deadline = world.host.now().checked_add(SignedDuration::from_secs(1)).unwrap();
-        slow.failures.gather(Some(deadline)).await.unwrap();
-        assert_eq!(of(&world, Standing::Open).await.len(), open);
+        slow.failures.collect(Some(deadline)).await.unwrap();
+        assert_eq!(of(&world, FailureStatus::Open).await.len(), open);
     }
     assert_eq!(database.execute("UPDATE outbox SET poisoned = 0 WHERE poisoned = 1", []).unwrap(), 450);
     gather(&world).await;
-    assert_eq!(of(&world, Standing::Open).await.len(), 0);
+    assert_eq!(of(&world, FailureStatus::Open).await.len(), 0);
 }
 
 #[tokio::test]
@@ -660,7 +660,7 @@ async fn effects_go_with_their_failures(archived: usize) {
         let sql = "SELECT count(*) FROM outbox WHERE poisoned = 1";
         database.query_row(sql, [], |row| row.get::<_, u32>(0)).unwrap()
     };
-    let found = of(&world, Standing::Open).await;
+    let found = of(&world, FailureStatus::Open).await;
     assert_eq!((found.len(), left()), (2, 2));
     let failures = &world.functions.failures;
     for failure in &found[..archived] {
@@ -668,7 +668,7 @@ async fn effects_go_with_their_failures(archived: usize) {
     }
     gather(&world).await;
     assert_eq!(
-        of(&world, Standing::Open).await.len(),
+        of(&world, FailureStatus::Open).await.len(),
         2 - archived,
         "nobody is shown again what was archived"
     );
@@ -677,7 +677,7 @@ async fn effects_go_with_their_failures(archived: usize) {
         assert_eq!(left(), left_then);
     }
     gather(&world).await;
-    assert!(of(&world, Standing::Open).await.is_empty());
+    assert!(of(&world, FailureStatus::Open).await.is_empty());
 }
 
 /// A failure that is over says nothing about what its effect does now.
@@ -693,7 +693,7 @@ async fn a_deleted_failure_leaves_an_effect_that_was_put_back_to_work() {
     gather(&world).await;
     world.functions.failures.retry(all(), "Ann").await.unwrap();
     run_to_the_end(&world).await;
-    let retried = of(&world, Standing::Retried).await;
+    let retried = of(&world, FailureStatus::Retried).await;
     world.functions.failures.delete(&[retried[0].id], "done", "Ann").await.unwrap();
     let sql = "SELECT count(*) FROM outbox WHERE kind = 'webhook'";
     assert_eq!(database.query_row(sql, [], |row| row.get::<_, u32>(0)).unwrap(), 1);
@@ -711,10 +711,10 @@ async fn an_effect_that_is_requeued_in_its_outbox_is_no_failure_any_more() {
     };
     poison(true);
     gather(&world).await;
-    assert_eq!(of(&world, Standing::Open).await.len(), 1);
+    assert_eq!(of(&world, FailureStatus::Open).await.len(), 1);
     poison(false);
     gather(&world).await;
-    assert_eq!(of(&world, Standing::Closed).await.len(), 1);
+    assert_eq!(of(&world, FailureStatus::Closed).await.len(), 1);
 }
 
 #[test]

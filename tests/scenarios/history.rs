@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use messages::{Host, Noted, Observation, Observe, PartitionKey, StoreError, Verdict};
 use saga::KeepHistory;
-use saga::history::{MAX_WAITING, PATIENCE, Place, Recorder};
+use saga::history::{FLUSH_TIMEOUT, MAX_BUFFERED, Place, Recorder};
 use testing::history::observation;
 use testing::{ManualHost, Seen, sample};
 
@@ -99,19 +99,19 @@ async fn a_store_that_hangs_is_waited_for_as_long_as_the_clock_says() {
     desk.observe(0);
     let before = desk.host.now();
     desk.recorder.flush().await;
-    assert_eq!(desk.host.now().duration_since(before).unsigned_abs(), PATIENCE);
+    assert_eq!(desk.host.now().duration_since(before).unsigned_abs(), FLUSH_TIMEOUT);
 }
 
 #[tokio::test]
 async fn of_more_than_there_is_room_for_the_latest_are_stored_with_texts_of_bounded_size() {
     let desk = Desk::new(Mood::Well);
-    let most = u32::try_from(MAX_WAITING).unwrap();
+    let most = u32::try_from(MAX_BUFFERED).unwrap();
     let mut observed: Vec<Observation> = (0..most + 5).map(|n| desk.observe(n)).collect();
     let long = Observation { why: "ä".repeat(5_000), ..observed[0].clone() };
     desk.recorder.observe(long);
     desk.recorder.flush().await;
     let stored = desk.store.calls.lock().unwrap().pop().unwrap();
     observed.drain(..6);
-    assert_eq!(stored[..MAX_WAITING - 1], observed);
-    assert!(stored[MAX_WAITING - 1].why.len() <= 2_003 && stored.len() == MAX_WAITING);
+    assert_eq!(stored[..MAX_BUFFERED - 1], observed);
+    assert!(stored[MAX_BUFFERED - 1].why.len() <= 2_003 && stored.len() == MAX_BUFFERED);
 }

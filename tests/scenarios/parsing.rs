@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use dedup::RememberProcessed;
+use dedup::ProcessedMessages;
 use embedded::{Call, Phase};
 use functions::parse_references::{self, ParseReferences};
 use futures::future::{join, join_all};

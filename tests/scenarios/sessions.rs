@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dedup::{Admission, Claim, Requirement, Tokens};
+use dedup::{Admission, Claim, ClaimCondition, Tokens};
 use embedded::{Call, Phase};
 use imports::ports::Quota;
 use imports::queues::{CONTROL, SAGA};
@@ -162,7 +162,7 @@ async fn tokens(world: &World, partition: SearchId) -> usize {
         now: world.host.now(),
         lease: jiff::SignedDuration::ZERO,
         finished: None,
-        requires: Requirement::Known,
+        requires: ClaimCondition::ItemExists,
         mint: Vec::new(),
         room: 0,
         fence: 0,

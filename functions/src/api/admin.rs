@@ -12,8 +12,8 @@ use axum::response::IntoResponse;
 use imports::SearchId;
 use jiff::Timestamp;
 use saga::failures::{
-    Failure, FailureId, OperationId, Origin, Phase, Refused as NotDone, Retry, Selection, Snapshot, Standing,
-    State as FailureState,
+    Failure, FailureId, FailureStatus, OperationId, Origin, Phase, Refused as NotDone, Retry, Selection,
+    Snapshot, State as FailureState,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -153,8 +153,8 @@ pub(super) struct GroupList {
     next: Option<String>,
 }
 
-impl From<saga::failures::Group> for GroupView {
-    fn from(group: saga::failures::Group) -> Self {
+impl From<saga::failures::CauseGroup> for GroupView {
+    fn from(group: saga::failures::CauseGroup) -> Self {
         Self {
             cause: group.fingerprint,
             reason: group.reason,
@@ -217,11 +217,11 @@ fn selected(
         place: place.cloned(),
         partition: search.map_err(|_| Problem::bad("search is not the id of a search"))?,
         until: until.map_err(|_| Problem::bad("until is not a time, such as 2026-01-08T16:53:06Z"))?,
-        ..Selection::of(Standing::Open)
+        ..Selection::of(FailureStatus::Open)
     })
 }
 
-impl ListCursor for saga::failures::Place {
+impl ListCursor for saga::failures::FailureCursor {
     fn written(&self) -> String {
         format!("{}.{}", self.last_seen.as_nanosecond(), self.id)
     }
@@ -601,7 +601,7 @@ pub(super) struct ActList {
 )]
 pub(super) async fn list_acts(State(api): State<Arc<Api>>, _: AuthorizedOperator) -> HttpResult {
     let acts = api.failures.store.acts(MAX_LISTED).await?;
-    let view = |act: saga::failures::Act| ActView {
+    let view = |act: saga::failures::AuditEntry| ActView {
         at: act.at.to_string(),
         by: act.by,
         did: act.did,

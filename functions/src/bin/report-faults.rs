@@ -35,7 +35,7 @@ async fn invoke(
         Trigger::Queue(event) => Ok(Some(lambda::answer(backend, &PARSE_DEAD, consumer, event, None).await)),
         Trigger::Schedule => {
             let deadline = lambda::deadline(&event.context, backend.ports.engine.host.now());
-            let worked = failures.work(Some(deadline)).await;
+            let worked = failures.run(Some(deadline)).await;
             backend.ports.engine.observer.flush().await;
             worked.map_err(|error| error.chain())?;
             Ok(None)

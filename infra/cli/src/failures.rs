@@ -9,7 +9,8 @@ use local::output;
 use messages::{Depth, Host};
 use saga::failures::store::KeepFailures;
 use saga::failures::{
-    Act, Failure, FailureId, Failures, Group, Operation, Phase, Refused, Retry, Selection, Standing,
+    AuditEntry, CauseGroup, Failure, FailureId, FailureStatus, Failures, Operation, Phase, Refused, Retry,
+    Selection,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -47,7 +48,7 @@ pub(crate) async fn run(command: FailuresCommand) -> anyhow::Result<bool> {
     }
 }
 
-impl From<FailureState> for Standing {
+impl From<FailureState> for FailureStatus {
     fn from(state: FailureState) -> Self {
         match state {
             FailureState::Open => Self::Open,
@@ -59,7 +60,7 @@ impl From<FailureState> for Standing {
     }
 }
 
-fn selection(selected: &Selected, standing: Standing) -> Selection {
+fn selection(selected: &Selected, standing: FailureStatus) -> Selection {
     Selection {
         fingerprint: selected.cause.clone(),
         place: selected.from.clone(),
@@ -82,7 +83,7 @@ fn store(workspace: &Workspace) -> anyhow::Result<&dyn KeepFailures> {
 async fn keeper(output: &args::Output) -> anyhow::Result<(Workspace, Failures)> {
     let workspace = Workspace::operate(workspace::settings(&output.place)?).await?;
     let failures = report_faults::over(workspace.ports())?;
-    failures.gather(None).await?;
+    failures.collect(None).await?;
     Ok((workspace, failures))
 }
 
@@ -173,13 +174,13 @@ async fn groups(args: &FailuresGroups) -> anyhow::Result<bool> {
     Ok(true)
 }
 
-fn print_groups(groups: &[Group], as_json: bool) -> anyhow::Result<()> {
+fn print_groups(groups: &[CauseGroup], as_json: bool) -> anyhow::Result<()> {
     if as_json {
         return Ok(groups.iter().try_for_each(output::json)?);
     }
     let columns =
         [Column::Whole("cause"), Column::Number("failures"), Column::Text("messages"), Column::Text("why")];
-    let row = |group: &Group| {
+    let row = |group: &CauseGroup| {
         let messages: Vec<&str> = group.messages.iter().map(String::as_str).collect();
         vec![group.fingerprint.clone(), group.count.to_string(), messages.join(", "), group.reason.clone()]
     };
@@ -222,7 +223,7 @@ async fn find(store: &dyn KeepFailures, text: &str) -> anyhow::Result<FailureId>
         );
     }
     let mut found = Vec::new();
-    for standing in Standing::ALL {
+    for standing in FailureStatus::ALL {
         let (selection, mut after) = (Selection::of(standing), None);
         loop {
             let page = store.select(&selection, after, PAGE).await?;
@@ -253,7 +254,8 @@ async fn all_of(store: &dyn KeepFailures, texts: &[String]) -> anyhow::Result<Ve
 async fn retry(args: &FailuresRetry) -> anyhow::Result<bool> {
     let (workspace, failures) = keeper(&args.output).await?;
     let ids = all_of(failures.store.as_ref(), &args.failures).await?;
-    let selection = Selection { ids: ids.into_iter().collect(), ..selection(&args.selected, Standing::Open) };
+    let selection =
+        Selection { ids: ids.into_iter().collect(), ..selection(&args.selected, FailureStatus::Open) };
     if args.dry_run {
         let snapshot = failures.snapshot(selection).await?;
         print_groups(&snapshot.groups, args.output.json)?;
@@ -286,7 +288,7 @@ async fn retry(args: &FailuresRetry) -> anyhow::Result<bool> {
 async fn follow(failures: &Failures, host: &dyn Host, begun: &Operation) -> anyhow::Result<Operation> {
     let mut told = None;
     loop {
-        failures.step().await?;
+        failures.run_step().await?;
         let operation = failures.store.operation(begun.id).await?.context("the operation is gone")?;
         if told != Some(operation.retried) {
             told = Some(operation.retried);
@@ -405,7 +407,7 @@ async fn audit(args: &FailuresOperations) -> anyhow::Result<bool> {
         Column::Text("why"),
     ];
     let at = |at: Timestamp| at.strftime("%Y-%m-%d %H:%M:%SZ").to_string();
-    let row = |act: &Act| {
+    let row = |act: &AuditEntry| {
         vec![at(act.at), act.by.clone(), act.did.clone(), short(&act.to, SHORT_OPERATION), act.why.clone()]
     };
     print(&acts, &columns, row, ("act", "acts"), args.output.json)

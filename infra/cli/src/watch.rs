@@ -10,7 +10,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use local::{Runner, output};
 use messages::store::chain;
 use messages::{Depth, Queue};
-use saga::failures::{Selection, Standing};
+use saga::failures::{FailureStatus, Selection};
 
 use crate::args::Place;
 use crate::disk::Full;
@@ -113,7 +113,8 @@ async fn waits_for(workspace: &Workspace, place: &Place, search: SearchId) -> an
     let of = |queue: &Queue| depths.get(queue).and_then(|depth| depth.as_ref().ok());
     let dead = SYSTEM.dead_letters();
     let dead: u64 = dead.iter().filter_map(|(queue, _)| of(queue)).map(Depth::total).sum();
-    let open = workspace.ports().engine.stores()?.failures.groups(&Selection::of(Standing::Open)).await?;
+    let open =
+        workspace.ports().engine.stores()?.failures.groups(&Selection::of(FailureStatus::Open)).await?;
     let failures = dead + open.iter().map(|group| group.count).sum::<u64>();
     let worked = SYSTEM.functions.iter().filter_map(|function| function.source.queue());
     let held_back: u64 = worked.filter_map(of).map(|depth| depth.delayed).sum();

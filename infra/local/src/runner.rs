@@ -17,7 +17,7 @@ use outbox::DispatchOutbox;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
-use saga::{Engine, Failures, Missing, Source, Sweeps, System};
+use saga::{Engine, Failures, Missing, Source, SweepHeartbeat, System};
 use tokio::sync::watch;
 
 use crate::trial::{Copying, Crashes, Trial};
@@ -281,7 +281,7 @@ async fn crashed(crashes: Option<&Crashes>) {
 struct Pump {
     consumers: Consumers,
     sweeper: DispatchOutbox,
-    sweeps: Sweeps,
+    sweeps: SweepHeartbeat,
     failures: Failures,
     source: Arc<dyn ReceiveMessages>,
     store: Option<Arc<Store>>,
@@ -328,7 +328,7 @@ impl Pump {
 
     async fn sweep_once(&self, now: Timestamp) {
         tell(self.sweep_outboxes().await, "a sweep was broken off");
-        tell(self.failures.work(None).await, "gathering what was given up was broken off");
+        tell(self.failures.run(None).await, "gathering what was given up was broken off");
         // Elsewhere what has expired goes by itself.
         if let Some(store) = &self.store {
             tell(store.purge(now).await, "removing what has expired failed");

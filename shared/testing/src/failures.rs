@@ -7,8 +7,8 @@ use messages::{Host, MessageId, PartitionKey, Queue};
 use outbox::Owner;
 use saga::KeepFailures;
 use saga::failures::{
-    Act, Change, Failure, FailureId, Operation, OperationId, Origin, Phase, Selection, Sighting, Standing,
-    State,
+    AuditEntry, Change, Failure, FailureId, FailureReport, FailureStatus, Operation, OperationId, Origin,
+    Phase, Selection, State,
 };
 
 use crate::{Checked, sample};
@@ -34,8 +34,8 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
     what_was_done_is_listed_the_latest_first(ports).await
 }
 
-fn sighting(host: &dyn Host, reason: &str) -> Sighting {
-    Sighting {
+fn sighting(host: &dyn Host, reason: &str) -> FailureReport {
+    FailureReport {
         origin: Origin::DeadLetter { queue: Queue::named("saga-dead"), source: Queue::named("saga") },
         body: format!("no message: {} \u{0} $ROOT", host.fresh_id()),
         reason: reason.to_owned(),
@@ -128,7 +128,7 @@ pub async fn a_selection_is_read_in_pages_those_seen_last_first(ports: &Ports<'_
         wanted.push(stored(ports, at(failure, seconds)).await?);
     }
     wanted.sort_by_key(|failure| std::cmp::Reverse((failure.last_seen, failure.id)));
-    let selection = Selection { partition: Some(partition), ..Selection::of(Standing::Open) };
+    let selection = Selection { partition: Some(partition), ..Selection::of(FailureStatus::Open) };
     let mut found: Vec<Failure> = Vec::new();
     loop {
         let page = ports.store.select(&selection, found.last().map(Failure::place), 2).await?;
@@ -156,11 +156,11 @@ pub async fn a_selection_has_what_it_says_and_nothing_else(ports: &Ports<'_>) ->
     let later = stored(ports, at(of(failure(ports.host, "plain")), 60)).await?;
     let archived = of(failure(ports.host, "plain")).into_state(State::Archived { why: String::new() }, now);
     let archived = stored(ports, archived).await?;
-    let open = Selection { partition: Some(partition), ..Selection::of(Standing::Open) };
+    let open = Selection { partition: Some(partition), ..Selection::of(FailureStatus::Open) };
     let cause = Some(plain.fingerprint.clone());
     let cases: [(Selection, Vec<&Failure>); 6] = [
         (open.clone(), vec![&plain, &other_cause, &effect, &later]),
-        (Selection { standing: Standing::Archived, ..open.clone() }, vec![&archived]),
+        (Selection { standing: FailureStatus::Archived, ..open.clone() }, vec![&archived]),
         (Selection { fingerprint: cause.clone(), ..open.clone() }, vec![&plain, &effect, &later]),
         (Selection { place: Some("outbox".to_owned()), ..open.clone() }, vec![&effect]),
         (
@@ -191,7 +191,7 @@ pub async fn causes_are_counted_the_most_frequent_first(ports: &Ports<'_>) -> Ch
     stored(ports, of("rare", "Paid")).await?;
     let early = stored(ports, of("loading 1 failed", "Paid")).await?;
     let late = stored(ports, at(of("loading 2 failed", "Sent"), 9)).await?;
-    let selection = Selection { partition: Some(partition), ..Selection::of(Standing::Open) };
+    let selection = Selection { partition: Some(partition), ..Selection::of(FailureStatus::Open) };
     let groups = ports.store.groups(&selection).await?;
     let [frequent, rare] = &groups[..] else { panic!("{groups:?}") };
     assert_eq!((frequent.count, rare.count, rare.reason.as_str()), (2, 1, "rare"));
@@ -206,7 +206,7 @@ fn operation(host: &dyn Host, begun_at: Timestamp) -> Operation {
         id: OperationId::from_uuid(host.fresh_id()),
         by: "somebody".to_owned(),
         begun_at,
-        selection: Selection::of(Standing::Open),
+        selection: Selection::of(FailureStatus::Open),
         limit: Some(3),
         per_second: 10,
         canary: 0,
@@ -261,7 +261,7 @@ async fn end(ports: &Ports<'_>, operation: &Operation) -> Checked {
 
 /// The entry is returned as it was recorded.
 pub async fn what_was_done_is_listed_the_latest_first(ports: &Ports<'_>) -> Checked {
-    let act = |seconds, did: &str| Act {
+    let act = |seconds, did: &str| AuditEntry {
         at: sample::later(sample::now(ports.host), seconds),
         by: "somebody".to_owned(),
         did: did.to_owned(),

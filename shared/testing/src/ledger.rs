@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use dedup::ledger::{self, ITEM_LIFETIME};
 use dedup::{
-    Admission, Admitted, CheckTokens, Claim, ClaimPartition, GrantTokens, Release, Requirement, Tokens,
+    Admission, Admitted, CheckTokens, Claim, ClaimCondition, ClaimPartition, GrantTokens, Release, Tokens,
 };
 use futures::future::join_all;
 use jiff::{SignedDuration, Timestamp};
@@ -32,15 +32,15 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
     tokens_are_added_only_while_there_is_room(ports).await?;
     of_many_claimers_at_once_exactly_one_is_admitted(ports).await?;
     a_held_partition_is_busy_until_its_lease_ends(ports).await?;
-    nobody_waits_for_an_attempt_whose_change_is_stored(ports).await?;
+    finished_attempt_does_not_block_claim(ports).await?;
     an_absent_token_is_a_duplicate_even_while_the_partition_is_held(ports).await?;
     a_zombie_releases_nothing(ports).await?;
     an_attempt_whose_answer_was_lost_is_admitted_again(ports).await?;
-    the_end_of_a_partition_takes_all_its_tokens(ports).await?;
+    ended_partition_loses_all_tokens(ports).await?;
     an_expired_item_is_absent(ports).await?;
-    a_second_copy_of_a_claim_changes_nothing(ports).await?;
-    an_item_outlives_what_its_document_waits_for(ports).await?;
-    a_forgotten_item_counts_on_from_the_fence_of_its_document(ports).await?;
+    duplicate_claim_changes_nothing(ports).await?;
+    item_outlives_awaited_messages(ports).await?;
+    expired_item_continues_from_document_fence(ports).await?;
     granting_again_changes_nothing(ports).await?;
     beginning_again_brings_no_token_back(ports).await?;
     a_token_is_granted_until_it_is_released_whoever_is_inside(ports).await
@@ -69,7 +69,7 @@ impl<'a> Partition<'a> {
         Self { ports, id, token, now: sample::now(ports.host) }
     }
 
-    fn request(&self, attempt: AttemptId, after: i64, requires: Requirement) -> Claim {
+    fn request(&self, attempt: AttemptId, after: i64, requires: ClaimCondition) -> Claim {
         Claim {
             partition: self.id,
             attempt,
@@ -85,14 +85,18 @@ impl<'a> Partition<'a> {
         }
     }
 
-    async fn claim(&self, after: i64, requires: Requirement) -> Result<(AttemptId, Admission), StoreError> {
+    async fn claim(
+        &self,
+        after: i64,
+        requires: ClaimCondition,
+    ) -> Result<(AttemptId, Admission), StoreError> {
         let attempt = sample::attempt(self.ports.host);
         let answer = asked(self.ports, self.request(attempt, after, requires)).await?;
         Ok((attempt, answer))
     }
 
     async fn admitted(&self, after: i64) -> Result<(AttemptId, Admitted), StoreError> {
-        match self.claim(after, Requirement::Token(self.token.clone())).await? {
+        match self.claim(after, ClaimCondition::TokenPresent(self.token.clone())).await? {
             (attempt, Admission::Admitted(admitted)) => Ok((attempt, admitted)),
             (_, other) => panic!("not admitted: {other:?}"),
         }
@@ -110,8 +114,8 @@ impl<'a> Partition<'a> {
         }
     }
 
-    fn needs_token(&self) -> Requirement {
-        Requirement::Token(self.token.clone())
+    fn needs_token(&self) -> ClaimCondition {
+        ClaimCondition::TokenPresent(self.token.clone())
     }
 }
 
@@ -145,12 +149,12 @@ pub async fn a_token_admits_until_it_is_released(ports: &Ports<'_>) -> Checked {
 pub async fn an_unknown_partition_admits_only_what_requires_nothing(ports: &Ports<'_>) -> Checked {
     let partition = Partition::unknown(ports);
     assert!(is_duplicate(&partition.claim(0, partition.needs_token()).await?));
-    assert!(is_duplicate(&partition.claim(0, Requirement::Known).await?));
-    let (attempt, answer) = partition.claim(0, Requirement::Nothing).await?;
+    assert!(is_duplicate(&partition.claim(0, ClaimCondition::ItemExists).await?));
+    let (attempt, answer) = partition.claim(0, ClaimCondition::Always).await?;
     let Admission::Admitted(admitted) = answer else { panic!("not admitted: {answer:?}") };
     assert_eq!(admitted.tokens, Tokens::Listed([Token::minted_by_attempt(partition.id, &attempt, 0)].into()));
     assert!(ports.claim.release(&partition.giving_back(attempt, admitted.fence, 1)).await?);
-    assert!(matches!(partition.claim(2, Requirement::Known).await?.1, Admission::Admitted(_)));
+    assert!(matches!(partition.claim(2, ClaimCondition::ItemExists).await?.1, Admission::Admitted(_)));
     Ok(())
 }
 
@@ -169,7 +173,7 @@ pub async fn a_claim_lists_its_own_mints_with_the_rest(ports: &Ports<'_>) -> Che
 /// Unreleased claims leave only the tokens that they created.
 pub async fn tokens_are_added_only_while_there_is_room(ports: &Ports<'_>) -> Checked {
     let partition = Partition::granted(ports).await?;
-    for (round, requires) in [partition.needs_token(), Requirement::Known, Requirement::Nothing]
+    for (round, requires) in [partition.needs_token(), ClaimCondition::ItemExists, ClaimCondition::Always]
         .into_iter()
         .cycle()
         .take(6)
@@ -210,7 +214,7 @@ pub async fn of_many_claimers_at_once_exactly_one_is_admitted(ports: &Ports<'_>)
 pub async fn a_held_partition_is_busy_until_its_lease_ends(ports: &Ports<'_>) -> Checked {
     let partition = Partition::granted(ports).await?;
     let (_, first) = partition.admitted(0).await?;
-    for requires in [partition.needs_token(), Requirement::Known, Requirement::Nothing] {
+    for requires in [partition.needs_token(), ClaimCondition::ItemExists, ClaimCondition::Always] {
         let (_, answer) = partition.claim(LEASE - 1, requires).await?;
         assert_eq!(answer, Admission::Busy { until: sample::later(partition.now, LEASE) });
     }
@@ -220,11 +224,11 @@ pub async fn a_held_partition_is_busy_until_its_lease_ends(ports: &Ports<'_>) ->
 }
 
 /// Nor does it give anything back then.
-pub async fn nobody_waits_for_an_attempt_whose_change_is_stored(ports: &Ports<'_>) -> Checked {
+pub async fn finished_attempt_does_not_block_claim(ports: &Ports<'_>) -> Checked {
     let partition = Partition::granted(ports).await?;
     let (one, first) = partition.admitted(0).await?;
     let other = sample::attempt(ports.host);
-    for requires in [partition.needs_token(), Requirement::Known, Requirement::Nothing] {
+    for requires in [partition.needs_token(), ClaimCondition::ItemExists, ClaimCondition::Always] {
         let after = |finished| {
             let request = partition.request(sample::attempt(ports.host), 1, requires.clone());
             Claim { finished: Some(finished), ..request }
@@ -238,7 +242,7 @@ pub async fn nobody_waits_for_an_attempt_whose_change_is_stored(ports: &Ports<'_
     assert_eq!(second.fence, first.fence + 1);
     assert!(!ports.claim.release(&partition.giving_back(one, first.fence, 2)).await?);
     assert!(ports.claim.release(&partition.giving_back(other, second.fence, 2)).await?);
-    let absent = Requirement::Token(Token::minted_at_entry(partition.id, ports.host.fresh_id()));
+    let absent = ClaimCondition::TokenPresent(Token::minted_at_entry(partition.id, ports.host.fresh_id()));
     let request = Claim { finished: Some(other), ..partition.request(one, 3, absent) };
     assert_eq!(asked(ports, request).await?, Admission::Duplicate);
     Ok(())
@@ -248,7 +252,7 @@ pub async fn nobody_waits_for_an_attempt_whose_change_is_stored(ports: &Ports<'_
 pub async fn an_absent_token_is_a_duplicate_even_while_the_partition_is_held(ports: &Ports<'_>) -> Checked {
     let partition = Partition::granted(ports).await?;
     partition.admitted(0).await?;
-    let absent = Requirement::Token(Token::minted_at_entry(partition.id, ports.host.fresh_id()));
+    let absent = ClaimCondition::TokenPresent(Token::minted_at_entry(partition.id, ports.host.fresh_id()));
     assert!(is_duplicate(&partition.claim(1, absent).await?));
     Ok(())
 }
@@ -284,15 +288,15 @@ pub async fn an_attempt_whose_answer_was_lost_is_admitted_again(ports: &Ports<'_
 }
 
 /// Whether or not the release names them; the partition stays known for a while.
-pub async fn the_end_of_a_partition_takes_all_its_tokens(ports: &Ports<'_>) -> Checked {
+pub async fn ended_partition_loses_all_tokens(ports: &Ports<'_>) -> Checked {
     let partition = Partition::granted(ports).await?;
     let (attempt, admitted) = partition.admitted(0).await?;
     let release = Release { ended: true, ..partition.giving_back(attempt, admitted.fence, 1) };
     assert!(ports.claim.release(&release).await?);
     for token in [partition.token.clone(), Token::minted_by_attempt(partition.id, &attempt, 0)] {
-        assert!(is_duplicate(&partition.claim(2, Requirement::Token(token)).await?));
+        assert!(is_duplicate(&partition.claim(2, ClaimCondition::TokenPresent(token)).await?));
     }
-    assert!(matches!(partition.claim(2, Requirement::Known).await?.1, Admission::Admitted(_)));
+    assert!(matches!(partition.claim(2, ClaimCondition::ItemExists).await?.1, Admission::Admitted(_)));
     Ok(())
 }
 
@@ -301,7 +305,7 @@ pub async fn an_expired_item_is_absent(ports: &Ports<'_>) -> Checked {
     let partition = Partition::granted(ports).await?;
     let lifetime = ITEM_LIFETIME.as_secs();
     assert!(is_duplicate(&partition.claim(lifetime, partition.needs_token()).await?));
-    assert!(is_duplicate(&partition.claim(lifetime, Requirement::Known).await?));
+    assert!(is_duplicate(&partition.claim(lifetime, ClaimCondition::ItemExists).await?));
     let other = Token::minted_at_entry(partition.id, ports.host.fresh_id());
     ports.grant.grant(partition.id, &[other], sample::later(partition.now, lifetime)).await?;
     assert!(
@@ -313,8 +317,8 @@ pub async fn an_expired_item_is_absent(ports: &Ports<'_>) -> Checked {
 
 /// A client repeats a request that was not answered in time, and both arrive: the second one after the partition was given
 /// back, when its tokens were used.
-pub async fn a_second_copy_of_a_claim_changes_nothing(ports: &Ports<'_>) -> Checked {
-    for requires in [Requirement::Known, Requirement::Nothing] {
+pub async fn duplicate_claim_changes_nothing(ports: &Ports<'_>) -> Checked {
+    for requires in [ClaimCondition::ItemExists, ClaimCondition::Always] {
         let partition = Partition::granted(ports).await?;
         let request = partition.request(sample::attempt(ports.host), 0, requires);
         let Admission::Admitted(first) = ports.claim.claim(&request).await? else { panic!("not admitted") };
@@ -327,13 +331,13 @@ pub async fn a_second_copy_of_a_claim_changes_nothing(ports: &Ports<'_>) -> Chec
         assert!(matches!(copy, Admission::Moved { fence, .. } if fence == first.fence), "{copy:?}");
         assert!(!ports.claim.release(&given_back).await?);
         let token = request.mint[0].clone();
-        assert!(is_duplicate(&partition.claim(2, Requirement::Token(token)).await?), "it was used");
+        assert!(is_duplicate(&partition.claim(2, ClaimCondition::TokenPresent(token)).await?), "it was used");
     }
     Ok(())
 }
 
 /// It lasts for years, regardless of grants, and expires soon after the partition has ended.
-pub async fn an_item_outlives_what_its_document_waits_for(ports: &Ports<'_>) -> Checked {
+pub async fn item_outlives_awaited_messages(ports: &Ports<'_>) -> Checked {
     const CENTURY: i64 = 100 * 365 * 86_400;
     let lifetime = ITEM_LIFETIME.as_secs();
     for wait in [60 * 86_400, CENTURY] {
@@ -356,13 +360,16 @@ pub async fn an_item_outlives_what_its_document_waits_for(ports: &Ports<'_>) -> 
         let (attempt, admitted) = partition.admitted(wait + 2).await?;
         let ended = Release { ended: true, ..partition.giving_back(attempt, admitted.fence, wait + 3) };
         assert!(ports.claim.release(&ended).await?);
-        assert!(is_duplicate(&partition.claim(wait + 3 + lifetime, Requirement::Known).await?), "{wait}");
+        assert!(
+            is_duplicate(&partition.claim(wait + 3 + lifetime, ClaimCondition::ItemExists).await?),
+            "{wait}"
+        );
     }
     Ok(())
 }
 
 /// An item that an earlier version has written, and that was not touched for a month.
-pub async fn a_forgotten_item_counts_on_from_the_fence_of_its_document(ports: &Ports<'_>) -> Checked {
+pub async fn expired_item_continues_from_document_fence(ports: &Ports<'_>) -> Checked {
     let lifetime = ITEM_LIFETIME.as_secs();
     for is_granted_again in [false, true] {
         let partition = Partition::granted(ports).await?;
@@ -372,7 +379,7 @@ pub async fn a_forgotten_item_counts_on_from_the_fence_of_its_document(ports: &P
             ports.grant.grant(partition.id, std::slice::from_ref(&partition.token), now).await?;
         }
         let attempt = sample::attempt(ports.host);
-        let request = partition.request(attempt, lifetime, Requirement::Nothing);
+        let request = partition.request(attempt, lifetime, ClaimCondition::Always);
         let claim = Claim { fence: 7, above: 7, ..request };
         let Admission::Admitted(admitted) = asked(ports, claim).await? else { panic!("not admitted") };
         assert_eq!(admitted.fence, 9, "an earlier version of the document does not look like the latest");
@@ -385,7 +392,7 @@ pub async fn granting_again_changes_nothing(ports: &Ports<'_>) -> Checked {
     let partition = Partition::granted(ports).await?;
     let (attempt, admitted) = partition.admitted(0).await?;
     ports.grant.grant(partition.id, std::slice::from_ref(&partition.token), partition.now).await?;
-    assert!(matches!(partition.claim(1, Requirement::Known).await?.1, Admission::Busy { .. }));
+    assert!(matches!(partition.claim(1, ClaimCondition::ItemExists).await?.1, Admission::Busy { .. }));
     let Tokens::Listed(tokens) = admitted.tokens else { panic!("there is a ledger") };
     assert_eq!(tokens.len(), 2, "the token and one mint");
     assert!(ports.claim.release(&partition.giving_back(attempt, admitted.fence, 1)).await?);

@@ -5,7 +5,7 @@
 //! - [`fixtures`]: data and messages of earlier versions, for every adapter to read;
 //! - [`proof`]: the level of proof: for every change, or every night;
 //! - [`sample`]: documents, entries, views and studies to store;
-//! - [`saga`], [`sessions`], [`views`], [`ledger`], [`processed`], [`queues`], [`failures`],
+//! - [`documents`], [`sessions`], [`views`], [`ledger`], [`processed`], [`queues`], [`failures`],
 //! [`history`]: the engine's suites, one for each group of its ports. They use the partitions of a fictitious system.
 //! - [`studies`], [`progress`], [`objects`], [`exports`]: the suites of the search import.
 //!
@@ -22,6 +22,7 @@
 //! and never for hours; if the time is an argument of the port, they may pass any time. Times are whole seconds, since
 //! not every store keeps more than milliseconds.
 
+pub mod documents;
 pub mod exports;
 pub mod failures;
 pub mod fixtures;
@@ -35,7 +36,6 @@ pub mod progress;
 pub mod proof;
 pub mod queues;
 pub mod reading;
-pub mod saga;
 pub mod sample;
 pub mod seen;
 pub mod sessions;

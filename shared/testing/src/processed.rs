@@ -1,6 +1,6 @@
-//! The contract of [`RememberProcessed`].
+//! The contract of [`ProcessedMessages`].
 
-use dedup::RememberProcessed;
+use dedup::ProcessedMessages;
 use messages::Host;
 
 use crate::{Checked, sample};
@@ -8,7 +8,7 @@ use crate::{Checked, sample};
 /// The adapter under test.
 pub struct Ports<'a> {
     /// The store.
-    pub store: &'a dyn RememberProcessed,
+    pub store: &'a dyn ProcessedMessages,
     /// Ids and time.
     pub host: &'a dyn Host,
 }

@@ -131,7 +131,7 @@ pub fn with_state(host: &dyn Host, state: Value) -> Content {
         timers: BTreeMap::new(),
         attempt: attempt(host),
         fence: 0,
-        leaves_claim: false,
+        keeps_claim: false,
     }
 }
 

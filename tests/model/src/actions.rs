@@ -57,7 +57,7 @@ impl<S: Saga> System<S> {
                         actions.extend(requests.flat_map(|entry| fails(entry.id)));
                     }
                     Phase::Dispatched(_, _, plan)
-                        if !plan.value.dispatch.is_empty() && plan.value.gives_back =>
+                        if !plan.value.dispatch.is_empty() && plan.value.releases_claim =>
                     {
                         actions.push(Action::ClearFirst(worker));
                     }

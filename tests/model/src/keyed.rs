@@ -5,7 +5,7 @@ use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use saga::plan::{Incoming, Plan};
+use saga::plan::{IncomingEvent, Plan};
 use saga::{Document, Saga};
 
 /// Anything that is compared and hashed by a key that stands for it.
@@ -146,4 +146,4 @@ pub(crate) type DocumentOf<F> = Document<State<F>>;
 /// A plan for it.
 pub(crate) type PlanOf<F> = Plan<State<F>>;
 /// A message for it.
-pub(crate) type IncomingOf<F> = Incoming<<<F as Family>::Saga as Saga>::Event>;
+pub(crate) type IncomingOf<F> = IncomingEvent<<<F as Family>::Saga as Saga>::Event>;

@@ -84,7 +84,7 @@ fn situations<S: Saga>() -> [Property<Check<S>>; 10] {
     [
         sometimes("a claim is left to the next one", |check, system| {
             let left = |phase: &Phase<Of<S>>| match phase {
-                Phase::Stored(_, _, plan) | Phase::Dispatched(_, _, plan) => !plan.value.gives_back,
+                Phase::Stored(_, _, plan) | Phase::Dispatched(_, _, plan) => !plan.value.releases_claim,
                 _ => false,
             };
             let begun = |phase: &Phase<Of<S>>| matches!(phase, Phase::Decided(..));
@@ -207,7 +207,7 @@ impl<S: Saga> Phase<Of<S>> {
             Self::Stored(_, _, plan) | Self::Dispatched(_, _, plan) => Some(plan),
             _ => None,
         };
-        plan.into_iter().flat_map(|plan| &plan.value.judgements).map(|judgement| judgement.verdict)
+        plan.into_iter().flat_map(|plan| &plan.value.decisions).map(|decision| decision.verdict)
     }
 
     fn has_judged(&self, verdict: Verdict) -> bool {

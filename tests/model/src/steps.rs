@@ -7,7 +7,7 @@ use dedup::{Admission, Claim, Release};
 use jiff::SignedDuration;
 use messages::{AttemptId, Message, MessageId, Payload, Token, Verdict};
 use outbox::{Entry, Kind};
-use saga::plan::{self, Known, PlanError, admission};
+use saga::plan::{self, PlanError, PlanInput, admission};
 use saga::{Document, Persist, Saga};
 use serde_json::Value;
 use uuid::Uuid;
@@ -69,7 +69,7 @@ impl<S: Saga> System<S> {
                 if protocol.has(Defect::BegunAgain) {
                     let tokens: Vec<Token> =
                         protocol.inputs.iter().filter_map(|message| message.token.clone()).collect();
-                    self.ledger = Ledger::of(Item::granted(Some(self.ledger.item()), &tokens, NOW));
+                    self.ledger = Ledger::of(Item::with_tokens(Some(self.ledger.item()), &tokens, NOW));
                 }
             }
         }
@@ -162,7 +162,7 @@ impl<S: Saga> System<S> {
 
     /// What becomes of the messages once all steps were done.
     fn finish(&mut self, batch: Batch, plan: &Keyed<PlanOf<Of<S>>>, released: bool) -> PhaseOf<S> {
-        match plan.value.again {
+        match plan.value.retry_with {
             _ if !released => self.give_back(batch),
             Some(need) => Phase::Again(batch, need.into()),
             None => self.acknowledge(batch),
@@ -175,7 +175,7 @@ impl<S: Saga> System<S> {
         if protocol.has(Defect::EndBelieved) {
             document.content.ended_at = None;
         }
-        plan::done_before(&document, &self.group(batch), NOW).is_some()
+        plan::already_processed(&document, &self.group(batch), NOW).is_some()
     }
 
     fn claim(
@@ -199,7 +199,7 @@ impl<S: Saga> System<S> {
             now: NOW,
             lease: LEASE,
             finished: document.and_then(|stored| stored.document.value.content.finished()),
-            requires: admission::requirement(match protocol.has(Defect::FirstTokenRequired) {
+            requires: admission::condition(match protocol.has(Defect::FirstTokenRequired) {
                 true => &group[..1],
                 false => &group,
             }),
@@ -216,7 +216,7 @@ impl<S: Saga> System<S> {
         let (mut admission, mut item) = Item::claim(Some(self.ledger.item()), &claim);
         let whole = document.map(Stored::whole);
         if admission == Admission::Duplicate
-            && let Some(requires) = admission::awaited(&claim.requires, whole.as_ref(), &group)
+            && let Some(requires) = admission::condition_if_expected(&claim.requires, whole.as_ref(), &group)
         {
             let claim = Claim { requires, ..claim.clone() };
             (admission, item) = Item::claim(Some(self.ledger.item()), &claim);
@@ -262,7 +262,7 @@ impl<S: Saga> System<S> {
         protocol: &Protocol<S>,
     ) -> PhaseOf<S> {
         let (tokens, minted, document) = (claimed.tokens(), claimed.minted(), stored.map(Stored::whole));
-        let known = Known {
+        let input = PlanInput {
             function: "model",
             partition: partition(),
             document: document.as_ref(),
@@ -272,17 +272,17 @@ impl<S: Saga> System<S> {
             minted: &minted,
             now: NOW,
             claim_until: NOW + SignedDuration::from_secs(300),
-            keep: protocol.budget.keep.into(),
+            max_leftover: protocol.budget.keep.into(),
             expires_at: NOW + ITEM_LIFETIME,
         };
-        let plan = match plan::decide(&protocol.saga, &known, &self.group(batch)) {
+        let plan = match plan::decide(&protocol.saga, &input, &self.group(batch)) {
             Ok(plan) => plan,
             Err(PlanError::Overtaken) => return Phase::Conflicted(batch, claimed),
             Err(PlanError::TooFewTokens(need)) => return Phase::Short(batch, claimed, need.into()),
             Err(error @ (PlanError::Stage(_) | PlanError::Broken(_))) => panic!("{error}"),
         };
-        let believes = is_latest || known.has_the_latest() || protocol.has(Defect::StaleDropBelieved);
-        if plan.trusts_what_was_loaded() && !believes {
+        let believes = is_latest || input.is_latest() || protocol.has(Defect::StaleDropBelieved);
+        if plan.needs_reread() && !believes {
             return Phase::Claimed(batch, claimed);
         }
         // The plan follows from these, so they stand for it.
@@ -322,11 +322,11 @@ impl<S: Saga> System<S> {
     /// Takes note of what was decided about each message, and holds.
     fn note(&mut self, batch: Batch, plan: &PlanOf<Of<S>>) {
         self.seen.change(|seen| {
-            for (id, judgement) in batch.iter().zip(&plan.judgements) {
-                if judgement.verdict == Verdict::Handled {
+            for (id, decision) in batch.iter().zip(&plan.decisions) {
+                if decision.verdict == Verdict::Handled {
                     *seen.changes.entry(id).or_default() += 1;
                 }
-                if judgement.verdict != Verdict::Duplicate {
+                if decision.verdict != Verdict::Duplicate {
                     seen.decided.insert(id);
                 }
             }
@@ -369,7 +369,7 @@ impl<S: Saga> System<S> {
 
     /// Gives the partition back if it has to be.
     fn leave(&mut self, claimed: &Claimed, plan: &PlanOf<Of<S>>) -> bool {
-        !plan.gives_back || self.release(claimed, plan.remove.clone(), plan.ended)
+        !plan.releases_claim || self.release(claimed, plan.remove.clone(), plan.ended)
     }
 
     fn release(&mut self, claimed: &Claimed, remove: BTreeSet<Token>, ended: bool) -> bool {

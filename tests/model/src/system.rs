@@ -7,7 +7,7 @@ use dedup::ledger::{ITEM_LIFETIME, Item};
 use jiff::SignedDuration;
 use messages::{AttemptId, Message, MessageId, Token};
 use outbox::Entry;
-use saga::plan::{self, Incoming, admission};
+use saga::plan::{self, IncomingEvent, admission};
 use saga::{Content, Saga};
 
 use crate::keyed::{DocumentOf, Family, IncomingOf, Keyed, Of, PlanOf, key};
@@ -207,7 +207,7 @@ impl<S: Saga> System<S> {
 
     /// Whether a worker makes room for tokens, by storing the document as it is.
     pub fn makes_room(&self) -> bool {
-        let again = |phase: &Phase<Of<S>>| matches!(phase, Phase::Dispatched(_, _, plan) if plan.value.again.is_some());
+        let again = |phase: &Phase<Of<S>>| matches!(phase, Phase::Dispatched(_, _, plan) if plan.value.retry_with.is_some());
         self.workers.iter().any(again)
     }
 
@@ -317,9 +317,9 @@ impl Batch {
     }
 }
 
-impl From<plan::Need> for Need {
-    fn from(need: plan::Need) -> Self {
-        Self { tokens: need.tokens, room: need.room }
+impl From<plan::TokenDemand> for Need {
+    fn from(need: plan::TokenDemand) -> Self {
+        Self { tokens: need.tokens, room: need.capacity }
     }
 }
 
@@ -330,7 +330,7 @@ impl<S: Saga> Queued<Of<S>> {
         assert!(message.token.is_some(), "the runner refuses messages without a token: {message:?}");
         let event = message.read::<S::Event>().unwrap();
         let text = message.encode().unwrap();
-        let incoming = Keyed::new(Incoming { message, event }, &text);
+        let incoming = Keyed::new(IncomingEvent { message, event }, &text);
         Self { incoming, acknowledged: false, copies }
     }
 }

@@ -3,7 +3,7 @@
 use messages::{PartitionKey, StoreError};
 use outbox::session::CommitError;
 use outbox::{Key, Page, StageError, View};
-use saga::engine::Opened;
+use saga::engine::OpenSession;
 use saga::{Engine, EntryPoint, Missing, Saga, Views};
 use serde_json::json;
 
@@ -143,7 +143,7 @@ impl Shop {
     }
 
     /// Returns a new session for a request. The records that it reads make a request repeatable.
-    fn session(&self, number: &str) -> Opened<'_> {
+    fn session(&self, number: &str) -> OpenSession<'_> {
         self.entry.session(partition(number))
     }
 }

@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use messages::{Delivery, Disposition, Host, Received};
 use outbox::session::CONTROL;
-use saga::failures::{Retry, Selection, Standing};
+use saga::failures::{FailureStatus, Retry, Selection};
 use saga::{Partitions, SAGA};
 
 use crate::application::{Application, SETTLES, Station, engine};
@@ -194,12 +194,13 @@ async fn retry(port: Port, application: Arc<dyn Application>) {
             port.perform(|world| (world.more.pick(&[1, 2, 100]), world.gathers_dead_letters));
         // The next round repeats a step that fails.
         if gathers {
-            let _ = failures.gather(None).await;
+            let _ = failures.collect(None).await;
         }
         // A canary would have to be looked up in the history, which is not simulated.
-        let retry = Retry { selection: Selection::of(Standing::Open), limit: None, per_second, canary: 0 };
+        let retry =
+            Retry { selection: Selection::of(FailureStatus::Open), limit: None, per_second, canary: 0 };
         let _ = failures.retry(retry, "operator").await;
-        while let Ok(true) = failures.step().await {
+        while let Ok(true) = failures.run_step().await {
             port.sleep(STEP).await;
         }
         port.perform(|world| world.is_retrying = false);

@@ -91,7 +91,7 @@ pub(crate) trait Application: Send + Sync {
     fn may_wait(&self, state: &State) -> bool;
     fn refuses(&self, world: &World, message: &Message) -> bool;
     fn relies_on_documents(&self, world: &World) -> bool;
-    fn stamp(&self, request: &mut Body, reply_token: &Token);
+    fn embed_reply_token(&self, request: &mut Body, reply_token: &Token);
     fn follow(
         &self,
         base: Option<(&Content, &State)>,
@@ -213,8 +213,8 @@ impl<W: Workload> Application for Erased<W> {
         self.workload.relies_on_documents(&Rest::<W>::new(world))
     }
 
-    fn stamp(&self, request: &mut Body, reply_token: &Token) {
-        self.saga.stamp(request, reply_token);
+    fn embed_reply_token(&self, request: &mut Body, reply_token: &Token) {
+        self.saga.embed_reply_token(request, reply_token);
     }
 
     fn follow(
@@ -330,7 +330,7 @@ impl<'a, S: Saga> Draft<'a, S> {
         let id = message.id.derive(index);
         match effect {
             Effect::Send { to, body } => self.send(id, to, body, false, false),
-            Effect::Ask { to, body } => self.send(id, to, body, true, false),
+            Effect::Request { to, body } => self.send(id, to, body, true, false),
             Effect::Schedule { timer, due_at: _, to, body } => {
                 self.cancel(&timer);
                 let id = message.id.named(&timer);
@@ -338,8 +338,8 @@ impl<'a, S: Saga> Draft<'a, S> {
                 self.send(id, to, body, false, true);
             }
             Effect::Cancel { timer } => self.cancel(&timer),
-            Effect::Show if self.saga.view(message.partition, next).is_some() => self.shown = Some(id),
-            Effect::Show | Effect::Broken(_) => {}
+            Effect::UpdateView if self.saga.view(message.partition, next).is_some() => self.shown = Some(id),
+            Effect::UpdateView | Effect::Broken(_) => {}
         }
     }
 
@@ -383,7 +383,12 @@ pub(crate) fn engine(system: &'static str, port: &Port) -> Engine {
             true => Policy { give_up_after: SignedDuration::from_mins(5), ..Policy::default() },
         },
         session: Options::default(),
-        runner: Settings { admit_untokened: mode == Mode::Optimistic, room, keep, ..Settings::default() },
+        runner: Settings {
+            admit_untokened: mode == Mode::Optimistic,
+            max_tokens: room,
+            max_leftover: keep,
+            ..Settings::default()
+        },
         earlier_view: |_| None,
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use dedup::ledger::{ITEM_LIFETIME, Item};
-use dedup::{Admission, Admitted, Claim, Release, Requirement, Tokens};
+use dedup::{Admission, Admitted, Claim, ClaimCondition, Release, Tokens};
 use jiff::Timestamp;
 use messages::{
     AttemptId, Consumer, Delivery, Disposition, Host, Message, MessageId, Outgoing, PartitionKey, StoreError,
@@ -63,7 +63,7 @@ impl World {
                 continue;
             }
             let token = Token::minted_at_entry(message.partition, self.fresh_id());
-            self.application.stamp(&mut message.body, &token);
+            self.application.embed_reply_token(&mut message.body, &token);
             if let Some(item) = self.items.get_mut(&message.partition) {
                 item.tokens.insert(token.clone());
             }
@@ -75,7 +75,7 @@ impl World {
     /// Takes note of what a claim was answered, and consumes its token at once.
     pub(crate) fn after_claim(&mut self, claim: &Claim, answer: &Admission) {
         if self.has(Mutant::TokenRemovedAtClaim)
-            && let (Admission::Admitted(_), Requirement::Token(token)) = (answer, &claim.requires)
+            && let (Admission::Admitted(_), ClaimCondition::TokenPresent(token)) = (answer, &claim.requires)
             && let Some(item) = self.items.get_mut(&claim.partition)
         {
             item.tokens.remove(token);

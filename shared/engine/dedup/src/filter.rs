@@ -32,7 +32,7 @@ pub enum Verdict {
 
 /// Remembers keys for a while.
 #[async_trait]
-pub trait RememberProcessed: Send + Sync {
+pub trait ProcessedMessages: Send + Sync {
     /// Whether `key` is remembered at `now`. Deletion by the store may be late, so the expiry counts, not the
     /// presence.
     ///
@@ -51,7 +51,7 @@ pub trait RememberProcessed: Send + Sync {
 #[derive(Clone)]
 pub struct Stores {
     /// Remembers what was handled.
-    pub processed: Arc<dyn RememberProcessed>,
+    pub processed: Arc<dyn ProcessedMessages>,
     /// Knows which answers are awaited.
     pub tokens: Arc<dyn CheckTokens>,
 }

@@ -42,7 +42,7 @@ pub struct Claim {
     /// special cases.
     pub finished: Option<AttemptId>,
     /// The condition of the claim.
-    pub requires: Requirement,
+    pub requires: ClaimCondition,
     /// New tokens for the messages that the partition may expect afterwards.
     pub mint: Vec<Token>,
     /// The maximum number of tokens in the item for the new ones to be added. Beyond it, the claim is granted without
@@ -90,13 +90,13 @@ impl Claim {
 
 /// The condition of a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Requirement {
+pub enum ClaimCondition {
     /// This token is present. For a single message, so that a duplicate costs one call.
-    Token(Token),
+    TokenPresent(Token),
     /// The item exists. For several messages, whose tokens are looked up in the answer.
-    Known,
+    ItemExists,
     /// No condition. For a message of a client that cannot carry a token and is admitted by a setting.
-    Nothing,
+    Always,
 }
 
 /// The answer to a [`Claim`].
@@ -273,15 +273,15 @@ impl Item {
 
     /// Returns the result of creating a partition: whether these tokens are present afterwards, and the item to store,
     /// if any.
-    pub fn begin(stored: Option<Self>, tokens: &[Token], now: Timestamp) -> (bool, Option<Self>) {
+    pub fn create_if_absent(stored: Option<Self>, tokens: &[Token], now: Timestamp) -> (bool, Option<Self>) {
         match stored.filter(|item| item.expires_at > now) {
             Some(item) => (tokens.iter().all(|token| item.tokens.contains(token)), None),
-            None => (true, Some(Self::granted(None, tokens, now))),
+            None => (true, Some(Self::with_tokens(None, tokens, now))),
         }
     }
 
     /// Returns the item with these tokens added. An expired item counts as absent, together with its tokens.
-    pub fn granted(stored: Option<Self>, tokens: &[Token], now: Timestamp) -> Self {
+    pub fn with_tokens(stored: Option<Self>, tokens: &[Token], now: Timestamp) -> Self {
         let mut item = stored.filter(|item| item.expires_at > now).unwrap_or_else(|| Self::new(now));
         item.grant(tokens, now);
         item
@@ -304,10 +304,10 @@ impl Item {
     pub fn claim(stored: Option<Self>, claim: &Claim) -> (Admission, Option<Self>) {
         let stored = stored.filter(|item| item.expires_at > claim.now);
         let met = match (&claim.requires, &stored) {
-            (Requirement::Token(token), Some(item)) => item.tokens.contains(token),
-            (Requirement::Known, item) => item.is_some(),
-            (Requirement::Token(_), None) => false,
-            (Requirement::Nothing, _) => true,
+            (ClaimCondition::TokenPresent(token), Some(item)) => item.tokens.contains(token),
+            (ClaimCondition::ItemExists, item) => item.is_some(),
+            (ClaimCondition::TokenPresent(_), None) => false,
+            (ClaimCondition::Always, _) => true,
         };
         if !met {
             return (Admission::Duplicate, None);
@@ -418,7 +418,7 @@ mod tests {
         Token::minted_at_entry(partition(), Uuid::from_u128(n))
     }
 
-    fn claim(n: u128, second: i64, requires: Requirement) -> Claim {
+    fn claim(n: u128, second: i64, requires: ClaimCondition) -> Claim {
         Claim {
             partition: partition(),
             attempt: attempt(n),
@@ -453,7 +453,7 @@ mod tests {
     }
 
     fn granted() -> Item {
-        Item::granted(None, &[token(1)], at(0))
+        Item::with_tokens(None, &[token(1)], at(0))
     }
 
     fn admitted(answer: (Admission, Option<Item>)) -> (Admitted, Item) {
@@ -464,27 +464,28 @@ mod tests {
     }
 
     #[test]
-    fn a_token_admits_until_it_is_released_and_never_again() {
-        let (first, item) = admitted(ask(granted(), claim(1, 0, Requirement::Token(token(1)))));
+    fn token_admits_until_released() {
+        let (first, item) = admitted(ask(granted(), claim(1, 0, ClaimCondition::TokenPresent(token(1)))));
         let item = item.release(&release(1, first.fence, &[token(1)])).unwrap();
-        let (answer, _) = ask(item, claim(2, 1, Requirement::Token(token(1))));
+        let (answer, _) = ask(item, claim(2, 1, ClaimCondition::TokenPresent(token(1))));
         assert_eq!(answer, Admission::Duplicate);
     }
 
     #[test]
-    fn a_held_partition_is_busy_until_its_lease_ends_and_the_fence_grows() {
-        let (first, item) = admitted(ask(granted(), claim(1, 0, Requirement::Known)));
-        let (answer, _) = ask(item.clone(), claim(2, 29, Requirement::Known));
+    fn held_partition_is_busy_until_lease_ends() {
+        let (first, item) = admitted(ask(granted(), claim(1, 0, ClaimCondition::ItemExists)));
+        let (answer, _) = ask(item.clone(), claim(2, 29, ClaimCondition::ItemExists));
         assert_eq!(answer, Admission::Busy { until: at(30) });
-        let (second, item) = admitted(ask(item, claim(2, 30, Requirement::Known)));
+        let (second, item) = admitted(ask(item, claim(2, 30, ClaimCondition::ItemExists)));
         assert!(second.fence > first.fence);
         assert_eq!(item.release(&release(1, first.fence, &[token(1)])), None, "the zombie releases nothing");
     }
 
     #[test]
-    fn nobody_waits_for_an_attempt_whose_change_is_stored() {
-        let (first, item) = admitted(ask(granted(), claim(1, 0, Requirement::Known)));
-        let after = |finished| Claim { finished: Some(attempt(finished)), ..claim(2, 1, Requirement::Known) };
+    fn finished_attempt_does_not_block_claim() {
+        let (first, item) = admitted(ask(granted(), claim(1, 0, ClaimCondition::ItemExists)));
+        let after =
+            |finished| Claim { finished: Some(attempt(finished)), ..claim(2, 1, ClaimCondition::ItemExists) };
         let (answer, _) = ask(item.clone(), after(3));
         assert_eq!(answer, Admission::Busy { until: at(30) }, "somebody else is inside");
         let (second, item) = admitted(ask(item, after(1)));
@@ -493,47 +494,47 @@ mod tests {
     }
 
     #[test]
-    fn an_absent_token_is_a_duplicate_even_while_another_worker_is_inside() {
-        let (_, item) = admitted(ask(granted(), claim(1, 0, Requirement::Known)));
-        let (answer, _) = ask(item, claim(2, 1, Requirement::Token(token(9))));
+    fn absent_token_is_duplicate_in_held_partition() {
+        let (_, item) = admitted(ask(granted(), claim(1, 0, ClaimCondition::ItemExists)));
+        let (answer, _) = ask(item, claim(2, 1, ClaimCondition::TokenPresent(token(9))));
         assert_eq!(answer, Admission::Duplicate);
     }
 
     #[test]
-    fn an_expired_item_is_absent_even_before_the_store_deletes_it() {
+    fn expired_item_counts_as_absent() {
         let later = ITEM_LIFETIME.as_secs();
-        let (answer, _) = ask(granted(), claim(1, later, Requirement::Token(token(1))));
+        let (answer, _) = ask(granted(), claim(1, later, ClaimCondition::TokenPresent(token(1))));
         assert_eq!(answer, Admission::Duplicate);
     }
 
     #[test]
-    fn an_attempt_whose_answer_was_lost_may_ask_again() {
-        let (_, item) = admitted(ask(granted(), claim(1, 0, Requirement::Known)));
-        let (again, _) = admitted(ask(item, claim(1, 1, Requirement::Known)));
+    fn holder_may_repeat_its_claim() {
+        let (_, item) = admitted(ask(granted(), claim(1, 0, ClaimCondition::ItemExists)));
+        let (again, _) = admitted(ask(item, claim(1, 1, ClaimCondition::ItemExists)));
         assert_eq!(again.fence, 2);
     }
 
     #[test]
-    fn claims_that_are_never_given_back_add_tokens_only_while_there_is_room() {
+    fn unreleased_claims_add_tokens_up_to_maximum() {
         let mut item = granted();
         for n in 1..=5 {
             let later = i64::try_from(n).unwrap() * 30;
-            (_, item) = admitted(ask(item, claim(n, later, Requirement::Known)));
+            (_, item) = admitted(ask(item, claim(n, later, ClaimCondition::ItemExists)));
         }
         assert_eq!(item.fence, 5, "each of them is admitted");
         assert_eq!(item.tokens.len(), 3);
     }
 
     #[test]
-    fn the_end_of_a_partition_takes_all_its_tokens() {
-        let (first, item) = admitted(ask(granted(), claim(1, 0, Requirement::Known)));
+    fn ended_partition_loses_all_tokens() {
+        let (first, item) = admitted(ask(granted(), claim(1, 0, ClaimCondition::ItemExists)));
         let item = item.release(&Release { ended: true, ..release(1, first.fence, &[]) }).unwrap();
         assert_eq!(item.tokens, BTreeSet::new());
     }
 
     #[test]
-    fn a_second_copy_of_a_claim_changes_nothing() {
-        let request = claim(1, 0, Requirement::Known);
+    fn duplicate_claim_changes_nothing() {
+        let request = claim(1, 0, ClaimCondition::ItemExists);
         let (first, item) = admitted(ask(granted(), request.clone()));
         let item = item.release(&release(1, first.fence, &request.mint)).unwrap();
         let (answer, next) = Item::claim(Some(item.clone()), &request);
@@ -541,29 +542,29 @@ mod tests {
     }
 
     #[test]
-    fn a_forgotten_item_counts_on_from_the_fence_of_its_document() {
-        let request = Claim { fence: 0, above: 7, ..claim(1, 0, Requirement::Nothing) };
+    fn expired_item_continues_from_document_fence() {
+        let request = Claim { fence: 0, above: 7, ..claim(1, 0, ClaimCondition::Always) };
         let (lifted, item) = admitted(Item::claim(None, &request));
         assert_eq!(lifted.fence, 9, "8 would make an earlier version of the document look like the latest");
-        let (next, _) = admitted(ask(item, Claim { above: 9, ..claim(2, 31, Requirement::Nothing) }));
+        let (next, _) = admitted(ask(item, Claim { above: 9, ..claim(2, 31, ClaimCondition::Always) }));
         assert_eq!(next.fence, 10);
     }
 
     #[test]
-    fn an_item_outlives_what_its_document_waits_for() {
+    fn item_outlives_awaited_messages() {
         let year = 365 * 86_400;
-        let (first, item) = admitted(ask(granted(), claim(1, 0, Requirement::Known)));
+        let (first, item) = admitted(ask(granted(), claim(1, 0, ClaimCondition::ItemExists)));
         let forgotten = |item: &Item| item.expires_at.as_second() - ITEM_LIFETIME.as_secs();
         assert_eq!(forgotten(&item), 0);
         let stored = Release { until: Some(at(year)), ..release(1, first.fence, &[]) };
         let item = item.release(&stored).unwrap();
         assert_eq!(forgotten(&item), year, "a timer of a year was stored");
-        let item = Item::granted(Some(item), &[token(2)], at(20));
+        let item = Item::with_tokens(Some(item), &[token(2)], at(20));
         assert_eq!(forgotten(&item), year, "an entry point shortens nothing");
-        let (answer, _) = ask(item.clone(), claim(2, 30, Requirement::Known));
+        let (answer, _) = ask(item.clone(), claim(2, 30, ClaimCondition::ItemExists));
         assert_eq!(answer, Admission::Moved { fence: 1, expires_at: item.expires_at }, "it would shorten it");
         let (second, item) =
-            admitted(ask(item, Claim { until: at(year), ..claim(2, 30, Requirement::Known) }));
+            admitted(ask(item, Claim { until: at(year), ..claim(2, 30, ClaimCondition::ItemExists) }));
         assert_eq!(forgotten(&item), year, "the document says so");
         let unchanged = item.clone().release(&release(2, second.fence, &[])).unwrap();
         assert_eq!(forgotten(&unchanged), year, "nothing was stored");
@@ -572,9 +573,9 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_that_was_refused_for_its_fence_keeps_the_lifetime() {
+    fn claim_after_moved_fence_keeps_lifetime() {
         let year = 365 * 86_400;
-        let request = claim(1, 0, Requirement::Known).at(4, at(year + ITEM_LIFETIME.as_secs()));
+        let request = claim(1, 0, ClaimCondition::ItemExists).at(4, at(year + ITEM_LIFETIME.as_secs()));
         assert_eq!((request.fence, request.until), (4, at(year)));
     }
 }

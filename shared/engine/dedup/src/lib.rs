@@ -41,8 +41,8 @@ pub mod filter;
 pub mod guard;
 pub mod ledger;
 
-pub use filter::{Filter, RememberProcessed, Verdict};
+pub use filter::{Filter, ProcessedMessages, Verdict};
 pub use guard::{Asked, Done, Handler, HandlerError, guard};
 pub use ledger::{
-    Admission, Admitted, CheckTokens, Claim, ClaimPartition, GrantTokens, Release, Requirement, Tokens,
+    Admission, Admitted, CheckTokens, Claim, ClaimCondition, ClaimPartition, GrantTokens, Release, Tokens,
 };

@@ -43,7 +43,7 @@ pub enum Effect {
         body: Body,
     },
     /// Sends a request, which carries the right to reply once.
-    Ask {
+    Request {
         /// The destination.
         to: Queue,
         /// The message.
@@ -66,7 +66,7 @@ pub enum Effect {
         timer: String,
     },
     /// Updates the view for readers.
-    Show,
+    UpdateView,
     /// A message that cannot be serialized as JSON; it fails the attempt.
     Broken(String),
 }
@@ -98,7 +98,7 @@ impl<S> Advance<S> {
     /// Sends a request, which is to be answered.
     #[must_use]
     pub fn ask<P: Payload>(self, message: &P) -> Self {
-        self.with(message, |to, body| Effect::Ask { to, body })
+        self.with(message, |to, body| Effect::Request { to, body })
     }
 
     /// Sets a timer that sends an event. A running timer of the same name is cancelled.
@@ -118,7 +118,7 @@ impl<S> Advance<S> {
     /// Updates the view for readers to the new state.
     #[must_use]
     pub fn show(mut self) -> Self {
-        self.effects.push(Effect::Show);
+        self.effects.push(Effect::UpdateView);
         self
     }
 

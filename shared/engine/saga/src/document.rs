@@ -52,8 +52,8 @@ pub struct Content<S = Json> {
     /// not build on this content.
     pub fence: u64,
     /// `true` if that attempt keeps its claim for the next one instead of releasing the partition.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub leaves_claim: bool,
+    #[serde(default, rename = "leaves_claim", skip_serializing_if = "std::ops::Not::not")]
+    pub keeps_claim: bool,
 }
 
 fn first() -> u32 {
@@ -135,7 +135,7 @@ pub(crate) fn waits_until<'a>(
 pub struct Persist<S = Json> {
     /// The partition.
     pub partition: PartitionKey,
-    /// The version that was loaded; `None` if there was no document. The write increments it; the first version is 1.
+    /// The version that was loaded; `None` for the first write. The write increments it; the first version is 1.
     pub loaded: Option<u64>,
     /// The new content.
     pub content: Content<S>,
@@ -157,7 +157,7 @@ pub enum Persisted {
 impl<S> Content<S> {
     /// Returns the attempt whose claim may be taken over at once, because it has finished and kept its claim.
     pub fn finished(&self) -> Option<AttemptId> {
-        self.leaves_claim.then_some(self.attempt)
+        self.keeps_claim.then_some(self.attempt)
     }
 
     fn with_state<T>(self, state: T) -> Content<T> {
@@ -170,9 +170,9 @@ impl<S> Content<S> {
             timers,
             attempt,
             fence,
-            leaves_claim,
+            keeps_claim,
         } = self;
-        Content { state, state_version, ended_at, processed, expected, timers, attempt, fence, leaves_claim }
+        Content { state, state_version, ended_at, processed, expected, timers, attempt, fence, keeps_claim }
     }
 }
 

@@ -5,112 +5,29 @@
 use std::sync::Arc;
 
 use dedup::guard::{self, Handler};
-use dedup::{CheckTokens, ClaimPartition, GrantTokens, RememberProcessed, filter};
+use dedup::{GrantTokens, ProcessedMessages, filter};
 use messages::{
     Consumer, Host, InspectQueues, Message, MessageId, Observe, PartitionKey, Payload, Queue,
     ReceiveMessages, Reporter, SendMessages, SessionId, StoreError, Token,
 };
-use outbox::session::{self, CommitError, Options, SettleSessions};
-use outbox::{
-    CommitSession, DispatchOutbox, Dispatcher, InspectOutbox, Key, Policy, ReadRecords, ReadViews, Record,
-    Session, StageError, View, WriteRecords, WriteViews,
-};
+use outbox::session::{self, CommitError, Options};
+use outbox::{DispatchOutbox, Dispatcher, Key, Policy, Record, Session, StageError, View};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::document::{ReadDocuments, WriteDocuments};
-use crate::failures::{Failures, KeepFailures};
+use crate::failures::Failures;
 use crate::history::KeepHistory;
 use crate::operator::Operator;
-use crate::runner::{self, run};
+use crate::ports::{self, Partitions, Stores};
+use crate::runner::run;
 use crate::settings::Settings;
 use crate::state_machine::Saga;
-use crate::sweeps::Sweeps;
+use crate::sweeps::SweepHeartbeat;
 use crate::system::{Missing, System};
 use crate::views::Views;
 
 /// The queue of events.
 pub const SAGA: Queue = Queue::named("saga");
-
-/// The engine's ports to the database.
-#[derive(Clone)]
-pub struct Stores {
-    /// Reads documents.
-    pub read_documents: Arc<dyn ReadDocuments>,
-    /// Writes documents.
-    pub write_documents: Arc<dyn WriteDocuments>,
-    /// Lists the outboxes of documents.
-    pub saga_outbox: Arc<dyn InspectOutbox>,
-    /// Stores sessions.
-    pub commit_sessions: Arc<dyn CommitSession>,
-    /// Reads and settles sessions.
-    pub settle_sessions: Arc<dyn SettleSessions>,
-    /// Lists the outboxes of sessions.
-    pub session_outbox: Arc<dyn InspectOutbox>,
-    /// Reads an application's records.
-    pub records: Arc<dyn ReadRecords>,
-    /// Writes records without a session.
-    pub write_records: Arc<dyn WriteRecords>,
-    /// Reads views.
-    pub read_views: Arc<dyn ReadViews>,
-    /// Writes views.
-    pub write_views: Arc<dyn WriteViews>,
-    /// Stores failures.
-    pub failures: Arc<dyn KeepFailures>,
-}
-
-impl Stores {
-    /// Takes all ports from one store, except its two outboxes.
-    pub fn of<S>(
-        store: &Arc<S>,
-        saga_outbox: impl InspectOutbox + 'static,
-        session_outbox: impl InspectOutbox + 'static,
-    ) -> Self
-    where
-        S: ReadDocuments
-            + WriteDocuments
-            + CommitSession
-            + SettleSessions
-            + ReadRecords
-            + WriteRecords
-            + ReadViews
-            + WriteViews
-            + KeepFailures
-            + 'static,
-    {
-        Self {
-            read_documents: store.clone(),
-            write_documents: store.clone(),
-            saga_outbox: Arc::new(saga_outbox),
-            commit_sessions: store.clone(),
-            settle_sessions: store.clone(),
-            session_outbox: Arc::new(session_outbox),
-            records: store.clone(),
-            write_records: store.clone(),
-            read_views: store.clone(),
-            write_views: store.clone(),
-            failures: store.clone(),
-        }
-    }
-}
-
-/// The ports to the ledger of partitions.
-#[derive(Clone)]
-pub struct Partitions {
-    /// Claims and releases partitions.
-    pub ledger: Arc<dyn ClaimPartition>,
-    /// Grants tokens to partitions.
-    pub tokens: Arc<dyn GrantTokens>,
-    /// Reports which tokens a partition still admits.
-    pub granted: Arc<dyn CheckTokens>,
-}
-
-impl Partitions {
-    /// Takes all ports from one ledger.
-    pub fn of<L: ClaimPartition + GrantTokens + CheckTokens + 'static>(ledger: Arc<L>) -> Self {
-        Self { ledger: ledger.clone(), tokens: ledger.clone(), granted: ledger }
-    }
-}
 
 /// The engine of one installation.
 #[derive(Clone)]
@@ -122,7 +39,7 @@ pub struct Engine {
     /// The ledger.
     pub partitions: Result<Partitions, Missing>,
     /// The store of processed messages.
-    pub processed: Result<Arc<dyn RememberProcessed>, Missing>,
+    pub processed: Result<Arc<dyn ProcessedMessages>, Missing>,
     /// Sends messages.
     pub send: Arc<dyn SendMessages>,
     /// Receives and acknowledges messages.
@@ -188,7 +105,7 @@ impl Engine {
     /// Returns an error if a service that it uses is not configured.
     pub fn run<S: Saga>(&self, function: &'static str, saga: S) -> Result<Arc<dyn Consumer>, Missing> {
         let stores = self.stores()?;
-        let ports = runner::Ports {
+        let ports = ports::Ports {
             read: Arc::clone(&stores.read_documents),
             write: Arc::clone(&stores.write_documents),
             ledger: Arc::clone(&self.partitions()?.ledger),
@@ -268,9 +185,9 @@ impl Engine {
     ///
     /// # Errors
     /// Returns an error if no database is configured.
-    pub fn sweeps(&self) -> Result<Sweeps, Missing> {
+    pub fn sweeps(&self) -> Result<SweepHeartbeat, Missing> {
         let stores = self.stores()?;
-        Ok(Sweeps {
+        Ok(SweepHeartbeat {
             records: Arc::clone(&stores.records),
             write: Arc::clone(&stores.write_records),
             host: Arc::clone(&self.host),
@@ -342,15 +259,15 @@ impl EntryPoint {
     /// The caller cannot choose the id. The ids and tokens of the events are derived from it, and the record of a
     /// committed session is removed after a time. Repeating a session after that would grant used tokens again, and its
     /// events would take effect twice. To make a repeated request take effect once, read and write a record in the
-    /// session: [`Opened::read`].
-    pub fn session(&self, partition: PartitionKey) -> Opened<'_> {
+    /// session: [`OpenSession::read`].
+    pub fn session(&self, partition: PartitionKey) -> OpenSession<'_> {
         let id = SessionId::from_uuid(self.sessions.dispatcher.reporter.host.fresh_id());
         let session = Session::open(&self.sessions, self.system, id, partition, &self.options);
-        Opened { entry: self, partition, session, granted: Vec::new() }
+        OpenSession { entry: self, partition, session, granted: Vec::new() }
     }
 
     /// Returns a token with a name of its own, for a caller that grants it together with others in one call and sends
-    /// its event with [`Opened::send_granted`]. The same name yields the same token, so grant it with
+    /// its event with [`OpenSession::send_granted`]. The same name yields the same token, so grant it with
     /// [`GrantTokens::begin`], which does not restore a used token.
     pub fn named_token(&self, name: SessionId, partition: PartitionKey) -> Token {
         entry_token(partition, session::message_id(name, 0))
@@ -362,14 +279,14 @@ fn entry_token(partition: PartitionKey, message: MessageId) -> Token {
 }
 
 /// An open session. Dropping it without a commit leaves nothing.
-pub struct Opened<'a> {
+pub struct OpenSession<'a> {
     entry: &'a EntryPoint,
     partition: PartitionKey,
     session: Session<'a>,
     granted: Vec<Token>,
 }
 
-impl Opened<'_> {
+impl OpenSession<'_> {
     /// Sends a message with the commit. An event gets a token, which is derived from the session like its id.
     ///
     /// # Errors
@@ -381,7 +298,7 @@ impl Opened<'_> {
         self.stage(id, payload, token)
     }
 
-    /// Like [`Opened::send`], with a token that was granted before; see [`EntryPoint::named_token`].
+    /// Like [`OpenSession::send`], with a token that was granted before; see [`EntryPoint::named_token`].
     ///
     /// # Errors
     /// Returns an error if the message cannot be encoded.

@@ -15,10 +15,10 @@ use messages::{Host, Measure, Noted, Observation, Observe, PartitionKey, StoreEr
 
 /// The maximum number of observations in the buffer. A batch leaves about two for each of its messages; the rest is for
 /// decisions that were made while the store was unavailable.
-pub const MAX_WAITING: usize = 1_000;
+pub const MAX_BUFFERED: usize = 1_000;
 
 /// The time limit of a flush.
-pub const PATIENCE: Duration = Duration::from_secs(2);
+pub const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The maximum length of a text in bytes. Names and reasons may quote text of other parties.
 const MAX_TEXT_BYTES: usize = 2_000;
@@ -67,11 +67,11 @@ pub struct Recorder {
     observer: Arc<dyn Observe>,
     store: Arc<dyn KeepHistory>,
     host: Arc<dyn Host>,
-    waiting: Mutex<Waiting>,
+    buffer: Mutex<Buffer>,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct Buffer {
     observations: VecDeque<Observation>,
     dropped: usize,
 }
@@ -79,24 +79,24 @@ struct Waiting {
 impl Recorder {
     /// Creates a recorder that stores what it passes on to `observer`.
     pub fn new(observer: Arc<dyn Observe>, store: Arc<dyn KeepHistory>, host: Arc<dyn Host>) -> Self {
-        Self { observer, store, host, waiting: Mutex::default() }
+        Self { observer, store, host, buffer: Mutex::default() }
     }
 
-    fn waiting(&self) -> std::sync::MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    fn buffer(&self) -> std::sync::MutexGuard<'_, Buffer> {
+        self.buffer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn store(&self) {
-        let Waiting { observations, dropped } = std::mem::take(&mut *self.waiting());
+        let Buffer { observations, dropped } = std::mem::take(&mut *self.buffer());
         if observations.is_empty() {
             return;
         }
         let observations = Vec::from(observations);
         let append = self.store.append(&observations);
-        let error = match select(append, pin!(self.host.sleep(PATIENCE))).await {
+        let error = match select(append, pin!(self.host.sleep(FLUSH_TIMEOUT))).await {
             Either::Left((Ok(()), _)) => None,
             Either::Left((Err(error), _)) => Some(error.chain()),
-            Either::Right(_) => Some(format!("no answer within {} s", PATIENCE.as_secs())),
+            Either::Right(_) => Some(format!("no answer within {} s", FLUSH_TIMEOUT.as_secs())),
         };
         let lost = dropped + if error.is_some() { observations.len() } else { 0 };
         if lost > 0 {
@@ -108,13 +108,13 @@ impl Recorder {
 #[async_trait]
 impl Observe for Recorder {
     fn observe(&self, observation: Observation) {
-        let mut waiting = self.waiting();
-        if waiting.observations.len() == MAX_WAITING {
-            waiting.observations.pop_front();
-            waiting.dropped += 1;
+        let mut buffer = self.buffer();
+        if buffer.observations.len() == MAX_BUFFERED {
+            buffer.observations.pop_front();
+            buffer.dropped += 1;
         }
-        waiting.observations.push_back(bounded(observation.clone()));
-        drop(waiting);
+        buffer.observations.push_back(bounded(observation.clone()));
+        drop(buffer);
         self.observer.observe(observation);
     }
 

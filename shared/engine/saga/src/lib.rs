@@ -13,6 +13,7 @@
 //! - [`runner`]: the consumer of the saga's queue, which repeats attempts;
 //! - [`settings`]: the runner's settings;
 //! - [`views`]: up-to-date views for readers;
+//! - [`ports`]: the ports of an installation and of a saga;
 //! - [`engine`]: all ports of an installation, and the runners, handlers and sessions that are built from them;
 //! - [`operator`]: an operator's actions on exhausted effects;
 //! - [`failures`]: a store of all failures, and their retry;
@@ -30,6 +31,7 @@ pub mod failures;
 pub mod history;
 pub mod operator;
 pub mod plan;
+pub mod ports;
 mod round;
 pub mod runner;
 pub mod settings;
@@ -43,13 +45,14 @@ pub use document::{
     Awaited, Content, Document, Expected, Loaded, Persist, Persisted, Processed, ReadDocuments,
     WriteDocuments,
 };
-pub use engine::{Engine, EntryPoint, Partitions, SAGA, Stores};
+pub use engine::{Engine, EntryPoint, SAGA};
 pub use failures::{Failures, KeepFailures};
 pub use history::KeepHistory;
 pub use operator::Operator;
-pub use runner::{Ports, run};
+pub use ports::{Partitions, Ports, Stores};
+pub use runner::run;
 pub use settings::Settings;
 pub use state_machine::{Event, Saga};
-pub use sweeps::Sweeps;
+pub use sweeps::SweepHeartbeat;
 pub use system::{Function, Missing, Service, Source, System};
 pub use views::Views;

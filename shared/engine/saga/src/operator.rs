@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use dedup::{Admission, Admitted, Claim, Release, Requirement, ledger};
+use dedup::{Admission, Admitted, Claim, ClaimCondition, Release, ledger};
 use jiff::{SignedDuration, Timestamp};
 use messages::{AttemptId, Host, Message, PartitionKey, StoreError, Token};
 use outbox::{Entry, InspectOutbox, Owner, Settlement};
 
 use crate::document::Document;
-use crate::engine::{Partitions, Stores};
+use crate::ports::{Partitions, Stores};
 
 /// Puts effects that were given up back to work.
 ///
@@ -167,7 +167,7 @@ impl Operator {
         mint: &[Token],
     ) -> Result<Option<Admitted>, StoreError> {
         let now: Timestamp = self.host.now();
-        let requires = Requirement::Nothing;
+        let requires = ClaimCondition::Always;
         // What the document waits for is bounded by itself.
         let (lease, mint, room) = (self.lease, mint.to_vec(), usize::MAX);
         let finished = document.and_then(|document| document.content.finished());

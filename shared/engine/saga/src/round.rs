@@ -20,21 +20,39 @@ use outbox::{Entry, Settlement};
 use serde::Serialize;
 
 use crate::document::{Document, Loaded, Persist, Persisted};
-use crate::plan::{self, Judgement, Known, Need, Plan, PlanError, admission};
-use crate::runner::{Group, Runner};
+use crate::plan::{self, IncomingEvent, MessageDecision, Plan, PlanError, PlanInput, TokenDemand, admission};
+use crate::ports::Ports;
+use crate::settings::Settings;
 use crate::state_machine::Saga;
+
+/// A saga with its ports and settings.
+pub(crate) struct Runner<S> {
+    pub(crate) saga: S,
+    pub(crate) ports: Ports,
+    pub(crate) settings: Settings,
+}
+
+/// Messages of one partition, in order.
+pub(crate) struct Group<E> {
+    pub(crate) partition: PartitionKey,
+    pub(crate) messages: Vec<IncomingEvent<E>>,
+    /// The tokens that an attempt needs, once this is known.
+    pub(crate) demand: Option<TokenDemand>,
+    /// The index of each message in its batch, and its receive count.
+    pub(crate) places: Vec<(usize, u32)>,
+}
 
 /// The outcome of an attempt.
 #[derive(Debug)]
-pub(crate) enum Ended {
+pub(crate) enum AttemptOutcome {
     /// All steps are done.
-    Done(Vec<Judgement>),
+    Done(Vec<MessageDecision>),
     /// Another worker holds the partition.
     Busy,
     /// Another worker stored a change in between. A new attempt may succeed.
     Conflict,
     /// The attempt had too few tokens; a new one needs this many.
-    TooFewTokens(Need),
+    TooFewTokens(TokenDemand),
     /// A store is unavailable. The messages are redelivered. Holds the reason for the log.
     BrokenOff(String),
     /// The messages themselves are the cause: the state machine panics, or the result cannot be stored. Each message of
@@ -68,8 +86,8 @@ struct Planned<'a, S: Saga> {
 
 impl<S: Saga> Runner<S> {
     /// Makes one attempt at each group, all steps included. Returns one outcome for each, in order.
-    pub(crate) async fn round(&self, groups: &[&Group<S::Event>]) -> Vec<Ended> {
-        let mut ended: Vec<Option<Ended>> = groups.iter().map(|_| None).collect();
+    pub(crate) async fn round(&self, groups: &[&Group<S::Event>]) -> Vec<AttemptOutcome> {
+        let mut ended: Vec<Option<AttemptOutcome>> = groups.iter().map(|_| None).collect();
         let mut open = Vec::new();
         for (index, (group, loaded)) in groups.iter().zip(self.load(groups).await).enumerate() {
             match self.begin(group, loaded, index) {
@@ -89,7 +107,7 @@ impl<S: Saga> Runner<S> {
         let stored = self.store(planned, &mut ended).await;
         let settlements = self.send(&stored).await;
         self.release(stored, settlements, &mut ended).await;
-        let lost = || Ended::BrokenOff("the group was not attempted".to_owned());
+        let lost = || AttemptOutcome::BrokenOff("the group was not attempted".to_owned());
         ended.into_iter().map(|ended| ended.unwrap_or_else(lost)).collect()
     }
 
@@ -109,31 +127,33 @@ impl<S: Saga> Runner<S> {
         group: &'a Group<S::Event>,
         loaded: Result<Loaded, String>,
         index: usize,
-    ) -> Result<Attempt<'a, S>, Ended> {
-        let document = self.open(loaded.map_err(Ended::BrokenOff)?)?;
+    ) -> Result<Attempt<'a, S>, AttemptOutcome> {
+        let document = self.open(loaded.map_err(AttemptOutcome::BrokenOff)?)?;
         let now = self.ports.host.now();
         // A redelivery of finished work costs one load and no call to the ledger.
-        let done = document.as_ref().and_then(|document| plan::done_before(document, &group.messages, now));
-        if let Some(judgements) = done {
-            return Err(Ended::Done(judgements));
+        let done =
+            document.as_ref().and_then(|document| plan::already_processed(document, &group.messages, now));
+        if let Some(decisions) = done {
+            return Err(AttemptOutcome::Done(decisions));
         }
         let id = AttemptId::from_uuid(self.ports.host.random_id());
         let events: Vec<&S::Event> = group.messages.iter().map(|incoming| &incoming.event).collect();
-        let count = contain(|| group.need.map_or_else(|| self.saga.tokens(&events), |need| need.tokens));
-        let count = count.map_err(|panicked| Ended::Faulty(panicked.to_string()))?;
+        let count =
+            contain(|| group.demand.map_or_else(|| self.saga.tokens(&events), |demand| demand.tokens));
+        let count = count.map_err(|panicked| AttemptOutcome::Faulty(panicked.to_string()))?;
         // Tokens are minted before the decision, so that the claim can add them to the ledger in the same call.
         let minted = admission::mint(group.partition, &id, count);
         Ok(Attempt { group, id, minted, now, document, index })
     }
 
-    fn open(&self, loaded: Loaded) -> Result<Option<Document<S::State>>, Ended> {
-        let unreadable = |error: StoreError| Ended::Unreadable(error.chain());
+    fn open(&self, loaded: Loaded) -> Result<Option<Document<S::State>>, AttemptOutcome> {
+        let unreadable = |error: StoreError| AttemptOutcome::Unreadable(error.chain());
         let stored = loaded.map_err(|error| match error.is_retryable() {
-            true => Ended::BrokenOff(error.chain()),
+            true => AttemptOutcome::BrokenOff(error.chain()),
             false => unreadable(error),
         })?;
         let opened = contain(|| stored.map(|document| document.open(&self.saga)).transpose());
-        opened.map_err(|panicked| Ended::Unreadable(panicked.to_string()))?.map_err(unreadable)
+        opened.map_err(|panicked| AttemptOutcome::Unreadable(panicked.to_string()))?.map_err(unreadable)
     }
 
     /// Claims the partition of each attempt.
@@ -149,7 +169,7 @@ impl<S: Saga> Runner<S> {
         // The ledger may have forgotten the partition although its document still waits for the message. The claim is then
         // repeated without a condition; the conditional write protects against an outdated document.
         let (document, group) = (attempt.document.as_ref(), &attempt.group.messages);
-        match admission::awaited(&claim.requires, document, group) {
+        match admission::condition_if_expected(&claim.requires, document, group) {
             Some(requires) => self.ask(Claim { requires, ..claim }).await,
             None => Ok((claim, answer)),
         }
@@ -173,9 +193,12 @@ impl<S: Saga> Runner<S> {
             now: attempt.now,
             lease: self.settings.lease,
             finished: attempt.document.as_ref().and_then(|document| document.content.finished()),
-            requires: admission::requirement(&attempt.group.messages),
+            requires: admission::condition(&attempt.group.messages),
             mint: attempt.minted.clone(),
-            room: attempt.group.need.map_or(self.settings.room, |need| need.room.max(self.settings.room)),
+            room: attempt
+                .group
+                .demand
+                .map_or(self.settings.max_tokens, |demand| demand.capacity.max(self.settings.max_tokens)),
             fence: attempt.fence(),
             above: attempt.fence(),
             until: attempt.waits_until(),
@@ -183,33 +206,37 @@ impl<S: Saga> Runner<S> {
     }
 
     /// Returns the plan of an admitted attempt, or the outcome of one that ends here.
-    async fn plan<'a>(&self, attempt: Attempt<'a, S>, answered: Answered) -> Result<Planned<'a, S>, Ended> {
+    async fn plan<'a>(
+        &self,
+        attempt: Attempt<'a, S>,
+        answered: Answered,
+    ) -> Result<Planned<'a, S>, AttemptOutcome> {
         let (claim, admitted) = match answered {
             Ok((claim, Admission::Admitted(admitted))) => (claim, admitted),
             Ok((_, Admission::Busy { .. } | Admission::Moved { .. })) => {
                 self.contended(&attempt, Measure::BUSY_PARTITIONS, "another worker holds the partition");
-                return Err(Ended::Busy);
+                return Err(AttemptOutcome::Busy);
             }
             Ok((_, Admission::Duplicate)) => {
-                return Err(Ended::Done(plan::duplicates(&attempt.group.messages)));
+                return Err(AttemptOutcome::Done(plan::all_duplicates(&attempt.group.messages)));
             }
             // The claim may have been granted. It is not released, because its lease expires by itself.
-            Err(error) => return Err(Ended::BrokenOff(error.chain())),
+            Err(error) => return Err(AttemptOutcome::BrokenOff(error.chain())),
         };
-        match self.decide_on_the_latest(&attempt, &admitted, claim.expires_at()).await {
+        match self.decide_with_reread(&attempt, &admitted, claim.expires_at()).await {
             Ok(plan) => Ok(Planned { attempt, fence: admitted.fence, plan }),
             Err(ended) => {
-                if matches!(ended, Ended::Conflict) {
+                if matches!(ended, AttemptOutcome::Conflict) {
                     self.contended(
                         &attempt,
                         Measure::CONFLICTS,
                         "another worker has taken the partition over",
                     );
                 }
-                // Without a document, the minted tokens stay: any attempt may hand them out, see [`plan::room`]. After
+                // Without a document, the minted tokens stay: any attempt may hand them out, see [`plan::token_capacity`]. After
                 // a conflict they stay too, since the worker that overtook this attempt may have handed them out
                 // already.
-                let is_own = attempt.document.is_some() && !matches!(ended, Ended::Conflict);
+                let is_own = attempt.document.is_some() && !matches!(ended, AttemptOutcome::Conflict);
                 let remove = if is_own { attempt.minted.clone() } else { Vec::new() };
                 self.abandon(&attempt, admitted.fence, remove).await;
                 Err(ended)
@@ -219,15 +246,15 @@ impl<S: Saga> Runner<S> {
 
     /// Decides, and decides once more on the latest document if a message would be dropped because of a document that
     /// may be outdated.
-    async fn decide_on_the_latest(
+    async fn decide_with_reread(
         &self,
         attempt: &Attempt<'_, S>,
         admitted: &Admitted,
         expires_at: Timestamp,
-    ) -> Result<Plan<S::State>, Ended> {
-        let known = self.known(attempt, admitted, attempt.document.as_ref(), expires_at);
-        let plan = self.decide(&known, attempt)?;
-        if !plan.trusts_what_was_loaded() || known.has_the_latest() {
+    ) -> Result<Plan<S::State>, AttemptOutcome> {
+        let input = self.input(attempt, admitted, attempt.document.as_ref(), expires_at);
+        let plan = self.decide(&input, attempt)?;
+        if !plan.needs_reread() || input.is_latest() {
             return Ok(plan);
         }
         // A plan with a write needs no second load, because a write on top of an earlier version is refused.
@@ -239,18 +266,18 @@ impl<S: Saga> Runner<S> {
             return Ok(plan);
         }
         self.contended(attempt, Measure::STALE_LOADS, "an earlier version of the document was loaded");
-        self.decide(&self.known(attempt, admitted, latest.as_ref(), expires_at), attempt)
+        self.decide(&self.input(attempt, admitted, latest.as_ref(), expires_at), attempt)
     }
 
-    fn known<'a>(
+    fn input<'a>(
         &'a self,
         attempt: &'a Attempt<'_, S>,
         admitted: &'a Admitted,
         document: Option<&'a Document<S::State>>,
         expires_at: Timestamp,
-    ) -> Known<'a, S::State> {
+    ) -> PlanInput<'a, S::State> {
         let now = self.ports.host.now();
-        Known {
+        PlanInput {
             function: self.ports.dispatcher.reporter.function,
             partition: attempt.group.partition,
             document,
@@ -260,17 +287,22 @@ impl<S: Saga> Runner<S> {
             minted: &attempt.minted,
             now,
             claim_until: self.ports.dispatcher.policy.claim_until(now),
-            keep: self.settings.keep,
+            max_leftover: self.settings.max_leftover,
             expires_at,
         }
     }
 
-    fn decide(&self, known: &Known<'_, S::State>, attempt: &Attempt<'_, S>) -> Result<Plan<S::State>, Ended> {
-        let planned = contain(|| plan::decide(&self.saga, known, &attempt.group.messages));
-        planned.map_err(|panicked| Ended::Faulty(panicked.to_string()))?.map_err(|error| match error {
-            PlanError::Overtaken => Ended::Conflict,
-            PlanError::TooFewTokens(need) => Ended::TooFewTokens(need),
-            PlanError::Stage(_) | PlanError::Broken(_) => Ended::Faulty(chain(&error)),
+    fn decide(
+        &self,
+        input: &PlanInput<'_, S::State>,
+        attempt: &Attempt<'_, S>,
+    ) -> Result<Plan<S::State>, AttemptOutcome> {
+        let planned = contain(|| plan::decide(&self.saga, input, &attempt.group.messages));
+        planned.map_err(|panicked| AttemptOutcome::Faulty(panicked.to_string()))?.map_err(|error| match error
+        {
+            PlanError::Overtaken => AttemptOutcome::Conflict,
+            PlanError::TooFewTokens(demand) => AttemptOutcome::TooFewTokens(demand),
+            PlanError::Stage(_) | PlanError::Broken(_) => AttemptOutcome::Faulty(chain(&error)),
         })
     }
 
@@ -278,7 +310,7 @@ impl<S: Saga> Runner<S> {
     async fn store<'a>(
         &self,
         mut planned: Vec<Planned<'a, S>>,
-        ended: &mut [Option<Ended>],
+        ended: &mut [Option<AttemptOutcome>],
     ) -> Vec<Planned<'a, S>> {
         let mut writes = Vec::new();
         // For each attempt: whether it has a write, or why its state cannot be serialized.
@@ -295,11 +327,11 @@ impl<S: Saga> Runner<S> {
             let answer = match waits {
                 Ok(true) => answers
                     .next()
-                    .unwrap_or_else(|| Err(Ended::BrokenOff("the store gave no answer".to_owned()))),
+                    .unwrap_or_else(|| Err(AttemptOutcome::BrokenOff("the store gave no answer".to_owned()))),
                 Ok(false) => Ok(Persisted::Stored),
                 Err(why) => {
                     self.abandon(&planned.attempt, planned.fence, Vec::new()).await;
-                    Err(Ended::Faulty(why))
+                    Err(AttemptOutcome::Faulty(why))
                 }
             };
             match answer {
@@ -309,7 +341,7 @@ impl<S: Saga> Runner<S> {
                     self.contended(&planned.attempt, Measure::CONFLICTS, what);
                     // The minted tokens are not removed: the other worker may have handed them out.
                     self.abandon(&planned.attempt, planned.fence, Vec::new()).await;
-                    ended[planned.attempt.index] = Some(Ended::Conflict);
+                    ended[planned.attempt.index] = Some(AttemptOutcome::Conflict);
                 }
                 // The write may still be made, so the claim is kept until its lease expires.
                 Err(why) => ended[planned.attempt.index] = Some(why),
@@ -323,7 +355,7 @@ impl<S: Saga> Runner<S> {
     ///
     /// If a store refuses one of several writes permanently, it may refuse all writes of the call, so each is then made
     /// alone.
-    async fn persist(&self, writes: &[Persist]) -> Vec<Result<Persisted, Ended>> {
+    async fn persist(&self, writes: &[Persist]) -> Vec<Result<Persisted, AttemptOutcome>> {
         let (answers, is_refused) = self.try_to_persist(writes).await;
         if !is_refused || writes.len() < 2 {
             return answers;
@@ -339,7 +371,7 @@ impl<S: Saga> Runner<S> {
     }
 
     /// Makes the writes in one call. The flag is `true` if the store refuses the call permanently.
-    async fn try_to_persist(&self, writes: &[Persist]) -> (Vec<Result<Persisted, Ended>>, bool) {
+    async fn try_to_persist(&self, writes: &[Persist]) -> (Vec<Result<Persisted, AttemptOutcome>>, bool) {
         if writes.is_empty() {
             return (Vec::new(), false);
         }
@@ -351,8 +383,8 @@ impl<S: Saga> Runner<S> {
         };
         // The answer may have been lost after the write was made, so a failed call does not mean that nothing is stored.
         let failed = || match error.is_retryable() {
-            true => Ended::BrokenOff(error.chain()),
-            false => Ended::Faulty(error.chain()),
+            true => AttemptOutcome::BrokenOff(error.chain()),
+            false => AttemptOutcome::Faulty(error.chain()),
         };
         self.count_calls(1);
         let partitions: Vec<PartitionKey> = writes.iter().map(|write| write.partition).collect();
@@ -360,7 +392,9 @@ impl<S: Saga> Runner<S> {
             Ok(loaded) => writes
                 .iter()
                 .zip(loaded)
-                .map(|(write, loaded)| loaded.ok().and_then(|found| look_for(write, found.as_ref())))
+                .map(|(write, loaded)| {
+                    loaded.ok().and_then(|found| resolve_unknown_write(write, found.as_ref()))
+                })
                 .map(|found| found.ok_or_else(failed))
                 .collect(),
             Err(_) => writes.iter().map(|_| Err(failed())).collect(),
@@ -389,12 +423,12 @@ impl<S: Saga> Runner<S> {
         &self,
         stored: Vec<Planned<'_, S>>,
         settlements: Vec<(PartitionKey, Vec<Settlement>)>,
-        ended: &mut [Option<Ended>],
+        ended: &mut [Option<AttemptOutcome>],
     ) {
         let now = self.ports.host.now();
         // The calls are independent. If a worker dies after the release and before the settlement, the entries stay in the
         // outbox and are performed again.
-        let release = |planned: &Planned<'_, S>| planned.plan.gives_back.then(|| planned.release(now));
+        let release = |planned: &Planned<'_, S>| planned.plan.releases_claim.then(|| planned.release(now));
         let releases: Vec<Option<Release>> = stored.iter().map(release).collect();
         self.count_calls(releases.iter().flatten().count() + usize::from(!settlements.is_empty()));
         let released = join_all(releases.iter().map(async |release| match release {
@@ -407,14 +441,16 @@ impl<S: Saga> Runner<S> {
         let (released, cleared) = join(released, cleared).await;
         for (planned, released) in stored.into_iter().zip(released) {
             ended[planned.attempt.index] = Some(match (released, &cleared) {
-                (Ok(true), Ok(())) => match planned.plan.again {
-                    Some(need) => Ended::TooFewTokens(need),
-                    None => Ended::Done(planned.plan.judgements),
+                (Ok(true), Ok(())) => match planned.plan.retry_with {
+                    Some(demand) => AttemptOutcome::TooFewTokens(demand),
+                    None => AttemptOutcome::Done(planned.plan.decisions),
                 },
                 // A redelivery completes the rest, in particular removing the tokens.
-                (Ok(false), _) => Ended::BrokenOff("the lease was lost before the release".to_owned()),
-                (Err(error), _) => Ended::BrokenOff(error.chain()),
-                (Ok(true), Err(error)) => Ended::BrokenOff(error.chain()),
+                (Ok(false), _) => {
+                    AttemptOutcome::BrokenOff("the lease was lost before the release".to_owned())
+                }
+                (Err(error), _) => AttemptOutcome::BrokenOff(error.chain()),
+                (Ok(true), Err(error)) => AttemptOutcome::BrokenOff(error.chain()),
             });
         }
     }
@@ -436,6 +472,13 @@ impl<S: Saga> Runner<S> {
             // No retry: the lease expires by itself.
             self.warn(attempt.group, &error.chain(), "releasing a partition failed");
         }
+    }
+
+    /// Logs a failure with the first of the group's messages.
+    pub(crate) fn warn(&self, group: &Group<S::Event>, error: &str, what: &'static str) {
+        let (function, correlation_id) = (self.ports.dispatcher.reporter.function, group.partition);
+        let message_id = group.messages.first().map(|incoming| incoming.message.id.to_string());
+        tracing::warn!(function, %correlation_id, message_id, error, "{what}");
     }
 
     /// Counts and logs an attempt that lost against another worker.
@@ -492,7 +535,7 @@ fn close<S: Serialize>(write: Option<Persist<S>>) -> Result<Option<Persist>, Str
 /// Determines from the document whether a write with an unknown outcome was made. Returns `None` if it may still be on
 /// its way, or was made after the version that was read. Then the partition must not be released: its lease has to
 /// expire first.
-fn look_for(write: &Persist, document: Option<&Document>) -> Option<Persisted> {
+fn resolve_unknown_write(write: &Persist, document: Option<&Document>) -> Option<Persisted> {
     let document = document?;
     let is_later = write.loaded.is_none_or(|loaded| document.version > loaded);
     match document.content.attempt == write.content.attempt {
@@ -520,24 +563,24 @@ mod tests {
             timers: BTreeMap::new(),
             attempt: AttemptId::from_uuid(Uuid::from_u128(attempt)),
             fence: 1,
-            leaves_claim: false,
+            keeps_claim: false,
         }
     }
 
     /// The write belongs to attempt 1, on top of version 4.
     #[test]
-    fn only_a_later_version_shows_that_a_write_was_not_made() {
+    fn only_later_version_proves_lost_write() {
         let partition = PartitionKey::from_uuid(Uuid::from_u128(1));
         let write =
             Persist { partition, loaded: Some(4), content: content(1), add: Vec::new(), cancel: Vec::new() };
         let found = |version, attempt| {
             let document = Document { partition, version, content: content(attempt), outbox: Vec::new() };
-            look_for(&write, Some(&document))
+            resolve_unknown_write(&write, Some(&document))
         };
         assert_eq!(found(5, 1), Some(Persisted::Stored));
         assert_eq!(found(5, 2), Some(Persisted::Conflict));
         assert_eq!(
-            [found(4, 2), found(3, 2), look_for(&write, None)],
+            [found(4, 2), found(3, 2), resolve_unknown_write(&write, None)],
             [None; 3],
             "it may still be on its way"
         );

@@ -9,68 +9,35 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use dedup::ClaimPartition;
 use futures::future::join_all;
 use jiff::Timestamp;
 use messages::panics::contain;
-use messages::{Backoff, Consumer, Delivery, Disposition, Host, Message, PartitionKey, Reporter, Verdict};
-use outbox::Dispatcher;
+use messages::{Backoff, Consumer, Delivery, Disposition, Message, Reporter, Verdict};
 
-use crate::document::{ReadDocuments, WriteDocuments};
-use crate::plan::{Incoming, Judgement, Need};
-use crate::round::Ended;
+use crate::plan::{IncomingEvent, MessageDecision};
+use crate::ports::Ports;
+use crate::round::{AttemptOutcome, Group, Runner};
 use crate::settings::Settings;
 use crate::state_machine::Saga;
-
-/// The ports of a saga.
-#[derive(Clone)]
-pub struct Ports {
-    /// Loads documents.
-    pub read: Arc<dyn ReadDocuments>,
-    /// Stores documents.
-    pub write: Arc<dyn WriteDocuments>,
-    /// Claims partitions.
-    pub ledger: Arc<dyn ClaimPartition>,
-    /// Performs the outbox, and reports decisions for the function.
-    pub dispatcher: Dispatcher,
-    /// The clock and random numbers.
-    pub host: Arc<dyn Host>,
-}
 
 /// Returns the consumer of a saga's queue.
 pub fn run<S: Saga>(saga: S, ports: Ports, settings: Settings) -> Arc<dyn Consumer> {
     Arc::new(Runner { saga, ports, settings })
 }
 
-pub(crate) struct Runner<S> {
-    pub(crate) saga: S,
-    pub(crate) ports: Ports,
-    pub(crate) settings: Settings,
-}
-
-/// Messages of one partition, in order.
-pub(crate) struct Group<E> {
-    pub(crate) partition: PartitionKey,
-    pub(crate) messages: Vec<Incoming<E>>,
-    /// The tokens that an attempt needs, once this is known.
-    pub(crate) need: Option<Need>,
-    /// The index of each message in its batch, and its receive count.
-    places: Vec<(usize, u32)>,
-}
-
 /// The outcome for one message of a group.
 enum Outcome {
     /// The attempt has decided about it.
-    Judged(Judgement),
+    Decided(MessageDecision),
     /// It is left to a redelivery.
-    Later(Later),
+    Deferred(Deferred),
     /// It fails when attempted alone, for this reason.
     Faulty(String),
 }
 
 /// The delay and the reason for leaving a message to a redelivery.
 #[derive(Clone)]
-struct Later {
+struct Deferred {
     backoff: Backoff,
     why: String,
 }
@@ -97,7 +64,7 @@ impl<S: Saga> Consumer for Runner<S> {
             };
             let finished = part.iter_mut().zip(ended).map(async |(group, ended)| match ended {
                 Ok(ended) => self.finish(group, ended, deadline).await,
-                Err(later) => all_later(group, &later),
+                Err(later) => all_deferred(group, &later),
             });
             let finished = join_all(finished).await;
             for (group, outcomes) in part.iter().zip(finished) {
@@ -111,13 +78,13 @@ impl<S: Saga> Consumer for Runner<S> {
 
 impl<S: Saga> Runner<S> {
     /// Decodes the event of a delivery. Returns the disposition of a delivery without a usable event.
-    fn read(&self, delivery: &Delivery, reporter: &Reporter) -> Result<Incoming<S::Event>, Disposition> {
+    fn read(&self, delivery: &Delivery, reporter: &Reporter) -> Result<IncomingEvent<S::Event>, Disposition> {
         let (message, event) = reporter.read(delivery, Message::read)?;
         if message.token.is_none() && !self.settings.admit_untokened {
             let why = "it carries no token, and such messages are refused".to_owned();
             return Err(reporter.received(delivery.receive_count).reject(Some(&message), why));
         }
-        Ok(Incoming { message, event })
+        Ok(IncomingEvent { message, event })
     }
 
     /// Like [`Runner::read`], but also contains panics of the application's deserializer.
@@ -125,7 +92,7 @@ impl<S: Saga> Runner<S> {
         &self,
         delivery: &Delivery,
         reporter: &Reporter,
-    ) -> Result<Incoming<S::Event>, Disposition> {
+    ) -> Result<IncomingEvent<S::Event>, Disposition> {
         contain(|| self.read(delivery, reporter)).unwrap_or_else(|panicked| {
             let message = Message::decode(&delivery.body).ok();
             Err(reporter.faulty(message.as_ref(), delivery.receive_count, panicked.to_string()))
@@ -137,11 +104,11 @@ impl<S: Saga> Runner<S> {
     async fn finish(
         &self,
         group: &mut Group<S::Event>,
-        first: Ended,
+        first: AttemptOutcome,
         deadline: Option<Timestamp>,
     ) -> Vec<Outcome> {
         match self.attempt(group, first, deadline).await {
-            Ok(Ok(judgements)) => judgements.into_iter().map(Outcome::Judged).collect(),
+            Ok(Ok(decisions)) => decisions.into_iter().map(Outcome::Decided).collect(),
             Ok(Err(why)) if group.messages.len() < 2 => {
                 self.warn(group, &why, "a message fails by itself");
                 vec![Outcome::Faulty(why)]
@@ -150,7 +117,7 @@ impl<S: Saga> Runner<S> {
                 self.warn(group, &why, "a message of several fails; each is attempted alone");
                 self.finish_each(group, deadline).await
             }
-            Err(later) => all_later(group, &later),
+            Err(later) => all_deferred(group, &later),
         }
     }
 
@@ -159,11 +126,11 @@ impl<S: Saga> Runner<S> {
         let mut outcomes = Vec::new();
         for incoming in std::mem::take(&mut group.messages) {
             let messages = vec![incoming];
-            let mut alone = Group { partition: group.partition, messages, need: None, places: Vec::new() };
+            let mut alone = Group { partition: group.partition, messages, demand: None, places: Vec::new() };
             outcomes.extend(if self.ports.host.is_past(deadline) {
-                all_later(&alone, &out_of_time())
+                all_deferred(&alone, &out_of_time())
             } else {
-                let first = self.round(&[&alone]).await.pop().unwrap_or(Ended::Busy);
+                let first = self.round(&[&alone]).await.pop().unwrap_or(AttemptOutcome::Busy);
                 // The recursion ends here: a group of one message is not divided.
                 Box::pin(self.finish(&mut alone, first, deadline)).await
             });
@@ -177,43 +144,43 @@ impl<S: Saga> Runner<S> {
     async fn attempt(
         &self,
         group: &mut Group<S::Event>,
-        first: Ended,
+        first: AttemptOutcome,
         deadline: Option<Timestamp>,
-    ) -> Result<Result<Vec<Judgement>, String>, Later> {
+    ) -> Result<Result<Vec<MessageDecision>, String>, Deferred> {
         let mut conflicts = self.settings.conflict_delays.iter();
         let mut busy = 0;
         let mut ended = first;
         loop {
             let wait = match ended {
-                Ended::Done(judgements) => return Ok(Ok(judgements)),
-                Ended::Faulty(why) => return Ok(Err(why)),
-                Ended::BrokenOff(why) => {
+                AttemptOutcome::Done(decisions) => return Ok(Ok(decisions)),
+                AttemptOutcome::Faulty(why) => return Ok(Err(why)),
+                AttemptOutcome::BrokenOff(why) => {
                     self.warn(group, &why, "an attempt was broken off");
                     return Err(self.failed(why));
                 }
-                Ended::Unreadable(why) => {
+                AttemptOutcome::Unreadable(why) => {
                     self.warn(group, &why, "a document cannot be read");
-                    return Err(Later { backoff: Backoff::UPGRADE, why });
+                    return Err(Deferred { backoff: Backoff::UPGRADE, why });
                 }
-                Ended::Conflict => match conflicts.next() {
+                AttemptOutcome::Conflict => match conflicts.next() {
                     Some(delay) => *delay,
                     None => return Err(self.failed("other workers kept changing the partition".to_owned())),
                 },
                 // A saga that keeps needing more tokens is left to a redelivery, like one that keeps losing conflicts.
-                Ended::TooFewTokens(need) => match conflicts.next() {
+                AttemptOutcome::TooFewTokens(demand) => match conflicts.next() {
                     Some(_) => {
-                        group.need = Some(need);
+                        group.demand = Some(demand);
                         Duration::ZERO
                     }
                     None => return Err(self.failed("an event kept needing more tokens".to_owned())),
                 },
-                Ended::Busy if busy < self.settings.busy_tries => {
+                AttemptOutcome::Busy if busy < self.settings.busy_tries => {
                     busy += 1;
                     self.settings.busy_wait.mul_f64(0.5 + self.ports.host.unit_random() / 2.0)
                 }
-                Ended::Busy => {
+                AttemptOutcome::Busy => {
                     let why = "another worker holds the partition".to_owned();
-                    return Err(Later { backoff: self.settings.busy_visibility, why });
+                    return Err(Deferred { backoff: self.settings.busy_visibility, why });
                 }
             };
             if !wait.is_zero() {
@@ -222,39 +189,32 @@ impl<S: Saga> Runner<S> {
             if self.ports.host.is_past(deadline) {
                 return Err(out_of_time());
             }
-            ended = self.round(&[&*group]).await.pop().unwrap_or(Ended::Busy);
+            ended = self.round(&[&*group]).await.pop().unwrap_or(AttemptOutcome::Busy);
         }
     }
 
-    fn failed(&self, why: String) -> Later {
-        Later { backoff: self.settings.failure_visibility, why }
-    }
-
-    /// Logs a failure with the first of the group's messages.
-    pub(crate) fn warn(&self, group: &Group<S::Event>, error: &str, what: &'static str) {
-        let (function, correlation_id) = (self.ports.dispatcher.reporter.function, group.partition);
-        let message_id = group.messages.first().map(|incoming| incoming.message.id.to_string());
-        tracing::warn!(function, %correlation_id, message_id, error, "{what}");
+    fn failed(&self, why: String) -> Deferred {
+        Deferred { backoff: self.settings.failure_visibility, why }
     }
 }
 
-fn out_of_time() -> Later {
-    Later { backoff: Backoff::NONE, why: "the function's deadline is near".to_owned() }
+fn out_of_time() -> Deferred {
+    Deferred { backoff: Backoff::NONE, why: "the function's deadline is near".to_owned() }
 }
 
-fn add<E>(groups: &mut Vec<Group<E>>, incoming: Incoming<E>, place: (usize, u32)) {
+fn add<E>(groups: &mut Vec<Group<E>>, incoming: IncomingEvent<E>, place: (usize, u32)) {
     let partition = incoming.message.partition;
     match groups.iter_mut().find(|group| group.partition == partition) {
-        Some(known) => {
-            known.messages.push(incoming);
-            known.places.push(place);
+        Some(input) => {
+            input.messages.push(incoming);
+            input.places.push(place);
         }
-        None => groups.push(Group { partition, messages: vec![incoming], need: None, places: vec![place] }),
+        None => groups.push(Group { partition, messages: vec![incoming], demand: None, places: vec![place] }),
     }
 }
 
-fn all_later<E>(group: &Group<E>, later: &Later) -> Vec<Outcome> {
-    group.messages.iter().map(|_| Outcome::Later(later.clone())).collect()
+fn all_deferred<E>(group: &Group<E>, later: &Deferred) -> Vec<Outcome> {
+    group.messages.iter().map(|_| Outcome::Deferred(later.clone())).collect()
 }
 
 /// Stores the disposition of each message of a group at its index.
@@ -267,18 +227,20 @@ fn answer<E>(
     let messages = group.messages.iter().map(|incoming| &incoming.message).zip(&group.places);
     for ((message, (place, receive_count)), outcome) in messages.zip(outcomes) {
         answers[*place] = Some(match outcome {
-            Outcome::Judged(judgement) => judged(&reporter.received(*receive_count), message, judgement),
-            Outcome::Later(Later { backoff, why }) => reporter.retry(message, backoff, *receive_count, why),
+            Outcome::Decided(decision) => disposition(&reporter.received(*receive_count), message, decision),
+            Outcome::Deferred(Deferred { backoff, why }) => {
+                reporter.retry(message, backoff, *receive_count, why)
+            }
             Outcome::Faulty(why) => reporter.faulty(Some(message), *receive_count, why),
         });
     }
 }
 
-fn judged(reporter: &Reporter, message: &Message, judgement: Judgement) -> Disposition {
-    let reporter = reporter.in_state(judgement.state);
-    if judgement.verdict == Verdict::Rejected {
-        return reporter.reject(Some(message), judgement.why);
+fn disposition(reporter: &Reporter, message: &Message, decision: MessageDecision) -> Disposition {
+    let reporter = reporter.in_state(decision.state);
+    if decision.verdict == Verdict::Rejected {
+        return reporter.reject(Some(message), decision.why);
     }
-    reporter.note(Some(message), judgement.verdict, &judgement.why);
+    reporter.note(Some(message), decision.verdict, &decision.why);
     Disposition::Acknowledge
 }

@@ -27,11 +27,11 @@ pub struct Settings {
     /// The maximum number of tokens of a partition to which an attempt may add its own. It exceeds the number of
     /// messages that a partition awaits at a time: further tokens were left by attempts whose write has an unknown
     /// outcome.
-    pub room: usize,
+    pub max_tokens: usize,
     /// The maximum number of tokens that an attempt leaves for a later one to remove, which saves the call to release
     /// the partition. A saga of a few messages ends within this limit. The ids of the admitted messages are kept as
     /// long.
-    pub keep: usize,
+    pub max_leftover: usize,
     /// `true` to admit messages of clients without a token. Then only states, not tokens, detect their duplicates. The
     /// optimistic mode needs it.
     pub admit_untokened: bool,
@@ -49,8 +49,8 @@ impl Default for Settings {
             // if no worker can release it, for example for lack of a permission; then the receive count has to last.
             busy_visibility: Backoff { first: Duration::from_secs(1), most: Backoff::FAILURE.most },
             failure_visibility: Backoff::FAILURE,
-            room: 200,
-            keep: 16,
+            max_tokens: 200,
+            max_leftover: 16,
             admit_untokened: false,
         }
     }

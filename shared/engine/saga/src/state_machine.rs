@@ -49,7 +49,7 @@ pub trait Saga: Send + Sync + 'static {
     fn ended_at(&self, state: &Self::State) -> Option<Timestamp>;
 
     /// Returns the name of a state for the history of its partition; `None` if states have no names.
-    fn name_of(&self, _state: &Self::State) -> Option<&'static str> {
+    fn state_name(&self, _state: &Self::State) -> Option<&'static str> {
         None
     }
 
@@ -81,5 +81,5 @@ pub trait Saga: Send + Sync + 'static {
 
     /// Adds the reply token to the data of a request, for consumers of an earlier version that expect it there. The
     /// envelope always carries it.
-    fn stamp(&self, _request: &mut Body, _reply_token: &Token) {}
+    fn embed_reply_token(&self, _request: &mut Body, _reply_token: &Token) {}
 }

@@ -12,7 +12,7 @@ const NOTE_EVERY: SignedDuration = SignedDuration::from_mins(1);
 
 /// Records completed sweeps.
 #[derive(Clone)]
-pub struct Sweeps {
+pub struct SweepHeartbeat {
     /// Reads the stored time.
     pub records: Arc<dyn ReadRecords>,
     /// Writes the stored time.
@@ -21,7 +21,7 @@ pub struct Sweeps {
     pub host: Arc<dyn Host>,
 }
 
-impl Sweeps {
+impl SweepHeartbeat {
     /// Records that a sweep has completed, unless the last minute is recorded already.
     ///
     /// # Errors

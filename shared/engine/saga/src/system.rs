@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_service_is_itself_and_no_other() {
+    fn service_equals_only_itself() {
         for (one, other, is_same) in
             [("ledger", "ledger", true), ("ledger", "ledgers", false), ("", "a", false)]
         {

@@ -210,7 +210,7 @@ pub fn embedded(
 struct Adapters {
     stores: Result<saga::Stores, Missing>,
     partitions: Result<saga::Partitions, Missing>,
-    processed: Result<Arc<dyn dedup::RememberProcessed>, Missing>,
+    processed: Result<Arc<dyn dedup::ProcessedMessages>, Missing>,
     send: Arc<dyn messages::SendMessages>,
     receive: Arc<dyn messages::ReceiveMessages>,
     history: Option<Arc<dyn saga::KeepHistory>>,

@@ -10,7 +10,7 @@ use std::time::Duration;
 use aws::ledger::{Ledger, Processed};
 use aws::queues::{Queues, Sqs};
 use aws_types::SdkConfig;
-use dedup::RememberProcessed;
+use dedup::ProcessedMessages;
 use dedup::ledger::NoLedger;
 use futures::future::{BoxFuture, try_join_all};
 use imports::queues::{CONTROL, EVENTS, PARSE, PARSE_DEAD, QUEUES, SAGA, UPLOADS};
@@ -42,7 +42,7 @@ const NEEDED: [Queue; 6] = [UPLOADS, SAGA, PARSE, PARSE_DEAD, CONTROL, EVENTS];
 pub struct Linked {
     database: Option<OpenDatabase>,
     ledger: Option<OpenTable<Partitions>>,
-    processed: Option<OpenTable<Arc<dyn RememberProcessed>>>,
+    processed: Option<OpenTable<Arc<dyn ProcessedMessages>>>,
     files: Option<OpenFiles>,
 }
 
@@ -208,7 +208,7 @@ fn open_ledger(sdk: &SdkConfig, table: &str) -> Partitions {
     Partitions::of(Arc::new(ledger(sdk, table)))
 }
 
-fn open_processed(sdk: &SdkConfig, table: &str) -> Arc<dyn RememberProcessed> {
+fn open_processed(sdk: &SdkConfig, table: &str) -> Arc<dyn ProcessedMessages> {
     Arc::new(processed(sdk, table))
 }
 

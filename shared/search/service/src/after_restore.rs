@@ -92,7 +92,10 @@ impl AfterRestore {
     /// Returns an error if a store or queue is unavailable; the call has to be repeated.
     pub async fn settle(&self, search: SearchId) -> Result<Restored, Error> {
         let why = self.reading.why().to_owned();
-        self.start.failures.act(&self.by, "settled after a restore", search.to_string(), why).await?;
+        self.start
+            .failures
+            .record_action(&self.by, "settled after a restore", search.to_string(), why)
+            .await?;
         if self.operator.admit_awaited(search).await? == Access::Busy {
             return Ok(Restored::Busy);
         }

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use messages::{StoreError, Token};
 use outbox::session::CommitError;
 use outbox::{StageError, View, Write};
-use saga::engine::Opened;
+use saga::engine::OpenSession;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -185,7 +185,7 @@ impl SearchService {
     /// Stores job and announcement, and the request if it had a key.
     pub(crate) async fn send(
         &self,
-        mut session: Opened<'_>,
+        mut session: OpenSession<'_>,
         announcement: &Announcement,
         asked: Option<Write>,
     ) -> Result<(), Error> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use dedup::RememberProcessed;
+use dedup::ProcessedMessages;
 use futures::future::{join3, join4, try_join};
 use imports::queues::{PARSE, QUEUES};
 use imports::{FindObjects, InspectMachine, JobState, Jobs, ObjectKey, Ports, ProjectId};
@@ -11,8 +11,8 @@ use jiff::{SignedDuration, Timestamp};
 use messages::store::chain;
 use messages::{Depth, Host, InspectQueues, PartitionKey, Queue, QueueSpec, StoreError, Token};
 use outbox::{InspectOutbox, Key, Write, WriteRecords};
-use saga::failures::{Operation, Selection, Standing};
-use saga::{Missing, Partitions, Stores, Sweeps, System};
+use saga::failures::{FailureStatus, Operation, Selection};
+use saga::{Missing, Partitions, Stores, SweepHeartbeat, System};
 use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -39,9 +39,9 @@ const LOW_SPACE: u64 = 100 << 20;
 pub struct Health {
     stores: Stores,
     partitions: Option<Partitions>,
-    processed: Option<Arc<dyn RememberProcessed>>,
+    processed: Option<Arc<dyn ProcessedMessages>>,
     bucket: Option<(Arc<dyn FindObjects>, String)>,
-    sweeps: Sweeps,
+    sweeps: SweepHeartbeat,
     queues: Arc<dyn InspectQueues>,
     jobs: Jobs,
     host: Arc<dyn Host>,
@@ -290,8 +290,9 @@ impl Health {
             Ok([one, other].into_iter().flatten().min())
         };
         let failures = async {
-            let all = Selection::of(Standing::Open);
-            let effects = Selection { place: Some("outbox".to_owned()), ..Selection::of(Standing::Open) };
+            let all = Selection::of(FailureStatus::Open);
+            let effects =
+                Selection { place: Some("outbox".to_owned()), ..Selection::of(FailureStatus::Open) };
             try_join(self.count_failures(&all), self.count_failures(&effects)).await
         };
         let asked =

@@ -35,7 +35,7 @@ use futures::lock::Mutex;
 use imports::{FindObjects, Jobs, KeepExports, Ports, PresignUpload, ReadObject, ReadStudies, Settings};
 use messages::{Host, Reporter, Verdict};
 use outbox::WriteViews;
-use saga::engine::Opened;
+use saga::engine::OpenSession;
 use saga::{EntryPoint, Failures, KeepHistory, Missing, System};
 
 use crate::health::Health;
@@ -112,7 +112,7 @@ impl SearchService {
         })
     }
 
-    async fn commit(&self, session: Opened<'_>, why: &str) -> Result<(), Error> {
+    async fn commit(&self, session: OpenSession<'_>, why: &str) -> Result<(), Error> {
         for message in session.commit().await? {
             self.reporter().note(Some(&message), Verdict::Handled, why);
         }

@@ -6,7 +6,9 @@ use messages::StoreError;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Params, named_params, params};
 use saga::KeepFailures;
 use saga::failures::store::MAX_GROUPS;
-use saga::failures::{Act, Change, Failure, FailureId, Group, Operation, OperationId, Place, Selection};
+use saga::failures::{
+    AuditEntry, CauseGroup, Change, Failure, FailureCursor, FailureId, Operation, OperationId, Selection,
+};
 
 use crate::Store;
 use crate::fault::Fault;
@@ -30,7 +32,7 @@ impl KeepFailures for Store {
     async fn select(
         &self,
         selection: &Selection,
-        after: Option<Place>,
+        after: Option<FailureCursor>,
         limit: usize,
     ) -> Result<Vec<Failure>, StoreError> {
         let selection = selection.clone();
@@ -38,7 +40,7 @@ impl KeepFailures for Store {
         self.look(Call::FailuresSelect, "listing failures".to_owned(), work).await
     }
 
-    async fn groups(&self, selection: &Selection) -> Result<Vec<Group>, StoreError> {
+    async fn groups(&self, selection: &Selection) -> Result<Vec<CauseGroup>, StoreError> {
         let selection = selection.clone();
         let work = move |db: &Connection| groups(db, &selection);
         self.look(Call::FailuresGroup, "counting failures by cause".to_owned(), work).await
@@ -67,7 +69,7 @@ impl KeepFailures for Store {
         Store::change(self, Call::OperationsAdvance, doing, work).await
     }
 
-    async fn note(&self, act: &Act) -> Result<(), StoreError> {
+    async fn note(&self, act: &AuditEntry) -> Result<(), StoreError> {
         let act = act.clone();
         let work = move |db: &Connection| {
             let note = "INSERT INTO act (at, act) VALUES (?1, ?2)";
@@ -77,7 +79,7 @@ impl KeepFailures for Store {
         Store::change(self, Call::ActsNote, "recording an audit entry".to_owned(), work).await
     }
 
-    async fn acts(&self, most: usize) -> Result<Vec<Act>, StoreError> {
+    async fn acts(&self, most: usize) -> Result<Vec<AuditEntry>, StoreError> {
         let work = move |db: &Connection| {
             let mut statement = db.prepare_cached("SELECT act FROM act ORDER BY seq DESC LIMIT ?1")?;
             let texts = statement.query_map([limit(most)], |row| row.get::<_, String>(0))?;
@@ -191,7 +193,7 @@ impl Bound {
 fn select(
     db: &Connection,
     selection: &Selection,
-    after: Option<Place>,
+    after: Option<FailureCursor>,
     most: usize,
 ) -> Result<Vec<Failure>, Fault> {
     let bound = Bound::of(selection)?;
@@ -218,7 +220,7 @@ fn select(
     Ok(found)
 }
 
-fn groups(db: &Connection, selection: &Selection) -> Result<Vec<Group>, Fault> {
+fn groups(db: &Connection, selection: &Selection) -> Result<Vec<CauseGroup>, Fault> {
     let bound = Bound::of(selection)?;
     let mut statement = db.prepare_cached(GROUPS)?;
     let mut rows = statement.query(named_params! {
@@ -232,7 +234,7 @@ fn groups(db: &Connection, selection: &Selection) -> Result<Vec<Group>, Fault> {
     })?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
-        found.push(Group {
+        found.push(CauseGroup {
             fingerprint: row.get("fingerprint")?,
             reason: row.get("reason")?,
             messages: from_json(&row.get::<_, String>("messages")?)?,

@@ -66,9 +66,9 @@ pub enum Call {
     LedgerBegin,
     /// [`dedup::CheckTokens::is_granted`].
     LedgerCheck,
-    /// [`dedup::RememberProcessed::is_remembered`].
+    /// [`dedup::ProcessedMessages::is_remembered`].
     ProcessedLook,
-    /// [`dedup::RememberProcessed::remember`].
+    /// [`dedup::ProcessedMessages::remember`].
     ProcessedRemember,
     /// [`messages::SendMessages::send`].
     QueueSend,

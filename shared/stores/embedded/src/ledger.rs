@@ -51,7 +51,7 @@ impl GrantTokens for Store {
         let tokens = tokens.to_vec();
         let doing = format!("granting tokens to partition {partition}");
         let work = move |db: &Connection| {
-            let item = Item::granted(load(db, partition)?, &tokens, now);
+            let item = Item::with_tokens(load(db, partition)?, &tokens, now);
             save(db, partition, &item)
         };
         self.change(Call::LedgerGrant, doing, work).await
@@ -66,7 +66,7 @@ impl GrantTokens for Store {
         let tokens = tokens.to_vec();
         let doing = format!("beginning partition {partition}");
         let work = move |db: &Connection| {
-            let (are_there, begun) = Item::begin(load(db, partition)?, &tokens, now);
+            let (are_there, begun) = Item::create_if_absent(load(db, partition)?, &tokens, now);
             if let Some(item) = begun {
                 save(db, partition, &item)?;
             }

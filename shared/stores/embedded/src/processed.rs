@@ -1,7 +1,7 @@
 //! Keys of processed messages.
 
 use async_trait::async_trait;
-use dedup::RememberProcessed;
+use dedup::ProcessedMessages;
 use jiff::Timestamp;
 use messages::StoreError;
 use rusqlite::{Connection, params};
@@ -11,7 +11,7 @@ use crate::intercept::Call;
 use crate::value::nanos;
 
 #[async_trait]
-impl RememberProcessed for Store {
+impl ProcessedMessages for Store {
     async fn is_remembered(&self, key: &str, now: Timestamp) -> Result<bool, StoreError> {
         let doing = format!("looking for the processed message {key}");
         let key = key.to_owned();

@@ -9,7 +9,9 @@ use mongodb::bson::{Bson, Document, doc};
 use mongodb::error::{Error, ErrorKind, WriteFailure};
 use saga::KeepFailures;
 use saga::failures::store::MAX_GROUPS;
-use saga::failures::{Act, Change, Failure, FailureId, Group, Operation, OperationId, Place, Selection};
+use saga::failures::{
+    AuditEntry, CauseGroup, Change, Failure, FailureCursor, FailureId, Operation, OperationId, Selection,
+};
 use serde::de::DeserializeOwned;
 
 use crate::Mongo;
@@ -62,13 +64,13 @@ impl KeepFailures for Mongo {
     async fn select(
         &self,
         selection: &Selection,
-        after: Option<Place>,
+        after: Option<FailureCursor>,
         limit: usize,
     ) -> Result<Vec<Failure>, StoreError> {
         self.call("listing failures".to_owned(), select(self, selection, after, limit)).await
     }
 
-    async fn groups(&self, selection: &Selection) -> Result<Vec<Group>, StoreError> {
+    async fn groups(&self, selection: &Selection) -> Result<Vec<CauseGroup>, StoreError> {
         self.call("counting failures by cause".to_owned(), groups(self, selection)).await
     }
 
@@ -90,7 +92,7 @@ impl KeepFailures for Mongo {
         self.call(format!("storing operation {}", operation.id), advance(self, revision, operation)).await
     }
 
-    async fn note(&self, act: &Act) -> Result<(), StoreError> {
+    async fn note(&self, act: &AuditEntry) -> Result<(), StoreError> {
         let work = async {
             let expires_at = act.at.checked_add(ACTS_KEPT).unwrap_or(jiff::Timestamp::MAX);
             let noted = doc! { AT: nanos(act.at), EXPIRES_AT: date(expires_at), ACT: to_bson(act)? };
@@ -100,7 +102,7 @@ impl KeepFailures for Mongo {
         self.call("writing down what somebody did".to_owned(), work).await
     }
 
-    async fn acts(&self, limit: usize) -> Result<Vec<Act>, StoreError> {
+    async fn acts(&self, limit: usize) -> Result<Vec<AuditEntry>, StoreError> {
         let work = async {
             if limit == 0 {
                 return Ok(Vec::new());
@@ -207,7 +209,7 @@ fn filter(selection: &Selection) -> Document {
 async fn select(
     mongo: &Mongo,
     selection: &Selection,
-    after: Option<Place>,
+    after: Option<FailureCursor>,
     limit: usize,
 ) -> Result<Vec<Failure>, Fault> {
     if limit == 0 {
@@ -215,7 +217,7 @@ async fn select(
         return Ok(Vec::new());
     }
     let mut filter = filter(selection);
-    if let Some(Place { last_seen, id }) = after {
+    if let Some(FailureCursor { last_seen, id }) = after {
         let last_seen = nanos(last_seen);
         let same = doc! { LAST_SEEN: last_seen, ID: { "$lt": id.key() } };
         filter.insert("$or", vec![doc! { LAST_SEEN: { "$lt": last_seen } }, same]);
@@ -226,7 +228,7 @@ async fn select(
     found.iter().map(decode).collect()
 }
 
-async fn groups(mongo: &Mongo, selection: &Selection) -> Result<Vec<Group>, Fault> {
+async fn groups(mongo: &Mongo, selection: &Selection) -> Result<Vec<CauseGroup>, Fault> {
     let group = doc! {
         ID: format!("${CAUSE}"),
         "count": { "$sum": 1_i64 },
@@ -243,9 +245,9 @@ async fn groups(mongo: &Mongo, selection: &Selection) -> Result<Vec<Group>, Faul
         doc! { "$limit": int(MAX_GROUPS) },
     ]);
     let found: Vec<Document> = found.await?.try_collect().await?;
-    let read = |stored: &Document| -> Result<Group, String> {
+    let read = |stored: &Document| -> Result<CauseGroup, String> {
         let at = |field| int_field(stored, field).map(timestamp);
-        Ok(Group {
+        Ok(CauseGroup {
             fingerprint: serde_field(stored, ID)?,
             reason: serde_field(stored, "reason")?,
             messages: from_bson(stored.get("messages").cloned().unwrap_or(Bson::Null))?,

@@ -168,7 +168,7 @@ mod tests {
     use testing::{ManualHost, sample};
 
     #[test]
-    fn only_a_later_version_shows_that_a_write_was_not_made() {
+    fn only_later_version_proves_lost_write() {
         let host = ManualHost::seeded(1);
         let write = sample::persist(sample::partition(&host), Some(4), sample::content(&host, "mine"));
         let (mine, other) = (Some(write.content.attempt), Some(sample::attempt(&host)));

@@ -200,7 +200,7 @@ async fn sagas_sessions_and_views() -> Tested {
     let scratch = Scratch::new().await?;
     let store = &scratch.mongo;
     let (sweep, retention) = (store.saga_outbox(), scratch.settings.saga_retention);
-    let ports = testing::saga::Ports {
+    let ports = testing::documents::Ports {
         read: store,
         write: store,
         sweep: &sweep,
@@ -209,7 +209,7 @@ async fn sagas_sessions_and_views() -> Tested {
         damage: None,
         damage_entry: None,
     };
-    testing::saga::all(&ports).await?;
+    testing::documents::all(&ports).await?;
     let sweep = store.session_outbox();
     let ports = testing::sessions::Ports {
         commit: store,

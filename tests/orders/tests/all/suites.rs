@@ -21,7 +21,7 @@ fn open() -> (TempDir, Arc<ManualHost>, Store) {
 async fn sagas() -> Tested {
     let (_dir, host, store) = open();
     let (sweep, retention) = (store.saga_outbox(), store.settings().saga_retention);
-    let ports = testing::saga::Ports {
+    let ports = testing::documents::Ports {
         read: &store,
         write: &store,
         sweep: &sweep,
@@ -30,7 +30,7 @@ async fn sagas() -> Tested {
         damage: None,
         damage_entry: None,
     };
-    testing::saga::all(&ports).await
+    testing::documents::all(&ports).await
 }
 
 #[tokio::test]

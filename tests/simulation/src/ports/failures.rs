@@ -7,7 +7,8 @@ use async_trait::async_trait;
 use messages::StoreError;
 use saga::KeepFailures;
 use saga::failures::{
-    Act, Change, Failure, FailureId, Group, Operation, OperationId, Origin, Place, Selection, Standing, State,
+    AuditEntry, CauseGroup, Change, Failure, FailureCursor, FailureId, FailureStatus, Operation, OperationId,
+    Origin, Selection, State,
 };
 
 use crate::options::Mutant;
@@ -74,8 +75,9 @@ impl Kept {
 
     /// The messages of dead letters that an operator has not dealt with yet.
     pub(crate) fn open(&self) -> impl Iterator<Item = &str> {
-        let is_open =
-            |failure: &&Failure| matches!(failure.state.standing(), Standing::Open | Standing::Retrying);
+        let is_open = |failure: &&Failure| {
+            matches!(failure.state.standing(), FailureStatus::Open | FailureStatus::Retrying)
+        };
         self.dead_letters().filter(is_open).map(|failure| failure.body.as_str())
     }
 }
@@ -105,7 +107,7 @@ impl KeepFailures for Port {
     async fn select(
         &self,
         selection: &Selection,
-        after: Option<Place>,
+        after: Option<FailureCursor>,
         limit: usize,
     ) -> Result<Vec<Failure>, StoreError> {
         let place = |failure: &Failure| (failure.last_seen, failure.id);
@@ -121,10 +123,10 @@ impl KeepFailures for Port {
     }
 
     /// All failures count as of one cause.
-    async fn groups(&self, selection: &Selection) -> Result<Vec<Group>, StoreError> {
+    async fn groups(&self, selection: &Selection) -> Result<Vec<CauseGroup>, StoreError> {
         Ok(self.perform(|world| {
             let Some(first) = world.failures.of(selection).next() else { return Vec::new() };
-            vec![Group {
+            vec![CauseGroup {
                 fingerprint: first.fingerprint.clone(),
                 reason: first.reason.clone(),
                 messages: world.failures.of(selection).map(|failure| failure.message.clone()).collect(),
@@ -151,11 +153,11 @@ impl KeepFailures for Port {
         Ok(self.perform(|world| world.failures.advance(revision, operation)))
     }
 
-    async fn note(&self, _: &Act) -> Result<(), StoreError> {
+    async fn note(&self, _: &AuditEntry) -> Result<(), StoreError> {
         Ok(())
     }
 
-    async fn acts(&self, _: usize) -> Result<Vec<Act>, StoreError> {
+    async fn acts(&self, _: usize) -> Result<Vec<AuditEntry>, StoreError> {
         Ok(Vec::new())
     }
 }

@@ -45,7 +45,7 @@ impl GrantTokens for Port {
     ) -> Result<(), StoreError> {
         let tokens = tokens.to_vec();
         let grant = move |world: &mut World| {
-            let item = Item::granted(world.item(partition), &tokens, now);
+            let item = Item::with_tokens(world.item(partition), &tokens, now);
             world.keep(partition, item);
             world.granted(partition, &tokens);
             world.note(|| format!("ledger.grant     {}: {} tokens", short(&partition), tokens.len()));
@@ -61,7 +61,7 @@ impl GrantTokens for Port {
     ) -> Result<bool, StoreError> {
         let tokens = tokens.to_vec();
         let begin = move |world: &mut World| {
-            let (are_there, begun) = Item::begin(world.item(partition), &tokens, now);
+            let (are_there, begun) = Item::create_if_absent(world.item(partition), &tokens, now);
             world.note(|| format!("ledger.begin     {}: {} tokens", short(&partition), tokens.len()));
             if let Some(item) = begun {
                 world.keep(partition, item);

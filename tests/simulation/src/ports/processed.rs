@@ -1,7 +1,7 @@
 //! The memory of processed messages.
 
 use async_trait::async_trait;
-use dedup::RememberProcessed;
+use dedup::ProcessedMessages;
 use jiff::Timestamp;
 use messages::StoreError;
 
@@ -10,7 +10,7 @@ use crate::port::Port;
 use crate::world::{World, timestamp};
 
 #[async_trait]
-impl RememberProcessed for Port {
+impl ProcessedMessages for Port {
     async fn is_remembered(&self, key: &str, now: Timestamp) -> Result<bool, StoreError> {
         let key = key.to_owned();
         let look = move |world: &mut World| world.is_processed(&key, now);

@@ -17,8 +17,8 @@ use messages::{
     Verdict,
 };
 use outbox::DispatchOutbox;
-use saga::failures::{Failure, Selection, Standing};
-use saga::{Failures, Sweeps};
+use saga::failures::{Failure, FailureStatus, Selection};
+use saga::{Failures, SweepHeartbeat};
 use servers::Tested;
 use servers::mongo::{Proxy, eventually, with_option};
 use service::health::Health;
@@ -78,7 +78,7 @@ pub(super) struct Deployment {
     queues: Arc<InjectedTime>,
     consumers: BTreeMap<Queue, Arc<dyn Consumer>>,
     sweeper: DispatchOutbox,
-    sweeps: Sweeps,
+    sweeps: SweepHeartbeat,
 }
 
 impl Deployment {
@@ -162,7 +162,7 @@ impl Deployment {
             self.host.advance(MINUTE);
             let deadline = self.host.now().checked_add(SignedDuration::from_secs(25))?;
             let (swept, gathered, delivered) =
-                join3(self.sweep(), self.failures.work(Some(deadline)), self.run()).await;
+                join3(self.sweep(), self.failures.run(Some(deadline)), self.run()).await;
             delivered?;
             failed += u32::from(swept.is_err()) + u32::from(gathered.is_err());
         }
@@ -238,7 +238,7 @@ impl Deployment {
     }
 
     /// The failures in this state.
-    pub(super) async fn all(&self, standing: Standing) -> Result<Vec<Failure>, StoreError> {
+    pub(super) async fn all(&self, standing: FailureStatus) -> Result<Vec<Failure>, StoreError> {
         self.failures.store.select(&Selection::of(standing), None, 10_000).await
     }
 }

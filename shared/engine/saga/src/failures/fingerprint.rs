@@ -96,13 +96,13 @@ mod tests {
         "abandoned at 2026-01-08T16:53:06Z: the lease was lost",
         "abandoned at 2027-03-01T00:00:00Z: the lease was lost"
     )]
-    fn reasons_of_one_cause_have_one_fingerprint(#[case] one: &str, #[case] other: &str) {
+    fn reasons_of_same_cause_share_fingerprint(#[case] one: &str, #[case] other: &str) {
         assert_eq!(fingerprint(one), fingerprint(other), "{} | {}", outline(one), outline(other));
     }
 
     /// A long reason is cut off; how much of it is left depends on the length of its ids.
     #[test]
-    fn the_length_of_ids_does_not_count() {
+    fn fingerprint_ignores_length_of_ids() {
         let tail = "the server said ".repeat(50);
         let one = format!("loading partition {} failed: {tail}", "a1".repeat(5));
         let other = format!("loading partition {} failed: {tail}", "a1".repeat(100));
@@ -113,7 +113,7 @@ mod tests {
     #[case("storing partition 1 failed", "loading partition 1 failed")]
     #[case("the database does not answer", "the queue does not answer")]
     #[case("", "no reason")]
-    fn other_causes_have_others(#[case] one: &str, #[case] other: &str) {
+    fn different_causes_have_different_fingerprints(#[case] one: &str, #[case] other: &str) {
         assert_ne!(fingerprint(one), fingerprint(other));
         assert_eq!(fingerprint(one).len(), 16);
     }

@@ -12,8 +12,10 @@ use messages::{
 };
 use outbox::{Entry, InspectOutbox, Owner, Stored};
 
-use super::record::{Failure, FailureId, Origin, Sighting, Standing, State};
-use super::store::{Change, KeepFailures, Selection};
+use super::ids::FailureId;
+use super::record::{Failure, FailureReport, FailureStatus, Origin, State};
+use super::selection::Selection;
+use super::store::{Change, KeepFailures};
 use crate::history::KeepHistory;
 use crate::operator::Operator;
 
@@ -59,23 +61,23 @@ impl Failures {
     ///
     /// # Errors
     /// Returns an error if a store or queue is unavailable. The next call continues from there.
-    pub async fn work(&self, deadline: Option<Timestamp>) -> Result<(), StoreError> {
-        let gathered = self.gather(deadline).await;
-        while self.step().await? && deadline.is_some() && !self.reporter.host.is_past(deadline) {
+    pub async fn run(&self, deadline: Option<Timestamp>) -> Result<(), StoreError> {
+        let collected = self.collect(deadline).await;
+        while self.run_step().await? && deadline.is_some() && !self.reporter.host.is_past(deadline) {
             self.reporter.host.sleep(PACE).await;
         }
-        gathered.map(drop)
+        collected.map(drop)
     }
 
     /// Records all failures. Returns the number of dead letters among them.
     ///
     /// # Errors
     /// Returns an error if a store or queue is unavailable. Nothing is lost, and the next call continues from there.
-    pub async fn gather(&self, deadline: Option<Timestamp>) -> Result<usize, StoreError> {
-        let (mut gathered, mut failed) = (0, None);
+    pub async fn collect(&self, deadline: Option<Timestamp>) -> Result<usize, StoreError> {
+        let (mut collected, mut failed) = (0, None);
         for (dead, source) in &self.drains {
-            match self.drain(dead, source, deadline).await {
-                Ok(count) => gathered += count,
+            match self.drain_queue(dead, source, deadline).await {
+                Ok(count) => collected += count,
                 // The queue has no address in this configuration, so another process drains it.
                 Err(error) if !error.is_retryable() => {
                     tracing::debug!(
@@ -88,23 +90,23 @@ impl Failures {
                 Err(error) => failed = Some(error),
             }
         }
-        self.gather_effects(deadline).await?;
+        self.collect_effects(deadline).await?;
         self.reopen_abandoned().await?;
-        let open = self.store.groups(&Selection::of(Standing::Open)).await?;
+        let open = self.store.groups(&Selection::of(FailureStatus::Open)).await?;
         // Recorded at zero too, so that an alarm has data.
         self.reporter.measure(OPEN_FAILURES, open.iter().map(|group| group.count).sum());
-        failed.map_or(Ok(gathered), Err)
+        failed.map_or(Ok(collected), Err)
     }
 
     /// Drains a dead-letter queue. A message that was recorded but not acknowledged before a crash is received again,
     /// and its failure is known by then.
-    async fn drain(
+    async fn drain_queue(
         &self,
         dead: &Queue,
         source: &Queue,
         deadline: Option<Timestamp>,
     ) -> Result<usize, StoreError> {
-        let mut gathered = 0;
+        let mut collected = 0;
         for _ in 0..BATCHES {
             if self.reporter.host.is_past(deadline) {
                 break;
@@ -113,29 +115,28 @@ impl Failures {
             if batch.is_empty() {
                 break;
             }
-            let sightings: Vec<Sighting> =
+            let reports: Vec<FailureReport> =
                 batch.iter().map(|received| dead_letter(received, dead, source)).collect();
-            self.record(&sightings).await?;
+            self.record(&reports).await?;
             for received in &batch {
                 self.receive.answer(dead, &received.receipt, &Disposition::Acknowledge).await?;
             }
-            gathered += batch.len();
+            collected += batch.len();
         }
-        Ok(gathered)
+        Ok(collected)
     }
 
     /// Records failures as they were found. A report that was recorded before changes nothing.
     ///
     /// # Errors
     /// Returns an error if the store is unavailable. Some of them may be recorded; the call may be repeated with all.
-    pub async fn record(&self, sightings: &[Sighting]) -> Result<(), StoreError> {
-        let mut left: Vec<&Sighting> = sightings.iter().collect();
+    pub async fn record(&self, reports: &[FailureReport]) -> Result<(), StoreError> {
+        let mut left: Vec<&FailureReport> = reports.iter().collect();
         while !left.is_empty() {
             // Two reports of one failure have to be two changes in sequence, since each change needs the current
             // revision.
             let mut ids = BTreeSet::new();
-            let (now, later): (Vec<_>, Vec<_>) =
-                left.into_iter().partition(|sighting| ids.insert(sighting.id()));
+            let (now, later): (Vec<_>, Vec<_>) = left.into_iter().partition(|report| ids.insert(report.id()));
             left = later;
             left.extend(self.record_each(&now).await?);
         }
@@ -155,19 +156,22 @@ impl Failures {
     }
 
     /// Records failures once. Returns those that another process changed at the same time.
-    async fn record_each<'a>(&self, sightings: &[&'a Sighting]) -> Result<Vec<&'a Sighting>, StoreError> {
+    async fn record_each<'a>(
+        &self,
+        reports: &[&'a FailureReport],
+    ) -> Result<Vec<&'a FailureReport>, StoreError> {
         let now = self.now();
-        let ids: Vec<FailureId> = sightings.iter().map(|sighting| sighting.id()).collect();
+        let ids: Vec<FailureId> = reports.iter().map(|report| report.id()).collect();
         let known = self.store.failures(&ids).await?;
         let (mut changes, mut changing) = (Vec::new(), Vec::new());
-        for (sighting, known) in sightings.iter().zip(known) {
+        for (report, known) in reports.iter().zip(known) {
             let next = match &known {
-                Some(failure) => failure.again(sighting, now),
-                None => Some(Failure::first(sighting, now)),
+                Some(failure) => failure.again(report, now),
+                None => Some(Failure::first(report, now)),
             };
             if let Some(next) = next {
                 changes.push(Change { id: next.id, revision: next.revision, next: Some(next) });
-                changing.push(*sighting);
+                changing.push(*report);
             }
         }
         if changes.is_empty() {
@@ -182,13 +186,13 @@ impl Failures {
                 tracing::info!(function, correlation_id, %failure_id, place, reason, "a failure was recorded");
             }
         }
-        Ok(changing.into_iter().zip(made).filter(|(_, made)| !made).map(|(sighting, _)| sighting).collect())
+        Ok(changing.into_iter().zip(made).filter(|(_, made)| !made).map(|(report, _)| report).collect())
     }
 
     /// Records exhausted effects page by page, and closes the failures of effects that are no longer exhausted. If the
     /// deadline passes before the last page, no failure is closed. The next call gets further, since recorded effects
     /// cost less.
-    async fn gather_effects(&self, deadline: Option<Timestamp>) -> Result<(), StoreError> {
+    async fn collect_effects(&self, deadline: Option<Timestamp>) -> Result<(), StoreError> {
         // The failures are read before the outboxes. So an effect that is known but not found was requeued or deleted
         // in between, and not just found too late.
         let known = self.open_effects().await?;
@@ -196,9 +200,9 @@ impl Failures {
         for of_sessions in [false, true] {
             let mut after = None;
             while let Some((page, last)) = poisoned(self.outbox(of_sessions), after.as_deref()).await? {
-                let sightings = self.sightings(page, of_sessions).await?;
-                there.extend(sightings.iter().map(Sighting::id));
-                self.record(&sightings).await?;
+                let reports = self.reports(page, of_sessions).await?;
+                there.extend(reports.iter().map(FailureReport::id));
+                self.record(&reports).await?;
                 if self.reporter.host.is_past(deadline) {
                     return Ok(());
                 }
@@ -221,7 +225,7 @@ impl Failures {
 
     /// Returns the open failures of effects, each with its revision.
     async fn open_effects(&self) -> Result<BTreeMap<FailureId, u64>, StoreError> {
-        let selection = Selection { place: Some("outbox".to_owned()), ..Selection::of(Standing::Open) };
+        let selection = Selection { place: Some("outbox".to_owned()), ..Selection::of(FailureStatus::Open) };
         let (mut found, mut after) = (BTreeMap::new(), None);
         loop {
             let page = self.store.select(&selection, after, PAGE).await?;
@@ -235,40 +239,40 @@ impl Failures {
     }
 
     /// Converts exhausted entries to reports.
-    async fn sightings(
+    async fn reports(
         &self,
         entries: Vec<(Option<Owner>, Stored)>,
         of_sessions: bool,
-    ) -> Result<Vec<Sighting>, StoreError> {
-        let mut sightings = Vec::new();
+    ) -> Result<Vec<FailureReport>, StoreError> {
+        let mut reports = Vec::new();
         for (owner, stored) in entries {
             match (owner, stored) {
-                (Some(owner), Ok(entry)) => sightings.push(effect(owner, entry)),
+                (Some(owner), Ok(entry)) => reports.push(effect(owner, entry)),
                 (_, Err(unreadable)) => {
                     let origin = Origin::Unreadable { place: unreadable.place, of_sessions };
-                    sightings.push(self.unreadable(origin, unreadable.why).await?);
+                    reports.push(self.unreadable(origin, unreadable.why).await?);
                 }
                 // Cannot happen: an entry that can be read belongs to a record whose id can be read.
                 (None, Ok(_)) => {}
             }
         }
-        Ok(sightings)
+        Ok(reports)
     }
 
     /// Reports an entry that cannot be read. It has no requeue counter, so its marker is derived from the recorded
     /// failure.
-    async fn unreadable(&self, origin: Origin, reason: String) -> Result<Sighting, StoreError> {
-        let mut sighting =
-            Sighting { origin, body: String::new(), reason, mark: "0".to_owned(), closed: None };
-        if let Some(known) = self.known(sighting.id()).await? {
-            sighting.mark = match known.state {
+    async fn unreadable(&self, origin: Origin, reason: String) -> Result<FailureReport, StoreError> {
+        let mut report =
+            FailureReport { origin, body: String::new(), reason, mark: "0".to_owned(), closed: None };
+        if let Some(known) = self.known(report.id()).await? {
+            report.mark = match known.state {
                 State::Open | State::Retrying { .. } | State::Archived { .. } => {
                     known.marks.last().cloned().unwrap_or_default()
                 }
                 State::Retried { .. } | State::Closed { .. } => known.seen.to_string(),
             };
         }
-        Ok(sighting)
+        Ok(report)
     }
 
     /// Returns the exhausted entries by owner and id.
@@ -312,8 +316,8 @@ async fn poisoned(outbox: &dyn InspectOutbox, after: Option<&str>) -> Result<Opt
     Ok(Some((entries.collect(), last)))
 }
 
-fn dead_letter(received: &Received, dead: &Queue, source: &Queue) -> Sighting {
-    Sighting {
+fn dead_letter(received: &Received, dead: &Queue, source: &Queue) -> FailureReport {
+    FailureReport {
         origin: Origin::DeadLetter { queue: dead.clone(), source: source.clone() },
         body: received.delivery.body.clone(),
         reason: received.reason.clone().unwrap_or_else(|| NO_REASON.to_owned()),
@@ -322,8 +326,8 @@ fn dead_letter(received: &Received, dead: &Queue, source: &Queue) -> Sighting {
     }
 }
 
-fn effect(owner: Owner, entry: Entry) -> Sighting {
-    Sighting {
+fn effect(owner: Owner, entry: Entry) -> FailureReport {
+    FailureReport {
         origin: Origin::Effect { owner, entry: entry.id },
         reason: entry.error.unwrap_or_default(),
         body: entry.payload,

@@ -1,19 +1,13 @@
 //! One failure, and the effect of seeing it again.
 
 use jiff::{SignedDuration, Timestamp};
-use messages::{Message, MessageId, PartitionKey, Queue, uuid_ids};
+use messages::{Message, MessageId, PartitionKey, Queue};
 use outbox::Owner;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::fingerprint::fingerprint;
-use super::retry::OperationId;
-use super::store::Place;
-
-uuid_ids! {
-    /// The id of a failure. It is derived from the failed message or effect, so repeated failures of it have one id.
-    FailureId,
-}
+use super::ids::{FailureId, OperationId};
 
 /// The retention of a failure that needs no more attention.
 pub const RETENTION: SignedDuration = SignedDuration::from_hours(30 * 24);
@@ -100,7 +94,7 @@ pub enum State {
 /// The name of a [`State`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Standing {
+pub enum FailureStatus {
     /// [`State::Open`].
     Open,
     /// [`State::Retrying`].
@@ -113,7 +107,7 @@ pub enum Standing {
     Archived,
 }
 
-impl Standing {
+impl FailureStatus {
     /// All statuses.
     pub const ALL: [Self; 5] = [Self::Open, Self::Retrying, Self::Retried, Self::Closed, Self::Archived];
 
@@ -129,7 +123,7 @@ impl Standing {
     }
 }
 
-impl std::str::FromStr for Standing {
+impl std::str::FromStr for FailureStatus {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
@@ -137,7 +131,7 @@ impl std::str::FromStr for Standing {
     }
 }
 
-impl std::fmt::Display for Standing {
+impl std::fmt::Display for FailureStatus {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.pad(self.name())
     }
@@ -145,20 +139,20 @@ impl std::fmt::Display for Standing {
 
 impl State {
     /// Returns the status.
-    pub fn standing(&self) -> Standing {
+    pub fn standing(&self) -> FailureStatus {
         match self {
-            Self::Open => Standing::Open,
-            Self::Retrying { .. } => Standing::Retrying,
-            Self::Retried { .. } => Standing::Retried,
-            Self::Closed { .. } => Standing::Closed,
-            Self::Archived { .. } => Standing::Archived,
+            Self::Open => FailureStatus::Open,
+            Self::Retrying { .. } => FailureStatus::Retrying,
+            Self::Retried { .. } => FailureStatus::Retried,
+            Self::Closed { .. } => FailureStatus::Closed,
+            Self::Archived { .. } => FailureStatus::Archived,
         }
     }
 }
 
 /// A report of a failure, as it was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sighting {
+pub struct FailureReport {
     /// Where it was found.
     pub origin: Origin,
     /// The message, or the effect's payload, unchanged.
@@ -211,7 +205,7 @@ pub struct Failure {
     pub revision: u64,
 }
 
-impl Sighting {
+impl FailureReport {
     /// Returns the id of the failure.
     pub fn id(&self) -> FailureId {
         let parts = match &self.origin {
@@ -232,19 +226,19 @@ impl Sighting {
 
 impl Failure {
     /// Creates the failure of a first report.
-    pub fn first(sighting: &Sighting, now: Timestamp) -> Self {
-        let message = Message::decode(&sighting.body).ok();
-        let partition = match &sighting.origin {
+    pub fn first(report: &FailureReport, now: Timestamp) -> Self {
+        let message = Message::decode(&report.body).ok();
+        let partition = match &report.origin {
             Origin::Effect { owner: Owner::Saga(partition), .. } => Some(*partition),
             Origin::Effect { .. } | Origin::Unreadable { .. } | Origin::DeadLetter { .. } => None,
         };
         let failure = Self {
-            id: sighting.id(),
-            origin: sighting.origin.clone(),
+            id: report.id(),
+            origin: report.origin.clone(),
             partition: message.as_ref().map(|message| message.partition).or(partition),
             message_id: message.as_ref().map(|message| message.id),
             message: message.map(|message| message.body.name).unwrap_or_default(),
-            body: sighting.body.clone(),
+            body: report.body.clone(),
             reason: String::new(),
             fingerprint: String::new(),
             first_seen: now,
@@ -256,24 +250,24 @@ impl Failure {
             expires_at: None,
             revision: 0,
         };
-        failure.with(sighting, now)
+        failure.with(report, now)
     }
 
     /// Returns the failure after another report; `None` if the report is known.
-    pub fn again(&self, sighting: &Sighting, now: Timestamp) -> Option<Self> {
-        (!self.marks.contains(&sighting.mark)).then(|| self.clone().with(sighting, now))
+    pub fn again(&self, report: &FailureReport, now: Timestamp) -> Option<Self> {
+        (!self.marks.contains(&report.mark)).then(|| self.clone().with(report, now))
     }
 
     /// The failure is open again whatever its state was, because it has failed once more.
-    fn with(mut self, sighting: &Sighting, now: Timestamp) -> Self {
-        self.marks.push(sighting.mark.clone());
+    fn with(mut self, report: &FailureReport, now: Timestamp) -> Self {
+        self.marks.push(report.mark.clone());
         let forgotten = self.marks.len().saturating_sub(MAX_MARKS);
         self.marks.drain(..forgotten);
-        let state = sighting.closed.clone().map_or(State::Open, |why| State::Closed { why });
+        let state = report.closed.clone().map_or(State::Open, |why| State::Closed { why });
         Self {
-            origin: sighting.origin.clone(),
-            reason: sighting.reason.clone(),
-            fingerprint: fingerprint(&sighting.reason),
+            origin: report.origin.clone(),
+            reason: report.reason.clone(),
+            fingerprint: fingerprint(&report.reason),
             last_seen: now.max(self.last_seen),
             seen: self.seen.saturating_add(1),
             ..self
@@ -282,8 +276,8 @@ impl Failure {
     }
 
     /// Returns its position among the failures with its status.
-    pub fn place(&self) -> Place {
-        Place { last_seen: self.last_seen, id: self.id }
+    pub fn place(&self) -> FailureCursor {
+        FailureCursor { last_seen: self.last_seen, id: self.id }
     }
 
     /// Returns the failure in another state, which begins at `now`.
@@ -299,9 +293,18 @@ impl Failure {
     }
 }
 
+/// The cursor after a page of failures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FailureCursor {
+    /// When the last failure of the page was last seen.
+    pub last_seen: Timestamp,
+    /// Its id.
+    pub id: FailureId,
+}
+
 /// An operator's action, for the audit log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Act {
+pub struct AuditEntry {
     /// When it happened.
     pub at: Timestamp,
     /// The operator, as the authentication names them.

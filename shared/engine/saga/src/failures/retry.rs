@@ -1,6 +1,6 @@
 //! The retry of many failures at a limited rate, in steps that may be repeated.
 //!
-//! An operation is stored, and any worker may take its next step ([`Failures::step`]). So it continues after a crash,
+//! An operation is stored, and any worker may take its next step ([`Failures::run_step`]). So it continues after a crash,
 //! and two workers at the same time do not double the rate.
 //!
 //! Each failure is retried in three writes: it becomes *retrying*, its message is sent, it becomes *retried*. After a
@@ -14,21 +14,18 @@ use std::time::Duration;
 use futures::{StreamExt, stream};
 use jiff::{SignedDuration, Timestamp};
 use messages::store::chain;
-use messages::{Message, MessageId, Outgoing, PartitionKey, StoreError, uuid_ids};
+use messages::{Message, MessageId, Outgoing, PartitionKey, StoreError};
 use outbox::{Entry, Owner, Treatment};
-use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::canary::Outcome;
+use super::ids::{FailureId, OperationId};
 use super::keeper::Failures;
-use super::record::{Act, Failure, FailureId, Origin, Standing, State};
-use super::store::{Change, Group, Selection};
+use super::operation::{Operation, Phase};
+use super::record::{AuditEntry, Failure, FailureStatus, Origin, State};
+use super::selection::{CauseGroup, Selection};
+use super::store::Change;
 use crate::operator::Access;
-
-uuid_ids! {
-    /// The id of an operation.
-    OperationId,
-}
 
 /// The maximum rate of retries, in failures per second.
 pub const MAX_PER_SECOND: u32 = 1_000;
@@ -46,9 +43,6 @@ const STEP_LIMIT: SignedDuration = SignedDuration::from_mins(1);
 const AT_ONCE: usize = 10;
 /// The time between two steps.
 const STEP: SignedDuration = SignedDuration::from_secs(1);
-/// The retention of an operation that has ended.
-pub const RETENTION: SignedDuration = SignedDuration::from_hours(30 * 24);
-
 /// A request to retry failures.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Retry {
@@ -69,94 +63,9 @@ pub struct Snapshot {
     /// The failures. Those that are seen later are excluded.
     pub selection: Selection,
     /// The failures by cause.
-    pub groups: Vec<Group>,
+    pub groups: Vec<CauseGroup>,
     /// The number of failures.
     pub count: u64,
-}
-
-/// An operation on failures.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Operation {
-    /// Its id.
-    pub id: OperationId,
-    /// The operator who requested it.
-    pub by: String,
-    /// When it began.
-    pub begun_at: Timestamp,
-    /// The failures that it retries.
-    pub selection: Selection,
-    /// The maximum number of failures; `None` for all.
-    pub limit: Option<u64>,
-    /// The rate in failures per second.
-    pub per_second: u32,
-    /// The number of failures that go ahead.
-    pub canary: u32,
-    /// The failures that went ahead.
-    pub canaries: Vec<FailureId>,
-    /// The number of failures when it began.
-    pub total: u64,
-    /// The number of failures retried so far.
-    pub retried: u64,
-    /// The phase.
-    #[serde(flatten)]
-    pub phase: Phase,
-    /// When the next step may be taken.
-    pub next_step_at: Timestamp,
-    /// The number of writes, beginning with 1.
-    #[serde(skip)]
-    pub revision: u64,
-}
-
-/// The phase of an operation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", tag = "phase")]
-pub enum Phase {
-    /// It retries failures.
-    Running,
-    /// The failures that go ahead were retried, and their outcome is awaited.
-    Watching {
-        /// The time of the next assessment.
-        until: Timestamp,
-    },
-    /// It has retried all failures.
-    Done {
-        /// When it ended.
-        at: Timestamp,
-    },
-    /// It ended early.
-    Stopped {
-        /// When it ended.
-        at: Timestamp,
-        /// The reason.
-        why: String,
-    },
-}
-
-impl Phase {
-    /// Returns `true` if nothing is left to do.
-    pub fn has_ended(&self) -> bool {
-        matches!(self, Self::Done { .. } | Self::Stopped { .. })
-    }
-}
-
-impl Operation {
-    /// Returns when the operation may be removed; `None` while it is running.
-    pub fn expires_at(&self) -> Option<Timestamp> {
-        match &self.phase {
-            Phase::Done { at } | Phase::Stopped { at, .. } => {
-                Some(at.checked_add(RETENTION).unwrap_or(Timestamp::MAX))
-            }
-            Phase::Running | Phase::Watching { .. } => None,
-        }
-    }
-
-    /// Returns the number of failures for the next step.
-    fn share(&self) -> u64 {
-        let left = self.limit.map_or(u64::MAX, |limit| limit.saturating_sub(self.retried));
-        let ahead = u64::from(self.canary).saturating_sub(self.retried);
-        let most = if ahead > 0 { ahead } else { u64::MAX };
-        u64::from(self.per_second).min(left).min(most)
-    }
 }
 
 /// The reason why a request was refused.
@@ -174,7 +83,7 @@ pub enum Refused {
         /// The failure.
         id: FailureId,
         /// Its state.
-        standing: Standing,
+        standing: FailureStatus,
         /// Details of the state.
         why: Option<String>,
     },
@@ -211,7 +120,7 @@ impl Failures {
         }
         // Failures that are seen after the preview stay out of the retry that an operator bases on it.
         let until = selection.until.unwrap_or(Timestamp::MAX).min(self.now());
-        let selection = Selection { standing: Standing::Open, until: Some(until), ..selection };
+        let selection = Selection { standing: FailureStatus::Open, until: Some(until), ..selection };
         let groups = self.store.groups(&selection).await?;
         let count = groups.iter().map(|group| group.count).sum();
         Ok(Snapshot { selection, groups, count })
@@ -259,7 +168,7 @@ impl Failures {
         };
         let what = format!("failures: {}, {per_second} a second", operation.total);
         // The audit entry comes first: an action without an entry is worse than an entry without an action.
-        self.act(by, "began a retry", operation.id.to_string(), what).await?;
+        self.record_action(by, "began a retry", operation.id.to_string(), what).await?;
         if self.store.advance(0, &operation).await? {
             return Ok(operation);
         }
@@ -276,7 +185,7 @@ impl Failures {
             let operation = self.store.operation(id).await?;
             let operation = operation.filter(|operation| !operation.phase.has_ended());
             let operation = operation.ok_or(Refused::NotRunning(id))?;
-            self.act(by, "stopped a retry", id.to_string(), String::new()).await?;
+            self.record_action(by, "stopped a retry", id.to_string(), String::new()).await?;
             let phase = Phase::Stopped { at: self.now(), why: format!("stopped by {by}") };
             // A step may have been taken in between. The loop ends, because there is at most one step a second.
             if let Some(stopped) = self.advance(&operation, phase).await? {
@@ -289,14 +198,14 @@ impl Failures {
     ///
     /// # Errors
     /// Returns an error if a store is unavailable. The next step continues.
-    pub async fn step(&self) -> Result<bool, StoreError> {
+    pub async fn run_step(&self) -> Result<bool, StoreError> {
         let Some(operation) = self.store.running().await? else { return Ok(false) };
         let now = self.now();
         if now < operation.next_step_at {
             return Ok(true);
         }
         if let Phase::Watching { until } = operation.phase {
-            return if now < until { Ok(true) } else { self.watched(&operation).await };
+            return if now < until { Ok(true) } else { self.assess(&operation).await };
         }
         // Several workers may get here at once. The conditional write lets one of them take the step, so that the rate
         // holds.
@@ -307,7 +216,7 @@ impl Failures {
         }
         let left = self.left_behind(&claimed).await?;
         let is_any_left = !left.is_empty();
-        let taken = self.take(&claimed, left, now).await?;
+        let taken = self.claim_batch(&claimed, left, now).await?;
         if taken.is_empty() {
             if is_any_left {
                 // Another worker is taking a step, or was interrupted less than the time limit ago. The operation must
@@ -317,20 +226,20 @@ impl Failures {
             let phase = Phase::Done { at: now };
             return Ok(self.advance(&claimed, phase).await?.is_none());
         }
-        let (retried, failed) = self.perform(taken).await?;
-        self.account(&claimed, &retried, failed).await
+        let (retried, failed) = self.retry_batch(taken).await?;
+        self.finish_step(&claimed, &retried, failed).await
     }
 
     /// Returns the failures that this operation has claimed and whose retry has no recorded outcome.
     async fn left_behind(&self, operation: &Operation) -> Result<Vec<Failure>, StoreError> {
-        let taken = Selection { standing: Standing::Retrying, ..operation.selection.clone() };
+        let taken = Selection { standing: FailureStatus::Retrying, ..operation.selection.clone() };
         let mut found = self.store.select(&taken, None, MAX_PER_SECOND as usize).await?;
         found.retain(|failure| taken_by(failure).is_some_and(|(by, _)| by == operation.id));
         Ok(found)
     }
 
     /// Claims the failures of the next step for this operation, beginning with those that an interrupted step left.
-    async fn take(
+    async fn claim_batch(
         &self,
         operation: &Operation,
         left: Vec<Failure>,
@@ -338,7 +247,7 @@ impl Failures {
     ) -> Result<Vec<Failure>, StoreError> {
         let share = usize::try_from(operation.share()).unwrap_or(usize::MAX);
         let mut found = left;
-        found.retain(|failure| is_broken_off(failure, now));
+        found.retain(|failure| is_interrupted(failure, now));
         if found.len() < share {
             let open = self.store.select(&operation.selection, None, share - found.len()).await?;
             found.extend(open);
@@ -357,13 +266,13 @@ impl Failures {
     /// interrupted.
     pub(super) async fn reopen_abandoned(&self) -> Result<(), StoreError> {
         let taken =
-            self.store.select(&Selection::of(Standing::Retrying), None, MAX_PER_SECOND as usize).await?;
+            self.store.select(&Selection::of(FailureStatus::Retrying), None, MAX_PER_SECOND as usize).await?;
         if taken.is_empty() {
             return Ok(());
         }
         let (running, now) = (self.store.running().await?.map(|operation| operation.id), self.now());
         let is_abandoned = |failure: &Failure| {
-            is_broken_off(failure, now) && taken_by(failure).is_some_and(|(by, _)| Some(by) != running)
+            is_interrupted(failure, now) && taken_by(failure).is_some_and(|(by, _)| Some(by) != running)
         };
         let abandoned = taken.into_iter().filter(is_abandoned);
         self.write(abandoned.map(|failure| failure.into_state(State::Open, now)).collect()).await.map(drop)
@@ -387,15 +296,15 @@ impl Failures {
 
     /// Retries failures, those of one partition in sequence. Failures that could not be retried are opened again.
     /// Returns the retried ones, and the error of another one unless its partition was only busy.
-    async fn perform(&self, taken: Vec<Failure>) -> Result<(Vec<FailureId>, Option<String>), StoreError> {
+    async fn retry_batch(&self, taken: Vec<Failure>) -> Result<(Vec<FailureId>, Option<String>), StoreError> {
         let is_effect = |failure: &Failure| !matches!(failure.origin, Origin::DeadLetter { .. });
         let poisoned = if taken.iter().any(is_effect) { self.poisoned().await? } else { BTreeMap::new() };
         // Retries of one partition at the same time would only block each other's claim.
-        let put_back = stream::iter(by_partition(taken))
+        let outcomes = stream::iter(by_partition(taken))
             .map(async |failures| {
                 let mut done = Vec::with_capacity(failures.len());
                 for failure in failures {
-                    let outcome = self.put_back(&failure, &poisoned).await;
+                    let outcome = self.retry_one(&failure, &poisoned).await;
                     done.push((failure, outcome));
                 }
                 stream::iter(done)
@@ -403,7 +312,7 @@ impl Failures {
             .buffer_unordered(AT_ONCE)
             .flatten();
         let (now, mut failed) = (self.now(), None);
-        let ended: Vec<Failure> = put_back
+        let ended: Vec<Failure> = outcomes
             .map(|(failure, outcome)| match outcome {
                 Ok(Access::Gained) => failure.into_state(State::Retried { at: now }, now),
                 // A busy partition does not count as an attempt.
@@ -418,14 +327,14 @@ impl Failures {
             })
             .collect()
             .await;
-        let is_retried = |failure: &&Failure| failure.state.standing() == Standing::Retried;
+        let is_retried = |failure: &&Failure| failure.state.standing() == FailureStatus::Retried;
         let retried = ended.iter().filter(is_retried).map(|failure| failure.id).collect();
         // A failure that has failed again in between is open. Its revision has changed, so this write leaves it open.
         self.write(ended).await?;
         Ok((retried, failed))
     }
 
-    async fn put_back(
+    async fn retry_one(
         &self,
         failure: &Failure,
         poisoned: &BTreeMap<(Owner, MessageId), Entry>,
@@ -464,7 +373,7 @@ impl Failures {
     }
 
     /// Records the outcome of a step in the operation.
-    async fn account(
+    async fn finish_step(
         &self,
         claimed: &Operation,
         retried: &[FailureId],
@@ -503,14 +412,14 @@ impl Failures {
 
     /// Continues once every failure that went ahead was processed. Stops if one failed again, or if no worker handles
     /// them.
-    async fn watched(&self, operation: &Operation) -> Result<bool, StoreError> {
+    async fn assess(&self, operation: &Operation) -> Result<bool, StoreError> {
         // Collected first, because a message that failed again may still be in its dead-letter queue.
-        self.gather(None).await?;
+        self.collect(None).await?;
         let mut outcomes = Vec::new();
         for failure in self.store.failures(&operation.canaries).await?.iter().flatten() {
             outcomes.push(self.outcome(failure).await?);
         }
-        let next = self.advance(operation, judged(operation, &outcomes, self.now())).await?;
+        let next = self.advance(operation, phase_after(operation, &outcomes, self.now())).await?;
         Ok(next.is_none_or(|next| !next.phase.has_ended()))
     }
 
@@ -526,7 +435,7 @@ impl Failures {
     /// Returns an error if a failure is unknown or being retried, if another request changed it at the same time, or if
     /// the store is unavailable. The failures before it are archived then.
     pub async fn archive(&self, ids: &[FailureId], why: &str, by: &str) -> Result<(), Refused> {
-        self.end(ids, why, by, "archived").await
+        self.close_all(ids, why, by, "archived").await
     }
 
     /// Deletes failures permanently. An exhausted effect is also deleted from its outbox, so it is never performed.
@@ -534,10 +443,10 @@ impl Failures {
     /// # Errors
     /// As [`Failures::archive`].
     pub async fn delete(&self, ids: &[FailureId], why: &str, by: &str) -> Result<(), Refused> {
-        self.end(ids, why, by, "deleted").await
+        self.close_all(ids, why, by, "deleted").await
     }
 
-    async fn end(&self, ids: &[FailureId], why: &str, by: &str, did: &str) -> Result<(), Refused> {
+    async fn close_all(&self, ids: &[FailureId], why: &str, by: &str, did: &str) -> Result<(), Refused> {
         if ids.len() > MAX_NAMED {
             return Err(Refused::Invalid(format!("at most {MAX_NAMED} failures can be listed by id")));
         }
@@ -550,7 +459,7 @@ impl Failures {
             if matches!(failure.state, State::Retrying { .. }) {
                 return Err(refusal(&failure));
             }
-            self.act(by, did, id.to_string(), why.to_owned()).await?;
+            self.record_action(by, did, id.to_string(), why.to_owned()).await?;
             if did == "deleted" {
                 self.discard_effect(&failure).await?;
             }
@@ -586,14 +495,20 @@ impl Failures {
     ///
     /// # Errors
     /// Returns an error if the store is unavailable.
-    pub async fn act(&self, by: &str, did: &str, to: String, why: String) -> Result<(), StoreError> {
-        let act = Act { at: self.now(), by: by.to_owned(), did: did.to_owned(), to, why };
-        self.store.note(&act).await
+    pub async fn record_action(
+        &self,
+        by: &str,
+        did: &str,
+        to: String,
+        why: String,
+    ) -> Result<(), StoreError> {
+        let entry = AuditEntry { at: self.now(), by: by.to_owned(), did: did.to_owned(), to, why };
+        self.store.note(&entry).await
     }
 }
 
 /// Returns the phase after an assessment.
-fn judged(operation: &Operation, outcomes: &[Outcome], now: Timestamp) -> Phase {
+fn phase_after(operation: &Operation, outcomes: &[Outcome], now: Timestamp) -> Phase {
     let count = |outcome| outcomes.iter().filter(|found| **found == outcome).count();
     let ahead = operation.canaries.len();
     let stopped = |why| Phase::Stopped { at: now, why };
@@ -639,7 +554,7 @@ fn taken_by(failure: &Failure) -> Option<(OperationId, Timestamp)> {
 }
 
 /// Returns `true` if a failure was claimed so long ago that the worker must have been interrupted.
-fn is_broken_off(failure: &Failure, now: Timestamp) -> bool {
+fn is_interrupted(failure: &Failure, now: Timestamp) -> bool {
     taken_by(failure).is_some_and(|(_, since)| now.duration_since(since) >= STEP_LIMIT)
 }
 

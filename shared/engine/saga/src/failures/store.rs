@@ -1,67 +1,15 @@
 //! The port to the store of failures.
 
-use std::collections::BTreeSet;
-
 use async_trait::async_trait;
-use jiff::Timestamp;
-use messages::{PartitionKey, StoreError};
-use serde::{Deserialize, Serialize};
+use messages::StoreError;
 
-use super::record::{Act, Failure, FailureId, Standing};
-use super::retry::{Operation, OperationId};
+use super::ids::{FailureId, OperationId};
+use super::operation::Operation;
+use super::record::{AuditEntry, Failure, FailureCursor};
+use super::selection::{CauseGroup, Selection};
 
 /// The maximum number of causes in one result; those with the most failures are returned.
 pub const MAX_GROUPS: usize = 100;
-
-/// A filter for failures.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Selection {
-    /// Failures with this status.
-    pub standing: Standing,
-    /// Failures of this cause.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fingerprint: Option<String>,
-    /// Failures from this dead-letter queue, or from the outbox (`outbox`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub place: Option<String>,
-    /// Failures of this partition.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub partition: Option<PartitionKey>,
-    /// Failures that were last seen at this moment or before.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub until: Option<Timestamp>,
-    /// Only these failures; an empty set means no restriction.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub ids: BTreeSet<FailureId>,
-}
-
-impl Selection {
-    /// Returns a filter for all failures with this status.
-    pub fn of(standing: Standing) -> Self {
-        Self { standing, fingerprint: None, place: None, partition: None, until: None, ids: BTreeSet::new() }
-    }
-
-    /// Returns `true` if the filter includes a failure.
-    pub fn has(&self, failure: &Failure) -> bool {
-        let is =
-            |wanted: &Option<String>, found: &str| wanted.as_deref().is_none_or(|wanted| wanted == found);
-        failure.state.standing() == self.standing
-            && is(&self.fingerprint, &failure.fingerprint)
-            && is(&self.place, failure.origin.place())
-            && self.partition.is_none_or(|partition| failure.partition == Some(partition))
-            && self.until.is_none_or(|until| failure.last_seen <= until)
-            && (self.ids.is_empty() || self.ids.contains(&failure.id))
-    }
-}
-
-/// The cursor after a page of failures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
-    /// When the last failure of the page was last seen.
-    pub last_seen: Timestamp,
-    /// Its id.
-    pub id: FailureId,
-}
 
 /// A change of one failure, on condition of its revision.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,23 +20,6 @@ pub struct Change {
     pub revision: u64,
     /// The failure with the next revision; `None` to delete it.
     pub next: Option<Failure>,
-}
-
-/// The failures of one cause.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Group {
-    /// The cause.
-    pub fingerprint: String,
-    /// One of the reasons, as an example.
-    pub reason: String,
-    /// The names of the messages.
-    pub messages: BTreeSet<String>,
-    /// The number of failures.
-    pub count: u64,
-    /// When the first of them was first seen.
-    pub first_seen: Timestamp,
-    /// When the last of them was last seen.
-    pub last_seen: Timestamp,
 }
 
 /// Stores failures, the operations on them, and the audit entries.
@@ -114,7 +45,7 @@ pub trait KeepFailures: Send + Sync {
     async fn select(
         &self,
         selection: &Selection,
-        after: Option<Place>,
+        after: Option<FailureCursor>,
         limit: usize,
     ) -> Result<Vec<Failure>, StoreError>;
 
@@ -122,7 +53,7 @@ pub trait KeepFailures: Send + Sync {
     ///
     /// # Errors
     /// As [`KeepFailures::failures`].
-    async fn groups(&self, selection: &Selection) -> Result<Vec<Group>, StoreError>;
+    async fn groups(&self, selection: &Selection) -> Result<Vec<CauseGroup>, StoreError>;
 
     /// Returns an operation.
     ///
@@ -153,11 +84,11 @@ pub trait KeepFailures: Send + Sync {
     ///
     /// # Errors
     /// Returns an error if the store is unavailable.
-    async fn note(&self, act: &Act) -> Result<(), StoreError>;
+    async fn note(&self, act: &AuditEntry) -> Result<(), StoreError>;
 
     /// Returns the latest `limit` audit entries, the latest first.
     ///
     /// # Errors
     /// Returns an error if the store is unavailable or holds a value that is not an audit entry.
-    async fn acts(&self, limit: usize) -> Result<Vec<Act>, StoreError>;
+    async fn acts(&self, limit: usize) -> Result<Vec<AuditEntry>, StoreError>;
 }

@@ -3,18 +3,18 @@
 //! - [`admission`]: the condition of the claim, and the tokens that it mints;
 //! - `draft`: the decisions, message after message, from the loaded state to the next one;
 //! - `staging`: effects as outbox entries, timers, and the tokens of replies;
-//! - `garbage`: the tokens that are no longer needed;
-//! - `room`: the case that the ledger accepted no more tokens.
+//! - `token_gc`: the tokens that are no longer needed;
+//! - `token_capacity`: the case that the ledger accepted no more tokens.
 
 pub mod admission;
 mod draft;
-mod garbage;
-mod room;
 mod staging;
+mod token_capacity;
+mod token_gc;
 #[cfg(test)]
 mod toy;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
 use dedup::Tokens;
 use dedup::ledger::{ITEM_LIFETIME, SLACK};
@@ -27,7 +27,7 @@ use crate::state_machine::Saga;
 
 /// One message of a group.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Incoming<E> {
+pub struct IncomingEvent<E> {
     /// The message.
     pub message: Message,
     /// Its event.
@@ -36,7 +36,7 @@ pub struct Incoming<E> {
 
 /// The decision about a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Judgement {
+pub struct MessageDecision {
     /// The verdict.
     pub verdict: Verdict,
     /// The reason.
@@ -47,7 +47,7 @@ pub struct Judgement {
 
 /// The input of a decision.
 #[derive(Debug, Clone, Copy)]
-pub struct Known<'a, S> {
+pub struct PlanInput<'a, S> {
     /// The function that the attempt belongs to, and the source of the messages that it sends.
     pub function: &'a str,
     /// The partition.
@@ -67,7 +67,7 @@ pub struct Known<'a, S> {
     /// The time until which the attempt claims the outbox entries that it is about to perform.
     pub claim_until: Timestamp,
     /// The maximum number of tokens that it may leave for a later attempt to remove.
-    pub keep: usize,
+    pub max_leftover: usize,
     /// When the partition's ledger item expires, according to the claim.
     pub expires_at: Timestamp,
 }
@@ -90,7 +90,7 @@ fn lasts(expires_at: Timestamp, until: Timestamp) -> bool {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan<S> {
     /// One decision for each message, in order.
-    pub judgements: Vec<Judgement>,
+    pub decisions: Vec<MessageDecision>,
     /// The write; `None` if nothing changes.
     pub persist: Option<Persist<S>>,
     /// The entries to perform after the write.
@@ -103,27 +103,28 @@ pub struct Plan<S> {
     pub until: Option<Timestamp>,
     /// `true` if the partition is released, which takes a call of its own. An attempt whose document says that it keeps
     /// its claim saves the call: no worker waits for it, and the next attempt finds the tokens to remove.
-    pub gives_back: bool,
+    pub releases_claim: bool,
     /// The tokens that the next attempt needs. This attempt only reclaims tokens and decides about no message.
-    pub again: Option<Need>,
+    pub retry_with: Option<TokenDemand>,
 }
 
 /// The tokens that an attempt needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Need {
+pub struct TokenDemand {
     /// The number of tokens to mint.
     pub tokens: usize,
     /// The number of tokens that may be in the ledger already, because the partition waits for their messages.
-    pub room: usize,
+    pub capacity: usize,
 }
 
 impl<S> Plan<S> {
     /// Returns `true` if a message is dropped because of a document that may be outdated. A write on top of an outdated
     /// document is refused; without a write, the latest document has to be loaded. A partition that has ended stays
     /// ended.
-    pub fn trusts_what_was_loaded(&self) -> bool {
-        let drops = |judgement: &Judgement| matches!(judgement.verdict, Verdict::Ignored | Verdict::Rejected);
-        self.persist.is_none() && !self.ended && self.judgements.iter().any(drops)
+    pub fn needs_reread(&self) -> bool {
+        let drops =
+            |decision: &MessageDecision| matches!(decision.verdict, Verdict::Ignored | Verdict::Rejected);
+        self.persist.is_none() && !self.ended && self.decisions.iter().any(drops)
     }
 }
 
@@ -141,14 +142,25 @@ pub enum PlanError {
     Overtaken,
     /// The events need more tokens than the attempt has. A new attempt mints as many.
     #[error("{} tokens are needed, more than there are", .0.tokens)]
-    TooFewTokens(Need),
+    TooFewTokens(TokenDemand),
 }
 
-impl<S> Known<'_, S> {
+impl<S> PlanInput<'_, S> {
     /// Returns `true` if the document is certainly the latest: no claim came between that of the attempt that wrote it and this one, and every write needs a claim.
-    pub fn has_the_latest(&self) -> bool {
+    pub fn is_latest(&self) -> bool {
         let fence = self.document.map(|document| document.content.fence);
         self.is_counted() && fence.is_some_and(|fence| fence + 1 == self.fence)
+    }
+
+    /// Returns the tokens that an attempt may hand out, its own first.
+    fn available_tokens(&self) -> VecDeque<Token> {
+        let Tokens::Listed(tokens) = self.tokens else { return VecDeque::new() };
+        let own = self.minted.iter().filter(|token| tokens.contains(*token));
+        // Without a document, no token was handed out, so those of other attempts are free; see `token_capacity`.
+        let of_others = tokens.iter().filter(|token| {
+            self.document.is_none() && token.is_from_attempt() && !token.is_from(&self.attempt)
+        });
+        own.chain(of_others).cloned().collect()
     }
 
     /// Returns `true` if claims are numbered; without a ledger they are not.
@@ -163,31 +175,31 @@ impl<S> Known<'_, S> {
 ///
 /// A partition that has ended is excluded: its last attempt may have left tokens, and once the document is deleted they
 /// would restart the saga.
-pub fn done_before<S, E>(
+pub fn already_processed<S, E>(
     document: &Document<S>,
-    group: &[Incoming<E>],
+    group: &[IncomingEvent<E>],
     now: Timestamp,
-) -> Option<Vec<Judgement>> {
+) -> Option<Vec<MessageDecision>> {
     let content = &document.content;
-    if content.ended_at.is_some() || document.outbox.iter().any(|entry| draft::is_urgent(entry, now)) {
+    if content.ended_at.is_some() || document.outbox.iter().any(|entry| draft::is_immediate(entry, now)) {
         return None;
     }
     // The attempt that wrote the document had to extend the life of the ledger's item, and may have crashed before
     // that.
     let until = content.waits_until(&document.outbox, now);
-    if !content.leaves_claim && !now.checked_add(ITEM_LIFETIME).is_ok_and(|least| lasts(least, until)) {
+    if !content.keeps_claim && !now.checked_add(ITEM_LIFETIME).is_ok_and(|least| lasts(least, until)) {
         return None;
     }
-    let was_processed = |incoming: &Incoming<E>| {
-        content.processed.iter().any(|processed| draft::stands_for(processed, &incoming.message))
+    let was_processed = |incoming: &IncomingEvent<E>| {
+        content.processed.iter().any(|processed| draft::is_same_message(processed, &incoming.message))
     };
-    group.iter().all(was_processed).then(|| duplicates(group))
+    group.iter().all(was_processed).then(|| all_duplicates(group))
 }
 
 /// Returns the decisions for a group whose messages were all processed before.
-pub fn duplicates<E>(group: &[Incoming<E>]) -> Vec<Judgement> {
+pub fn all_duplicates<E>(group: &[IncomingEvent<E>]) -> Vec<MessageDecision> {
     let why = "it, or another message with its token, was processed before";
-    vec![draft::judgement(Verdict::Duplicate, why); group.len()]
+    vec![draft::decision(Verdict::Duplicate, why); group.len()]
 }
 
 /// Decides about a group.
@@ -196,16 +208,16 @@ pub fn duplicates<E>(group: &[Incoming<E>]) -> Vec<Judgement> {
 /// Returns an error if the attempt was overtaken, has too few tokens, or an effect cannot be staged.
 pub fn decide<S: Saga>(
     saga: &S,
-    known: &Known<'_, S::State>,
-    group: &[Incoming<S::Event>],
+    input: &PlanInput<'_, S::State>,
+    group: &[IncomingEvent<S::Event>],
 ) -> Result<Plan<S::State>, PlanError> {
     // The latest document is loaded after the claim, so the holder of a later claim may have written it. That worker
     // removes the tokens that this attempt minted, because its document does not expect them, so they must not be
     // handed out. An item that expired restarts its fences, and a fence may then repeat.
-    if known.is_counted() && known.document.is_some_and(|document| document.content.fence >= known.fence) {
+    if input.is_counted() && input.document.is_some_and(|document| document.content.fence >= input.fence) {
         return Err(PlanError::Overtaken);
     }
-    let mut draft = draft::Draft::new(saga, known);
-    let judgements = group.iter().map(|incoming| draft.judge(incoming)).collect::<Result<Vec<_>, _>>()?;
-    draft.finish(judgements)
+    let mut draft = draft::Draft::new(saga, input);
+    let decisions = group.iter().map(|incoming| draft.decide(incoming)).collect::<Result<Vec<_>, _>>()?;
+    draft.finish(decisions)
 }

@@ -19,24 +19,24 @@ impl<S: Saga> Draft<'_, S> {
         index: usize,
         effect: Effect,
     ) -> Result<(), PlanError> {
-        let (id, now) = (cause.id.derive(index), self.known.now);
+        let (id, now) = (cause.id.derive(index), self.input.now);
         match effect {
             Effect::Send { to, body } => {
-                let message = cause.causes(id, self.known.function, now, body);
+                let message = cause.causes(id, self.input.function, now, body);
                 self.add.push(Entry::message(&message, to, now)?);
             }
-            Effect::Ask { to, body } => self.ask(cause, id, to, body)?,
+            Effect::Request { to, body } => self.ask(cause, id, to, body)?,
             Effect::Schedule { timer, due_at, to, body } => {
                 self.cancel_timer(&timer);
                 let id = cause.id.named(&timer);
                 let token = self.token_for(Awaited::Timeout(id.as_uuid()));
                 self.timers.insert(timer.clone(), id);
-                let message = cause.causes(id, self.known.function, due_at, body);
+                let message = cause.causes(id, self.input.function, due_at, body);
                 let message = Message { token, timer: Some(timer), ..message };
                 self.add.push(Entry::message(&message, to, due_at)?);
             }
             Effect::Cancel { timer } => self.cancel_timer(&timer),
-            Effect::Show => self.show(id, next),
+            Effect::UpdateView => self.show(id, next),
             Effect::Broken(why) => return Err(PlanError::Broken(why)),
         }
         Ok(())
@@ -45,10 +45,10 @@ impl<S: Saga> Draft<'_, S> {
     fn ask(&mut self, cause: &Message, id: MessageId, to: Queue, mut body: Body) -> Result<(), PlanError> {
         let reply_token = self.token_for(Awaited::Reply(id.as_uuid()));
         if let Some(token) = &reply_token {
-            self.saga.stamp(&mut body, token);
+            self.saga.embed_reply_token(&mut body, token);
         }
-        let message = cause.causes(id, self.known.function, self.known.now, body);
-        self.add.push(Entry::message(&Message { reply_token, ..message }, to, self.known.now)?);
+        let message = cause.causes(id, self.input.function, self.input.now, body);
+        self.add.push(Entry::message(&Message { reply_token, ..message }, to, self.input.now)?);
         Ok(())
     }
 
@@ -62,23 +62,23 @@ impl<S: Saga> Draft<'_, S> {
     /// Adds the view. All views of one attempt have the same revision, so only the last one may stay, and views of
     /// earlier revisions are outdated.
     fn show(&mut self, id: MessageId, next: &S::State) {
-        let Some(view) = self.saga.view(self.known.partition, next) else { return };
+        let Some(view) = self.saga.view(self.input.partition, next) else { return };
         self.add.retain(|entry| entry.kind != Kind::View);
-        let outbox = self.known.document.map_or(&[][..], |document| &document.outbox);
+        let outbox = self.input.document.map_or(&[][..], |document| &document.outbox);
         let earlier = outbox.iter().filter(|entry| entry.kind == Kind::View && !entry.poisoned);
         self.cancel.extend(earlier.map(|entry| entry.id));
-        let revision = self.known.document.map_or(0, |document| document.version) + 1;
-        self.add.push(Entry::view(id, view.at_revision(revision), self.known.now));
+        let revision = self.input.document.map_or(0, |document| document.version) + 1;
+        self.add.push(Entry::view(id, view.at_revision(revision), self.input.now));
     }
 
     /// Returns a token for an awaited message; `None` without a ledger. If there are too few tokens, the remaining
     /// effects are staged without one to count how many it takes. Such a plan is never carried out.
     fn token_for(&mut self, by: Awaited) -> Option<Token> {
-        if matches!(self.known.tokens, Tokens::Unchecked) {
+        if matches!(self.input.tokens, Tokens::Unchecked) {
             return None;
         }
         self.needed += 1;
-        let token = self.spare.pop_front();
+        let token = self.available_tokens.pop_front();
         self.lacks_tokens |= token.is_none();
         self.expected.extend(token.clone().map(|token| Expected { token, by }));
         token
@@ -91,17 +91,17 @@ mod tests {
     use outbox::{Kind, View};
 
     use crate::plan::toy::{self, Event, Toy};
-    use crate::plan::{Need, PlanError, decide};
+    use crate::plan::{PlanError, TokenDemand, decide};
 
     fn staged(group: &[toy::In]) -> Vec<Message> {
-        let plan = decide(&Toy, &toy::known(None), group).unwrap();
+        let plan = decide(&Toy, &toy::input(None), group).unwrap();
         let entries = plan.persist.unwrap().add;
         let messages = entries.iter().filter(|entry| entry.kind != Kind::View);
         messages.map(|entry| Message::decode(&entry.payload).unwrap()).collect()
     }
 
     #[test]
-    fn effects_have_ids_derived_from_their_cause_and_its_trace() {
+    fn effects_derive_id_and_trace_from_cause() {
         let opened = toy::incoming(1, Event::Opened {});
         let messages = staged(std::slice::from_ref(&opened));
         let ids: Vec<_> = messages.iter().map(|message| message.id).collect();
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_carries_the_token_of_its_answer_and_a_timer_its_own() {
+    fn request_carries_reply_token_timer_its_own() {
         let messages = staged(&[toy::incoming(1, Event::Opened {})]);
         let [request, timer] = messages.as_slice() else { panic!("{messages:?}") };
         assert!(request.reply_token.is_some() && request.token.is_none() && request.timer.is_none());
@@ -125,26 +125,26 @@ mod tests {
     }
 
     #[test]
-    fn a_timer_that_is_set_again_cancels_the_one_that_ran() {
+    fn resetting_timer_cancels_running_one() {
         let stored = toy::stored(&[toy::incoming(1, Event::Opened {})]);
-        let again = toy::incoming(2, Event::Prolonged {});
-        let plan = decide(&Toy, &toy::known(Some(&stored)), std::slice::from_ref(&again)).unwrap();
+        let retry_with = toy::incoming(2, Event::Prolonged {});
+        let plan = decide(&Toy, &toy::input(Some(&stored)), std::slice::from_ref(&retry_with)).unwrap();
         let persist = plan.persist.unwrap();
         assert_eq!(persist.cancel, [toy::id(1).named("patience")]);
         assert_eq!(persist.content.timers["patience"], toy::id(2).named("patience"));
         let timeouts = persist.content.expected.len();
         assert_eq!(timeouts, 2, "the answer and one timer: {:?}", persist.content.expected);
         let old = toy::timer_event(7, &toy::id(1).named("patience"));
-        let renewed = toy::stored(&[toy::incoming(1, Event::Opened {}), again]);
-        let plan = decide(&Toy, &toy::known(Some(&renewed)), &[old]).unwrap();
-        assert_eq!(plan.judgements[0].why, "an old timer, which was cancelled or set again");
+        let renewed = toy::stored(&[toy::incoming(1, Event::Opened {}), retry_with]);
+        let plan = decide(&Toy, &toy::input(Some(&renewed)), &[old]).unwrap();
+        assert_eq!(plan.decisions[0].why, "an old timer, which was cancelled or set again");
     }
 
     #[test]
-    fn set_and_cancelled_in_one_attempt_leaves_nothing_of_a_timer() {
+    fn timer_cancelled_in_same_attempt_is_not_stored() {
         let plan = decide(
             &Toy,
-            &toy::known(None),
+            &toy::input(None),
             &[toy::incoming(1, Event::Opened {}), toy::incoming(2, Event::Closed {})],
         );
         let persist = plan.unwrap().persist.unwrap();
@@ -152,33 +152,35 @@ mod tests {
     }
 
     #[test]
-    fn only_the_last_view_of_an_attempt_remains_with_the_revision_that_is_stored() {
+    fn only_last_view_of_attempt_remains() {
         let group = [toy::incoming(1, Event::Opened {}), toy::incoming(2, Event::Closed {})];
-        let persist = decide(&Toy, &toy::known(None), &group).unwrap().persist.unwrap();
+        let persist = decide(&Toy, &toy::input(None), &group).unwrap().persist.unwrap();
         let views: Vec<_> = persist.add.iter().filter(|entry| entry.kind == Kind::View).collect();
         let [view] = views.as_slice() else { panic!("{views:?}") };
         let view = View::from_payload(&view.payload, |_| None).unwrap();
         assert!(view.revision == 1 && view.ended);
         let stored = toy::stored(&group[..1]);
         let earlier = stored.outbox.iter().find(|entry| entry.kind == Kind::View).unwrap().id;
-        let plan = decide(&Toy, &toy::known(Some(&stored)), &group[1..]).unwrap();
+        let plan = decide(&Toy, &toy::input(Some(&stored)), &group[1..]).unwrap();
         assert!(plan.persist.unwrap().cancel.contains(&earlier), "it is out of date");
     }
 
     #[test]
-    fn too_few_tokens_say_how_many_it_takes() {
+    fn too_few_tokens_reports_demand() {
         let group = [toy::incoming(1, Event::Opened {})];
         let minted = toy::minted(1);
         let tokens = toy::listed(&[toy::token(1), minted[0].clone()]);
-        let known = toy::Known { minted: &minted, tokens: &tokens, ..toy::known(None) };
-        let need = Need { tokens: 2, room: 1 };
-        assert!(matches!(decide(&Toy, &known, &group), Err(PlanError::TooFewTokens(found)) if found == need));
+        let input = toy::PlanInput { minted: &minted, tokens: &tokens, ..toy::input(None) };
+        let demand = TokenDemand { tokens: 2, capacity: 1 };
+        assert!(
+            matches!(decide(&Toy, &input, &group), Err(PlanError::TooFewTokens(found)) if found == demand)
+        );
     }
 
     #[test]
-    fn without_a_ledger_nothing_needs_a_token() {
-        let known = toy::Known { minted: &[], tokens: &dedup::Tokens::Unchecked, ..toy::known(None) };
-        let plan = decide(&Toy, &known, &[toy::incoming(1, Event::Opened {})]).unwrap();
+    fn no_tokens_needed_without_ledger() {
+        let input = toy::PlanInput { minted: &[], tokens: &dedup::Tokens::Unchecked, ..toy::input(None) };
+        let plan = decide(&Toy, &input, &[toy::incoming(1, Event::Opened {})]).unwrap();
         assert!(plan.persist.unwrap().content.expected.is_empty() && plan.remove.len() == 1);
     }
 }

@@ -10,7 +10,7 @@ use outbox::View;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{Incoming, admission, decide};
+use super::{IncomingEvent, admission, decide};
 use crate::decision::Decision;
 use crate::document::Document;
 use crate::engine::SAGA;
@@ -45,8 +45,8 @@ pub(crate) enum State {
 
 pub(crate) struct Toy;
 
-pub(crate) type In = Incoming<Event>;
-pub(crate) type Known<'a> = super::Known<'a, State>;
+pub(crate) type In = IncomingEvent<Event>;
+pub(crate) type PlanInput<'a> = super::PlanInput<'a, State>;
 
 impl Saga for Toy {
     const NAME: &'static str = "toy";
@@ -81,7 +81,7 @@ impl Saga for Toy {
         if let State::Closed(at) = state { Some(*at) } else { None }
     }
 
-    fn name_of(&self, state: &State) -> Option<&'static str> {
+    fn state_name(&self, state: &State) -> Option<&'static str> {
         Some(match state {
             State::New => "New",
             State::Open => "Open",
@@ -106,7 +106,7 @@ impl Saga for Toy {
         2 * events.len()
     }
 
-    fn stamp(&self, request: &mut Body, token: &Token) {
+    fn embed_reply_token(&self, request: &mut Body, token: &Token) {
         let data = std::mem::take(&mut request.data);
         request.data = data.with("stamped", token.as_str().into());
     }
@@ -145,29 +145,32 @@ pub(crate) fn listed(tokens: &[Token]) -> Tokens {
 pub(crate) fn incoming(n: u128, event: Event) -> In {
     let body = event.body().unwrap();
     let message = Message::new(id(n), "test", partition(), Timestamp::UNIX_EPOCH, body);
-    with_token(Incoming { message, event }, &token(n))
+    with_token(IncomingEvent { message, event }, &token(n))
 }
 
 pub(crate) fn with_token(incoming: In, token: &Token) -> In {
-    Incoming { message: Message { token: Some(token.clone()), ..incoming.message }, ..incoming }
+    IncomingEvent { message: Message { token: Some(token.clone()), ..incoming.message }, ..incoming }
 }
 
 pub(crate) fn untokened(incoming: In) -> In {
-    Incoming { message: Message { token: None, ..incoming.message }, ..incoming }
+    IncomingEvent { message: Message { token: None, ..incoming.message }, ..incoming }
 }
 
 /// The event of the timer "patience", with this id.
 pub(crate) fn timer_event(n: u128, id: &MessageId) -> In {
     let incoming = incoming(n, Event::Closed {});
-    Incoming { message: Message { id: *id, timer: Some("patience".into()), ..incoming.message }, ..incoming }
+    IncomingEvent {
+        message: Message { id: *id, timer: Some("patience".into()), ..incoming.message },
+        ..incoming
+    }
 }
 
 /// The input of an attempt with enough tokens: ten of its own, and those of the first messages of entry points.
-pub(crate) fn known(document: Option<&Document<State>>) -> Known<'_> {
+pub(crate) fn input(document: Option<&Document<State>>) -> PlanInput<'_> {
     static MINTED: LazyLock<Vec<Token>> = LazyLock::new(|| minted(10));
     static TOKENS: LazyLock<Tokens> =
         LazyLock::new(|| listed(&(1..10).map(token).chain(MINTED.iter().cloned()).collect::<Vec<_>>()));
-    Known {
+    PlanInput {
         function: "toy",
         partition: partition(),
         document,
@@ -177,7 +180,7 @@ pub(crate) fn known(document: Option<&Document<State>>) -> Known<'_> {
         minted: &MINTED,
         now: Timestamp::UNIX_EPOCH,
         claim_until: Timestamp::UNIX_EPOCH + SignedDuration::from_mins(5),
-        keep: 0,
+        max_leftover: 0,
         expires_at: Timestamp::UNIX_EPOCH + ITEM_LIFETIME,
     }
 }
@@ -187,7 +190,7 @@ pub(crate) fn stored(group: &[In]) -> Document<State> {
     // From an attempt of its own, so that its tokens differ from those of the attempt under test.
     let minted = admission::mint(partition(), &attempt(2), 10);
     let tokens = listed(&(1..10).map(token).chain(minted.iter().cloned()).collect::<Vec<_>>());
-    let known = Known { attempt: attempt(2), minted: &minted, tokens: &tokens, ..known(None) };
-    let persist = decide(&Toy, &known, group).unwrap().persist.unwrap();
+    let input = PlanInput { attempt: attempt(2), minted: &minted, tokens: &tokens, ..input(None) };
+    let persist = decide(&Toy, &input, group).unwrap().persist.unwrap();
     Document { partition: partition(), version: 1, content: persist.content, outbox: persist.add }
 }

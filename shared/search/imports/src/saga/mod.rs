@@ -55,7 +55,7 @@ impl Saga for SearchImport {
         state.completed_at()
     }
 
-    fn name_of(&self, state: &State) -> Option<&'static str> {
+    fn state_name(&self, state: &State) -> Option<&'static str> {
         Some(state.name())
     }
 
@@ -76,7 +76,7 @@ impl Saga for SearchImport {
         running.into_iter().collect()
     }
 
-    fn stamp(&self, request: &mut Body, reply_token: &Token) {
+    fn embed_reply_token(&self, request: &mut Body, reply_token: &Token) {
         let data = std::mem::take(&mut request.data);
         request.data = data.with("reply_token", reply_token.as_str().into());
     }

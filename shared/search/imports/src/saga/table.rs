@@ -96,11 +96,11 @@ fn count_names(effects: &[Effect]) -> String {
 
 fn name_of(effect: &Effect) -> &str {
     match effect {
-        Effect::Show => "write job",
-        Effect::Ask { body, .. } if body.name == START_PARSING => "start parsing",
-        Effect::Ask { body, .. } if body.name == LOOK_FOR_UPLOADS => "look for uploads",
+        Effect::UpdateView => "write job",
+        Effect::Request { body, .. } if body.name == START_PARSING => "start parsing",
+        Effect::Request { body, .. } if body.name == LOOK_FOR_UPLOADS => "look for uploads",
         Effect::Send { body, .. } if body.name == TAKE_BACK_FILES => "take files back",
-        Effect::Send { body, .. } | Effect::Ask { body, .. } => &body.name,
+        Effect::Send { body, .. } | Effect::Request { body, .. } => &body.name,
         Effect::Schedule { .. } => "schedule timeout",
         Effect::Cancel { .. } => "cancel timeout",
         Effect::Broken(why) => why,
@@ -437,7 +437,7 @@ mod tests {
             for (_, _, event) in events() {
                 if let Decision::Advance(advance) = happens(&state, &event) {
                     let answered =
-                        |effect: &&Effect| matches!(effect, Effect::Ask { .. } | Effect::Schedule { .. });
+                        |effect: &&Effect| matches!(effect, Effect::Request { .. } | Effect::Schedule { .. });
                     let needed = advance.effects.iter().filter(answered).count();
                     assert!(needed <= tokens_needed(&event), "{} in {}", event.kind().name, state.name());
                 }

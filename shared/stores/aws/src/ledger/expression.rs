@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use dedup::ledger::ITEM_LIFETIME;
-use dedup::{Claim, Release, Requirement};
+use dedup::{Claim, ClaimCondition, Release};
 use jiff::Timestamp;
 use messages::{PartitionKey, Token};
 
@@ -65,8 +65,8 @@ impl Update {
     fn claiming(self, claim: &Claim) -> Self {
         let until = claim.now.checked_add(claim.lease).unwrap_or(Timestamp::MAX);
         let token = match &claim.requires {
-            Requirement::Token(token) => token.to_string(),
-            Requirement::Known | Requirement::Nothing => String::new(),
+            ClaimCondition::TokenPresent(token) => token.to_string(),
+            ClaimCondition::ItemExists | ClaimCondition::Always => String::new(),
         };
         self.value(":attempt", AttributeValue::S(claim.attempt.to_string()))
             .value(":until", item::nanoseconds(until))
@@ -127,10 +127,10 @@ pub(crate) fn claim(claim: &Claim) -> Update {
     let (free, fence) = (free(claim), at_fence(claim));
     let alive = format!("{ALIVE} AND {free} AND {fence}{room}");
     let condition = match claim.requires {
-        Requirement::Token(_) => format!("contains(#tokens, :required) AND {alive}"),
+        ClaimCondition::TokenPresent(_) => format!("contains(#tokens, :required) AND {alive}"),
         // An absent item has the fence 0.
-        Requirement::Nothing if claim.fence == 0 => format!("{ABSENT} OR ({alive})"),
-        Requirement::Known | Requirement::Nothing => alive,
+        ClaimCondition::Always if claim.fence == 0 => format!("{ABSENT} OR ({alive})"),
+        ClaimCondition::ItemExists | ClaimCondition::Always => alive,
     };
     let update = vec![
         "SET #owner = :attempt, #lease = :until, #expires = :expires, #fence = :next".to_owned(),

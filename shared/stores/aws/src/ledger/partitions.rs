@@ -168,7 +168,7 @@ impl GrantTokens for Ledger {
         let doing = format!("beginning partition {partition}");
         match self.update(expression::grant_afresh(partition, tokens, now), &doing).await? {
             Outcome::Done(_) => Ok(true),
-            Outcome::Refused(stored) => Ok(Item::begin(stored, tokens, now).0),
+            Outcome::Refused(stored) => Ok(Item::create_if_absent(stored, tokens, now).0),
         }
     }
 }

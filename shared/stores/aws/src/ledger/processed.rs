@@ -4,7 +4,7 @@ use crate::{Resource, failed};
 use async_trait::async_trait;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
-use dedup::RememberProcessed;
+use dedup::ProcessedMessages;
 use jiff::Timestamp;
 use messages::StoreError;
 
@@ -43,7 +43,7 @@ impl Processed {
 }
 
 #[async_trait]
-impl RememberProcessed for Processed {
+impl ProcessedMessages for Processed {
     /// Reads consistently: a copy often comes a moment after the original.
     async fn is_remembered(&self, key: &str, now: Timestamp) -> Result<bool, StoreError> {
         let doing = format!("looking for the processed message {key}");

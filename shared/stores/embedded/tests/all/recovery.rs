@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dedup::{Admission, Claim, ClaimPartition, GrantTokens, Release, Requirement};
+use dedup::{Admission, Claim, ClaimCondition, ClaimPartition, GrantTokens, Release};
 use embedded::Store;
 use imports::queues;
 use jiff::SignedDuration;
@@ -46,7 +46,7 @@ async fn a_lease_ends_and_the_fence_and_tokens_stay() -> Tested {
         now,
         lease: SignedDuration::from_secs(60),
         finished: None,
-        requires: Requirement::Token(token.clone()),
+        requires: ClaimCondition::TokenPresent(token.clone()),
         mint: Vec::new(),
         room: 0,
         fence: 0,

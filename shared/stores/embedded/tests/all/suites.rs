@@ -41,7 +41,7 @@ async fn sagas() -> Tested {
         }
         .boxed()
     };
-    let ports = testing::saga::Ports {
+    let ports = testing::documents::Ports {
         read: store,
         write: store,
         sweep: &sweep,
@@ -50,7 +50,7 @@ async fn sagas() -> Tested {
         damage: Some(&damage),
         damage_entry: Some(&damage_entry),
     };
-    testing::saga::all(&ports).await
+    testing::documents::all(&ports).await
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! Expired data is deleted, and all other data is kept.
 
-use dedup::{GrantTokens, RememberProcessed};
+use dedup::{GrantTokens, ProcessedMessages};
 use embedded::{MAX_DECISIONS, Purged};
 use messages::{Observe, SessionId};
 use outbox::{Entry, SettleSessions};

@@ -9,7 +9,7 @@ use aws_sdk_dynamodb::config::interceptors::BeforeTransmitInterceptorContextRef;
 use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_dynamodb::error::BoxError;
 use backend::SystemHost;
-use dedup::{Admission, Claim, ClaimPartition, GrantTokens, RememberProcessed, Requirement};
+use dedup::{Admission, Claim, ClaimCondition, ClaimPartition, GrantTokens, ProcessedMessages};
 use futures::future::join_all;
 use jiff::{SignedDuration, Timestamp};
 use messages::{AttemptId, Host, PartitionKey, Token};
@@ -19,7 +19,7 @@ use super::{client, with_table};
 use servers::net::Scripted;
 use servers::{Tested, unique};
 
-fn request(partition: PartitionKey, requires: Requirement) -> Claim {
+fn request(partition: PartitionKey, requires: ClaimCondition) -> Claim {
     let attempt = AttemptId::from_uuid(SystemHost.fresh_id());
     let mint = vec![Token::minted_by_attempt(partition, &attempt, 0)];
     let now = SystemHost.now();
@@ -47,7 +47,7 @@ async fn of_ten_workers_with_connections_of_their_own_exactly_one_is_admitted() 
         Ledger::new(client, &table).grant(partition, std::slice::from_ref(&token), SystemHost.now()).await?;
         let claims = (0..10).map(|_| async {
             let ledger = Ledger::new(super::client().await, &table);
-            ledger.claim(&request(partition, Requirement::Token(token.clone()))).await
+            ledger.claim(&request(partition, ClaimCondition::TokenPresent(token.clone()))).await
         });
         let answers: Vec<Admission> = join_all(claims).await.into_iter().collect::<Result<_, _>>()?;
         let admitted = answers.iter().filter(|answer| matches!(answer, Admission::Admitted(_))).count();
@@ -90,16 +90,16 @@ async fn whatever_the_answer_it_takes_one_call_unless_an_expired_item_is_replace
         ledger.grant(partition, std::slice::from_ref(&token), SystemHost.now()).await?;
         assert_eq!(spent(), 1, "a grant");
         for (requires, expected) in [
-            (Requirement::Token(token.clone()), "Admitted"),
-            (Requirement::Known, "Busy"),
-            (Requirement::Token(self::token(partition)), "Duplicate"),
+            (ClaimCondition::TokenPresent(token.clone()), "Admitted"),
+            (ClaimCondition::ItemExists, "Busy"),
+            (ClaimCondition::TokenPresent(self::token(partition)), "Duplicate"),
         ] {
             let answer = format!("{:?}", ledger.claim(&request(partition, requires)).await?);
             assert!(answer.starts_with(expected), "{answer}");
             assert_eq!(spent(), 1, "{expected}");
         }
         let later = SystemHost.now().checked_add(dedup::ledger::ITEM_LIFETIME * 2)?;
-        let claim = Claim { now: later, ..request(partition, Requirement::Nothing) };
+        let claim = Claim { now: later, ..request(partition, ClaimCondition::Always) };
         assert!(matches!(ledger.claim(&claim).await?, Admission::Admitted(admitted) if admitted.fence == 1));
         assert_eq!(spent(), 2, "replacing an expired item");
         Ok(())
@@ -111,7 +111,7 @@ async fn whatever_the_answer_it_takes_one_call_unless_an_expired_item_is_replace
 async fn throttling_is_tried_again_a_few_times_and_then_unavailable() {
     let server = Scripted::start(|_, _| (400, THROTTLED.to_owned())).await;
     let ledger = Ledger::new(Client::new(&config_at(&server.address).await), "ledger");
-    let error = ledger.claim(&request(partition(), Requirement::Known)).await.unwrap_err();
+    let error = ledger.claim(&request(partition(), ClaimCondition::ItemExists)).await.unwrap_err();
     assert!(error.is_retryable(), "{}", error.chain());
     assert!(error.chain().contains("ProvisionedThroughputExceededException"), "{}", error.chain());
     assert_eq!(server.requests(), aws::MAX_ATTEMPTS as usize);
@@ -134,7 +134,7 @@ async fn throttling_that_passes_is_not_noticed() -> Tested {
 async fn a_missing_table_is_named_with_its_setting() {
     let table = unique("missing");
     let ledger = Ledger::new(client().await, &table);
-    let error = ledger.claim(&request(partition(), Requirement::Known)).await.unwrap_err();
+    let error = ledger.claim(&request(partition(), ClaimCondition::ItemExists)).await.unwrap_err();
     let expected = format!("there is no table \"{table}\" (set by SEARCH_IMPORT_LEDGER_TABLE)");
     assert!(error.is_retryable() && error.chain().ends_with(&expected), "{}", error.chain());
     let error =
@@ -148,7 +148,7 @@ async fn a_missing_table_is_named_with_its_setting() {
 async fn wrong_credentials_are_named_as_such() {
     let config = config_as(&Service::DynamoDb.address(), "not a key!", None).await;
     let ledger = Ledger::new(Client::new(&config), "ledger");
-    let error = ledger.claim(&request(partition(), Requirement::Known)).await.unwrap_err();
+    let error = ledger.claim(&request(partition(), ClaimCondition::ItemExists)).await.unwrap_err();
     assert!(
         error.is_retryable() && error.chain().contains("the credentials were refused"),
         "{}",
@@ -160,6 +160,6 @@ async fn wrong_credentials_are_named_as_such() {
 #[tokio::test]
 async fn a_server_that_is_not_there_may_come_back() {
     let ledger = Ledger::new(Client::new(&config_at("http://127.0.0.1:1").await), "ledger");
-    let error = ledger.claim(&request(partition(), Requirement::Known)).await.unwrap_err();
+    let error = ledger.claim(&request(partition(), ClaimCondition::ItemExists)).await.unwrap_err();
     assert!(error.is_retryable() && error.chain().contains("was not reached"), "{}", error.chain());
 }

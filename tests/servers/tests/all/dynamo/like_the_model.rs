@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use aws::ledger::Ledger;
 use dedup::ledger::{ITEM_LIFETIME, Item};
-use dedup::{Admission, Claim, ClaimPartition, GrantTokens, Release, Requirement};
+use dedup::{Admission, Claim, ClaimCondition, ClaimPartition, GrantTokens, Release};
 use jiff::{SignedDuration, Timestamp};
 use messages::{AttemptId, PartitionKey, Token};
 use proptest::prelude::*;
@@ -24,7 +24,7 @@ enum Step {
     Claim {
         attempt: u128,
         finished: Option<u128>,
-        requires: Requirement,
+        requires: ClaimCondition,
         mint: usize,
         room: usize,
         fences_ago: u64,
@@ -57,12 +57,12 @@ fn attempt(n: u128) -> AttemptId {
 }
 
 /// Mostly what is met, since a refusal leads nowhere.
-fn requirement() -> impl Strategy<Value = Requirement> {
+fn requirement() -> impl Strategy<Value = ClaimCondition> {
     prop_oneof![
-        4 => (0..3_usize).prop_map(|n| Requirement::Token(token(n))),
-        1 => (3..10_usize).prop_map(|n| Requirement::Token(token(n))),
-        3 => Just(Requirement::Known),
-        2 => Just(Requirement::Nothing),
+        4 => (0..3_usize).prop_map(|n| ClaimCondition::TokenPresent(token(n))),
+        1 => (3..10_usize).prop_map(|n| ClaimCondition::TokenPresent(token(n))),
+        3 => Just(ClaimCondition::ItemExists),
+        2 => Just(ClaimCondition::Always),
     ]
 }
 
@@ -137,7 +137,7 @@ async fn check(ledger: &Ledger, steps: Vec<(SignedDuration, Step)>) {
             Step::Claim {
                 attempt,
                 finished: None,
-                requires: Requirement::Known,
+                requires: ClaimCondition::ItemExists,
                 mint: 0,
                 room: 0,
                 fences_ago: 0,
@@ -183,7 +183,7 @@ async fn take(
         }
         Step::Grant { tokens } => {
             let tokens: Vec<Token> = tokens.into_iter().map(token).collect();
-            let item = Item::granted(model.take(), &tokens, now);
+            let item = Item::with_tokens(model.take(), &tokens, now);
             ledger.grant(partition, &tokens, now).await.unwrap();
             *model = Some(whole_seconds(item));
         }

@@ -8,7 +8,7 @@ use aws::ledger::{LEDGER_KEY, Ledger};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
 use dedup::ledger::ITEM_LIFETIME;
-use dedup::{Admission, Admitted, CheckTokens, Claim, ClaimPartition, GrantTokens, Release, Requirement};
+use dedup::{Admission, Admitted, CheckTokens, Claim, ClaimCondition, ClaimPartition, GrantTokens, Release};
 use jiff::{SignedDuration, Timestamp};
 use messages::{Host, Message, PartitionKey, SessionId, Token};
 use outbox::{Entry, Owner};
@@ -50,7 +50,7 @@ impl World {
         Ok(Self { scratch, dynamo, table, ledger, host, partition, operator })
     }
 
-    async fn claim(&self, requires: Requirement, mint: &[Token]) -> Result<(Claim, Admission), Failure> {
+    async fn claim(&self, requires: ClaimCondition, mint: &[Token]) -> Result<(Claim, Admission), Failure> {
         let (partition, attempt, now) = (self.partition, sample::attempt(&*self.host), self.host.now());
         let (lease, mint, room) = (LEASE, mint.to_vec(), 200);
         let (finished, fence, above, until) = (None, 0, 0, now);
@@ -62,7 +62,7 @@ impl World {
     /// Goes into the partition and out of it again, as a worker does that has used up `remove`.
     async fn enter(
         &self,
-        requires: Requirement,
+        requires: ClaimCondition,
         mint: &[Token],
         remove: &[Token],
     ) -> Result<Admitted, Failure> {
@@ -132,9 +132,9 @@ struct Tokens {
 async fn given_up(world: &World) -> Result<Tokens, Failure> {
     let host = &*world.host;
     let (expected, used) = (world.token(), world.token());
-    world.enter(Requirement::Nothing, &[expected.clone(), used.clone()], &[]).await?;
-    world.enter(Requirement::Token(used.clone()), &[], std::slice::from_ref(&used)).await?;
-    let fence = world.enter(Requirement::Known, &[], &[]).await?.fence;
+    world.enter(ClaimCondition::Always, &[expected.clone(), used.clone()], &[]).await?;
+    world.enter(ClaimCondition::TokenPresent(used.clone()), &[], std::slice::from_ref(&used)).await?;
+    let fence = world.enter(ClaimCondition::ItemExists, &[], &[]).await?.fence;
     let content = Content {
         expected: vec![Expected { token: expected.clone(), by: Awaited::Reply(host.fresh_id()) }],
         fence,
@@ -168,7 +168,7 @@ async fn requeue(world: &World, item: Item) -> Tested {
         let granted = (world.is_granted(&expected).await?, world.is_granted(&used).await?);
         assert_eq!(granted, (true, false), "{item:?}: what was used stays used");
     }
-    let reply = Requirement::Token(expected.clone());
+    let reply = ClaimCondition::TokenPresent(expected.clone());
     let admitted = world.enter(reply.clone(), &[], std::slice::from_ref(&expected)).await?;
     assert!(admitted.fence > fence, "{item:?}: the worker is not taken for one that lost the partition");
     assert!(
@@ -194,7 +194,7 @@ async fn a_requeue_readmits_an_event_that_was_never_used_and_no_other() -> Teste
             world.operator.requeue(session, &entry).await?;
             assert!(world.is_granted(&token).await?);
         }
-        world.enter(Requirement::Token(token.clone()), &[], std::slice::from_ref(&token)).await?;
+        world.enter(ClaimCondition::TokenPresent(token.clone()), &[], std::slice::from_ref(&token)).await?;
         world.operator.requeue(session, &entry).await?;
         assert!(!world.is_granted(&token).await?, "its item lives, so the token was used");
         world.end().await

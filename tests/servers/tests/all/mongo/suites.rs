@@ -39,7 +39,7 @@ async fn sagas_on(scratch: &Scratch) -> Tested {
             Ok(())
         })
     };
-    let ports = testing::saga::Ports {
+    let ports = testing::documents::Ports {
         read: store,
         write: store,
         sweep: &sweep,
@@ -48,7 +48,7 @@ async fn sagas_on(scratch: &Scratch) -> Tested {
         damage: Some(&damage),
         damage_entry: Some(&damage_entry),
     };
-    testing::saga::all(&ports).await
+    testing::documents::all(&ports).await
 }
 
 async fn views_on(scratch: &Scratch) -> Tested {

@@ -7,7 +7,7 @@ use futures::future::join;
 use imports::queues::{CONTROL_DEAD, EVENTS, QUEUES, SAGA_DEAD};
 use imports::{JobState, SearchId};
 use messages::{Host, QueueSpec, StoreError};
-use saga::failures::{Failure, Operation, Phase, Retry, Selection, Standing};
+use saga::failures::{Failure, FailureStatus, Operation, Phase, Retry, Selection};
 use servers::Tested;
 use service::AnnouncedSearch;
 use service::health::Health;
@@ -71,7 +71,7 @@ async fn what_an_hour_without_mongodb_gives_up_is_tried_and_then_put_back_at_50_
         deployment.found().await?;
         assert_eq!(deployment.pass(2).await?, 0);
         check_queues(&deployment, 0).await?;
-        assert_eq!(deployment.all(Standing::Open).await?.len(), 500);
+        assert_eq!(deployment.all(FailureStatus::Open).await?.len(), 500);
         let report = Health::over(&deployment.backend.ports, &functions::SYSTEM)?.report().await;
         assert_eq!(report.open_failures, Some(500), "{report:?}");
         let shown = environment.program().run(&["failures", "groups", "--json"]).lines();
@@ -83,7 +83,7 @@ async fn what_an_hour_without_mongodb_gives_up_is_tried_and_then_put_back_at_50_
         put_back_the_others(&deployment).await?;
         deployment.pass(5).await?;
         check_end(&deployment, &environment, &searches).await?;
-        assert_eq!(deployment.all(Standing::Retried).await?.len(), 500);
+        assert_eq!(deployment.all(FailureStatus::Retried).await?.len(), 500);
         Ok(())
     })
     .await
@@ -93,11 +93,11 @@ async fn what_an_hour_without_mongodb_gives_up_is_tried_and_then_put_back_at_50_
 async fn try_one(deployment: &Deployment, known: &[AnnouncedSearch]) -> Tested {
     let jobs = deployment.backend.ports.jobs()?;
     let is_of = |failure: &Failure| known.iter().any(|search| failure.partition == Some(search.search_id));
-    let open = deployment.all(Standing::Open).await?;
+    let open = deployment.all(FailureStatus::Open).await?;
     let one = open.into_iter().find(is_of).unwrap();
     let search = one.partition.unwrap();
     assert_eq!(jobs.job(search).await?.unwrap().state, JobState::Uploading);
-    let selection = Selection { ids: [one.id].into(), ..Selection::of(Standing::Open) };
+    let selection = Selection { ids: [one.id].into(), ..Selection::of(FailureStatus::Open) };
     let retry = Retry { selection, limit: None, per_second: 50, canary: 0 };
     let operation = deployment.failures.retry(retry, "ann").await?;
     assert_eq!(second_by_second(deployment, &operation).await?, [1, 0]);
@@ -109,7 +109,7 @@ async fn try_one(deployment: &Deployment, known: &[AnnouncedSearch]) -> Tested {
 
 /// Looks what a retry would take, and retries just that: one goes ahead, and the others follow after a minute.
 async fn put_back_the_others(deployment: &Deployment) -> Tested {
-    let snapshot = deployment.failures.snapshot(Selection::of(Standing::Open)).await?;
+    let snapshot = deployment.failures.snapshot(Selection::of(FailureStatus::Open)).await?;
     assert_eq!(snapshot.count, 499);
     assert!(snapshot.groups.len() <= 5, "{:?}", snapshot.groups);
     let begun = deployment.host.now();
@@ -132,7 +132,7 @@ async fn second_by_second(deployment: &Deployment, operation: &Operation) -> Res
     loop {
         let step = async {
             // Whoever else comes by within the same second does not double the pace.
-            Ok::<_, StoreError>(deployment.failures.step().await? | deployment.failures.step().await?)
+            Ok::<_, StoreError>(deployment.failures.run_step().await? | deployment.failures.run_step().await?)
         };
         let (is_running, delivered) = join(step, deployment.run()).await;
         delivered?;
@@ -159,7 +159,7 @@ async fn as_shipped_the_queues_bridge_an_hour_without_mongodb_and_give_nothing_u
         // The longest wait between two deliveries is half an hour.
         deployment.pass(60).await?;
         check_end(&deployment, &environment, &searches).await?;
-        assert_eq!(deployment.all(Standing::Retried).await?, []);
+        assert_eq!(deployment.all(FailureStatus::Retried).await?, []);
         Ok(())
     })
     .await
@@ -185,7 +185,7 @@ async fn check_end(deployment: &Deployment, environment: &Environment, searches:
     read.sort_unstable();
     assert_eq!(read, searches, "each file is read once");
     assert_eq!(deployment.depth(&EVENTS).await?, searches.len() as u64, "each end is announced once");
-    for standing in [Standing::Open, Standing::Retrying] {
+    for standing in [FailureStatus::Open, FailureStatus::Retrying] {
         assert_eq!(deployment.all(standing).await?, []);
     }
     let report = Health::over(&deployment.backend.ports, &functions::SYSTEM)?.report().await;

@@ -10,7 +10,7 @@ fn token(n: u128) -> Token {
     Token::minted_at_entry(PartitionKey::from_uuid(Uuid::nil()), Uuid::from_u128(n))
 }
 
-fn request(requires: Requirement, mint: Vec<Token>) -> Claim {
+fn request(requires: ClaimCondition, mint: Vec<Token>) -> Claim {
     Claim {
         partition: PartitionKey::from_uuid(Uuid::from_u128(1)),
         attempt: AttemptId::from_uuid(Uuid::from_u128(2)),
@@ -44,7 +44,9 @@ fn all() -> Vec<Update> {
     let now = Timestamp::from_second(1_000).unwrap();
     let mut all = Vec::new();
     for tokens in [vec![], vec![token(1), token(2)]] {
-        for requires in [Requirement::Token(token(9)), Requirement::Known, Requirement::Nothing] {
+        for requires in
+            [ClaimCondition::TokenPresent(token(9)), ClaimCondition::ItemExists, ClaimCondition::Always]
+        {
             let finished = Some(AttemptId::from_uuid(Uuid::from_u128(3)));
             all.push(claim(&request(requires.clone(), tokens.clone())));
             all.push(claim(&Claim { finished, ..request(requires.clone(), tokens.clone()) }));
@@ -91,7 +93,7 @@ fn no_set_is_empty_and_every_new_item_has_an_expiry() {
 #[test]
 fn a_claim_makes_the_item_outlive_what_is_waited_for() {
     let until = Timestamp::from_second(100 * 86_400).unwrap();
-    let update = claim(&Claim { until, ..request(Requirement::Known, vec![]) });
+    let update = claim(&Claim { until, ..request(ClaimCondition::ItemExists, vec![]) });
     assert_eq!(update.values[":expires"], AttributeValue::N((130 * 86_400).to_string()));
     let update = release(&Release { until: Some(until), ..giving_back(&[], false) });
     assert_eq!(update.values[":expires"], AttributeValue::N((130 * 86_400).to_string()));
@@ -100,7 +102,7 @@ fn a_claim_makes_the_item_outlive_what_is_waited_for() {
 #[test]
 fn a_claim_names_the_fence_that_it_moves() {
     let named = |fence, above| {
-        let update = claim(&Claim { fence, above, ..request(Requirement::Nothing, vec![]) });
+        let update = claim(&Claim { fence, above, ..request(ClaimCondition::Always, vec![]) });
         (update.condition, update.values[":next"].as_n().unwrap().clone())
     };
     let free = "(attribute_not_exists(#owner) OR #lease <= :now OR #owner = :attempt)";
@@ -119,13 +121,13 @@ fn a_claim_names_the_fence_that_it_moves() {
 #[test]
 fn expressions_stay_far_below_their_limit() {
     let many: Vec<Token> = (0..1_000).map(token).collect();
-    let update = claim(&request(Requirement::Token(token(1)), many));
+    let update = claim(&request(ClaimCondition::TokenPresent(token(1)), many));
     assert!(update.update.len() + update.condition.len() < 500, "{update:?}");
 }
 
 #[test]
 fn a_claim_requires_its_token_and_a_free_partition_of_an_item_that_is_alive() {
-    let update = claim(&request(Requirement::Token(token(9)), vec![token(1)]));
+    let update = claim(&request(ClaimCondition::TokenPresent(token(9)), vec![token(1)]));
     assert_eq!(
         update.condition,
         "contains(#tokens, :required) AND #expires > :second AND \
@@ -142,7 +144,7 @@ fn a_claim_requires_its_token_and_a_free_partition_of_an_item_that_is_alive() {
 #[test]
 fn a_claim_does_not_wait_for_an_attempt_that_has_finished() {
     let finished = AttemptId::from_uuid(Uuid::from_u128(3));
-    let update = claim(&Claim { finished: Some(finished), ..request(Requirement::Known, vec![]) });
+    let update = claim(&Claim { finished: Some(finished), ..request(ClaimCondition::ItemExists, vec![]) });
     let free = "(attribute_not_exists(#owner) OR #lease <= :now OR #owner = :attempt OR #owner = :finished)";
     assert_eq!(
         update.condition,

@@ -16,18 +16,18 @@ impl<S: Saga> Draft<'_, S> {
     /// whose tokens are still listed were left by earlier attempts.
     pub(super) fn garbage(&self) -> BTreeSet<Token> {
         let expected: BTreeSet<&Token> = self.expected.iter().map(|expected| &expected.token).collect();
-        let answer: Vec<&Token> = match self.known.tokens {
+        let answer: Vec<&Token> = match self.input.tokens {
             Tokens::Listed(tokens) => tokens.iter().collect(),
             Tokens::Unchecked => Vec::new(),
         };
-        let may_judge = |token: &Token| self.changed || token.is_from(&self.known.attempt);
+        let may_judge = |token: &Token| self.changed || token.is_from(&self.input.attempt);
         let garbage = answer
             .into_iter()
             .filter(|token| token.is_from_attempt() && may_judge(token) && !expected.contains(token))
             .cloned();
         let processed = self.processed.iter().filter(|_| self.changed);
         let left = processed.filter_map(|processed| processed.token.as_ref());
-        garbage.chain(self.done_with.iter().chain(left).cloned()).collect()
+        garbage.chain(self.processed_tokens.iter().chain(left).cloned()).collect()
     }
 }
 
@@ -55,13 +55,13 @@ mod tests {
             .chain(incoming.message.token.clone())
             .collect();
         let tokens = toy::listed(&listed);
-        let known = toy::Known { minted: &minted, tokens: &tokens, ..toy::known(Some(&stored)) };
-        let remove = decide(&Toy, &known, &[incoming]).unwrap().remove;
+        let input = toy::PlanInput { minted: &minted, tokens: &tokens, ..toy::input(Some(&stored)) };
+        let remove = decide(&Toy, &input, &[incoming]).unwrap().remove;
         [&needed, &lost, &entry, &minted[1]].map(|token| remove.contains(token))
     }
 
     #[test]
-    fn what_may_be_removed_follows_from_what_is_stored() {
+    fn removable_tokens_follow_from_stored_document() {
         for (event, wanted) in [
             (Event::Prolonged {}, [false, true, false, true]),
             (Event::Opened {}, [false, false, false, true]),
@@ -73,14 +73,14 @@ mod tests {
     }
 
     #[test]
-    fn a_rejected_message_keeps_its_token_and_an_ignored_one_does_not() {
+    fn rejected_message_keeps_token_ignored_does_not() {
         let stored = toy::stored(&[toy::incoming(1, Event::Opened {})]);
         for (event, goes) in [(Event::Broken {}, false), (Event::Opened {}, true)] {
             let incoming = toy::incoming(2, event);
             let token = incoming.message.token.clone().unwrap();
             let tokens = toy::listed(std::slice::from_ref(&token));
-            let known = toy::Known { minted: &[], tokens: &tokens, ..toy::known(Some(&stored)) };
-            let remove = decide(&Toy, &known, &[incoming]).unwrap().remove;
+            let input = toy::PlanInput { minted: &[], tokens: &tokens, ..toy::input(Some(&stored)) };
+            let remove = decide(&Toy, &input, &[incoming]).unwrap().remove;
             assert_eq!(remove, if goes { BTreeSet::from([token]) } else { BTreeSet::new() });
         }
     }

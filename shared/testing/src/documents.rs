@@ -1,6 +1,6 @@
 //! The contract of [`ReadDocuments`], [`WriteDocuments`] and the [`InspectOutbox`] of sagas.
 //!
-//! - [`documents`]: versions, conflicts and expiry;
+//! - [`versions`]: versions, conflicts and expiry;
 //! - [`entries`]: the outbox, for the worker that stored it;
 //! - [`sweep`]: the outbox, for a sweep.
 
@@ -12,9 +12,9 @@ use saga::{Document, Persist, Persisted, ReadDocuments, WriteDocuments};
 
 use crate::{Checked, sample};
 
-pub mod documents;
 pub mod entries;
 pub mod sweep;
+pub mod versions;
 
 /// The adapter under test.
 pub struct Ports<'a> {
@@ -43,7 +43,7 @@ pub type Damage<'a> = dyn Fn(PartitionKey) -> BoxFuture<'a, Checked> + Send + Sy
 
 /// Checks the whole contract.
 pub async fn all(ports: &Ports<'_>) -> Checked {
-    documents::all(ports).await?;
+    versions::all(ports).await?;
     entries::all(ports).await?;
     sweep::all(ports).await
 }

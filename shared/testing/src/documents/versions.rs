@@ -57,7 +57,7 @@ pub async fn whatever_the_content_holds_comes_back(ports: &Ports<'_>) -> Checked
         timers: [("patience".to_owned(), timeout)].into(),
         attempt,
         fence: 7,
-        leaves_claim: true,
+        keeps_claim: true,
         ..sample::content(ports.host, "$$ROOT: \u{1F4DA} \"Ärzte\"")
     };
     for (loaded, content) in [(1, full), (2, sample::content(ports.host, "bare"))] {

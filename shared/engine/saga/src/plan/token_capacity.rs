@@ -10,73 +10,61 @@
 //!   writes with an unknown outcome, and the release removes the tokens that the document does not expect. The next
 //!   attempt has capacity.
 
-use std::collections::VecDeque;
-
 use dedup::Tokens;
 use messages::Token;
 
 use super::draft::Draft;
-use super::{Known, Need, Plan, PlanError};
+use super::{Plan, PlanError, PlanInput, TokenDemand};
 use crate::document::{Content, Document, Persist};
 use crate::state_machine::Saga;
-
-/// Returns the tokens that an attempt may hand out, its own first.
-pub(super) fn spare<S>(known: &Known<'_, S>) -> VecDeque<Token> {
-    let Tokens::Listed(tokens) = known.tokens else { return VecDeque::new() };
-    let own = known.minted.iter().filter(|token| tokens.contains(*token));
-    let of_nobody = tokens.iter().filter(|token| {
-        known.document.is_none() && token.is_from_attempt() && !token.is_from(&known.attempt)
-    });
-    own.chain(of_nobody).cloned().collect()
-}
 
 impl<S: Saga> Draft<'_, S> {
     /// Returns the plan for the case that the effects need more tokens than there are: a rewrite that reclaims tokens,
     /// or an error with the number of tokens to mint.
-    pub(super) fn make_room(&self) -> Result<Plan<S::State>, PlanError> {
-        let known = self.known;
-        let Tokens::Listed(tokens) = known.tokens else { return Err(self.too_few(0)) };
+    pub(super) fn reclaim_tokens(&self) -> Result<Plan<S::State>, PlanError> {
+        let input = self.input;
+        let Tokens::Listed(tokens) = input.tokens else { return Err(self.too_few(0)) };
         let is_expected = |token: &&Token| {
-            let expected = known.document.into_iter().flat_map(|document| &document.content.expected);
+            let expected = input.document.into_iter().flat_map(|document| &document.content.expected);
             expected.into_iter().any(|expected| expected.token == **token)
         };
         let (garbage, kept): (Vec<&Token>, Vec<&Token>) =
             tokens.iter().partition(|token| token.is_from_attempt() && !is_expected(token));
-        let was_refused = known.minted.iter().any(|token| !tokens.contains(token));
-        match known.document {
+        let was_refused = input.minted.iter().any(|token| !tokens.contains(token));
+        match input.document {
             Some(document) if was_refused && !garbage.is_empty() => Ok(Plan {
-                judgements: Vec::new(),
-                persist: Some(as_it_is(document, known)),
+                decisions: Vec::new(),
+                persist: Some(rewrite_unchanged(document, input)),
                 dispatch: Vec::new(),
                 remove: garbage.into_iter().cloned().collect(),
                 ended: false,
-                until: Some(document.content.waits_until(&document.outbox, known.now)),
-                gives_back: true,
-                again: Some(self.need(kept.len())),
+                until: Some(document.content.waits_until(&document.outbox, input.now)),
+                releases_claim: true,
+                retry_with: Some(self.demand(kept.len())),
             }),
             Some(_) => Err(self.too_few(kept.len())),
-            None => Err(self.too_few(tokens.iter().filter(|token| !token.is_from(&known.attempt)).count())),
+            None => Err(self.too_few(tokens.iter().filter(|token| !token.is_from(&input.attempt)).count())),
         }
     }
 
-    fn need(&self, room: usize) -> Need {
-        Need { tokens: self.needed, room }
+    fn demand(&self, capacity: usize) -> TokenDemand {
+        TokenDemand { tokens: self.needed, capacity }
     }
 
-    fn too_few(&self, room: usize) -> PlanError {
-        PlanError::TooFewTokens(self.need(room))
+    fn too_few(&self, capacity: usize) -> PlanError {
+        PlanError::TooFewTokens(self.demand(capacity))
     }
 }
 
 /// Returns a write that changes nothing but the attempt and its fence.
-fn as_it_is<S: Clone>(document: &Document<S>, known: &Known<'_, S>) -> Persist<S> {
+fn rewrite_unchanged<S: Clone>(document: &Document<S>, input: &PlanInput<'_, S>) -> Persist<S> {
     Persist {
-        partition: known.partition,
+        partition: input.partition,
         loaded: Some(document.version),
         content: Content {
-            attempt: known.attempt,
-            fence: known.fence,
-            leaves_claim: false,
+            attempt: input.attempt,
+            fence: input.fence,
+            keeps_claim: false,
             ..document.content.clone()
         },
         add: Vec::new(),
@@ -89,7 +77,7 @@ mod tests {
     use messages::Token;
 
     use crate::plan::toy::{self, Event, Toy};
-    use crate::plan::{Need, PlanError, admission, decide};
+    use crate::plan::{PlanError, TokenDemand, admission, decide};
 
     /// The tokens of attempts whose writes have an unknown outcome.
     fn left() -> Vec<Token> {
@@ -97,19 +85,19 @@ mod tests {
     }
 
     #[test]
-    fn while_nothing_is_stored_what_others_have_minted_serves() {
+    fn tokens_of_others_serve_without_document() {
         let incoming = toy::incoming(1, Event::Opened {});
         let minted = toy::minted(2);
         let tokens = toy::listed(&[left(), incoming.message.token.iter().cloned().collect()].concat());
-        let known = toy::Known { minted: &minted, tokens: &tokens, ..toy::known(None) };
-        let plan = decide(&Toy, &known, &[incoming]).unwrap();
+        let input = toy::PlanInput { minted: &minted, tokens: &tokens, ..toy::input(None) };
+        let plan = decide(&Toy, &input, &[incoming]).unwrap();
         let expected = plan.persist.unwrap().content.expected;
         assert!(expected.iter().all(|expected| left().contains(&expected.token)) && expected.len() == 2);
         assert_eq!(plan.remove.iter().filter(|token| left().contains(token)).count(), 1);
     }
 
     #[test]
-    fn an_attempt_without_tokens_stores_the_document_as_it_is_and_makes_room() {
+    fn attempt_without_tokens_rewrites_document_and_reclaims() {
         let stored = toy::stored(&[toy::incoming(1, Event::Opened {})]);
         let waiting: Vec<Token> =
             stored.content.expected.iter().map(|expected| expected.token.clone()).collect();
@@ -117,22 +105,22 @@ mod tests {
         let own = incoming.message.token.clone().unwrap();
         let minted = toy::minted(1);
         let tokens = toy::listed(&[left(), waiting.clone(), vec![own]].concat());
-        let known = toy::Known { minted: &minted, tokens: &tokens, ..toy::known(Some(&stored)) };
-        let plan = decide(&Toy, &known, std::slice::from_ref(&incoming)).unwrap();
+        let input = toy::PlanInput { minted: &minted, tokens: &tokens, ..toy::input(Some(&stored)) };
+        let plan = decide(&Toy, &input, std::slice::from_ref(&incoming)).unwrap();
         assert_eq!(plan.remove, left().into_iter().collect());
-        assert_eq!(plan.again, Some(Need { tokens: 1, room: waiting.len() + 1 }));
-        assert!(plan.judgements.is_empty() && plan.dispatch.is_empty() && !plan.ended);
+        assert_eq!(plan.retry_with, Some(TokenDemand { tokens: 1, capacity: waiting.len() + 1 }));
+        assert!(plan.decisions.is_empty() && plan.dispatch.is_empty() && !plan.ended);
         let persist = plan.persist.unwrap();
         let mut content = persist.content;
-        assert_eq!((content.attempt, content.fence), (known.attempt, known.fence));
+        assert_eq!((content.attempt, content.fence), (input.attempt, input.fence));
         (content.attempt, content.fence) = (stored.content.attempt, stored.content.fence);
         assert_eq!((content, persist.loaded), (stored.content.clone(), Some(stored.version)));
 
         // If there is nothing to remove, the partition needs all of its tokens.
         let tokens = toy::listed(&[waiting, incoming.message.token.iter().cloned().collect()].concat());
-        let known = toy::Known { tokens: &tokens, ..known };
-        let refused = decide(&Toy, &known, &[incoming]);
-        let need = Need { tokens: 1, room: 3 };
-        assert!(matches!(refused, Err(PlanError::TooFewTokens(found)) if found == need), "{refused:?}");
+        let input = toy::PlanInput { tokens: &tokens, ..input };
+        let refused = decide(&Toy, &input, &[incoming]);
+        let demand = TokenDemand { tokens: 1, capacity: 3 };
+        assert!(matches!(refused, Err(PlanError::TooFewTokens(found)) if found == demand), "{refused:?}");
     }
 }

@@ -1,0 +1,95 @@
+//! A stored operation: the retry of a selection of failures.
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use super::ids::{FailureId, OperationId};
+use super::selection::Selection;
+
+/// The retention of an operation that has ended.
+pub const RETENTION: SignedDuration = SignedDuration::from_hours(30 * 24);
+
+/// An operation on failures.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Operation {
+    /// Its id.
+    pub id: OperationId,
+    /// The operator who requested it.
+    pub by: String,
+    /// When it began.
+    pub begun_at: Timestamp,
+    /// The failures that it retries.
+    pub selection: Selection,
+    /// The maximum number of failures; `None` for all.
+    pub limit: Option<u64>,
+    /// The rate in failures per second.
+    pub per_second: u32,
+    /// The number of failures that go ahead.
+    pub canary: u32,
+    /// The failures that went ahead.
+    pub canaries: Vec<FailureId>,
+    /// The number of failures when it began.
+    pub total: u64,
+    /// The number of failures retried so far.
+    pub retried: u64,
+    /// The phase.
+    #[serde(flatten)]
+    pub phase: Phase,
+    /// When the next step may be taken.
+    pub next_step_at: Timestamp,
+    /// The number of writes, beginning with 1.
+    #[serde(skip)]
+    pub revision: u64,
+}
+
+/// The phase of an operation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "phase")]
+pub enum Phase {
+    /// It retries failures.
+    Running,
+    /// The failures that go ahead were retried, and their outcome is awaited.
+    Watching {
+        /// The time of the next assessment.
+        until: Timestamp,
+    },
+    /// It has retried all failures.
+    Done {
+        /// When it ended.
+        at: Timestamp,
+    },
+    /// It ended early.
+    Stopped {
+        /// When it ended.
+        at: Timestamp,
+        /// The reason.
+        why: String,
+    },
+}
+
+impl Phase {
+    /// Returns `true` if nothing is left to do.
+    pub fn has_ended(&self) -> bool {
+        matches!(self, Self::Done { .. } | Self::Stopped { .. })
+    }
+}
+
+impl Operation {
+    /// Returns when the operation may be removed; `None` while it is running.
+    pub fn expires_at(&self) -> Option<Timestamp> {
+        match &self.phase {
+            Phase::Done { at } | Phase::Stopped { at, .. } => {
+                Some(at.checked_add(RETENTION).unwrap_or(Timestamp::MAX))
+            }
+            Phase::Running | Phase::Watching { .. } => None,
+        }
+    }
+
+    /// Returns the number of failures for the next step.
+    pub(super) fn share(&self) -> u64 {
+        let left = self.limit.map_or(u64::MAX, |limit| limit.saturating_sub(self.retried));
+        let ahead = u64::from(self.canary).saturating_sub(self.retried);
+        let most = if ahead > 0 { ahead } else { u64::MAX };
+        u64::from(self.per_second).min(left).min(most)
+    }
+}

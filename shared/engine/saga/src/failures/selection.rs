@@ -1,0 +1,68 @@
+//! Filters for failures, and their grouping by cause.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use messages::PartitionKey;
+use serde::{Deserialize, Serialize};
+
+use super::ids::FailureId;
+use super::record::{Failure, FailureStatus};
+
+/// A filter for failures.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Selection {
+    /// Failures with this status.
+    pub standing: FailureStatus,
+    /// Failures of this cause.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<String>,
+    /// Failures from this dead-letter queue, or from the outbox (`outbox`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
+    /// Failures of this partition.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partition: Option<PartitionKey>,
+    /// Failures that were last seen at this moment or before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+    /// Only these failures; an empty set means no restriction.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub ids: BTreeSet<FailureId>,
+}
+
+impl Selection {
+    /// Returns a filter for all failures with this status.
+    pub fn of(standing: FailureStatus) -> Self {
+        Self { standing, fingerprint: None, place: None, partition: None, until: None, ids: BTreeSet::new() }
+    }
+
+    /// Returns `true` if the filter includes a failure.
+    pub fn has(&self, failure: &Failure) -> bool {
+        let is =
+            |wanted: &Option<String>, found: &str| wanted.as_deref().is_none_or(|wanted| wanted == found);
+        failure.state.standing() == self.standing
+            && is(&self.fingerprint, &failure.fingerprint)
+            && is(&self.place, failure.origin.place())
+            && self.partition.is_none_or(|partition| failure.partition == Some(partition))
+            && self.until.is_none_or(|until| failure.last_seen <= until)
+            && (self.ids.is_empty() || self.ids.contains(&failure.id))
+    }
+}
+
+/// The failures of one cause.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CauseGroup {
+    /// The cause.
+    pub fingerprint: String,
+    /// One of the reasons, as an example.
+    pub reason: String,
+    /// The names of the messages.
+    pub messages: BTreeSet<String>,
+    /// The number of failures.
+    pub count: u64,
+    /// When the first of them was first seen.
+    pub first_seen: Timestamp,
+    /// When the last of them was last seen.
+    pub last_seen: Timestamp,
+}
