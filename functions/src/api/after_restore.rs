@@ -58,10 +58,10 @@ pub(super) async fn settle_restored(
 ) -> HttpResult {
     let Path(search) = search.map_err(|_| Problem::bad("the search id in the path is not a UUID"))?;
     let Json(request) = request.map_err(|rejection| Problem::unreadable(&rejection, "a restoration"))?;
-    if api.function.find(&ProjectAccess::All, search).await?.is_none() {
+    if api.service.find(&ProjectAccess::All, search).await?.is_none() {
         return Err(Problem::no_such_search());
     }
     let reading = if request.ledger_alone { Reading::GoesOn } else { Reading::Ends };
-    let done = AfterRestore::new(api.function.clone(), reading, operator.name).settle(search).await?;
+    let done = AfterRestore::new(api.service.clone(), reading, operator.name).settle(search).await?;
     Ok(Json(RestoredView { search_id: search.as_uuid(), done, words: done.words() }).into_response())
 }

@@ -103,7 +103,7 @@ pub(super) async fn show_config(
     Extension(caller): Extension<ProjectAccess>,
     operator: Option<Extension<Operator>>,
 ) -> Json<ConfigView> {
-    let settings = &api.function.settings;
+    let settings = &api.service.settings;
     let streams = api.body_mode == BodyMode::Streaming;
     Json(ConfigView {
         version: env!("CARGO_PKG_VERSION"),

@@ -80,8 +80,8 @@ pub(super) async fn list_duplicates(
     let query = read(query)?;
     let limit = paging::limit(query.limit, PAIRS, MAX_PAIRS)?;
     let least = query.least()?;
-    let files = files(asked.stored(&api.function).await?, None)?;
-    let listing = Pairs { function: &api.function, search: asked.search, least };
+    let files = files(asked.stored(&api.service).await?, None)?;
+    let listing = Pairs { service: &api.service, search: asked.search, least };
     let list = List { of: "duplicates", owner: asked.search.as_uuid() };
     answer(&listing, &files, list, PageRequest { limit, after: query.after.as_deref() }).await
 }
@@ -124,12 +124,12 @@ pub(super) async fn list_all_duplicates(
     let least = query.least()?;
     let list = List { of: "duplicates of all", owner: project.as_uuid() };
     let mut place: PairPlace = list.after(query.after.as_deref())?.unwrap_or_default();
-    let jobs = api.function.jobs.of_project(project, place.after, SEARCHES).await?;
+    let jobs = api.service.jobs.of_project(project, place.after, SEARCHES).await?;
     let mut items: Vec<Box<RawValue>> = Vec::new();
     let mut bytes = 0;
     for job in &jobs.items {
-        let files = api.function.studies.parsed(job.search_id).await?;
-        let listing = Pairs { function: &api.function, search: job.search_id, least };
+        let files = api.service.studies.parsed(job.search_id).await?;
+        let listing = Pairs { service: &api.service, search: job.search_id, least };
         let left = PageLimit { items: limit - items.len(), bytes: PAGE_BYTES.saturating_sub(bytes) };
         let Page { items: found, next } = page::page(&listing, &files, Some(place.within), left).await?;
         bytes += found.iter().map(|item| item.get().len()).sum::<usize>();
@@ -182,7 +182,7 @@ pub(super) async fn decide(
 ) -> HttpResult {
     let Json(new) = new.map_err(|rejection| Problem::unreadable(&rejection, "a decision"))?;
     let studies: Vec<_> = new.studies.iter().map(StudyPlace::at).collect();
-    match api.function.decide(project, new.decision, &studies, &person).await? {
+    match api.service.decide(project, new.decision, &studies, &person).await? {
         DecisionOutcome::Accepted { is_new: true } => Ok(StatusCode::ACCEPTED.into_response()),
         DecisionOutcome::Accepted { is_new: false } => Ok(StatusCode::NO_CONTENT.into_response()),
         DecisionOutcome::Refused(fault) => {
@@ -289,7 +289,7 @@ pub(super) async fn list_decisions(
     let query = read(query)?;
     let limit = paging::limit(query.limit, DECISIONS, MAX_DECISIONS)?;
     let list = List { of: "decisions", owner: project.as_uuid() };
-    let decisions = api.function.decisions(project).await?;
+    let decisions = api.service.decisions(project).await?;
     let all = decisions.all();
     let DecisionCursor(end) = list.after(query.after.as_deref())?.unwrap_or(DecisionCursor(all.len()));
     let earlier = all.get(..end).unwrap_or(all);

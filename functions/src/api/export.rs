@@ -150,16 +150,16 @@ pub(super) async fn export_studies(
 ) -> HttpResult {
     let ExportQuery { format, studies } = read(query)?;
     let wanted = wanted(format.as_deref(), studies.as_deref())?;
-    let stored = asked.stored(&api.function).await?;
+    let stored = asked.stored(&api.service).await?;
     let sending = api.exports.begin(stored.job.project_id).ok_or_else(|| {
         let detail = format!(
             "{MAX_SENT} exports of this review are being sent, which is the maximum; try again when one of them has ended"
         );
         Problem::new(StatusCode::TOO_MANY_REQUESTS, &detail)
     })?;
-    let sources = api.function.sources_for(&stored.job, &wanted).await?;
+    let sources = api.service.sources_for(&stored.job, &wanted).await?;
     let files = files(stored, None)?;
-    let studies = Arc::clone(&api.function.studies);
+    let studies = Arc::clone(&api.service.studies);
     let mut export = Export::of(studies, asked.search, files, &wanted, sources);
     let body = match api.body_mode {
         // An empty chunk would end the body.
@@ -215,12 +215,12 @@ pub(super) async fn make_export(
 ) -> HttpResult {
     let Json(new) = new.map_err(|rejection| Problem::unreadable(&rejection, "an export"))?;
     let wanted = wanted(new.format.as_deref(), new.studies.as_deref())?;
-    let stored = asked.stored(&api.function).await?;
+    let stored = asked.stored(&api.service).await?;
     let project = stored.job.project_id.as_uuid();
     if api.body_mode == BodyMode::Streaming {
         return Ok(Json(ExportView::streamed(&asked, project, &wanted)).into_response());
     }
-    let export = api.function.make_export(&stored, &wanted).await?;
+    let export = api.service.make_export(&stored, &wanted).await?;
     let export = export.map_err(|why| Problem::new(StatusCode::TOO_MANY_REQUESTS, &why.to_string()))?;
     let location = format!("/projects/{project}/searches/{}/exports/{export}", asked.search);
     let body = Json(ExportView::being_made(export.as_uuid()));
@@ -249,7 +249,7 @@ pub(super) async fn show_export(
     ExportParam(export): ExportParam,
 ) -> HttpResult {
     let id = export.as_uuid();
-    let exported = api.function.export(&asked.caller, asked.search, export).await?;
+    let exported = api.service.export(&asked.caller, asked.search, export).await?;
     match exported.ok_or_else(Problem::no_such_search)? {
         ExportState::Ready(link) => Ok(Json(ExportView::ready(id, link)).into_response()),
         ExportState::Awaited => {

@@ -25,7 +25,7 @@ use service::health::{Reach, Report};
     ),
 )]
 pub(super) async fn show_health(State(api): State<Arc<Api>>) -> Response {
-    let reach = api.function.health.reach().await;
+    let reach = api.service.health.reach().await;
     (status(reach.ok), Json(reach)).into_response()
 }
 
@@ -42,13 +42,13 @@ pub(super) async fn show_health(State(api): State<Arc<Api>>) -> Response {
     ),
 )]
 pub(super) async fn show_report(State(api): State<Arc<Api>>, _: AuthorizedOperator) -> Response {
-    let report = api.function.health.report().await;
+    let report = api.service.health.report().await;
     (status(report.ok), Json(report)).into_response()
 }
 
 /// Returns the health report for Prometheus. The status is always 200; an unavailable service is reported as a value.
 pub(super) async fn show_metrics(State(api): State<Arc<Api>>, _: AuthorizedOperator) -> Response {
-    let text = metrics::text(&api.function.health.report().await, live::count(&api.streams));
+    let text = metrics::text(&api.service.health.report().await, live::count(&api.streams));
     ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response()
 }
 

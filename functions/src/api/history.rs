@@ -160,7 +160,7 @@ async fn page(
     let limit = paging::limit(query.limit, PAGE, MAX_PAGE)?;
     let list = List { of: "history", owner: search.as_uuid() };
     let after = list.after(query.after.as_deref())?;
-    let found = api.function.history(caller, search, after, limit).await?;
+    let found = api.service.history(caller, search, after, limit).await?;
     let found = found.ok_or_else(Problem::no_such_search)?;
     let next = found.last().filter(|_| found.len() == limit).map(|(place, _)| list.next(place));
     let items = found.into_iter().map(|(_, decision)| decision.into()).collect();

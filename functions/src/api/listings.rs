@@ -61,7 +61,7 @@ impl Listing for Studies<'_> {
 
 /// The duplicates of a search, each with the study that it repeats.
 pub(super) struct Pairs<'a> {
-    pub(super) function: &'a SearchService,
+    pub(super) service: &'a SearchService,
     pub(super) search: SearchId,
     /// The minimum certainty of the duplicates.
     pub(super) least: Tier,
@@ -73,7 +73,7 @@ impl Listing for Pairs<'_> {
 
     async fn read(&self, file: &ParsedFile, after: u64, limit: usize) -> Result<Vec<Study>, StoreError> {
         let selection = Selection { marked: Some(self.least), after, limit, bytes: READ_BYTES };
-        self.function.studies.select(self.search, file.file_id, selection).await
+        self.service.studies.select(self.search, file.file_id, selection).await
     }
 
     fn record(study: &Study) -> u64 {
@@ -84,7 +84,7 @@ impl Listing for Pairs<'_> {
     async fn show(&self, file: &ParsedFile, study: Study) -> Result<Option<Box<RawValue>>, StoreError> {
         let Some(duplicate) = study.duplicate else { return Ok(None) };
         let Duplicate { search_id, file_id, record, .. } = duplicate;
-        let original = self.function.study(search_id, file_id, record).await?;
+        let original = self.service.study(search_id, file_id, record).await?;
         let original = original.map(|original| StudyView::of(duplicate.position, original).bounded());
         let study = StudyView::of(file.position, study).within(&file.parts).bounded()?;
         to_json(&PairView { search_id: self.search.as_uuid(), study, original: original.transpose()? })
@@ -94,7 +94,7 @@ impl Listing for Pairs<'_> {
 
 /// The records of a search that could not be read.
 pub(super) struct UnreadRecords<'a> {
-    pub(super) function: &'a SearchService,
+    pub(super) service: &'a SearchService,
     pub(super) search: SearchId,
     pub(super) known: SearchRepairs,
 }
@@ -109,7 +109,7 @@ impl Listing for UnreadRecords<'_> {
         after: u64,
         limit: usize,
     ) -> Result<Vec<Quarantined>, StoreError> {
-        self.function.studies.quarantined(self.search, file.file_id, after, limit).await
+        self.service.studies.quarantined(self.search, file.file_id, after, limit).await
     }
 
     fn record(unread: &Quarantined) -> u64 {

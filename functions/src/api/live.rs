@@ -103,7 +103,7 @@ async fn follow(api: Arc<Api>, scope: Scope, headers: &HeaderMap) -> HttpResult 
         return Err(Problem::new(StatusCode::NOT_IMPLEMENTED, detail));
     }
     let mut known = SeenSearches::default();
-    let first = scope.poll(&api.function, &known).await?;
+    let first = scope.poll(&api.service, &known).await?;
     if matches!(scope, Scope::Search(..)) && first.is_empty() {
         return Err(Problem::no_such_search());
     }
@@ -314,7 +314,7 @@ impl Live {
         if let Some(begin) = self.begin.take() {
             return Ok(Some(begin));
         }
-        let function = &self.slot.0.function;
+        let function = &self.slot.0.service;
         while !self.scope.has_ended(&self.known) {
             function.host().sleep(self.pause).await;
             let found = self.scope.poll(function, &self.known).await?;

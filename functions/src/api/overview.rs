@@ -96,10 +96,10 @@ pub(super) async fn list_all_searches(
     let wanted = ByAge {
         project: query.project.map(ProjectId::from_uuid),
         states: states(query.state.as_deref())?,
-        before: before(query.older_than.as_deref(), api.function.host().now())?,
+        before: before(query.older_than.as_deref(), api.service.host().now())?,
     };
     let after = SEARCHES.after(query.after.as_deref())?;
-    let (jobs, next) = api.function.jobs.by_age(&wanted, after, limit).await?;
+    let (jobs, next) = api.service.jobs.by_age(&wanted, after, limit).await?;
     let items = jobs.into_iter().map(|job| SearchView::of(job, None)).collect();
     Ok(Json(SearchList { items, next: next.map(|next| SEARCHES.next(&next)) }).into_response())
 }
@@ -273,12 +273,12 @@ pub(super) async fn list_effects(
 ) -> HttpResult {
     let Query(query) = query.map_err(|rejection| Problem::bad(&rejection.body_text()))?;
     let limit = paging::limit(query.limit, EFFECTS_PAGE, MAX_EFFECTS_PAGE)?;
-    let now = api.function.host().now();
+    let now = api.service.host().now();
     let due_by = before(query.older_than.as_deref(), now)?;
     let wanted = effects::EffectFilter { state: effect_state(query.state.as_deref())?, due_by };
     let after = EFFECTS.after(query.after.as_deref())?;
     let goes_on = after.is_some();
-    let found = effects::effects(api.function.health.stores(), &wanted, now, after, limit).await;
+    let found = effects::effects(api.service.health.stores(), &wanted, now, after, limit).await;
     let (found, next) = found.map_err(|error| match goes_on && !error.is_retryable() {
         // Only the store can tell whether an id is valid.
         true => Problem::bad("after is not the \"next\" of a page of this list"),

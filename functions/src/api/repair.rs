@@ -47,7 +47,7 @@ pub(super) async fn repair_search(
 ) -> HttpResult {
     let key = idempotency_key(&headers)?;
     let Json(request) = request.map_err(|rejection| Problem::unreadable(&rejection, "a repair"))?;
-    match api.function.repair(&caller, search, &request, key.as_deref()).await? {
+    match api.service.repair(&caller, search, &request, key.as_deref()).await? {
         Repair::Announced(announced) => {
             let place = [(header::LOCATION, format!("../{}", announced.search_id))];
             Ok((StatusCode::CREATED, place, Json(AnnouncedView::from(announced))).into_response())

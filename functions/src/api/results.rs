@@ -116,8 +116,8 @@ pub(super) async fn list_studies(
         Some(_) => return Err(Problem::bad("duplicates is \"only\" or \"none\"")),
     };
     let text = paging::text(query.text.as_deref())?;
-    let files = files(asked.stored(&api.function).await?, query.file.as_deref())?;
-    let listing = Studies { stored: &*api.function.studies, search: asked.search, marked, text };
+    let files = files(asked.stored(&api.service).await?, query.file.as_deref())?;
+    let listing = Studies { stored: &*api.service.studies, search: asked.search, marked, text };
     let list = List { of: "studies", owner: asked.search.as_uuid() };
     answer(&listing, &files, list, PageRequest { limit, after: query.after.as_deref() }).await
 }
@@ -139,11 +139,11 @@ pub(super) async fn show_study(
     RecordParam(RecordPlace { position, record }): RecordParam,
 ) -> HttpResult {
     let absent = || Problem::new(StatusCode::NOT_FOUND, "there is no such study");
-    let stored = asked.stored(&api.function).await?;
+    let stored = asked.stored(&api.service).await?;
     let (file, encoding) = stored.file(position).ok_or_else(absent)?;
-    let study = api.function.study(asked.search, file.file_id, record).await?.ok_or_else(absent)?;
+    let study = api.service.study(asked.search, file.file_id, record).await?.ok_or_else(absent)?;
     let raw = api
-        .function
+        .service
         .raw(file, encoding, RecordBytes { record: study.record, bytes: study.bytes.clone() })
         .await?;
     Ok(Json(StudyDetail {
@@ -184,10 +184,10 @@ pub(super) async fn list_unread(
 ) -> HttpResult {
     let query = read(query)?;
     let limit = paging::limit(query.limit, PAGE, MAX_PAGE)?;
-    let stored = asked.stored(&api.function).await?;
-    let known = api.function.repairs(&stored.job).await?;
+    let stored = asked.stored(&api.service).await?;
+    let known = api.service.repairs(&stored.job).await?;
     let files = files(stored, query.file.as_deref())?;
-    let listing = UnreadRecords { function: &api.function, search: asked.search, known };
+    let listing = UnreadRecords { service: &api.service, search: asked.search, known };
     let list = List { of: "quarantine", owner: asked.search.as_uuid() };
     answer(&listing, &files, list, PageRequest { limit, after: query.after.as_deref() }).await
 }
@@ -209,16 +209,16 @@ pub(super) async fn show_unread(
     RecordParam(RecordPlace { position, record }): RecordParam,
 ) -> HttpResult {
     let absent = || Problem::new(StatusCode::NOT_FOUND, "there is no such unreadable record");
-    let stored = asked.stored(&api.function).await?;
+    let stored = asked.stored(&api.service).await?;
     let (file, encoding) = stored.file(position).ok_or_else(absent)?;
-    let mut found = api.function.studies.quarantined(asked.search, file.file_id, record - 1, 1).await?;
+    let mut found = api.service.studies.quarantined(asked.search, file.file_id, record - 1, 1).await?;
     let unread = found.pop().filter(|unread| unread.record.number == record).ok_or_else(absent)?;
     let raw = api
-        .function
+        .service
         .raw(file, encoding, RecordBytes { record, bytes: Some(unread.record.bytes.clone()) })
         .await?;
-    let around = api.function.around(file, encoding, record).await?.map(Into::into);
-    let known = api.function.repairs(&stored.job).await?;
+    let around = api.service.around(file, encoding, record).await?.map(Into::into);
+    let known = api.service.repairs(&stored.job).await?;
     let unread = UnreadView::of(position, unread, &known).within(&file.parts);
     Ok(Json(UnreadDetail { unread, around, raw: raw.into() }).into_response())
 }

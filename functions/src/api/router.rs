@@ -43,27 +43,27 @@ struct Description;
 
 /// Returns the API for a host that authorizes callers itself and streams responses. Callers can access every project.
 /// Besides its operations, the router serves its description at `GET /openapi.json`, and [`METRICS`].
-pub fn router(function: SearchService) -> Router {
-    router_of(function, BodyMode::Streaming, None, |_| ProjectAccess::All)
+pub fn router(service: SearchService) -> Router {
+    router_of(service, BodyMode::Streaming, None, |_| ProjectAccess::All)
 }
 
 /// Like [`router`], with fault trials.
-pub fn router_with_trials(function: SearchService, trials: Arc<dyn RunTrials>) -> Router {
-    router_of(function, BodyMode::Streaming, Some(trials), |_| ProjectAccess::All)
+pub fn router_with_trials(service: SearchService, trials: Arc<dyn RunTrials>) -> Router {
+    router_of(service, BodyMode::Streaming, Some(trials), |_| ProjectAccess::All)
 }
 
 /// Returns the API for callers with limited access. `identify` returns the principal of a request from the extensions
 /// that the host has added to it.
-pub fn router_for<I, W>(function: SearchService, body_mode: BodyMode, identify: I) -> Router
+pub fn router_for<I, W>(service: SearchService, body_mode: BodyMode, identify: I) -> Router
 where
     I: Fn(&Extensions) -> W + Clone + Send + Sync + 'static,
     W: Into<Principal>,
 {
-    router_of(function, body_mode, None, identify)
+    router_of(service, body_mode, None, identify)
 }
 
 fn router_of<I, W>(
-    function: SearchService,
+    service: SearchService,
     body_mode: BodyMode,
     trials: Option<Arc<dyn RunTrials>>,
     identify: I,
@@ -82,7 +82,7 @@ where
         std::future::ready(request)
     };
     let router = OPERATIONS.iter().fold(Router::new(), |router, operations| (operations.serve)(router));
-    let failures = function.failures.clone();
+    let failures = service.failures.clone();
     let router = match body_mode {
         BodyMode::Streaming => router.route(METRICS, get(health::show_metrics)),
         // Lambda deployments have CloudWatch metrics instead.
@@ -92,7 +92,7 @@ where
         .route(aliases::SEARCH, get(show_search).delete(cancel_search))
         .with_state(Arc::new(Api {
             failures,
-            function,
+            service,
             body_mode,
             streams: AtomicUsize::new(0),
             exports: Exports::default(),

@@ -60,8 +60,8 @@ pub(super) async fn create_search(
     let key = idempotency_key(&headers)?;
     let Json(request) = request.map_err(|rejection| Problem::unreadable(&rejection, "a search"))?;
     let announced = match key {
-        None => api.function.create(project, &request).await?,
-        Some(key) => match api.function.create_once(project, &request, &key).await? {
+        None => api.service.create(project, &request).await?,
+        Some(key) => match api.service.create_once(project, &request, &key).await? {
             CreateOutcome::Announced(announced) => announced,
             CreateOutcome::Differs => {
                 let detail = "the idempotency key was used for another search before";
@@ -94,9 +94,9 @@ pub(super) async fn show_search(
     AuthorizedSearch { caller, search }: AuthorizedSearch,
     headers: HeaderMap,
 ) -> HttpResult {
-    let found = api.function.status(&caller, search).await?;
+    let found = api.service.status(&caller, search).await?;
     let (job, progress) = found.ok_or_else(Problem::no_such_search)?;
-    let details = Details::of(&api.function, &job, progress).await?;
+    let details = Details::of(&api.service, &job, progress).await?;
     etag::answer(&headers, &SearchView::of(job, Some(&details)))
 }
 
@@ -121,7 +121,7 @@ pub(super) async fn cancel_search(
     State(api): State<Arc<Api>>,
     AuthorizedSearch { caller, search }: AuthorizedSearch,
 ) -> HttpResult {
-    match api.function.cancel(&caller, search).await? {
+    match api.service.cancel(&caller, search).await? {
         Cancellation::Accepted => Ok(StatusCode::ACCEPTED.into_response()),
         Cancellation::TooLate => Err(Problem::new(StatusCode::CONFLICT, "the search has ended")),
         Cancellation::Unknown => Err(Problem::no_such_search()),
@@ -149,7 +149,7 @@ pub(super) async fn delete_search(
     State(api): State<Arc<Api>>,
     AuthorizedSearch { caller, search }: AuthorizedSearch,
 ) -> HttpResult {
-    match api.function.delete(&caller, search).await? {
+    match api.service.delete(&caller, search).await? {
         Deletion::Accepted => Ok(StatusCode::ACCEPTED.into_response()),
         Deletion::Running => {
             Err(Problem::new(StatusCode::CONFLICT, "the search has not ended; cancel it first"))
@@ -207,7 +207,7 @@ pub(super) async fn list_searches(
         SearchFilter { states: states(query.state.as_deref())?, text: paging::text(query.text.as_deref())? };
     let list = List { of: "searches", owner: project.as_uuid() };
     let after = list.after(query.after.as_deref())?;
-    let page = api.function.list(project, &wanted, after, limit).await?;
+    let page = api.service.list(project, &wanted, after, limit).await?;
     let items = page.items.into_iter().map(|job| SearchView::of(job, None)).collect();
     etag::answer(&headers, &SearchList { items, next: page.next.map(|next| list.next(&next)) })
 }

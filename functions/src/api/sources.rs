@@ -166,7 +166,7 @@ pub(super) async fn say_sources(
     new: Result<Json<NewSources>, JsonRejection>,
 ) -> HttpResult {
     let Json(new) = new.map_err(|rejection| Problem::unreadable(&rejection, "a list of sources"))?;
-    match api.function.set_sources(&caller, search, &new).await? {
+    match api.service.set_sources(&caller, search, &new).await? {
         SourcesOutcome::Accepted => Ok(StatusCode::NO_CONTENT.into_response()),
         SourcesOutcome::Refused(fault) => {
             Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, &fault.to_string()))
@@ -191,7 +191,7 @@ pub(super) async fn show_flow(
     State(api): State<Arc<Api>>,
     AuthorizedProject(project): AuthorizedProject,
 ) -> HttpResult {
-    let flow = api.function.flow(project).await.map_err(|error| match error {
+    let flow = api.service.flow(project).await.map_err(|error| match error {
         FlowError::TooMany => Problem::new(StatusCode::UNPROCESSABLE_ENTITY, &error.to_string()),
         FlowError::Store(error) => Problem::from(error),
     })?;

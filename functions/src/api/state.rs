@@ -25,7 +25,7 @@ pub enum BodyMode {
 
 /// The state that handlers share.
 pub(super) struct Api {
-    pub(super) function: SearchService,
+    pub(super) service: SearchService,
     pub(super) failures: Failures,
     pub(super) body_mode: BodyMode,
     /// The number of open event streams.

@@ -5,6 +5,7 @@ use dedup::{Done, HandlerError};
 use imports::messages::TakeBackFiles;
 use imports::{ExportKey, ObjectKey, ReadingStatus, SearchId};
 use outbox::View;
+use service::FileOf;
 
 use super::ParseReferences;
 use super::attempt::Deadline;
@@ -33,7 +34,7 @@ impl ParseReferences {
             // Unlist the file first, so that no new mark names its studies. Then remove the marks that do, and then the studies.
             self.studies.withdraw(search, *file, &deleted(after)).await?;
             let has_passed = || deadline.has_passed();
-            let of = (search, *file);
+            let of = FileOf { search_id: search, file_id: *file };
             if let Some(after) =
                 self.duplicates.file_removed(command.project_id, of, after, has_passed).await?
             {

@@ -37,8 +37,7 @@ use imports::ports::{BUCKET, EXPORTS, OBJECTS};
 use imports::queues::{PARSE, QUARANTINED_RECORDS, SAGA, STUDIES};
 use imports::{
     AttemptState, Counts, FileFence, FileId, FindObjects, KeepExports, ParseAttempts, ParseCommand,
-    ParsedFile, Ports, ReadObject, ReadStudies, ReadingStatus, ReportProgress, SearchEvent, SearchId,
-    WriteStudies,
+    ParsedFile, Ports, ReadObject, ReadStudies, ReadingStatus, ReportProgress, SearchEvent, WriteStudies,
 };
 use jiff::Timestamp;
 use messages::store::chain;
@@ -46,6 +45,7 @@ use messages::{Consumer, Message, Reporter, StoreError, Token};
 use outbox::WriteViews;
 use references::{Limits, READER_VERSION};
 use saga::{Function, KeepHistory, Missing, Service, Source};
+use service::FileOf;
 use service::marking::DuplicateMarking;
 
 use self::attempt::{AttemptOutcome, Deadline, FileError, FileRead};
@@ -122,19 +122,19 @@ pub struct ParseReferences {
     /// The number of reading threads.
     pub threads: NonZeroUsize,
     /// The files that this process is reading. A redelivered command waits until the first delivery is done.
-    pub in_flight: Arc<Mutex<BTreeSet<(SearchId, FileId)>>>,
+    pub in_flight: Arc<Mutex<BTreeSet<FileOf>>>,
 }
 
 /// A file that this process is reading, until it is dropped. Concurrent redeliveries of its command wait: attempts in progress
 /// cannot be distinguished from crashed ones, so several at once, or one crash of all of them, would look like a file that
 /// repeatedly crashes the parser.
 struct InFlightGuard<'a> {
-    files: &'a Mutex<BTreeSet<(SearchId, FileId)>>,
-    file: (SearchId, FileId),
+    files: &'a Mutex<BTreeSet<FileOf>>,
+    file: FileOf,
 }
 
 impl<'a> InFlightGuard<'a> {
-    fn begin(files: &'a Mutex<BTreeSet<(SearchId, FileId)>>, file: (SearchId, FileId)) -> Option<Self> {
+    fn begin(files: &'a Mutex<BTreeSet<FileOf>>, file: FileOf) -> Option<Self> {
         // A panic cannot leave an entry half changed, so a poisoned lock is used as it is.
         let is_first = files.lock().unwrap_or_else(PoisonError::into_inner).insert(file);
         // Lazily: dropping an unused guard would remove the entry of the other delivery.
@@ -271,8 +271,10 @@ impl ParseReferences {
         // List the file before marking: see `service::marking`.
         self.studies.finish(&file).await?;
         let has_passed = || read.deadline.has_passed();
-        let marked =
-            self.duplicates.file_added(project_id, (search_id, file_id), compared, has_passed).await?;
+        let marked = self
+            .duplicates
+            .file_added(project_id, FileOf { search_id, file_id }, compared, has_passed)
+            .await?;
         if let Some(compared) = marked {
             self.attempts.save(&read.fence, &ReadingStatus::compared(counts, compared)).await?;
             return Ok(Done::again("the deadline is near; not all duplicates are marked"));
@@ -320,7 +322,7 @@ impl Handler for ParseReferences {
             }
         };
         let (search_id, file_id) = (message.partition, command.file_id);
-        let Some(_in_flight) = InFlightGuard::begin(&self.in_flight, (search_id, file_id)) else {
+        let Some(_in_flight) = InFlightGuard::begin(&self.in_flight, FileOf { search_id, file_id }) else {
             let doing = format!("reading file {file_id} of search {search_id}");
             return Err(StoreError::unavailable(doing, AlreadyInFlight).into());
         };

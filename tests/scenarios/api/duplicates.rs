@@ -13,7 +13,7 @@ use imports::{
 };
 use serde_json::{Value, json};
 use service::marking::DuplicateMarking;
-use service::{Deletion, ProjectAccess};
+use service::{Deletion, FileOf, ProjectAccess};
 use tokio::sync::Notify;
 use uuid::Uuid;
 
@@ -164,7 +164,10 @@ async fn a_worker_that_stood_still_leaves_no_mark_of_what_is_gone() {
         still.goes_on.notify_one();
     };
     let project = ProjectId::from_uuid(Uuid::nil());
-    let (marked, ()) = tokio::join!(late.file_added(project, (first, file), 0, || false), meanwhile);
+    let (marked, ()) = tokio::join!(
+        late.file_added(project, FileOf { search_id: first, file_id: file }, 0, || false),
+        meanwhile
+    );
     assert_eq!(marked.unwrap(), None);
     assert_eq!(pairs(&api(&world), &of_project("duplicates")).await, []);
 }
@@ -188,7 +191,8 @@ async fn a_study_that_shares_no_key_is_marked_by_what_was_said_and_loses_a_mark_
         store.mark(revision, &[Mark { at, duplicate }]).await.unwrap();
     };
     let mark_again = async |file: &ParsedFile| {
-        let marked = duplicates.file_added(project, (file.search_id, file.file_id), 0, || false).await;
+        let of = FileOf { search_id: file.search_id, file_id: file.file_id };
+        let marked = duplicates.file_added(project, of, 0, || false).await;
         assert_eq!(marked.unwrap(), None);
         pairs(&api, &all).await
     };

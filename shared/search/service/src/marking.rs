@@ -38,6 +38,8 @@ use messages::StoreError;
 use outbox::{Key, ReadRecords};
 use serde::Deserialize;
 
+use crate::FileOf;
+
 /// The number of studies that are examined by their keys at a time. With more keys, more of them are adjacent in the
 /// store, which looks them up in order.
 const KEY_BATCH: usize = 1_000;
@@ -91,12 +93,12 @@ impl DuplicateMarking {
     pub async fn file_added(
         &self,
         project: ProjectId,
-        file: (SearchId, FileId),
+        file: FileOf,
         after: u64,
         has_passed: impl Fn() -> bool,
     ) -> Result<Option<u64>, StoreError> {
         let mut pass = self.begin_pass(project, None).await?;
-        let (search_id, file_id) = file;
+        let FileOf { search_id, file_id } = file;
         if !pass.lists(StudyRef { search_id, file_id, record: 0 }).await? {
             // The file was removed concurrently.
             return Ok(None);
@@ -112,7 +114,7 @@ impl DuplicateMarking {
     pub async fn file_removed(
         &self,
         project: ProjectId,
-        file: (SearchId, FileId),
+        file: FileOf,
         after: u64,
         has_passed: impl Fn() -> bool,
     ) -> Result<Option<u64>, StoreError> {
@@ -145,7 +147,7 @@ impl DuplicateMarking {
     async fn begin_pass(
         &self,
         project: ProjectId,
-        leaving: Option<(SearchId, FileId)>,
+        leaving: Option<FileOf>,
     ) -> Result<MarkingPass<'_>, StoreError> {
         // Draw the revision first: everything read from now on includes all changes up to it.
         let revision = self.compare.revise(project).await?;
@@ -166,7 +168,7 @@ struct MarkingPass<'a> {
     revision: Revision,
     decisions: Decisions,
     /// A removed file whose studies are still compared.
-    leaving: Option<(SearchId, FileId)>,
+    leaving: Option<FileOf>,
     /// The completed files of each search.
     files: BTreeMap<SearchId, Vec<ParsedFile>>,
 }
@@ -188,12 +190,12 @@ impl MarkingPass<'_> {
     /// processed.
     async fn file(
         &mut self,
-        file: (SearchId, FileId),
+        file: FileOf,
         mut after: u64,
         change: Change,
         has_passed: impl Fn() -> bool,
     ) -> Result<Option<u64>, StoreError> {
-        let (search_id, file_id) = file;
+        let FileOf { search_id, file_id } = file;
         let at = |record| StudyRef { search_id, file_id, record };
         loop {
             let page = self.of.stored.keyed(search_id, file_id, after, KEY_BATCH).await?;
@@ -433,7 +435,8 @@ impl MarkingPass<'_> {
 
     /// Returns `true` if a study takes part in the comparison: its file is complete, or is being removed.
     async fn is_there(&mut self, at: StudyRef) -> Result<bool, StoreError> {
-        Ok(self.leaving == Some((at.search_id, at.file_id)) || self.lists(at).await?)
+        Ok(self.leaving == Some(FileOf { search_id: at.search_id, file_id: at.file_id })
+            || self.lists(at).await?)
     }
 
     /// Returns `true` if the file of a study is listed as complete.
