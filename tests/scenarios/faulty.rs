@@ -134,7 +134,7 @@ async fn a_faulty_event_fails_alone_and_is_dead_lettered_at_its_third_delivery()
     for (event, why) in [
         (Summed::Exploded {}, "it panicked: the state machine has a defect"),
         (Summed::Miscounted {}, "it panicked: the tokens cannot be counted"),
-        (Summed::Grown {}, "more than the 1048576 that a queue takes"),
+        (Summed::Grown {}, "more than the 1048576 that a queue accepts"),
         (Summed::Spoiled {}, "the state cannot be serialized"),
     ] {
         let world = World::new();
@@ -190,7 +190,7 @@ async fn a_faulty_command_fails_alone_and_is_dead_lettered_at_its_third_delivery
     let entry = world.backend.ports.engine.entry_point("client").unwrap();
     for (work, why) in [
         (Work::Impossible {}, "it panicked: the handler has a defect"),
-        (Work::Endless {}, "more than the 1048576 that a queue takes"),
+        (Work::Endless {}, "more than the 1048576 that a queue accepts"),
     ] {
         let mut session = entry.session(partition(1));
         for command in [&Work::Easy {}, &work, &Work::Easy {}] {
