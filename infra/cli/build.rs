@@ -1,4 +1,4 @@
-//! Looks whether the page is built that this program embeds.
+//! Checks that the page is built, which this program embeds.
 
 use std::path::Path;
 
@@ -6,9 +6,9 @@ const INDEX: &str = "../page/dist/index.html";
 
 fn main() {
     println!("cargo::rerun-if-changed=../page/dist");
-    // A release is not shipped with a note in the place of its page.
+    // Without a built page, the program shows a placeholder, which a release must not contain.
     let is_release = std::env::var("PROFILE").is_ok_and(|profile| profile == "release");
     if is_release && !Path::new(INDEX).is_file() {
-        println!("cargo::error=the page is not built, and a release is not made without it: run `make page`");
+        println!("cargo::error=the page is not built, and a release needs it: run `make page`");
     }
 }

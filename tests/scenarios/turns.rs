@@ -11,7 +11,7 @@ use functions::api::router;
 use imports::queues::{QUEUES, SAGA, UPLOADS};
 use imports::{Job, Ports, SearchId};
 use jiff::Timestamp;
-use local::{Home, Runner, Trial};
+use local::{FaultInjection, Home, Runner};
 use messages::Host;
 use service::SearchService;
 use testing::ManualHost;
@@ -68,7 +68,7 @@ fn runner(world: &World, intercept: Arc<dyn Intercept>) -> (Runner<Ports>, Arc<S
         lock: Arc::new(Store::lock(store.dir()).unwrap()),
         ports: Arc::new(move |_: &Arc<Store>| again.clone()),
     };
-    (Runner::new(&SYSTEM, ports, Some(home), Trial::default()).with_turns_of(2 * SLOW), store)
+    (Runner::new(&SYSTEM, ports, Some(home), FaultInjection::default()).with_turns_of(2 * SLOW), store)
 }
 
 /// Waits until the searches have ended.

@@ -1,4 +1,4 @@
-//! What is left to do when the database or the ledger was restored to an earlier time.
+//! Recovery after the database or the ledger was restored to an earlier time.
 
 use local::output;
 use serde_json::json;
@@ -9,9 +9,9 @@ use crate::failures::caller;
 use crate::words::counted;
 use crate::workspace::{self, Workspace};
 
-/// Lets every search go on, or end, that had not ended then. `false` when some have to be tried again.
+/// Resumes or ends every search that had not ended at that time. Returns `false` if some searches have to be retried.
 pub(crate) async fn run(args: &args::AfterRestore) -> anyhow::Result<bool> {
-    let workspace = Workspace::operate(workspace::settings(&args.output.place)?).await?;
+    let workspace = Workspace::operate(workspace::settings(&args.output.location)?).await?;
     let reading = if args.ledger_alone { Reading::GoesOn } else { Reading::Ends };
     let start = SearchService::over(workspace.ports(), &functions::SYSTEM)?;
     let function = AfterRestore::new(start, reading, caller());
@@ -27,13 +27,13 @@ pub(crate) async fn run(args: &args::AfterRestore) -> anyhow::Result<bool> {
         if args.output.json {
             output::json(&json!({ "search_id": job.search_id, "state": job.state, "done": what }))?;
         } else {
-            output::line(&format!("search {}, {}: {what}", job.search_id, job.state))?;
+            output::line(&format!("import {}, {}: {what}", job.search_id, job.state))?;
         }
     }
-    let count = counted(unfinished.len() as u64, "search had", "searches had");
+    let count = counted(unfinished.len() as u64, "import had", "imports had");
     output::remark(&format!("{count} not ended"));
     if busy > 0 {
-        output::complain(&format!("{busy} of them are being worked on: run this again in a minute"));
+        output::complain(&format!("{busy} of them are being worked on; run this command again in a minute"));
     }
     Ok(busy == 0)
 }

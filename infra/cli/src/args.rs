@@ -1,4 +1,4 @@
-//! What can be asked for.
+//! Command-line arguments.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -10,7 +10,10 @@ use jiff::SignedDuration;
 use jiff::civil::Date;
 use service::sources;
 
-/// Imports reference files of systematic searches, each study exactly once.
+/// Imports reference files of systematic reviews and stores each study exactly once.
+///
+/// An import is one upload of one or more files, which the commands and the API call a search. Imports belong to a
+/// review, which is given as --project.
 #[derive(Debug, Parser)]
 #[command(name = "search-import", version, max_term_width = 100)]
 pub(crate) struct Args {
@@ -20,67 +23,67 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Import reference files as one search
+    /// Import reference files
     Import(Import),
-    /// Finish every import that was interrupted
+    /// Finish all interrupted imports
     Resume(Resume),
-    /// Run the functions until they are stopped
+    /// Run the HTTP API and the workers until stopped
     Serve(Serve),
-    /// List the searches of a project, the latest first
+    /// List the imports of a review, latest first
     Searches(Searches),
-    /// List the searches of a project that have changed since an earlier call
+    /// List the imports of a review that changed since an earlier call
     Changes(Changes),
-    /// Show a search: its state, its files, and what was decided about each message
+    /// Show an import: its state, its files, the records not imported, and the decision about each message
     Show(Inspect),
-    /// List the studies of a search
+    /// List the studies of an import
     Studies(Inspect),
-    /// Repair a search that has ended: read what of it has failed again, or other files instead
+    /// Repair an import that has ended: read failed files again, or replace or correct them
     #[command(visible_alias = "retry")]
     Repair(Repair),
-    /// Cancel a search that has not ended: what was read of it is taken back
+    /// Cancel an import that is still running and delete its studies
     Cancel(Inspect),
-    /// Delete a search that has ended, with everything that it has stored
+    /// Delete an import that has ended, with all its data
     Delete(Delete),
-    /// Show where the files of a search come from, or say it
+    /// Show or set the database and platform of an import's files
     Sources(Sources),
-    /// List the studies of a project that repeat an earlier one, each beside that one
+    /// List the duplicates of a review, each with the earlier study that it repeats
     Duplicates(Duplicates),
-    /// Say of two studies that they are the same or are not, or which one is to be kept
+    /// Mark two studies as the same or different, or choose which one to keep
     Decide(Decide),
-    /// Report what was found where and what is left of it, as PRISMA 2020 wants it
+    /// Print PRISMA 2020 flow-diagram counts
     Prisma(Prisma),
-    /// Export studies to a file, for reference managers, tools for screening and spreadsheets
+    /// Export studies to a file for reference managers, screening tools or spreadsheets
     Export(Export),
-    /// Export the unreadable records of a search to a file, which can be corrected and imported
+    /// Export the records not imported to a file, which can be corrected and imported
     Quarantine(Quarantine),
     #[cfg(feature = "services")]
-    /// Bring the database of the aws backend up to the indexes it should have
+    /// Create missing database indexes on the aws backend
     Migrate(Migrate),
-    /// Let the searches go on, or end, that had not ended when the database or the ledger was restored
+    /// Resume or end unfinished imports after a database or ledger restore
     AfterRestore(AfterRestore),
-    /// Inspect effects that are stored and not performed yet, and requeue those that were given up
+    /// Inspect the outbox, and requeue or delete its exhausted entries
     Outbox(Outbox),
-    /// See what was given up, and put it back to work
+    /// List failures and retry them
     Failures(Failures),
-    /// See what answers, what waits, and what somebody should do something about
+    /// Show service health, backlogs and open problems
     Health(Health),
-    /// Print what a shell completes this program's commands with
+    /// Generate shell completions
     Completions(Completions),
-    /// Print the manual page, or write the pages of all commands to a folder
+    /// Print the manual page, or write a page for each command to a folder
     Man(Man),
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Import {
-    /// The files, - for one from standard input; format and encoding are detected from their content
+    /// Files to import, or - for standard input; format and encoding are detected from the content
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) project: Project,
-    /// What to call the file from standard input [default: stdin]
+    /// Name of the file from standard input [default: stdin]
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
-    /// The search's name [default: that of the first file]
+    /// Name of the import [default: name of the first file]
     #[arg(long, value_name = "NAME")]
     pub(crate) search_name: Option<String>,
     #[command(flatten)]
@@ -88,25 +91,25 @@ pub(crate) struct Import {
     #[command(flatten)]
     pub(crate) output: Output,
     #[command(flatten)]
-    pub(crate) trial: Trial,
+    pub(crate) faults: FaultInjection,
 }
 
-/// Where records come from.
+/// The source of records.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Source {
-    /// The database or register that was searched, such as MEDLINE [default: what each file shows]
+    /// Database or register that was searched, such as MEDLINE [default: detected for each file]
     #[arg(long = "source", visible_alias = "database", value_name = "DATABASE")]
     database: Option<String>,
-    /// What it was searched through, such as Ovid
+    /// Platform that provided access to the database, such as Ovid
     #[arg(long, value_name = "PLATFORM")]
     platform: Option<String>,
-    /// The date of the search, such as 2026-05-17
+    /// Date of the search, such as 2026-05-17
     #[arg(long, value_name = "DATE")]
     searched_on: Option<Date>,
 }
 
 impl Source {
-    /// None where nothing is said.
+    /// Returns the source, or `None` if no part of it is given.
     pub(crate) fn read(&self) -> Option<sources::Source> {
         let Self { database, platform, searched_on } = self;
         let (database, platform, searched_on) = (database.clone(), platform.clone(), *searched_on);
@@ -119,12 +122,12 @@ impl Source {
 pub(crate) struct Sources {
     #[command(flatten)]
     pub(crate) search: Search,
-    /// Say it of this file: its name, id or place; may be repeated [default: all files of the search]
+    /// File to set the source of: its name, id or number, counted from 1; may be repeated [default: all files]
     #[arg(long, value_name = "FILE")]
     pub(crate) file: Vec<String>,
     #[command(flatten)]
     pub(crate) source: Source,
-    /// Take back what was said
+    /// Remove the source that was set
     #[arg(long, conflicts_with_all = ["database", "platform", "searched_on"])]
     pub(crate) forget: bool,
     #[command(flatten)]
@@ -135,30 +138,30 @@ pub(crate) struct Sources {
 pub(crate) struct Duplicates {
     #[command(flatten)]
     pub(crate) project: Project,
-    /// Only those that are at least as sure
-    #[arg(long, value_enum, default_value_t = Least::Likely)]
-    pub(crate) least: Least,
+    /// Lowest certainty of the duplicates to list
+    #[arg(long, alias = "least", value_enum, value_name = "CERTAINTY", default_value_t = Certainty::Likely)]
+    pub(crate) min_certainty: Certainty,
     #[command(flatten)]
     pub(crate) output: Output,
 }
 
-/// How sure it is that two studies are the same work.
+/// The certainty that two studies are the same work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Least {
-    /// One in some thousand is not
+pub(crate) enum Certainty {
+    /// Wrong for about one pair in several thousand
     Certain,
-    /// One in some hundred is not
+    /// Wrong for about one pair in several hundred
     Likely,
-    /// Somebody has to say it
+    /// A reviewer has to decide
     Possible,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Decide {
-    /// What to say
+    /// The decision
     #[arg(value_enum)]
     pub(crate) decision: Decision,
-    /// The studies, as `duplicates` names them: two, or the one to keep
+    /// Two studies, or the one to keep, as printed by `duplicates`
     #[arg(value_name = "STUDY", required = true, num_args = 1..=2)]
     pub(crate) studies: Vec<String>,
     #[command(flatten)]
@@ -167,18 +170,18 @@ pub(crate) struct Decide {
     pub(crate) output: Output,
 }
 
-/// What can be said of studies.
+/// A decision about studies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Decision {
-    /// The two are the same work
+    /// The two studies are the same work
     Same,
-    /// The two are not the same work
+    /// The two studies are different works
     Different,
-    /// Take back what was said of the two
+    /// Undo the decision on this pair
     Undo,
-    /// Keep this one of all that are the same work
+    /// Keep this study instead of its duplicates
     Keep,
-    /// Take back that this one is to be kept
+    /// Undo the decision to keep this study
     Unkeep,
 }
 
@@ -186,7 +189,7 @@ pub(crate) enum Decision {
 pub(crate) struct Prisma {
     #[command(flatten)]
     pub(crate) project: Project,
-    /// Draw the flow diagram
+    /// Print the flow diagram as SVG
     #[arg(long, conflicts_with = "json")]
     pub(crate) svg: bool,
     #[command(flatten)]
@@ -205,27 +208,27 @@ pub(crate) struct Resume {
     pub(crate) output: Output,
 }
 
-/// The review that searches are for.
+/// The review that imports belong to.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct Project {
-    /// The review: its id, or a name, which always stands for the same project [default: $SEARCH_IMPORT_PROJECT, else one
-    /// project for everything]
+    /// The review: its id or a name, which always means the same review [default: $SEARCH_IMPORT_PROJECT, else one
+    /// review for everything]
     #[arg(long, value_name = "PROJECT", value_parser = project)]
     pub(crate) project: Option<ProjectId>,
 }
 
 fn age(text: &str) -> Result<SignedDuration, &'static str> {
-    service::age(text).ok_or("it is a number of seconds, or such as 2h or 1d12h")
+    service::age(text).ok_or("it must be a number of seconds, or a duration such as 2h or 1d12h")
 }
 
 fn project(text: &str) -> Result<ProjectId, String> {
     ProjectId::meant_by(text).map_err(|error| format!("the project's name {error}"))
 }
 
-/// One search of a project.
+/// One import of a review.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Search {
-    /// The search: its id, the beginning of it (4 digits at least), or its name
+    /// The import: its id, the start of the id (at least 4 digits), or its name
     #[arg(value_name = "SEARCH")]
     pub(crate) search: String,
     #[command(flatten)]
@@ -236,19 +239,19 @@ pub(crate) struct Search {
 pub(crate) struct Searches {
     #[command(flatten)]
     pub(crate) project: Project,
-    /// The searches of all projects: first those that have not ended, the oldest first, then the others, the latest first
+    /// List the imports of all reviews: first those still running, oldest first, then the others, latest first
     #[arg(long, conflicts_with = "project")]
     pub(crate) all: bool,
-    /// Only searches that were announced so long ago: seconds, or such as 2h or 1d12h
+    /// Only imports that were started at least this long ago: seconds, or a duration such as 2h or 1d12h
     #[arg(long, value_name = "AGE", value_parser = age)]
     pub(crate) older_than: Option<SignedDuration>,
-    /// Only searches in this state
+    /// Only imports in this state
     #[arg(long, value_enum)]
     pub(crate) state: Option<State>,
-    /// Only searches with this text in their name, in capitals or not
+    /// Only imports whose name contains this text, ignoring case
     #[arg(long, value_name = "TEXT")]
     pub(crate) text: Option<String>,
-    /// The most searches to list
+    /// Maximum number of imports to list
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) limit: u32,
     #[command(flatten)]
@@ -259,7 +262,7 @@ pub(crate) struct Searches {
 pub(crate) struct Changes {
     #[command(flatten)]
     pub(crate) project: Project,
-    /// What the call before has printed to go on from [default: now]
+    /// Cursor printed by the previous call [default: now]
     #[arg(long, value_name = "NEXT")]
     pub(crate) since: Option<String>,
     #[command(flatten)]
@@ -268,15 +271,15 @@ pub(crate) struct Changes {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum State {
-    /// Files are expected
+    /// Files have not arrived yet
     Uploading,
-    /// Files are here, the announcement is not
+    /// Files have arrived before the import was announced
     Uploaded,
-    /// The files are being read
+    /// Files are being read
     Parsing,
-    /// Every file was read
+    /// All files were read
     Completed,
-    /// Something failed for good
+    /// At least one file could not be read, or the import was cancelled or timed out
     Error,
 }
 
@@ -308,10 +311,10 @@ pub(crate) struct Delete {
     pub(crate) consent: Consent,
 }
 
-/// Whether to ask before something is deleted for good.
+/// The consent to delete data permanently.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct Consent {
-    /// Delete without asking, which is done at a terminal only
+    /// Do not ask for confirmation (only asked at a terminal)
     #[arg(long)]
     pub(crate) yes: bool,
 }
@@ -320,17 +323,23 @@ pub(crate) struct Consent {
 pub(crate) struct Repair {
     #[command(flatten)]
     pub(crate) search: Search,
-    /// Read NEW instead of FILE: its name as `show` has it, its id, or its place, counted from 1 [default: all files that
-    /// have failed are read again]
+    /// Read NEW instead of FILE, given by its name as printed by `show`, its id or its number, counted from 1 [default:
+    /// read all failed files again]
     #[arg(long, num_args = 2, value_names = ["FILE", "NEW"], action = clap::ArgAction::Append)]
     pub(crate) replace: Vec<String>,
     /// Read FILE again as it was uploaded
     #[arg(long, value_name = "FILE")]
     pub(crate) again: Vec<String>,
-    /// Read from NEW those records of FILE that could not be read, as `quarantine` exports them, corrected
-    #[arg(long, num_args = 2, value_names = ["FILE", "NEW"], action = clap::ArgAction::Append)]
-    pub(crate) mend: Vec<String>,
-    /// The name of the search that does it [default: that of the search]
+    /// Import corrected records of FILE from NEW, an edited copy of the file that `quarantine` wrote
+    #[arg(
+        long,
+        alias = "mend",
+        num_args = 2,
+        value_names = ["FILE", "NEW"],
+        action = clap::ArgAction::Append
+    )]
+    pub(crate) correct: Vec<String>,
+    /// Name of the import that performs the repair [default: name of the repaired import]
     #[arg(long, value_name = "NAME")]
     pub(crate) search_name: Option<String>,
     #[command(flatten)]
@@ -340,24 +349,25 @@ pub(crate) struct Repair {
 #[derive(Debug, clap::Args)]
 #[group(id = "shape", required = true, multiple = false, args = ["format", "tool"])]
 pub(crate) struct Export {
-    /// The search: its id, the beginning of it (4 digits at least), or its name [default: all searches of --project]
+    /// The import: its id, the start of the id (at least 4 digits), or its name [default: all imports of the review]
     #[arg(value_name = "SEARCH")]
     pub(crate) search: Option<String>,
     #[command(flatten)]
     pub(crate) project: Project,
-    /// The format. Tables for rayyan and asreview are not safe to open in a spreadsheet, which may compute their cells
+    /// Output format. Do not open tables for rayyan and asreview in a spreadsheet, which may run their cells as formulas
     #[arg(long, value_name = "FORMAT", value_parser = formats())]
     pub(crate) format: Option<writers::Format>,
-    /// The program to write for: its format, and for covidence a file for each source, of 15,000 studies and 50 MB at most
+    /// Program that will read the output, which selects the format. For covidence, each source gets its own files of up
+    /// to 15,000 studies and 50 MB
     #[arg(long = "for", value_name = "PROGRAM", value_parser = tools())]
     pub(crate) tool: Option<writers::Tool>,
-    /// Leave out studies that repeat an earlier one of their project
+    /// Omit studies that repeat an earlier one of their review
     #[arg(long, conflicts_with = "duplicates")]
     pub(crate) unique: bool,
-    /// Only studies that repeat an earlier one of their project
+    /// Only studies that repeat an earlier one of their review
     #[arg(long)]
     pub(crate) duplicates: bool,
-    /// Where to write them: a file that is not there yet; for covidence a folder
+    /// Output file, which must not exist yet; for covidence, a folder
     #[arg(long, value_name = "FILE")]
     pub(crate) out: PathBuf,
     #[command(flatten)]
@@ -376,25 +386,24 @@ fn tools() -> impl TypedValueParser<Value = writers::Tool> {
 pub(crate) struct Quarantine {
     #[command(flatten)]
     pub(crate) search: Search,
-    /// Where to write them; with several files to choose from, a folder that is there takes one for each
+    /// Output file, which must not exist yet, or an existing folder, which gets a file for each reference file
     #[arg(long, value_name = "FILE")]
     pub(crate) out: PathBuf,
-    /// The reference file whose records are wanted: its name as `show` has it, its id, or its place, counted from 1
-    /// [default: the only one that has any]
+    /// Reference file to export the records of: its name as printed by `show`, its id or its number, counted from 1
+    /// [default: the only file with such records]
     #[arg(long, value_name = "FILE")]
     pub(crate) file: Option<String>,
     #[command(flatten)]
     pub(crate) output: Output,
 }
 
-/// What a command works on.
+/// The location of the data that a command works on.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Place {
-    /// The stores: SQLite and a folder, or MongoDB, DynamoDB, SQS and S3 [default: $SEARCH_IMPORT_BACKEND, else
-    /// embedded]
+pub(crate) struct Location {
+    /// Storage backend [default: $SEARCH_IMPORT_BACKEND, else embedded]
     #[arg(long, value_enum, value_name = "BACKEND")]
     pub(crate) backend: Option<BackendArg>,
-    /// Where the embedded stores are [default: $SEARCH_IMPORT_DATA_DIR, else .search-import]
+    /// Data directory of the embedded backend [default: $SEARCH_IMPORT_DATA_DIR, else .search-import]
     #[arg(long, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
 }
@@ -402,17 +411,17 @@ pub(crate) struct Place {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Output {
     #[command(flatten)]
-    pub(crate) place: Place,
-    /// Print JSON, for scripts
+    pub(crate) location: Location,
+    /// Print JSON for scripts
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum BackendArg {
-    /// SQLite and a folder, on this machine
+    /// SQLite and files in a local folder
     Embedded,
-    /// MongoDB, DynamoDB, SQS and S3, wherever the settings say
+    /// MongoDB, DynamoDB, SQS and S3, as configured by the settings
     Aws,
 }
 
@@ -427,18 +436,18 @@ impl From<BackendArg> for backend::config::BackendKind {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Serve {
-    /// Address of the HTTP API. On any address except a loopback one, requests need the token that is printed
-    /// [default: 127.0.0.1:8080 on the embedded backend, else nowhere]
+    /// Address of the HTTP API. Unless it is a loopback address, requests need the token that is printed
+    /// [default: 127.0.0.1:8080 for the embedded backend, none for aws]
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) listen: Option<SocketAddr>,
-    /// A name by which clients reach the HTTP API, for example behind a proxy. Requests then need the token on every
-    /// address. May be repeated [default: localhost and the address itself, without a token on loopback]
+    /// Host name that clients use for the HTTP API, for example behind a proxy; may be repeated. Requests then need the
+    /// token on every address [default: localhost and the address itself]
     #[arg(long, value_name = "NAME")]
     pub(crate) host: Vec<String>,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) location: Location,
     #[command(flatten)]
-    pub(crate) trial: Trial,
+    pub(crate) faults: FaultInjection,
 }
 
 #[derive(Debug, clap::Args)]
@@ -453,9 +462,9 @@ pub(crate) enum OutboxCommand {
     List(OutboxList),
     /// Show one entry with its message
     Show(OutboxShow),
-    /// Requeue entries that were given up; the next sweep performs them
+    /// Requeue exhausted entries; the next sweep performs them
     Requeue(OutboxRequeue),
-    /// Delete entries that were given up: what they should have done is never done
+    /// Delete exhausted entries; their effects are lost
     Delete(OutboxDelete),
 }
 
@@ -464,7 +473,7 @@ pub(crate) struct OutboxList {
     /// Only entries in this state
     #[arg(long, value_enum)]
     pub(crate) state: Option<EntryState>,
-    /// Only entries that were due so long ago: seconds, or such as 2h or 1d12h
+    /// Only entries that have been due for at least this long: seconds, or a duration such as 2h or 1d12h
     #[arg(long, value_name = "AGE", value_parser = age)]
     pub(crate) older_than: Option<SignedDuration>,
     #[command(flatten)]
@@ -474,20 +483,20 @@ pub(crate) struct OutboxList {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum EntryState {
-    /// To be performed when its time has come
+    /// Will be performed when it is due
     Waiting,
-    /// Being performed
+    /// Is being performed
     Claimed,
-    /// Given up
+    /// Used up its retries or cannot be read
     Poisoned,
-    /// Not there any more
+    /// Was deleted
     #[value(skip)]
     Deleted,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct OutboxShow {
-    /// The entry, as `list` names it
+    /// Id of the entry, as printed by `list`
     #[arg(value_name = "ENTRY_ID")]
     pub(crate) entry: String,
     #[command(flatten)]
@@ -496,16 +505,16 @@ pub(crate) struct OutboxShow {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct OutboxChange {
-    /// The entries, as `list` names them
+    /// Ids of the entries, as printed by `list`
     #[arg(value_name = "ENTRY_ID", required_unless_present = "all")]
     pub(crate) entries: Vec<String>,
-    /// All that were given up
+    /// All exhausted entries
     #[arg(long, conflicts_with = "entries")]
     pub(crate) all: bool,
-    /// Only entries that were due so long ago: seconds, or such as 2h or 1d12h
+    /// Only entries that have been due for at least this long: seconds, or a duration such as 2h or 1d12h
     #[arg(long, value_name = "AGE", value_parser = age)]
     pub(crate) older_than: Option<SignedDuration>,
-    /// Show what would be done, and change nothing
+    /// Show what would be done without changing anything
     #[arg(long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]
@@ -524,17 +533,17 @@ pub(crate) struct OutboxDelete {
 pub(crate) struct OutboxRequeue {
     #[command(flatten)]
     pub(crate) change: OutboxChange,
-    /// The most entries to put back in a second
+    /// Maximum number of entries to requeue per second
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) per_second: u32,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct AfterRestore {
-    /// Let searches go on that are being read: the ledger was restored, and the database was not
+    /// Only the ledger was restored, not the database: resume imports whose files are being read instead of ending them
     #[arg(long)]
     pub(crate) ledger_alone: bool,
-    /// Show which searches have not ended, and change nothing
+    /// Show which imports have not ended without changing anything
     #[arg(long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]
@@ -550,7 +559,7 @@ pub(crate) struct Completions {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Man {
-    /// Write a page for each command to this folder, which is made if need be
+    /// Write a page for each command to this folder, which is created if necessary
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
 }
@@ -558,22 +567,22 @@ pub(crate) struct Man {
 #[cfg(feature = "services")]
 #[derive(Debug, clap::Args)]
 pub(crate) struct Migrate {
-    /// Build indexes anew that exist with other options
+    /// Rebuild indexes that exist with different options
     #[arg(long)]
     pub(crate) rebuild: bool,
 }
 
-/// Faults to try out.
+/// Faults to inject.
 #[derive(Debug, Default, clap::Args)]
-#[command(next_help_heading = "Faults to try out")]
-pub(crate) struct Trial {
+#[command(next_help_heading = "Fault injection")]
+pub(crate) struct FaultInjection {
     /// Deliver each notification and each message N times
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) duplicate: u32,
-    /// Deliver in an order drawn from this seed
+    /// Deliver messages in a random order generated from this seed
     #[arg(long, value_name = "SEED")]
     pub(crate) shuffle: Option<u64>,
-    /// Tear the workers down at steps drawn from this seed, and start them again
+    /// Crash and restart the workers at random steps generated from this seed
     #[arg(long, value_name = "SEED")]
     pub(crate) crash: Option<u64>,
 }
@@ -586,39 +595,39 @@ pub(crate) struct Failures {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum FailuresCommand {
-    /// List failures, those seen last first
+    /// List failures, most recently seen first
     List(FailuresList),
-    /// Count failures by their cause, the most frequent first
+    /// Count failures by cause, most frequent first
     Groups(FailuresGroups),
     /// Show one failure with its message
     Show(FailuresShow),
-    /// Put failures back to work
+    /// Retry failures
     Retry(FailuresRetry),
-    /// Put failures aside
+    /// Archive failures that need no retry
     Archive(FailuresEnd),
-    /// Delete failures for good
+    /// Delete failures permanently; their effects are lost
     Delete(FailuresDelete),
-    /// List retries, the latest first
+    /// List retries, latest first
     Operations(FailuresOperations),
-    /// Stop a retry
+    /// Stop a running retry
     Stop(FailuresStop),
-    /// List who did what, the latest first
+    /// List operator actions, latest first
     Audit(FailuresOperations),
 }
 
-/// Which failures are meant.
+/// The failures to select.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Selected {
-    /// Only those of this cause, as `groups` names it
+pub(crate) struct FailureFilter {
+    /// Only failures with this cause, as printed by `groups`
     #[arg(long, value_name = "CAUSE")]
     pub(crate) cause: Option<String>,
-    /// Only those from this dead-letter queue, such as saga-dead, or from the outbox
+    /// Only failures from this dead-letter queue, such as saga-dead, or from the outbox
     #[arg(long, value_name = "QUEUE")]
     pub(crate) from: Option<String>,
-    /// Only those of this search, by its whole id
-    #[arg(long, value_name = "SEARCH_ID")]
-    pub(crate) of_search: Option<imports::SearchId>,
-    /// Only those that were seen last before this, such as 2026-01-08T16:53:06Z
+    /// Only failures of this import, given by its full id
+    #[arg(long, alias = "of-search", value_name = "SEARCH_ID")]
+    pub(crate) search: Option<imports::SearchId>,
+    /// Only failures last seen before this time, such as 2026-01-08T16:53:06Z
     #[arg(long, value_name = "TIME")]
     pub(crate) until: Option<jiff::Timestamp>,
 }
@@ -626,11 +635,11 @@ pub(crate) struct Selected {
 #[derive(Debug, clap::Args)]
 pub(crate) struct FailuresList {
     #[command(flatten)]
-    pub(crate) selected: Selected,
-    /// Only those in this state
+    pub(crate) filter: FailureFilter,
+    /// Only failures in this state
     #[arg(long, value_enum, default_value = "open")]
     pub(crate) state: FailureState,
-    /// The most failures to list
+    /// Maximum number of failures to list
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) limit: u32,
     #[command(flatten)]
@@ -640,8 +649,8 @@ pub(crate) struct FailuresList {
 #[derive(Debug, clap::Args)]
 pub(crate) struct FailuresGroups {
     #[command(flatten)]
-    pub(crate) selected: Selected,
-    /// Only those in this state
+    pub(crate) filter: FailureFilter,
+    /// Only failures in this state
     #[arg(long, value_enum, default_value = "open")]
     pub(crate) state: FailureState,
     #[command(flatten)]
@@ -650,21 +659,21 @@ pub(crate) struct FailuresGroups {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FailureState {
-    /// Nobody has done anything about it
+    /// Not handled yet
     Open,
-    /// A retry is putting it back to work
+    /// Being retried
     Retrying,
-    /// It was put back to work, and has not failed since
+    /// Retried, and has not failed again
     Retried,
-    /// There is nothing to be done about it here
+    /// Cannot be retried here
     Closed,
-    /// Somebody has put it aside
+    /// Archived by an operator
     Archived,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct FailuresShow {
-    /// The failure: its id, or the beginning of it (4 digits at least)
+    /// The failure: its id or the start of the id (at least 4 digits)
     #[arg(value_name = "FAILURE")]
     pub(crate) failure: String,
     #[command(flatten)]
@@ -673,28 +682,28 @@ pub(crate) struct FailuresShow {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct FailuresRetry {
-    /// The failures: their ids, or the beginnings of them
-    #[arg(value_name = "FAILURE", required_unless_present_any = ["all", "cause", "from", "of_search"])]
+    /// The failures: their ids or the starts of the ids
+    #[arg(value_name = "FAILURE", required_unless_present_any = ["all", "cause", "from", "search"])]
     pub(crate) failures: Vec<String>,
     #[command(flatten)]
-    pub(crate) selected: Selected,
-    /// All that are open
-    #[arg(long, conflicts_with_all = ["failures", "cause", "from", "of_search"])]
+    pub(crate) filter: FailureFilter,
+    /// All open failures
+    #[arg(long, conflicts_with_all = ["failures", "cause", "from", "search"])]
     pub(crate) all: bool,
-    /// The most failures to put back
+    /// Maximum number of failures to retry
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) limit: Option<u64>,
-    /// The most failures to put back in a second
+    /// Maximum number of failures to retry per second
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub(crate) per_second: u32,
-    /// N failures go ahead, and the others follow once workers have processed them: they are watched for one minute, and for
-    /// five if a worker is still on them
+    /// Retry N failures first, and stop if any of them fails within a minute (five minutes if a worker is still
+    /// processing them)
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=10))]
     pub(crate) canary: u32,
-    /// Show what would be put back, and change nothing
+    /// Show what would be retried without changing anything
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Begin, and leave the steps to whoever runs the functions
+    /// Start the retry and return; running workers carry it out
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) detach: bool,
     #[command(flatten)]
@@ -703,10 +712,10 @@ pub(crate) struct FailuresRetry {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct FailuresEnd {
-    /// The failures: their ids, or the beginnings of them
+    /// The failures: their ids or the starts of the ids
     #[arg(value_name = "FAILURE", required = true)]
     pub(crate) failures: Vec<String>,
-    /// Why, for whoever looks later
+    /// Reason, which the audit log records
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: String,
     #[command(flatten)]
@@ -723,7 +732,7 @@ pub(crate) struct FailuresDelete {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct FailuresOperations {
-    /// The most to list
+    /// Maximum number of items to list
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) limit: u32,
     #[command(flatten)]
@@ -732,9 +741,34 @@ pub(crate) struct FailuresOperations {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct FailuresStop {
-    /// The retry, as `operations` names it [default: the one that is running]
+    /// Id of the retry, as printed by `operations` [default: the running retry]
     #[arg(value_name = "OPERATION_ID")]
     pub(crate) operation: Option<saga::failures::OperationId>,
     #[command(flatten)]
     pub(crate) output: Output,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn definitions_are_consistent() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn previous_option_names_are_accepted() {
+        let search = "00000000-0000-4000-8000-000000000009";
+        for args in [
+            &["duplicates", "--least", "certain"] as &[&str],
+            &["repair", "one", "--mend", "a.ris", "b.ris"],
+            &["failures", "retry", "--of-search", search],
+        ] {
+            let args = std::iter::once(&"search-import").chain(args);
+            assert!(Args::try_parse_from(args.clone()).is_ok(), "{:?}", args.collect::<Vec<_>>());
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! Listing the searches of a project that have changed.
+//! Listing the searches of a project that changed.
 
 use anyhow::Context;
 use imports::ProjectId;
@@ -7,35 +7,32 @@ use serde_json::{Value, json};
 use service::{Change, ChangeCursor, MAX_SEEN, changes};
 
 use crate::args;
-use crate::searches::Listed;
+use crate::searches::SearchItem;
 use crate::table::{Column, table};
 use crate::words::counted;
 use crate::workspace::{self, Workspace};
 
-/// Lists what has changed since an earlier call, and says what the next one goes on from.
+/// Lists the searches that changed since an earlier call, and prints the cursor for the next call.
 pub(crate) async fn run(args: &args::Changes) -> anyhow::Result<bool> {
-    let workspace = Workspace::look_into(workspace::settings(&args.output.place)?).await?;
+    let workspace = Workspace::look_into(workspace::settings(&args.output.location)?).await?;
     let project = workspace.project(args.project);
     let read = |text: &String| {
-        ChangeCursor::read(project, text)
-            .with_context(|| {
-                format!(
-                    "--since is not what a call about project {project} has printed; call `search-import changes` without it"
-                )
-            })
+        ChangeCursor::read(project, text).with_context(|| {
+            format!("--since is not a cursor of review {project}; call `search-import changes` without it")
+        })
     };
     let since = args.since.as_ref().map(read).transpose()?;
     let (found, next) = all(&workspace, project, since).await?;
     if args.output.json {
-        let items: Vec<Value> = found.iter().map(shown).collect::<Result<_, _>>()?;
+        let items: Vec<Value> = found.iter().map(object).collect::<Result<_, _>>()?;
         output::json(&json!({ "items": items, "next": next.to_string() }))?;
         return Ok(true);
     }
     if !found.is_empty() {
-        let columns = [Column::Whole("search"), Column::Whole("state"), Column::Text("name")];
+        let columns = [Column::Whole("import"), Column::Whole("state"), Column::Text("name")];
         output::block(&table(&columns, found.iter().map(row)))?;
     }
-    output::line(&format!("{}; go on with", counted(found.len() as u64, "change", "changes")))?;
+    output::line(&format!("{}; continue with", counted(found.len() as u64, "change", "changes")))?;
     output::line(&format!("--since {next}"))?;
     Ok(true)
 }
@@ -57,8 +54,8 @@ async fn all(
     }
 }
 
-fn shown(change: &Change) -> serde_json::Result<Value> {
-    let search = change.now.as_ref().map(|job| serde_json::to_value(Listed::from(job))).transpose()?;
+fn object(change: &Change) -> serde_json::Result<Value> {
+    let search = change.now.as_ref().map(|job| serde_json::to_value(SearchItem::from(job))).transpose()?;
     Ok(json!({ "search_id": change.search_id, "deleted": search.is_none(), "search": search }))
 }
 

@@ -1,7 +1,6 @@
-//! Asking before something is deleted for good.
+//! Asking for confirmation before data is deleted permanently.
 //!
-//! Only a person at a terminal is asked. Scripts have no terminal on standard input, and their command lines work as they
-//! always did.
+//! Only users at a terminal are asked. Scripts have no terminal on standard input, so they need no option.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
@@ -9,10 +8,10 @@ use messages::shown::shown;
 
 use crate::args::Consent;
 
-/// Asks whether to do something that cannot be undone, unless `--yes` was given.
+/// Asks for confirmation, unless `--yes` was given.
 ///
 /// # Errors
-/// When the answer is no, or cannot be read.
+/// Returns an error if the answer is no or cannot be read.
 pub(crate) fn ask(consent: Consent, question: &str) -> anyhow::Result<()> {
     if consent.yes || !io::stdin().is_terminal() {
         return Ok(());
@@ -35,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_clear_yes_is_consent() {
+    fn only_yes_is_consent() {
         assert!(["y\n", "Y", " yes \n"].into_iter().all(is_yes));
         assert!(!["", "\n", "n\n", "no", "yess"].into_iter().any(is_yes));
     }

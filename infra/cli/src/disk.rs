@@ -1,36 +1,36 @@
-//! A disk that takes no more data while an import is under way.
+//! A disk that rejects writes during an import.
 
 use messages::store::is_refused_by_disk;
 
-use crate::args::Place;
+use crate::args::Location;
 use crate::interrupt::resume_command;
 use crate::workspace::Workspace;
 
-/// A disk that took no more data. All data that was stored before is kept.
+/// The error of a disk that rejected a write. All data stored before is kept.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "the disk of {place} is full, or takes no more data ({why}); free some space, then `{resume}` continues"
+    "the disk of {workspace} is full or rejects writes ({why}); free some space, then `{resume}` continues"
 )]
-pub(crate) struct Full {
-    place: String,
+pub(crate) struct DiskFull {
+    workspace: String,
     why: String,
     resume: String,
 }
 
-impl Full {
-    /// Returns the error of an import in a data directory; none while its disk takes all data.
-    pub(crate) fn of(workspace: &Workspace, place: &Place) -> Option<Self> {
+impl DiskFull {
+    /// Returns the error of an import in a data directory; `None` while its disk accepts writes.
+    pub(crate) fn of(workspace: &Workspace, location: &Location) -> Option<Self> {
         let why = workspace.home()?.store.disk_refusal()?;
-        Some(Self { place: workspace.name(), why, resume: resume_command(place) })
+        Some(Self { workspace: workspace.name(), why, resume: resume_command(location) })
     }
 
-    /// Returns an error of an import, with the next step if the disk is the cause of it.
-    pub(crate) fn explain(error: anyhow::Error, workspace: &Workspace, place: &Place) -> anyhow::Error {
+    /// Adds the next step to an error of an import that the disk caused. Returns other errors unchanged.
+    pub(crate) fn explain(error: anyhow::Error, workspace: &Workspace, location: &Location) -> anyhow::Error {
         let of_disk = is_refused_by_disk(error.as_ref());
         if workspace.home().is_none() || !of_disk {
             return error;
         }
         let why = messages::store::chain(error.as_ref());
-        Self { place: workspace.name(), why, resume: resume_command(place) }.into()
+        Self { workspace: workspace.name(), why, resume: resume_command(location) }.into()
     }
 }

@@ -1,83 +1,157 @@
-//! Studies of a project that are there twice, and what people say of them.
+//! Duplicate studies of a project, and reviewers' decisions about them.
 
 use anyhow::{Context, bail};
 use imports::{Duplicate, Job, JobState, ProjectId, ReadStudies, Selection, Study, StudyRef, Tier, readable};
 use local::output;
 use messages::StoreError;
 use messages::shown::shown;
-use serde_json::json;
+use serde_json::{Value, json};
 use service::{DecisionKind, DecisionOutcome, SearchService};
 
 use crate::args::{self, Decision};
-use crate::damaged::Skipped;
-use crate::end::{open, settled};
+use crate::damaged::DamagedStudies;
+use crate::end::{open, run_until_idle};
 use crate::find;
 use crate::studies::Names;
 use crate::workspace::{self, Workspace};
 
-/// How many studies are read at a time.
+/// The number of studies read at a time.
 const PAGE: usize = 500;
 
-/// Lists the studies of a project that repeat an earlier one, each beside that one.
+/// Lists the studies of a project that repeat an earlier one, each with that one.
 pub(crate) async fn run(args: &args::Duplicates) -> anyhow::Result<bool> {
-    let workspace = Workspace::look_into(workspace::settings(&args.output.place)?).await?;
+    let workspace = Workspace::look_into(workspace::settings(&args.output.location)?).await?;
     let jobs = workspace.jobs()?;
-    let (mut names, mut skipped) = (Names::default(), Skipped::default());
+    let mut list = DuplicateList {
+        workspace: &workspace,
+        names: Names::default(),
+        damaged: DamagedStudies::default(),
+        min_tier: args.min_certainty.into(),
+        as_json: args.output.json,
+    };
     let project = workspace.project(args.project);
     let (mut pages, mut is_empty) = (find::Pages::of(&jobs, project), true);
     while let Some(page) = pages.next().await? {
         is_empty &= page.is_empty();
         for job in page.iter().filter(|job| matches!(job.state, JobState::Completed | JobState::Error)) {
-            names.add(job);
-            list(&workspace, (&mut names, &mut skipped), job, args).await?;
+            list.names.add(job);
+            list.print(job).await?;
         }
     }
     if is_empty {
         output::remark(&find::no_searches(&workspace, project));
     }
-    Ok(skipped.tell())
+    Ok(list.damaged.report())
 }
 
-async fn list(
-    workspace: &Workspace,
-    (names, skipped): (&mut Names, &mut Skipped),
-    job: &Job,
-    args: &args::Duplicates,
-) -> anyhow::Result<()> {
-    let studies = workspace.study_stores()?.read_studies.as_ref();
-    for file in studies.parsed(job.search_id).await? {
-        let mut after = 0;
-        loop {
-            let read = |after, limit| {
-                let selection =
-                    Selection { marked: Some(args.least.into()), after, limit, bytes: usize::MAX };
-                studies.select(job.search_id, file.file_id, selection)
-            };
-            let page = readable(after, PAGE, |study: &Study| study.record, read).await?;
-            let Some(last) = page.last else { break };
-            after = last;
-            if let Some((record, why)) = &page.damaged {
-                skipped.add(&names.file(job.search_id, file.file_id), *record, why);
-            }
-            for study in &page.items {
-                let Some(duplicate) = study.duplicate else { continue };
-                names.learn(workspace, duplicate.search_id).await?;
-                let of = duplicate.of();
-                let original = match find_study(studies, of).await? {
-                    Ok(original) => original,
-                    Err(why) => {
-                        skipped.add(&names.file(of.search_id, of.file_id), of.record, &why);
-                        None
-                    }
+/// Prints duplicates.
+struct DuplicateList<'a> {
+    workspace: &'a Workspace,
+    names: Names,
+    damaged: DamagedStudies,
+    min_tier: Tier,
+    as_json: bool,
+}
+
+/// One of two studies that are compared.
+struct Side<'a> {
+    at: StudyRef,
+    /// The index of its file in the search.
+    position: u32,
+    /// `None` if it is not stored or cannot be read.
+    study: Option<&'a Study>,
+}
+
+impl DuplicateList<'_> {
+    /// Prints the duplicates of a search.
+    async fn print(&mut self, job: &Job) -> anyhow::Result<()> {
+        let studies = self.workspace.study_stores()?.read_studies.as_ref();
+        for file in studies.parsed(job.search_id).await? {
+            let mut after = 0;
+            loop {
+                let read = |after, limit| {
+                    let selection =
+                        Selection { marked: Some(self.min_tier), after, limit, bytes: usize::MAX };
+                    studies.select(job.search_id, file.file_id, selection)
                 };
-                tell(names, (file.position, study), (duplicate, original.as_ref()), args.output.json)?;
+                let page = readable(after, PAGE, |study: &Study| study.record, read).await?;
+                let Some(last) = page.last else { break };
+                after = last;
+                if let Some((record, why)) = &page.damaged {
+                    self.damaged.add(&self.names.file(job.search_id, file.file_id), *record, why);
+                }
+                for study in &page.items {
+                    let Some(duplicate) = study.duplicate else { continue };
+                    self.names.load(self.workspace, duplicate.search_id).await?;
+                    let of = duplicate.of();
+                    let original = match find_study(studies, of).await? {
+                        Ok(original) => original,
+                        Err(why) => {
+                            self.damaged.add(&self.names.file(of.search_id, of.file_id), of.record, &why);
+                            None
+                        }
+                    };
+                    let at =
+                        StudyRef { search_id: study.search_id, file_id: study.file_id, record: study.record };
+                    let later = Side { at, position: file.position, study: Some(study) };
+                    let earlier = Side { at: of, position: duplicate.position, study: original.as_ref() };
+                    self.print_pair(duplicate, &later, &earlier)?;
+                }
             }
         }
+        Ok(())
     }
-    Ok(())
+
+    fn print_pair(&self, duplicate: Duplicate, later: &Side<'_>, earlier: &Side<'_>) -> anyhow::Result<()> {
+        let Duplicate { tier, reason, .. } = duplicate;
+        if self.as_json {
+            output::json(&json!({
+                "study": later.object(&self.names),
+                "of": earlier.object(&self.names),
+                "tier": tier,
+                "reason": reason,
+                "because": reason.to_string(),
+            }))?;
+            return Ok(());
+        }
+        output::line(&format!("{tier}: {reason}"))?;
+        for side in [later, earlier] {
+            let at = side.at;
+            let search = self.names.search(at.search_id);
+            let file = self.names.file(at.search_id, at.file_id);
+            output::line(&format!("  {}", side.name()))?;
+            output::line(&format!(
+                "    record {} of {} of import {}",
+                at.record,
+                shown(&file),
+                shown(&search)
+            ))?;
+            if let Some(study) = side.study {
+                output::line(&format!("    {}", shown(&study.reference.title)))?;
+            }
+        }
+        Ok(())
+    }
 }
 
-/// Returns a study, if it is stored; why it cannot be read, if it is damaged.
+impl Side<'_> {
+    /// Returns the name of the study, which `decide` takes.
+    fn name(&self) -> String {
+        format!("{}:{}-{}", self.at.search_id, self.position, self.at.record)
+    }
+
+    fn object(&self, names: &Names) -> Value {
+        json!({
+            "name": self.name(),
+            "search": self.at.search_id,
+            "file": names.file(self.at.search_id, self.at.file_id),
+            "record": self.at.record,
+            "title": self.study.map(|study| &study.reference.title),
+        })
+    }
+}
+
+/// Returns a study if it is stored, or the reason why it cannot be read if it is damaged.
 async fn find_study(
     studies: &dyn ReadStudies,
     at: StudyRef,
@@ -90,49 +164,7 @@ async fn find_study(
     })
 }
 
-fn tell(
-    names: &Names,
-    (position, study): (u32, &Study),
-    (duplicate, original): (Duplicate, Option<&Study>),
-    as_json: bool,
-) -> anyhow::Result<()> {
-    let at = StudyRef { search_id: study.search_id, file_id: study.file_id, record: study.record };
-    let of = duplicate.of();
-    let Duplicate { tier, reason, .. } = duplicate;
-    let name = |at: StudyRef, position| format!("{}:{position}-{}", at.search_id, at.record);
-    if as_json {
-        let side = |at: StudyRef, position, study: Option<&Study>| {
-            json!({
-                "name": name(at, position),
-                "search": at.search_id,
-                "file": names.file(at.search_id, at.file_id),
-                "record": at.record,
-                "title": study.map(|study| &study.reference.title),
-            })
-        };
-        output::json(&json!({
-            "study": side(at, position, Some(study)),
-            "of": side(of, duplicate.position, original),
-            "tier": tier,
-            "reason": reason,
-            "because": reason.to_string(),
-        }))?;
-        return Ok(());
-    }
-    output::line(&format!("{tier}: {reason}"))?;
-    let sides = [(at, position, Some(study)), (of, duplicate.position, original)];
-    for (at, position, study) in sides {
-        let (search, file) = (names.search(at.search_id), names.file(at.search_id, at.file_id));
-        output::line(&format!("  {}", name(at, position)))?;
-        output::line(&format!("    record {} of {} of search {}", at.record, shown(&file), shown(&search)))?;
-        if let Some(study) = study {
-            output::line(&format!("    {}", shown(&study.reference.title)))?;
-        }
-    }
-    Ok(())
-}
-
-/// Writes down what somebody says of studies.
+/// Records a decision about studies.
 pub(crate) async fn decide(args: &args::Decide) -> anyhow::Result<bool> {
     let workspace = open(&args.output).await?;
     let project = workspace.project(args.project);
@@ -141,32 +173,33 @@ pub(crate) async fn decide(args: &args::Decide) -> anyhow::Result<bool> {
         studies.push(named(&workspace, project, study).await?);
     }
     let start = SearchService::over(workspace.ports(), &functions::SYSTEM)?;
-    let said = match start.decide(project, args.decision.into(), &studies, &somebody()).await? {
-        DecisionOutcome::Accepted { is_new: true } => "noted",
-        DecisionOutcome::Accepted { is_new: false } => "as it was",
-        DecisionOutcome::Refused(fault) => bail!("{fault}; `search-import duplicates` names studies"),
-        DecisionOutcome::Unknown(place) => {
-            let study = args.studies.get(place).map_or("", String::as_str);
+    let is_new = match start.decide(project, args.decision.into(), &studies, &user_name()).await? {
+        DecisionOutcome::Accepted { is_new } => is_new,
+        DecisionOutcome::Refused(fault) => {
+            bail!("{fault}; `search-import duplicates` prints the names of studies")
+        }
+        DecisionOutcome::Unknown(index) => {
+            let study = args.studies.get(index).map_or("", String::as_str);
             bail!(
-                "project {project} has no study {study}; `search-import duplicates` lists those that may be the same"
+                "review {project} has no study {study}; `search-import duplicates` lists possible duplicates"
             )
         }
     };
-    settled(&workspace).await?;
+    run_until_idle(&workspace).await?;
     if args.output.json {
-        output::json(&json!({ "decision": said }))?;
+        output::json(&json!({ "decision": if is_new { "noted" } else { "as it was" } }))?;
     } else {
-        output::line(said)?;
+        output::line(if is_new { "recorded" } else { "unchanged" })?;
     }
     Ok(true)
 }
 
-/// Who works here, for the record.
-fn somebody() -> String {
-    std::env::var("USER").ok().filter(|name| !name.is_empty()).unwrap_or_else(|| "somebody".to_owned())
+/// Returns the user's name, which is recorded with the decision.
+fn user_name() -> String {
+    std::env::var("USER").ok().filter(|name| !name.is_empty()).unwrap_or_else(|| "unknown".to_owned())
 }
 
-/// A study by its name: `SEARCH:FILE-RECORD`.
+/// Finds a study by its name, `SEARCH:FILE-RECORD`.
 async fn named(workspace: &Workspace, project: ProjectId, text: &str) -> anyhow::Result<StudyRef> {
     let parts = || {
         let (search, place) = text.rsplit_once(':')?;
@@ -174,11 +207,11 @@ async fn named(workspace: &Workspace, project: ProjectId, text: &str) -> anyhow:
         Some((search, position.parse::<usize>().ok()?, record.parse().ok()?))
     };
     let (search, position, record) = parts()
-        .with_context(|| format!("\"{text}\" does not name a study: a name is such as 0198c2f4:0-17; `search-import duplicates` prints names"))?;
+        .with_context(|| format!("\"{text}\" is not the name of a study, such as 0198c2f4:0-17; `search-import duplicates` prints the names"))?;
     let job = find::search(workspace, project, search).await?;
     let file = job.files.get(position).with_context(|| {
         format!(
-            "search {} has {} files, numbered from 0, and no file {position}",
+            "import {} has {} files, numbered from 0, and no file {position}",
             job.search_id,
             job.files.len()
         )
@@ -198,12 +231,12 @@ impl From<Decision> for DecisionKind {
     }
 }
 
-impl From<args::Least> for Tier {
-    fn from(least: args::Least) -> Self {
-        match least {
-            args::Least::Certain => Self::Certain,
-            args::Least::Likely => Self::Likely,
-            args::Least::Possible => Self::Possible,
+impl From<args::Certainty> for Tier {
+    fn from(certainty: args::Certainty) -> Self {
+        match certainty {
+            args::Certainty::Certain => Self::Certain,
+            args::Certainty::Likely => Self::Likely,
+            args::Certainty::Possible => Self::Possible,
         }
     }
 }

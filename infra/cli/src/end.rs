@@ -1,10 +1,11 @@
-//! Cancelling a search that is under way, and deleting one that has ended.
+//! Cancelling a running search, and deleting one that has ended.
 
 use std::time::Duration;
 
 use anyhow::bail;
 use backend::BackendKind;
 use embedded::Store;
+use imports::SearchId;
 use local::output;
 use serde_json::json;
 use service::{Cancellation, Deletion, ProjectAccess, SearchService};
@@ -15,10 +16,10 @@ use crate::find;
 use crate::words::counted;
 use crate::workspace::{self, Workspace};
 
-/// How often to look whether everything is done.
-const PACE: Duration = Duration::from_millis(50);
+/// The interval between checks whether all work is done.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Cancels a search: it ends, and what was read of it is taken back.
+/// Cancels a search and deletes its studies.
 pub(crate) async fn cancel(args: &Inspect) -> anyhow::Result<bool> {
     let workspace = open(&args.output).await?;
     let job = find::search(&workspace, workspace.project(args.search.project), &args.search.search).await?;
@@ -26,23 +27,27 @@ pub(crate) async fn cancel(args: &Inspect) -> anyhow::Result<bool> {
     match function.cancel(&ProjectAccess::All, job.search_id).await? {
         Cancellation::Accepted => {}
         Cancellation::TooLate => {
-            bail!("search {} has ended as {}; `search-import delete` deletes it", job.search_id, job.state)
+            bail!(
+                "import {} has already ended as {}; `search-import delete` deletes it",
+                job.search_id,
+                job.state
+            )
         }
         Cancellation::Unknown => {
-            bail!("search {} was deleted in the meantime; nothing is left to do", job.search_id)
+            bail!("import {} was deleted in the meantime; there is nothing left to do", job.search_id)
         }
     }
-    done(&workspace, args, &job.search_id.to_string(), "cancelled").await
+    finish(&workspace, args, job.search_id, "cancelled").await
 }
 
-/// Deletes a search that has ended, with everything that it has stored.
+/// Deletes a search that has ended, with all its data.
 pub(crate) async fn delete(args: &Delete) -> anyhow::Result<bool> {
     let (consent, args) = (args.consent, &args.inspect);
     let workspace = open(&args.output).await?;
     let job = find::search(&workspace, workspace.project(args.search.project), &args.search.search).await?;
     let name = job.name.as_ref().map(|name| format!(" \"{name}\"")).unwrap_or_default();
     let studies = counted(job.studies(), "study", "studies");
-    let what = format!("search {}{name}, with {studies} and its uploaded files", job.search_id);
+    let what = format!("import {}{name}, with {studies} and its uploaded files", job.search_id);
     if job.state.has_ended() {
         consent::ask(consent, &format!("Delete {what}? This cannot be undone."))?;
     }
@@ -50,51 +55,51 @@ pub(crate) async fn delete(args: &Delete) -> anyhow::Result<bool> {
     match function.delete(&ProjectAccess::All, job.search_id).await? {
         Deletion::Accepted => {}
         Deletion::Running => {
-            bail!("search {} has not ended; `search-import cancel` ends it", job.search_id)
+            bail!("import {} has not ended; `search-import cancel` cancels it", job.search_id)
         }
         Deletion::Needed(by) => {
             bail!(
-                "search {by}, which repairs search {}, reads one of its files; wait for its end, or cancel it first",
+                "import {by}, which repairs import {}, is reading one of its files; wait until it ends, or cancel it first",
                 job.search_id
             )
         }
         Deletion::Unknown => {
-            bail!("search {} was deleted in the meantime; nothing is left to do", job.search_id)
+            bail!("import {} was deleted in the meantime; there is nothing left to do", job.search_id)
         }
     }
-    done(&workspace, args, &job.search_id.to_string(), "deleted").await
+    finish(&workspace, args, job.search_id, "deleted").await
 }
 
-/// Opens a data directory for work where nobody works in it, and otherwise beside whoever does.
+/// Opens a data directory as its only worker if no other program works in it, and otherwise without doing work.
 pub(crate) async fn open(output: &args::Output) -> anyhow::Result<Workspace> {
-    let config = workspace::settings(&output.place)?;
+    let config = workspace::settings(&output.location)?;
     workspace::has_folder(&config)?;
     let is_free = config.backend == BackendKind::Embedded && Store::lock(&config.data_dir).is_ok();
     if is_free { Workspace::open(config).await } else { Workspace::operate(config).await }
 }
 
-/// Does the work where nobody else does it.
-pub(crate) async fn settled(workspace: &Workspace) -> anyhow::Result<()> {
+/// Runs the functions until they are idle, if this program holds the data directory. Otherwise other workers do the work.
+pub(crate) async fn run_until_idle(workspace: &Workspace) -> anyhow::Result<()> {
     if workspace.home().is_none() {
         return Ok(());
     }
-    let runner = workspace.runner(&args::Trial::default())?;
+    let runner = workspace.runner(&args::FaultInjection::default())?;
     let idle = async {
         while runner.is_idle().await? != Some(true) {
-            workspace.host().sleep(PACE).await;
+            workspace.host().sleep(POLL_INTERVAL).await;
         }
         anyhow::Ok(())
     };
     runner.run_until(idle).await?
 }
 
-/// Does the work where nobody else does it, and says what was done.
-async fn done(workspace: &Workspace, args: &Inspect, search: &str, what: &str) -> anyhow::Result<bool> {
-    settled(workspace).await?;
+/// Runs the functions until they are idle, and prints the result.
+async fn finish(workspace: &Workspace, args: &Inspect, search: SearchId, done: &str) -> anyhow::Result<bool> {
+    run_until_idle(workspace).await?;
     if args.output.json {
-        output::json(&json!({ "search_id": search, "done": what }))?;
+        output::json(&json!({ "search_id": search, "done": done }))?;
     } else {
-        output::line(&format!("search {search} is {what}"))?;
+        output::line(&format!("import {search} is {done}"))?;
     }
     Ok(true)
 }

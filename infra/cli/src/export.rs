@@ -14,31 +14,31 @@ use service::exported_studies::{Studies, entry};
 use service::{ProjectAccess, SearchService};
 use writers::{FileLimits, Format, Source, Writer};
 
-use crate::damaged::Skipped;
+use crate::damaged::DamagedStudies;
 use crate::find::{self, Pages};
 use crate::words::counted;
 use crate::workspace::{self, Workspace};
 use crate::{args, files};
 
-/// The longest name that a source gives its files, in characters.
-const MOST_NAME: usize = 80;
+/// The maximum length of a file name that is derived from a source, in characters.
+const MAX_NAME: usize = 80;
 
-/// A file that was read to its end.
-struct Read {
+/// A file that was read to its end, with its source.
+struct ImportedFile {
     search: SearchId,
     file: ParsedFile,
     source: Source,
 }
 
-/// A file that was written.
+/// A written file, in JSON output.
 #[derive(Debug, Serialize)]
-struct Written {
+struct OutputFile {
     out: PathBuf,
     studies: u64,
     bytes: u64,
 }
 
-/// What it is written as.
+/// The selection and the format of the studies.
 #[derive(Clone, Copy)]
 struct Shape {
     format: Format,
@@ -46,33 +46,34 @@ struct Shape {
     split: Option<FileLimits>,
 }
 
-/// Writes the studies of files that were read to their end, in the order of searches, files and records.
+/// Exports the studies of files that were read to their end, ordered by search, file and record.
 pub(crate) async fn run(args: &args::Export) -> anyhow::Result<bool> {
-    let workspace = Workspace::look_into(workspace::settings(&args.output.place)?).await?;
+    let workspace = Workspace::look_into(workspace::settings(&args.output.location)?).await?;
     let start = SearchService::over(workspace.ports(), &functions::SYSTEM)?;
-    let mut reads = Vec::new();
+    let mut files = Vec::new();
     let searches = searches(&workspace, args).await?;
     if searches.is_empty() {
         bail!("nothing was written: {}", find::no_searches(&workspace, workspace.project(args.project)));
     }
     for search in searches {
-        reads.extend(read(&start, search).await?);
+        files.extend(imported_files(&start, search).await?);
     }
     let shape = args.shape();
-    let mut skipped = Skipped::default();
-    let written = write(&start.studies, reads, shape, (&args.out, &mut skipped)).await?;
-    let is_whole = skipped.tell();
+    let mut exporter =
+        Exporter { studies: Arc::clone(&start.studies), shape, damaged: DamagedStudies::default() };
+    let written = exporter.write(files, &args.out).await?;
+    let is_whole = exporter.damaged.report();
     if shape.format.is_unguarded() {
         output::remark(
-            "do not open this file in a spreadsheet: it may run a text that begins like a formula (--format csv and xlsx are \
-             safe)",
+            "do not open this file in a spreadsheet, which may run text that starts like a formula; --format csv and xlsx \
+             are safe",
         );
     }
     if args.output.json {
         output::json(&written)?;
         return Ok(is_whole);
     }
-    for Written { out, studies, .. } in written {
+    for OutputFile { out, studies, .. } in written {
         output::line(&format!("{} written to {}", counted(studies, "study", "studies"), out.display()))?;
     }
     Ok(is_whole)
@@ -85,13 +86,13 @@ impl args::Export {
             (_, true) => StudyFilter::Duplicates,
             _ => StudyFilter::All,
         };
-        let asked = self.format.or(self.tool.map(writers::Tool::format));
+        let format = self.format.or(self.tool.map(writers::Tool::format)).unwrap_or_default();
         let split = self.tool.and_then(writers::Tool::file_limits);
-        Shape { format: asked.unwrap_or_default(), studies, split }
+        Shape { format, studies, split }
     }
 }
 
-/// The search that is meant, or all of a project in the order of their ids.
+/// Returns the requested search, or all searches of a project ordered by their ids.
 async fn searches(workspace: &Workspace, args: &args::Export) -> anyhow::Result<Vec<SearchId>> {
     let project = workspace.project(args.project);
     if let Some(text) = &args.search {
@@ -106,105 +107,109 @@ async fn searches(workspace: &Workspace, args: &args::Export) -> anyhow::Result<
     Ok(searches)
 }
 
-/// The files of a search that were read to their end, and where they come from.
-async fn read(start: &SearchService, search: SearchId) -> anyhow::Result<Vec<Read>> {
-    // One that was deleted meanwhile has none.
+/// Returns the files of a search that were read to their end, with their sources.
+async fn imported_files(start: &SearchService, search: SearchId) -> anyhow::Result<Vec<ImportedFile>> {
+    // The search may have been deleted since it was listed.
     let Some(stored) = start.stored(&ProjectAccess::All, search).await? else { return Ok(Vec::new()) };
     let mut sources = start.labels(&stored.job).await?;
-    let reads = stored.files.into_iter().map(|file| {
+    let files = stored.files.into_iter().map(|file| {
         let source = sources.remove(&file.file_id).unwrap_or_default();
-        Read { search, file, source }
+        ImportedFile { search, file, source }
     });
-    Ok(reads.collect())
+    Ok(files.collect())
 }
 
-async fn write(
-    studies: &Arc<dyn ReadStudies>,
-    reads: Vec<Read>,
+/// Writes studies to files.
+struct Exporter {
+    studies: Arc<dyn ReadStudies>,
     shape: Shape,
-    (out, skipped): (&Path, &mut Skipped),
-) -> anyhow::Result<Vec<Written>> {
-    let Some(split) = shape.split else {
-        let mut file = Output::create(out.to_owned(), shape.format)?;
-        for read in &reads {
-            copy((studies, skipped), read, shape, &mut file, &mut |_, _| Ok(None)).await?;
-        }
-        return Ok(vec![file.finish()?]);
-    };
-    files::make_folder(out)?;
-    let mut written = Vec::new();
-    for (name, reads) in by_source(reads) {
-        let mut number = 1;
-        let place = |number: u32| out.join(format!("{name}-{number}.{}", shape.format.ending()));
-        let mut file = Output::create(place(number), shape.format)?;
-        let mut next = |file: &Output, more: u64| {
-            let is_full = split.is_full(file.studies, file.bytes, more);
-            number += u32::from(is_full);
-            is_full.then(|| Output::create(place(number), shape.format)).transpose()
-        };
-        for read in &reads {
-            written.extend(copy((studies, skipped), read, shape, &mut file, &mut next).await?);
-        }
-        written.push(file.finish()?);
-    }
-    Ok(written)
+    damaged: DamagedStudies,
 }
 
-/// Appends the studies of a file. Before a study, `next` may begin another output, which it is written to; those that were
-/// finished are returned.
-async fn copy(
-    (studies, skipped): (&Arc<dyn ReadStudies>, &mut Skipped),
-    read: &Read,
-    shape: Shape,
-    to: &mut Output,
-    next: &mut (dyn FnMut(&Output, u64) -> anyhow::Result<Option<Output>> + Send),
-) -> anyhow::Result<Vec<Written>> {
-    let mut finished = Vec::new();
-    let files = vec![read.file.clone()];
-    let mut pages = Studies::of(Arc::clone(studies), read.search, files, shape.studies).skipping();
-    while let Some((file, page)) = pages.next().await? {
-        for study in &page {
-            let mut bytes = Vec::new();
-            to.writer.push(&entry(&file, &read.source, study), &mut bytes)?;
-            if let Some(other) = next(to, bytes.len() as u64)? {
-                finished.push(std::mem::replace(to, other).finish()?);
+impl Exporter {
+    async fn write(&mut self, files: Vec<ImportedFile>, out: &Path) -> anyhow::Result<Vec<OutputFile>> {
+        let format = self.shape.format;
+        let Some(split) = self.shape.split else {
+            let mut output = Output::create(out.to_owned(), format)?;
+            for file in &files {
+                self.copy(file, &mut output, &mut |_, _| Ok(None)).await?;
             }
-            to.append(&bytes)?;
+            return Ok(vec![output.finish()?]);
+        };
+        files::create_folder(out)?;
+        let mut written = Vec::new();
+        for (name, files) in by_source(files) {
+            let mut number = 1;
+            let path = |number: u32| out.join(format!("{name}-{number}.{}", format.ending()));
+            let mut output = Output::create(path(number), format)?;
+            let mut next = |output: &Output, more: u64| {
+                let is_full = split.is_full(output.studies, output.bytes, more);
+                number += u32::from(is_full);
+                is_full.then(|| Output::create(path(number), format)).transpose()
+            };
+            for file in &files {
+                written.extend(self.copy(file, &mut output, &mut next).await?);
+            }
+            written.push(output.finish()?);
         }
+        Ok(written)
     }
-    for one in pages.skipped() {
-        skipped.add(&format!("{} of search {}", one.file, read.search), one.record, &one.why);
+
+    /// Appends the studies of a file. Before each study, `next` may return a new output to continue with. Returns the outputs
+    /// that were finished.
+    async fn copy(
+        &mut self,
+        file: &ImportedFile,
+        to: &mut Output,
+        next: &mut (dyn FnMut(&Output, u64) -> anyhow::Result<Option<Output>> + Send),
+    ) -> anyhow::Result<Vec<OutputFile>> {
+        let mut finished = Vec::new();
+        let (studies, parsed) = (Arc::clone(&self.studies), vec![file.file.clone()]);
+        let mut pages = Studies::of(studies, file.search, parsed, self.shape.studies).skipping();
+        while let Some((parsed, page)) = pages.next().await? {
+            for study in &page {
+                let mut bytes = Vec::new();
+                to.writer.push(&entry(&parsed, &file.source, study), &mut bytes)?;
+                if let Some(other) = next(to, bytes.len() as u64)? {
+                    finished.push(std::mem::replace(to, other).finish()?);
+                }
+                to.append(&bytes)?;
+            }
+        }
+        for one in pages.skipped() {
+            self.damaged.add(&format!("{} of import {}", one.file, file.search), one.record, &one.why);
+        }
+        Ok(finished)
     }
-    Ok(finished)
 }
 
-/// The files by the names that their sources give: files of one source are in one place. A source that gives the name of
-/// another one has a number added to it.
-fn by_source(reads: Vec<Read>) -> Vec<(String, Vec<Read>)> {
-    let mut sources: BTreeMap<Source, Vec<Read>> = BTreeMap::new();
-    for read in reads {
-        sources.entry(read.source.clone()).or_default().push(read);
+/// Groups the files by source, with a file name derived from each source. A number distinguishes sources that would have the
+/// same file name.
+fn by_source(files: Vec<ImportedFile>) -> Vec<(String, Vec<ImportedFile>)> {
+    let mut sources: BTreeMap<Source, Vec<ImportedFile>> = BTreeMap::new();
+    for file in files {
+        sources.entry(file.source.clone()).or_default().push(file);
     }
     let mut taken = BTreeSet::new();
-    let named = sources.into_iter().map(|(source, reads)| {
+    let named = sources.into_iter().map(|(source, files)| {
         let name = name(&source);
         let others = (2..).map(|number| format!("{name} ({number})"));
         let free = std::iter::once(name.clone()).chain(others).find(|name| taken.insert(name.clone()));
-        (free.unwrap_or(name), reads)
+        (free.unwrap_or(name), files)
     });
     named.collect()
 }
 
-/// `medline-ovid-2026-05-17`: nothing that a file system gives a meaning.
+/// Returns a file name such as `medline-ovid-2026-05-17`, without characters that are special in file systems.
 fn name(source: &Source) -> String {
-    let said = [&source.database, &source.platform, &source.searched_on];
-    let said = said.into_iter().flatten().map(|text| text.to_lowercase()).collect::<Vec<_>>().join(" ");
-    let words = said.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    let name: String = words.collect::<Vec<_>>().join("-").chars().take(MOST_NAME).collect();
+    let parts = [&source.database, &source.platform, &source.searched_on];
+    let text = parts.into_iter().flatten().map(|text| text.to_lowercase()).collect::<Vec<_>>().join(" ");
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let name: String = words.collect::<Vec<_>>().join("-").chars().take(MAX_NAME).collect();
     if name.is_empty() { "unknown-source".to_owned() } else { name }
 }
 
-/// A file that is being written, and was not there before. One that is not finished is not left behind.
+/// A new file that is being written. Dropping it before it is finished deletes the file.
 struct Output {
     writer: Writer,
     file: Option<BufWriter<fs::File>>,
@@ -230,21 +235,21 @@ impl Output {
         done.with_context(|| format!("writing to {} failed", self.path.display()))
     }
 
-    fn finish(mut self) -> anyhow::Result<Written> {
+    fn finish(mut self) -> anyhow::Result<OutputFile> {
         let mut end = Vec::new();
         std::mem::replace(&mut self.writer, Writer::new(Format::Jsonl)).finish(&mut end)?;
         self.write(&end)?;
         let done = self.file.as_mut().map_or(Ok(()), BufWriter::flush);
         done.with_context(|| format!("writing to {} failed", self.path.display()))?;
         self.file = None;
-        Ok(Written { out: self.path.clone(), studies: self.studies, bytes: self.bytes })
+        Ok(OutputFile { out: self.path.clone(), studies: self.studies, bytes: self.bytes })
     }
 }
 
 impl Drop for Output {
     fn drop(&mut self) {
         if self.file.take().is_some() {
-            // The error is reported by whoever has it; an incomplete file would only add to the confusion.
+            // The caller reports the error. An incomplete file could be mistaken for a complete one.
             let _ = fs::remove_file(&self.path);
         }
     }
@@ -255,7 +260,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_source_gives_a_name_that_every_file_system_takes() {
+    fn file_name_of_source_is_portable() {
         let source = |database: &str, platform: &str| Source {
             database: Some(database.to_owned()),
             platform: Some(platform.to_owned()),
@@ -264,6 +269,6 @@ mod tests {
         assert_eq!(name(&source("MEDLINE", "Ovid")), "medline-ovid-2026-05-17");
         assert_eq!(name(&source("../../etc", "C:\\x\0")), "etc-c-x-2026-05-17");
         assert_eq!(name(&Source::default()), "unknown-source");
-        assert!(name(&source(&"é".repeat(300), "x")).chars().count() <= MOST_NAME);
+        assert!(name(&source(&"é".repeat(300), "x")).chars().count() <= MAX_NAME);
     }
 }

@@ -1,4 +1,4 @@
-//! What was given up, for an operator: found by its cause, and put back to work.
+//! Operator commands for dead-lettered messages and exhausted outbox entries: lists them by cause and retries them.
 
 use std::time::Duration;
 
@@ -16,23 +16,24 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::args::{
-    self, Consent, FailureState, FailuresCommand, FailuresEnd, FailuresGroups, FailuresList,
-    FailuresOperations, FailuresRetry, FailuresShow, FailuresStop, Selected,
+    self, Consent, FailureFilter, FailureState, FailuresCommand, FailuresEnd, FailuresGroups, FailuresList,
+    FailuresOperations, FailuresRetry, FailuresShow, FailuresStop,
 };
 use crate::consent;
 use crate::table::{Column, table};
 use crate::words::{ago, counted};
 use crate::workspace::{self, Workspace};
 
-/// How many failures are read at a time.
+/// The number of failures read at a time.
 const PAGE: usize = 200;
-/// The fewest digits that may stand for an id.
-const FEWEST_DIGITS: usize = 4;
-/// How many digits of an id a table shows: enough to tell two failures apart, and two operations of one second.
+/// The minimum length of an id's prefix.
+const MIN_DIGITS: usize = 4;
+/// The length of a failure's id in a table, which distinguishes failures.
 const SHORT: usize = 8;
+/// The length of an operation's id in a table, which distinguishes operations started in the same second.
 const SHORT_OPERATION: usize = 18;
-/// How often to look whether it is time for the next step of a retry.
-const PACE: Duration = Duration::from_millis(250);
+/// The interval between checks whether the next step of a retry is due.
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 pub(crate) async fn run(command: FailuresCommand) -> anyhow::Result<bool> {
     match command {
@@ -40,8 +41,8 @@ pub(crate) async fn run(command: FailuresCommand) -> anyhow::Result<bool> {
         FailuresCommand::Groups(args) => groups(&args).await,
         FailuresCommand::Show(args) => show(&args).await,
         FailuresCommand::Retry(args) => retry(&args).await,
-        FailuresCommand::Archive(args) => end(&args, End::Archive).await,
-        FailuresCommand::Delete(args) => end(&args.end, End::Delete(args.consent)).await,
+        FailuresCommand::Archive(args) => close(&args, Closing::Archive).await,
+        FailuresCommand::Delete(args) => close(&args.end, Closing::Delete(args.consent)).await,
         FailuresCommand::Operations(args) => operations(&args).await,
         FailuresCommand::Stop(args) => stop(&args).await,
         FailuresCommand::Audit(args) => audit(&args).await,
@@ -60,40 +61,41 @@ impl From<FailureState> for FailureStatus {
     }
 }
 
-fn selection(selected: &Selected, standing: FailureStatus) -> Selection {
+fn selection(filter: &FailureFilter, standing: FailureStatus) -> Selection {
     Selection {
-        fingerprint: selected.cause.clone(),
-        place: selected.from.clone(),
-        partition: selected.of_search,
-        until: selected.until,
+        fingerprint: filter.cause.clone(),
+        place: filter.from.clone(),
+        partition: filter.search,
+        until: filter.until,
         ..Selection::of(standing)
     }
 }
 
-/// Looks into the stores beside whoever works in them.
-async fn look(output: &args::Output) -> anyhow::Result<Workspace> {
-    Workspace::look_into(workspace::settings(&output.place)?).await
+/// Opens the stores for reading, while other programs may be working in them.
+async fn open_for_reading(output: &args::Output) -> anyhow::Result<Workspace> {
+    Workspace::look_into(workspace::settings(&output.location)?).await
 }
 
 fn store(workspace: &Workspace) -> anyhow::Result<&dyn KeepFailures> {
     Ok(workspace.ports().engine.stores()?.failures.as_ref())
 }
 
-/// Works on failures beside whoever works in the stores; what is in the dead-letter queues is written down first.
-async fn keeper(output: &args::Output) -> anyhow::Result<(Workspace, Failures)> {
-    let workspace = Workspace::operate(workspace::settings(&output.place)?).await?;
+/// Opens the stores for operator commands, and first collects failures from the dead-letter queues. Other programs may be
+/// working in the stores.
+async fn open_for_changes(output: &args::Output) -> anyhow::Result<(Workspace, Failures)> {
+    let workspace = Workspace::operate(workspace::settings(&output.location)?).await?;
     let failures = report_faults::over(workspace.ports())?;
     failures.collect(None).await?;
     Ok((workspace, failures))
 }
 
-/// Who asks, for the record of what was done.
+/// Returns the user's name for the audit log.
 pub(crate) fn caller() -> String {
-    let named = ["USER", "LOGNAME", "USERNAME"].into_iter().find_map(|name| std::env::var(name).ok());
-    named.filter(|name| !name.is_empty()).unwrap_or_else(|| "somebody".to_owned())
+    let name = ["USER", "LOGNAME", "USERNAME"].into_iter().find_map(|name| std::env::var(name).ok());
+    name.filter(|name| !name.is_empty()).unwrap_or_else(|| "unknown".to_owned())
 }
 
-/// A failure as scripts see it: without its body, which `show` has.
+/// Returns a failure for JSON output, without its body, which `show` prints.
 fn object(failure: &Failure) -> serde_json::Result<Value> {
     let mut value = serde_json::to_value(failure)?;
     if let Value::Object(fields) = &mut value {
@@ -108,13 +110,13 @@ fn short(id: &impl ToString, digits: usize) -> String {
 }
 
 async fn list(args: &FailuresList) -> anyhow::Result<bool> {
-    let workspace = look(&args.output).await?;
+    let workspace = open_for_reading(&args.output).await?;
     let (store, now) = (store(&workspace)?, workspace.host().now());
-    let selection = selection(&args.selected, args.state.into());
-    let most = usize::try_from(args.limit).unwrap_or(usize::MAX);
+    let selection = selection(&args.filter, args.state.into());
+    let max = usize::try_from(args.limit).unwrap_or(usize::MAX);
     let mut found: Vec<Failure> = Vec::new();
-    while found.len() < most {
-        let limit = PAGE.min(most - found.len());
+    while found.len() < max {
+        let limit = PAGE.min(max - found.len());
         let page = store.select(&selection, found.last().map(Failure::place), limit).await?;
         let is_last = page.len() < limit;
         found.extend(page);
@@ -146,30 +148,30 @@ async fn list(args: &FailuresList) -> anyhow::Result<bool> {
         output::block(&table(&columns, found.iter().map(row)))?;
     }
     output::line(&counted(found.len() as u64, "failure", "failures"))?;
-    tell_dead_letters(&workspace).await;
+    report_dead_letters(&workspace).await;
     Ok(true)
 }
 
-/// Says that more was dead-lettered than what is listed: this command changes nothing, and so gathers nothing.
-async fn tell_dead_letters(workspace: &Workspace) {
+/// Reports dead-lettered messages that are not listed, because commands that only read do not collect them.
+async fn report_dead_letters(workspace: &Workspace) {
     let (depths, system) = (workspace.ports().engine.inspect.depths().await, &functions::SYSTEM);
     let dead = system.dead_letters().into_iter().filter_map(|(dead, _)| depths.get(&dead)?.as_ref().ok());
     let count: u64 = dead.map(Depth::total).sum();
     if count > 0 {
         let more = counted(count, "message is", "messages are");
         output::remark(&format!(
-            "{more} dead-lettered and not listed yet; a worker gathers them, and so does `search-import failures retry \
+            "{more} dead-lettered and not listed yet; a worker collects them, and so does `search-import failures retry \
              --all --dry-run`"
         ));
     }
 }
 
 async fn groups(args: &FailuresGroups) -> anyhow::Result<bool> {
-    let workspace = look(&args.output).await?;
-    let groups = store(&workspace)?.groups(&selection(&args.selected, args.state.into())).await?;
+    let workspace = open_for_reading(&args.output).await?;
+    let groups = store(&workspace)?.groups(&selection(&args.filter, args.state.into())).await?;
     print_groups(&groups, args.output.json)?;
     if !args.output.json {
-        tell_dead_letters(&workspace).await;
+        report_dead_letters(&workspace).await;
     }
     Ok(true)
 }
@@ -193,12 +195,12 @@ fn print_groups(groups: &[CauseGroup], as_json: bool) -> anyhow::Result<()> {
 }
 
 async fn show(args: &FailuresShow) -> anyhow::Result<bool> {
-    let workspace = look(&args.output).await?;
+    let workspace = open_for_reading(&args.output).await?;
     let id = find(store(&workspace)?, &args.failure).await?;
     let failure = store(&workspace)?.failures(&[id]).await?.pop().flatten();
     let failure = failure.with_context(|| {
         format!(
-            "there is no failure {id} in {}; `search-import failures list` lists those there are",
+            "there is no failure {id} in {}; `search-import failures list` lists the failures",
             workspace.name()
         )
     })?;
@@ -210,15 +212,15 @@ async fn show(args: &FailuresShow) -> anyhow::Result<bool> {
     Ok(true)
 }
 
-/// The failure that `text` means: by its id or the beginning of it, in whatever state.
+/// Finds a failure in any state by its id or a prefix of the id.
 async fn find(store: &dyn KeepFailures, text: &str) -> anyhow::Result<FailureId> {
     if let Ok(id) = text.parse() {
         return Ok(id);
     }
     let digits = text.to_ascii_lowercase();
-    if digits.len() < FEWEST_DIGITS || !digits.chars().all(|c| c.is_ascii_hexdigit() || c == '-') {
+    if digits.len() < MIN_DIGITS || !digits.chars().all(|c| c.is_ascii_hexdigit() || c == '-') {
         bail!(
-            "\"{text}\" is neither the id of a failure nor {FEWEST_DIGITS} digits of its beginning; `search-import failures \
+            "\"{text}\" is neither the id of a failure nor its first {MIN_DIGITS} digits or more; `search-import failures \
              list` lists the ids"
         );
     }
@@ -238,8 +240,8 @@ async fn find(store: &dyn KeepFailures, text: &str) -> anyhow::Result<FailureId>
     }
     match found[..] {
         [id] => Ok(id),
-        [] => bail!("there is no failure {text}; `search-import failures list` lists those there are"),
-        _ => bail!("\"{text}\" could be {} failures; give more digits of the id", found.len()),
+        [] => bail!("there is no failure {text}; `search-import failures list` lists the failures"),
+        _ => bail!("\"{text}\" matches {} failures; give more digits of the id", found.len()),
     }
 }
 
@@ -252,10 +254,10 @@ async fn all_of(store: &dyn KeepFailures, texts: &[String]) -> anyhow::Result<Ve
 }
 
 async fn retry(args: &FailuresRetry) -> anyhow::Result<bool> {
-    let (workspace, failures) = keeper(&args.output).await?;
+    let (workspace, failures) = open_for_changes(&args.output).await?;
     let ids = all_of(failures.store.as_ref(), &args.failures).await?;
     let selection =
-        Selection { ids: ids.into_iter().collect(), ..selection(&args.selected, FailureStatus::Open) };
+        Selection { ids: ids.into_iter().collect(), ..selection(&args.filter, FailureStatus::Open) };
     if args.dry_run {
         let snapshot = failures.snapshot(selection).await?;
         print_groups(&snapshot.groups, args.output.json)?;
@@ -265,7 +267,7 @@ async fn retry(args: &FailuresRetry) -> anyhow::Result<bool> {
     let (limit, per_second, canary) = (args.limit, args.per_second, args.canary);
     let retry = Retry { selection, limit, per_second, canary };
     let begun = failures.retry(retry, &caller()).await.map_err(|refused| match refused {
-        Refused::Nothing => anyhow!("{refused}; `search-import failures list` lists those that are"),
+        Refused::Nothing => anyhow!("{refused}; `search-import failures list` lists the open failures"),
         Refused::Busy(_) => anyhow!("{refused} with `search-import failures stop`"),
         refused => refused.into(),
     })?;
@@ -278,26 +280,26 @@ async fn retry(args: &FailuresRetry) -> anyhow::Result<bool> {
     print_operation(&ended, args.output.json)?;
     if matches!(ended.phase, Phase::Stopped { .. }) {
         output::remark(
-            "`search-import failures groups` shows what is open; the same command retries the others",
+            "`search-import failures groups` shows the open failures; the same command retries the others",
         );
     }
     Ok(!matches!(ended.phase, Phase::Stopped { .. }))
 }
 
-/// Takes the steps of an operation until it has ended, beside whoever takes them too.
+/// Runs the steps of an operation until it has ended. Other programs may run them concurrently.
 async fn follow(failures: &Failures, host: &dyn Host, begun: &Operation) -> anyhow::Result<Operation> {
-    let mut told = None;
+    let mut reported = None;
     loop {
         failures.run_step().await?;
         let operation = failures.store.operation(begun.id).await?.context("the operation is gone")?;
-        if told != Some(operation.retried) {
-            told = Some(operation.retried);
-            output::remark(&format!("{} of {} put back", operation.retried, operation.total));
+        if reported != Some(operation.retried) {
+            reported = Some(operation.retried);
+            output::remark(&format!("{} of {} retried", operation.retried, operation.total));
         }
         if operation.phase.has_ended() {
             return Ok(operation);
         }
-        host.sleep(PACE).await;
+        host.sleep(POLL_INTERVAL).await;
     }
 }
 
@@ -307,30 +309,30 @@ fn print_operation(operation: &Operation, as_json: bool) -> anyhow::Result<()> {
     }
     let how = match &operation.phase {
         Phase::Running => "is running".to_owned(),
-        Phase::Watching { until } => format!("watches those that went ahead until {until:.0}"),
+        Phase::Watching { until } => format!("is watching the first failures until {until:.0}"),
         Phase::Done { .. } => "is done".to_owned(),
         Phase::Stopped { why, .. } => format!("was stopped: {why}"),
     };
     let total = counted(operation.total, "failure", "failures");
-    Ok(output::line(&format!("retry {} {how}; {} of {total} put back", operation.id, operation.retried))?)
+    Ok(output::line(&format!("retry {} {how}; {} of {total} retried", operation.id, operation.retried))?)
 }
 
-/// What is done with failures that need no work any more.
+/// How to close failures that need no retry.
 #[derive(Clone, Copy)]
-enum End {
+enum Closing {
     Archive,
     Delete(Consent),
 }
 
-async fn end(args: &FailuresEnd, end: End) -> anyhow::Result<bool> {
-    let (_, failures) = keeper(&args.output).await?;
+async fn close(args: &FailuresEnd, closing: Closing) -> anyhow::Result<bool> {
+    let (_, failures) = open_for_changes(&args.output).await?;
     let ids = all_of(failures.store.as_ref(), &args.failures).await?;
-    let done = match end {
-        End::Archive => {
+    let done = match closing {
+        Closing::Archive => {
             failures.archive(&ids, &args.reason, &caller()).await?;
             "archived"
         }
-        End::Delete(consent) => {
+        Closing::Delete(consent) => {
             let count = counted(ids.len() as u64, "failure", "failures");
             consent::ask(consent, &format!("Delete {count}? Their effects will never be performed."))?;
             failures.delete(&ids, &args.reason, &caller()).await?;
@@ -346,22 +348,22 @@ async fn end(args: &FailuresEnd, end: End) -> anyhow::Result<bool> {
 }
 
 async fn operations(args: &FailuresOperations) -> anyhow::Result<bool> {
-    let workspace = look(&args.output).await?;
-    let most = usize::try_from(args.limit).unwrap_or(usize::MAX);
-    let operations = store(&workspace)?.operations(most).await?;
+    let workspace = open_for_reading(&args.output).await?;
+    let max = usize::try_from(args.limit).unwrap_or(usize::MAX);
+    let operations = store(&workspace)?.operations(max).await?;
     let now = workspace.host().now();
     let columns = [
         Column::Whole("retry"),
         Column::Whole("by"),
-        Column::Whole("begun"),
-        Column::Number("put back"),
+        Column::Whole("started"),
+        Column::Number("retried"),
         Column::Number("of"),
         Column::Text("state"),
     ];
     let row = |operation: &Operation| {
         let state = match &operation.phase {
             Phase::Running => "running".to_owned(),
-            Phase::Watching { .. } => "watching those that went ahead".to_owned(),
+            Phase::Watching { .. } => "watching the first failures".to_owned(),
             Phase::Done { .. } => "done".to_owned(),
             Phase::Stopped { why, .. } => why.clone(),
         };
@@ -374,60 +376,61 @@ async fn operations(args: &FailuresOperations) -> anyhow::Result<bool> {
             state,
         ]
     };
-    print(&operations, &columns, row, ("retry", "retries"), args.output.json)
+    let count = counted(operations.len() as u64, "retry", "retries");
+    print(&operations, &columns, row, &count, args.output.json)
 }
 
 async fn stop(args: &FailuresStop) -> anyhow::Result<bool> {
-    let (_, failures) = keeper(&args.output).await?;
-    let id =
-        match args.operation {
-            Some(id) => id,
-            None => failures
-                .store
-                .running()
-                .await?
-                .context(
-                    "no retry is running; `search-import failures operations` lists those that have ended",
-                )?
-                .id,
-        };
+    let (_, failures) = open_for_changes(&args.output).await?;
+    let id = match args.operation {
+        Some(id) => id,
+        None => failures
+            .store
+            .running()
+            .await?
+            .context(
+                "no retry is running; `search-import failures operations` lists the retries that have ended",
+            )?
+            .id,
+    };
     print_operation(&failures.stop(id, &caller()).await?, args.output.json)?;
     Ok(true)
 }
 
 async fn audit(args: &FailuresOperations) -> anyhow::Result<bool> {
-    let workspace = look(&args.output).await?;
-    let most = usize::try_from(args.limit).unwrap_or(usize::MAX);
-    let acts = store(&workspace)?.acts(most).await?;
+    let workspace = open_for_reading(&args.output).await?;
+    let max = usize::try_from(args.limit).unwrap_or(usize::MAX);
+    let acts = store(&workspace)?.acts(max).await?;
     let columns = [
         Column::Whole("at"),
         Column::Whole("by"),
-        Column::Whole("did"),
-        Column::Whole("to"),
+        Column::Whole("action"),
+        Column::Whole("target"),
         Column::Text("why"),
     ];
     let at = |at: Timestamp| at.strftime("%Y-%m-%d %H:%M:%SZ").to_string();
     let row = |act: &AuditEntry| {
         vec![at(act.at), act.by.clone(), act.did.clone(), short(&act.to, SHORT_OPERATION), act.why.clone()]
     };
-    print(&acts, &columns, row, ("act", "acts"), args.output.json)
+    let count = counted(acts.len() as u64, "action", "actions");
+    print(&acts, &columns, row, &count, args.output.json)
 }
 
-/// Things as lines of JSON, or as a table and how many they are.
+/// Prints items as lines of JSON, or as a table with their count.
 fn print<T: Serialize>(
-    things: &[T],
+    items: &[T],
     columns: &[Column],
     row: impl Fn(&T) -> Vec<String>,
-    (one, several): (&str, &str),
+    count: &str,
     as_json: bool,
 ) -> anyhow::Result<bool> {
     if as_json {
-        things.iter().try_for_each(output::json)?;
+        items.iter().try_for_each(output::json)?;
         return Ok(true);
     }
-    if !things.is_empty() {
-        output::block(&table(columns, things.iter().map(row)))?;
+    if !items.is_empty() {
+        output::block(&table(columns, items.iter().map(row)))?;
     }
-    output::line(&counted(things.len() as u64, one, several))?;
+    output::line(count)?;
     Ok(true)
 }

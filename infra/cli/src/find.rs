@@ -1,24 +1,23 @@
-//! The search that a user means.
+//! Looking up a search, or one of its files, by what the user typed.
 
-use imports::{Job, Jobs, ProjectId};
+use imports::{FileId, Job, JobFile, Jobs, ProjectId};
 use messages::shown::shown;
 use outbox::Page;
 use uuid::Uuid;
 
 use crate::workspace::Workspace;
 
-/// How many searches are read at a time.
+/// The number of searches read at a time.
 pub(crate) const PAGE: usize = 200;
-/// The fewest digits that may stand for an id.
-const FEWEST_DIGITS: usize = 4;
-/// How many of those that could be meant are named.
-const MAX_NAMED: usize = 5;
+/// The minimum length of an id's prefix.
+const MIN_DIGITS: usize = 4;
+/// The maximum number of matching searches that an error lists.
+const MAX_LISTED: usize = 5;
 
-/// The search that `text` means: by its whole id, whichever project it is in; by the beginning of its id or by its whole
-/// name among those of a project.
+/// Finds a search by its whole id, in any project, or by a prefix of its id or its whole name, in the given project.
 ///
 /// # Errors
-/// When there is none, or when there are several; then they are named.
+/// Returns an error if no search matches, or if several do, which it lists.
 pub(crate) async fn search(workspace: &Workspace, project: ProjectId, text: &str) -> anyhow::Result<Job> {
     let jobs = workspace.jobs()?;
     let found = match Uuid::try_parse(text) {
@@ -29,36 +28,52 @@ pub(crate) async fn search(workspace: &Workspace, project: ProjectId, text: &str
         Ok([job]) => Ok(job),
         Err(none) if none.is_empty() && Uuid::try_parse(text).is_ok() => {
             anyhow::bail!(
-                "there is no search {text} in {}; `search-import searches --all` lists those there are",
+                "there is no import {text} in {}; `search-import searches --all` lists all imports",
                 workspace.name()
             )
         }
         Err(none) if none.is_empty() => anyhow::bail!(
-            "there is no search \"{text}\" in project {project} of {}; `search-import searches --all` lists those there are, \
-             with their projects",
+            "there is no import \"{text}\" in review {project} of {}; `search-import searches --all` lists all imports \
+             with their reviews",
             workspace.name()
         ),
         Err(several) => anyhow::bail!(
-            "\"{text}\" could be {} searches: {}; repeat the command with one of these ids",
+            "\"{text}\" matches {} imports: {}; repeat the command with one of these ids",
             several.len(),
-            named(&several)
+            list(&several)
         ),
     }
 }
 
-/// Returns what to say of a project without searches, as of one whose name is mistyped.
+/// Returns the message for a project without searches. Its name may be mistyped.
 pub(crate) fn no_searches(workspace: &Workspace, project: ProjectId) -> String {
-    let place = workspace.name();
+    let workspace = workspace.name();
     format!(
-        "project {project} has no searches in {place}; `search-import searches --all` lists those of all projects, and \
-         --project names one"
+        "review {project} has no imports in {workspace}; `search-import searches --all` lists the imports of all reviews, \
+         and --project selects a review"
     )
 }
 
-/// All searches of a project that `text` could mean, the latest first.
+/// Finds a file of a search by the name that this program prints, by its id, or by its number, counted from 1.
+pub(crate) fn file(job: &Job, text: &str) -> anyhow::Result<FileId> {
+    let names = job.file_names();
+    let mut files = job.files.iter().zip(&names).zip(1_usize..);
+    let is_match = |((file, name), number): &((&JobFile, &String), usize)| {
+        *name == text || file.file_id.to_string() == text || number.to_string() == text
+    };
+    match files.find(is_match) {
+        Some(((file, _), _)) => Ok(file.file_id),
+        None => {
+            let names: Vec<String> = names.iter().map(|name| shown(name).to_string()).collect();
+            anyhow::bail!("the import has no file {}; its files are {}", shown(text), names.join(", "))
+        }
+    }
+}
+
+/// Returns all searches of a project that match `text`, latest first.
 async fn matching(jobs: &Jobs, project: ProjectId, text: &str) -> anyhow::Result<Vec<Job>> {
     let digits = digits(text);
-    let is_meant = |job: &Job| {
+    let is_match = |job: &Job| {
         let has_name = job.name.as_deref() == Some(text);
         let id = job.search_id.as_uuid().simple().to_string();
         has_name || digits.as_deref().is_some_and(|digits| id.starts_with(digits))
@@ -66,49 +81,49 @@ async fn matching(jobs: &Jobs, project: ProjectId, text: &str) -> anyhow::Result
     let mut pages = Pages::of(jobs, project);
     let mut found = Vec::new();
     while let Some(page) = pages.next().await? {
-        found.extend(page.into_iter().filter(is_meant));
+        found.extend(page.into_iter().filter(is_match));
     }
     Ok(found)
 }
 
-/// The digits of an id, or of its beginning.
+/// Returns the digits of an id or of its prefix; `None` for any other text.
 fn digits(text: &str) -> Option<String> {
     let digits: String = text.chars().filter(|c| *c != '-').map(|c| c.to_ascii_lowercase()).collect();
-    (digits.len() >= FEWEST_DIGITS && digits.chars().all(|c| c.is_ascii_hexdigit())).then_some(digits)
+    (digits.len() >= MIN_DIGITS && digits.chars().all(|c| c.is_ascii_hexdigit())).then_some(digits)
 }
 
-fn named(several: &[Job]) -> String {
+fn list(several: &[Job]) -> String {
     let one = |job: &Job| match &job.name {
         Some(name) => format!("{} \"{}\" ({})", job.search_id, shown(name), job.state),
         None => format!("{} ({})", job.search_id, job.state),
     };
-    let mut named: Vec<String> = several.iter().take(MAX_NAMED).map(one).collect();
-    if several.len() > MAX_NAMED {
-        named.push("…".to_owned());
+    let mut listed: Vec<String> = several.iter().take(MAX_LISTED).map(one).collect();
+    if several.len() > MAX_LISTED {
+        listed.push("…".to_owned());
     }
-    named.join(", ")
+    listed.join(", ")
 }
 
-/// The searches of a project, the latest first, page by page.
+/// The searches of a project, latest first, page by page.
 pub(crate) struct Pages<'a> {
     jobs: &'a Jobs,
     project: ProjectId,
     after: Option<outbox::Cursor>,
-    is_over: bool,
+    has_ended: bool,
 }
 
 impl<'a> Pages<'a> {
     pub(crate) fn of(jobs: &'a Jobs, project: ProjectId) -> Self {
-        Self { jobs, project, after: None, is_over: false }
+        Self { jobs, project, after: None, has_ended: false }
     }
 
-    /// The next ones; none when there are no more.
+    /// Returns the next page; `None` after the last one.
     pub(crate) async fn next(&mut self) -> anyhow::Result<Option<Vec<Job>>> {
-        if self.is_over {
+        if self.has_ended {
             return Ok(None);
         }
         let Page { items, next } = self.jobs.of_project(self.project, self.after.take(), PAGE).await?;
-        self.is_over = next.is_none();
+        self.has_ended = next.is_none();
         self.after = next;
         Ok(Some(items))
     }
@@ -119,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn four_digits_of_an_id_are_enough_with_hyphens_or_without() {
+    fn id_prefix_needs_four_digits_besides_hyphens() {
         assert_eq!(digits("01A2"), Some("01a2".to_owned()));
         assert_eq!(digits("01a20110-1e"), Some("01a201101e".to_owned()));
         for not_digits in ["01a", "0-1-a", "harms", "", "01a2 "] {

@@ -1,4 +1,4 @@
-//! A drawing as SVG.
+//! Drawing the flow diagram as SVG.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use service::sources::Drawing;
 
 const LINES: &str = r##"fill="none" stroke="#333""##;
 
-/// The drawing of a flow diagram, as a file of its own.
+/// Renders a flow diagram as an SVG document.
 pub(crate) fn svg(drawing: &Drawing) -> String {
     let Drawing { wide, high, boxes, arrows } = drawing;
     let mut svg = String::new();
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_name_of_a_source_is_markup() {
+    fn source_names_are_escaped() {
         let database = Some("<script>alert(1)</script> & more".to_owned());
         let source = Source { database, ..Source::default() };
         let line = Line { source, is_guessed: false, sums: Sums { records: 3, ..Sums::default() } };

@@ -1,4 +1,4 @@
-//! The state of what this program works on.
+//! The health of the stores, queues and workers.
 
 use backend::BackendKind;
 use local::output;
@@ -10,9 +10,9 @@ use crate::table::{Column, table};
 use crate::words::{ago, counted};
 use crate::workspace::{self, Workspace};
 
-/// Reports the state of everything. `true` if an operator has nothing to do.
+/// Prints the health report. Returns `true` if no problem needs an operator.
 pub(crate) async fn run(args: &args::Health) -> anyhow::Result<bool> {
-    let reading = Workspace::look_into(workspace::settings(&args.output.place)?).await?;
+    let reading = Workspace::look_into(workspace::settings(&args.output.location)?).await?;
     let workspace = if reading.backend.config.backend == BackendKind::Embedded {
         for_writing(reading, args).await?
     } else {
@@ -27,9 +27,10 @@ pub(crate) async fn run(args: &args::Health) -> anyhow::Result<bool> {
     Ok(report.concerns.is_empty())
 }
 
-/// Opens a data directory once more, since the report writes. After reading, that upgrades nothing.
+/// Reopens a data directory for writing, because the report tests writes. It was opened for reading before, so it needs no
+/// upgrade.
 async fn for_writing(reading: Workspace, args: &args::Health) -> anyhow::Result<Workspace> {
-    match Workspace::operate(workspace::settings(&args.output.place)?).await {
+    match Workspace::operate(workspace::settings(&args.output.location)?).await {
         Ok(writing) => Ok(writing),
         Err(error) => {
             output::complain(&format!("{} cannot be written: {}", reading.name(), chain(error.as_ref())));
@@ -39,7 +40,7 @@ async fn for_writing(reading: Workspace, args: &args::Health) -> anyhow::Result<
 }
 
 fn show(report: &Report, workspace: &Workspace) -> anyhow::Result<()> {
-    let columns = [Column::Whole("what"), Column::Text("how it is")];
+    let columns = [Column::Whole("part"), Column::Text("state")];
     let parts = report.parts.iter().map(|part| vec![part.name.clone(), part.why.unwrap_or("ok").to_owned()]);
     let facts = facts(report, workspace).into_iter().map(|(what, how)| vec![what.to_owned(), how]);
     output::block(&table(&columns, parts.chain(facts)))?;
@@ -56,36 +57,36 @@ fn show(report: &Report, workspace: &Workspace) -> anyhow::Result<()> {
     }
     output::line("")?;
     match report.concerns.as_slice() {
-        [] => output::line("all is well")?,
+        [] => output::line("no problems found")?,
         concerns => concerns.iter().try_for_each(|concern| output::line(concern))?,
     }
     Ok(())
 }
 
-/// What is not known is left out.
+/// Returns the rows that the report contains values for.
 fn facts(report: &Report, workspace: &Workspace) -> Vec<(&'static str, String)> {
     let Some(searches) = &report.searches else { return Vec::new() };
     let swept = report.last_sweep.as_ref().and_then(|at| at.parse().ok());
     let swept = swept.map_or("never".to_owned(), |at| ago(at, workspace.host().now()));
     let effect = report.oldest_effect_seconds;
-    let effect = effect
-        .map_or("none is due".to_owned(), |age| format!("due for {}", counted(age, "second", "seconds")));
+    let effect =
+        effect.map_or("none due".to_owned(), |age| format!("due for {}", counted(age, "second", "seconds")));
     let states = searches.iter().map(|(state, count)| format!("{count} {state}"));
-    let failures = |count: Option<u64>| count.map_or("not known".to_owned(), |count| count.to_string());
+    let failures = |count: Option<u64>| count.map_or("unknown".to_owned(), |count| count.to_string());
     let operation = report.operation.as_ref().map_or("none".to_owned(), |operation| {
         format!("{}: {} of {}", operation.operation_id, operation.retried, operation.total)
     });
     let worker = match report.has_worker {
         Some(true) => "running",
-        Some(false) => "none runs",
-        None => "not known",
+        Some(false) => "not running",
+        None => "unknown",
     };
     [
         ("last sweep", swept),
         ("oldest effect", effect),
-        ("open searches", states.collect::<Vec<_>>().join(", ")),
+        ("unfinished imports", states.collect::<Vec<_>>().join(", ")),
         ("open failures", failures(report.open_failures)),
-        ("poisoned effects", failures(report.poisoned_effects)),
+        ("exhausted effects", failures(report.poisoned_effects)),
         ("running retry", operation),
         ("dead letters", failures(report.dead_letters)),
         ("workers", worker.to_owned()),

@@ -1,4 +1,4 @@
-//! Importing files: the whole pipeline in this process, through the same functions that run in the cloud.
+//! Importing files: runs the whole pipeline in this process, through the same functions as on Lambda.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,34 +12,34 @@ use local::output;
 use service::{AnnouncedSearch, Error, NewFile, NewSearch, SearchService};
 use tempfile::TempPath;
 
-use crate::disk::Full;
+use crate::disk::DiskFull;
 use crate::report::{FileReport, Report};
 use crate::workspace::{self, Workspace};
-use crate::{args, interrupt, sources, stdin, watch};
+use crate::{args, files, interrupt, sources, stdin, watch};
 
 /// A file to import.
-struct Given {
+struct InputFile {
     name: String,
-    /// None until what comes from standard input is on the disk.
+    /// `None` for standard input until it is spooled to the disk.
     path: Option<PathBuf>,
 }
 
-/// Imports files as one search. `true` when the search completed.
+/// Imports files as one search. Returns `true` if it completed.
 pub(crate) async fn run(args: args::Import) -> anyhow::Result<bool> {
     let began = Instant::now();
-    let config = workspace::settings(&args.output.place)?;
+    let config = workspace::settings(&args.output.location)?;
     stdin::check(&args.files, args.name.as_deref())?;
     if let Some(fault) = args.source.read().and_then(|source| source.fault()) {
         return Err(fault.into());
     }
-    let given: Vec<Given> = args.files.iter().map(|path| Given::of(path, &args)).collect();
-    let mut files = match examine(&given) {
+    let inputs: Vec<InputFile> = args.files.iter().map(|path| InputFile::of(path, &args)).collect();
+    let mut files = match examine(&inputs) {
         Ok(files) => files,
-        Err(errors) => return refuse(&args, &given, errors, None, began),
+        Err(errors) => return refuse(&args, &inputs, errors, None, began),
     };
     let workspace = Workspace::open(config).await?;
-    let (paths, spooled) = spool(&workspace, &given, &mut files).await?;
-    let runner = workspace.runner(&args.trial)?;
+    let (paths, spooled) = spool(&workspace, &inputs, &mut files).await?;
+    let runner = workspace.runner(&args.faults)?;
     let start = SearchService::over(&runner.ports(), &functions::SYSTEM)?;
     let project = workspace.project(args.project);
     let request = NewSearch { name: search_name(&args, &files), files };
@@ -47,16 +47,17 @@ pub(crate) async fn run(args: args::Import) -> anyhow::Result<bool> {
         Ok(prepared) => prepared,
         Err(Error::Invalid(faults)) => {
             let (errors, general) = by_file(&faults);
-            return refuse(&args, &given, errors, general, began);
+            return refuse(&args, &inputs, errors, general, began);
         }
         Err(error) => return Err(error.into()),
     };
     let search = prepared.announced.search_id;
     if let Some(home) = workspace.home() {
-        // Before the search is announced: from here on `resume` finishes what is interrupted.
+        // Store the paths before the search is announced, so that `resume` can finish an interrupted upload.
         remember(&home.store, &prepared.announced, project, &paths).await?;
     }
-    // Elsewhere nobody could resume the upload, and the file goes when this value ends.
+    // A data directory keeps the spooled file for `resume`. Services cannot resume the upload, so the file is deleted
+    // when this value is dropped.
     let _spooled = match (workspace.home(), spooled) {
         (Some(_), Some(path)) => path.keep().map(|_| None)?,
         (_, spooled) => spooled,
@@ -64,43 +65,44 @@ pub(crate) async fn run(args: args::Import) -> anyhow::Result<bool> {
     let work = async {
         let uploaded = async {
             start.announce(&prepared).await?;
-            say_source(&start, &workspace, search, &args).await?;
+            set_source(&start, &workspace, search, &args).await?;
             upload_all(&workspace, &prepared.announced, &paths).await?;
             watch::until_ended(&runner, &workspace, search, !args.output.json).await
         };
         runner.run_until(uploaded).await?
     };
-    let resume = || format!("`{}` finishes search {search}", interrupt::resume_command(&args.output.place));
-    let over = interrupt::unless_interrupted(work, resume).await;
-    let place = &args.output.place;
-    let over = over.map_err(|error| Full::explain(error, &workspace, place))?;
+    let resume =
+        || format!("`{}` finishes import {search}", interrupt::resume_command(&args.output.location));
+    let outcome = interrupt::unless_interrupted(work, resume).await;
+    let location = &args.output.location;
+    let outcome = outcome.map_err(|error| DiskFull::explain(error, &workspace, location))?;
     let report = Report::of(&workspace, search, began.elapsed()).await?;
     report.print(args.output.json)?;
-    watch::tell(over, (&workspace, place), search).await?;
+    watch::report(outcome, &workspace, location, search).await?;
     Ok(report.is_completed())
 }
 
-impl Given {
+impl InputFile {
     fn of(path: &Path, args: &args::Import) -> Self {
-        if stdin::is_meant(path) {
+        if stdin::is_stdin(path) {
             let name = args.name.clone().unwrap_or_else(|| stdin::NAME.to_owned());
             Self { name, path: None }
         } else {
-            Self { name: name_of(path), path: Some(path.to_owned()) }
+            Self { name: files::name_of(path), path: Some(path.to_owned()) }
         }
     }
 }
 
-/// Where the files are, once what comes from standard input is on the disk too, with its size from then on. It goes with
-/// the second value.
+/// Returns the paths of the files, after spooling standard input to the disk and storing its size in `files`. The spooled
+/// file is deleted when the second value is dropped.
 async fn spool(
     workspace: &Workspace,
-    given: &[Given],
+    inputs: &[InputFile],
     files: &mut [NewFile],
 ) -> anyhow::Result<(Vec<PathBuf>, Option<TempPath>)> {
     let (mut paths, mut temporary) = (Vec::new(), None);
-    for (given, file) in given.iter().zip(files) {
-        if let Some(path) = &given.path {
+    for (input, file) in inputs.iter().zip(files) {
+        if let Some(path) = &input.path {
             paths.push(path.clone());
             continue;
         }
@@ -115,8 +117,8 @@ async fn spool(
     Ok((paths, temporary))
 }
 
-/// Writes down where the files come from, if somebody has said it.
-async fn say_source(
+/// Stores the source of the files, if the command line has one.
+async fn set_source(
     start: &SearchService,
     workspace: &Workspace,
     search: SearchId,
@@ -125,13 +127,13 @@ async fn say_source(
     let Some(source) = args.source.read() else { return Ok(()) };
     let Some(job) = workspace.jobs()?.job(search).await? else { return Ok(()) };
     let files: Vec<_> = job.files.iter().map(|file| file.file_id).collect();
-    sources::say(start, &job, files, Some(source)).await
+    sources::store(start, &job, files, Some(source)).await
 }
 
 /// Uploads the files of an announced search.
 #[cfg_attr(
     not(feature = "services"),
-    allow(unused_variables, reason = "a data directory remembers the paths by itself")
+    allow(unused_variables, reason = "a data directory stores the paths itself")
 )]
 pub(crate) async fn upload_all(
     workspace: &Workspace,
@@ -152,8 +154,8 @@ pub(crate) async fn upload_all(
     Ok(())
 }
 
-/// Uploads one file and forgets it. One that is stored already is forgotten too: a crash came in between. So is one
-/// whose form has expired: its search has timed out.
+/// Uploads one file and removes its pending upload. Also removes it if the file is stored already, because an earlier
+/// attempt crashed in between, and if its form has expired, because the search has timed out.
 pub(crate) async fn upload(store: &Store, pending: &PendingUpload) -> anyhow::Result<()> {
     match store.upload_file(&pending.upload.form, &pending.upload.path).await {
         Ok(_) | Err(UploadError::Used) => {}
@@ -166,7 +168,7 @@ pub(crate) async fn upload(store: &Store, pending: &PendingUpload) -> anyhow::Re
     Ok(store.upload_done(pending.search_id, pending.upload.file_id).await?)
 }
 
-/// Notes the uploads of a search, so that `resume` finishes them.
+/// Stores the pending uploads of a search, so that `resume` can finish them.
 pub(crate) async fn remember(
     store: &Store,
     announced: &AnnouncedSearch,
@@ -190,15 +192,15 @@ fn search_name(args: &args::Import, files: &[NewFile]) -> String {
     args.search_name.clone().unwrap_or_else(first)
 }
 
-/// What is wrong with some of the files, by their place on the command line.
+/// Errors of files, by their index on the command line.
 type FileErrors = BTreeMap<usize, String>;
 
-/// Looks at the files without reading them.
-fn examine(given: &[Given]) -> Result<Vec<NewFile>, FileErrors> {
+/// Checks the files without reading them.
+fn examine(inputs: &[InputFile]) -> Result<Vec<NewFile>, FileErrors> {
     let mut errors = FileErrors::new();
     let mut files = Vec::new();
-    for (index, Given { name, path }) in given.iter().enumerate() {
-        match path.as_deref().map_or(Ok(0), examine_one) {
+    for (index, InputFile { name, path }) in inputs.iter().enumerate() {
+        match path.as_deref().map_or(Ok(0), files::size) {
             Ok(size_bytes) => files.push(NewFile { name: name.clone(), size_bytes }),
             Err(error) => {
                 errors.insert(index, error);
@@ -206,26 +208,6 @@ fn examine(given: &[Given]) -> Result<Vec<NewFile>, FileErrors> {
         }
     }
     if errors.is_empty() { Ok(files) } else { Err(errors) }
-}
-
-/// The file's size.
-pub(crate) fn examine_one(path: &Path) -> Result<u64, String> {
-    let file = fs::File::open(path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
-        _ => format!("the file cannot be opened: {error}"),
-    })?;
-    let facts = file.metadata().map_err(|error| format!("the file cannot be examined: {error}"))?;
-    if facts.is_dir() {
-        return Err("it is a directory, not a file".to_owned());
-    }
-    if !facts.is_file() {
-        return Err("it is not a regular file".to_owned());
-    }
-    Ok(facts.len())
-}
-
-pub(crate) fn name_of(path: &Path) -> String {
-    path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
 }
 
 fn by_file(faults: &[ManifestFault]) -> (FileErrors, Option<String>) {
@@ -244,12 +226,12 @@ fn by_file(faults: &[ManifestFault]) -> (FileErrors, Option<String>) {
 
 fn refuse(
     args: &args::Import,
-    given: &[Given],
+    inputs: &[InputFile],
     mut errors: FileErrors,
     general: Option<String>,
     began: Instant,
 ) -> anyhow::Result<bool> {
-    let files = given.iter().enumerate().map(|(index, file)| match errors.remove(&index) {
+    let files = inputs.iter().enumerate().map(|(index, file)| match errors.remove(&index) {
         Some(error) => FileReport::without_counts(file.name.clone(), "refused", Some(error)),
         None => FileReport::without_counts(file.name.clone(), "not imported", None),
     });

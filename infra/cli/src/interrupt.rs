@@ -1,52 +1,52 @@
-//! Ctrl-C in the middle of an import, and what to type afterwards.
+//! Ctrl-C during an import, and the command that resumes it.
 
 use local::stop;
 
-use crate::args::{BackendArg, Place};
+use crate::args::{BackendArg, Location};
 
-/// The exit code, as shells have it for a program that Ctrl-C ended.
+/// The exit code that shells use for a program ended by Ctrl-C.
 pub(crate) const CODE: i32 = 130;
 
-/// Somebody pressed Ctrl-C.
+/// The error of a command that Ctrl-C interrupted, with the next step.
 #[derive(Debug, thiserror::Error)]
 #[error("interrupted; {0}")]
-pub(crate) struct Interrupted(String);
+pub(crate) struct Interruption(String);
 
-/// Does something until it is done or Ctrl-C is pressed, which breaks it off; a second time ends the program wherever it
-/// is. `then` is said to whoever pressed it.
+/// Runs `work` until it is done or Ctrl-C is pressed, which drops it. A second Ctrl-C ends the program immediately. `then`
+/// returns the next step for the user.
 pub(crate) async fn unless_interrupted<T>(
     work: impl Future<Output = anyhow::Result<T>>,
     then: impl FnOnce() -> String,
 ) -> anyhow::Result<T> {
     tokio::select! {
-        // First, so that it is heard before anything is begun.
+        // Polled first, so that no work starts after Ctrl-C.
         biased;
         _ = tokio::signal::ctrl_c() => {
             stop::at_once_when_asked_again();
-            Err(Interrupted(then()).into())
+            Err(Interruption(then()).into())
         }
         done = work => done,
     }
 }
 
-/// The command that goes on, as it can be typed where this one was.
-pub(crate) fn resume_command(place: &Place) -> String {
+/// Returns the command that resumes an import, as it can be typed in the same shell.
+pub(crate) fn resume_command(location: &Location) -> String {
     let program = std::env::args().next().unwrap_or_else(|| "search-import".to_owned());
     let mut words = vec![program, "resume".to_owned()];
-    if let Some(backend) = place.backend {
+    if let Some(backend) = location.backend {
         let name = match backend {
             BackendArg::Embedded => "embedded",
             BackendArg::Aws => "aws",
         };
         words.extend(["--backend", name].map(str::to_owned));
     }
-    if let Some(dir) = &place.data_dir {
+    if let Some(dir) = &location.data_dir {
         words.extend(["--data-dir".to_owned(), dir.to_string_lossy().into_owned()]);
     }
     quoted(&words)
 }
 
-/// Words as a shell takes them. None of them can have the one character that it takes in no form.
+/// Quotes words for a shell. This fails only for NUL characters, which arguments cannot contain.
 fn quoted(words: &[String]) -> String {
     shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "))
 }
@@ -56,11 +56,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_command_names_what_was_given_in_words_of_a_shell() {
-        let place = Place { backend: Some(BackendArg::Embedded), data_dir: Some("my reviews/$1".into()) };
-        let command = resume_command(&place);
+    fn resume_command_repeats_location_options_quoted() {
+        let location =
+            Location { backend: Some(BackendArg::Embedded), data_dir: Some("my reviews/$1".into()) };
+        let command = resume_command(&location);
         let end = " resume --backend embedded --data-dir 'my reviews/$1'";
         assert!(command.ends_with(end), "{command}");
-        assert!(resume_command(&Place { backend: None, data_dir: None }).ends_with(" resume"));
+        assert!(resume_command(&Location { backend: None, data_dir: None }).ends_with(" resume"));
     }
 }

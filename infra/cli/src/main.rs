@@ -1,26 +1,28 @@
-//! `search-import`: the program that people and scripts use.
+//! `search-import`, the program for users and their scripts.
 //!
-//! - `args`: what can be asked for;
-//! - `import`, `resume`, `serve`: run the whole pipeline in this process; `upload`: with files sent over HTTP;
-//! - `watch`: waits for a search to end, with a bar for each file;
-//! - `stdin`: a file from standard input; `interrupt`: Ctrl-C, and what to type then;
-//! - `report`: what came of an import, as a table and as JSON;
-//! - `searches`, `changes`, `show`, `studies`: look at what is stored; `find`: the search that is meant;
-//! - `sources`, `flow_chart`: where the files come from, and what a review reports of that;
+//! - `args`: the command-line arguments;
+//! - `import`, `resume`, `serve`: run the whole pipeline in this process; `upload`: sends files over HTTP;
+//! - `watch`: waits for an import to end, with a progress bar for each file;
+//! - `stdin`: a file from standard input; `interrupt`: Ctrl-C, and the command that resumes;
+//! - `report`: the result of an import, as a table and as JSON;
+//! - `searches`, `changes`, `show`, `studies`: print stored data; `find`: looks up an import by id or name;
+//! - `sources`, `flow_chart`: the sources of files, and the PRISMA counts;
+//! - `duplicates`: lists duplicates and records decisions about them;
 //! - `export`: writes studies for other programs;
-//! - `quarantine`: exports the unreadable records, to be corrected and imported;
-//! - `repair`: reads anew what of a search has failed;
-//! - `migrate`: brings the database of the aws backend up to its indexes;
+//! - `quarantine`: exports the records not imported, to be corrected and imported;
+//! - `repair`: reads failed files of an import again;
+//! - `migrate`: creates the database indexes of the aws backend;
 //! - `outbox`: effects that are not performed yet;
-//! - `health`: what answers, what waits, and what to do something about;
-//! - `manual`: completions for shells, and manual pages;
-//! - `end`: cancels searches, and deletes them;
-//! - `failures`: what was given up;
-//! - `trials`: imports with faults that the HTTP API is asked for;
-//! - `consent`: asks before something is deleted; `files`: what is written; `damaged`: what is skipped;
-//! - `disk`: a disk that takes no more data;
-//! - `workspace`: what is worked on;
-//! - `table`, `words`: how it is put.
+//! - `health`: the state of services and backlogs, and open problems;
+//! - `manual`: shell completions and manual pages;
+//! - `end`: cancels and deletes imports;
+//! - `failures`: dead-lettered messages and exhausted outbox entries;
+//! - `after_restore`: settles imports after a database restore;
+//! - `trials`: imports with injected faults, requested over the HTTP API;
+//! - `consent`: asks before a deletion; `files`: files named on the command line; `damaged`: skipped studies;
+//! - `disk`: a disk that rejects writes;
+//! - `workspace`: a data directory, or the configured services;
+//! - `table`, `words`: formatting of tables, numbers and times.
 
 mod after_restore;
 mod args;
@@ -69,14 +71,14 @@ use messages::store::chain;
 use mimalloc::MiMalloc;
 
 use crate::args::{Args, Command};
-use crate::interrupt::Interrupted;
+use crate::interrupt::Interruption;
 
-/// The exit code when the command is none.
+/// The exit code for wrong usage.
 const MISUSED: u8 = 2;
-/// The exit code when the search did not complete, or the command failed.
+/// The exit code for an import that did not complete, or a command that failed.
 const FAILED: u8 = 1;
 
-/// A quarter of the work of reading is memory that is taken and given back.
+/// Parsing spends a quarter of its time on allocations.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
@@ -85,7 +87,7 @@ async fn main() -> ExitCode {
     telemetry::start(telemetry::Audience::Person);
     let args = match Args::try_parse() {
         Ok(args) => args,
-        // What was asked for has words of ours alone.
+        // Requested help contains only our own text, so it needs no escaping.
         Err(help) if !help.use_stderr() => help.exit(),
         Err(error) => {
             error.render().to_string().lines().for_each(output::remark);
@@ -128,8 +130,8 @@ async fn main() -> ExitCode {
             } else {
                 output::complain(&why);
             }
-            if error.is::<Interrupted>() {
-                // What is still under way is not waited for: the next start repeats it.
+            if error.is::<Interruption>() {
+                // Do not wait for operations in flight. The next start repeats them.
                 std::process::exit(interrupt::CODE);
             }
             ExitCode::from(if error.is::<stdin::Misuse>() { MISUSED } else { FAILED })

@@ -1,4 +1,4 @@
-//! What shells and `man` know of this program, from the same definitions that it reads its arguments by.
+//! Shell completions and manual pages, generated from the definitions of the arguments.
 
 use std::io::{self, Write};
 
@@ -28,14 +28,14 @@ pub(crate) fn man(args: &args::Man) -> anyhow::Result<bool> {
         print(&page)?;
         return Ok(true);
     };
-    files::make_folder(dir)?;
+    files::create_folder(dir)?;
     clap_mangen::generate_to(Args::command(), dir)
         .with_context(|| format!("writing the pages to {} failed", dir.display()))?;
     output::line(&format!("manual pages written to {}", dir.display()))?;
     Ok(true)
 }
 
-/// Prints words of ours as they are. A reader that has gone away (`| head`) is no error.
+/// Prints our own text without escaping it. A closed pipe (`| head`) is not an error.
 fn print(text: &[u8]) -> io::Result<()> {
     match io::stdout().lock().write_all(text) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),

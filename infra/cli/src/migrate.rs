@@ -1,4 +1,4 @@
-//! What the database should have: its indexes, and the keys of studies of releases before.
+//! Migrating the database of the aws backend: its indexes, and the keys of studies stored by earlier versions.
 
 use backend::config::Config;
 use local::output;
@@ -6,8 +6,8 @@ use mongo::OnDifference;
 
 use crate::args;
 
-/// Builds the indexes that are missing, and with `--rebuild` those that differ, and makes what studies of releases before are
-/// found by. `false` when some indexes differ and stay.
+/// Creates missing indexes, rebuilds differing ones with `--rebuild`, and adds the keys by which studies of earlier versions
+/// are compared. Returns `false` if differing indexes remain.
 pub(crate) async fn run(args: &args::Migrate) -> anyhow::Result<bool> {
     let database = backend::services::database(&Config::from_env()?, &aws::config().await).await?;
     let on_difference = if args.rebuild { OnDifference::Rebuild } else { OnDifference::Report };
@@ -17,12 +17,12 @@ pub(crate) async fn run(args: &args::Migrate) -> anyhow::Result<bool> {
     }
     let made = database.make_missing_keys().await?;
     if made > 0 {
-        output::line(&format!("{made} studies of an earlier release can be compared with others now"))?;
+        output::line(&format!("{made} studies of an earlier version can now be compared with others"))?;
     }
     let differing = migration.differences().count();
     if differing > 0 {
         output::complain(&format!(
-            "{differing} of the indexes are not as they should be; --rebuild drops them and builds them anew"
+            "{differing} of the indexes differ from those of this version; --rebuild drops and recreates them"
         ));
     }
     Ok(differing == 0)

@@ -1,4 +1,4 @@
-//! Effects that are stored and not performed yet, for an operator.
+//! Operator commands for effects that are stored and not performed yet.
 
 use std::time::Duration;
 
@@ -16,18 +16,18 @@ use crate::table::{Column, table};
 use crate::words::counted;
 use crate::workspace::{self, Workspace};
 
-/// How many entries are read at a time.
+/// The number of entries read at a time.
 const PAGE: usize = 200;
 
-/// An entry as it was seen, and its state once it has been changed here.
-struct Found {
+/// An entry as it was read, and its new state once this command has changed it.
+struct OutboxItem {
     effect: Effect,
     changed: Option<EntryState>,
 }
 
-/// An entry as scripts see it.
+/// An entry in JSON output.
 #[derive(Serialize)]
-struct Shown<'a> {
+struct EntryView<'a> {
     id: String,
     owner: Option<String>,
     state: EntryState,
@@ -50,42 +50,42 @@ pub(crate) async fn run(command: OutboxCommand) -> anyhow::Result<bool> {
 }
 
 async fn list(args: &OutboxList) -> anyhow::Result<bool> {
-    let workspace = Workspace::look_into(workspace::settings(&args.output.place)?).await?;
+    let workspace = Workspace::look_into(workspace::settings(&args.output.location)?).await?;
     let host = workspace.host();
     let now = host.now();
     let state = args.state.and_then(EntryState::wanted);
-    let found = all(&workspace, state, before(host, args.older_than)).await?;
+    let items = all(&workspace, state, before(host, args.older_than)).await?;
     if args.output.json {
-        for found in &found {
-            output::json(&found.shown(now, false))?;
+        for item in &items {
+            output::json(&item.view(now, false))?;
         }
         return Ok(true);
     }
-    let rows = found.iter().flat_map(|found| found.shown(now, false).rows());
-    if !found.is_empty() {
-        output::block(&table(&[Column::Whole("entry"), Column::Text("what")], rows))?;
+    let rows = items.iter().flat_map(|item| item.view(now, false).rows());
+    if !items.is_empty() {
+        output::block(&table(&[Column::Whole("entry"), Column::Text("details")], rows))?;
     }
-    output::line(&counted(found.len() as u64, "entry", "entries"))?;
+    output::line(&counted(items.len() as u64, "entry", "entries"))?;
     Ok(true)
 }
 
 async fn show(args: &OutboxShow) -> anyhow::Result<bool> {
-    let workspace = Workspace::look_into(workspace::settings(&args.output.place)?).await?;
+    let workspace = Workspace::look_into(workspace::settings(&args.output.location)?).await?;
     let now = workspace.host().now();
-    let all = all(&workspace, None, Timestamp::MAX).await?;
-    let found = all.into_iter().find(|found| found.effect.id() == args.entry);
-    let found = found.with_context(|| {
+    let items = all(&workspace, None, Timestamp::MAX).await?;
+    let item = items.into_iter().find(|item| item.effect.id() == args.entry);
+    let item = item.with_context(|| {
         format!(
-            "there is no entry {} in {}; `search-import outbox list` lists those there are",
+            "there is no entry {} in {}; `search-import outbox list` lists the entries",
             args.entry,
             workspace.name()
         )
     })?;
-    let shown = found.shown(now, true);
+    let view = item.view(now, true);
     if args.output.json {
-        output::json(&shown)?;
+        output::json(&view)?;
     } else {
-        output::pretty_json(&shown)?;
+        output::pretty_json(&view)?;
     }
     Ok(true)
 }
@@ -95,10 +95,10 @@ async fn requeue(args: &OutboxRequeue) -> anyhow::Result<bool> {
     change(&args.change, Change::Requeue(pause)).await
 }
 
-/// What is done with entries that were given up.
+/// A change of exhausted entries.
 #[derive(Clone, Copy)]
 enum Change {
-    /// They are put back to work, with a pause after each.
+    /// Requeues them, with a pause after each.
     Requeue(Duration),
     Delete(Consent),
 }
@@ -106,56 +106,56 @@ enum Change {
 impl Change {
     fn done(self, would: bool) -> &'static str {
         match (self, would) {
-            (Self::Requeue(_), false) => "put back",
-            (Self::Requeue(_), true) => "would be put back",
+            (Self::Requeue(_), false) => "requeued",
+            (Self::Requeue(_), true) => "would be requeued",
             (Self::Delete(_), false) => "deleted",
             (Self::Delete(_), true) => "would be deleted",
         }
     }
 }
 
-/// Settles entries that were given up, each as it was seen. `false` when one that was named is not among them.
+/// Changes exhausted entries that were not changed concurrently. Returns `false` if a requested entry is not exhausted.
 async fn change(args: &OutboxChange, change: Change) -> anyhow::Result<bool> {
-    let workspace = Workspace::operate(workspace::settings(&args.output.place)?).await?;
+    let workspace = Workspace::operate(workspace::settings(&args.output.location)?).await?;
     let host = workspace.host();
     let now = host.now();
-    // By their state and not by the index of what is poisoned: what nobody has met yet that cannot be read is not in it.
-    let mut found = all(&workspace, None, before(host, args.older_than)).await?;
-    found.retain(|found| found.effect.state(now) == EffectState::Poisoned);
-    found.retain(|found| args.all || args.entries.contains(&found.effect.id()));
+    // Select by state instead of the index of poisoned entries: it lacks unreadable entries that no sweep has met yet.
+    let mut items = all(&workspace, None, before(host, args.older_than)).await?;
+    items.retain(|item| item.effect.state(now) == EffectState::Poisoned);
+    items.retain(|item| args.all || args.entries.contains(&item.effect.id()));
     let done = change.done(args.dry_run);
-    if let (Change::Delete(consent), false, false) = (change, args.dry_run, found.is_empty()) {
-        let count = counted(found.len() as u64, "entry", "entries");
+    if let (Change::Delete(consent), false, false) = (change, args.dry_run, items.is_empty()) {
+        let count = counted(items.len() as u64, "entry", "entries");
         consent::ask(consent, &format!("Delete {count}? Their effects will never be performed."))?;
     }
-    for found in &mut found {
+    for item in &mut items {
         if !args.dry_run {
-            found.change(&workspace, change, now).await?;
+            item.change(&workspace, change, now).await?;
             if let Change::Requeue(pause) = change {
                 host.sleep(pause).await;
             }
         }
-        let shown = found.shown(now, false);
+        let view = item.view(now, false);
         if args.output.json {
-            output::json(&shown)?;
+            output::json(&view)?;
         } else {
-            let of = shown.owner.map(|owner| format!(" of {owner}")).unwrap_or_default();
-            output::line(&format!("{}: {}{of}, {done}", shown.id, shown.kind))?;
+            let of = view.owner.map(|owner| format!(" of {owner}")).unwrap_or_default();
+            output::line(&format!("{}: {}{of}, {done}", view.id, view.kind))?;
         }
     }
     let missing: Vec<String> = args
         .entries
         .iter()
-        .filter(|id| !found.iter().any(|found| found.effect.id() == **id))
+        .filter(|id| !items.iter().any(|item| item.effect.id() == **id))
         .cloned()
         .collect();
     if !missing.is_empty() {
         output::complain(&format!(
-            "no such entry was given up: {}; `search-import outbox list --state poisoned` lists those that were",
+            "not an exhausted entry: {}; `search-import outbox list --state poisoned` lists the exhausted entries",
             missing.join(", ")
         ));
     }
-    let count = counted(found.len() as u64, "entry", "entries");
+    let count = counted(items.len() as u64, "entry", "entries");
     match args.output.json {
         true => output::remark(&format!("{count} {done}")),
         false => output::line(&format!("{count} {done}"))?,
@@ -167,12 +167,12 @@ async fn all(
     workspace: &Workspace,
     state: Option<EffectState>,
     due_by: Timestamp,
-) -> anyhow::Result<Vec<Found>> {
+) -> anyhow::Result<Vec<OutboxItem>> {
     let (stores, now) = (workspace.ports().engine.stores()?, workspace.host().now());
     let (wanted, mut all, mut after) = (EffectFilter { state, due_by }, Vec::new(), None);
     loop {
         let (found, next) = effects(stores, &wanted, now, after, PAGE).await?;
-        all.extend(found.into_iter().map(|effect| Found { effect, changed: None }));
+        all.extend(found.into_iter().map(|effect| OutboxItem { effect, changed: None }));
         if next.is_none() {
             return Ok(all);
         }
@@ -205,8 +205,8 @@ impl From<EffectState> for EntryState {
     }
 }
 
-impl Found {
-    /// Changes it if it is still as it was seen. From then on it is as that has left it.
+impl OutboxItem {
+    /// Changes the entry unless it was changed concurrently, and updates this copy.
     async fn change(&mut self, workspace: &Workspace, change: Change, now: Timestamp) -> anyhow::Result<()> {
         let engine = &workspace.ports().engine;
         let outbox = self.effect.outboxes.of(engine.stores()?);
@@ -230,12 +230,12 @@ impl Found {
         Ok(())
     }
 
-    fn shown(&self, now: Timestamp, with_payload: bool) -> Shown<'_> {
+    fn view(&self, now: Timestamp, with_payload: bool) -> EntryView<'_> {
         let owner = self.effect.owner.map(|owner| match owner {
             Owner::Saga(search) => format!("search {search}"),
             Owner::Session(session) => format!("session {session}"),
         });
-        let shown = Shown {
+        let view = EntryView {
             id: self.effect.id(),
             owner,
             state: self.changed.unwrap_or(self.effect.state(now).into()),
@@ -247,28 +247,28 @@ impl Found {
             payload: None,
         };
         match &self.effect.stored {
-            Ok(entry) => shown.of(entry, with_payload),
-            Err(Unreadable { why, .. }) => Shown { error: Some(why), ..shown },
+            Ok(entry) => view.of(entry, with_payload),
+            Err(Unreadable { why, .. }) => EntryView { error: Some(why), ..view },
         }
     }
 }
 
-impl<'a> Shown<'a> {
-    /// The rows of a table, with one more for each thing that there is to say about the entry.
+impl<'a> EntryView<'a> {
+    /// Returns the rows of a table, one for each detail of the entry.
     fn rows(self) -> Vec<Vec<String>> {
         let state = format!("{:?}", self.state).to_lowercase();
-        let mut said = vec![format!("{}, {state}", self.kind)];
-        said.extend(self.owner.map(|owner| format!("of {owner}")));
+        let mut details = vec![format!("{}, {state}", self.kind)];
+        details.extend(self.owner.map(|owner| format!("of {owner}")));
         let mut times = self.due_at.map(|at| format!("due {at:.0}")).into_iter().collect::<Vec<_>>();
         let number = |count: u32, what: &str| {
             (count > 0).then(|| format!("{what} {}", counted(count.into(), "time", "times")))
         };
         times.extend(number(self.attempts, "tried"));
-        times.extend(number(self.requeued, "put back"));
-        said.extend((!times.is_empty()).then(|| times.join(", ")));
-        said.extend(self.error.map(str::to_owned));
+        times.extend(number(self.requeued, "requeued"));
+        details.extend((!times.is_empty()).then(|| times.join(", ")));
+        details.extend(self.error.map(str::to_owned));
         let ids = std::iter::once(self.id).chain(std::iter::repeat(String::new()));
-        ids.zip(said).map(|(id, said)| vec![id, said]).collect()
+        ids.zip(details).map(|(id, detail)| vec![id, detail]).collect()
     }
 
     fn of(self, entry: &'a Entry, with_payload: bool) -> Self {

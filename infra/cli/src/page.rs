@@ -1,4 +1,4 @@
-//! The page, embedded in this program as `make page` has built it (`infra/page`).
+//! The page, which `make page` builds (`infra/page`) and this program embeds.
 
 use std::borrow::Cow;
 
@@ -6,25 +6,25 @@ use local::http::PageFile;
 use rust_embed::RustEmbed;
 
 const INDEX: &str = "index.html";
-/// What stands in its place where nobody has built it; `build.rs` refuses that to a release.
+/// The page of a program that was built without it. `build.rs` rejects this for release builds.
 const NOTE: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Search import</title>\
     <h1>The page is not built</h1><p>This program was built without its page. Run <code>make page</code> and build the \
-    program again, or <code>make serve</code>, which does both. The HTTP API answers as ever: \
+    program again, or <code>make serve</code>, which does both. The HTTP API is available: \
     <a href=\"openapi.json\">its description</a>.</html>\n";
 
 #[derive(RustEmbed)]
 #[folder = "../page/dist"]
-struct Built;
+struct PageAssets;
 
-/// Its files.
+/// Returns the files of the page.
 pub(crate) fn files() -> Vec<PageFile> {
-    if Built::get(INDEX).is_none() {
+    if PageAssets::get(INDEX).is_none() {
         let note = Cow::Borrowed(NOTE.as_bytes());
         return vec![PageFile { path: INDEX.into(), bytes: note, is_gzip: false, tag: "note".into() }];
     }
-    // Git's own file keeps the folder there.
-    let built = Built::iter().filter(|path| !path.starts_with('.'));
-    let files = built.filter_map(|path| Some((Built::get(&path)?, path)));
+    // Skip `.gitkeep`, which keeps the folder in the repository.
+    let built = PageAssets::iter().filter(|path| !path.starts_with('.'));
+    let files = built.filter_map(|path| Some((PageAssets::get(&path)?, path)));
     let files = files.map(|(file, path)| PageFile {
         path: path.strip_suffix(".gz").unwrap_or(&path).to_owned(),
         is_gzip: path.ends_with(".gz"),

@@ -1,4 +1,4 @@
-//! What came of an import.
+//! The result of an import.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -15,35 +15,35 @@ use crate::workspace::Workspace;
 
 /// The outcome of a file that was read to its end.
 const COMPLETED: &str = "completed";
-/// The columns of the table; the last one says nothing when all went well.
+/// The columns of the table. The last one is omitted if all files completed.
 const COLUMNS: [Column; 7] = [
     Column::Text("file"),
     Column::Text("format"),
     Column::Number("records"),
     Column::Number("studies"),
     Column::Number("duplicates"),
-    Column::Number("unread"),
+    Column::Number("not imported"),
     Column::Whole("outcome"),
 ];
 
-/// The report of one search; as JSON, the object that scripts read.
+/// The report of one search, which scripts read as JSON.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Report {
-    /// None when the files were refused before there was a search.
+    /// `None` if the files were rejected before a search was announced.
     pub(crate) search_id: Option<SearchId>,
     pub(crate) state: String,
     pub(crate) files: Vec<FileReport>,
     pub(crate) studies: u64,
-    /// How many of them repeat an earlier one.
+    /// The number of studies that repeat an earlier one.
     pub(crate) duplicates: u64,
-    /// None where no history is kept.
+    /// `None` if no history is kept.
     pub(crate) messages: Option<Messages>,
     pub(crate) elapsed_ms: u64,
     #[serde(skip)]
     pub(crate) reason: Option<String>,
 }
 
-/// What came of one file.
+/// The result of one file.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct FileReport {
     pub(crate) name: String,
@@ -58,30 +58,30 @@ pub(crate) struct FileReport {
     /// The files of an archive, or the sheets of a workbook, that were read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) parts: Vec<String>,
-    /// What else is to be said of it.
+    /// Remarks about the file.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) notes: Vec<String>,
     pub(crate) outcome: &'static str,
     pub(crate) error: Option<String>,
 }
 
-/// What became of the messages, counted from the decision log.
+/// Counts of messages from the decision log.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub(crate) struct Messages {
     /// Deliveries to the functions that consume messages.
     pub(crate) received: usize,
-    /// Deliveries that were recognised as copies of something done before.
+    /// Deliveries that were recognized as duplicates.
     pub(crate) duplicates_dropped: usize,
-    /// Deliveries that changed nothing where they arrived.
+    /// Deliveries that changed nothing.
     pub(crate) ignored: usize,
     /// Messages sent from an outbox.
     pub(crate) dispatched: usize,
-    /// Distinct parse commands that took effect.
+    /// Distinct parse commands that were handled.
     pub(crate) parse_commands: usize,
 }
 
 impl Report {
-    /// The report of a stored search.
+    /// Builds the report of a stored search.
     pub(crate) async fn of(
         workspace: &Workspace,
         search: SearchId,
@@ -112,7 +112,7 @@ impl Report {
         })
     }
 
-    /// The report of files that never became a search.
+    /// Returns the report of files that were rejected before a search was announced.
     pub(crate) fn refused(files: Vec<FileReport>, reason: Option<String>, elapsed: Duration) -> Self {
         Self {
             search_id: None,
@@ -130,7 +130,7 @@ impl Report {
         self.state == JobState::Completed.to_string()
     }
 
-    /// Prints it; errors go to standard error, one line for each file.
+    /// Prints the report. Errors go to standard error, one line for each file.
     pub(crate) fn print(&self, json: bool) -> anyhow::Result<()> {
         for file in &self.files {
             if let Some(error) = &file.error {
@@ -153,7 +153,7 @@ impl Report {
             output::line("nothing was imported")?;
             return Ok(());
         };
-        // When every file was read, the line below says so, and there is more room for names.
+        // If every file was read, the line below the table says so, and names get the space of the column.
         let with_outcome = self.files.iter().any(|file| file.outcome != COMPLETED);
         let columns = if with_outcome { &COLUMNS[..] } else { &COLUMNS[..COLUMNS.len() - 1] };
         let row = |file: &FileReport| file.row().into_iter().take(columns.len()).collect();
@@ -173,20 +173,20 @@ impl Report {
             count => format!(", {count} of them duplicates"),
         };
         let messages = self.messages.map(|messages| messages.to_string()).unwrap_or_default();
-        output::line(&format!("search {id}: {}, {studies}{duplicates}{messages}", self.state))?;
-        self.tell_next_steps(id);
+        output::line(&format!("import {id}: {}, {studies}{duplicates}{messages}", self.state))?;
+        self.print_next_steps(id);
         Ok(())
     }
 
-    fn tell_next_steps(&self, id: SearchId) {
+    fn print_next_steps(&self, id: SearchId) {
         if self.state == JobState::Error.to_string() {
             output::remark(&format!(
-                "`search-import repair {id}` reads again what failed, and --replace FILE NEW reads another file"
+                "`search-import repair {id}` reads failed files again; with --replace FILE NEW, it reads another file instead"
             ));
         }
         if self.files.iter().any(|file| file.quarantined > 0) {
             output::remark(&format!(
-                "`search-import quarantine {id} --out DIR` exports the unreadable records"
+                "`search-import quarantine {id} --out DIR` exports the records not imported"
             ));
         }
     }
@@ -196,10 +196,10 @@ impl FileReport {
     fn of(file: &JobFile, name: String) -> Self {
         match &file.outcome {
             Some(Outcome::Completed(counts)) => Self {
-                format: told(&counts.format),
-                format_certainty: told(&counts.format_certainty),
-                encoding: told(&counts.encoding),
-                encoding_certainty: told(&counts.encoding_certainty),
+                format: non_empty(&counts.format),
+                format_certainty: non_empty(&counts.format_certainty),
+                encoding: non_empty(&counts.encoding),
+                encoding_certainty: non_empty(&counts.encoding_certainty),
                 records: counts.records,
                 studies: counts.studies,
                 quarantined: counts.quarantined,
@@ -228,7 +228,7 @@ impl FileReport {
         row
     }
 
-    /// A file of which nothing was read.
+    /// Returns the result of a file without imported records.
     pub(crate) fn without_counts(name: String, outcome: &'static str, error: Option<String>) -> Self {
         Self {
             name,
@@ -248,11 +248,11 @@ impl FileReport {
     }
 }
 
-fn told(text: &str) -> Option<String> {
+fn non_empty(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// What was detected, and how sure that is unless it is certain.
+/// Formats a detected property, with its certainty unless that is `certain`.
 fn with_certainty(what: Option<&str>, certainty: Option<&str>) -> Option<String> {
     what.map(|what| match certainty {
         None | Some("certain") => what.to_owned(),
@@ -271,7 +271,7 @@ impl fmt::Display for Messages {
 
 impl Messages {
     fn count(decisions: &[Observation<Noted>]) -> Self {
-        // Notifications become messages; they are none themselves.
+        // Upload notifications are not messages of the system, although they cause one.
         let consumed = |decision: &&Observation<Noted>| {
             decision.verdict != Verdict::Dispatched && decision.function != functions::notify_upload::NAME
         };

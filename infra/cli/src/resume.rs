@@ -1,4 +1,4 @@
-//! Finishing what was interrupted.
+//! Finishing interrupted imports.
 
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -9,15 +9,15 @@ use imports::SearchId;
 use local::output;
 
 use crate::args;
-use crate::disk::Full;
+use crate::disk::DiskFull;
 use crate::report::Report;
 use crate::workspace::{self, Workspace};
 use crate::{import, interrupt, stdin, watch};
 
-/// Finishes every unfinished import. `true` when each of them completed.
+/// Finishes every unfinished import. Returns `true` if all of them completed.
 pub(crate) async fn run(args: &args::Resume) -> anyhow::Result<bool> {
     let began = Instant::now();
-    let config = workspace::settings(&args.output.place)?;
+    let config = workspace::settings(&args.output.location)?;
     if config.backend == BackendKind::Embedded && workspace::is_unused(&config.data_dir) {
         return nothing(args, &config.data_dir.display().to_string());
     }
@@ -26,44 +26,44 @@ pub(crate) async fn run(args: &args::Resume) -> anyhow::Result<bool> {
     if searches.is_empty() {
         return nothing(args, &workspace.name());
     }
-    let runner = workspace.runner(&args::Trial::default())?;
+    let runner = workspace.runner(&args::FaultInjection::default())?;
     let work = async {
         if let Some(home) = workspace.home() {
             upload_rest(&home.store).await?;
             stdin::tidy(&home.store, &workspace.backend.config.data_dir).await?;
         }
-        let mut overs = Vec::new();
+        let mut outcomes = Vec::new();
         for search in &searches {
-            overs.push(watch::until_ended(&runner, &workspace, *search, !args.output.json).await?);
+            outcomes.push(watch::until_ended(&runner, &workspace, *search, !args.output.json).await?);
         }
-        anyhow::Ok(overs)
+        anyhow::Ok(outcomes)
     };
     let all = async { runner.run_until(work).await? };
-    let again = || format!("`{}` goes on from here", interrupt::resume_command(&args.output.place));
-    let place = &args.output.place;
-    let overs = interrupt::unless_interrupted(all, again).await;
-    let overs = overs.map_err(|error| Full::explain(error, &workspace, place))?;
+    let location = &args.output.location;
+    let again = || format!("`{}` continues from here", interrupt::resume_command(location));
+    let outcomes = interrupt::unless_interrupted(all, again).await;
+    let outcomes = outcomes.map_err(|error| DiskFull::explain(error, &workspace, location))?;
     let mut completed = true;
     for search in &searches {
         let report = Report::of(&workspace, *search, began.elapsed()).await?;
         report.print(args.output.json)?;
         completed &= report.is_completed();
     }
-    for (over, search) in overs.into_iter().zip(searches) {
-        watch::tell(over, (&workspace, place), search).await?;
+    for (outcome, search) in outcomes.into_iter().zip(searches) {
+        watch::report(outcome, &workspace, location, search).await?;
     }
     Ok(completed)
 }
 
-/// Says that there is nothing to do; scripts see that nothing is printed.
-fn nothing(args: &args::Resume, place: &str) -> anyhow::Result<bool> {
+/// Reports that there is nothing to do. With `--json`, nothing is printed.
+fn nothing(args: &args::Resume, workspace: &str) -> anyhow::Result<bool> {
     if !args.output.json {
-        output::line(&format!("nothing was interrupted in {place}"))?;
+        output::line(&format!("nothing was interrupted in {workspace}"))?;
     }
     Ok(true)
 }
 
-/// The searches that have not ended: those with a job, and those whose files were never uploaded.
+/// Returns the searches that have not ended: those with a job, and those whose files were never uploaded.
 async fn unfinished(workspace: &Workspace) -> anyhow::Result<BTreeSet<SearchId>> {
     let jobs = workspace.jobs()?.unfinished().await?;
     let mut searches: BTreeSet<SearchId> = jobs.into_iter().map(|job| job.search_id).collect();
@@ -73,8 +73,8 @@ async fn unfinished(workspace: &Workspace) -> anyhow::Result<BTreeSet<SearchId>>
     Ok(searches)
 }
 
-/// Uploads what an interruption left. A file that cannot be uploaded does not keep the others back; its search
-/// ends when its time is up.
+/// Finishes interrupted uploads. A file that cannot be uploaded does not stop the others; its search ends when it times
+/// out.
 async fn upload_rest(store: &Store) -> anyhow::Result<()> {
     for pending in store.pending_uploads().await? {
         if let Err(error) = import::upload(store, &pending).await {

@@ -1,4 +1,4 @@
-//! Listing searches, of a project or of all.
+//! Listing the searches of one project or of all projects.
 
 use imports::{ByAge, Job, JobState, ProjectId, SearchId};
 use jiff::Timestamp;
@@ -11,18 +11,18 @@ use crate::table::{Column, table};
 use crate::words::{ago, counted};
 use crate::workspace::{self, Workspace};
 
-/// How long a short id is, if that tells all that are shown apart: a search's id begins with the millisecond of its
-/// announcement, unless it was asked for under a key.
+/// The length of a short id, if that distinguishes all listed searches. An id starts with the millisecond of the
+/// announcement, unless the search was requested with an idempotency key.
 const SHORT: usize = 13;
-/// How long it is otherwise, and at last.
+/// The lengths to try otherwise.
 const LONGER: [usize; 2] = [18, 36];
 
-/// How much of a project's id tells it from others at a glance; `--json` has all of it.
+/// The length of a project's id in the table; `--json` has the whole id.
 const SHORT_PROJECT: usize = 8;
 
-/// A search as scripts see it.
+/// A search in JSON output.
 #[derive(Serialize)]
-pub(crate) struct Listed<'a> {
+pub(crate) struct SearchItem<'a> {
     search_id: SearchId,
     project_id: ProjectId,
     name: Option<&'a str>,
@@ -34,7 +34,7 @@ pub(crate) struct Listed<'a> {
     completed_at: Option<Timestamp>,
 }
 
-impl<'a> From<&'a Job> for Listed<'a> {
+impl<'a> From<&'a Job> for SearchItem<'a> {
     fn from(job: &'a Job) -> Self {
         Self {
             search_id: job.search_id,
@@ -52,22 +52,22 @@ impl<'a> From<&'a Job> for Listed<'a> {
 
 /// Lists the searches of a project, the latest first, or those of all projects by their age.
 pub(crate) async fn run(args: &args::Searches) -> anyhow::Result<bool> {
-    let workspace = Workspace::look_into(workspace::settings(&args.output.place)?).await?;
+    let workspace = Workspace::look_into(workspace::settings(&args.output.location)?).await?;
     let project = (!args.all).then(|| workspace.project(args.project));
-    let found = wanted(&workspace, project, args).await?;
+    let found = select(&workspace, project, args).await?;
     if args.output.json {
         for job in &found.jobs {
-            output::json(&Listed::from(job))?;
+            output::json(&SearchItem::from(job))?;
         }
         return Ok(true);
     }
     if found.jobs.is_empty() {
-        let place = project.map(|project| format!("in project {project} of ")).unwrap_or("in ".to_owned());
-        output::line(&format!("no such search {place}{}", workspace.name()))?;
+        let scope = project.map(|project| format!("in review {project} of ")).unwrap_or("in ".to_owned());
+        output::line(&format!("no matching imports {scope}{}", workspace.name()))?;
         if project.is_some() {
-            output::remark("`search-import searches --all` lists the searches of all projects");
+            output::remark("`search-import searches --all` lists the imports of all reviews");
         } else {
-            output::remark("`search-import import FILE` begins one");
+            output::remark("`search-import import FILE` starts one");
         }
         return Ok(true);
     }
@@ -77,7 +77,7 @@ pub(crate) async fn run(args: &args::Searches) -> anyhow::Result<bool> {
         false => row(job, id, now),
     });
     output::block(&table(if args.all { &OF_ALL } else { &OF_PROJECT }, rows))?;
-    let count = counted(found.jobs.len() as u64, "search", "searches");
+    let count = counted(found.jobs.len() as u64, "import", "imports");
     let more = if found.has_more { "; --limit shows more" } else { "" };
     output::line(&format!("{count}{more}"))?;
     Ok(true)
@@ -88,12 +88,12 @@ const OF_PROJECT: [Column; 7] = [
     Column::Whole("state"),
     Column::Number("files"),
     Column::Number("studies"),
-    Column::Number("unread"),
+    Column::Number("not imported"),
     Column::Text("name"),
     Column::Whole("when"),
 ];
 
-/// Without counts, for room: whoever looks through all projects looks for what is stuck.
+/// The columns for all projects. They have no counts, because this list is mainly used to find stuck searches.
 const OF_ALL: [Column; 5] = [
     Column::Whole("id"),
     Column::Whole("state"),
@@ -102,17 +102,17 @@ const OF_ALL: [Column; 5] = [
     Column::Whole("when"),
 ];
 
-/// What was found.
-struct Found {
+/// The selected searches.
+struct SelectedJobs {
     jobs: Vec<Job>,
     has_more: bool,
 }
 
-async fn wanted(
+async fn select(
     workspace: &Workspace,
     project: Option<ProjectId>,
     args: &args::Searches,
-) -> anyhow::Result<Found> {
+) -> anyhow::Result<SelectedJobs> {
     let text = args.text.as_deref().map(str::to_lowercase);
     let now = workspace.host().now();
     let before = args.older_than.map_or(Timestamp::MAX, |age| now.checked_sub(age).unwrap_or(Timestamp::MIN));
@@ -137,9 +137,9 @@ async fn wanted(
         }
         None => {
             let states = args.state.into_iter().map(JobState::from).collect();
-            let (meant, mut after) = (ByAge { project: None, states, before }, None);
+            let (filter, mut after) = (ByAge { project: None, states, before }, None);
             loop {
-                let (page, next) = jobs.by_age(&meant, after, PAGE).await?;
+                let (page, next) = jobs.by_age(&filter, after, PAGE).await?;
                 found.extend(page.into_iter().filter(is_wanted));
                 after = next;
                 if found.len() > limit || after.is_none() {
@@ -150,7 +150,7 @@ async fn wanted(
     }
     let has_more = found.len() > limit;
     found.truncate(limit);
-    Ok(Found { jobs: found, has_more })
+    Ok(SelectedJobs { jobs: found, has_more })
 }
 
 fn row(job: &Job, id: String, now: Timestamp) -> Vec<String> {
@@ -170,14 +170,14 @@ fn row_of_all(job: &Job, id: String, now: Timestamp) -> Vec<String> {
     vec![id, job.state.to_string(), project, job.name.clone().unwrap_or_default(), ago(job.created_at, now)]
 }
 
-/// The beginnings of the ids, all of one length, that tell them apart.
+/// Returns the shortest prefixes of the ids, all of one length, that distinguish them.
 fn short_ids(jobs: &[Job]) -> Vec<String> {
     let ids: Vec<String> = jobs.iter().map(|job| job.search_id.to_string()).collect();
-    let beginnings =
+    let prefixes =
         |length: usize| ids.iter().map(|id| id.chars().take(length).collect()).collect::<Vec<String>>();
-    let tells_apart = |length: &usize| {
-        let beginnings = beginnings(*length);
-        beginnings.iter().collect::<std::collections::BTreeSet<_>>().len() == beginnings.len()
+    let is_unique = |length: &usize| {
+        let prefixes = prefixes(*length);
+        prefixes.iter().collect::<std::collections::BTreeSet<_>>().len() == prefixes.len()
     };
-    beginnings([SHORT].into_iter().chain(LONGER).find(tells_apart).unwrap_or(SHORT))
+    prefixes([SHORT].into_iter().chain(LONGER).find(is_unique).unwrap_or(SHORT))
 }

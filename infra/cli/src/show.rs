@@ -12,36 +12,36 @@ use crate::report::Report;
 use crate::workspace::{self, Workspace};
 use crate::{args, find, words};
 
-/// How many unreadable records of a file are shown.
+/// The maximum number of unreadable records shown for each file.
 const MAX_QUARANTINED: usize = 100;
 
-/// Everything there is to know about a search.
+/// A search with its details, in JSON output.
 #[derive(Serialize)]
-struct Shown {
+struct SearchDetails {
     job: Job,
-    /// How many studies repeat an earlier one.
+    /// The number of studies that repeat an earlier one.
     duplicates: u64,
     quarantined: Vec<Quarantined>,
-    /// The searches that repair it, in the order of their announcements.
+    /// The searches that repair it, in the order in which they were announced.
     repaired_by: Vec<SearchId>,
-    /// None where no history is kept.
+    /// `None` if no history is kept.
     decisions: Option<Vec<Observation<Noted>>>,
 }
 
 /// Shows state, files, unreadable records and the decision log.
 pub(crate) async fn run(args: &args::Inspect) -> anyhow::Result<bool> {
-    let workspace = Workspace::look_into(workspace::settings(&args.output.place)?).await?;
+    let workspace = Workspace::look_into(workspace::settings(&args.output.location)?).await?;
     let job = find::search(&workspace, workspace.project(args.search.project), &args.search.search).await?;
     let quarantined = quarantined(workspace.study_stores()?, &job).await?;
     let report = Report::of(&workspace, job.search_id, Duration::ZERO).await?;
     let decisions = workspace.decisions(job.search_id).await?;
     let known = SearchService::over(workspace.ports(), &functions::SYSTEM)?.repairs(&job).await?;
     let repaired_by = repairs_of(&job, &known);
-    let shown = Shown { job, duplicates: report.duplicates, quarantined, repaired_by, decisions };
+    let details = SearchDetails { job, duplicates: report.duplicates, quarantined, repaired_by, decisions };
     if args.output.json {
-        output::json(&shown)?;
+        output::json(&details)?;
     } else {
-        print(&report, &shown)?;
+        print(&report, &details)?;
     }
     Ok(true)
 }
@@ -56,7 +56,7 @@ async fn quarantined(study_stores: &StudyStores, job: &Job) -> anyhow::Result<Ve
     Ok(all)
 }
 
-/// Those that are there.
+/// Returns the searches that repair a search and were not deleted.
 fn repairs_of(job: &Job, known: &SearchRepairs) -> Vec<SearchId> {
     let of_it = known.repairs.files.iter().filter(|repaired| repaired.of.search_id == job.search_id);
     let mut searches: Vec<SearchId> = of_it.map(|repaired| repaired.by.search_id).collect();
@@ -65,35 +65,36 @@ fn repairs_of(job: &Job, known: &SearchRepairs) -> Vec<SearchId> {
     searches
 }
 
-fn print(report: &Report, shown: &Shown) -> anyhow::Result<()> {
-    let job = &shown.job;
+fn print(report: &Report, details: &SearchDetails) -> anyhow::Result<()> {
+    let job = &details.job;
     output::line(&format!(
-        "{} (project {}), begun {}",
-        job.name.as_deref().unwrap_or("unnamed search"),
+        "{} (review {}), started {}",
+        job.name.as_deref().unwrap_or("unnamed import"),
         job.project_id,
         job.created_at
     ))?;
     report.print(false)?;
     if let Some(repaired) = job.repairs {
-        output::line(&format!("repairs search {repaired}"))?;
+        output::line(&format!("repairs import {repaired}"))?;
     }
-    for repair in &shown.repaired_by {
-        output::line(&format!("repaired by search {repair}"))?;
+    for repair in &details.repaired_by {
+        output::line(&format!("repaired by import {repair}"))?;
     }
-    for Quarantined { file_id, record, .. } in &shown.quarantined {
+    for Quarantined { file_id, record, .. } in &details.quarantined {
         let name = job.file_name(*file_id);
         output::line(&format!(
-            "not read: {name}, record {}, line {}, bytes {}-{}: {}",
+            "not imported: {name}, record {}, line {}, bytes {}-{}: {}",
             record.number, record.line, record.bytes.start, record.bytes.end, record.reason
         ))?;
         output::line(&format!("  {}", in_one_line(&record.excerpt)))?;
     }
-    let more = job.quarantined().saturating_sub(shown.quarantined.len() as u64);
+    let more = job.quarantined().saturating_sub(details.quarantined.len() as u64);
     if more > 0 {
-        output::line(&format!("{} more not read; `quarantine` exports them", words::records(more)))?;
+        let more = words::counted(more, "more record", "more records");
+        output::line(&format!("{more} not imported; `search-import quarantine` exports them"))?;
     }
     output::line("")?;
-    let Some(decisions) = &shown.decisions else {
+    let Some(decisions) = &details.decisions else {
         output::line("no history of messages is kept (SEARCH_IMPORT_HISTORY_SECONDS is 0)")?;
         return Ok(());
     };
@@ -110,7 +111,7 @@ fn print(report: &Report, shown: &Shown) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Lines of a file as one.
+/// Joins lines with spaces.
 fn in_one_line(text: &str) -> String {
     text.replace(['\r', '\n'], " ")
 }

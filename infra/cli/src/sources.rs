@@ -1,4 +1,4 @@
-//! Where the records of files come from, and what a review reports of them.
+//! The sources of files, and the PRISMA counts of a review.
 
 use anyhow::bail;
 use functions::api::FlowView;
@@ -11,32 +11,32 @@ use service::{ProjectAccess, SearchService};
 use crate::args;
 use crate::find;
 use crate::flow_chart::svg;
-use crate::repair::named;
+
 use crate::table::{Column, table};
 use crate::workspace::{self, Workspace};
 
-/// Shows where the files of a search come from, or says it.
+/// Shows or sets the sources of a search's files.
 pub(crate) async fn run(args: &args::Sources) -> anyhow::Result<bool> {
-    let settings = workspace::settings(&args.output.place)?;
+    let settings = workspace::settings(&args.output.location)?;
     let source = args.source.read();
-    let says = source.is_some() || args.forget;
+    let changes = source.is_some() || args.forget;
     let workspace =
-        if says { Workspace::reopen(settings).await? } else { Workspace::look_into(settings).await? };
+        if changes { Workspace::reopen(settings).await? } else { Workspace::look_into(settings).await? };
     let job = find::search(&workspace, workspace.project(args.search.project), &args.search.search).await?;
     let start = SearchService::over(workspace.ports(), &functions::SYSTEM)?;
-    if says {
+    if changes {
         let files = match args.file.as_slice() {
             [] => job.files.iter().map(|file| file.file_id).collect(),
-            names => names.iter().map(|name| named(&job, name)).collect::<anyhow::Result<Vec<_>>>()?,
+            names => names.iter().map(|name| find::file(&job, name)).collect::<anyhow::Result<Vec<_>>>()?,
         };
-        say(&start, &job, files, source).await?;
+        store(&start, &job, files, source).await?;
     }
     show(&start, &job, args.output.json).await?;
     Ok(true)
 }
 
-/// Writes down where files come from; nothing any more if there is no source.
-pub(crate) async fn say(
+/// Stores the source of files, or removes it if `source` is `None`.
+pub(crate) async fn store(
     start: &SearchService,
     job: &Job,
     files: impl IntoIterator<Item = FileId>,
@@ -47,14 +47,14 @@ pub(crate) async fn say(
         SourcesOutcome::Accepted => Ok(()),
         SourcesOutcome::Refused(fault) => bail!("{fault}"),
         SourcesOutcome::Unknown => {
-            bail!("search {} was deleted in the meantime; nothing is left to do", job.search_id)
+            bail!("import {} was deleted in the meantime; there is nothing left to do", job.search_id)
         }
     }
 }
 
-/// The source of a file as scripts see it.
+/// The source of a file in JSON output.
 #[derive(Serialize)]
-struct Shown<'a> {
+struct FileSource<'a> {
     file_id: FileId,
     name: &'a str,
     #[serde(flatten)]
@@ -73,7 +73,7 @@ async fn show(start: &SearchService, job: &Job, as_json: bool) -> anyhow::Result
     };
     if as_json {
         for (name, known, file_id) in files() {
-            output::json(&Shown { file_id, name, source: &known.source, guessed: !known.is_given })?;
+            output::json(&FileSource { file_id, name, source: &known.source, guessed: !known.is_given })?;
         }
         return Ok(());
     }
@@ -97,9 +97,9 @@ fn cells(source: &Source) -> [String; 3] {
     [source.database.clone(), source.platform.clone(), searched].map(Option::unwrap_or_default)
 }
 
-/// Reports what was found in the searches of a project, as PRISMA 2020 wants it.
+/// Prints the PRISMA 2020 counts of a project.
 pub(crate) async fn prisma(args: &args::Prisma) -> anyhow::Result<bool> {
-    let workspace = Workspace::look_into(workspace::settings(&args.output.place)?).await?;
+    let workspace = Workspace::look_into(workspace::settings(&args.output.location)?).await?;
     let project = workspace.project(args.project);
     let flow = SearchService::over(workspace.ports(), &functions::SYSTEM)?.flow(project).await?;
     let is_empty = flow.lines.is_empty() && flow.open == 0 && flow.failed_files == 0;
@@ -108,7 +108,7 @@ pub(crate) async fn prisma(args: &args::Prisma) -> anyhow::Result<bool> {
     } else if args.output.json {
         output::json(&FlowView::from(flow))?;
     } else {
-        tell(&flow)?;
+        print_counts(&flow)?;
     }
     if is_empty {
         let jobs = workspace.jobs()?;
@@ -120,11 +120,11 @@ pub(crate) async fn prisma(args: &args::Prisma) -> anyhow::Result<bool> {
     Ok(true)
 }
 
-fn tell(flow: &Flow) -> anyhow::Result<()> {
+fn print_counts(flow: &Flow) -> anyhow::Result<()> {
     let columns = [
         Column::Text("source"),
         Column::Number("records"),
-        Column::Number("unread"),
+        Column::Number("not imported"),
         Column::Number("duplicates"),
         Column::Number("left"),
     ];
@@ -138,10 +138,13 @@ fn tell(flow: &Flow) -> anyhow::Result<()> {
     output::line("")?;
     output::line(&flow.sentence())?;
     if flow.open > 0 {
-        output::remark(&format!("{} searches have not ended; the sums will change", flow.open));
+        output::remark(&format!("{} imports have not ended; the counts will change", flow.open));
     }
     if flow.failed_files > 0 {
-        output::remark(&format!("{} files could not be read; nothing of them is counted", flow.failed_files));
+        output::remark(&format!(
+            "{} files could not be read; none of their records are counted",
+            flow.failed_files
+        ));
     }
     Ok(())
 }

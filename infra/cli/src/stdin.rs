@@ -1,7 +1,7 @@
-//! A file from standard input. It is kept on the disk until it is uploaded, since its size is announced before that.
+//! A file from standard input, which is spooled to the disk because its size must be announced before the upload.
 //!
-//! In a data directory it stays there while its upload is pending, so that `resume` finds it after an interruption;
-//! elsewhere it goes with the program.
+//! The spool file is kept in the data directory while its upload is pending, so that `resume` finds it after an
+//! interruption. Without a data directory, it is a temporary file.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
@@ -12,39 +12,39 @@ use embedded::Store;
 use tempfile::{Builder, NamedTempFile, TempPath};
 use uuid::Uuid;
 
-/// What stands for it on the command line.
+/// The argument for standard input.
 const MARK: &str = "-";
-/// Its name unless another one is given.
+/// The default name of the file.
 pub(crate) const NAME: &str = "stdin";
-/// What the names of such files begin with in a data directory; the rest is an id.
-const KEPT: &str = "stdin-";
+/// The prefix of the names of spool files, which is followed by an id.
+const SPOOL_PREFIX: &str = "stdin-";
 
-/// Whether a file is to come from standard input.
-pub(crate) fn is_meant(path: &Path) -> bool {
+/// Returns `true` for the argument that stands for standard input.
+pub(crate) fn is_stdin(path: &Path) -> bool {
     path == Path::new(MARK)
 }
 
-/// Why it cannot be read.
+/// A wrong use of standard input.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Misuse {
-    /// Nobody would know that something is to be typed, and nobody types a reference file.
+    /// Reading from a terminal would look like a hanging program.
     #[error(
         "- reads a file from standard input, which is a terminal; write `search-import import - < FILE`, or the file's \
          name instead of -"
     )]
     Terminal,
-    #[error("standard input can be read once, and - is given several times")]
+    #[error("standard input can be read once, but - is given several times")]
     Repeated,
-    #[error("--name is for the file from standard input, and none of the files is -")]
+    #[error("--name is for the file from standard input, but none of the files is -")]
     Name,
 }
 
-/// Whether it can come from there, for these files.
+/// Checks the use of standard input for these files.
 ///
 /// # Errors
-/// When it cannot.
+/// Returns an error if standard input cannot be read as requested.
 pub(crate) fn check(files: &[PathBuf], name: Option<&str>) -> Result<(), Misuse> {
-    match files.iter().filter(|path| is_meant(path)).count() {
+    match files.iter().filter(|path| is_stdin(path)).count() {
         0 if name.is_some() => Err(Misuse::Name),
         0 => Ok(()),
         1 if io::stdin().is_terminal() => Err(Misuse::Terminal),
@@ -53,33 +53,32 @@ pub(crate) fn check(files: &[PathBuf], name: Option<&str>) -> Result<(), Misuse>
     }
 }
 
-/// What came.
-pub(crate) struct Spooled {
+/// A spooled file.
+pub(crate) struct SpoolFile {
     pub(crate) path: TempPath,
     pub(crate) size_bytes: u64,
 }
 
-/// Writes standard input to a file, up to a byte more than is allowed: such a file is refused as any other that is too
-/// large.
+/// Spools standard input to a file, up to one byte more than the limit, so that a longer file is rejected as too large.
 ///
 /// # Errors
-/// When it cannot be read or written.
-pub(crate) async fn spool(dir: Option<&Path>, max_bytes: u64) -> anyhow::Result<Spooled> {
-    let file = create(dir).context("no file can be created for what comes from standard input")?;
-    // Whoever breaks this off removes the file, whatever is still being written to it.
+/// Returns an error if reading or writing fails.
+pub(crate) async fn spool(dir: Option<&Path>, max_bytes: u64) -> anyhow::Result<SpoolFile> {
+    let file = create(dir).context("cannot create a file for the data from standard input")?;
+    // If this future is dropped, the path deletes the file even while the thread below still writes to it.
     let (file, path) = file.into_parts();
     let copied = tokio::task::spawn_blocking(move || copy(file, max_bytes.saturating_add(1))).await?;
-    let failed = || format!("writing what comes from standard input to {} failed", path.display());
-    Ok(Spooled { size_bytes: copied.with_context(failed)?, path })
+    let failed = || format!("writing the data from standard input to {} failed", path.display());
+    Ok(SpoolFile { size_bytes: copied.with_context(failed)?, path })
 }
 
 fn create(dir: Option<&Path>) -> io::Result<NamedTempFile> {
     match dir {
         Some(dir) => {
-            let name = format!("{KEPT}{}", Uuid::new_v4());
+            let name = format!("{SPOOL_PREFIX}{}", Uuid::new_v4());
             Builder::new().prefix(&name).rand_bytes(0).tempfile_in(dir.canonicalize()?)
         }
-        None => Builder::new().prefix(KEPT).tempfile(),
+        None => Builder::new().prefix(SPOOL_PREFIX).tempfile(),
     }
 }
 
@@ -87,24 +86,23 @@ fn copy(mut file: File, max_bytes: u64) -> io::Result<u64> {
     io::copy(&mut io::stdin().lock().take(max_bytes), &mut file)
 }
 
-/// Removes the files in a data directory that wait for no upload: it was made, or never announced.
+/// Deletes spool files in a data directory that no pending upload needs, because they were uploaded or never announced.
 ///
 /// # Errors
-/// When the store does not answer, or one of them cannot be removed.
+/// Returns an error if the store is unavailable or a file cannot be deleted.
 pub(crate) async fn tidy(store: &Store, dir: &Path) -> anyhow::Result<()> {
     let pending = store.pending_uploads().await?;
     let dir = dir.canonicalize()?;
     for entry in std::fs::read_dir(&dir)? {
         let path = entry?.path();
-        if is_kept(&path) && !pending.iter().any(|pending| pending.upload.path == path) {
-            std::fs::remove_file(&path).with_context(|| format!("removing {} failed", path.display()))?;
+        if is_spool_file(&path) && !pending.iter().any(|pending| pending.upload.path == path) {
+            std::fs::remove_file(&path).with_context(|| format!("deleting {} failed", path.display()))?;
         }
     }
     Ok(())
 }
 
-/// Whether it is one of these files, by its name.
-fn is_kept(path: &Path) -> bool {
+fn is_spool_file(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str());
-    name.and_then(|name| name.strip_prefix(KEPT)).is_some_and(|id| Uuid::try_parse(id).is_ok())
+    name.and_then(|name| name.strip_prefix(SPOOL_PREFIX)).is_some_and(|id| Uuid::try_parse(id).is_ok())
 }

@@ -2,63 +2,73 @@
 
 use std::collections::BTreeMap;
 
-use imports::{Duplicate, FileId, Job, JobFile, Outcome, SearchId, Study, Tier, readable};
+use imports::{Duplicate, FileId, Job, Outcome, SearchId, Study, Tier, readable};
 use local::output;
 use serde_json::{Value, json};
 
-use crate::damaged::Skipped;
+use crate::damaged::DamagedStudies;
 use crate::words::sentence;
 use crate::workspace::{self, Workspace};
 use crate::{args, find};
 
-/// How many studies are read at a time.
+/// The number of studies read at a time.
 const PAGE: usize = 1_000;
 
 /// Lists the studies of every file that was read to its end, in the order of files and records.
 pub(crate) async fn run(args: &args::Inspect) -> anyhow::Result<bool> {
-    let workspace = Workspace::look_into(workspace::settings(&args.output.place)?).await?;
+    let workspace = Workspace::look_into(workspace::settings(&args.output.location)?).await?;
     let job = find::search(&workspace, workspace.project(args.search.project), &args.search.search).await?;
-    let (mut names, mut skipped) = (Names::default(), Skipped::default());
-    names.add(&job);
-    // What a file under way has stored so far may yet be taken back.
+    let mut list = StudyList {
+        workspace: &workspace,
+        names: Names::default(),
+        damaged: DamagedStudies::default(),
+        as_json: args.output.json,
+    };
+    list.names.add(&job);
+    // Studies of a file that is still being read may yet be deleted, so only completed files are listed.
     for file in job.files.iter().filter(|file| matches!(file.outcome, Some(Outcome::Completed(_)))) {
-        list(&workspace, (&mut names, &mut skipped), (&job, file), args.output.json).await?;
+        list.print(job.search_id, file.file_id).await?;
     }
-    Ok(skipped.tell())
+    Ok(list.damaged.report())
 }
 
-async fn list(
-    workspace: &Workspace,
-    (names, skipped): (&mut Names, &mut Skipped),
-    (job, file): (&Job, &JobFile),
+/// Prints the studies of files.
+struct StudyList<'a> {
+    workspace: &'a Workspace,
+    names: Names,
+    damaged: DamagedStudies,
     as_json: bool,
-) -> anyhow::Result<()> {
-    let studies = &workspace.study_stores()?.read_studies;
-    let mut after = 0;
-    loop {
-        let read = |after, limit| studies.studies(job.search_id, file.file_id, after, limit);
-        let page = readable(after, PAGE, |study: &Study| study.record, read).await?;
-        if let Some((record, why)) = &page.damaged {
-            skipped.add(&names.file(job.search_id, file.file_id), *record, why);
-        }
-        for study in &page.items {
-            if let Some(duplicate) = study.duplicate {
-                names.learn(workspace, duplicate.search_id).await?;
+}
+
+impl StudyList<'_> {
+    async fn print(&mut self, search: SearchId, file: FileId) -> anyhow::Result<()> {
+        let studies = &self.workspace.study_stores()?.read_studies;
+        let mut after = 0;
+        loop {
+            let read = |after, limit| studies.studies(search, file, after, limit);
+            let page = readable(after, PAGE, |study: &Study| study.record, read).await?;
+            if let Some((record, why)) = &page.damaged {
+                self.damaged.add(&self.names.file(search, file), *record, why);
             }
-            if as_json {
-                output::json(&object(study, names)?)?;
-            } else {
-                output::line(&in_one_line(study, names))?;
+            for study in &page.items {
+                if let Some(duplicate) = study.duplicate {
+                    self.names.load(self.workspace, duplicate.search_id).await?;
+                }
+                if self.as_json {
+                    output::json(&object(study, &self.names)?)?;
+                } else {
+                    output::line(&in_one_line(study, &self.names))?;
+                }
             }
-        }
-        match page.last {
-            Some(last) => after = last,
-            None => return Ok(()),
+            match page.last {
+                Some(last) => after = last,
+                None => return Ok(()),
+            }
         }
     }
 }
 
-/// What searches and their files are called.
+/// The names of searches and their files.
 #[derive(Default)]
 pub(crate) struct Names {
     searches: BTreeMap<SearchId, String>,
@@ -73,8 +83,8 @@ impl Names {
         self.files.extend(ids.zip(job.file_names()));
     }
 
-    /// Looks up what a search is called, unless it is known.
-    pub(crate) async fn learn(&mut self, workspace: &Workspace, search: SearchId) -> anyhow::Result<()> {
+    /// Loads the names of a search, unless they are known.
+    pub(crate) async fn load(&mut self, workspace: &Workspace, search: SearchId) -> anyhow::Result<()> {
         if !self.searches.contains_key(&search)
             && let Some(job) = workspace.jobs()?.job(search).await?
         {
@@ -92,7 +102,7 @@ impl Names {
     }
 }
 
-/// The study's own fields, where it came from, and which earlier study it repeats.
+/// Returns the study's fields, its source, and the earlier study that it repeats.
 fn object(study: &Study, names: &Names) -> serde_json::Result<Value> {
     let mut value = serde_json::to_value(&study.reference)?;
     let file = names.file(study.search_id, study.file_id);
@@ -118,21 +128,21 @@ fn in_one_line(study: &Study, names: &Names) -> String {
     };
     let year = reference.year.map_or_else(String::new, |year| format!(" ({year})"));
     let title = format!("{}{year}", reference.title);
-    let mut said = authors.iter().map(|authors| sentence(authors)).collect::<Vec<_>>();
+    let mut citation = authors.iter().map(|authors| sentence(authors)).collect::<Vec<_>>();
     match &reference.journal {
-        Some(journal) => said.extend([sentence(&title), journal.to_string()]),
-        None => said.push(title),
+        Some(journal) => citation.extend([sentence(&title), journal.to_string()]),
+        None => citation.push(title),
     }
     let duplicate = study.duplicate.map_or_else(String::new, |duplicate| {
         let Duplicate { search_id, file_id, record, tier, reason, .. } = duplicate;
-        let sureness = if tier == Tier::Certain { String::new() } else { format!("{tier} ") };
-        let elsewhere = if search_id == study.search_id {
+        let certainty = if tier == Tier::Certain { String::new() } else { format!("{tier} ") };
+        let other_search = if search_id == study.search_id {
             String::new()
         } else {
-            format!(" of search {}", names.search(search_id))
+            format!(" of import {}", names.search(search_id))
         };
         let file = names.file(search_id, file_id);
-        format!(" [{sureness}duplicate of record {record} of {file}{elsewhere}: {reason}]")
+        format!(" [{certainty}duplicate of record {record} of {file}{other_search}: {reason}]")
     });
-    format!("{:>6}  {}{duplicate}", study.record, said.join(" "))
+    format!("{:>6}  {}{duplicate}", study.record, citation.join(" "))
 }

@@ -1,4 +1,4 @@
-//! Trials that the HTTP API is asked for: an import of sample files with faults, in a folder that is gone afterwards.
+//! Trials requested over the HTTP API: imports of sample files with injected faults, in a temporary folder.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -17,17 +17,17 @@ use crate::report::Report;
 use crate::workspace::Workspace;
 use crate::{args, watch};
 
-/// What is imported.
+/// The imported files.
 const SAMPLES: [(&str, &[u8]); 2] = [
     ("psycinfo.ris", include_bytes!("../../../tests/samples/psycinfo.ris")),
     ("pubmed.nbib", include_bytes!("../../../tests/samples/pubmed.nbib")),
 ];
-/// How many studies they have.
+/// The number of studies in the samples.
 const EXPECTED: u64 = 6;
-/// How long a trial may take. One without crashes takes less than a second.
+/// The time limit of a trial. A trial without crashes takes less than a second.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Makes one trial at a time.
+/// Runs one trial at a time.
 #[derive(Default)]
 pub(crate) struct Trials {
     running: Mutex<()>,
@@ -37,7 +37,7 @@ pub(crate) struct Trials {
 impl RunTrials for Trials {
     async fn run(&self, trial: Trial) -> Result<Option<TrialOutcome>, String> {
         let Ok(_running) = self.running.try_lock() else { return Ok(None) };
-        // A runtime of its own: what crashes here is nobody else's.
+        // A separate runtime, so that injected crashes affect nothing else.
         let tried = tokio::task::spawn_blocking(move || {
             let runtime = Builder::new_current_thread().enable_all().build()?;
             runtime.block_on(async { tokio::time::timeout(LIMIT, once(trial)).await? })
@@ -52,10 +52,10 @@ impl RunTrials for Trials {
 
 async fn once(trial: Trial) -> anyhow::Result<TrialOutcome> {
     let began = Instant::now();
-    let folder = TempDir::new().context("making a folder for the trial")?;
+    let folder = TempDir::new().context("creating a folder for the trial")?;
     let config = Config { data_dir: folder.path().join("data"), ..Config::default() };
     let workspace = Workspace::open(config).await?;
-    let faults = args::Trial {
+    let faults = args::FaultInjection {
         duplicate: trial.copies,
         shuffle: trial.shuffle.map(u64::from),
         crash: trial.crash.map(u64::from),
@@ -66,12 +66,12 @@ async fn once(trial: Trial) -> anyhow::Result<TrialOutcome> {
         SAMPLES.map(|(name, content)| NewFile { name: name.to_owned(), size_bytes: content.len() as u64 });
     let request = NewSearch { name: "Trial".to_owned(), files: files.into() };
     let announced = start.create(workspace.project(args::Project { project: None }), &request).await?;
-    let home = workspace.home().context("a trial works in a folder")?;
+    let home = workspace.home().context("a trial needs a data directory")?;
     let work = async {
         let uploaded = async {
             for (upload, (name, content)) in announced.files.iter().zip(SAMPLES) {
                 let path: PathBuf = folder.path().join(name);
-                std::fs::write(&path, content).context("writing a sample down")?;
+                std::fs::write(&path, content).context("writing a sample")?;
                 home.store.upload_file(&upload.upload, &path).await?;
             }
             watch::until_ended(&runner, &workspace, announced.search_id, false).await
@@ -91,7 +91,7 @@ async fn once(trial: Trial) -> anyhow::Result<TrialOutcome> {
     })
 }
 
-/// The command that does the same in the project's folder.
+/// Returns the command that runs the same trial in the repository.
 fn command(trial: Trial) -> String {
     let mut command = "search-import import".to_owned();
     for (name, _) in SAMPLES {
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn whatever_goes_wrong_every_study_is_stored_once() {
+    async fn injected_faults_store_every_study_once() {
         let trials = Trials::default();
         for trial in [
             Trial { copies: 1, shuffle: None, crash: None },
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_does_the_same() {
+    fn command_repeats_the_faults() {
         let trial = Trial { copies: 3, shuffle: Some(7), crash: Some(1) };
         let samples = "tests/samples/psycinfo.ris tests/samples/pubmed.nbib";
         let expected = format!("search-import import {samples} --duplicate 3 --shuffle 7 --crash 1");

@@ -1,4 +1,4 @@
-//! Waiting for a search to end, with a bar for each file.
+//! Waiting for a search to end, with a progress bar for each file.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -12,48 +12,49 @@ use messages::store::chain;
 use messages::{Depth, Queue};
 use saga::failures::{FailureStatus, Selection};
 
-use crate::args::Place;
-use crate::disk::Full;
+use crate::args::Location;
+use crate::disk::DiskFull;
 use crate::interrupt::resume_command;
 use crate::words;
 use crate::workspace::Workspace;
 
-/// How often the search is looked at, here and in a database elsewhere.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
-const LOOK_ELSEWHERE_EVERY: Duration = Duration::from_millis(200);
-/// How often the bars move.
-const DRAW_EVERY: Duration = Duration::from_millis(200);
-/// How long nothing may be left to do before a search that has not ended counts as waiting for the outside.
-const GIVE_UP_AFTER: Duration = Duration::from_secs(20);
+/// The interval between reads of the search's state from a data directory.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// The interval between reads of the search's state from a remote database.
+const REMOTE_POLL_INTERVAL: Duration = Duration::from_millis(200);
+/// The interval between updates of the progress bars.
+const DRAW_INTERVAL: Duration = Duration::from_millis(200);
+/// The idle time after which a search that has not ended is considered to be waiting for something external.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Why a search is not waited for any longer.
+/// The reason why waiting for a search ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Over {
-    /// It has ended, and nothing of it is left to be delivered.
+pub(crate) enum WaitOutcome {
+    /// The search has ended, and all its messages are delivered.
     Ended,
-    /// Nothing is left to do here, and it has not ended.
+    /// No work is left here, but the search has not ended.
     Waits,
-    /// The disk took no more data, so it will not end.
+    /// The disk rejected a write, so the search cannot end.
     DiskFull,
 }
 
-/// Waits until the search has ended, all its messages are delivered, and nothing of it is left in an outbox; or until nothing
-/// is left to do although it has not ended. Where other processes work on the search too, this process cannot detect that,
-/// and waits without a limit.
+/// Waits until the search has ended, all its messages are delivered, and its outbox is empty, or until no work is left
+/// although it has not ended. If other processes work on the search too, this process cannot detect that, and waits without
+/// a limit.
 pub(crate) async fn until_ended(
     runner: &Runner<Ports>,
     workspace: &Workspace,
     search: SearchId,
     draw: bool,
-) -> anyhow::Result<Over> {
-    let over = until_delivered(runner, workspace, search, draw).await?;
-    // The last view is due by now, and the next sweep of the workers may be a while away.
-    if over != Over::DiskFull
+) -> anyhow::Result<WaitOutcome> {
+    let outcome = until_delivered(runner, workspace, search, draw).await?;
+    // The last view is due now, but the workers' next sweep may be up to a minute away.
+    if outcome != WaitOutcome::DiskFull
         && let Err(error) = runner.sweep().await
     {
         output::complain(&chain(&error));
     }
-    Ok(over)
+    Ok(outcome)
 }
 
 async fn until_delivered(
@@ -61,7 +62,7 @@ async fn until_delivered(
     workspace: &Workspace,
     search: SearchId,
     draw: bool,
-) -> anyhow::Result<Over> {
+) -> anyhow::Result<WaitOutcome> {
     let (jobs, store) = (workspace.jobs()?, workspace.home().map(|home| &home.store));
     let mut bars = draw.then(Bars::new);
     let mut busy_at = Instant::now();
@@ -71,44 +72,45 @@ async fn until_delivered(
             bars.draw(job, &jobs).await?;
         }
         let ended = job.is_some_and(|job| job.state.has_ended());
-        // Workers try again and again what a full disk has refused, so it would never be idle.
+        // Workers retry rejected writes indefinitely, so the runner would never become idle.
         if !ended && store.is_some_and(|store| store.disk_refusal().is_some()) {
-            return Ok(Over::DiskFull);
+            return Ok(WaitOutcome::DiskFull);
         }
-        let look_again = match runner.is_idle().await? {
-            Some(true) if ended => return Ok(Over::Ended),
-            Some(true) if busy_at.elapsed() > GIVE_UP_AFTER => return Ok(Over::Waits),
-            None if ended => return Ok(Over::Ended),
-            None => LOOK_ELSEWHERE_EVERY,
-            Some(true) => LOOK_EVERY,
+        let interval = match runner.is_idle().await? {
+            Some(true) if ended => return Ok(WaitOutcome::Ended),
+            Some(true) if busy_at.elapsed() > IDLE_TIMEOUT => return Ok(WaitOutcome::Waits),
+            None if ended => return Ok(WaitOutcome::Ended),
+            None => REMOTE_POLL_INTERVAL,
+            Some(true) => POLL_INTERVAL,
             Some(false) => {
                 busy_at = Instant::now();
-                LOOK_EVERY
+                POLL_INTERVAL
             }
         };
-        tokio::time::sleep(look_again).await;
+        tokio::time::sleep(interval).await;
     }
 }
 
-/// Says what a search waits for that has not ended although nothing is left to do, with the next step.
-pub(crate) async fn tell(
-    over: Over,
-    (workspace, place): (&Workspace, &Place),
+/// Prints why a search has not ended although no work is left, with the next step.
+pub(crate) async fn report(
+    outcome: WaitOutcome,
+    workspace: &Workspace,
+    location: &Location,
     search: SearchId,
 ) -> anyhow::Result<()> {
-    match over {
-        Over::Ended => Ok(()),
-        Over::DiskFull => {
-            Err(Full::of(workspace, place).map_or_else(|| anyhow!("the disk is full"), Into::into))
+    match outcome {
+        WaitOutcome::Ended => Ok(()),
+        WaitOutcome::DiskFull => {
+            Err(DiskFull::of(workspace, location).map_or_else(|| anyhow!("the disk is full"), Into::into))
         }
-        Over::Waits => {
-            output::remark(&waits_for(workspace, place, search).await?);
+        WaitOutcome::Waits => {
+            output::remark(&why_waiting(workspace, location, search).await?);
             Ok(())
         }
     }
 }
 
-async fn waits_for(workspace: &Workspace, place: &Place, search: SearchId) -> anyhow::Result<String> {
+async fn why_waiting(workspace: &Workspace, location: &Location, search: SearchId) -> anyhow::Result<String> {
     let depths = workspace.ports().engine.inspect.depths().await;
     let of = |queue: &Queue| depths.get(queue).and_then(|depth| depth.as_ref().ok());
     let dead = SYSTEM.dead_letters();
@@ -116,8 +118,8 @@ async fn waits_for(workspace: &Workspace, place: &Place, search: SearchId) -> an
     let open =
         workspace.ports().engine.stores()?.failures.groups(&Selection::of(FailureStatus::Open)).await?;
     let failures = dead + open.iter().map(|group| group.count).sum::<u64>();
-    let worked = SYSTEM.functions.iter().filter_map(|function| function.source.queue());
-    let held_back: u64 = worked.filter_map(of).map(|depth| depth.delayed).sum();
+    let consumed = SYSTEM.functions.iter().filter_map(|function| function.source.queue());
+    let delayed: u64 = consumed.filter_map(of).map(|depth| depth.delayed).sum();
     let job = workspace.jobs()?.job(search).await?;
     let missing: Vec<String> = job
         .iter()
@@ -125,37 +127,35 @@ async fn waits_for(workspace: &Workspace, place: &Place, search: SearchId) -> an
         .filter(|(file, _)| !file.received && file.outcome.is_none())
         .map(|(_, name)| name)
         .collect();
-    let resume = resume_command(place);
+    let resume = resume_command(location);
     Ok(if failures > 0 {
         let failures = words::counted(failures, "message has", "messages have");
         format!(
-            "search {search} has not ended: {failures} failed for good; `search-import failures groups` says why"
+            "import {search} has not ended: {failures} failed permanently; `search-import failures groups` shows the causes"
         )
-    } else if held_back > 0 {
-        let held_back = words::counted(held_back, "message is", "messages are");
-        format!(
-            "search {search} has not ended: {held_back} held back after a failure; `{resume}` tries again"
-        )
+    } else if delayed > 0 {
+        let delayed = words::counted(delayed, "message is", "messages are");
+        format!("import {search} has not ended: {delayed} delayed after a failure; `{resume}` tries again")
     } else if missing.is_empty() {
         format!(
-            "search {search} has not ended, and nothing is left to do now; `search-import show {search}` shows its state"
+            "import {search} has not ended, but no work is left to do now; `search-import show {search}` shows its state"
         )
     } else {
         format!(
-            "search {search} waits for {}, which was not uploaded; `{resume}` tries that again",
+            "import {search} is waiting for {}, which was not uploaded; `{resume}` tries the upload again",
             missing.join(", ")
         )
     })
 }
 
-/// What a file is at.
+/// The phase of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Uploading,
-    /// It is here; others are not, or have their turn.
+    /// It has arrived, and waits for other files to arrive or to be read.
     Waiting,
     Reading,
-    /// Everything was read, and what repeats an earlier study is found out.
+    /// All records were read, and duplicates are being marked.
     MarkingDuplicates,
     Done,
     Failed,
@@ -186,7 +186,7 @@ impl Phase {
     }
 }
 
-/// How far the files are: a bar for each at a terminal, elsewhere a line whenever one is at something else.
+/// The progress of the files: a bar for each at a terminal, otherwise a line whenever a file enters a new phase.
 struct Bars {
     all: MultiProgress,
     files: BTreeMap<FileId, (Phase, ProgressBar)>,
@@ -199,7 +199,7 @@ impl Bars {
     }
 
     async fn draw(&mut self, job: &Job, jobs: &Jobs) -> anyhow::Result<()> {
-        let recent = self.drawn_at.is_some_and(|at| at.elapsed() < DRAW_EVERY);
+        let recent = self.drawn_at.is_some_and(|at| at.elapsed() < DRAW_INTERVAL);
         if recent && !job.state.has_ended() {
             return Ok(());
         }
@@ -221,23 +221,23 @@ impl Bars {
             Some(Outcome::Failed { .. }) | None => progress.unwrap_or_default().records,
         };
         let bytes = if phase == Phase::Done { size } else { progress.unwrap_or_default().bytes };
-        // Nobody reads a log to learn that nothing happens.
+        // A log has no lines for files that wait.
         if self.all.is_hidden() && phase != *drawn && phase != Phase::Waiting {
             let so_far = if phase == Phase::Reading { 0 } else { records };
-            output::remark(&format!("{name}: {}", told(phase, None, so_far)));
+            output::remark(&format!("{name}: {}", message(phase, None, so_far)));
         }
         *drawn = phase;
         bar.set_length(size);
         bar.set_position(bytes);
-        bar.set_message(told(phase, percent(bytes, size), records));
+        bar.set_message(message(phase, percent(bytes, size), records));
         if file.outcome.is_some() {
             bar.abandon();
         }
     }
 }
 
-/// What a file is at, and how many of its records are known.
-fn told(phase: Phase, percent: Option<u64>, records: u64) -> String {
+/// Formats a file's phase and the number of its records read so far.
+fn message(phase: Phase, percent: Option<u64>, records: u64) -> String {
     let percent = percent.filter(|_| phase == Phase::Reading);
     let percent = percent.map_or_else(String::new, |percent| format!(" {percent} %"));
     let records = if records == 0 { String::new() } else { format!(", {}", words::records(records)) };
@@ -248,7 +248,7 @@ fn percent(part: u64, whole: u64) -> Option<u64> {
     (u128::from(part) * 100).checked_div(u128::from(whole)).and_then(|percent| u64::try_from(percent).ok())
 }
 
-/// A bar of at most 79 columns, so that no terminal of 80 breaks it into two lines; what has no room is cut off.
+/// Returns a bar of at most 79 columns, which a terminal of 80 columns shows on one line. Longer text is truncated.
 fn bar(name: &str) -> ProgressBar {
     let style = ProgressStyle::with_template("{prefix:24!} {bar:16} {msg:37!}");
     let bar = ProgressBar::new(0).with_prefix(output::cell(name));
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_read_and_has_no_outcome_has_its_duplicates_marked() {
+    fn fully_read_file_without_outcome_is_marking_duplicates() {
         let read = |bytes| Some(Progress { records: 3, bytes });
         assert_eq!(Phase::of(&file(false, None), None), Phase::Uploading);
         assert_eq!(Phase::of(&file(true, None), None), Phase::Waiting);
@@ -289,10 +289,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_has_room_in_a_bar() {
-        assert_eq!(told(Phase::Reading, percent(90, 200), 1), "reading 45 %, 1 record");
-        assert_eq!(told(Phase::Waiting, percent(0, 200), 0), "waiting");
-        let longest = told(Phase::MarkingDuplicates, percent(200, 200), 2_000_000);
+    fn longest_message_fits_into_a_bar() {
+        assert_eq!(message(Phase::Reading, percent(90, 200), 1), "reading 45 %, 1 record");
+        assert_eq!(message(Phase::Waiting, percent(0, 200), 0), "waiting");
+        let longest = message(Phase::MarkingDuplicates, percent(200, 200), 2_000_000);
         assert_eq!(longest, "marking duplicates, 2000000 records");
         assert!(longest.len() <= 37, "{longest}");
         assert_eq!(percent(1, 0), None);

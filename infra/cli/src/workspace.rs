@@ -1,4 +1,4 @@
-//! What this program works on: a data directory, or the services that the settings name.
+//! The workspace of a command: a data directory, or the configured services.
 
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
@@ -9,7 +9,7 @@ use embedded::{DATABASE, MAX_DECISIONS, OpenError, Settings, Store};
 use functions::SYSTEM;
 use imports::queues::QUEUES;
 use imports::{Jobs, Ports, ProjectId, SearchId, StudyStores};
-use local::{Home, Runner, Trial};
+use local::{FaultInjection, Home, Runner};
 use messages::{Host, Noted, Observation, Observe, QueueSpec, Verdict};
 #[cfg(feature = "services")]
 use saga::Service;
@@ -18,35 +18,34 @@ use telemetry::LogDecisions;
 use crate::args;
 use crate::interrupt::resume_command;
 
-/// How often a message may be received in a data directory. Each interruption of this program counts as one, and an
-/// import that a user interrupts a few times is not poison.
+/// The receive limit of messages in a data directory. Every interruption of this program counts as a receive, and must not
+/// dead-letter the message.
 const RECEIVE_LIMIT: u32 = 20;
 
-/// How many decisions are read in one call.
-const DECISIONS_AT_ONCE: usize = 1_000;
+/// The number of decisions read in one call.
+const DECISIONS_PAGE: usize = 1_000;
 
-/// The queues of a data directory.
-static PATIENT: LazyLock<Vec<QueueSpec>> = LazyLock::new(|| {
-    let patient = |spec: &QueueSpec| QueueSpec {
+/// The queues of a data directory, with [`RECEIVE_LIMIT`].
+static LOCAL_QUEUES: LazyLock<Vec<QueueSpec>> = LazyLock::new(|| {
+    let with_limit = |spec: &QueueSpec| QueueSpec {
         receive_limit: spec.receive_limit.map(|_| RECEIVE_LIMIT),
         ..spec.clone()
     };
-    QUEUES.iter().map(patient).collect()
+    QUEUES.iter().map(with_limit).collect()
 });
 
-/// The settings: the environment's, and what was given on the command line instead.
-pub(crate) fn settings(place: &args::Place) -> anyhow::Result<Config> {
+/// Returns the settings of the environment, overridden by those of the command line.
+pub(crate) fn settings(location: &args::Location) -> anyhow::Result<Config> {
     let mut config = Config::from_env()?;
-    if let Some(dir) = &place.data_dir {
+    if let Some(dir) = &location.data_dir {
         config.data_dir.clone_from(dir);
     }
-    if let Some(backend) = place.backend {
+    if let Some(backend) = location.backend {
         config.backend = backend.into();
     }
     if config.backend == BackendKind::Aws && cfg!(not(feature = "services")) {
         bail!(
-            "this program is built without the aws backend; `cargo build --package cli --features services` builds it \
-             with it"
+            "this program was built without the aws backend; `cargo build --package cli --features services` includes it"
         );
     }
     Ok(config)
@@ -55,23 +54,22 @@ pub(crate) fn settings(place: &args::Place) -> anyhow::Result<Config> {
 /// An open backend.
 pub(crate) struct Workspace {
     pub(crate) backend: Backend,
-    /// The data directory that this program works in; none for services, and for one that is only looked at.
+    /// The data directory that this program holds for work; `None` for services, and if it is only read or operated on.
     home: Option<Home<Ports>>,
 }
 
 impl Workspace {
-    /// Opens it for work: a data directory as the only program that works in it, services once all of them are
-    /// known to be there.
+    /// Opens it for work: a data directory exclusively, or services after checking that all of them exist.
     pub(crate) async fn open(config: Config) -> anyhow::Result<Self> {
         let host: Arc<dyn Host> = Arc::new(SystemHost);
         match config.backend {
             BackendKind::Embedded => {
                 is_no_file(&config.data_dir)?;
                 let lock = Arc::new(Store::lock(&config.data_dir)?);
-                let settings = Settings { queues: &PATIENT, ..backend::store_settings(&config) };
+                let settings = Settings { queues: &LOCAL_QUEUES, ..backend::store_settings(&config) };
                 let store = Arc::new(Store::open(&config.data_dir, Arc::clone(&host), settings)?);
                 store.recover(&lock).await?;
-                let observer = Arc::new(TellRejected(Arc::clone(&store)));
+                let observer = Arc::new(RejectionLog(Arc::clone(&store)));
                 let backend = backend::embedded(&store, Arc::clone(&host), observer.clone(), config);
                 let config = backend.config.clone();
                 let ports = move |store: &Arc<Store>| {
@@ -88,79 +86,78 @@ impl Workspace {
         }
     }
 
-    /// Opens an existing data directory for work. A new one has nothing to work on.
+    /// Opens an existing data directory for work. Fails for a new one, which contains no imports.
     pub(crate) async fn reopen(config: Config) -> anyhow::Result<Self> {
         has_folder(&config)?;
         Self::open(config).await
     }
 
-    /// Opens it for an operator, beside programs that may be working in it.
+    /// Opens it for an operator's changes, while other programs may be working in it.
     pub(crate) async fn operate(config: Config) -> anyhow::Result<Self> {
         has_folder(&config)?;
         #[cfg(feature = "services")]
-        complete(&config, &[Service::DATABASE, Service::LEDGER]).await?;
+        check_settings(&config, &[Service::DATABASE, Service::LEDGER]).await?;
         let backend = backend::open(config, Arc::new(SystemHost), Arc::new(())).await?;
         Ok(Self { backend, home: None })
     }
 
-    /// Opens it to look into it, beside programs that may be working in it.
+    /// Opens it for reading, while other programs may be working in it.
     pub(crate) async fn look_into(config: Config) -> anyhow::Result<Self> {
         has_folder(&config)?;
         let host: Arc<dyn Host> = Arc::new(SystemHost);
         let backend = match config.backend {
             BackendKind::Embedded => {
                 let dir = &config.data_dir;
-                let store = Store::open_read_only(dir, Arc::clone(&host), &PATIENT)
+                let store = Store::open_read_only(dir, Arc::clone(&host), &LOCAL_QUEUES)
                     .map_err(|error| next_step(dir, error))?;
                 backend::embedded(&Arc::new(store), host, Arc::new(()), config)
             }
             BackendKind::Aws => {
                 #[cfg(feature = "services")]
-                complete(&config, &[Service::DATABASE]).await?;
+                check_settings(&config, &[Service::DATABASE]).await?;
                 backend::open(config, host, Arc::new(())).await?
             }
         };
         Ok(Self { backend, home: None })
     }
 
-    /// The ports.
     pub(crate) fn ports(&self) -> &Ports {
         &self.backend.ports
     }
 
-    /// The machine.
     pub(crate) fn host(&self) -> &dyn Host {
         self.ports().engine.host.as_ref()
     }
 
-    /// Imports as their readers see them.
+    /// Returns the views of imports.
     pub(crate) fn jobs(&self) -> anyhow::Result<Jobs> {
         Ok(self.ports().jobs()?)
     }
 
-    /// What the database holds of imports.
+    /// Returns the stored studies and files of imports.
     pub(crate) fn study_stores(&self) -> anyhow::Result<&StudyStores> {
         Ok(self.ports().study_stores()?)
     }
 
-    /// The data directory that this program works in; none for services.
+    /// Returns the data directory that this program holds for work; `None` for services.
     pub(crate) fn home(&self) -> Option<&Home<Ports>> {
         self.home.as_ref()
     }
 
-    /// Runs the functions.
-    pub(crate) fn runner(&self, trial: &args::Trial) -> anyhow::Result<Runner<Ports>> {
+    /// Returns a runner of the functions that injects the given faults.
+    pub(crate) fn runner(&self, faults: &args::FaultInjection) -> anyhow::Result<Runner<Ports>> {
         let home = self.home().cloned();
-        if home.is_none() && trial.crash.is_some() {
-            bail!("--crash tears down workers of the embedded backend; elsewhere, kill the process");
+        if home.is_none() && faults.crash.is_some() {
+            bail!("--crash crashes workers of the embedded backend only; with aws, kill the process");
         }
-        let trial = Trial { copies: trial.duplicate, shuffle: trial.shuffle, crash: trial.crash };
-        let runner = Runner::new(&SYSTEM, self.ports().clone(), home, trial);
+        let faults =
+            FaultInjection { copies: faults.duplicate, shuffle: faults.shuffle, crash: faults.crash };
+        let runner = Runner::new(&SYSTEM, self.ports().clone(), home, faults);
         Ok(runner.with_visibility(self.backend.config.visibility))
     }
 
-    /// What was decided about the messages of a search, as much as a data directory keeps of it; none where no history is
-    /// kept.
+    /// Returns the decisions about the messages of a search, at most as many as a data directory keeps; `None` if no
+    /// history is kept.
     pub(crate) async fn decisions(
         &self,
         search: SearchId,
@@ -169,20 +166,20 @@ impl Workspace {
         let Some(history) = self.ports().engine.history.as_ref().filter(|_| is_kept) else { return Ok(None) };
         let (mut decisions, mut after) = (Vec::new(), None);
         while decisions.len() < MAX_DECISIONS {
-            let page = history.history(Some(search), after, DECISIONS_AT_ONCE).await?;
-            let Some((place, _)) = page.last() else { break };
-            after = Some(*place);
+            let page = history.history(Some(search), after, DECISIONS_PAGE).await?;
+            let Some((cursor, _)) = page.last() else { break };
+            after = Some(*cursor);
             decisions.extend(page.into_iter().map(|(_, decision)| decision));
         }
         Ok(Some(decisions))
     }
 
-    /// The project that a command is about: the one that it names, or that of the settings.
+    /// Returns the project of a command: the one given on its command line, or that of the settings.
     pub(crate) fn project(&self, named: args::Project) -> ProjectId {
         named.project.unwrap_or(self.backend.config.project)
     }
 
-    /// Where it is, in a message.
+    /// Returns a name of the workspace for messages.
     pub(crate) fn name(&self) -> String {
         let config = &self.backend.config;
         match config.backend {
@@ -201,26 +198,26 @@ pub(crate) fn has_folder(config: &Config) -> anyhow::Result<()> {
     is_no_file(dir)?;
     if !dir.exists() {
         bail!(
-            "there is no data directory {shown}; name another with --data-dir, or begin with `search-import import FILE`"
+            "there is no data directory {shown}; name another with --data-dir, or start with `search-import import FILE`"
         );
     }
     if is_unused(dir) {
         bail!(
-            "{shown} is not a data directory, as it has no {DATABASE}; name another with --data-dir, or begin with \
+            "{shown} is not a data directory, because it has no {DATABASE}; name another with --data-dir, or start with \
              `search-import import FILE`"
         );
     }
     Ok(())
 }
 
-/// Returns `true` if the folder is missing, or has neither a database nor uploaded files.
+/// Returns `true` if the folder does not exist, or contains neither a database nor uploaded files.
 pub(crate) fn is_unused(dir: &Path) -> bool {
     (dir.is_dir() || !dir.exists()) && !dir.join(DATABASE).exists() && !dir.join("objects").exists()
 }
 
 fn is_no_file(dir: &Path) -> anyhow::Result<()> {
     if dir.exists() && !dir.is_dir() {
-        bail!("{} is a file, and a data directory is a folder; name another with --data-dir", dir.display());
+        bail!("{} is a file, but a data directory is a folder; name another with --data-dir", dir.display());
     }
     Ok(())
 }
@@ -230,33 +227,33 @@ fn next_step(dir: &Path, error: OpenError) -> anyhow::Error {
     let shown = dir.display();
     match error {
         OpenError::Older { found: 0, .. } => {
-            anyhow!("nothing has been imported into {shown} yet; `search-import import FILE` begins")
+            anyhow!("nothing has been imported into {shown} yet; start with `search-import import FILE`")
         }
         OpenError::Older { .. } => anyhow!(
             "an earlier version of this program wrote {shown}; `{}` upgrades it, then repeat this command",
-            resume_command(&args::Place { backend: None, data_dir: Some(dir.to_owned()) })
+            resume_command(&args::Location { backend: None, data_dir: Some(dir.to_owned()) })
         ),
         OpenError::Folder { .. } if !dir.join(DATABASE).exists() => anyhow!(
             "{} is missing; restore it from a backup, or name another folder with --data-dir",
             dir.join(DATABASE).display()
         ),
-        error => anyhow::Error::new(error).context(format!("looking into {shown} failed")),
+        error => anyhow::Error::new(error).context(format!("opening {shown} failed")),
     }
 }
 
-/// Whether everything is set that leads to these services, if they are those of AWS.
+/// Checks that all settings of these services are present, if the backend is `aws`.
 #[cfg(feature = "services")]
-async fn complete(config: &Config, services: &[Service]) -> Result<(), backend::OpenError> {
+async fn check_settings(config: &Config, services: &[Service]) -> Result<(), backend::OpenError> {
     match config.backend {
         BackendKind::Embedded => Ok(()),
         BackendKind::Aws => backend::complete(config, services, &[]).await,
     }
 }
 
-/// Has the decisions kept in the data directory, and logs those that give a message up.
-struct TellRejected(Arc<Store>);
+/// Stores decisions in the data directory, and also logs rejected messages.
+struct RejectionLog(Arc<Store>);
 
-impl Observe for TellRejected {
+impl Observe for RejectionLog {
     fn observe(&self, observation: Observation) {
         if observation.verdict == Verdict::Rejected {
             LogDecisions.observe(observation.clone());

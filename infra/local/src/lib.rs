@@ -1,17 +1,17 @@
-//! All functions in one process: what Lambda's event sources do in the cloud, a runner does here.
+//! Runs all functions of an application in one process. The runner replaces Lambda's event sources.
 //!
-//! - [`runner`]: delivers the queues to them until everything is done;
-//! - `workers`: the tasks and threads that it delivers on;
-//! - [`http`]: the API and the uploads on a port of this machine;
-//! - [`trial`]: what can be made to go wrong on purpose;
-//! - [`output`], [`mod@stop`]: the terminal of a program that runs them, and its end.
+//! - [`runner`]: delivers messages from the queues to the functions;
+//! - `workers`: the tasks and threads of the runner;
+//! - [`http`]: the HTTP API and the uploads;
+//! - [`fault_injection`]: duplicates, reordering and crashes on purpose;
+//! - [`output`], [`mod@stop`]: terminal output and shutdown of the program.
 
+pub mod fault_injection;
 pub mod http;
 pub mod output;
 pub mod runner;
 pub mod stop;
-pub mod trial;
 mod workers;
 
+pub use fault_injection::{DuplicatingSender, FaultInjection};
 pub use runner::{Home, Runner};
-pub use trial::{Copying, Trial};

@@ -1,27 +1,27 @@
-//! Being asked to stop, and stopping.
+//! Stop signals and shutdown.
 
 use std::process::exit;
 use std::time::Duration;
 
 use crate::output;
 
-/// How long what has begun may take to end. Whatever does not is repeated by the next start, as after a crash.
+/// The time limit for work in progress. The next start repeats unfinished work, as after a crash.
 pub const STOP_WITHIN: Duration = Duration::from_secs(8);
 /// The exit code of a program that a second Ctrl-C ended.
 const INTERRUPTED: i32 = 130;
 
-/// To be called when stopping begins: ends the process when that takes longer than [`STOP_WITHIN`], or when it is asked
-/// once more. A thread of its own sees to it, so nothing that hangs can keep the process alive.
+/// Starts the shutdown: ends the process after [`STOP_WITHIN`], or when it is asked to stop again. A separate thread does
+/// so, so that a hanging task cannot keep the process alive.
 pub fn stop_in_time() {
     std::thread::spawn(|| {
         std::thread::sleep(STOP_WITHIN);
-        output::remark("stopped before everything that had begun was finished; the next start does the rest");
+        output::remark("stopped before all work in progress was finished; the next start continues it");
         exit(0);
     });
     at_once_when_asked_again();
 }
 
-/// Ends the process as soon as it is asked to stop once more.
+/// Ends the process immediately when it is asked to stop again.
 pub fn at_once_when_asked_again() {
     tokio::spawn(async {
         asked_to_stop().await;
@@ -29,7 +29,7 @@ pub fn at_once_when_asked_again() {
     });
 }
 
-/// Resolves when the process is asked to stop: from the terminal, or by whoever runs it as a service.
+/// Waits until the process is asked to stop, by Ctrl-C or by SIGTERM.
 pub async fn asked_to_stop() {
     #[cfg(unix)]
     {
@@ -39,7 +39,7 @@ pub async fn asked_to_stop() {
                 _ = terminate.recv() => {}
                 _ = tokio::signal::ctrl_c() => {}
             },
-            // Then only Ctrl-C stops it gracefully.
+            // Without a handler for SIGTERM, only Ctrl-C stops the process gracefully.
             Err(_) => drop(tokio::signal::ctrl_c().await),
         }
     }

@@ -1,8 +1,7 @@
-//! The workers of a runner: tasks for short messages, threads for those that may take long.
+//! The workers of a runner: tasks for short messages, and threads for messages that may take long.
 //!
-//! A future that computes for seconds without a pause occupies the thread that polls it. On the threads of the runtime it
-//! would hold up whatever else they drive: requests, event streams, timers and signals. So such a worker has a thread of
-//! its own, which polls nothing else.
+//! A future that computes for seconds without yielding blocks the thread that polls it. On a thread of the runtime, it would
+//! delay requests, event streams, timers and signals. Such a worker therefore has its own thread.
 
 use std::thread;
 
@@ -11,7 +10,7 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
-/// Workers, which are aborted when this is dropped.
+/// Workers, which are aborted when this value is dropped.
 #[derive(Default)]
 pub(crate) struct Workers {
     tasks: JoinSet<()>,
@@ -21,7 +20,7 @@ pub(crate) struct Workers {
 /// A thread that polls one future.
 struct Thread {
     abort: AbortHandle,
-    /// Closed when the thread has dropped its future.
+    /// Closed once the thread has dropped its future.
     ended: oneshot::Receiver<()>,
 }
 
@@ -37,30 +36,30 @@ impl Workers {
         self.tasks.spawn(work);
     }
 
-    /// Starts a worker on a thread of its own. Timers and sockets are still driven by the runtime that this is called on.
+    /// Starts a worker on its own thread. The current runtime still drives its timers and sockets.
     pub(crate) fn spawn_thread(&mut self, name: &str, work: impl Future<Output = ()> + Send + 'static) {
         let (work, abort) = abortable(work);
         let (alive, ended) = oneshot::channel::<()>();
         let runtime = Handle::current();
         let body = move || {
-            // An aborted worker has nothing to return.
+            // The only error is that the worker was aborted.
             let _ = runtime.block_on(work);
             drop(alive);
         };
         match thread::Builder::new().name(name.to_owned()).spawn(body) {
             Ok(_) => self.threads.push(Thread { abort, ended }),
             // The other workers of the queue do its work.
-            Err(error) => tracing::error!(name, %error, "a worker has no thread"),
+            Err(error) => tracing::error!(name, %error, "starting a worker thread failed"),
         }
     }
 
-    /// Waits until all workers have ended by themselves.
+    /// Waits until all workers have ended.
     pub(crate) async fn ended(mut self) {
         while self.tasks.join_next().await.is_some() {}
         self.join_threads().await;
     }
 
-    /// Stops all workers where they wait next, and returns when none of them works any more.
+    /// Aborts all workers at their next await point, and waits until they have ended.
     pub(crate) async fn abort(mut self) {
         self.threads.iter().for_each(|thread| thread.abort.abort());
         self.tasks.shutdown().await;

@@ -12,7 +12,7 @@ use clap::Parser;
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use embedded::{Settings, Store};
-use local::{Home, Runner, Trial, output};
+use local::{FaultInjection, Home, Runner, output};
 use messages::{Noted, Observation, Verdict};
 use orders::shop::{Refused, Shop, partition};
 use orders::{DISPATCH_OUTBOX, QUEUES, SYSTEM, TIME_TO_PAY};
@@ -67,7 +67,8 @@ async fn run(dir: &Path, copies: u32) -> anyhow::Result<()> {
     };
     let engine = ports(&store);
     let home = Home { store: Arc::clone(&store), lock, ports: Arc::new(ports) };
-    let runner = Runner::new(&SYSTEM, engine, Some(home), Trial { copies, ..Trial::default() });
+    let runner =
+        Runner::new(&SYSTEM, engine, Some(home), FaultInjection { copies, ..FaultInjection::default() });
     let shop = Shop::over(&runner.ports())?;
     let numbers = runner.run_until(play(&shop, &host, &runner)).await??;
     print(&shop, &store, &numbers).await

@@ -1,8 +1,8 @@
-//! Bad input: one clear line for each file, exit code 1, and nothing half-stored.
+//! Bad input: one line for each file, exit code 1, and no partial data.
 
 use crate::program::{Program, bundled};
 
-/// Imports a good file together with a bad one that is read and refused.
+/// Imports a good file together with a bad one that the parser rejects. Returns the error.
 fn refused_by_the_parser(program: &Program, name: &str, content: &[u8]) -> String {
     let bad = program.file(name, content);
     let (report, run) = program.import(&[bundled("psycinfo.ris"), bad], &[]);
@@ -18,7 +18,7 @@ fn refused_by_the_parser(program: &Program, name: &str, content: &[u8]) -> Strin
 }
 
 #[test]
-fn a_file_that_is_no_reference_file_says_what_it_is() {
+fn other_file_types_are_named() {
     let program = Program::new();
     for (name, content, reason) in [
         ("noise.ris", b"\x00\x01\x02\xff\xfe\x00binary\x00".as_slice(), "binary"),
@@ -38,14 +38,14 @@ fn a_file_that_is_no_reference_file_says_what_it_is() {
 }
 
 #[test]
-fn a_record_over_its_limit_refuses_the_file() {
+fn record_over_the_limit_fails_the_file() {
     let program = Program::new().setting("SEARCH_IMPORT_MAX_RECORD_BYTES", "5000");
     let long = format!("TY  - JOUR\nTI  - Fine\nER  - \n\nTY  - JOUR\nAB  - {}\nER  - \n", "x".repeat(6_000));
     let error = refused_by_the_parser(&program, "long.ris", long.as_bytes());
     assert!(error.contains("record 2") && error.contains("5000"), "{error}");
 }
 
-/// Imports a good file together with one that is refused before anything is stored.
+/// Imports a good file together with one that is rejected before anything is stored.
 fn refused_at_once(program: &Program, bad: &std::path::Path, reason: &str) {
     let (report, run) = program.import(&[bundled("psycinfo.ris"), bad.to_owned()], &[]);
     assert_eq!(run.code, Some(1));
@@ -58,7 +58,7 @@ fn refused_at_once(program: &Program, bad: &std::path::Path, reason: &str) {
 }
 
 #[test]
-fn a_file_that_cannot_be_uploaded_is_refused_before_anything_is_stored() {
+fn file_that_cannot_be_uploaded_stores_nothing() {
     let program = Program::new().setting("SEARCH_IMPORT_MAX_FILE_BYTES", "4000");
     refused_at_once(&program, &program.file("empty.ris", b""), "empty");
     refused_at_once(&program, program.folder(), "directory");
@@ -74,7 +74,7 @@ fn a_file_that_cannot_be_uploaded_is_refused_before_anything_is_stored() {
 }
 
 #[test]
-fn a_search_name_that_no_upload_has_room_for_is_refused_before_anything_is_stored() {
+fn search_name_too_long_for_uploads_stores_nothing() {
     let program = Program::new();
     let import =
         |characters| program.import(&[bundled("psycinfo.ris")], &["--search-name", &"検".repeat(characters)]);
@@ -99,7 +99,7 @@ fn wrong_usage_exits_with_2() {
 }
 
 #[test]
-fn a_wrong_setting_is_named() {
+fn invalid_setting_is_named() {
     let program = Program::new().setting("SEARCH_IMPORT_MODE", "perhaps");
     let run = program.run(&["import", bundled("psycinfo.ris").to_str().unwrap()]);
     assert_eq!(run.code, Some(1));
@@ -108,7 +108,7 @@ fn a_wrong_setting_is_named() {
 
 #[cfg(not(feature = "services"))]
 #[test]
-fn a_program_without_the_aws_backend_says_how_to_build_it_with_it() {
+fn program_without_aws_names_the_build_command() {
     let program = Program::new();
     for args in [["import", bundled("psycinfo.ris").to_str().unwrap()], ["resume", "--json"]] {
         let run = program.run(&[&args[..], &["--backend", "aws"]].concat());
@@ -122,12 +122,12 @@ fn a_program_without_the_aws_backend_says_how_to_build_it_with_it() {
 }
 
 #[test]
-fn a_search_that_is_not_there_is_an_error() {
+fn unknown_search_is_an_error() {
     let program = Program::new();
     program.import(&[bundled("psycinfo.ris")], &[]);
     for command in ["show", "studies"] {
         let run = program.run(&[command, "00000000-0000-0000-0000-000000000001"]);
         assert_eq!(run.code, Some(1));
-        assert!(run.stderr.contains("there is no search"), "{}", run.stderr);
+        assert!(run.stderr.contains("there is no import"), "{}", run.stderr);
     }
 }

@@ -1,4 +1,4 @@
-//! What the program says of a data directory that it does not work in, and does to it: nothing.
+//! Data directories that the program refuses to work in, and leaves unchanged.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -8,7 +8,7 @@ use crate::program::{Program, bundled};
 
 const DATABASE: &str = "search-import.sqlite";
 
-/// A data directory with an import that completed.
+/// Returns a program whose data directory has a completed import.
 fn used() -> Program {
     let program = Program::new();
     let (report, run) = program.import(&[bundled("psycinfo.ris")], &[]);
@@ -16,12 +16,13 @@ fn used() -> Program {
     program
 }
 
-/// How many files of objects there are.
+/// Returns the number of object files.
 fn objects(program: &Program) -> usize {
     fs::read_dir(program.data().join("objects")).unwrap().count()
 }
 
-/// Each command that works in a data directory refuses this one with one line, without SQL. Returns the last one.
+/// Checks that every command that works in a data directory rejects this one with one line without SQL. Returns the last
+/// line.
 fn refused(program: &Program) -> String {
     let file = bundled("psycinfo.ris");
     let commands: [&[&str]; 3] =
@@ -38,11 +39,11 @@ fn refused(program: &Program) -> String {
 }
 
 #[test]
-fn a_lost_database_costs_no_upload() {
+fn lost_database_keeps_uploads() {
     let program = used();
     let place = |folder: &std::path::Path, end: &str| folder.join(format!("{DATABASE}{end}"));
     let (data, backup) = (program.data(), program.folder().to_owned());
-    // What was stored last may be in the log still.
+    // The latest writes may still be in the log.
     let files = ["", "-wal", "-shm"].map(|end| (place(&data, end), place(&backup, end)));
     for (file, kept) in files.iter().filter(|(file, _)| file.exists()) {
         fs::rename(file, kept).unwrap();
@@ -59,7 +60,7 @@ fn a_lost_database_costs_no_upload() {
 }
 
 #[test]
-fn a_database_that_is_something_else_is_refused_in_one_line() {
+fn foreign_database_is_rejected_in_one_line() {
     let program = used();
     for end in ["-wal", "-shm"] {
         let _ = fs::remove_file(program.data().join(format!("{DATABASE}{end}")));
@@ -72,7 +73,7 @@ fn a_database_that_is_something_else_is_refused_in_one_line() {
 
 #[cfg(unix)]
 #[test]
-fn a_folder_of_objects_that_is_a_link_is_refused_in_one_line() {
+fn linked_objects_folder_is_rejected_in_one_line() {
     let program = used();
     let precious = program.folder().join("elsewhere");
     fs::rename(program.data().join("objects"), &precious).unwrap();
@@ -83,7 +84,7 @@ fn a_folder_of_objects_that_is_a_link_is_refused_in_one_line() {
     assert_eq!(fs::read_dir(precious).unwrap().count(), 2);
 }
 
-/// A server. It is killed when this value ends.
+/// A server, which is killed when this value is dropped.
 struct Server(Child);
 
 impl Drop for Server {
@@ -95,7 +96,7 @@ impl Drop for Server {
 
 #[cfg(unix)]
 #[test]
-fn a_second_program_is_kept_out_whatever_became_of_the_lock_file() {
+fn second_program_is_rejected_without_lock_file() {
     let program = Program::new();
     let mut server = Server(program.start(&["serve", "--listen", "127.0.0.1:0"]));
     let mut lines = BufReader::new(server.0.stderr.take().unwrap()).lines().map(Result::unwrap);
@@ -107,7 +108,7 @@ fn a_second_program_is_kept_out_whatever_became_of_the_lock_file() {
 
 #[cfg(unix)]
 #[test]
-fn nobody_else_can_read_what_was_imported() {
+fn data_is_readable_by_its_owner_only() {
     use std::os::unix::fs::PermissionsExt;
 
     let program = used();

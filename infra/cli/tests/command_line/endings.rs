@@ -1,4 +1,4 @@
-//! The message that ends a command: what failed, why, and what to do next.
+//! The last message of a failed command: what failed, why, and the next step.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::program::{Program, Run, bundled};
 
-/// A data directory with the search "one" of three studies.
+/// Returns a program whose data directory has the search "one" with three studies, and the search's id.
 fn with_a_search() -> (Program, String) {
     let program = Program::new();
     let (report, run) = program.import(&[bundled("psycinfo.ris")], &["--search-name", "one"]);
@@ -15,7 +15,7 @@ fn with_a_search() -> (Program, String) {
     (program, search)
 }
 
-/// Checks that a command fails with one line that has these texts, and prints nothing else.
+/// Checks that a command fails, and that its only output is one line that contains these texts.
 fn fails(run: &Run, what: &str, texts: &[&str]) {
     assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""), "{what}: {}", run.stderr);
     let said = run.stderr.trim_end();
@@ -25,7 +25,7 @@ fn fails(run: &Run, what: &str, texts: &[&str]) {
     }
 }
 
-const LOOKING: [&[&str]; 8] = [
+const READING: [&[&str]; 8] = [
     &["searches"],
     &["health"],
     &["show", "one"],
@@ -35,7 +35,7 @@ const LOOKING: [&[&str]; 8] = [
     &["prisma"],
     &["export", "--format", "csv", "--out", "new.csv"],
 ];
-const WORKING: [&[&str]; 8] = [
+const CHANGING: [&[&str]; 8] = [
     &["failures", "retry", "--all"],
     &["delete", "one"],
     &["cancel", "one"],
@@ -47,7 +47,7 @@ const WORKING: [&[&str]; 8] = [
 ];
 
 #[test]
-fn a_place_without_data_directory_is_named_with_the_next_step() {
+fn missing_data_directory_is_named_with_next_step() {
     let program = Program::new();
     let file = program.file("a-file", b"");
     let place = |name: &str| program.folder().join(name);
@@ -55,20 +55,20 @@ fn a_place_without_data_directory_is_named_with_the_next_step() {
     fs::create_dir(place("junk")).unwrap();
     fs::write(place("junk").join("search-import.sqlite"), "TY  - JOUR\n".repeat(1_000)).unwrap();
     let cases = [
-        (file, "is a file, and a data directory is a folder"),
-        (place("empty"), "is not a data directory, as it has no search-import.sqlite"),
+        (file, "is a file, but a data directory is a folder"),
+        (place("empty"), "is not a data directory, because it has no search-import.sqlite"),
         (place("missing"), "there is no data directory"),
         (place("junk"), "is not a database of search import"),
     ];
     for (dir, why) in cases {
-        for command in LOOKING.iter().chain(&WORKING) {
+        for command in READING.iter().chain(&CHANGING) {
             let run = program.run(&[command, &["--data-dir", dir.to_str().unwrap()] as &[&str]].concat());
             let what = format!("{command:?} in {}", dir.display());
             fails(&run, &what, &[why, "name another"]);
             assert!(!run.stderr.contains("os error"), "{what}: {}", run.stderr);
         }
     }
-    assert!(!place("missing").exists(), "no command has made it");
+    assert!(!place("missing").exists(), "no command created it");
     assert_eq!(fs::read_dir(place("empty")).unwrap().count(), 0, "and nothing in that one");
     for command in [&["resume"] as &[&str], &["import", bundled("psycinfo.ris").to_str().unwrap()]] {
         let run = program.run(&[command, &["--data-dir", place("a-file").to_str().unwrap()]].concat());
@@ -76,24 +76,24 @@ fn a_place_without_data_directory_is_named_with_the_next_step() {
     }
 }
 
-/// An interrupted first import, or one that never got further.
+/// A first import that was interrupted early leaves an empty database.
 #[test]
-fn an_empty_database_says_that_nothing_was_imported() {
+fn empty_database_reports_nothing_imported() {
     let program = Program::new();
     fs::create_dir(program.data()).unwrap();
     fs::write(program.data().join("search-import.sqlite"), "").unwrap();
-    for command in LOOKING {
+    for command in READING {
         fails(&program.run(command), &format!("{command:?}"), &["nothing has been imported", "import FILE"]);
     }
 }
 
 #[test]
-fn an_older_database_names_the_command_that_upgrades_it() {
+fn older_database_names_the_upgrade_command() {
     let (program, _) = with_a_search();
     let database = rusqlite::Connection::open(program.data().join("search-import.sqlite")).unwrap();
     database.pragma_update(None, "user_version", 17).unwrap();
     drop(database);
-    for command in LOOKING {
+    for command in READING {
         let run = program.run(command);
         fails(&run, &format!("{command:?}"), &["an earlier version of this program wrote", "upgrades it"]);
         assert!(run.stderr.contains(" resume --data-dir "), "{}", run.stderr);
@@ -101,15 +101,15 @@ fn an_older_database_names_the_command_that_upgrades_it() {
 }
 
 #[test]
-fn what_does_not_exist_is_named_with_the_command_that_lists_it() {
+fn unknown_names_are_answered_with_list_command() {
     let (program, search) = with_a_search();
     let unknown = "00000000-0000-4000-8000-000000000009";
     let cases: [(&[&str], &[&str]); 15] = [
-        (&["show", "nope"], &["there is no search \"nope\"", "searches --all"]),
-        (&["show", unknown], &["there is no search", "searches --all"]),
+        (&["show", "nope"], &["there is no import \"nope\"", "searches --all"]),
+        (&["show", unknown], &["there is no import", "searches --all"]),
         (&["changes", "--since", "x"], &["call `search-import changes` without it"]),
-        (&["cancel", "one"], &["has ended as Completed", "search-import delete"]),
-        (&["decide", "same", "x", "y"], &["does not name a study", "search-import duplicates"]),
+        (&["cancel", "one"], &["has already ended as Completed", "search-import delete"]),
+        (&["decide", "same", "x", "y"], &["is not the name of a study", "search-import duplicates"]),
         (&["decide", "keep", "one:7-1"], &["has 1 files", "no file 7"]),
         (&["decide", "same", "one:0-1"], &["search-import duplicates"]),
         (&["outbox", "show", "x"], &["there is no entry x", "outbox list"]),
@@ -119,7 +119,7 @@ fn what_does_not_exist_is_named_with_the_command_that_lists_it() {
         (&["failures", "stop"], &["no retry is running", "failures operations"]),
         (&["repair", "one"], &["cannot be repaired", "search-import show"]),
         (&["repair", "one", "--again", "x"], &["has no file x", "psycinfo.ris"]),
-        (&["quarantine", "one", "--file", "x", "--out", "new"], &["every record of the search was read"]),
+        (&["quarantine", "one", "--file", "x", "--out", "new"], &["all records are imported"]),
     ];
     for (command, texts) in cases {
         fails(&program.run(command), &format!("{command:?}"), texts);
@@ -132,14 +132,14 @@ fn what_does_not_exist_is_named_with_the_command_that_lists_it() {
 }
 
 #[test]
-fn an_output_that_exists_is_not_overwritten_and_another_is_asked_for() {
+fn existing_output_is_never_overwritten() {
     let (program, _) = with_a_search();
     let taken = program.file("taken", b"mine");
     let taken = taken.to_str().unwrap();
     let folder = program.folder().to_str().unwrap().to_owned();
     let missing = format!("{folder}/missing/new.csv");
     for (out, why) in [
-        (taken, "it exists, and is not overwritten"),
+        (taken, "it exists and is never overwritten"),
         (&folder, "is a folder"),
         (&missing, "its folder does not exist"),
     ] {
@@ -154,7 +154,7 @@ fn an_output_that_exists_is_not_overwritten_and_another_is_asked_for() {
 }
 
 #[test]
-fn an_export_without_search_has_all_searches_of_the_project() {
+fn export_without_search_includes_whole_project() {
     let (program, _) = with_a_search();
     program.import(&[bundled("pubmed.nbib")], &[]);
     let out = program.folder().join("all.csv");
@@ -165,13 +165,13 @@ fn an_export_without_search_has_all_searches_of_the_project() {
 }
 
 #[test]
-fn a_project_without_searches_is_no_empty_success() {
+fn project_without_searches_is_reported() {
     let (program, _) = with_a_search();
     let out = program.folder().join("new.csv");
     let mistyped = ["--project", "mistyped"];
     let export = ["export", "--format", "csv", "--out", out.to_str().unwrap()];
     let run = program.run(&[&export[..], &mistyped].concat());
-    fails(&run, "export", &["nothing was written", "has no searches", "searches --all"]);
+    fails(&run, "export", &["nothing was written", "has no imports", "searches --all"]);
     assert!(!out.exists());
     for command in ["searches", "duplicates", "prisma"] {
         let run = program.run(&[&[command][..], &mistyped].concat());
@@ -180,14 +180,14 @@ fn a_project_without_searches_is_no_empty_success() {
     }
 }
 
-/// At a terminal that says nothing, the answer is no.
+/// A terminal without input answers no.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_deletion_is_confirmed_at_a_terminal_and_by_yes() {
+fn deletion_asks_at_a_terminal_without_yes() {
     let (program, search) = with_a_search();
     let asked = program.run_at_terminal(&["delete", "one"]);
     assert_eq!(asked.code, Some(1), "{}", asked.stdout);
-    let question = format!("Delete search {search} \"one\", with 3 studies and its uploaded files?");
+    let question = format!("Delete import {search} \"one\", with 3 studies and its uploaded files?");
     assert!(asked.stdout.contains(&question), "{}", asked.stdout);
     assert!(
         asked.stdout.contains("nothing was deleted") && asked.stdout.contains("--yes"),
@@ -201,7 +201,7 @@ fn a_deletion_is_confirmed_at_a_terminal_and_by_yes() {
 }
 
 #[test]
-fn a_failed_import_names_the_commands_that_go_on() {
+fn failed_import_names_the_next_commands() {
     let program = Program::new();
     let letter = program.file("letter.txt", b"Dear reviewer, this is a letter.");
     let run = program.run(&["import", letter.to_str().unwrap()]);
@@ -211,7 +211,7 @@ fn a_failed_import_names_the_commands_that_go_on() {
     assert!(run.stderr.contains("`search-import quarantine "), "{}", run.stderr);
 }
 
-/// The first and last of 2,500 records are damaged, and two neighbors behind the first page.
+/// The first and last of 2,500 records are damaged, and two adjacent ones after the first page.
 #[test]
 fn damaged_studies_are_skipped_and_named() {
     let program = Program::new();
@@ -246,7 +246,7 @@ fn damaged_studies_are_skipped_and_named() {
     assert_eq!(exported.json()[0]["studies"], 2_496);
     assert_eq!(fs::read_to_string(out).unwrap().lines().count(), 2_496);
 
-    // Record 2,002 repeats 2,001, and 2,500 repeats 2,499: half of all repeat the one before.
+    // Every second record repeats the previous one: record 2,002 repeats 2,001, and 2,500 repeats 2,499.
     let duplicates = program.run(&["duplicates", "--json"]);
     assert_eq!(duplicates.code, Some(1), "{}", duplicates.stderr);
     assert_eq!(duplicates.lines().len(), 1_248, "{}", duplicates.stderr);

@@ -1,4 +1,4 @@
-//! Studies, exported for other programs.
+//! Exporting studies for other programs.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::program::{Program, Run, bundled};
 const FORMATS: [&str; 9] =
     ["jsonl", "ris", "csv", "rayyan", "asreview", "xlsx", "bibtex", "nbib", "csl-json"];
 
-/// Imports files as a search; its id.
+/// Imports files as a search. Returns its id.
 fn import(program: &Program, files: &[std::path::PathBuf], more: &[&str]) -> String {
     let (report, run) = program.import(files, more);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
@@ -22,14 +22,14 @@ fn export(program: &Program, args: &[&str], out: &Path) -> Run {
     run
 }
 
-/// A RIS file of so many studies.
+/// Creates a RIS file with the given number of studies.
 fn ris(program: &Program, name: &str, studies: usize, text: &str) -> std::path::PathBuf {
     let one = |at: usize| format!("TY  - JOUR\nTI  - {name} number {at}\nAB  - {text}\nER  - \n");
     program.file(name, (0..studies).map(one).collect::<String>().as_bytes())
 }
 
 #[test]
-fn a_search_is_exported_in_every_format_and_gives_the_same_bytes_again() {
+fn export_in_every_format_is_reproducible() {
     let program = Program::new();
     let search = import(&program, &[bundled("pubmed.nbib")], &[]);
     for format in FORMATS {
@@ -42,9 +42,9 @@ fn a_search_is_exported_in_every_format_and_gives_the_same_bytes_again() {
     }
 }
 
-/// The source that was said is guessed from what was exported.
+/// The source that was set is detected from the exported file.
 #[test]
-fn sources_survive_an_export_and_an_import() {
+fn source_survives_export_and_import() {
     let program = Program::new();
     let said = ["--source", "Embase", "--platform", "Ovid", "--searched-on", "2026-05-17"];
     let search = import(&program, &[bundled("psycinfo.ris")], &said);
@@ -69,7 +69,7 @@ fn sources_survive_an_export_and_an_import() {
 }
 
 #[test]
-fn covidence_gets_files_of_each_source_that_it_takes() {
+fn covidence_export_has_files_per_source() {
     let program = Program::new();
     let medline = ris(&program, "medline.ris", 15_001, "x");
     import(&program, &[medline], &["--source", "MEDLINE", "--platform", "Ovid"]);
@@ -77,7 +77,7 @@ fn covidence_gets_files_of_each_source_that_it_takes() {
     import(&program, &[one], &["--source", "Embase"]);
     import(&program, &[two], &["--source", "Embase"]);
     let out = program.folder().join("for-covidence");
-    // A project is named by any text; this is the one for everything.
+    // Any text can name a project; this is the id of the default one.
     let project = "00000000-0000-0000-0000-000000000000";
     let run = export(&program, &["--project", project, "--for", "covidence", "--json"], &out);
     let written = run.json();
@@ -99,7 +99,7 @@ fn covidence_gets_files_of_each_source_that_it_takes() {
 }
 
 #[test]
-fn duplicates_are_left_out_or_alone() {
+fn export_filters_duplicates() {
     let program = Program::new();
     let twin =
         "TY  - JOUR\nTI  - A trial of one thing\nAU  - Doe, Jane\nPY  - 2020\nDO  - 10.5555/a\nER  - \n";
@@ -126,7 +126,7 @@ fn unguarded_table_comes_with_a_warning() {
 }
 
 #[test]
-fn what_cannot_be_written_leaves_nothing() {
+fn failed_export_leaves_no_file() {
     let program = Program::new();
     let search = import(&program, &[bundled("psycinfo.ris")], &[]);
     let there = program.file("there.csv", b"mine");

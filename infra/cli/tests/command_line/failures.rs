@@ -1,4 +1,4 @@
-//! What an operator does with what was given up, and a reviewer with searches that are to go.
+//! Operator commands for failures, and the deletion of searches.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,8 +11,8 @@ use servers::Tested;
 
 use crate::program::{Program, bundled};
 
-/// Has the saga's queue give messages up for these reasons.
-pub(crate) async fn give_up(program: &Program, reasons: &[&str]) -> Tested {
+/// Dead-letters messages of the saga's queue for these reasons.
+pub(crate) async fn dead_letter(program: &Program, reasons: &[&str]) -> Tested {
     let store = Store::open(&program.data(), Arc::new(SystemHost), Settings::new(&QUEUES))?;
     for (number, reason) in (1_u128..).zip(reasons) {
         let id = uuid::Uuid::from_u128(number);
@@ -32,10 +32,10 @@ pub(crate) async fn give_up(program: &Program, reasons: &[&str]) -> Tested {
 }
 
 #[tokio::test]
-async fn failures_are_grouped_tried_and_put_aside() -> Tested {
+async fn failures_are_grouped_retried_and_archived() -> Tested {
     let program = Program::new();
     program.import(&[bundled("psycinfo.ris")], &[]);
-    give_up(&program, &["partition 1 cannot be read", "partition 2 cannot be read", "the disk is full"])
+    dead_letter(&program, &["partition 1 cannot be read", "partition 2 cannot be read", "the disk is full"])
         .await?;
     let dry = program.run(&["failures", "retry", "--all", "--dry-run"]);
     assert!(dry.stdout.contains("3 failures of 2 causes"), "{}", dry.stdout);
@@ -80,18 +80,22 @@ async fn failures_are_grouped_tried_and_put_aside() -> Tested {
 }
 
 #[test]
-fn a_search_is_deleted_by_its_name_and_everything_that_it_stored_goes() {
+fn deletion_by_name_removes_all_data() {
     let program = Program::new();
     let (report, _) = program.import(&[bundled("psycinfo.ris")], &["--search-name", "to go"]);
     let id = report["search_id"].as_str().unwrap();
     let late = program.run(&["cancel", "to go"]);
-    assert!(late.code == Some(1) && late.stderr.contains("has ended as Completed"), "{}", late.stderr);
+    assert!(
+        late.code == Some(1) && late.stderr.contains("has already ended as Completed"),
+        "{}",
+        late.stderr
+    );
     let deleted = program.run(&["delete", "to go"]);
-    assert_eq!((deleted.code, deleted.stdout.trim()), (Some(0), &*format!("search {id} is deleted")));
+    assert_eq!((deleted.code, deleted.stdout.trim()), (Some(0), &*format!("import {id} is deleted")));
     assert_eq!(program.run(&["studies", id]).code, Some(1));
     assert_eq!(program.run(&["searches", "--json"]).lines(), [] as [serde_json::Value; 0]);
     let objects = program.data().join("objects");
     assert_eq!(std::fs::read_dir(objects).unwrap().count(), 0, "the uploaded file is gone");
     let again = program.run(&["delete", id]);
-    assert!(again.code == Some(1) && again.stderr.contains("there is no search"), "{}", again.stderr);
+    assert!(again.code == Some(1) && again.stderr.contains("there is no import"), "{}", again.stderr);
 }

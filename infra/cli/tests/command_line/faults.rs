@@ -1,10 +1,10 @@
-//! Duplicates, disorder, crashes and kills: the same studies, each once.
+//! Duplicates, reordering, crashes and kills store the same studies, each once.
 
 use serde_json::Value;
 
 use crate::program::{Program, bundled};
 
-/// Identifies the studies of a search, in order.
+/// Returns the studies of a search, in order.
 fn studies(program: &Program, report: &Value) -> Vec<(String, u64)> {
     let listed = program.run(&["studies", report["search_id"].as_str().unwrap(), "--json"]).lines();
     let source = |study: &Value| {
@@ -30,7 +30,7 @@ fn check(program: &Program, report: &Value) {
 }
 
 #[test]
-fn duplicates_in_any_order_change_nothing() {
+fn shuffled_duplicates_change_no_study() {
     let program = Program::new();
     for seed in 1..=5 {
         let seed = seed.to_string();
@@ -42,7 +42,7 @@ fn duplicates_in_any_order_change_nothing() {
 }
 
 #[test]
-fn crashes_change_nothing() {
+fn crashes_change_no_study() {
     let program = Program::new();
     for seed in 1..=50 {
         let seed = seed.to_string();
@@ -66,11 +66,11 @@ fn optimistic_mode_stores_the_same_studies() {
 }
 
 #[test]
-fn resume_finishes_what_was_killed() {
+fn resume_finishes_killed_import() {
     let program = Program::new();
     let large = large_file(&program);
     let args = ["import", large.to_str().unwrap(), "--json"];
-    // Killed when its data directory shows that it has got a little further each time.
+    // Kill the program after a little more progress each time, which the data directory shows.
     let mut begun = 0;
     for writes in 1..=6 {
         let mut child = program.start(&args);
@@ -91,13 +91,13 @@ fn resume_finishes_what_was_killed() {
     assert_eq!((again.code, again.stdout.as_str()), (Some(0), ""), "nothing is left to resume");
 }
 
-/// A file that takes long enough to be killed in the middle.
+/// Creates a file whose import takes long enough to be killed in the middle.
 fn large_file(program: &Program) -> std::path::PathBuf {
     let record = |n: u32| format!("TY  - JOUR\nTI  - Title {n}\nAU  - Author, {n}\nPY  - 2020\nER  - \n\n");
     program.file("large.ris", (0..2_000).map(record).collect::<String>().as_bytes())
 }
 
-/// Waits until the write-ahead log has grown by `bytes`; `false` when the program ended first.
+/// Waits until the write-ahead log has grown by `bytes`. Returns `false` if the program ended first.
 fn wait_for_progress(program: &Program, child: &mut std::process::Child, bytes: u64) -> bool {
     let log = program.folder().join("data/search-import.sqlite-wal");
     let size = || std::fs::metadata(&log).map_or(0, |facts| facts.len());
@@ -114,11 +114,11 @@ fn wait_for_progress(program: &Program, child: &mut std::process::Child, bytes: 
 }
 
 #[test]
-fn resume_finishes_a_search_whose_files_were_not_uploaded_yet() {
+fn resume_finishes_interrupted_uploads() {
     let program = Program::new();
     let large = large_file(&program);
     let mut child = program.start(&["import", large.to_str().unwrap(), "--json"]);
-    // The first write of the import itself is the note of what is to be uploaded.
+    // The import's first write stores the pending uploads.
     wait_for_progress(&program, &mut child, 1);
     let _ = child.kill();
     child.wait().unwrap();
@@ -130,7 +130,7 @@ fn resume_finishes_a_search_whose_files_were_not_uploaded_yet() {
 }
 
 #[test]
-fn two_programs_cannot_work_in_one_data_directory() {
+fn data_directory_admits_one_program() {
     let program = Program::new();
     let data = program.folder().join("data");
     std::fs::create_dir_all(&data).unwrap();

@@ -1,4 +1,4 @@
-//! What scripts read: the shape of what `--json` prints.
+//! The shape of the `--json` output, which scripts read.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use testing::fixtures::Release;
 use crate::outbox::with_entries;
 use crate::program::{Program, bundled};
 
-/// A value with the names of types in place of what differs from run to run.
+/// Replaces values that differ between runs by the names of their types.
 fn shape(value: &Value) -> Value {
     match value {
         Value::Object(object) => {
@@ -30,7 +30,7 @@ fn shape(value: &Value) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn scripts_find_what_they_found_in_the_release_before() -> Tested {
+async fn json_output_keeps_its_recorded_shape() -> Tested {
     let program = Program::new();
     let again = b"TY  - JOUR\nTI  - Warm-water immersion in labour: a registry study\nDO  - 10.5555/MI.2018.020\nER  - \n";
     let again = program.file("again.ris", again);
@@ -41,7 +41,7 @@ async fn scripts_find_what_they_found_in_the_release_before() -> Tested {
     let (_, [entry, ..]) = with_entries(&backend).await?;
     drop(backend);
     let mut show = program.run(&["show", search, "--json"]).json();
-    // A field that was added since, and that not every decision has: with it and without it they are two shapes.
+    // A field added since the recording that not every decision has. With and without it, decisions have two shapes.
     for decision in show["decisions"].as_array_mut().unwrap() {
         decision.as_object_mut().unwrap().remove("state");
     }

@@ -1,10 +1,10 @@
-//! A full disk: commands name it and the next step, and nothing is lost.
+//! A full disk: commands report it with the next step, and no data is lost.
 
 use crate::program::{Program, Run, bundled};
 
-/// The limit stands for a disk that has no more space for the write-ahead log.
+/// A file size limit simulates a disk without space for the write-ahead log.
 #[test]
-fn an_import_on_a_full_disk_says_so_and_is_resumed_once_there_is_space() {
+fn import_on_full_disk_resumes_after_space_is_freed() {
     let program = Program::new();
     program.import(&[bundled("psycinfo.ris")], &[]);
     let text: String = (0..100).map(|n| format!("Sentence {n}. ")).collect();
@@ -21,7 +21,7 @@ fn an_import_on_a_full_disk_says_so_and_is_resumed_once_there_is_space() {
     assert_eq!(resumed.json()["studies"], 400);
 }
 
-/// A file system of a few MiB, mounted for one script: `$PROGRAM` works on it, and `$ROOM` fills it.
+/// Runs a script with a temporary file system of a few MiB. `$PROGRAM` works on it, and `$ROOM` fills it.
 fn on_a_small_disk(program: &Program, script: &str) -> Option<Run> {
     let data = program.data();
     std::fs::create_dir(&data).unwrap();
@@ -31,7 +31,7 @@ fn on_a_small_disk(program: &Program, script: &str) -> Option<Run> {
 }
 
 #[test]
-fn a_full_disk_is_not_well_and_names_itself() {
+fn health_reports_full_disk() {
     let program = Program::new();
     let script = format!(
         "\"$PROGRAM\" import '{file}' --search-name before >/dev/null 2>&1 || exit 98
@@ -47,7 +47,7 @@ fn a_full_disk_is_not_well_and_names_itself() {
         return;
     };
     let said = format!("{}\n{}", run.stdout, run.stderr);
-    assert!(!run.stdout.contains("all is well"), "{said}");
+    assert!(!run.stdout.contains("no problems found"), "{said}");
     for text in ["health ended with 1", "import ended with 1", "then import ended with 0"] {
         assert!(run.stdout.contains(text), "{text}: {said}");
     }

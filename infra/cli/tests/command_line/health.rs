@@ -1,4 +1,4 @@
-//! How a data directory is, beside a server that works in it, and without one.
+//! The health of a data directory, with and without a server that works in it.
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use servers::Tested;
 use servers::mongo::eventually;
 use service::{NewFile, NewSearch, SearchService};
 
-use crate::failures::give_up;
+use crate::failures::dead_letter;
 use crate::program::{Program, bundled};
 use crate::serve::{PATIENCE, Server, json_of};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn health_is_the_same_from_the_server_and_beside_it() -> Tested {
+async fn health_is_equal_with_and_without_server() -> Tested {
     let program = Program::new();
     let (server, said) = Server::start_with(&program, &["--listen", "127.0.0.1:0"]);
     let place = format!("health at {0}/health, metrics at {0}/metrics", server.url);
@@ -37,7 +37,7 @@ async fn health_is_the_same_from_the_server_and_beside_it() -> Tested {
     assert!(metrics.contains("\nsearch_import_up{part=\"database\"} 1\n"), "{metrics}");
     assert!(metrics.contains("\nsearch_import_last_sweep_timestamp_seconds "), "{metrics}");
     let shown = program.run(&["health"]);
-    assert!(shown.stdout.ends_with("all is well\n"), "{}", shown.stdout);
+    assert!(shown.stdout.ends_with("no problems found\n"), "{}", shown.stdout);
     assert!(
         shown.stdout.lines().any(|line| line.starts_with("queue saga") && line.ends_with("ok")),
         "{}",
@@ -47,9 +47,9 @@ async fn health_is_the_same_from_the_server_and_beside_it() -> Tested {
     Ok(())
 }
 
-/// A program that was killed in the middle of an import leaves this.
+/// This state remains after a program is killed during an import.
 #[tokio::test]
-async fn a_search_without_worker_is_not_well_until_it_is_resumed() -> Tested {
+async fn health_reports_search_without_worker() -> Tested {
     let program = Program::new();
     let store = Arc::new(Store::open(&program.data(), Arc::new(SystemHost), Settings::new(&QUEUES))?);
     let ports = backend::embedded(&store, Arc::new(SystemHost), Arc::new(()), Config::default()).ports;
@@ -64,7 +64,7 @@ async fn a_search_without_worker_is_not_well_until_it_is_resumed() -> Tested {
     drop((store, ports));
     let health = program.run(&["health"]);
     assert_eq!(health.code, Some(1), "{}", health.stdout);
-    assert!(!health.stdout.contains("all is well"), "{}", health.stdout);
+    assert!(!health.stdout.contains("no problems found"), "{}", health.stdout);
     assert!(health.stdout.contains("no worker runs") && health.stdout.contains("`search-import resume`"));
     let report = program.run(&["health", "--json"]).json();
     assert_eq!((&report["has_worker"], &report["ok"]), (&false.into(), &true.into()), "{report}");
@@ -76,10 +76,10 @@ async fn a_search_without_worker_is_not_well_until_it_is_resumed() -> Tested {
 }
 
 #[tokio::test]
-async fn dead_letters_are_not_well_before_anything_gathers_them() -> Tested {
+async fn health_counts_uncollected_dead_letters() -> Tested {
     let program = Program::new();
     program.import(&[bundled("psycinfo.ris")], &[]);
-    give_up(&program, &["one cause"; 60]).await?;
+    dead_letter(&program, &["one cause"; 60]).await?;
     let health = program.run(&["health"]);
     assert_eq!(health.code, Some(1), "{}", health.stdout);
     let said = "60 messages are dead-lettered (60 in saga-dead)";
@@ -94,10 +94,10 @@ async fn dead_letters_are_not_well_before_anything_gathers_them() -> Tested {
     Ok(())
 }
 
-/// The database can be read and not be written, and is reported anyway.
+/// The database can be read but not written, and the report is still printed.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_folder_that_cannot_be_written_is_not_well() {
+fn health_reports_unwritable_folder() {
     use std::os::unix::fs::PermissionsExt;
 
     let program = Program::new();
@@ -111,7 +111,7 @@ fn a_folder_that_cannot_be_written_is_not_well() {
 }
 
 #[test]
-fn a_directory_that_is_not_there_is_not_well() {
+fn health_of_missing_directory_fails() {
     let run = Program::new().run(&["health"]);
     assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
     assert!(run.stderr.contains("there is no data directory"), "{}", run.stderr);

@@ -1,4 +1,4 @@
-//! Looking at what is stored.
+//! Commands that print stored data.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::program::{Program, bundled};
 
 #[test]
-fn the_report_has_the_agreed_shape() {
+fn report_json_has_the_documented_fields() {
     let (report, run) = Program::new().import(&[bundled("psycinfo.ris")], &["--search-name", "Harms"]);
     assert_eq!(run.stdout.lines().count(), 1, "exactly one object");
     let keys = |value: &serde_json::Value| {
@@ -42,7 +42,7 @@ fn the_report_has_the_agreed_shape() {
 }
 
 #[test]
-fn the_report_says_how_sure_the_encoding_is() {
+fn report_has_the_certainty_of_encodings() {
     let files = [bundled("windows-1252.ris"), bundled("psycinfo.ris")];
     let program = Program::new();
     let (report, _) = program.import(&files, &[]);
@@ -57,7 +57,7 @@ fn the_report_says_how_sure_the_encoding_is() {
 }
 
 #[test]
-fn duplicates_are_counted_and_shown_with_their_reason() {
+fn duplicates_are_counted_with_their_reason() {
     let program = Program::new();
     let again = b"TY  - JOUR\nTI  - Warm-Water Immersion in Labour. A Registry Study\nDO  - 10.5555/MI.2018.020\nER  - \n";
     let again = program.file("again.ris", again);
@@ -83,18 +83,18 @@ fn duplicates_are_counted_and_shown_with_their_reason() {
 }
 
 #[test]
-fn what_is_told_to_people_fits_a_terminal_of_80_columns() {
+fn report_table_fits_80_columns() {
     let program = Program::new();
     let files = ["broken.ris", "scopus-semicolon.csv", "utf-16.ris", "windows-1252.ris"].map(bundled);
     let bad = program.file("paper with a long name that is not a reference file.pdf", b"%PDF-1.7\n1 0 obj");
     let paths = files.iter().chain([&bad]).map(|path| path.to_str().unwrap());
     let run = program.run(&["import"].into_iter().chain(paths).collect::<Vec<_>>());
-    let table = run.stdout.lines().take_while(|line| !line.starts_with("search "));
+    let table = run.stdout.lines().take_while(|line| !line.starts_with("import "));
     assert!(table.clone().count() > 5, "{}", run.stdout);
     for line in table {
         assert!(line.chars().count() <= 80, "{line}");
     }
-    let headings = ["file", "format", "records", "studies", "duplicates", "unread", "outcome"];
+    let headings = ["file", "format", "records", "studies", "duplicates", "not", "imported", "outcome"];
     assert_eq!(run.stdout.lines().next().unwrap().split_whitespace().collect::<Vec<_>>(), headings);
     for outcome in ["completed", "failed"] {
         assert!(run.stdout.contains(outcome), "{}", run.stdout);
@@ -103,7 +103,7 @@ fn what_is_told_to_people_fits_a_terminal_of_80_columns() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn the_bars_fit_a_terminal_of_80_columns() {
+fn progress_bars_fit_80_columns() {
     let program = Program::new();
     let name = format!("{}.ris", "a very long name ".repeat(5));
     let content = std::fs::read(bundled("psycinfo.ris")).unwrap();
@@ -115,14 +115,14 @@ fn the_bars_fit_a_terminal_of_80_columns() {
     assert!(bars.peek().is_some(), "{shown}");
     assert!(bars.clone().any(|bar| bar.contains(" done, 3 records")), "{shown}");
     for bar in bars {
-        // The last bar fills its line, so the table begins on the next one.
+        // The last bar fills its line, so the table starts on the next one.
         let beyond: String = bar.chars().skip(80).collect();
         assert!(beyond.is_empty() || beyond.starts_with("file "), "{bar}");
     }
 }
 
 #[test]
-fn one_is_told_as_one_and_names_end_with_one_full_stop() {
+fn singular_counts_and_single_full_stops() {
     let program = Program::new();
     let file =
         program.file("one.ris", b"TY  - JOUR\nTI  - A title.\nAU  - Smith, J.\nJO  - Journal\nER  - \n");
@@ -134,7 +134,7 @@ fn one_is_told_as_one_and_names_end_with_one_full_stop() {
 }
 
 #[test]
-fn files_of_one_name_are_told_apart() {
+fn files_of_one_name_are_numbered() {
     let program = Program::new();
     let (first, second) = twins(&program, b"TY  - JOUR\nTI  - Twins\nDO  - 10.5555/1\nER  - \n");
     let (report, _) = program.import(&[first, bundled("psycinfo.ris"), second], &[]);
@@ -149,7 +149,7 @@ fn files_of_one_name_are_told_apart() {
     assert!(program.run(&["show", search]).stdout.contains("twin.ris (2)"));
 }
 
-/// Two files of one name and content, in folders of their own.
+/// Creates two files with the same name and content in separate folders.
 pub(crate) fn twins(program: &Program, content: &[u8]) -> (PathBuf, PathBuf) {
     let twin = |folder: &str| {
         std::fs::create_dir(program.folder().join(folder)).unwrap();
@@ -159,7 +159,7 @@ pub(crate) fn twins(program: &Program, content: &[u8]) -> (PathBuf, PathBuf) {
 }
 
 #[test]
-fn studies_are_listed_one_object_a_line() {
+fn studies_json_has_one_object_per_line() {
     let program = Program::new();
     let (report, _) = program.import(&[bundled("psycinfo.ris")], &[]);
     let studies = program.run(&["studies", report["search_id"].as_str().unwrap(), "--json"]).lines();
@@ -178,7 +178,7 @@ fn studies_are_listed_one_object_a_line() {
 }
 
 #[test]
-fn show_tells_what_was_decided_about_every_message() {
+fn show_prints_decision_about_every_message() {
     let program = Program::new();
     let (report, _) = program.import(&[bundled("psycinfo.ris")], &["--duplicate", "2"]);
     let search = report["search_id"].as_str().unwrap();
@@ -194,7 +194,7 @@ fn show_tells_what_was_decided_about_every_message() {
 }
 
 #[test]
-fn without_history_no_decision_is_kept() {
+fn disabled_history_stores_no_decisions() {
     let program = Program::new().setting("SEARCH_IMPORT_HISTORY_SECONDS", "0");
     let (report, _) = program.import(&[bundled("psycinfo.ris")], &[]);
     assert_eq!((&report["state"], &report["messages"]), (&"Completed".into(), &json!(null)));

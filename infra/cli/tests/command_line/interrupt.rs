@@ -1,10 +1,10 @@
-//! Ctrl-C in the middle of an import.
+//! Ctrl-C during an import.
 
 use std::process::{Child, Command};
 
 use crate::program::Program;
 
-/// Enough records that nobody is quicker than a signal.
+/// Enough records that the import is still running when the signal arrives.
 const RECORDS: usize = 200_000;
 
 fn large_file(program: &Program) -> String {
@@ -13,7 +13,7 @@ fn large_file(program: &Program) -> String {
     file.to_str().unwrap().to_owned()
 }
 
-/// Presses Ctrl-C once the search is stored; the exit code, and what was said.
+/// Presses Ctrl-C once the search is stored. Returns the exit code and standard error.
 fn interrupted(program: &Program, data: &std::path::Path, child: Child) -> (Option<i32>, String) {
     let listed = || program.run(&["searches", "--json", "--data-dir", data.to_str().unwrap()]);
     while listed().stdout.is_empty() {
@@ -26,7 +26,7 @@ fn interrupted(program: &Program, data: &std::path::Path, child: Child) -> (Opti
 }
 
 #[test]
-fn an_interrupted_import_says_what_to_type_and_that_finishes_it() {
+fn interrupted_import_prints_the_resuming_command() {
     let program = Program::new();
     let (file, data) = (large_file(&program), program.folder().join("it's my data"));
     let place = ["--backend", "embedded", "--data-dir", data.to_str().unwrap()];
@@ -46,7 +46,7 @@ fn an_interrupted_import_says_what_to_type_and_that_finishes_it() {
 }
 
 #[test]
-fn what_came_from_standard_input_is_there_for_the_resume() {
+fn resume_reads_spooled_standard_input() {
     let program = Program::new();
     let content = std::fs::read(large_file(&program)).unwrap();
     let data = program.data();
@@ -59,7 +59,7 @@ fn what_came_from_standard_input_is_there_for_the_resume() {
 }
 
 #[test]
-fn a_resume_without_anything_to_resume_says_so() {
+fn resume_without_interrupted_import_reports_it() {
     let program = Program::new();
     let run = program.run(&["resume"]);
     let said = format!("nothing was interrupted in {}\n", program.data().display());
@@ -67,7 +67,7 @@ fn a_resume_without_anything_to_resume_says_so() {
 }
 
 #[test]
-fn what_standard_input_has_brought_so_far_goes_when_it_is_interrupted() {
+fn interrupted_standard_input_is_deleted() {
     let program = Program::new();
     let mut child = program.start_with_open_input(&["import", "-"], b"TY  - JOUR\n");
     let kept = || {
@@ -76,7 +76,7 @@ fn what_standard_input_has_brought_so_far_goes_when_it_is_interrupted() {
             .filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().starts_with("stdin"))
             .count()
     };
-    // It is read by the time that its file is there, or as soon as the signal is heard.
+    // Its spool file exists once reading has started, or as soon as the signal is handled.
     while kept() == 0 {
         assert!(child.try_wait().unwrap().is_none(), "it waits for more");
         std::thread::yield_now();

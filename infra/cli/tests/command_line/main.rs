@@ -1,4 +1,4 @@
-//! The program as people and scripts meet it: the built binary, its output and its exit code.
+//! The program as users and scripts run it: the built binary, its output and its exit code.
 
 #![allow(
     clippy::unwrap_used,
@@ -32,9 +32,9 @@ mod searches;
 mod secrets;
 mod serve;
 mod serve_attacks;
-mod serve_gives_up;
 #[cfg(target_os = "linux")]
 mod serve_hostile_files;
+mod serve_logs;
 #[cfg(feature = "services")]
 mod services;
 mod sources;

@@ -1,11 +1,11 @@
-//! What shells and `man` know of the program.
+//! Shell completions and manual pages.
 
 use crate::program::Program;
 
 const COMMANDS: [&str; 4] = ["import", "searches", "outbox", "completions"];
 
 #[test]
-fn every_shell_completes_the_commands() {
+fn completions_name_the_commands() {
     let program = Program::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let run = program.run(&["completions", shell]);
@@ -16,7 +16,7 @@ fn every_shell_completes_the_commands() {
 }
 
 #[test]
-fn there_is_a_page_for_the_program_and_for_each_command() {
+fn man_writes_a_page_per_command() {
     let program = Program::new();
     let page = program.run(&["man"]).stdout;
     assert!(page.contains(".TH search-import 1") && page.contains("import\\-searches(1)"), "{page}");

@@ -1,4 +1,4 @@
-//! What an operator does with entries that were given up.
+//! Operator commands for exhausted outbox entries.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use testing::sample;
 
 use crate::program::{Program, bundled};
 
-/// An entry with the timeout of a search.
+/// Creates an entry with the timeout of a search.
 fn entry(search: SearchId, due_at: Timestamp) -> Result<Entry, StageError> {
     let (message, timeout_id) = (SystemHost.fresh_id(), TimeoutId::from_uuid(SystemHost.fresh_id()));
     let timeout = SearchEvent::UploadTimeout(UploadTimeout { timeout_id });
@@ -26,7 +26,7 @@ fn entry(search: SearchId, due_at: Timestamp) -> Result<Entry, StageError> {
     Entry::message(&message, SAGA, due_at)
 }
 
-/// A search with one entry that waits for an hour and two that were given up. Returns it and their ids.
+/// Creates a search with one entry that waits for an hour and two exhausted entries. Returns its id and theirs.
 pub(crate) async fn with_entries(
     backend: &Backend,
 ) -> Result<(SearchId, [String; 3]), Box<dyn std::error::Error + Send + Sync>> {
@@ -44,7 +44,7 @@ pub(crate) async fn with_entries(
     Ok((search, ids))
 }
 
-/// Lists, shows, requeues and deletes, as `program` does on what `backend` has.
+/// Checks that `program` lists, shows, requeues and deletes the entries in `backend`.
 pub(crate) async fn operates(program: &Program, backend: &Backend) -> Tested {
     let (search, [waiting, young, old]) = with_entries(backend).await?;
     let list = |more: &[&str]| -> Vec<Value> {
@@ -69,9 +69,9 @@ pub(crate) async fn operates(program: &Program, backend: &Backend) -> Tested {
     let requeued = run.json();
     assert_eq!((&requeued["state"], &requeued["attempts"]), (&"waiting".into(), &0.into()), "as it is now");
     assert_eq!(requeued["requeued"], 1);
-    assert!(run.stderr.contains("1 entry put back"), "{}", run.stderr);
+    assert!(run.stderr.contains("1 entry requeued"), "{}", run.stderr);
     let again = program.run(&["outbox", "requeue", &old]);
-    assert_eq!(again.code, Some(1), "it is not given up any more");
+    assert_eq!(again.code, Some(1), "it is no longer exhausted");
     assert!(again.stderr.contains(&old), "{}", again.stderr);
     let deleted = program.run(&["outbox", "delete", "--all", "--json"]);
     assert_eq!((deleted.code, deleted.lines().len()), (Some(0), 1), "{}", deleted.stderr);
@@ -89,7 +89,7 @@ pub(crate) async fn operates(program: &Program, backend: &Backend) -> Tested {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn entries_that_were_given_up_are_put_back_to_work_or_deleted() -> Tested {
+async fn exhausted_entries_are_requeued_or_deleted() -> Tested {
     let program = Program::new();
     let config = Config { data_dir: program.folder().join("data"), ..Config::default() };
     let backend = backend::open(config, Arc::new(SystemHost), Arc::new(())).await?;
@@ -97,7 +97,7 @@ async fn entries_that_were_given_up_are_put_back_to_work_or_deleted() -> Tested 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn people_are_told_in_sentences_what_was_done() -> Tested {
+async fn outbox_changes_are_printed_as_sentences() -> Tested {
     let program = Program::new();
     let config = Config { data_dir: program.data(), ..Config::default() };
     let backend = backend::open(config, Arc::new(SystemHost), Arc::new(())).await?;
@@ -105,19 +105,19 @@ async fn people_are_told_in_sentences_what_was_done() -> Tested {
     let said = |args: &[&str]| program.run(&[&["outbox"], args].concat()).stdout;
     let dry = said(&["requeue", "--all", "--dry-run"]);
     assert!(
-        dry.contains(&format!("{old}: message to saga of search {search}, would be put back\n")),
+        dry.contains(&format!("{old}: message to saga of search {search}, would be requeued\n")),
         "{dry}"
     );
-    assert!(dry.ends_with("\n2 entries would be put back\n"), "{dry}");
+    assert!(dry.ends_with("\n2 entries would be requeued\n"), "{dry}");
     let run = said(&["requeue", &old]);
-    assert_eq!(run, format!("{old}: message to saga of search {search}, put back\n1 entry put back\n"));
+    assert_eq!(run, format!("{old}: message to saga of search {search}, requeued\n1 entry requeued\n"));
     let run = said(&["delete", &young]);
     assert_eq!(run, format!("{young}: message to saga of search {search}, deleted\n1 entry deleted\n"));
     Ok(())
 }
 
 #[test]
-fn without_anything_to_operate_on_it_says_so() {
+fn outbox_of_missing_directory_is_an_error() {
     let program = Program::new();
     let run = program.run(&["outbox", "requeue", "--all"]);
     assert_eq!(run.code, Some(1));
@@ -126,7 +126,7 @@ fn without_anything_to_operate_on_it_says_so() {
 }
 
 #[test]
-fn an_import_leaves_nothing_to_be_done() {
+fn import_leaves_empty_outbox() {
     let program = Program::new();
     for trial in [&[] as &[&str], &["--duplicate", "2", "--shuffle", "3"]] {
         program.import(&["psycinfo.ris", "broken.ris"].map(bundled), trial);
@@ -135,12 +135,12 @@ fn an_import_leaves_nothing_to_be_done() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn entries_are_listed_in_80_columns_with_their_whole_errors() -> Tested {
+async fn outbox_list_fits_80_columns_with_whole_errors() -> Tested {
     let program = Program::new();
     let config = Config { data_dir: program.data(), ..Config::default() };
     let backend = backend::open(config, Arc::new(SystemHost), Arc::new(())).await?;
     let (search, ids) = with_entries(&backend).await?;
-    let error = "the queue has refused the message again and again, and nobody has said why".to_owned();
+    let error = "the queue has rejected the message again and again without giving any reason".to_owned();
     let entry = Entry { poisoned: true, error: Some(error.clone()), ..entry(search, Timestamp::UNIX_EPOCH)? };
     let add = vec![entry];
     let host = &SystemHost;

@@ -1,4 +1,4 @@
-//! Running the binary in a folder of its own.
+//! Running the binary in a temporary folder.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -7,15 +7,15 @@ use std::process::{Child, Command, Output, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// The binary, with a data directory that nobody else has.
+/// The binary, with a data directory of its own.
 pub(crate) struct Program {
     dir: TempDir,
     env: Vec<(String, String)>,
-    /// What this process has in its environment and the program must not.
+    /// Environment variables of this process that the program must not inherit.
     without: Vec<String>,
 }
 
-/// What a run left.
+/// The result of a run.
 pub(crate) struct Run {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
@@ -38,7 +38,7 @@ impl Program {
         self
     }
 
-    /// A file below the program's folder.
+    /// Creates a file in the program's folder.
     pub(crate) fn file(&self, name: &str, content: &[u8]) -> PathBuf {
         let path = self.dir.path().join(name);
         std::fs::write(&path, content).unwrap();
@@ -49,7 +49,7 @@ impl Program {
         self.dir.path()
     }
 
-    /// The data directory.
+    /// Returns the data directory.
     pub(crate) fn data(&self) -> PathBuf {
         self.dir.path().join("data")
     }
@@ -68,28 +68,28 @@ impl Program {
         Run::of(self.command(args).output().unwrap())
     }
 
-    /// Runs it with this on standard input.
+    /// Runs the program with this standard input.
     pub(crate) fn run_with_input(&self, args: &[&str], input: &[u8]) -> Run {
         let mut command = self.command(args);
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        // A program that refuses what comes does not read all of it.
+        // A program that rejects its input does not read all of it.
         let _ = child.stdin.take().unwrap().write_all(input);
         Run::of(child.wait_with_output().unwrap())
     }
 
-    /// Starts without waiting for the end; what it says goes into a file.
+    /// Starts the program without waiting for its end. Its output goes into a file.
     pub(crate) fn start_logging(&self, args: &[&str], log: &Path) -> Child {
         let log = std::fs::File::create(log).unwrap();
         self.command(args).stdout(Stdio::null()).stderr(log).spawn().unwrap()
     }
 
-    /// Starts without waiting for the end.
+    /// Starts the program without waiting for its end.
     pub(crate) fn start(&self, args: &[&str]) -> Child {
         self.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
-    /// Starts it with this on standard input, which ends once all of it was read.
+    /// Starts the program with this standard input, which ends after all of it was read.
     pub(crate) fn start_with_input(&self, args: &[&str], input: Vec<u8>) -> Child {
         let mut command = self.command(args);
         let mut child =
@@ -99,7 +99,7 @@ impl Program {
         child
     }
 
-    /// Starts it with this on standard input, which does not end before whoever has the child ends it.
+    /// Starts the program with this on standard input, which stays open until the caller closes it.
     pub(crate) fn start_with_open_input(&self, args: &[&str], input: &[u8]) -> Child {
         let mut command = self.command(args);
         let mut child =
@@ -108,13 +108,13 @@ impl Program {
         child
     }
 
-    /// Starts it as if the disk had room for files of so many bytes only: whatever would make one longer fails, as on a
-    /// full disk, until the limit is raised.
+    /// Starts the program with a limit on the size of its files. Writes beyond it fail as on a full disk, until the limit is
+    /// raised.
     #[cfg(target_os = "linux")]
     pub(crate) fn start_with_room(&self, args: &[&str], bytes: u64) -> Child {
         let unlimited = self.command(args);
         let mut command = Command::new("sh");
-        // Whoever ignores the signal gets an error instead.
+        // A process that ignores the signal gets an error instead.
         command.args(["-c", "trap '' XFSZ && exec \"$@\"", "sh", "prlimit", &format!("--fsize={bytes}:")]);
         command.arg(unlimited.get_program()).args(unlimited.get_args());
         command
@@ -123,7 +123,7 @@ impl Program {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
-    /// Runs it as somebody for whom permissions count, which they do not for root.
+    /// Runs the program as a user other than root, so that file permissions apply.
     #[cfg(target_os = "linux")]
     pub(crate) fn run_by_permission(&self, args: &[&str]) -> Run {
         use std::os::unix::fs::MetadataExt;
@@ -138,7 +138,7 @@ impl Program {
         Run::of(command.stdin(Stdio::null()).output().unwrap())
     }
 
-    /// Runs a shell script that may mount file systems, which go with it. `$PROGRAM` is the binary.
+    /// Runs a shell script that may mount file systems, which are unmounted at its end. `$PROGRAM` is the binary.
     #[cfg(target_os = "linux")]
     pub(crate) fn run_in_namespace(&self, script: &str) -> Run {
         let inner = self.command(&[]);
@@ -149,7 +149,7 @@ impl Program {
         Run::of(command.stdin(Stdio::null()).output().unwrap())
     }
 
-    /// Runs it at a terminal of 80 columns; what it says there is standard output.
+    /// Runs the program at a terminal of 80 columns. Its output becomes standard output.
     #[cfg(target_os = "linux")]
     pub(crate) fn run_at_terminal(&self, args: &[&str]) -> Run {
         let inner = self.command(args);
@@ -162,7 +162,7 @@ impl Program {
         Run::of(command.stdin(Stdio::null()).output().unwrap())
     }
 
-    /// Imports files, with more arguments, and returns the report.
+    /// Imports files with additional arguments. Returns the report.
     pub(crate) fn import(&self, files: &[PathBuf], more: &[&str]) -> (Value, Run) {
         let files: Vec<&str> = files.iter().map(|path| path.to_str().unwrap()).collect();
         let run = self.run(&[&["import", "--json"], files.as_slice(), more].concat());
@@ -179,19 +179,19 @@ impl Run {
         }
     }
 
-    /// The only object on standard output.
+    /// Returns the only object on standard output.
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.stdout)
             .unwrap_or_else(|error| panic!("{error}: {}\n{}", self.stdout, self.stderr))
     }
 
-    /// The objects on standard output, one a line.
+    /// Returns the objects on standard output, one per line.
     pub(crate) fn lines(&self) -> Vec<Value> {
         self.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 }
 
-/// A bundled sample.
+/// Returns the path of a bundled sample.
 pub(crate) fn bundled(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/samples").join(name)
 }

@@ -1,4 +1,4 @@
-//! Unreadable records, exported as files that can be corrected.
+//! Exporting unreadable records to files that can be corrected.
 
 use serde_json::json;
 
@@ -12,7 +12,7 @@ fn export(program: &Program, search: &str, out: &str, more: &[&str]) -> Run {
 }
 
 #[test]
-fn unreadable_records_are_written_mended_and_imported() {
+fn quarantined_records_are_corrected_and_imported() {
     let program = Program::new();
     let (report, _) = program.import(&[bundled("broken.ris")], &[]);
     let search = report["search_id"].as_str().unwrap();
@@ -28,7 +28,7 @@ fn unreadable_records_are_written_mended_and_imported() {
 }
 
 #[test]
-fn nothing_that_is_there_is_overwritten() {
+fn quarantine_overwrites_no_file() {
     let program = Program::new();
     let (report, _) = program.import(&[bundled("broken.ris")], &[]);
     let there = program.file("there.ris", b"mine");
@@ -39,7 +39,7 @@ fn nothing_that_is_there_is_overwritten() {
 }
 
 #[test]
-fn of_several_files_one_is_chosen_or_a_folder_takes_all() {
+fn quarantine_of_several_files_needs_a_choice_or_folder() {
     let program = Program::new();
     let table = program.file("table.csv", TABLE);
     let (report, _) = program.import(&[bundled("broken.ris"), bundled("psycinfo.ris"), table], &[]);
@@ -49,7 +49,11 @@ fn of_several_files_one_is_chosen_or_a_folder_takes_all() {
     assert_eq!(run.code, Some(1));
     assert!(run.stderr.contains("(broken.ris, table.csv); choose one with --file"), "{}", run.stderr);
     let run = export(&program, search, &out("one.csv"), &["--file", "psycinfo.ris"]);
-    assert!(run.code == Some(1) && run.stderr.contains("psycinfo.ris has no records"), "{}", run.stderr);
+    assert!(
+        run.code == Some(1) && run.stderr.contains("all records of psycinfo.ris are imported"),
+        "{}",
+        run.stderr
+    );
     assert_eq!(export(&program, search, &out("one.csv"), &["--file", "table.csv"]).code, Some(0));
     assert_eq!(std::fs::read(out("one.csv")).unwrap(), b"Title;Year\nb;2002;too;many\n");
     std::fs::create_dir(out("all")).unwrap();
@@ -61,17 +65,17 @@ fn of_several_files_one_is_chosen_or_a_folder_takes_all() {
 }
 
 #[test]
-fn a_search_without_such_records_writes_nothing() {
+fn quarantine_without_records_writes_nothing() {
     let program = Program::new();
     let (report, _) = program.import(&[bundled("psycinfo.ris")], &[]);
     let out = program.folder().join("none.ris");
     let run = export(&program, report["search_id"].as_str().unwrap(), out.to_str().unwrap(), &[]);
-    assert_eq!((run.code, run.stdout.trim()), (Some(0), "every record was read; nothing was written"));
+    assert_eq!((run.code, run.stdout.trim()), (Some(0), "all records are imported; nothing was written"));
     assert!(!out.exists());
 }
 
 #[test]
-fn of_files_with_one_name_each_can_be_reached() {
+fn files_sharing_a_name_are_addressable() {
     let program = Program::new();
     let (first, second) = twins(&program, &std::fs::read(bundled("broken.ris")).unwrap());
     let (report, _) = program.import(&[bundled("psycinfo.ris"), first, second], &[]);

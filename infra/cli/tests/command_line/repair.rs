@@ -13,7 +13,7 @@ fn text(path: &Path) -> &str {
 }
 
 #[test]
-fn a_bad_file_is_replaced_and_an_unreadable_record_is_mended() {
+fn repair_replaces_file_and_corrects_record() {
     let program = Program::new();
     let files = [("good.ris", GOOD), ("bad.ris", b"\x01\x02\x03"), ("half.ris", ONE_BAD)];
     let files = files.map(|(name, content)| program.file(name, content));
@@ -38,7 +38,7 @@ fn a_bad_file_is_replaced_and_an_unreadable_record_is_mended() {
         "two",
     ]);
     assert_eq!(replaced.code, Some(0), "{}", replaced.stderr);
-    assert!(replaced.stdout.contains("repairs search"), "{}", replaced.stdout);
+    assert!(replaced.stdout.contains("repairs import"), "{}", replaced.stdout);
     let again = program.run(&["repair", "good.ris", "--replace", "bad.ris", text(&better)]);
     assert!(again.stderr.contains("reads the file again"), "{}", again.stderr);
 
@@ -47,10 +47,10 @@ fn a_bad_file_is_replaced_and_an_unreadable_record_is_mended() {
     let unread = std::fs::read_to_string(&out).unwrap();
     std::fs::write(&out, unread.replace("\u{1}\u{1}\u{1}\u{1}\u{1}", "no")).unwrap();
     let mended =
-        program.run(&["repair", "good.ris", "--mend", "half.ris", text(&out), "--search-name", "three"]);
+        program.run(&["repair", "good.ris", "--correct", "half.ris", text(&out), "--search-name", "three"]);
     assert_eq!(mended.code, Some(0), "{}", mended.stderr);
     let none = program.run(&["repair", "good.ris", "--mend", "half.ris", text(&out)]);
-    assert!(none.stderr.contains("no records left"), "{}", none.stderr);
+    assert!(none.stderr.contains("there is nothing to correct"), "{}", none.stderr);
 
     let shown = program.run(&["show", "good.ris", "--json"]).json();
     assert_eq!(shown["repaired_by"].as_array().unwrap().len(), 2, "{shown}");

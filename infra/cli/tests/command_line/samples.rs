@@ -1,4 +1,4 @@
-//! Every bundled sample, and real exports where a folder of them is at hand.
+//! Importing every bundled sample, and real exports if a folder of them is available.
 
 use std::path::{Path, PathBuf};
 
@@ -28,7 +28,7 @@ fn every_bundled_sample_imports() {
 }
 
 #[test]
-fn a_record_that_cannot_be_read_costs_only_itself() {
+fn unreadable_record_is_quarantined_alone() {
     let program = Program::new();
     let (report, run) = program.import(&[bundled("broken.ris")], &[]);
     assert_eq!(run.code, Some(0));
@@ -40,7 +40,7 @@ fn a_record_that_cannot_be_read_costs_only_itself() {
     assert!(record["line"].is_u64() && record["bytes"]["start"].is_u64() && record["reason"].is_string());
 }
 
-/// Real exports, which are not part of the repository.
+/// Returns the path of a real export, which is not part of the repository.
 fn real(name: &str) -> Option<PathBuf> {
     let folder = std::env::var_os("SHARED_SAMPLES")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/samples"), PathBuf::from);
@@ -53,7 +53,7 @@ fn real(name: &str) -> Option<PathBuf> {
 }
 
 #[test]
-fn real_exports_import_whole_one_by_one_and_together() {
+fn real_exports_import_separately_and_together() {
     let counts = [("psycinfo_124.ris", 124), ("pubmed_176.ris", 176), ("zotero_export.xml", 1_233)];
     let mut files = Vec::new();
     for (name, studies) in counts {
@@ -69,7 +69,7 @@ fn real_exports_import_whole_one_by_one_and_together() {
 }
 
 #[test]
-fn what_the_benchmark_reads_is_imported() {
+fn benchmark_files_are_imported() {
     let program = Program::new();
     dev::bench::parse::write(program.folder(), [5, 40]).unwrap();
     let files = ["40.ris", "5.endnote.xml"].map(|name| program.folder().join(name));

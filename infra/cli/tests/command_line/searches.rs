@@ -1,10 +1,10 @@
-//! Which searches there are, and which one is meant.
+//! Listing and finding searches.
 
 use serde_json::{Value, json};
 
 use crate::program::{Program, bundled};
 
-/// Imports a sample under a name; the search's id.
+/// Imports a sample as a search with this name. Returns the search's id.
 fn import(program: &Program, name: &str, more: &[&str]) -> String {
     let (report, run) = program.import(&[bundled("broken.ris")], &[&["--search-name", name], more].concat());
     assert_eq!(run.code, Some(0), "{}", run.stderr);
@@ -17,7 +17,7 @@ fn names(program: &Program, more: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn searches_are_listed_the_latest_first_and_by_what_is_asked_for() {
+fn searches_are_listed_latest_first_and_filtered() {
     let program = Program::new();
     let first = import(&program, "Gambling harms", &[]);
     import(&program, "Loneliness", &[]);
@@ -32,13 +32,13 @@ fn searches_are_listed_the_latest_first_and_by_what_is_asked_for() {
     assert_eq!(told, [json!(first), json!("Completed"), json!(1), json!(2), json!(1)]);
     let table = program.run(&["searches", "--limit", "2"]).stdout;
     assert!(table.contains("Loneliness") && !table.contains("harms"), "{table}");
-    assert!(table.ends_with("2 searches; --limit shows more\n"), "{table}");
+    assert!(table.ends_with("2 imports; --limit shows more\n"), "{table}");
     assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
     assert_eq!(program.run(&["searches", "--limit", "0"]).code, Some(2));
 }
 
 #[test]
-fn the_short_ids_of_a_list_are_enough_to_name_a_search() {
+fn short_ids_of_list_identify_searches() {
     let program = Program::new();
     import(&program, "one", &[]);
     import(&program, "two", &[]);
@@ -50,7 +50,7 @@ fn the_short_ids_of_a_list_are_enough_to_name_a_search() {
 }
 
 #[test]
-fn a_search_is_meant_by_its_id_the_beginning_of_it_or_its_name() {
+fn search_is_found_by_id_prefix_or_name() {
     let program = Program::new();
     let id = import(&program, "Gambling harms", &[]);
     let bare = id.replace('-', "").to_uppercase();
@@ -66,26 +66,26 @@ fn a_search_is_meant_by_its_id_the_beginning_of_it_or_its_name() {
         let run = program.run(&["show", text]);
         assert_eq!(run.code, Some(1));
         let (said, place) = (&run.stderr, program.data().display().to_string());
-        assert!(said.contains(&format!("there is no search \"{text}\"")) && said.contains(&place), "{said}");
+        assert!(said.contains(&format!("there is no import \"{text}\"")) && said.contains(&place), "{said}");
     }
 }
 
 #[test]
-fn what_could_mean_several_searches_names_some_of_them() {
+fn ambiguous_name_lists_matching_searches() {
     let program = Program::new();
     let ids: Vec<String> = (0..6).map(|_| import(&program, "twice", &[])).collect();
     for text in ["twice", &ids[0][..4]] {
         let run = program.run(&["studies", text]);
         assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
         let said = run.stderr;
-        assert!(said.contains(&format!("\"{text}\" could be 6 searches")), "{said}");
+        assert!(said.contains(&format!("\"{text}\" matches 6 imports")), "{said}");
         assert_eq!(ids.iter().filter(|id| said.contains(id.as_str())).count(), 5, "{said}");
         assert!(said.contains("\"twice\" (Completed)"), "{said}");
     }
 }
 
 #[test]
-fn a_project_has_a_name_that_always_means_the_same() {
+fn project_name_always_means_same_project() {
     let program = Program::new();
     let (gambling, other) = (["--project", "gambling"], import(&program, "other", &[]));
     let id = import(&program, "harms", &gambling);
@@ -102,7 +102,7 @@ fn a_project_has_a_name_that_always_means_the_same() {
 }
 
 #[test]
-fn a_name_that_no_project_can_have_is_refused() {
+fn invalid_project_name_is_rejected() {
     let program = Program::new();
     for (name, why) in
         [("", "is empty"), ("a\tb", "control character"), (&"n".repeat(256), "longer than 255")]
@@ -117,18 +117,18 @@ fn a_name_that_no_project_can_have_is_refused() {
 }
 
 #[test]
-fn without_searches_it_says_so() {
+fn empty_list_of_searches_is_reported() {
     let program = Program::new();
     import(&program, "one", &[]);
     let run = program.run(&["searches", "--project", "empty"]);
     assert_eq!(run.code, Some(0));
-    assert!(run.stdout.starts_with("no such search in project "), "{}", run.stdout);
+    assert!(run.stdout.starts_with("no matching imports in review "), "{}", run.stdout);
     let none: Vec<Value> = program.run(&["searches", "--project", "empty", "--json"]).lines();
     assert!(none.is_empty());
 }
 
 #[test]
-fn what_has_changed_is_listed_since_the_call_before() {
+fn changes_are_listed_since_previous_call() {
     let program = Program::new();
     import(&program, "before", &[]);
     let begin = program.run(&["changes", "--json"]).json();
@@ -143,7 +143,7 @@ fn what_has_changed_is_listed_since_the_call_before() {
     assert_eq!(told["items"].as_array().unwrap().len(), 1, "{told}");
     let for_people = program.run(&since).stdout;
     assert!(
-        for_people.contains("Gambling harms") && for_people.contains("1 change; go on with"),
+        for_people.contains("Gambling harms") && for_people.contains("1 change; continue with"),
         "{for_people}"
     );
     assert_eq!(program.run(&["delete", &id]).code, Some(0));
@@ -151,11 +151,11 @@ fn what_has_changed_is_listed_since_the_call_before() {
     let told = program.run(&[&since[..], &["--json"]].concat()).json();
     assert_eq!(told["items"], json!([{ "search_id": id, "deleted": true, "search": null }]));
     let of_other = program.run(&[&since[..], &["--project", "other"]].concat());
-    assert!(of_other.stderr.contains("--since is not what a call"), "{}", of_other.stderr);
+    assert!(of_other.stderr.contains("--since is not a cursor"), "{}", of_other.stderr);
 }
 
 #[test]
-fn searches_of_all_projects_are_listed_by_their_age() {
+fn searches_of_all_projects_are_ordered_by_age() {
     let program = Program::new();
     import(&program, "one", &["--project", "first"]);
     import(&program, "two", &["--project", "second"]);
@@ -167,7 +167,7 @@ fn searches_of_all_projects_are_listed_by_their_age() {
     assert_eq!(names(&program, &["--project", "first", "--older-than", "1d"]), [""; 0]);
     let table = program.run(&["searches", "--all"]).stdout;
     assert!(
-        table.ends_with("2 searches\n") && table.lines().all(|line| line.chars().count() <= 80),
+        table.ends_with("2 imports\n") && table.lines().all(|line| line.chars().count() <= 80),
         "{table}"
     );
     assert_eq!(program.run(&["searches", "--all", "--project", "first"]).code, Some(2));

@@ -1,4 +1,4 @@
-//! What is never said, neither in a log nor in an error: object keys, which hold tokens, and the fields of forms.
+//! Secrets that no log or error contains: object keys, which contain tokens, and the fields of forms.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,10 +16,10 @@ use crate::program::{Program, bundled};
 
 const FILE: &str = "psycinfo.ris";
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Shorter fields of a form are words that everybody knows.
-const SHORTEST: usize = 16;
+/// The minimum length of a secret field. Shorter fields of a form are well-known words.
+const MIN_SECRET: usize = 16;
 
-/// What somebody else could make use of.
+/// Strings that an attacker could use.
 #[derive(Default)]
 pub(crate) struct Secrets(Vec<String>);
 
@@ -28,36 +28,36 @@ impl Secrets {
         let mut secrets = Self::default();
         for form in forms {
             secrets.add_key(&form.fields["key"]);
-            secrets.0.extend(form.fields.values().filter(|value| value.len() >= SHORTEST).cloned());
+            secrets.0.extend(form.fields.values().filter(|value| value.len() >= MIN_SECRET).cloned());
         }
         secrets
     }
 
-    /// A key as it is and as part of a URL, and the token in it.
+    /// Adds a key, its form in a URL, and its token.
     pub(crate) fn add_key(&mut self, key: &str) {
         let token = key.rsplit('/').nth(1).unwrap();
         assert_eq!(token.len(), 36, "{key}");
         self.0.extend([key.to_owned(), key.replace('/', "%2F"), token.to_owned()]);
     }
 
-    /// One more.
+    /// Adds a secret.
     #[cfg(feature = "services")]
     pub(crate) fn and(mut self, secret: &str) -> Self {
         self.0.push(secret.to_owned());
         self
     }
 
-    /// Fails with the line that holds one.
+    /// Panics with the line that contains a secret.
     pub(crate) fn are_not_in(&self, said: &str) {
         assert!(!self.0.is_empty());
         for line in said.lines() {
             let found = self.0.iter().find(|secret| line.contains(secret.as_str()));
-            assert!(found.is_none(), "{found:?} is told: {line}");
+            assert!(found.is_none(), "{found:?} is exposed: {line}");
         }
     }
 }
 
-/// A search whose files have been uploaded, and not read yet.
+/// Creates a search whose files are uploaded but not read yet.
 async fn uploaded(program: &Program) -> Result<AnnouncedSearch, Box<dyn std::error::Error + Send + Sync>> {
     let host: Arc<dyn Host> = Arc::new(SystemHost);
     let store = Arc::new(Store::open(&program.data(), Arc::clone(&host), Settings::new(&QUEUES))?);
@@ -75,11 +75,11 @@ async fn uploaded(program: &Program) -> Result<AnnouncedSearch, Box<dyn std::err
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn objects_that_cannot_be_opened_are_not_named_by_their_keys() -> Tested {
+async fn unreadable_objects_hide_their_keys() -> Tested {
     let program = Program::new().setting("RUST_LOG", "trace");
     let announced = uploaded(&program).await?;
     let secrets = Secrets::of(&announced.files.iter().map(|file| &file.upload).collect::<Vec<_>>());
-    // One is away, which may pass, and one has become something else.
+    // One is missing, which may be temporary, and one was replaced by something else.
     let objects = std::fs::read_dir(program.data().join("objects"))?.collect::<Result<Vec<_>, _>>()?;
     let [away, changed] = objects.as_slice() else { return Err("two files were uploaded".into()) };
     std::fs::remove_file(away.path())?;
@@ -110,13 +110,13 @@ async fn objects_that_cannot_be_opened_are_not_named_by_their_keys() -> Tested {
     Ok(())
 }
 
-/// The program is told so by its own disk.
+/// The program's own disk reports the error.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
-async fn an_upload_that_finds_no_room_is_not_named_by_its_key() -> Tested {
+async fn upload_to_full_disk_hides_its_key() -> Tested {
     let program = Program::new().setting("RUST_LOG", "trace");
     let room = 1 << 20;
-    // Titles of which no two are alike, so that what is stored is large however it is packed.
+    // All titles differ, so that the stored data is large even after compression.
     let title = |n: u32| uuid::Uuid::new_v5(&uuid::Uuid::nil(), &n.to_le_bytes());
     let records = (0..100_000).map(|n| format!("TY  - JOUR\nTI  - {}\nER  - \n\n", title(n)));
     let large = program.file("large.ris", records.collect::<String>().as_bytes());

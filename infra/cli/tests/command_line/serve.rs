@@ -13,7 +13,7 @@ use servers::mongo::eventually;
 use crate::program::{Program, bundled};
 
 pub(crate) const PROJECT: &str = "8f0c6a52-5a0e-4b6f-9c55-0d2f4f3c1e77";
-/// Where its searches are.
+/// The path of its searches.
 const SEARCHES: &str = "/projects/8f0c6a52-5a0e-4b6f-9c55-0d2f4f3c1e77/searches";
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -29,7 +29,7 @@ impl Server {
         Self::start_with(program, &["--listen", "127.0.0.1:0"]).0
     }
 
-    /// Starts it with these arguments. Returns what it said before it answered, too.
+    /// Starts the server with these arguments. Also returns the lines that it printed before it was ready.
     pub(crate) fn start_with(program: &Program, args: &[&str]) -> (Self, Vec<String>) {
         let mut child = program.start(&[&["serve"], args].concat());
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
@@ -39,7 +39,7 @@ impl Server {
             .inspect(|line| said.push(line.clone()))
             .find(|line| line.contains("answering at"))
             .expect("it says where");
-        // Whatever else it says must not fill the pipe.
+        // Read further output so that it does not fill the pipe.
         std::thread::spawn(move || lines.count());
         let url = line.split_once("answering at ").unwrap().1.to_owned();
         (Self { child, url, client: Client::new() }, said)
@@ -80,8 +80,8 @@ impl Server {
         self.client.post(upload["url"].as_str().unwrap()).multipart(form).send().await
     }
 
-    /// The highest resident memory of the server so far, in MiB, without the pages of its executable: those of a debug
-    /// build are large.
+    /// Returns the peak resident memory of the server in MiB, without the pages of its executable, which are large in a debug
+    /// build.
     #[cfg(target_os = "linux")]
     pub(crate) fn peak_mib(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
@@ -123,7 +123,7 @@ pub(crate) async fn json_of(response: Response) -> Result<Value, Box<dyn std::er
     Ok(serde_json::from_slice(&response.bytes().await?)?)
 }
 
-/// A refusal: its status, its media type, and the same status in its body. Returns what it says.
+/// Checks the status and the media type of an error response, and the status in its body. Returns the body.
 async fn problem(response: Response, status: u16) -> Result<Value, Box<dyn std::error::Error + Send + Sync>> {
     assert_eq!(response.status().as_u16(), status);
     assert_eq!(response.headers()["content-type"], "application/problem+json");
@@ -142,21 +142,21 @@ pub(crate) fn search(name: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn browsers_get_the_page_that_loads_nothing_from_elsewhere() -> Tested {
+async fn page_loads_nothing_from_other_origins() -> Tested {
     let program = Program::new();
     let server = Server::start(&program);
     let page = server.get("/").await?;
     assert_eq!(page.status(), StatusCode::OK);
     let policy = page.headers()["content-security-policy"].to_str().unwrap().to_owned();
     assert!(policy.starts_with("default-src 'none';"), "{policy}");
-    // The page, or the note that stands in its place until it is built.
+    // The page, or the placeholder until it is built.
     let text = page.text().await?;
     assert!(text.starts_with("<!doctype html>") && text.contains("Search import"), "{text}");
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_search_is_announced_uploaded_and_looked_at() -> Tested {
+async fn search_is_announced_uploaded_and_read_over_http() -> Tested {
     let program = Program::new();
     let server = Server::start(&program);
     let response = server.announce(None, &search("Gambling harms")).await?;
@@ -165,7 +165,7 @@ async fn a_search_is_announced_uploaded_and_looked_at() -> Tested {
     let announced = json_of(response).await?;
     let id = announced["search_id"].as_str().unwrap();
     assert_eq!(place, format!("{SEARCHES}/{id}"));
-    // The saga dates the search anew when it begins, which may be between two looks.
+    // The saga updates the search's date when it starts, which may happen between two requests.
     let look = async |path: &str| -> Result<Value, Box<dyn std::error::Error + Send + Sync>> {
         let mut seen = json_of(server.get(path).await?).await?;
         seen.as_object_mut().and_then(|fields| fields.remove("created_at")).ok_or("no date")?;
@@ -189,7 +189,7 @@ async fn a_search_is_announced_uploaded_and_looked_at() -> Tested {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_repeated_request_with_the_same_key_is_the_same_search() -> Tested {
+async fn repeated_idempotency_key_returns_same_search() -> Tested {
     let program = Program::new();
     let server = Server::start(&program);
     let first = json_of(server.announce(Some("embase-1"), &search("one")).await?).await?;
@@ -201,7 +201,7 @@ async fn a_repeated_request_with_the_same_key_is_the_same_search() -> Tested {
     let other = json_of(server.announce(Some("embase-2"), &search("one")).await?).await?;
     assert_ne!(other["search_id"], first["search_id"]);
     problem(server.announce(Some("embase-1"), &search("two")).await?, 422).await?;
-    // Either form will do, and once.
+    // Either form is accepted, but only once.
     for (forms, status) in [(&again, StatusCode::NO_CONTENT), (&first, StatusCode::CONFLICT)] {
         let uploaded = server.upload(&forms["files"][0]["upload"], &psycinfo()).await?;
         assert_eq!(uploaded.status(), status);
@@ -215,7 +215,7 @@ async fn a_repeated_request_with_the_same_key_is_the_same_search() -> Tested {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_search_is_cancelled_until_it_has_ended_and_then_deleted() -> Tested {
+async fn running_search_is_cancelled_and_ended_search_deleted() -> Tested {
     let program = Program::new();
     let server = Server::start(&program);
     let announced = json_of(server.announce(None, &search("withdrawn")).await?).await?;
@@ -240,7 +240,7 @@ async fn a_search_is_cancelled_until_it_has_ended_and_then_deleted() -> Tested {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_searches_of_a_project_are_listed_in_pages_the_latest_first() -> Tested {
+async fn project_searches_are_paged_latest_first() -> Tested {
     let program = Program::new();
     let server = Server::start(&program);
     let mut announced = Vec::new();
@@ -269,7 +269,7 @@ async fn the_searches_of_a_project_are_listed_in_pages_the_latest_first() -> Tes
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bad_requests_are_refused_with_the_reason() -> Tested {
+async fn bad_requests_are_rejected_with_reason() -> Tested {
     let program = Program::new();
     let server = Server::start(&program);
     problem(server.get("/nowhere").await?, 404).await?;
@@ -335,7 +335,7 @@ async fn an_upload_needs_its_form_and_a_file() -> Tested {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_api_describes_itself() -> Tested {
+async fn openapi_description_is_served() -> Tested {
     let program = Program::new();
     let server = Server::start(&program);
     let description = json_of(server.get("/openapi.json").await?).await?;
@@ -346,10 +346,10 @@ async fn the_api_describes_itself() -> Tested {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_kill_interrupts_the_next_start_finishes() -> Tested {
+async fn next_start_finishes_work_of_killed_server() -> Tested {
     let program = Program::new();
     let mut searches = Vec::new();
-    // Killed right after the answer to the last upload.
+    // Kill the server right after the response to the last upload.
     let server = Server::start(&program);
     for n in 0..5 {
         let announced = json_of(server.announce(None, &search(&n.to_string())).await?).await?;
@@ -366,7 +366,7 @@ async fn what_a_kill_interrupts_the_next_start_finishes() -> Tested {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_follows_a_search_is_told_of_its_end() -> Tested {
+async fn event_stream_reports_end_of_search() -> Tested {
     let program = Program::new();
     let server = Server::start(&program);
     let announced = json_of(server.announce(None, &search("followed")).await?).await?;
@@ -376,7 +376,7 @@ async fn a_client_that_follows_a_search_is_told_of_its_end() -> Tested {
     let mut project = server.get(&format!("/projects/{PROJECT}/events")).await?;
     server.upload(&announced["files"][0]["upload"], &psycinfo()).await?;
     let mut seen = String::new();
-    // It ends with the search.
+    // The stream ends with the search.
     while let Some(piece) = tokio::time::timeout(PATIENCE, followed.chunk()).await?? {
         seen.push_str(std::str::from_utf8(&piece)?);
     }
@@ -385,7 +385,7 @@ async fn a_client_that_follows_a_search_is_told_of_its_end() -> Tested {
     assert_eq!(states.first().unwrap()["state"], "Uploading", "{seen}");
     assert_eq!(states.last().unwrap()["state"], "Completed", "{seen}");
     assert!(project.chunk().await?.is_some());
-    // Nobody reads on, and nobody hangs up.
+    // The client neither reads further nor disconnects.
     assert_eq!(server.stop(), Some(0));
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! A server and what strangers send to it: every refusal has its status and one line of text, nothing hangs, and
-//! afterwards the server answers as before.
+//! Malformed and unauthorized requests to a server: every rejection has its status and one line of text, no connection
+//! hangs, and afterwards the server still responds.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -17,14 +17,14 @@ use crate::serve::{PROJECT, Server, json_of, psycinfo, search};
 const BOUND: Duration = Duration::from_secs(90);
 const BOUNDARY: &str = "form-boundary";
 
-/// What is sent, and the status that it deserves.
+/// The bytes of a request, and the expected status.
 type Attack = (&'static str, u16, Vec<u8>);
 
 fn raw(name: &'static str, status: u16, bytes: impl Into<Vec<u8>>) -> Attack {
     (name, status, bytes.into())
 }
 
-/// A request with these header fields besides those that every request has.
+/// Returns a request with these header fields in addition to those of every request.
 fn request(name: &'static str, status: u16, line: &str, fields: &str, body: impl AsRef<[u8]>) -> Attack {
     let body = body.as_ref();
     let length = body.len();
@@ -94,7 +94,7 @@ fn not_http() -> Vec<Attack> {
     ]
 }
 
-fn strangers() -> Vec<Attack> {
+fn foreign_clients() -> Vec<Attack> {
     let list = format!("/projects/{PROJECT}/searches");
     let get = |host: &str| format!("GET {list} HTTP/1.1\r\n{host}connection: close\r\n\r\n");
     let from = |name, field: &str| request(name, 403, &format!("GET {list}"), &format!("{field}\r\n"), "");
@@ -225,7 +225,7 @@ fn part(name: &str, text: &str) -> String {
     format!("--{BOUNDARY}\r\ncontent-disposition: form-data; name=\"{name}\"\r\n\r\n{text}\r\n")
 }
 
-/// A form of these parts, with the boundary that ends it.
+/// Returns a form of these parts with its final boundary.
 fn form(name: &'static str, status: u16, parts: &str) -> Attack {
     unended(name, status, &format!("{parts}--{BOUNDARY}--\r\n"))
 }
@@ -235,7 +235,7 @@ fn unended(name: &'static str, status: u16, body: &str) -> Attack {
     request(name, status, "POST /uploads", &kind, body)
 }
 
-/// `key` is of a form for a file of `size` bytes.
+/// Returns attacks on uploads. `key` belongs to a form for a file of `size` bytes.
 fn uploads(key: &str, size: usize) -> Vec<Attack> {
     let upload = |name, status, line: &str, kind: &str| request(name, status, line, kind, "x");
     let key = part("key", key);
@@ -274,21 +274,21 @@ fn uploads(key: &str, size: usize) -> Vec<Attack> {
     ]
 }
 
-/// Sends it and reads until the server closes the connection.
+/// Sends bytes and reads until the server closes the connection.
 fn answer(address: &str, bytes: &[u8]) -> std::io::Result<String> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(BOUND))?;
     let mut writing = stream.try_clone()?;
     let mut said = Vec::new();
     std::thread::scope(|scope| {
-        // The server need not read all of it.
+        // The server may close the connection before it has read all bytes.
         scope.spawn(move || writing.write_all(bytes));
         stream.read_to_end(&mut said)
     })?;
     Ok(String::from_utf8_lossy(&said).into_owned())
 }
 
-/// Everything that is wrong with an answer.
+/// Returns the fault of a response, if any.
 fn fault(status: u16, answer: &std::io::Result<String>) -> Option<String> {
     let answer = match answer {
         Ok(answer) => answer,
@@ -302,13 +302,13 @@ fn fault(status: u16, answer: &std::io::Result<String>) -> Option<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hundred_attacks_are_refused_with_a_line_each() -> Tested {
+async fn attacks_are_rejected_with_one_line() -> Tested {
     let program = Program::new();
     let server = Server::start(&program);
     let announced = json_of(server.announce(None, &search("attacked")).await?).await?;
     let upload = &announced["files"][0]["upload"];
     let key = upload["fields"]["key"].as_str().unwrap();
-    let attacks = [not_http(), strangers(), requests(), uploads(key, psycinfo().len())].concat();
+    let attacks = [not_http(), foreign_clients(), requests(), uploads(key, psycinfo().len())].concat();
     assert!(attacks.len() >= 100, "{}", attacks.len());
     let address = server.url.strip_prefix("http://").unwrap();
     let faults: Vec<String> = std::thread::scope(|scope| {
@@ -320,7 +320,7 @@ async fn a_hundred_attacks_are_refused_with_a_line_each() -> Tested {
         under_way.into_iter().filter_map(|attack| attack.join().unwrap()).collect()
     });
     assert!(faults.is_empty(), "{} of {}:\n{}", faults.len(), attacks.len(), faults.join("\n"));
-    // The form was not used up, and nothing else was stored.
+    // The form is still unused, and nothing else was stored.
     assert_eq!(server.upload(upload, &psycinfo()).await?.status(), StatusCode::NO_CONTENT);
     let listed = json_of(server.get(&format!("/projects/{PROJECT}/searches")).await?).await?;
     assert_eq!(listed["items"].as_array().map(Vec::len), Some(1));
@@ -329,7 +329,7 @@ async fn a_hundred_attacks_are_refused_with_a_line_each() -> Tested {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn other_machines_need_the_token_that_is_printed() -> Tested {
+async fn other_machines_need_the_printed_token() -> Tested {
     let program = Program::new();
     let (server, said) =
         Server::start_with(&program, &["--listen", "0.0.0.0:0", "--host", "imports.example"]);
@@ -337,7 +337,7 @@ async fn other_machines_need_the_token_that_is_printed() -> Tested {
     let url = server.url.replace("0.0.0.0", "127.0.0.1");
     let list = format!("{url}/projects/{PROJECT}/searches");
     assert_eq!(server.client.get(&list).send().await?.status(), StatusCode::UNAUTHORIZED);
-    // It holds nothing, and asks people for the token.
+    // The page contains no data, and asks users for the token.
     assert_eq!(server.client.get(&url).send().await?.status(), StatusCode::OK);
     let shown =
         |host: &str| server.client.get(&list).header("authorization", token).header("host", host).send();
@@ -348,14 +348,14 @@ async fn other_machines_need_the_token_that_is_printed() -> Tested {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn clients_of_a_proxy_need_the_printed_token() -> Tested {
+async fn proxy_clients_need_the_printed_token() -> Tested {
     let program = Program::new();
     let (server, said) =
         Server::start_with(&program, &["--listen", "127.0.0.1:0", "--host", "imports.example"]);
     let token = said.iter().find_map(|line| line.trim().strip_prefix("Authorization: ")).expect("a token");
     let searches = format!("{}/projects/{PROJECT}/searches", server.url);
     let groups = format!("{}/admin/failures/groups", server.url);
-    // A proxy may pass the name on that its clients know, or the address that it reaches.
+    // A proxy may forward the host name that its clients use, or the server's address.
     for host in ["imports.example", "127.0.0.1"] {
         for request in [
             server.client.get(&searches),
@@ -373,7 +373,7 @@ async fn clients_of_a_proxy_need_the_printed_token() -> Tested {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn stopping_waits_neither_for_half_requests_nor_for_idle_connections() -> Tested {
+async fn shutdown_ignores_partial_requests_and_idle_connections() -> Tested {
     let program = Program::new();
     let server = Server::start(&program);
     let address = server.url.strip_prefix("http://").unwrap();
@@ -384,14 +384,14 @@ async fn stopping_waits_neither_for_half_requests_nor_for_idle_connections() -> 
         stream.write_all(bytes)?;
         held.push(stream);
     }
-    // The server has them: it accepts in order.
+    // The server has accepted the connections, because it accepts them in order.
     assert_eq!(server.get("/openapi.json").await?.status(), StatusCode::OK);
     assert_eq!(server.stop(), Some(0));
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_is_killed_again_and_again_loses_and_doubles_no_search() -> Tested {
+async fn repeatedly_killed_server_imports_each_search_once() -> Tested {
     let program = Program::new();
     let built = std::path::Path::new(env!("CARGO_BIN_EXE_search-import")).to_owned();
     let options = Options { searches: 60, kills: 3, clients: 6, program: Some(built) };

@@ -1,4 +1,4 @@
-//! A server and files that would take far more memory than their size explains.
+//! Uploads of files that expand to far more memory than their size.
 
 use serde_json::json;
 use servers::Tested;
@@ -6,11 +6,11 @@ use servers::Tested;
 use crate::program::Program;
 use crate::serve::{Server, json_of, psycinfo};
 
-/// The bound for the whole server, in MiB.
+/// The memory bound of the whole server, in MiB.
 const BOUND_MIB: u64 = 64;
 const MIB: usize = 1 << 20;
 
-/// The checksum that an archive has for each entry.
+/// Returns the checksum of an archive's entry.
 fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0, |crc: u32, byte| {
         (0..8).fold(
@@ -22,7 +22,7 @@ fn crc32(bytes: &[u8]) -> u32 {
     })
 }
 
-/// A workbook of one sheet, whose parts are not compressed.
+/// Returns a workbook with one sheet and uncompressed parts.
 fn workbook(strings: &str, rows: &str) -> Vec<u8> {
     let list = "<workbook><sheets><sheet name=\"a\" r:id=\"r1\"/></sheets></workbook>";
     let relations =
@@ -53,7 +53,7 @@ fn workbook(strings: &str, rows: &str) -> Vec<u8> {
     out
 }
 
-/// Hostile files, and what becomes of each.
+/// Returns hostile files with the expected outcome of each.
 fn hostile() -> Vec<(&'static str, Vec<u8>, &'static str)> {
     let many = |value: &str| value.repeat(3 * MIB / value.len());
     let text = format!("<si><t>{}</t></si>", "x".repeat(MIB - 100));
@@ -78,7 +78,7 @@ fn hostile() -> Vec<(&'static str, Vec<u8>, &'static str)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn hostile_files_leave_the_server_within_its_memory() -> Tested {
+async fn hostile_files_stay_within_memory_bound() -> Tested {
     let program = Program::new();
     let server = Server::start(&program);
     let files = hostile();

@@ -1,10 +1,10 @@
-//! Where the files of a search come from, and what a review reports of that.
+//! The sources of a search's files, and the PRISMA counts.
 
 use serde_json::{Value, json};
 
 use crate::program::{Program, bundled};
 
-/// Imports two samples; the search's id.
+/// Imports two samples. Returns the search's id.
 fn import(program: &Program, more: &[&str]) -> String {
     let files = [bundled("pubmed.nbib"), bundled("broken.ris")];
     let (report, run) = program.import(&files, &[&["--search-name", "Harms"], more].concat());
@@ -19,7 +19,7 @@ fn databases(program: &Program, search: &str, more: &[&str]) -> Vec<(Value, Valu
 }
 
 #[test]
-fn a_source_is_guessed_said_and_taken_back() {
+fn source_is_guessed_set_and_cleared() {
     let program = Program::new();
     let search = import(&program, &[]);
     let guessed = [(json!("PubMed"), json!(true)), (Value::Null, json!(true))];
@@ -45,7 +45,7 @@ fn a_source_is_guessed_said_and_taken_back() {
 }
 
 #[test]
-fn an_import_says_its_source_at_once() {
+fn import_sets_source_of_all_files() {
     let program = Program::new();
     let search = import(&program, &["--source", "Embase"]);
     assert_eq!(
@@ -55,7 +55,7 @@ fn an_import_says_its_source_at_once() {
 }
 
 #[test]
-fn what_is_no_source_is_refused_before_anything_is_done() {
+fn invalid_source_is_rejected_before_any_work() {
     let program = Program::new();
     let run = program.run(&["import", bundled("broken.ris").to_str().unwrap(), "--source", " "]);
     assert_eq!((run.code, program.run(&["searches", "--json"]).stdout), (Some(1), String::new()));
@@ -73,7 +73,7 @@ fn what_is_no_source_is_refused_before_anything_is_done() {
 }
 
 #[test]
-fn a_review_is_reported_as_a_table_as_json_and_drawn() {
+fn prisma_prints_table_json_and_svg() {
     let program = Program::new();
     let search = import(&program, &[]);
     databases(&program, &search, &["--file", "broken.ris", "--database", "<b>MEDLINE</b> & more"]);

@@ -4,14 +4,14 @@ use serde_json::json;
 
 use crate::program::{Program, bundled};
 
-/// What is in the data directory beside what belongs there.
+/// Returns the number of unexpected files in the data directory.
 fn left_over(program: &Program) -> usize {
     let Ok(entries) = std::fs::read_dir(program.data()) else { return 0 };
     entries.filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().starts_with("stdin")).count()
 }
 
 #[test]
-fn a_file_is_imported_from_standard_input_beside_others() {
+fn standard_input_is_imported_with_other_files() {
     let program = Program::new();
     let content = std::fs::read(bundled("broken.ris")).unwrap();
     let other = bundled("psycinfo.ris");
@@ -28,7 +28,7 @@ fn a_file_is_imported_from_standard_input_beside_others() {
 }
 
 #[test]
-fn what_comes_is_refused_as_a_file_would_be_and_leaves_nothing() {
+fn invalid_standard_input_leaves_no_file() {
     let program = Program::new().setting("SEARCH_IMPORT_MAX_FILE_BYTES", "4000");
     let large = vec![b'x'; 1_000_000];
     for (content, why) in
@@ -48,7 +48,7 @@ fn what_comes_is_refused_as_a_file_would_be_and_leaves_nothing() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_terminal_is_not_read_from() {
+fn terminal_as_standard_input_is_rejected() {
     let program = Program::new();
     let run = program.run_at_terminal(&["import", "-"]);
     assert_eq!(run.code, Some(2));

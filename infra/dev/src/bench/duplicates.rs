@@ -267,7 +267,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn each_repetition_is_to_be_found_within_the_bound() {
+    async fn every_duplicate_must_be_found_within_bound() {
         let report = measure(&std::env::temp_dir(), 1_000).await.unwrap();
         assert_eq!(report.marked, 100);
         let report = Report { added_mib: Some(60.0), ..report };

@@ -41,7 +41,7 @@ impl Prices {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn the_shipped_table_can_be_read() -> serde_json::Result<()> {
+    fn shipped_table_is_readable() -> serde_json::Result<()> {
         super::Prices::shipped().map(|_| ())
     }
 }

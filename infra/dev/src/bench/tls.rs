@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_address_of_a_database_leads_over_tls() {
+    fn database_address_is_changed_to_tls() {
         let uri = "mongodb://u:p@127.0.0.1:4000/db?replicaSet=rs0&directConnection=false";
         assert_eq!(server_of(uri).unwrap(), "127.0.0.1:4000");
         assert_eq!(
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_server_is_reached_over_tls_by_who_trusts_its_root() {
+    async fn client_with_trusted_root_reaches_server_over_tls() {
         let plain = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = plain.local_addr().unwrap();
         let app = axum::Router::new().fallback(|| async { "answered" });

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_environment_has_its_overrides() {
+    fn environments_have_their_overrides() {
         let text = "version = 0.1\n[default.global.parameters]\nstack_name = 's'\n\
             [dev.deploy.parameters]\nparameter_overrides = 'Mode=optimistic Days=\"3\"'\n\
             [prod.deploy.parameters]\nparameter_overrides = ['Days=7']\n";
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn an_override_without_a_value_is_refused() {
+    fn override_without_value_is_rejected() {
         let text = "[dev.deploy.parameters]\nparameter_overrides = 'Mode'\n";
         assert!(matches!(read(text), Err(ConfigError::Override { .. })));
     }

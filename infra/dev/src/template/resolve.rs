@@ -191,7 +191,7 @@ Resources:
     }
 
     #[test]
-    fn conditions_decide_what_is_there() {
+    fn conditions_select_resources() {
         let without = resolved("");
         assert!(!without.resources.contains_key("Page"));
         assert_eq!(without.resources["Work"]["Properties"].get("Cors"), None);
@@ -203,7 +203,7 @@ Resources:
     }
 
     #[test]
-    fn globals_give_way_to_what_a_function_says_itself() {
+    fn function_properties_override_globals() {
         let work = &resolved("").resources["Work"]["Properties"];
         assert_eq!(work["Environment"]["Variables"], json!({"DAYS": "3", "MODE": "optimistic"}));
         assert_eq!(work["Name"], "${AWS::StackName}-3");

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn short_forms_become_long_ones() {
+    fn short_forms_are_expanded() {
         let text = "Resources:\n  A: !If [C, !GetAtt B.Arn, !Ref AWS::NoValue]\n";
         let expected = json!({"Resources": {"A": {"Fn::If":
             ["C", {"Fn::GetAtt": ["B", "Arn"]}, {"Ref": "AWS::NoValue"}]}}});

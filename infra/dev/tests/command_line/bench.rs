@@ -27,7 +27,7 @@ const BOUNDS: [(&str, &str, f64, f64); 15] = [
 ];
 
 #[test]
-fn a_message_costs_no_more_calls_than_the_design_allows() {
+fn calls_per_message_stay_within_bounds() {
     let program = Program::new();
     let folder = program.folder().join("bench");
     let run = program.run(&["bench", "calls", "--json", "--dir", folder.to_str().unwrap()]);
@@ -42,7 +42,7 @@ fn a_message_costs_no_more_calls_than_the_design_allows() {
 }
 
 #[test]
-fn nothing_is_lost_or_done_twice_when_many_searches_are_worked_off() {
+fn messages_of_many_searches_take_effect_once() {
     for mode in ["ledger", "optimistic"] {
         let program = Program::new();
         let folder = program.folder().join("bench");
@@ -57,7 +57,7 @@ fn nothing_is_lost_or_done_twice_when_many_searches_are_worked_off() {
 }
 
 #[test]
-fn nothing_is_lost_or_done_twice_when_events_come_over_http() {
+fn events_over_http_take_effect_once() {
     for mode in ["ledger", "optimistic"] {
         let program = Program::new();
         let folder = program.folder().join("bench");
@@ -93,7 +93,7 @@ fn request(url: &str, what: &str) -> String {
 }
 
 #[test]
-fn a_sweep_is_measured_over_few_records_and_over_many() {
+fn sweep_is_measured_with_few_and_many_records() {
     let program = Program::new();
     let folder = program.folder().join("bench");
     let run =
@@ -107,7 +107,7 @@ fn a_sweep_is_measured_over_few_records_and_over_many() {
 }
 
 #[test]
-fn many_searches_that_want_something_at_once_are_swept_and_the_calls_counted() {
+fn backlog_is_swept_and_calls_are_counted() {
     let program = Program::new();
     let folder = program.folder().join("bench");
     let run =
@@ -121,7 +121,7 @@ fn many_searches_that_want_something_at_once_are_swept_and_the_calls_counted() {
 }
 
 #[test]
-fn every_format_is_measured_and_its_files_can_be_had() {
+fn every_format_is_measured_and_exported() {
     let program = Program::new();
     let folder = program.folder().join("files");
     let sizes = ["--records", "5", "40"];
@@ -131,7 +131,7 @@ fn every_format_is_measured_and_its_files_can_be_had() {
 }
 
 #[test]
-fn a_function_that_is_not_built_cannot_be_started_cold() {
+fn cold_start_of_missing_function_fails() {
     let program = Program::new();
     let run = program.run(&["bench", "cold-start", "--functions", program.folder().to_str().unwrap()]);
     assert_eq!(run.code, Some(1));

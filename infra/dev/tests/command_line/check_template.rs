@@ -5,7 +5,7 @@ use crate::program::Program;
 const SHIPPED: &str = include_str!("../../../../template.yaml");
 
 #[test]
-fn a_fault_is_named_with_its_environment_and_its_resource() {
+fn finding_names_environment_and_resource() {
     let program = Program::new();
     let text = SHIPPED.replacen("maxReceiveCount: 20", "maxReceiveCount: 1", 1);
     let template = program.file("template.yaml", text.as_bytes());
@@ -22,7 +22,7 @@ fn a_fault_is_named_with_its_environment_and_its_resource() {
 }
 
 #[test]
-fn environments_beside_it_are_checked_too_and_may_set_only_what_there_is() {
+fn environments_are_checked_and_set_known_parameters() {
     let program = Program::new();
     let template = program.file("template.yaml", SHIPPED.as_bytes());
     program.file(

@@ -14,7 +14,7 @@ fn section(page: &str, name: &str) -> String {
 }
 
 #[test]
-fn the_diagram_and_the_table_are_current() {
+fn state_page_matches_the_code() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/states.md");
     let page = std::fs::read_to_string(path).unwrap();
     let program = Program::new();
@@ -25,7 +25,7 @@ fn the_diagram_and_the_table_are_current() {
 }
 
 #[test]
-fn the_diagram_is_drawn_in_three_forms() {
+fn diagram_has_three_formats() {
     let program = Program::new();
     for (format, begin) in [("mermaid", "stateDiagram-v2"), ("dot", "digraph"), ("table", "| state |")] {
         let run = program.run(&["diagram", "--format", format]);

@@ -6,7 +6,7 @@ use servers::Tested;
 use crate::program::Program;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn provisioning_again_changes_nothing_and_leads_to_the_same_place() -> Tested {
+async fn repeated_provisioning_changes_nothing() -> Tested {
     let provision = Provision::new(&aws::config().await, servers::unique("again"));
     let test = async {
         let mut first = provision.create().await?;
@@ -21,7 +21,7 @@ async fn provisioning_again_changes_nothing_and_leads_to_the_same_place() -> Tes
 }
 
 #[test]
-fn provisioning_is_for_servers_of_ones_own() {
+fn provisioning_requires_local_endpoints() {
     let none =
         ["AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL_SQS", "AWS_ENDPOINT_URL_S3"];
     let program = none.iter().fold(Program::new(), |program, name| program.setting(name, ""));

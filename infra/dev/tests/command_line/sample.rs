@@ -28,7 +28,7 @@ fn prepare(program: &Program, name: &str) -> Value {
 }
 
 #[test]
-fn a_sample_is_about_another_search_each_time_and_its_file_is_stored() {
+fn sample_creates_new_search_and_stores_its_file() {
     let program = program();
     let key = |event: &Value| event["Records"][0]["s3"]["object"]["key"].as_str().unwrap().to_owned();
     let [first, second] = [(); 2].map(|()| key(&prepare(&program, "s3-versioned")));
@@ -38,13 +38,13 @@ fn a_sample_is_about_another_search_each_time_and_its_file_is_stored() {
 }
 
 #[test]
-fn a_version_is_named_only_where_versions_are_kept() {
+fn sample_names_version_of_versioned_bucket() {
     let event = prepare(&program(), "s3-versioned");
     assert_eq!(event["Records"][0]["s3"]["object"].get("versionId"), None);
 }
 
 #[test]
-fn an_answer_is_compared_with_what_is_expected() {
+fn response_is_compared_with_expectation() {
     let program = program();
     let event = prepare(&program, "sqs-saga-mixed");
     let id = |place: usize| event["Records"][place]["messageId"].as_str().unwrap().to_owned();
@@ -59,7 +59,7 @@ fn an_answer_is_compared_with_what_is_expected() {
 }
 
 #[test]
-fn what_is_expected_of_a_request_depends_on_the_claim_that_is_read() {
+fn expected_response_depends_on_claim() {
     let program = program();
     assert!(sample(&program, "http-own-project", &[]).0.stderr.contains("status 404"));
     let program = program.setting("SEARCH_IMPORT_PROJECTS_CLAIM", "projects");

@@ -41,7 +41,7 @@ fn finds_with(values: &[(&str, &str)], from: &str, to: &str, resource: &str, wha
 }
 
 #[test]
-fn the_shipped_template_has_no_faults_in_any_environment() {
+fn shipped_template_passes_in_every_environment() {
     let environments = environments::read(SAMCONFIG).unwrap();
     assert_eq!(environments.keys().collect::<Vec<_>>(), ["default", "dev", "prod"]);
     let source = Source::read(TEMPLATE).unwrap();
@@ -56,7 +56,7 @@ fn the_shipped_template_has_no_faults_in_any_environment() {
 }
 
 #[test]
-fn the_shipped_template_has_no_faults_with_everything_that_is_optional() {
+fn shipped_template_passes_with_all_options() {
     let values = [
         ("MongoSecretArn", SECRET),
         ("MongoSecretKeyArn", "arn:aws:kms:eu-central-1:123456789012:key/0a1b"),
@@ -89,7 +89,7 @@ fn the_shipped_template_has_no_faults_with_everything_that_is_optional() {
 }
 
 #[test]
-fn every_alarm_has_its_place_in_the_runbook() {
+fn every_alarm_is_in_the_runbook() {
     let template = template(TEMPLATE, &[("EventBusName", "reviews")]);
     let alarms: Vec<&str> = template.of_type("AWS::CloudWatch::Alarm").map(|(id, _)| id).collect();
     // One of them is there for the bus alone.
@@ -106,12 +106,12 @@ fn finds_a_visibility_timeout_that_is_too_short() {
 }
 
 #[test]
-fn finds_a_queue_that_gives_up_too_early() {
+fn finds_a_low_receive_limit() {
     finds("maxReceiveCount: 20", "maxReceiveCount: 2", "UploadsQueue", "after 2 deliveries");
 }
 
 #[test]
-fn finds_a_queue_that_is_not_as_agreed() {
+fn finds_a_queue_unlike_its_specification() {
     // Longer than the function needs, so that it is no fault of another kind.
     finds(
         "VisibilityTimeout: 360",
@@ -149,7 +149,7 @@ fn finds_wildcards() {
 }
 
 #[test]
-fn finds_a_queue_without_a_dead_letter_queue_or_with_one_that_forgets_first() {
+fn finds_missing_or_short_lived_dead_letter_queues() {
     let redrive = "      RedrivePolicy:\n        deadLetterTargetArn: !GetAtt ControlDeadQueue.Arn\n        maxReceiveCount: 20\n";
     finds(redrive, "", "ControlQueue", "has no dead-letter queue");
     let long = [("ParseDeadRetentionSeconds", "345600")];
@@ -157,7 +157,7 @@ fn finds_a_queue_without_a_dead_letter_queue_or_with_one_that_forgets_first() {
 }
 
 #[test]
-fn finds_messages_that_outlive_what_the_functions_take_for_the_longest() {
+fn finds_messages_older_than_assumed() {
     let short = [("MessageLifetimeSeconds", "1209599")];
     finds_with(&short, "Mode:", "Mode:", "RunSaga", "can live in SagaQueue");
     let short_documents = [("Mode", "optimistic")];
@@ -182,7 +182,7 @@ fn finds_more_connections_than_mongodb_allows() {
 }
 
 #[test]
-fn exports_are_not_kept_and_no_upload_is_among_them() {
+fn exports_expire_and_exclude_uploads() {
     let ends = "            ExpirationInDays: 1\n";
     finds(ends, "", "UploadBucket", "kept for ever");
     finds("Prefix: exports/", "Prefix: export/", "UploadBucket", "kept for ever");
@@ -193,7 +193,7 @@ fn exports_are_not_kept_and_no_upload_is_among_them() {
 }
 
 #[test]
-fn uploads_end_after_every_message_about_them() {
+fn uploads_outlive_their_messages() {
     finds("Prefix: !Ref KeyPrefix", "Prefix: files/", "UploadBucket", "(uploads/) are kept for ever");
     let short = [("UploadRetentionDays", "14")];
     finds_with(&short, "Mode:", "Mode:", "UploadBucket", "for 14 days, no longer than a message");
@@ -201,7 +201,7 @@ fn uploads_end_after_every_message_about_them() {
 }
 
 #[test]
-fn the_queue_of_uploads_takes_them_from_its_bucket_alone() {
+fn upload_queue_accepts_only_its_bucket() {
     let policy = "UploadsQueuePolicy";
     finds("Queues: [!Ref UploadsQueue]", "Queues: []", "UploadsQueue", "no policy that lets its bucket send");
     finds("\"aws:SourceAccount\": !Ref AWS::AccountId", "a: b", policy, "the buckets of other accounts");
@@ -210,7 +210,7 @@ fn the_queue_of_uploads_takes_them_from_its_bucket_alone() {
 }
 
 #[test]
-fn finds_what_no_alarm_looks_at() {
+fn finds_metrics_without_alarm() {
     for function in ["NotifyUpload", "RunSaga", "ParseReferences", "DispatchOutbox", "ReportFaults"] {
         let alarm = format!("  {function}RetriesAlarm:\n    Type: AWS::CloudWatch::Alarm");
         let other = format!("  {function}RetriesAlarm:\n    Type: AWS::CloudWatch::Dashboard");
@@ -236,7 +236,7 @@ fn finds_what_no_alarm_looks_at() {
 
 /// A busy queue invokes the function too, and would hide a schedule that is gone.
 #[test]
-fn finds_a_schedule_that_nobody_misses() {
+fn finds_a_schedule_without_alarm() {
     for (metric, function) in [("OutboxAge", "DispatchOutbox"), ("OpenFailures", "ReportFaults")] {
         let counted = format!(
             "      MetricName: {metric}\n      Dimensions: [{{ Name: FunctionName, Value: !Ref {function} }}]\n      \
@@ -256,14 +256,14 @@ fn finds_more_reserved_than_the_account_can_spare() {
 }
 
 #[test]
-fn finds_an_environment_that_lambda_has_no_room_for() {
+fn finds_an_oversized_environment() {
     let address = format!("mongodb://{}", "a".repeat(2_000));
     let long = [("MongoUri", &*address)];
     finds_with(&long, "Mode:", "Mode:", "ReportFaults", "Lambda has room for 4096");
 }
 
 #[test]
-fn data_outlives_its_stack_and_no_stack_that_never_was() {
+fn data_outlives_only_created_stacks() {
     let policy = "    DeletionPolicy: RetainExceptOnCreate\n";
     finds(policy, "    DeletionPolicy: Retain\n", "UploadBucket", "blocks the next");
     finds(policy, "", "UploadBucket", "is deleted with the stack");
@@ -283,7 +283,7 @@ fn data_outlives_its_stack_and_no_stack_that_never_was() {
 }
 
 #[test]
-fn finds_logs_that_are_dropped_and_spans_that_go_nowhere() {
+fn finds_dropped_logs_and_unreachable_collectors() {
     finds("ApplicationLogLevel: TRACE, ", "", "SearchService", "dropped by Lambda");
     finds("LogFormat: JSON", "LogFormat: Text", "SearchService", "does not log as JSON");
     let inside = [
@@ -296,7 +296,7 @@ fn finds_logs_that_are_dropped_and_spans_that_go_nowhere() {
 }
 
 #[test]
-fn a_new_version_of_the_api_can_be_taken_back() {
+fn new_api_version_can_be_rolled_back() {
     let alias = "IntegrationUri: !Ref SearchService.Alias";
     finds(
         alias,
@@ -316,7 +316,7 @@ fn a_new_version_of_the_api_can_be_taken_back() {
 }
 
 #[test]
-fn a_page_may_send_what_a_signature_needs() {
+fn page_may_send_signature_headers() {
     let pages = [("AllowedOrigins", "https://a.example")];
     finds_with(
         &pages,
@@ -328,7 +328,7 @@ fn a_page_may_send_what_a_signature_needs() {
 }
 
 #[test]
-fn only_calls_that_know_no_narrower_resource_are_allowed_on_everything() {
+fn only_unrestrictable_calls_cover_all_resources() {
     let inside = [("SubnetIds", "subnet-1"), ("SecurityGroupIds", "sg-1")];
     finds_with(
         &inside,
@@ -345,7 +345,7 @@ fn refused(values: &[(&str, &str)]) -> Vec<String> {
 }
 
 #[test]
-fn what_would_be_refused_late_is_refused_by_a_rule() {
+fn template_rules_reject_invalid_parameters() {
     assert_eq!(refused(&[]), [""; 0]);
     let jwt = [("ApiAuthorization", "JWT"), ("JwtIssuer", "https://id.example/"), ("JwtAudience", "reviews")];
     assert_eq!(refused(&jwt), [""; 0]);
@@ -375,7 +375,7 @@ fn what_would_be_refused_late_is_refused_by_a_rule() {
 
 /// What somebody follows from an empty account names every role that has to become a user of the database.
 #[test]
-fn the_way_from_an_empty_account_names_every_role_with_a_database() {
+fn instructions_name_every_database_role() {
     let template = template(TEMPLATE, &[("SubnetIds", "subnet-1"), ("SecurityGroupIds", "sg-1")]);
     let inside = template.functions().filter(|function| !function.properties["VpcConfig"].is_null());
     let roles: Vec<String> = inside.map(|function| format!("`{}RoleArn`", function.id)).collect();
@@ -398,7 +398,7 @@ fn every_environment_tags_its_stack() {
 
 /// A stack whose first create has failed blocks its name until it is deleted.
 #[test]
-fn every_environment_deletes_what_was_never_there() {
+fn every_environment_deletes_failed_creations() {
     let config: BTreeMap<String, toml::Value> = toml::from_str(SAMCONFIG).unwrap();
     for environment in ["default", "dev", "prod"] {
         let parameters = &config[environment]["deploy"]["parameters"];
@@ -418,7 +418,7 @@ fn finds_a_notification_for_another_prefix() {
 }
 
 #[test]
-fn finds_variables_that_are_read_and_not_set_or_set_and_not_read() {
+fn finds_missing_and_unused_variables() {
     finds(
         "        SEARCH_IMPORT_OUTBOX_BATCH: !Ref OutboxBatch\n",
         "",
@@ -440,7 +440,7 @@ fn finds_variables_that_are_read_and_not_set_or_set_and_not_read() {
 }
 
 #[test]
-fn finds_values_that_no_function_starts_with() {
+fn finds_values_that_prevent_a_start() {
     let odd = [("SessionIncrementSeconds", "16")];
     finds_with(&odd, "Mode:", "Mode:", "DispatchOutbox", "INCREMENT_SECONDS must be at most 15");
 }
@@ -491,7 +491,7 @@ fn finds_a_function_that_is_not_deployed() {
 }
 
 #[test]
-fn a_route_asks_for_a_signature_or_for_a_token_with_a_scope() {
+fn routes_require_signature_or_scoped_token() {
     let authorization = "AuthorizationType: !If [WithTokens, JWT, AWS_IAM]";
     finds(authorization, "AuthorizationType: NONE", "CreateSearchRoute", "open to everybody");
     let jwt = [("ApiAuthorization", "JWT"), ("JwtIssuer", "https://id.example"), ("JwtAudience", "reviews")];
@@ -507,7 +507,7 @@ fn a_route_asks_for_a_signature_or_for_a_token_with_a_scope() {
 }
 
 #[test]
-fn the_page_reaches_every_route_and_its_bucket_is_closed() {
+fn page_reaches_every_route_and_bucket_is_private() {
     let page = [("Page", "true"), ("SignInUrl", "https://sign-in.example"), ("SignInClientId", "page")];
     let distribution = "PageDistribution";
     let faults = [
@@ -528,7 +528,7 @@ fn the_page_reaches_every_route_and_its_bucket_is_closed() {
 
 /// Nothing more is allowed to the deployed page than to the one that `serve` answers with, but for uploads and sign-in.
 #[test]
-fn the_deployed_page_is_held_to_the_policy_of_the_served_one() {
+fn deployed_page_has_the_served_policy() {
     let template = template(TEMPLATE, &[("Page", "true"), ("SignInUrl", "https://sign-in.example")]);
     let headers = &template.resources["PageHeaders"]["Properties"]["ResponseHeadersPolicyConfig"];
     let security = &headers["SecurityHeadersConfig"];

@@ -1,4 +1,4 @@
-//! The body of a request, which does not come for ever.
+//! The body of a request, with a minimum rate.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,16 +10,16 @@ use axum::body::{Bytes, HttpBody};
 use hyper::body::{Frame, Incoming, SizeHint};
 use tokio::time::{Instant, Sleep};
 
-use super::connections::{Phase, Slot};
-use super::limits::Pace;
+use super::connections::{ConnectionState, Phase};
+use super::limits::MinRate;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A body that ends with an error when it comes too slowly.
-pub(super) struct Timed {
+/// A body that fails if it arrives too slowly.
+pub(super) struct TimedBody {
     body: Incoming,
-    slot: Arc<Slot>,
-    pace: Pace,
+    state: Arc<ConnectionState>,
+    min_rate: MinRate,
     received: u64,
     waited: Duration,
     waiting: Option<(Instant, Pin<Box<Sleep>>)>,
@@ -28,14 +28,19 @@ pub(super) struct Timed {
 
 #[derive(Debug, thiserror::Error)]
 #[error("the request did not arrive in time")]
-struct Late;
+struct BodyTimeout;
 
-impl Timed {
-    /// The body, and whether it was too slow, to be asked afterwards: whoever reads it sees an error among others.
-    pub(super) fn new(body: Incoming, slot: Arc<Slot>, pace: Pace) -> (Self, Arc<AtomicBool>) {
+impl TimedBody {
+    /// Returns the body, and a flag that is set if it was too slow. The reader of the body cannot distinguish this error from
+    /// others.
+    pub(super) fn new(
+        body: Incoming,
+        state: Arc<ConnectionState>,
+        min_rate: MinRate,
+    ) -> (Self, Arc<AtomicBool>) {
         let is_late = Arc::new(AtomicBool::new(false));
         let late = Arc::clone(&is_late);
-        (Self { body, slot, pace, received: 0, waited: Duration::ZERO, waiting: None, is_late }, late)
+        (Self { body, state, min_rate, received: 0, waited: Duration::ZERO, waiting: None, is_late }, late)
     }
 
     fn received(&mut self, bytes: usize) {
@@ -43,23 +48,24 @@ impl Timed {
             self.waited += since.elapsed();
         }
         self.received = self.received.saturating_add(bytes as u64);
-        self.slot.enter(Phase::Work);
+        self.state.enter(Phase::Work);
     }
 
     fn wait(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        let left = self.pace.allowance(self.received).saturating_sub(self.waited).min(self.pace.pause);
+        let allowance = self.min_rate.allowance(self.received);
+        let left = allowance.saturating_sub(self.waited).min(self.min_rate.pause);
         let (_, end) =
             self.waiting.get_or_insert_with(|| (Instant::now(), Box::pin(tokio::time::sleep(left))));
-        self.slot.enter(Phase::Body);
+        self.state.enter(Phase::Body);
         if end.as_mut().poll(cx).is_pending() {
             return Poll::Pending;
         }
         self.is_late.store(true, Ordering::Relaxed);
-        Poll::Ready(Some(Err(Late.into())))
+        Poll::Ready(Some(Err(BodyTimeout.into())))
     }
 }
 
-impl HttpBody for Timed {
+impl HttpBody for TimedBody {
     type Data = Bytes;
     type Error = BoxError;
 

@@ -23,38 +23,43 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 use super::Server;
-use super::body::Timed;
-use super::connections::{Phase, Seat, Slot};
+use super::body::TimedBody;
+use super::connections::{ConnectionSlot, ConnectionState, Phase};
 use super::refusal::{self, Refusal};
 use super::stream::Stream;
 
-/// The most that is read from a connection before it is used, in bytes; a request's head has to fit into it.
+/// The size of the read buffer of a connection, in bytes. A request's head has to fit into it.
 const BUFFER_BYTES: usize = 32 * 1024;
-/// The most header fields of a request.
+/// The maximum number of header fields of a request.
 const MAX_HEADERS: usize = 100;
-/// How much is thrown away at once of what nobody wants to read.
-const DISCARDED_BYTES: usize = 16 * 1024;
+/// The size of the buffer for discarded input.
+const DISCARD_BYTES: usize = 16 * 1024;
 
-/// How a connection ended.
+/// The reason why a connection ended.
 enum End {
-    /// The client closed it, or did not keep to the protocol or its limits.
+    /// The client closed it or violated the protocol or its limits.
     Client(hyper::Result<()>),
-    /// Somebody else needed its place.
-    MadeRoom,
-    /// The server stops.
+    /// Another client needed its slot.
+    Replaced,
+    /// The server is stopping.
     Stopping,
 }
 
 /// Answers the requests of a connection until it ends.
-pub(super) async fn run(stream: TcpStream, seat: Seat, server: Arc<Server>, stopping: CancellationToken) {
-    let slot = Arc::clone(&seat.slot);
-    // A client that has gone already has no address.
+pub(super) async fn run(
+    stream: TcpStream,
+    slot: ConnectionSlot,
+    server: Arc<Server>,
+    stopping: CancellationToken,
+) {
+    let state = Arc::clone(&slot.state);
+    // A client that has already disconnected has no address.
     let Ok(local) = stream.local_addr() else { return };
     let limits = server.limits;
-    // Answers are written as a whole. Where that cannot be said, they are only slower.
+    // Responses are written as a whole. Without this option, they are only slower.
     let _ = stream.set_nodelay(true);
-    let stream = Stream::new(stream, Arc::clone(&slot), limits.answer);
-    let answering = Arc::clone(&slot);
+    let stream = Stream::new(stream, Arc::clone(&state), limits.answer);
+    let answering = Arc::clone(&state);
     let service = service_fn(move |request| {
         answer(Arc::clone(&server), Arc::clone(&answering), local.ip(), request).boxed()
     });
@@ -69,10 +74,10 @@ pub(super) async fn run(stream: TcpStream, seat: Seat, server: Arc<Server>, stop
     let end = loop {
         tokio::select! {
             end = poll_fn(|cx| connection.poll_without_shutdown(cx)) => break End::Client(end),
-            () = slot.asked_to_leave() => break End::MadeRoom,
+            () = state.asked_to_leave() => break End::Replaced,
             () = stopping.cancelled(), if !is_stopping => {
                 is_stopping = true;
-                if slot.phase() == Phase::Head {
+                if state.phase() == Phase::Head {
                     break End::Stopping;
                 }
                 std::pin::Pin::new(&mut connection).graceful_shutdown();
@@ -81,64 +86,64 @@ pub(super) async fn run(stream: TcpStream, seat: Seat, server: Arc<Server>, stop
     };
     let parts = connection.into_parts();
     let (mut stream, is_refused) = parts.io.into_inner();
-    let has_begun = match slot.phase() {
+    let has_begun = match state.phase() {
         Phase::Head => !parts.read_buf.is_empty(),
         Phase::Body => true,
         Phase::Work | Phase::Answer => false,
     };
-    if let Some(refusal) = last_words(&end, has_begun, is_refused) {
-        // A few bytes, into an empty buffer of the socket.
+    if let Some(refusal) = final_response(&end, has_begun, is_refused) {
+        // The socket's buffer is empty and has space for a few bytes.
         let _ = stream.try_write(&refusal.bytes());
     }
     if matches!(end, End::Client(_)) {
-        slot.enter(Phase::Head);
+        state.enter(Phase::Head);
         tokio::select! {
             () = linger(&mut stream, limits.linger) => {}
-            () = slot.asked_to_leave() => {}
+            () = state.asked_to_leave() => {}
             () = stopping.cancelled() => {}
         }
     }
     drop(stream);
-    drop(seat);
+    drop(slot);
 }
 
-/// What a client still has to be told that has begun a request, or has sent something else.
-fn last_words(end: &End, has_begun: bool, is_refused: bool) -> Option<Refusal> {
+/// Returns the error response for a client that has started a request, or that uses another protocol.
+fn final_response(end: &End, has_begun: bool, is_refused: bool) -> Option<Refusal> {
     match end {
         End::Client(Err(error)) if error.is_parse() && !is_refused => Some(refusal::HTTP_2),
         End::Client(Err(error)) if error.is_timeout() && has_begun => Some(refusal::SLOW),
         End::Client(_) => None,
-        End::MadeRoom => has_begun.then_some(refusal::MADE_ROOM),
+        End::Replaced => has_begun.then_some(refusal::REPLACED),
         End::Stopping => has_begun.then_some(refusal::STOPPING),
     }
 }
 
-/// A client that is still sending when its connection is closed is told so by a reset, which may overtake the answer.
-/// So it may go on for a while.
+/// Discards input for a while before the connection is closed. Otherwise a client that is still sending receives a reset,
+/// which may overtake the response.
 async fn linger(stream: &mut TcpStream, limit: Duration) {
     let discarding = async {
         stream.shutdown().await?;
-        let mut discarded = vec![0; DISCARDED_BYTES];
+        let mut discarded = vec![0; DISCARD_BYTES];
         while stream.read(&mut discarded).await? > 0 {}
         std::io::Result::Ok(())
     };
-    // Whether it has gone or goes on, the connection ends.
+    // The connection ends in either case.
     let _ = tokio::time::timeout(limit, discarding).await;
 }
 
 async fn answer(
     server: Arc<Server>,
-    slot: Arc<Slot>,
+    state: Arc<ConnectionState>,
     local: IpAddr,
     request: Request<Incoming>,
 ) -> Result<Response<Body>, Infallible> {
-    slot.enter(Phase::Work);
+    state.enter(Phase::Work);
     let method = request.method().clone();
     let (parts, body) = request.into_parts();
-    let response = match server.door.admit(&parts, local) {
-        Err(stranger) => stranger.into_response(),
+    let response = match server.access.admit(&parts, local) {
+        Err(denied) => denied.into_response(),
         Ok(()) => {
-            let (body, is_late) = Timed::new(body, Arc::clone(&slot), server.limits.body);
+            let (body, is_late) = TimedBody::new(body, Arc::clone(&state), server.limits.body);
             let request = Request::from_parts(parts, Body::new(body));
             let routed = AssertUnwindSafe(server.router.clone().oneshot(request)).catch_unwind().await;
             match routed {
@@ -146,11 +151,11 @@ async fn answer(
                     refusal::SLOW.into_response()
                 }
                 Ok(Ok(response)) => response,
-                // The panic is in the log.
+                // The panic is logged.
                 Err(_) => refusal::BROKEN.into_response(),
             }
         }
     };
-    slot.enter(Phase::Answer);
+    state.enter(Phase::Answer);
     Ok(refusal::completed(&method, response))
 }

@@ -1,7 +1,7 @@
-//! Who is connected, and who has to go when somebody else wants in.
+//! The open connections, and the choice of those to close when the limit is reached.
 //!
-//! A limit alone would let whoever holds enough connections lock all others out. So a new connection is always let in
-//! while another one makes the server wait: first goes the one that has been without a whole request longest.
+//! A limit alone would let one client with enough connections lock out all others. A new connection therefore replaces one
+//! that keeps the server waiting, first the one that has been without a complete request for the longest time.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,42 +10,42 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
-/// How long a new connection waits for one that was asked to leave.
+/// The time that a new connection waits for another one to close.
 const LEAVE_WITHIN: Duration = Duration::from_millis(500);
-/// One place in so many is kept free for whoever comes next.
+/// The divisor of the limit that gives the number of slots to keep free for new connections.
 const RESERVE: usize = 8;
-/// A client in the middle of a body or an answer is not asked to leave for a shorter pause than this.
+/// The minimum pause after which a connection in the middle of a body or a response may be closed.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// What a connection is waiting for.
+/// The event that a connection is waiting for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// A whole request head.
+    /// A complete request head.
     Head,
     /// More of a request's body.
     Body,
-    /// The server.
+    /// The server's response.
     Work,
-    /// The client to read its answer.
+    /// The client reading its response.
     Answer,
 }
 
-/// One connection, as all others see it.
-pub(super) struct Slot {
-    waiting: Mutex<Waiting>,
+/// The state of a connection that is shared with the others.
+pub(super) struct ConnectionState {
+    waiting: Mutex<WaitState>,
     leave: Notify,
 }
 
 #[derive(Clone, Copy)]
-struct Waiting {
+struct WaitState {
     phase: Phase,
     since: Instant,
     is_to_leave: bool,
 }
 
-impl Slot {
+impl ConnectionState {
     fn new() -> Self {
-        let waiting = Waiting { phase: Phase::Head, since: Instant::now(), is_to_leave: false };
+        let waiting = WaitState { phase: Phase::Head, since: Instant::now(), is_to_leave: false };
         Self { waiting: Mutex::new(waiting), leave: Notify::new() }
     }
 
@@ -53,20 +53,20 @@ impl Slot {
         locked(&self.waiting).phase
     }
 
-    /// Begins to wait for something else; for the same, it goes on waiting.
+    /// Enters a phase. The waiting time restarts unless the phase is the same.
     pub(super) fn enter(&self, phase: Phase) {
         let mut waiting = locked(&self.waiting);
         if waiting.phase != phase {
-            *waiting = Waiting { phase, since: Instant::now(), ..*waiting };
+            *waiting = WaitState { phase, since: Instant::now(), ..*waiting };
         }
     }
 
-    /// Something moved: the waiting begins anew.
-    pub(super) fn moves(&self) {
+    /// Restarts the waiting time after progress.
+    pub(super) fn progressed(&self) {
         locked(&self.waiting).since = Instant::now();
     }
 
-    /// Resolves when the connection has to go.
+    /// Waits until the connection has to close.
     pub(super) async fn asked_to_leave(&self) {
         self.leave.notified().await;
     }
@@ -79,80 +79,88 @@ impl Slot {
 
 /// All connections.
 pub(super) struct Connections {
-    slots: Mutex<(u64, BTreeMap<u64, Arc<Slot>>)>,
-    most: usize,
-    room: Arc<Semaphore>,
-    /// How many were asked to leave and are still there.
+    states: Mutex<(u64, BTreeMap<u64, Arc<ConnectionState>>)>,
+    max: usize,
+    permits: Arc<Semaphore>,
+    /// The number of connections that were asked to leave and are still open.
     leaving: AtomicUsize,
 }
 
-/// A connection's place among the others, given back when it is dropped.
-pub(super) struct Seat {
-    pub(super) slot: Arc<Slot>,
+/// A slot for one connection, which is released when this value is dropped.
+pub(super) struct ConnectionSlot {
+    pub(super) state: Arc<ConnectionState>,
     number: u64,
     connections: Arc<Connections>,
-    _room: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 }
 
-impl Drop for Seat {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
-        locked(&self.connections.slots).1.remove(&self.number);
-        if locked(&self.slot.waiting).is_to_leave {
+        locked(&self.connections.states).1.remove(&self.number);
+        if locked(&self.state.waiting).is_to_leave {
             self.connections.leaving.fetch_sub(1, Ordering::Relaxed);
         }
     }
 }
 
 impl Connections {
-    pub(super) fn new(most: usize) -> Arc<Self> {
-        let room = Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS)));
-        Arc::new(Self { slots: Mutex::new((0, BTreeMap::new())), most, room, leaving: AtomicUsize::new(0) })
+    pub(super) fn new(max: usize) -> Arc<Self> {
+        let permits = Arc::new(Semaphore::new(max.min(Semaphore::MAX_PERMITS)));
+        Arc::new(Self {
+            states: Mutex::new((0, BTreeMap::new())),
+            max,
+            permits,
+            leaving: AtomicUsize::new(0),
+        })
     }
 
-    /// A place for a new connection; none when everybody is being answered.
-    pub(super) async fn enter(self: &Arc<Self>) -> Option<Seat> {
-        let reserve = self.most / RESERVE;
-        // In good time, and several at once: a burst of connections must not wait for each one that leaves.
-        if self.room.available_permits() + self.leaving.load(Ordering::Relaxed) < reserve / 2 {
+    /// Returns a slot for a new connection, or `None` if all connections are waiting for the server.
+    pub(super) async fn enter(self: &Arc<Self>) -> Option<ConnectionSlot> {
+        let reserve = self.max / RESERVE;
+        // Make space early and for several connections, so that a burst does not wait for each of them.
+        if self.permits.available_permits() + self.leaving.load(Ordering::Relaxed) < reserve / 2 {
             self.ask_to_leave(reserve, Instant::now());
         }
-        let room = match Arc::clone(&self.room).try_acquire_owned() {
-            Ok(room) => room,
+        let permit = match Arc::clone(&self.permits).try_acquire_owned() {
+            Ok(permit) => permit,
             Err(_) => {
                 if self.leaving.load(Ordering::Relaxed) == 0 && !self.ask_to_leave(1, Instant::now()) {
                     return None;
                 }
-                let room = Arc::clone(&self.room).acquire_owned();
-                tokio::time::timeout(LEAVE_WITHIN, room).await.ok()?.ok()?
+                let permit = Arc::clone(&self.permits).acquire_owned();
+                tokio::time::timeout(LEAVE_WITHIN, permit).await.ok()?.ok()?
             }
         };
-        let slot = Arc::new(Slot::new());
-        let mut slots = locked(&self.slots);
-        slots.0 += 1;
-        let number = slots.0;
-        slots.1.insert(number, Arc::clone(&slot));
-        drop(slots);
-        Some(Seat { slot, number, connections: Arc::clone(self), _room: room })
+        let state = Arc::new(ConnectionState::new());
+        let mut states = locked(&self.states);
+        states.0 += 1;
+        let number = states.0;
+        states.1.insert(number, Arc::clone(&state));
+        drop(states);
+        Some(ConnectionSlot { state, number, connections: Arc::clone(self), _permit: permit })
     }
 
-    /// Asks those connections to leave, so many at most, that make the server wait longest. Whether there is any.
-    pub(super) fn ask_to_leave(&self, most: usize, now: Instant) -> bool {
-        // Held to the end: whoever leaves meanwhile is counted by both sides, or by neither.
-        let slots = locked(&self.slots);
-        let claim = |slot: &Arc<Slot>| Some((locked(&slot.waiting).claim_to_leave(now)?, Arc::clone(slot)));
-        let mut claims: Vec<_> = slots.1.values().filter_map(claim).collect();
+    /// Asks up to `max` connections to leave, those that have kept the server waiting for the longest time. Returns `true` if
+    /// there is any.
+    pub(super) fn ask_to_leave(&self, max: usize, now: Instant) -> bool {
+        // Held until the end, so that a connection that leaves concurrently is counted on both sides or on neither.
+        let states = locked(&self.states);
+        let claim = |state: &Arc<ConnectionState>| {
+            Some((locked(&state.waiting).claim_to_leave(now)?, Arc::clone(state)))
+        };
+        let mut claims: Vec<_> = states.1.values().filter_map(claim).collect();
         claims.sort_by_key(|(claim, _)| std::cmp::Reverse(*claim));
-        claims.truncate(most);
+        claims.truncate(max);
         self.leaving.fetch_add(claims.len(), Ordering::Relaxed);
-        for (_, slot) in &claims {
-            slot.ask_to_leave();
+        for (_, state) in &claims {
+            state.ask_to_leave();
         }
         !claims.is_empty()
     }
 }
 
-impl Waiting {
-    /// The greatest has to leave first, none not at all.
+impl WaitState {
+    /// Returns the priority for leaving, the greatest first; `None` for a connection that stays.
     fn claim_to_leave(self, now: Instant) -> Option<(bool, Duration)> {
         let waited = now.duration_since(self.since);
         match self.phase {
@@ -173,39 +181,39 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn whoever_has_waited_longest_for_a_request_goes_first() {
+    async fn longest_wait_for_request_leaves_first() {
         let connections = Connections::new(5);
-        let (begun, mut seats) = (Instant::now(), Vec::new());
+        let (begun, mut slots) = (Instant::now(), Vec::new());
         for (phase, seconds) in
             [(Phase::Work, 0), (Phase::Body, 1), (Phase::Head, 5), (Phase::Head, 4), (Phase::Answer, 60)]
         {
-            let seat = connections.enter().await.unwrap();
+            let slot = connections.enter().await.unwrap();
             let since = begun + Duration::from_secs(seconds);
-            *locked(&seat.slot.waiting) = Waiting { phase, since, is_to_leave: false };
-            seats.push(seat);
+            *locked(&slot.state.waiting) = WaitState { phase, since, is_to_leave: false };
+            slots.push(slot);
         }
         let now = begun + Duration::from_secs(60);
-        // Without a request, although others wait longer; then in the middle of one. Whoever has begun to read its answer,
-        // or is being answered, stays.
+        // First connections without a request, although others wait longer, then those in the middle of one. Connections that
+        // have just started to read their response, or wait for it, stay.
         for gone in [3, 2, 1] {
             assert!(connections.ask_to_leave(1, now));
-            assert!(locked(&seats[gone].slot.waiting).is_to_leave, "{gone}");
+            assert!(locked(&slots[gone].state.waiting).is_to_leave, "{gone}");
         }
         assert!(!connections.ask_to_leave(5, now));
-        let leaving = seats.iter().filter(|seat| locked(&seat.slot.waiting).is_to_leave).count();
+        let leaving = slots.iter().filter(|slot| locked(&slot.state.waiting).is_to_leave).count();
         assert_eq!(leaving, 3);
     }
 
     #[tokio::test]
-    async fn a_full_server_lets_in_whoever_comes_once_another_has_left() {
+    async fn full_server_admits_client_after_another_leaves() {
         let connections = Connections::new(1);
-        let seat = connections.enter().await.unwrap();
+        let slot = connections.enter().await.unwrap();
         let (second, ()) = tokio::join!(connections.enter(), async {
-            seat.slot.asked_to_leave().await;
-            drop(seat);
+            slot.state.asked_to_leave().await;
+            drop(slot);
         });
         let second = second.unwrap();
-        second.slot.enter(Phase::Work);
-        assert!(connections.enter().await.is_none(), "nobody makes it wait");
+        second.state.enter(Phase::Work);
+        assert!(connections.enter().await.is_none(), "no connection keeps the server waiting");
     }
 }

@@ -1,43 +1,44 @@
-//! How much time, and how many connections, clients may take.
+//! Limits on the time and the connections of clients.
 
 use std::time::Duration;
 
-/// How slowly a body may come. Time counts only while nothing is there to be read: how long the server takes is not
-/// the client's fault. The rule of Apache's `mod_reqtimeout`: some time, and more for each byte.
+/// The minimum rate of a request's body. Only the time during which no bytes are available counts, which excludes the
+/// server's own work. The rule is that of Apache's `mod_reqtimeout`: an initial time, which every byte extends.
 #[derive(Debug, Clone, Copy)]
-pub struct Pace {
-    /// How long nothing may come, and how much waiting every body is allowed altogether.
+pub struct MinRate {
+    /// The maximum pause, and the initial total waiting time.
     pub pause: Duration,
-    /// Each so many bytes allow another second of waiting.
+    /// The number of bytes that extend the total waiting time by a second.
     pub bytes_per_second: u64,
 }
 
-impl Pace {
-    /// The waiting that a body is allowed altogether once so many of its bytes have come.
+impl MinRate {
+    /// Returns the total waiting time of a body after this many bytes.
     pub(super) fn allowance(&self, received: u64) -> Duration {
         self.pause + Duration::from_secs(received / self.bytes_per_second.max(1))
     }
 }
 
-/// What clients may take. The defaults are for people and their scripts: generous to a slow line, and none is worth
-/// much to somebody who holds connections open.
+/// Limits on clients. The defaults suit users and their scripts. They tolerate slow connections, but an attacker gains little
+/// from holding connections open.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// How many connections there are at most. When one more comes, the one goes that has waited longest for a request.
+    /// The maximum number of connections. A further one replaces the connection that has waited longest for a request.
     pub connections: usize,
-    /// How many uploads are stored at the same time; others wait, unread. Each has pieces of 256 KiB in memory.
+    /// The maximum number of uploads that are stored concurrently. Others wait without being read. Each needs chunks of
+    /// 256 KiB in memory.
     pub uploads: usize,
-    /// How long an upload waits for that.
+    /// The maximum time that an upload waits.
     pub upload_wait: Duration,
-    /// How long a connection may be without a whole request head: idle, or in the middle of one.
+    /// The maximum time without a complete request head, idle or in the middle of one.
     pub head: Duration,
-    /// How slowly a request's body may come.
-    pub body: Pace,
-    /// How long a client may leave an answer unread.
+    /// The minimum rate of a request's body.
+    pub body: MinRate,
+    /// The maximum time that a client may leave a response unread.
     pub answer: Duration,
-    /// How long a client that has been answered may go on sending, so that it gets to read the answer.
+    /// The maximum time for which a client may continue sending after its response, so that it can read the response.
     pub linger: Duration,
-    /// How long requests under way may take after the server was asked to stop.
+    /// The maximum time for requests in progress after the server was asked to stop.
     pub stop: Duration,
 }
 
@@ -48,7 +49,7 @@ impl Default for Limits {
             uploads: 32,
             upload_wait: Duration::from_secs(20),
             head: Duration::from_secs(20),
-            body: Pace { pause: Duration::from_secs(20), bytes_per_second: 8 * 1024 },
+            body: MinRate { pause: Duration::from_secs(20), bytes_per_second: 8 * 1024 },
             answer: Duration::from_secs(20),
             linger: Duration::from_secs(2),
             stop: Duration::from_secs(6),
@@ -57,8 +58,8 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The defaults, with no more connections than half of the descriptors that this process may have: files and the
-    /// database need theirs.
+    /// Returns the defaults, with connections limited to half of the file descriptors of this process. Files and the database
+    /// need the rest.
     pub fn of_this_process() -> Self {
         let limits = Self::default();
         #[cfg(unix)]
@@ -81,15 +82,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_buy_time() {
-        let pace = Pace { pause: Duration::from_secs(20), bytes_per_second: 1_000 };
-        assert_eq!(pace.allowance(0), Duration::from_secs(20));
-        assert_eq!(pace.allowance(60_500), Duration::from_secs(80));
+    fn received_bytes_extend_the_allowance() {
+        let min_rate = MinRate { pause: Duration::from_secs(20), bytes_per_second: 1_000 };
+        assert_eq!(min_rate.allowance(0), Duration::from_secs(20));
+        assert_eq!(min_rate.allowance(60_500), Duration::from_secs(80));
     }
 
     #[cfg(unix)]
     #[test]
-    fn few_descriptors_mean_few_connections() {
+    fn connections_are_limited_by_descriptors() {
         assert_eq!(Limits::default().within(256).connections, 128);
         assert_eq!(Limits::default().within(1).connections, 1);
         assert_eq!(Limits::default().within(1_000_000).connections, 512);

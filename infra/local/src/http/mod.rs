@@ -1,19 +1,19 @@
-//! The HTTP API on a port of this machine, and the uploads that S3 takes in the cloud.
+//! The HTTP server: the API, and the uploads, which S3 receives in a deployment.
 //!
-//! Whoever can reach the port may be hostile, the pages of a browser on this machine included:
+//! Every client that can reach the port may be hostile, including pages in a browser on this machine:
 //!
-//! - [`door`]: who is answered at all: which names this server has, which pages may ask it, and who has its token;
-//! - [`limits`]: how much time, and how many connections, clients may take;
-//! - `connections`: who has to go when somebody else wants in;
-//! - `connection`, `stream`, `body`: one connection, its bytes, and the body of a request, each within its limits;
-//! - [`mod@page`]: a page for browsers, out of memory;
-//! - [`mod@uploads`]: forms with files, in bounded memory;
-//! - `refusal`: each refusal has a status and one line of text.
+//! - [`access`]: the requests that are admitted, by host name, origin and token;
+//! - [`limits`]: the time and the connections that clients may use;
+//! - `connections`: the choice of connections to close when the limit is reached;
+//! - `connection`, `stream`, `body`: one connection, its bytes, and the body of a request, each with its limits;
+//! - [`mod@page`]: a page for browsers, served from memory;
+//! - [`mod@uploads`]: uploaded forms with files, in bounded memory;
+//! - `refusal`: error responses with a status and one line of text.
 
+pub mod access;
 mod body;
 mod connection;
 mod connections;
-pub mod door;
 pub mod limits;
 pub mod page;
 mod refusal;
@@ -31,46 +31,46 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+pub use self::access::AccessPolicy;
 use self::connections::Connections;
-pub use self::door::Door;
 pub use self::limits::Limits;
 pub use self::page::{PageFile, page};
 #[cfg(feature = "search")]
 pub use self::uploads::{UPLOADS, UploadsAt, uploads};
 
-/// How many connections may wait to be accepted; Linux takes `net.core.somaxconn` of them, 4,096 by default. Those that
-/// find no room try again after a second, so that a burst would delay the client after it.
+/// The maximum number of connections that wait to be accepted. Linux limits it to `net.core.somaxconn`, 4,096 by default.
+/// Clients beyond it retry after a second, so a burst would delay others.
 const BACKLOG: u32 = 4_096;
-/// How long to wait when no connection can be accepted, as without a descriptor for it.
-const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
+/// The delay after no connection could be accepted, for example without a free file descriptor.
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
-/// What is answered, to whom, and within which limits.
+/// A server with its routes, access policy and limits.
 pub struct Server {
-    /// What is answered.
+    /// The routes.
     pub router: Router,
-    /// Who is.
-    pub door: Door,
-    /// What a client may take.
+    /// The policy that admits requests.
+    pub access: AccessPolicy,
+    /// The limits on clients.
     pub limits: Limits,
 }
 
-/// Listens at an address, with room for bursts of connections.
+/// Listens at an address with a backlog for bursts of connections.
 ///
 /// # Errors
-/// When the address is taken or is not this machine's.
+/// Returns an error if the address is taken or does not belong to this machine.
 pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-    // A server that has just ended may still hold the port for its last connections.
+    // The last connections of a previous server may still hold the port.
     #[cfg(unix)]
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
 }
 
-/// Answers requests until `stop` resolves. Those under way are finished if they can be within [`Limits::stop`].
+/// Serves requests until `stop` resolves. Requests in progress may then finish within [`Limits::stop`].
 ///
 /// # Errors
-/// When the port is lost.
+/// Returns an error if the port is lost.
 pub async fn serve(
     listener: TcpListener,
     server: Server,
@@ -89,15 +89,15 @@ pub async fn serve(
         let stream = match accepted {
             Ok((stream, _)) => stream,
             Err(error) => {
-                refused(&error, &connections).await;
+                wait_to_accept(&error, &connections).await;
                 continue;
             }
         };
         match connections.enter().await {
-            Some(seat) => {
-                tasks.spawn(connection::run(stream, seat, Arc::clone(&server), stopping.clone()));
+            Some(slot) => {
+                tasks.spawn(connection::run(stream, slot, Arc::clone(&server), stopping.clone()));
             }
-            None => turn_away(&stream),
+            None => reject(&stream),
         }
     }
     drop(listener);
@@ -106,32 +106,32 @@ pub async fn serve(
     Ok(())
 }
 
-/// Waits for requests under way, and not for longer than this.
-async fn finish(mut tasks: JoinSet<()>, most: Duration) {
+/// Waits for requests in progress, up to a time limit.
+async fn finish(mut tasks: JoinSet<()>, limit: Duration) {
     let finished = async { while tasks.join_next().await.is_some() {} };
-    if tokio::time::timeout(most, finished).await.is_err() {
+    if tokio::time::timeout(limit, finished).await.is_err() {
         tracing::info!(connections = tasks.len(), "closing connections whose requests did not end in time");
         tasks.shutdown().await;
     }
 }
 
-/// A connection could not be accepted: it is gone already, or there is nothing left to accept it with.
-async fn refused(error: &io::Error, connections: &Connections) {
-    if !is_the_clients(error) {
+/// Handles a failed accept. Unless the client disconnected, closes an idle connection and waits for free resources.
+async fn wait_to_accept(error: &io::Error, connections: &Connections) {
+    if !is_client_error(error) {
         tracing::warn!(%error, "no connection can be accepted");
         connections.ask_to_leave(1, Instant::now());
-        tokio::time::sleep(ACCEPT_AGAIN).await;
+        tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
     }
 }
 
-fn is_the_clients(error: &io::Error) -> bool {
+fn is_client_error(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }
 
-/// Everybody who is connected is being answered.
-fn turn_away(stream: &TcpStream) {
-    // What was read is not answered with a reset.
+/// Rejects a connection because all others are waiting for the server.
+fn reject(stream: &TcpStream) {
+    // Unread input would cause a reset when the connection is closed.
     let _ = stream.try_read(&mut [0; 4_096]);
     let _ = stream.try_write(&refusal::FULL.bytes());
 }

@@ -1,5 +1,4 @@
-//! A page for browsers, out of memory: its files as they were built, with what browsers need to be told to keep strangers'
-//! text from becoming code.
+//! A page for browsers, served from memory, with the headers that keep untrusted text from being executed.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -10,38 +9,38 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, heade
 use axum::response::IntoResponse;
 use axum::routing::get;
 
-/// Nothing but what this server answers is loaded or asked, nothing is written into the document as HTML except by Svelte's
-/// templates, and no other page shows this one (<https://www.w3.org/TR/CSP3/>, <https://www.w3.org/TR/trusted-types/>).
+/// The content security policy. The page loads and requests only resources of this server, only Svelte's templates create HTML,
+/// and no other page can embed it (<https://www.w3.org/TR/CSP3/>, <https://www.w3.org/TR/trusted-types/>).
 pub const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
     connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'; \
     require-trusted-types-for 'script'; trusted-types svelte-trusted-html";
 const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
-/// What the build names by its content: it never changes under its address.
+/// The folder of files that the build names by their content, so that they never change.
 const NAMED_BY_CONTENT: &str = "assets/";
-const FOR_EVER: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
-const ASK_AGAIN: HeaderValue = HeaderValue::from_static("no-cache");
+const IMMUTABLE: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
+const REVALIDATE: HeaderValue = HeaderValue::from_static("no-cache");
 
 /// A file of a page.
 #[derive(Debug, Clone)]
 pub struct PageFile {
     /// Its path below the page, such as `assets/index-1a2b.js`; `index.html` is the page itself.
     pub path: String,
-    /// What it says, compressed with gzip if `is_gzip`.
+    /// Its content, compressed with gzip if `is_gzip`.
     pub bytes: Cow<'static, [u8]>,
-    /// Whether it is compressed, as every browser takes it.
+    /// `true` if it is compressed, which every browser accepts.
     pub is_gzip: bool,
-    /// Stands for what it says.
+    /// The tag of its content.
     pub tag: String,
 }
 
 impl PageFile {
-    /// The path at which it is answered.
+    /// Returns the path at which it is served.
     pub fn address(&self) -> String {
         if self.path == "index.html" { "/".to_owned() } else { format!("/{}", self.path) }
     }
 }
 
-/// Answers `GET` with a page: at `/` its `index.html`, and each other file at its path.
+/// Returns the routes of a page: `index.html` at `/`, and each other file at its path.
 pub fn page(files: impl IntoIterator<Item = PageFile>) -> Router {
     files.into_iter().fold(Router::new(), |router, file| {
         let file = Arc::new(file);
@@ -50,7 +49,7 @@ pub fn page(files: impl IntoIterator<Item = PageFile>) -> Router {
 }
 
 fn answer(file: &PageFile, asked: &HeaderMap) -> Response<Body> {
-    let cache = if file.path.starts_with(NAMED_BY_CONTENT) { FOR_EVER } else { ASK_AGAIN };
+    let cache = if file.path.starts_with(NAMED_BY_CONTENT) { IMMUTABLE } else { REVALIDATE };
     let tag = format!("\"{}\"", file.tag);
     let is_known = asked.get(header::IF_NONE_MATCH).is_some_and(|known| known == tag.as_str());
     let mut response = if is_known {
@@ -105,7 +104,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_page_loads_nothing_from_elsewhere_and_is_asked_for_anew() {
+    async fn page_has_strict_policy_and_is_revalidated() {
         let answer = asked("/", "").await;
         assert_eq!(answer.status(), StatusCode::OK);
         let policy = answer.headers()["content-security-policy"].to_str().unwrap();
@@ -118,14 +117,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_named_by_its_content_is_kept_for_ever() {
+    async fn content_named_files_are_cached_forever() {
         let answer = asked("/assets/index-1a2b.js", "").await;
         assert_eq!(answer.headers()["cache-control"], "public, max-age=31536000, immutable");
         assert_eq!(answer.headers()["content-encoding"], "gzip");
     }
 
     #[tokio::test]
-    async fn what_a_browser_has_is_not_sent_again() {
+    async fn known_tag_returns_not_modified() {
         assert_eq!(asked("/", "\"ab12\"").await.status(), StatusCode::NOT_MODIFIED);
         assert_eq!(asked("/index.html", "").await.status(), StatusCode::NOT_FOUND);
     }

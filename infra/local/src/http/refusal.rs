@@ -1,4 +1,4 @@
-//! Refusals: a status and one line of text each.
+//! Error responses: a status and one line of text each.
 
 use axum::body::{Body, HttpBody};
 use axum::http::{HeaderValue, Method, Response, StatusCode, header};
@@ -6,38 +6,38 @@ use axum::response::IntoResponse;
 
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 
-/// What is refused before there is a request to be answered.
+/// An error response outside of the router.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub(super) status: StatusCode,
     pub(super) text: &'static str,
 }
 
-/// Nobody can be asked to leave.
+/// All slots are taken by connections that wait for the server.
 pub(super) const FULL: Refusal =
     Refusal { status: StatusCode::SERVICE_UNAVAILABLE, text: "too many connections; please try again" };
-/// Somebody else needed the place.
-pub(super) const MADE_ROOM: Refusal = Refusal {
+/// Another client needed the slot.
+pub(super) const REPLACED: Refusal = Refusal {
     status: StatusCode::SERVICE_UNAVAILABLE,
     text: "too many connections, and this one was waiting longest; please try again",
 };
-/// The server ends.
+/// The server is stopping.
 pub(super) const STOPPING: Refusal =
     Refusal { status: StatusCode::SERVICE_UNAVAILABLE, text: "the server is stopping" };
-/// The client took too long.
+/// The client was too slow.
 pub(super) const SLOW: Refusal =
     Refusal { status: StatusCode::REQUEST_TIMEOUT, text: "the request did not arrive in time" };
-/// Another protocol.
+/// The client uses another protocol.
 pub(super) const HTTP_2: Refusal =
     Refusal { status: StatusCode::HTTP_VERSION_NOT_SUPPORTED, text: "this server speaks HTTP/1.1" };
-/// A fault of ours.
+/// The handler panicked.
 pub(super) const BROKEN: Refusal = Refusal {
     status: StatusCode::INTERNAL_SERVER_ERROR,
     text: "answering failed unexpectedly; the server's log says more",
 };
 
 impl Refusal {
-    /// The whole answer, for a connection that ends with it.
+    /// Returns the bytes of a complete response that ends the connection.
     pub(super) fn bytes(self) -> Vec<u8> {
         let length = self.text.len() + 1;
         format!(
@@ -55,13 +55,13 @@ impl IntoResponse for Refusal {
     }
 }
 
-/// One line of text.
+/// Returns a response with one line of text.
 pub(super) fn line(status: StatusCode, text: &str) -> Response<Body> {
     let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     (status, [(header::CONTENT_TYPE, TEXT)], format!("{text}\n")).into_response()
 }
 
-/// An answer as it leaves: a refusal without a word gets one, and browsers take every answer for what it says it is.
+/// Completes a response: adds a text to an error without one, and prevents browsers from guessing its content type.
 pub(super) fn completed(method: &Method, mut response: Response<Body>) -> Response<Body> {
     let status = response.status();
     let is_refusal = status.is_client_error() || status.is_server_error();
@@ -86,14 +86,14 @@ fn reason(status: StatusCode) -> String {
     }
 }
 
-/// hyper answers what it cannot read with a status alone. If that is what is about to be written, the same with a line
-/// of text: our own refusals are never empty.
+/// Returns an empty error response of hyper with a line of text, or `None` for other output. hyper rejects unreadable
+/// requests without a body, and our own error responses are never empty.
 pub(super) fn with_text(written: &[u8]) -> Option<Vec<u8>> {
     const EMPTY: &[u8] = b"\r\ncontent-length: 0\r\n";
     if !written.ends_with(b"\r\n\r\n") {
         return None;
     }
-    // Answers to earlier requests may be before it.
+    // Responses to earlier requests may precede it.
     let begin = written.windows(7).rposition(|bytes| bytes == b"HTTP/1.")?;
     let head = written.get(begin..)?;
     let status = StatusCode::from_bytes(head.get(9..12)?).ok().filter(StatusCode::is_client_error)?;
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_empty_refusal_of_hyper_gets_its_line() {
+    fn empty_hyper_error_gets_a_line() {
         let empty =
             b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nokHTTP/1.1 431 Request Header Fields Too Large\r\n\
             connection: close\r\ncontent-length: 0\r\ndate: today\r\n\r\n";
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn other_answers_stay_as_they_are() {
+    fn other_responses_are_unchanged() {
         for answer in [
             "HTTP/1.1 204 No Content\r\ncontent-length: 0\r\n\r\n",
             "HTTP/1.1 100 Continue\r\n\r\n",
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_one_line() {
+    fn error_response_is_one_line() {
         let answer = String::from_utf8(FULL.bytes()).unwrap();
         assert!(answer.starts_with("HTTP/1.1 503 Service Unavailable\r\n"), "{answer}");
         assert!(answer.ends_with("\r\n\r\ntoo many connections; please try again\n"), "{answer}");

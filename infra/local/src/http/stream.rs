@@ -1,4 +1,4 @@
-//! A connection's bytes: writing does not wait for ever, and what hyper refuses by itself gets a line of text.
+//! The byte stream of a connection, with a time limit for writes and a line of text in errors of hyper.
 
 use std::io;
 use std::pin::Pin;
@@ -11,39 +11,39 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::time::Sleep;
 
-use super::connections::{Phase, Slot};
+use super::connections::{ConnectionState, Phase};
 use super::refusal;
 
-/// A connection as hyper reads and writes it.
+/// A connection for hyper.
 pub(super) struct Stream {
     inner: TokioIo<TcpStream>,
-    slot: Arc<Slot>,
-    /// A refusal with its text, which takes the place of what hyper wrote; and how much of it is written.
+    state: Arc<ConnectionState>,
+    /// An error response with its text, which replaces the response of hyper, and the number of bytes written.
     refusal: Option<(Vec<u8>, usize)>,
     limit: Duration,
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
 impl Stream {
-    pub(super) fn new(stream: TcpStream, slot: Arc<Slot>, limit: Duration) -> Self {
-        Self { inner: TokioIo::new(stream), slot, refusal: None, limit, stalled: None }
+    pub(super) fn new(stream: TcpStream, state: Arc<ConnectionState>, limit: Duration) -> Self {
+        Self { inner: TokioIo::new(stream), state, refusal: None, limit, stalled: None }
     }
 
-    /// The connection, and whether hyper has refused what it read.
+    /// Returns the connection, and `true` if hyper has rejected its input.
     pub(super) fn into_inner(self) -> (TcpStream, bool) {
         (self.inner.into_inner(), self.refusal.is_some())
     }
 
-    /// What was tried, unless it is tried for too long.
-    fn within_limit<T>(&mut self, cx: &mut Context<'_>, tried: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
-        if tried.is_ready() {
+    /// Returns the result of an operation, or an error if it is pending for too long.
+    fn within_limit<T>(&mut self, cx: &mut Context<'_>, result: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if result.is_ready() {
             self.stalled = None;
-            return tried;
+            return result;
         }
         let limit = self.limit;
         let stalled = self.stalled.get_or_insert_with(|| Box::pin(tokio::time::sleep(limit)));
         ready!(stalled.as_mut().poll(cx));
-        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read its answer")))
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read its response")))
     }
 
     fn write_refusal(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -73,25 +73,25 @@ impl Write for Stream {
         if self.refusal.is_none() {
             self.refusal = refusal::with_text(bytes).map(|text| (text, 0));
             if self.refusal.is_some() {
-                // It is written when hyper flushes; nothing comes after it.
+                // The text is written when hyper flushes. No further writes follow.
                 return Poll::Ready(Ok(bytes.len()));
             }
         }
-        let tried = Pin::new(&mut self.inner).poll_write(cx, bytes);
-        if tried.is_ready() {
-            self.slot.moves();
+        let written = Pin::new(&mut self.inner).poll_write(cx, bytes);
+        if written.is_ready() {
+            self.state.progressed();
         }
-        self.within_limit(cx, tried)
+        self.within_limit(cx, written)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let tried = match self.write_refusal(cx) {
+        let result = match self.write_refusal(cx) {
             Poll::Ready(Ok(())) => Pin::new(&mut self.inner).poll_flush(cx),
             other => other,
         };
-        let flushed = self.within_limit(cx, tried);
-        if flushed.is_ready() && self.slot.phase() == Phase::Answer {
-            self.slot.enter(Phase::Head);
+        let flushed = self.within_limit(cx, result);
+        if flushed.is_ready() && self.state.phase() == Phase::Answer {
+            self.state.enter(Phase::Head);
         }
         flushed
     }

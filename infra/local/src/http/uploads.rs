@@ -1,4 +1,4 @@
-//! Uploads: forms as S3 takes them, in bounded memory.
+//! Uploads: forms as S3 accepts them, in bounded memory.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -27,30 +27,32 @@ use tokio_util::io::StreamReader;
 use super::limits::Limits;
 use super::refusal::line;
 
-/// Where files are uploaded.
+/// The path of uploads.
 pub const UPLOADS: &str = "/uploads";
-/// What a form may have before the file: everything together, each field, and how many there are. Ours have one field.
+/// The maximum size of a form before its file.
 const MAX_BYTES_BEFORE_FILE: usize = 64 * 1024;
+/// The maximum size of a field.
 const MAX_FIELD_BYTES: usize = 8 * 1024;
+/// The maximum number of fields before the file. Our own forms have one.
 const MAX_FIELDS: usize = 50;
 
-/// Takes uploads into a data directory, as S3 takes them: a form whose last field is the file.
+/// Returns the route for uploads into a data directory. As with S3, a form's last field is the file.
 pub fn uploads(store: Arc<Store>, limits: &Limits) -> Router {
-    let places = Semaphore::new(limits.uploads.min(Semaphore::MAX_PERMITS));
-    let uploads = Arc::new(Uploads { store, places, wait: limits.upload_wait });
+    let permits = Semaphore::new(limits.uploads.min(Semaphore::MAX_PERMITS));
+    let uploads = Arc::new(Uploads { store, permits, wait: limits.upload_wait });
     let only_post = async || line(StatusCode::METHOD_NOT_ALLOWED, "files are uploaded with POST");
-    // The form says how large a file is.
+    // The form contains the size of the file, which limits the body.
     Router::new()
         .route(UPLOADS, post(take).fallback(only_post))
         .layer(DefaultBodyLimit::disable())
         .with_state(uploads)
 }
 
-/// Forms of a data directory, for its uploads at an address.
+/// Creates forms for uploads into a data directory through this server.
 pub struct UploadsAt {
-    /// Makes the forms.
+    /// The store that creates the forms.
     pub store: Arc<Store>,
-    /// Where they lead.
+    /// The address of the uploads.
     pub url: String,
 }
 
@@ -61,14 +63,14 @@ impl PresignUpload for UploadsAt {
     }
 }
 
-/// What uploads share.
+/// The state that uploads share.
 struct Uploads {
     store: Arc<Store>,
-    places: Semaphore,
+    permits: Semaphore,
     wait: Duration,
 }
 
-/// Why an upload was not taken.
+/// The reason why an upload was rejected.
 #[derive(Debug, thiserror::Error)]
 enum Refusal {
     #[error("the request is not a form: {}", .0.body_text())]
@@ -92,7 +94,7 @@ enum Refusal {
 impl Refusal {
     fn status(&self) -> StatusCode {
         match self {
-            // A body that broke off is not a fault of this server.
+            // A truncated body is not an error of this server.
             Self::Form(error) if error.status().is_server_error() => StatusCode::BAD_REQUEST,
             Self::Form(error) => error.status(),
             Self::NoForm(rejection) => rejection.status(),
@@ -126,7 +128,7 @@ async fn take(State(uploads): State<Arc<Uploads>>, request: Request) -> Result<S
     let has_file = Arc::new(AtomicBool::new(false));
     let is_too_much = Arc::new(AtomicBool::new(false));
     let request = request.map(|body| {
-        Body::from_stream(Paced {
+        Body::from_stream(FormBody {
             body: body.into_data_stream(),
             has_given: false,
             before_file: 0,
@@ -151,7 +153,7 @@ impl Uploads {
                 has_file.store(true, Ordering::Relaxed);
                 let form = PresignedPost { url: String::new(), fields, expires_at: Timestamp::MAX };
                 self.store.check_form(&form).await?;
-                let _place = self.place().await?;
+                let _permit = self.permit().await?;
                 let bytes = StreamReader::new(field.map_err(io::Error::other));
                 self.store.upload(&form, std::pin::pin!(bytes)).await?;
                 return Ok(());
@@ -168,9 +170,9 @@ impl Uploads {
         Err(Refusal::NoFile)
     }
 
-    async fn place(&self) -> Result<SemaphorePermit<'_>, Refusal> {
-        match tokio::time::timeout(self.wait, self.places.acquire()).await {
-            Ok(Ok(place)) => Ok(place),
+    async fn permit(&self) -> Result<SemaphorePermit<'_>, Refusal> {
+        match tokio::time::timeout(self.wait, self.permits.acquire()).await {
+            Ok(Ok(permit)) => Ok(permit),
             Ok(Err(_)) | Err(_) => Err(Refusal::Full),
         }
     }
@@ -187,11 +189,11 @@ async fn text(mut field: Field<'_>) -> Result<String, Refusal> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// A form's body, one piece at a time and with bounded fields.
+/// The body of a form, one chunk at a time and with bounded fields.
 ///
-/// The form's reader takes whatever is there before it looks at it, and looks for the next boundary however far it is.
-/// So after each piece there is nothing for a moment, and before the file there is no more than a form needs.
-struct Paced {
+/// The form parser reads all available bytes before it parses them, and it searches for the next boundary without a limit.
+/// This stream therefore returns pending once after each chunk, and limits the bytes before the file.
+struct FormBody {
     body: BodyDataStream,
     has_given: bool,
     before_file: usize,
@@ -200,15 +202,15 @@ struct Paced {
 }
 
 #[derive(Debug, thiserror::Error)]
-enum Broken {
+enum BodyError {
     #[error("there is too much before the file")]
     TooMuchBeforeFile,
     #[error(transparent)]
     Body(axum::Error),
 }
 
-impl Stream for Paced {
-    type Item = Result<Bytes, Broken>;
+impl Stream for FormBody {
+    type Item = Result<Bytes, BodyError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         if self.has_given {
@@ -218,13 +220,13 @@ impl Stream for Paced {
         }
         if !self.has_file.load(Ordering::Relaxed) && self.before_file > MAX_BYTES_BEFORE_FILE {
             self.is_too_much.store(true, Ordering::Relaxed);
-            return Poll::Ready(Some(Err(Broken::TooMuchBeforeFile)));
+            return Poll::Ready(Some(Err(BodyError::TooMuchBeforeFile)));
         }
         let piece = ready!(Pin::new(&mut self.body).poll_next(cx));
         if let Some(Ok(piece)) = &piece {
             self.has_given = true;
             self.before_file = self.before_file.saturating_add(piece.len());
         }
-        Poll::Ready(piece.map(|piece| piece.map_err(Broken::Body)))
+        Poll::Ready(piece.map(|piece| piece.map_err(BodyError::Body)))
     }
 }

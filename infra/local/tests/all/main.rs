@@ -1,6 +1,6 @@
-//! The HTTP server against clients that take their time, and more than their share.
+//! The HTTP server with slow clients, and with too many connections.
 
-#![expect(clippy::expect_used, reason = "what fails here fails the test")]
+#![expect(clippy::expect_used, reason = "a failure here fails the test")]
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test with a line number")]
 
 use std::sync::Arc;
@@ -9,18 +9,18 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Bytes;
 use axum::routing::{get, post};
-use local::http::limits::Pace;
-use local::http::{Door, Limits, Server, listen, serve};
+use local::http::limits::MinRate;
+use local::http::{AccessPolicy, Limits, Server, listen, serve};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinHandle;
 
-/// Long enough for whatever ends by itself, on a busy machine too.
+/// Long enough for everything that ends on its own, even on a busy machine.
 const BOUND: Duration = Duration::from_secs(60);
 /// Longer than any test.
 const NEVER: Duration = Duration::from_secs(3_600);
-/// What a test waits out.
+/// A limit that tests wait for.
 const SHORT: Duration = Duration::from_millis(50);
 
 const GET: &[u8] = b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n";
@@ -28,29 +28,29 @@ const NEVER_ANSWERED: &[u8] = b"GET /never HTTP/1.1\r\nhost: localhost\r\n\r\n";
 const HALF_HEAD: &[u8] = b"GET / HTTP/1.1\r\nhost: local";
 const HALF_BODY: &[u8] = b"POST /read HTTP/1.1\r\nhost: localhost\r\ncontent-length: 10\r\n\r\nhalf";
 
-/// Limits that nobody meets.
+/// Returns limits that no client reaches.
 fn unlimited() -> Limits {
     Limits {
         connections: 100,
         uploads: 1,
         upload_wait: NEVER,
         head: NEVER,
-        body: Pace { pause: NEVER, bytes_per_second: 1 },
+        body: MinRate { pause: NEVER, bytes_per_second: 1 },
         answer: NEVER,
         linger: NEVER,
         stop: NEVER,
     }
 }
 
-struct Running {
+struct TestServer {
     address: std::net::SocketAddr,
-    /// One for each request that is never answered.
+    /// One permit for each request that is never answered.
     never: Arc<Semaphore>,
     stop: Option<oneshot::Sender<()>>,
     serving: JoinHandle<std::io::Result<()>>,
 }
 
-impl Running {
+impl TestServer {
     fn start(limits: Limits) -> Self {
         let listener = listen("127.0.0.1:0".parse().unwrap()).unwrap();
         let address = listener.local_addr().unwrap();
@@ -68,20 +68,20 @@ impl Running {
                 }),
             )
             .route("/panic", get(async || -> () { panic!("on purpose") }));
-        let server = Server { router, door: Door::default(), limits };
+        let server = Server { router, access: AccessPolicy::default(), limits };
         let (stop, stopped) = oneshot::channel();
         let serving = tokio::spawn(serve(listener, server, async move { drop(stopped.await) }));
         Self { address, never, stop: Some(stop), serving }
     }
 
-    /// A client that has sent something.
+    /// Connects a client that sends these bytes.
     async fn client(&self, sent: &[u8]) -> TcpStream {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         stream.write_all(sent).await.unwrap();
         stream
     }
 
-    /// A client whose request is being answered, for ever.
+    /// Connects a client whose request is never answered.
     async fn busy(&self) -> TcpStream {
         let client = self.client(NEVER_ANSWERED).await;
         let begun = tokio::time::timeout(BOUND, self.never.acquire()).await.expect("it begins");
@@ -95,7 +95,7 @@ impl Running {
     }
 }
 
-/// What the server says until it closes the connection.
+/// Returns everything that the server sends until it closes the connection.
 async fn all(mut stream: TcpStream) -> String {
     let mut said = Vec::new();
     let read = tokio::time::timeout(BOUND, stream.read_to_end(&mut said)).await;
@@ -104,7 +104,7 @@ async fn all(mut stream: TcpStream) -> String {
     String::from_utf8(said).unwrap()
 }
 
-/// What the server says first.
+/// Returns the first bytes that the server sends.
 async fn first(stream: &mut TcpStream) -> String {
     let mut said = vec![0; 1_000];
     let read = tokio::time::timeout(BOUND, stream.read(&mut said)).await.expect("it answers").unwrap();
@@ -119,8 +119,8 @@ fn assert_refused(said: &str, status: u16, text: &str) {
 }
 
 #[tokio::test]
-async fn half_a_head_is_answered_when_its_time_is_over_and_an_idle_connection_closed() {
-    let server = Running::start(Limits { head: SHORT, ..unlimited() });
+async fn partial_head_times_out_and_idle_connection_closes() {
+    let server = TestServer::start(Limits { head: SHORT, ..unlimited() });
     assert_refused(&all(server.client(HALF_HEAD).await).await, 408, "in time");
     assert_eq!(all(server.client(b"").await).await, "");
     let said = all(server.client(GET).await).await;
@@ -128,16 +128,16 @@ async fn half_a_head_is_answered_when_its_time_is_over_and_an_idle_connection_cl
 }
 
 #[tokio::test]
-async fn half_a_body_is_answered_when_its_time_is_over() {
-    let pace = Pace { pause: SHORT, bytes_per_second: 1_000_000_000 };
-    let server = Running::start(Limits { body: pace, linger: SHORT, ..unlimited() });
+async fn partial_body_times_out() {
+    let min_rate = MinRate { pause: SHORT, bytes_per_second: 1_000_000_000 };
+    let server = TestServer::start(Limits { body: min_rate, linger: SHORT, ..unlimited() });
     assert_refused(&all(server.client(HALF_BODY).await).await, 408, "in time");
 }
 
 #[tokio::test]
-async fn a_body_that_never_pauses_long_has_no_more_time_than_its_bytes_are_worth() {
-    let pace = Pace { pause: Duration::from_millis(200), bytes_per_second: 1_000_000_000 };
-    let server = Running::start(Limits { body: pace, linger: SHORT, ..unlimited() });
+async fn dripping_body_times_out_by_its_rate() {
+    let min_rate = MinRate { pause: Duration::from_millis(200), bytes_per_second: 1_000_000_000 };
+    let server = TestServer::start(Limits { body: min_rate, linger: SHORT, ..unlimited() });
     let head = b"POST /read HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000000\r\n\r\n";
     let (mut reading, mut writing) = server.client(head).await.into_split();
     let dripping = tokio::spawn(async move {
@@ -152,18 +152,18 @@ async fn a_body_that_never_pauses_long_has_no_more_time_than_its_bytes_are_worth
 }
 
 #[tokio::test]
-async fn an_answer_that_is_not_read_is_given_up() {
-    let server = Running::start(Limits { answer: SHORT, linger: SHORT, ..unlimited() });
+async fn unread_response_closes_the_connection() {
+    let server = TestServer::start(Limits { answer: SHORT, linger: SHORT, ..unlimited() });
     let mut client = server.client(b"GET /large HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
     assert!(first(&mut client).await.starts_with("HTTP/1.1 200 "));
-    // It reads no more until the server has no connection left.
+    // The client reads no more until the server has no connection left.
     server.stop().await;
     drop(client);
 }
 
 #[tokio::test]
-async fn a_new_client_takes_the_place_of_the_one_that_has_waited_longest() {
-    let server = Running::start(Limits { connections: 3, ..unlimited() });
+async fn new_client_replaces_longest_waiting_one() {
+    let server = TestServer::start(Limits { connections: 3, ..unlimited() });
     let mut working = server.busy().await;
     let mut held = Vec::new();
     for _ in 0..50 {
@@ -172,25 +172,25 @@ async fn a_new_client_takes_the_place_of_the_one_that_has_waited_longest() {
     assert!(first(&mut server.client(GET).await).await.starts_with("HTTP/1.1 200 "));
     for half in held.drain(..40) {
         let said = all(half).await;
-        // One that is closed before it was read gets a reset.
+        // A connection that is closed before its input was read gets a reset.
         if !said.is_empty() {
             assert_refused(&said, 503, "too many connections");
         }
     }
     let still = tokio::time::timeout(SHORT, working.read_u8()).await;
-    assert!(still.is_err(), "whoever is being answered stays");
+    assert!(still.is_err(), "a connection in progress stays");
 }
 
 #[tokio::test]
-async fn when_everybody_is_being_answered_a_new_client_is_told_to_come_back() {
-    let server = Running::start(Limits { connections: 2, ..unlimited() });
+async fn busy_server_rejects_new_client() {
+    let server = TestServer::start(Limits { connections: 2, ..unlimited() });
     let _held = (server.busy().await, server.busy().await);
     assert_refused(&all(server.client(b"").await).await, 503, "please try again");
 }
 
 #[tokio::test]
-async fn stopping_waits_for_nobody_for_long() {
-    let server = Running::start(Limits { stop: SHORT, ..unlimited() });
+async fn shutdown_is_bounded_in_time() {
+    let server = TestServer::start(Limits { stop: SHORT, ..unlimited() });
     let clients = [
         server.client(b"").await,
         server.client(HALF_HEAD).await,
@@ -208,12 +208,12 @@ async fn stopping_waits_for_nobody_for_long() {
 }
 
 #[tokio::test]
-async fn a_request_under_way_is_finished() {
-    let server = Running::start(unlimited());
+async fn shutdown_drains_in_flight_requests() {
+    let server = TestServer::start(unlimited());
     let head =
         b"POST /read HTTP/1.1\r\nhost: localhost\r\nexpect: 100-continue\r\ncontent-length: 10\r\n\r\n";
     let mut client = server.client(head).await;
-    // Said once somebody reads the body.
+    // The server sends this once the handler reads the body.
     assert!(first(&mut client).await.starts_with("HTTP/1.1 100 "));
     let stopping = tokio::spawn(server.stop());
     client.write_all(b"half of it").await.unwrap();
@@ -223,8 +223,8 @@ async fn a_request_under_way_is_finished() {
 }
 
 #[tokio::test]
-async fn a_panic_costs_its_request_alone() {
-    let server = Running::start(Limits { linger: SHORT, ..unlimited() });
+async fn panic_fails_only_its_request() {
+    let server = TestServer::start(Limits { linger: SHORT, ..unlimited() });
     let mut client = server.client(b"GET /panic HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
     assert_refused(&first(&mut client).await, 500, "log");
     client.write_all(GET).await.unwrap();

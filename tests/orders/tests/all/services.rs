@@ -11,7 +11,7 @@ use aws_sdk_sqs::types::QueueAttributeName;
 use backend::config::{Secret, Services};
 use backend::{BackendKind, Config, SystemHost};
 use futures::future::join_all;
-use local::{Runner, Trial};
+use local::{FaultInjection, Runner};
 use messages::{Backoff, Body, Delivery, Disposition, Message, MessageId, Queue, QueueSpec, Token};
 use orders::shop::{Refused, Shop, partition};
 use orders::{ORDERS_SAGA, QUEUES, SYSTEM, WAREHOUSE};
@@ -142,7 +142,8 @@ async fn until(what: &str, holds: impl AsyncFn() -> Result<bool, Refused>) -> Re
 #[tokio::test]
 async fn orders_are_paid_and_shipped_though_everything_is_delivered_twice() -> Tested {
     on_engine(async |engine| {
-        let runner = Runner::new(&SYSTEM, engine, None, Trial { copies: 2, ..Trial::default() });
+        let runner =
+            Runner::new(&SYSTEM, engine, None, FaultInjection { copies: 2, ..FaultInjection::default() });
         let shop = Shop::over(&runner.ports())?;
         let state = async |number: &str| Ok::<_, Refused>(shop.order(number).await?.body["state"].clone());
         let customers = async {

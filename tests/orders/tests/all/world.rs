@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use backend::Config;
 use embedded::{Settings, Store};
-use local::Copying;
+use local::DuplicatingSender;
 use messages::{
     Body, Consumer, Delivery, Disposition, Message, MessageId, PartitionKey, Queue, ReceiveMessages,
     Received, Token, Verdict, send_one,
@@ -46,8 +46,10 @@ impl World {
         let store = Arc::new(Store::open(dir.path(), host.clone(), Settings::new(&QUEUES)).unwrap());
         let backend =
             backend::engine::embedded(&SYSTEM, &store, host.clone(), store.clone(), Config::default());
-        let engine =
-            Engine { send: Arc::new(Copying { inner: backend.ports.send.clone(), copies }), ..backend.ports };
+        let engine = Engine {
+            send: Arc::new(DuplicatingSender { inner: backend.ports.send.clone(), copies }),
+            ..backend.ports
+        };
         let shop = Shop::over(&engine).unwrap();
         if items > 0 {
             shop.restock(items).await.unwrap();

@@ -1,4 +1,4 @@
-//! A disk that is full, a folder that cannot be written, and one in which nothing can be made.
+//! Full disks and read-only folders.
 
 use std::convert::Infallible;
 use std::fs::Permissions;
@@ -21,20 +21,20 @@ use service::{NewFile, NewSearch, SearchService};
 
 use crate::program::{Program, bundled};
 
-/// How many searches are imported.
+/// The number of imported searches.
 const SEARCHES: usize = 200;
 /// The file of each search, and its records.
 const FILE: &str = "psycinfo.ris";
 const RECORDS: u64 = 3;
-/// How often the disk gets full, and by how much any file may grow in between.
+/// The number of times that the disk becomes full, and the maximum growth of each file in between.
 const TIMES_FULL: u64 = 4;
 const ROOM: u64 = 256 << 10;
-/// How often the folder is read-only.
+/// The number of times that the folder becomes read-only.
 const TIMES_READ_ONLY: usize = 5;
 const PATIENCE: Duration = Duration::from_secs(200);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_a_disk_that_is_full_again_and_again_each_of_200_searches_is_imported_once() -> Tested {
+async fn repeatedly_full_disk_imports_each_search_once() -> Tested {
     let program = Program::new().setting("SEARCH_IMPORT_VISIBILITY_SECONDS", "2");
     let searches = announce(&program).await?;
     let worker = Worker::start(program.start_with_room(&["serve", "--listen", "127.0.0.1:0"], ROOM));
@@ -45,19 +45,19 @@ async fn with_a_disk_that_is_full_again_and_again_each_of_200_searches_is_import
         worker.make_room(&format!("{}", (time + 1) * ROOM));
     }
     worker.make_room("unlimited");
-    let looking = read_only(&program)?;
-    all_are_imported_once(&looking, searches).await?;
+    let backend = read_only(&program)?;
+    all_are_imported_once(&backend, searches).await?;
     println!("the disk was full {TIMES_FULL} times, and said so {} times", worker.refusals());
     Ok(())
 }
 
-/// A worker dies, and the next one finds a folder that it may not write, again and again.
+/// Repeatedly, a worker dies and its successor finds a read-only folder.
 #[tokio::test(flavor = "multi_thread")]
-async fn with_a_folder_that_is_read_only_again_and_again_each_of_200_searches_is_imported_once() -> Tested {
+async fn readonly_flapping_dir_imports_each_once() -> Tested {
     let program = Program::new().setting("SEARCH_IMPORT_VISIBILITY_SECONDS", "2");
     let searches = announce(&program).await?;
-    let looking = read_only(&program)?;
-    let jobs = looking.ports.jobs()?;
+    let backend = read_only(&program)?;
+    let jobs = backend.ports.jobs()?;
     for time in 0..TIMES_READ_ONLY {
         let worker = Worker::start(program.start(&["serve", "--listen", "127.0.0.1:0"]));
         let most = SEARCHES - (time + 1) * SEARCHES / (TIMES_READ_ONLY + 1);
@@ -74,12 +74,12 @@ async fn with_a_folder_that_is_read_only_again_and_again_each_of_200_searches_is
         permit(&program, 0o700, 0o600)?;
     }
     let _worker = Worker::start(program.start(&["serve", "--listen", "127.0.0.1:0"]));
-    all_are_imported_once(&looking, searches).await?;
+    all_are_imported_once(&backend, searches).await?;
     println!("{TIMES_READ_ONLY} workers were killed, and as many refused to start");
     Ok(())
 }
 
-/// Gives the data folder and what is in it these permissions.
+/// Sets the permissions of the data folder and its contents.
 fn permit(program: &Program, folder: u32, file: u32) -> std::io::Result<()> {
     let set = |path: &Path, mode| std::fs::set_permissions(path, Permissions::from_mode(mode));
     for entry in std::fs::read_dir(program.data())?.collect::<Result<Vec<_>, _>>()? {
@@ -89,9 +89,9 @@ fn permit(program: &Program, folder: u32, file: u32) -> std::io::Result<()> {
     set(&program.data(), folder)
 }
 
-/// Waits until all searches have ended, each with its studies, each of them once.
-async fn all_are_imported_once(looking: &Backend, searches: Vec<SearchId>) -> Tested {
-    let jobs = looking.ports.jobs()?;
+/// Waits until all searches have ended, and checks that each study is stored once.
+async fn all_are_imported_once(backend: &Backend, searches: Vec<SearchId>) -> Tested {
+    let jobs = backend.ports.jobs()?;
     eventually("all searches have ended", PATIENCE, async || {
         Ok::<_, messages::StoreError>(jobs.unfinished().await?.is_empty())
     })
@@ -100,14 +100,14 @@ async fn all_are_imported_once(looking: &Backend, searches: Vec<SearchId>) -> Te
         let job = jobs.job(search).await?.ok_or("a search is lost")?;
         assert_eq!((job.state, job.studies()), (JobState::Completed, RECORDS));
         let studies =
-            looking.ports.study_stores()?.read_studies.studies(search, job.files[0].file_id, 0, 100).await?;
+            backend.ports.study_stores()?.read_studies.studies(search, job.files[0].file_id, 0, 100).await?;
         let records: Vec<u64> = studies.iter().map(|study| study.record).collect();
         assert_eq!(records, (1..=RECORDS).collect::<Vec<_>>(), "search {search}");
     }
     Ok(())
 }
 
-/// Announces the searches and uploads their files while there is space.
+/// Announces the searches and uploads their files while the disk has space.
 async fn announce(program: &Program) -> Result<Vec<SearchId>, Box<dyn std::error::Error + Send + Sync>> {
     let host: Arc<dyn Host> = Arc::new(SystemHost);
     let store = Arc::new(Store::open(&program.data(), Arc::clone(&host), Settings::new(&QUEUES))?);
@@ -125,14 +125,14 @@ async fn announce(program: &Program) -> Result<Vec<SearchId>, Box<dyn std::error
     Ok(searches)
 }
 
-/// The data directory beside the program that works in it.
+/// Opens the data directory for reading while a program works in it.
 fn read_only(program: &Program) -> Result<Backend, embedded::OpenError> {
     let host: Arc<dyn Host> = Arc::new(SystemHost);
     let store = Arc::new(Store::open_read_only(&program.data(), Arc::clone(&host), &QUEUES)?);
     Ok(backend::embedded(&store, host, Arc::new(()), Config::default()))
 }
 
-/// A worker of which files can only grow so far. It is killed when this value ends.
+/// A worker whose files are limited in size. It is killed when this value is dropped.
 struct Worker {
     child: Child,
     refusals: Arc<AtomicUsize>,
@@ -151,7 +151,7 @@ impl Worker {
         Self { child, refusals }
     }
 
-    /// How often it said that something is wrong with the disk.
+    /// Returns the number of logged disk errors.
     fn refusals(&self) -> usize {
         self.refusals.load(Ordering::SeqCst)
     }
@@ -169,9 +169,9 @@ impl Drop for Worker {
     }
 }
 
-/// Not even root makes a folder there.
+/// Not even root can create a folder there.
 #[test]
-fn a_folder_in_which_nothing_can_be_made_is_named() {
+fn folder_that_cannot_be_created_is_named() {
     let program = Program::new().setting("SEARCH_IMPORT_DATA_DIR", "/sys/search-import");
     let run = program.run(&["import", bundled(FILE).to_str().unwrap()]);
     assert_eq!(run.code, Some(1), "{}", run.stderr);

@@ -1,4 +1,4 @@
-//! Settings that are wrong: one line that names the one to change, and nothing half-done.
+//! Invalid settings: one line that names the setting to change, and no partial work.
 
 use mongodb::bson::{Document, doc};
 use servers::Tested;
@@ -7,7 +7,7 @@ use super::Environment;
 use crate::program::{Program, bundled};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_wrong_is_named_with_its_setting_before_anything_is_begun() -> Tested {
+async fn invalid_settings_fail_before_any_work() -> Tested {
     Environment::with(async |environment| {
         let uri = &environment.settings["MONGODB_URI"];
         let with_password = uri.replacen("mongodb://", "mongodb://reviewer:hunter2@", 1);
@@ -48,7 +48,7 @@ async fn what_is_wrong_is_named_with_its_setting_before_anything_is_begun() -> T
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_document_of_a_foreign_shape_is_named_and_left_as_it_is() -> Tested {
+async fn foreign_document_is_reported_and_unchanged() -> Tested {
     Environment::with(async |environment| {
         let (program, foreign) = (environment.program(), uuid::Uuid::now_v7().to_string());
         let jobs = environment.database().await?.collection::<Document>(mongo::collections::VIEW);
@@ -66,10 +66,10 @@ async fn a_document_of_a_foreign_shape_is_named_and_left_as_it_is() -> Tested {
 }
 
 #[test]
-fn all_settings_that_are_missing_are_named_together_and_nothing_else_is_said() {
+fn missing_settings_are_listed_in_one_error() {
     let program = ["AWS_REGION", "AWS_DEFAULT_REGION", "MONGODB_URI"];
     let program = program.into_iter().fold(Program::new(), Program::without);
-    // No machine outside AWS tells which region it is in.
+    // Machines outside AWS do not provide a region.
     let program =
         program.setting("AWS_EC2_METADATA_DISABLED", "true").setting("AWS_CONFIG_FILE", "/dev/null");
     let program = program.setting("SEARCH_IMPORT_BACKEND", "aws");
@@ -90,5 +90,9 @@ fn all_settings_that_are_missing_are_named_together_and_nothing_else_is_said() {
     }
     let run = program.run(&["searches"]);
     let said = "error: MONGODB_URI is not set; docs/settings.md has all settings\n";
-    assert_eq!((run.code, run.stderr.as_str()), (Some(1), said), "what it does not need is not asked for");
+    assert_eq!(
+        (run.code, run.stderr.as_str()),
+        (Some(1), said),
+        "settings that it does not need are not required"
+    );
 }

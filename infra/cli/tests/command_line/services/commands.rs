@@ -1,4 +1,4 @@
-//! The commands that work, in the order in which a user meets them.
+//! The commands that change data, in the order in which users need them.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::Environment;
 use crate::program::bundled;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_import_is_stored_once_and_can_be_looked_at() -> Tested {
+async fn import_on_services_is_stored_once() -> Tested {
     Environment::with(async |environment| {
         let program = environment.program();
         let files = ["psycinfo.ris", "pubmed.nbib"].map(bundled);
@@ -28,7 +28,7 @@ async fn an_import_is_stored_once_and_can_be_looked_at() -> Tested {
         assert_eq!(shown["job"]["state"], "Completed");
         let decisions = shown["decisions"].as_array().unwrap();
         let dropped = decisions.iter().filter(|decision| decision["verdict"] == "duplicate").count();
-        assert_eq!(report["messages"]["duplicates_dropped"], dropped, "an import tells of all its decisions");
+        assert_eq!(report["messages"]["duplicates_dropped"], dropped, "the report counts all decisions");
         let for_people = program.run(&["show", "psycinfo.ris"]).stdout;
         assert!(for_people.contains("handled: all files are here; parsing 2"), "{for_people}");
         assert_eq!(program.run(&["searches", "--json"]).json()["search_id"], search);
@@ -40,7 +40,7 @@ async fn an_import_is_stored_once_and_can_be_looked_at() -> Tested {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_history_nothing_of_it_is_written() -> Tested {
+async fn disabled_history_writes_nothing() -> Tested {
     Environment::with(async |environment| {
         let program = environment.but("SEARCH_IMPORT_HISTORY_SECONDS", "0").program();
         let (report, run) = program.import(&[bundled("psycinfo.ris")], &[]);
@@ -56,7 +56,7 @@ async fn without_history_nothing_of_it_is_written() -> Tested {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_index_that_differs_is_reported_and_rebuilt_when_told_to() -> Tested {
+async fn differing_index_is_rebuilt_on_request() -> Tested {
     Environment::with(async |environment| {
         let (program, name) = (environment.program(), "ttl_CompletedAt_7d");
         let built = program.run(&["migrate"]);
@@ -70,7 +70,7 @@ async fn an_index_that_differs_is_reported_and_rebuilt_when_told_to() -> Tested 
         assert_eq!(reported.code, Some(1));
         assert!(reported.stdout.contains(&format!("{name}: differs")), "{}", reported.stdout);
         assert!(reported.stderr.contains("--rebuild"), "{}", reported.stderr);
-        // It does not keep an import from working.
+        // Imports still work.
         let (report, run) = program.import(&[bundled("psycinfo.ris")], &[]);
         assert_eq!(report["state"], "Completed");
         assert!(run.stderr.contains("migrate --rebuild"), "{}", run.stderr);
@@ -84,7 +84,7 @@ async fn an_index_that_differs_is_reported_and_rebuilt_when_told_to() -> Tested 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn entries_that_were_given_up_are_put_back_to_work_or_deleted() -> Tested {
+async fn exhausted_entries_are_requeued_or_deleted() -> Tested {
     Environment::with(async |environment| {
         let config = Config::from_pairs(environment.settings.clone())?;
         let backend = backend::open(config, Arc::new(SystemHost), Arc::new(())).await?;
@@ -94,7 +94,7 @@ async fn entries_that_were_given_up_are_put_back_to_work_or_deleted() -> Tested 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn health_names_what_is_not_there_and_counts_what_is() -> Tested {
+async fn health_reports_missing_services_and_counts() -> Tested {
     Environment::with(async |environment| {
         let program = environment.program();
         program.import(&[bundled("psycinfo.ris")], &[]);

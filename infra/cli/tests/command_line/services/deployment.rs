@@ -1,4 +1,4 @@
-//! The functions on real servers, with a clock that a test moves and a database that it can cut off.
+//! The functions on real servers, with a clock that a test controls and a database that it can disconnect.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -29,23 +29,24 @@ use super::time::InjectedTime;
 use super::{Environment, upload};
 use crate::program::bundled;
 
-/// What a test ends with that goes wrong before its own assertions.
+/// An error outside a test's own assertions.
 pub(super) type Unexpected = Box<dyn std::error::Error + Send + Sync>;
 
-/// The queues with a function behind them, in the order in which a search meets them.
-const WORKED: [Queue; 5] = [UPLOADS, CONTROL, SAGA, PARSE, PARSE_DEAD];
-/// How many batches a function works on side by side, and how many searches are announced so.
+/// The queues with a consumer, in the order in which a search uses them.
+const CONSUMED: [Queue; 5] = [UPLOADS, CONTROL, SAGA, PARSE, PARSE_DEAD];
+/// The number of batches that a function handles concurrently, and of searches that are announced concurrently.
 const AT_ONCE: usize = 16;
-/// How long to look for a server, so that an hour without one is over soon. As shipped it is five seconds.
+/// The server selection timeout, which is short so that an hour without a server passes quickly. The default is five
+/// seconds.
 const SELECTION: &str = "serverSelectionTimeoutMS=20";
-/// How often the schedule is due.
+/// The interval of the schedule.
 pub(super) const MINUTE: Duration = Duration::from_secs(60);
-/// How long something may take that is waited for.
+/// The maximum time to wait for an event.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The file of each search.
 const FILE: &str = "psycinfo.ris";
 
-/// What was decided about messages.
+/// The decisions about messages.
 #[derive(Default)]
 pub(super) struct Log(Mutex<Vec<Observation>>);
 
@@ -56,7 +57,7 @@ impl Observe for Log {
 }
 
 impl Log {
-    /// For which searches messages of this name took effect, one for each time.
+    /// Returns the searches for which messages of this name were handled, once for each message.
     pub(super) fn handled(&self, message: &str) -> Vec<SearchId> {
         let log = self.0.lock().unwrap();
         let handled = log
@@ -66,12 +67,12 @@ impl Log {
     }
 }
 
-/// All functions, over the ports of one process.
+/// All functions with the ports of one process.
 pub(super) struct Deployment {
     pub(super) host: Arc<ManualHost>,
     pub(super) log: Arc<Log>,
     pub(super) backend: Backend,
-    /// What `report-faults` does on schedule, and operators over the API.
+    /// The work of `report-faults` on schedule, and of operators over the API.
     pub(super) failures: Failures,
     pub(super) mongo: Proxy,
     environment: Environment,
@@ -82,15 +83,15 @@ pub(super) struct Deployment {
 }
 
 impl Deployment {
-    /// In an environment whose queues are these. The clock stands a few hours back, so that what happens is in the past of
-    /// every real clock.
+    /// Creates a deployment in an environment with these queues. Its clock is a few hours behind, so that all its times are in
+    /// the past for real clocks.
     pub(super) async fn open(
         environment: &Environment,
         queues: &'static [QueueSpec],
     ) -> Result<Self, Unexpected> {
         let mongo = Proxy::before(servers::mongo::host().await?).await?;
         let uri = with_option(&mongo.uri(), SELECTION);
-        // What writes history waits for it in the test's time, in which every wait is over at once.
+        // Writers of history wait in the test's time, where every wait ends immediately.
         let environment = environment.but("MONGODB_URI", &uri).but("SEARCH_IMPORT_HISTORY_SECONDS", "0");
         let now = Timestamp::now().checked_sub(SignedDuration::from_hours(24))?;
         let host = Arc::new(ManualHost::new(now, 1));
@@ -124,7 +125,7 @@ impl Deployment {
         stream::iter(0..searches).map(one).buffer_unordered(AT_ONCE).try_collect().await
     }
 
-    /// Announces a search of so many files in a project of its own.
+    /// Announces a search with this many files in a new project.
     pub(super) async fn announce_one(
         &self,
         name: String,
@@ -137,7 +138,7 @@ impl Deployment {
         Ok(SearchService::over(&self.backend.ports, &functions::SYSTEM)?.create(project, &request).await?)
     }
 
-    /// Uploads the files of searches, and hands each notification on.
+    /// Uploads the files of searches, and delivers each notification.
     pub(super) async fn upload(&self, searches: &[AnnouncedSearch]) -> Result<(), Unexpected> {
         let one = |search| self.upload_file(search, 0);
         stream::iter(searches).map(one).buffer_unordered(AT_ONCE).try_collect::<()>().await?;
@@ -149,13 +150,13 @@ impl Deployment {
         .await
     }
 
-    /// Uploads a file of a search; its notification is left in the queue.
+    /// Uploads a file of a search, and leaves its notification in the queue.
     pub(super) async fn upload_file(&self, search: &AnnouncedSearch, file: usize) -> Tested {
         upload(&self.environment, &search.files[file].upload, &std::fs::read(bundled(FILE))?).await
     }
 
-    /// Lets time pass, minute by minute: the schedule comes by, and what is due is delivered. Returns how many of the
-    /// schedule's invocations failed.
+    /// Advances the clock minute by minute, runs the schedule and delivers due messages. Returns the number of failed
+    /// scheduled invocations.
     pub(super) async fn pass(&self, minutes: u32) -> Result<u32, Unexpected> {
         let mut failed = 0;
         for _ in 0..minutes {
@@ -169,17 +170,17 @@ impl Deployment {
         Ok(failed)
     }
 
-    /// What `dispatch-outbox` does on schedule.
+    /// Runs `dispatch-outbox` as on schedule.
     pub(super) async fn sweep(&self) -> Result<(), StoreError> {
         self.sweeper.sweep(None).await?;
         self.sweeps.note().await
     }
 
-    /// Delivers until nothing is left to deliver now.
+    /// Delivers messages until no queue has a visible message.
     pub(super) async fn run(&self) -> Result<(), Unexpected> {
         loop {
             let mut delivered = 0;
-            for queue in &WORKED {
+            for queue in &CONSUMED {
                 delivered += self.deliver(queue).await?;
             }
             if delivered == 0 {
@@ -188,7 +189,7 @@ impl Deployment {
         }
     }
 
-    /// Delivers what a queue has now.
+    /// Delivers the visible messages of a queue.
     pub(super) async fn deliver(&self, queue: &Queue) -> Result<usize, Unexpected> {
         let spec = QueueSpec::of(functions::SYSTEM.queues, queue).unwrap();
         let batches = stream::try_unfold((), async |()| {
@@ -199,14 +200,14 @@ impl Deployment {
         Ok(handled.try_fold(0, async |sum, handled| Ok(sum + handled)).await?)
     }
 
-    /// Delivers one batch. Returns how many messages it had.
+    /// Delivers one batch. Returns the number of its messages.
     pub(super) async fn deliver_one(&self, queue: &Queue) -> Result<usize, Unexpected> {
         let spec = QueueSpec::of(functions::SYSTEM.queues, queue).unwrap();
         let batch = self.queues.receive(queue, spec.batch_size, spec.visibility).await?;
         Ok(self.handle(queue, batch).await?)
     }
 
-    /// Throws away what a queue has, as the console's "Purge" does.
+    /// Deletes all messages of a queue, like the console's "Purge".
     pub(super) async fn purge(&self, queue: &Queue) -> Tested {
         self.queues.forget(queue);
         let client = aws::queues::client(&aws::config().await, PATIENCE);
@@ -225,19 +226,19 @@ impl Deployment {
         Ok(batch.len())
     }
 
-    /// Waits until the database answers.
+    /// Waits until the database responds.
     pub(super) async fn found(&self) -> Result<(), Unexpected> {
         let health = Health::over(&self.backend.ports, &functions::SYSTEM)?;
         eventually("MongoDB is found again", PATIENCE, async || Ok(health.reach().await.ok)).await
     }
 
-    /// How many messages a queue has, hidden ones included.
+    /// Returns the number of messages in a queue, including hidden ones.
     pub(super) async fn depth(&self, queue: &Queue) -> Result<u64, Unexpected> {
         let mut depths = self.backend.ports.engine.inspect.depths().await;
         Ok(depths.remove(queue).unwrap()?.total())
     }
 
-    /// The failures in this state.
+    /// Returns the failures in this state.
     pub(super) async fn all(&self, standing: FailureStatus) -> Result<Vec<Failure>, StoreError> {
         self.failures.store.select(&Selection::of(standing), None, 10_000).await
     }

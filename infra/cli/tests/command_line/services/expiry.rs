@@ -1,4 +1,4 @@
-//! What comes late: while the search's document is there, and after it has expired.
+//! Late duplicates, before and after the search's document has expired.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use backend::{Backend, Config, SystemHost};
 use functions::{SYSTEM, run_saga};
 use imports::ProjectId;
 use imports::queues::SAGA;
-use local::{Runner, Trial};
+use local::{FaultInjection, Runner};
 use messages::{Delivery, Disposition, Host, Outgoing, SendError, SendMessages, Verdict};
 use mongo::collections;
 use mongodb::bson::{Document, doc};
@@ -23,7 +23,7 @@ use crate::program::bundled;
 /// MongoDB's TTL monitor runs once a minute by default.
 const PATIENCE: Duration = Duration::from_secs(130);
 
-/// Sends, and keeps what was sent to the saga.
+/// Sends messages, and records those to the saga.
 struct Recording {
     inner: Arc<dyn SendMessages>,
     sent: Mutex<Vec<Outgoing>>,
@@ -38,15 +38,15 @@ impl SendMessages for Recording {
     }
 }
 
-/// A finished import, and every message that its saga was sent.
-struct Finished {
+/// A finished import, and every message sent to its saga.
+struct FinishedImport {
     backend: Backend,
     messages: Vec<Outgoing>,
     sent: Arc<Recording>,
     seen: Arc<Seen>,
 }
 
-impl Finished {
+impl FinishedImport {
     async fn new(environment: &Environment) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
         let config = Config::from_pairs(environment.settings.clone())?;
         let seen = Arc::new(Seen::default());
@@ -54,7 +54,7 @@ impl Finished {
         let engine = &mut backend.ports.engine;
         let sent = Arc::new(Recording { inner: Arc::clone(&engine.send), sent: Mutex::default() });
         engine.send = sent.clone();
-        let runner = Runner::new(&SYSTEM, backend.ports.clone(), None, Trial::default());
+        let runner = Runner::new(&SYSTEM, backend.ports.clone(), None, FaultInjection::default());
         let content = std::fs::read(bundled("psycinfo.ris"))?;
         let file = NewFile { name: "psycinfo.ris".into(), size_bytes: content.len() as u64 };
         let request = NewSearch { name: "late".into(), files: vec![file] };
@@ -76,7 +76,7 @@ impl Finished {
         Ok(Self { backend, messages, sent, seen })
     }
 
-    /// Delivers them all once more. Returns what was decided.
+    /// Redelivers all messages. Returns the decisions.
     async fn deliver_again(&self) -> Result<Vec<Verdict>, saga::Missing> {
         let again = |message: &Outgoing| Delivery {
             record_id: message.id.to_string(),
@@ -96,10 +96,10 @@ async fn sagas(environment: &Environment) -> Result<u64, mongodb::error::Error> 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_ledger_a_late_duplicate_meets_the_document_and_changes_nothing() -> Tested {
+async fn late_duplicate_without_ledger_changes_nothing() -> Tested {
     Environment::with(async |environment| {
         let environment = environment.but("SEARCH_IMPORT_MODE", "optimistic");
-        let finished = Finished::new(&environment).await?;
+        let finished = FinishedImport::new(&environment).await?;
         let before =
             environment.database().await?.collection::<Document>(collections::SAGA).find_one(doc! {}).await?;
         let verdicts = finished.deliver_again().await?;
@@ -116,10 +116,10 @@ async fn without_a_ledger_a_late_duplicate_meets_the_document_and_changes_nothin
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn when_the_document_has_expired_a_late_duplicate_is_told_by_its_token() -> Tested {
+async fn late_duplicate_after_expiry_is_dropped_by_token() -> Tested {
     Environment::with(async |environment| {
         let environment = environment.but("SEARCH_IMPORT_SAGA_RETENTION_SECONDS", "1");
-        let finished = Finished::new(&environment).await?;
+        let finished = FinishedImport::new(&environment).await?;
         eventually("the document has expired", PATIENCE, async || {
             Ok::<_, mongodb::error::Error>(sagas(&environment).await? == 0)
         })
@@ -127,7 +127,7 @@ async fn when_the_document_has_expired_a_late_duplicate_is_told_by_its_token() -
         let verdicts = finished.deliver_again().await?;
         assert_eq!(verdicts, vec![Verdict::Duplicate; finished.messages.len()]);
         assert_eq!(finished.sent.sent.lock().unwrap().len(), 0, "nothing follows from it");
-        assert_eq!(sagas(&environment).await?, 0, "the search does not begin anew");
+        assert_eq!(sagas(&environment).await?, 0, "the search does not restart");
         Ok(())
     })
     .await

@@ -22,19 +22,19 @@ use servers::{Tested, cleaned_up, unique};
 
 use crate::program::Program;
 
-/// An environment of one test's own: queues, tables, a bucket and a database.
+/// The environment of one test: queues, tables, a bucket and a database.
 struct Environment {
-    /// The settings that lead there.
+    /// The settings that select it.
     settings: BTreeMap<String, String>,
 }
 
 impl Environment {
-    /// Runs a test in one.
+    /// Runs a test in a new environment.
     async fn with<F: Future<Output = Tested>>(test: impl FnOnce(Self) -> F) -> Tested {
         Self::with_queues(&QUEUES, test).await
     }
 
-    /// The same with other receive limits of its queues.
+    /// Runs a test in a new environment with these queues.
     async fn with_queues<F: Future<Output = Tested>>(
         queues: &'static [QueueSpec],
         test: impl FnOnce(Self) -> F,
@@ -56,26 +56,26 @@ impl Environment {
         cleaned_up(test(Self { settings }), clean).await
     }
 
-    /// It with one setting changed.
+    /// Returns the environment with one setting changed.
     fn but(&self, name: &str, value: &str) -> Self {
         let mut settings = self.settings.clone();
         settings.insert(name.to_owned(), value.to_owned());
         Self { settings }
     }
 
-    /// The program in it.
+    /// Returns the program with these settings.
     fn program(&self) -> Program {
         self.settings.iter().fold(Program::new(), |program, (name, value)| program.setting(name, value))
     }
 
-    /// Its database.
+    /// Connects to its database.
     async fn database(&self) -> Result<mongodb::Database, mongodb::error::Error> {
         let client = mongodb::Client::with_uri_str(&self.settings["MONGODB_URI"]).await?;
         Ok(client.database(&self.settings["MONGODB_DATABASE"]))
     }
 }
 
-/// Stores an object as its form would have it stored.
+/// Stores an object as an upload with this form does.
 async fn upload(environment: &Environment, form: &PresignedPost, content: &[u8]) -> Tested {
     let fields: BTreeMap<&str, &str> =
         form.fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();

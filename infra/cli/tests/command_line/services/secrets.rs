@@ -1,4 +1,4 @@
-//! What is never said on the services either, credentials in addresses among it.
+//! Secrets that no log or error contains on the services, including credentials in addresses.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,9 +21,9 @@ use crate::secrets::Secrets;
 const PATIENCE: Duration = Duration::from_secs(90);
 const PASSWORD: &str = "x9Pw-never-to-be-told";
 
-/// A whole import at `trace`, whose object store fails at first, with a password in the database's address.
+/// A whole import that logs at `trace`, with a password in the database's address and an object store that fails at first.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_import_tells_neither_keys_nor_credentials_while_its_object_store_fails() -> Tested {
+async fn failing_object_store_logs_no_secrets() -> Tested {
     Environment::with(async |environment| {
         let config = Config::from_pairs(environment.settings.clone())?;
         let backend = backend::open(config, Arc::new(SystemHost), Arc::new(())).await?;
@@ -42,7 +42,7 @@ async fn an_import_tells_neither_keys_nor_credentials_while_its_object_store_fai
         admin.run_command(doc! { "createUser": &user, "pwd": PASSWORD, "roles": ["root"] }).await?;
         let with_password = format!("mongodb://{user}:{PASSWORD}@");
         let uri = environment.settings["MONGODB_URI"].replacen("mongodb://", &with_password, 1);
-        // The first one looks for the bucket.
+        // The first request checks the bucket.
         let fails = |request| if (1..8).contains(&request) { Fate::SLOW_DOWN } else { Fate::Passed };
         let objects = Unreliable::before(&Service::S3.address(), fails).await;
         let program = impatient(&environment)
@@ -73,7 +73,7 @@ async fn an_import_tells_neither_keys_nor_credentials_while_its_object_store_fai
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_password_that_mongodb_refuses_is_not_told() -> Tested {
+async fn rejected_password_is_never_logged() -> Tested {
     Environment::with(async |environment| {
         let with_password = format!("mongodb://someone:{PASSWORD}@");
         let uri = environment.settings["MONGODB_URI"].replacen("mongodb://", &with_password, 1);

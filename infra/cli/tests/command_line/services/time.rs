@@ -1,4 +1,4 @@
-//! Queues of SQS whose waits pass with a test's clock.
+//! Queues of SQS whose delays follow a test's clock.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,14 +14,14 @@ use messages::{
 };
 use testing::ManualHost;
 
-/// How long SQS itself hides what was received: longer than any test takes.
-const OUT_OF_SIGHT: Duration = Duration::from_secs(43_200);
-/// How many calls are made side by side.
+/// The visibility timeout in SQS itself, which is longer than any test.
+const MAX_VISIBILITY: Duration = Duration::from_secs(43_200);
+/// The number of concurrent calls.
 const AT_ONCE: usize = 8;
 
-/// SQS measures delays and visibility timeouts by a clock that no test moves. So a delayed message is kept here and sent
-/// when the test's clock says so, and a received one is hidden for as long as SQS allows and shown when the test's clock
-/// says so. All else is SQS's and its adapter's: receipts, receive counts, and giving up what was received too often.
+/// SQS measures delays and visibility timeouts by a real clock. This wrapper therefore keeps delayed messages until they are
+/// due by the test's clock, and makes received messages visible again when their timeout ends by the test's clock. SQS and
+/// its adapter do the rest: receipts, receive counts and dead-lettering.
 pub(super) struct InjectedTime {
     sqs: Sqs,
     queues: &'static [QueueSpec],
@@ -32,7 +32,7 @@ pub(super) struct InjectedTime {
 #[derive(Default)]
 struct Waiting {
     delayed: Vec<(Timestamp, Outgoing)>,
-    /// By their receipts.
+    /// Received messages by their receipts.
     hidden: BTreeMap<String, (Timestamp, Queue)>,
 }
 
@@ -41,14 +41,14 @@ impl InjectedTime {
         Self { sqs, queues, host, waiting: Mutex::default() }
     }
 
-    /// Forgets what a queue has hidden or held back.
+    /// Forgets the hidden and delayed messages of a queue.
     pub(super) fn forget(&self, queue: &Queue) {
         let mut waiting = self.waiting();
         waiting.delayed.retain(|(_, message)| message.queue != *queue);
         waiting.hidden.retain(|_, (_, of)| of != queue);
     }
 
-    /// Brings SQS up to the test's clock.
+    /// Applies everything that is due by the test's clock to SQS.
     async fn catch_up(&self) -> Result<(), StoreError> {
         let now = self.host.now();
         let (due, shown) = {
@@ -73,7 +73,7 @@ impl InjectedTime {
         self.host.now().checked_add(wait).unwrap()
     }
 
-    /// Whether the queue delivers a message no more.
+    /// Returns `true` if the queue will not deliver a message again.
     fn is_last(&self, queue: &Queue, receipt: &str) -> bool {
         let receipt: Receipt = serde_json::from_str(receipt).unwrap();
         let limit = QueueSpec::of(self.queues, queue).and_then(|spec| spec.receive_limit);
@@ -113,7 +113,7 @@ impl ReceiveMessages for InjectedTime {
         visibility: Duration,
     ) -> Result<Vec<Received>, StoreError> {
         self.catch_up().await?;
-        let received = self.sqs.receive(queue, max, OUT_OF_SIGHT).await?;
+        let received = self.sqs.receive(queue, max, MAX_VISIBILITY).await?;
         let until = self.after(visibility);
         let hidden = received.iter().map(|received| (received.receipt.clone(), (until, queue.clone())));
         self.waiting().hidden.extend(hidden);

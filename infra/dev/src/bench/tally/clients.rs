@@ -292,7 +292,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_lost_and_what_is_doubled_is_seen_in_the_state() {
+    fn state_shows_lost_and_repeated_events() {
         let found = |events: &[u8]| {
             let found = Found::among(events);
             (found.lost, found.doubled)

@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn every_event_is_sent_and_three_in_ten_twice() {
+    fn three_in_ten_events_are_sent_twice() {
         let lines = lines(WORKLOAD);
         assert_eq!(lines.len(), 2_000);
         for line in lines.values() {
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn one_event_in_twenty_is_overtaken() {
+    fn one_event_in_twenty_is_swapped() {
         let overtaken: usize = lines(WORKLOAD)
             .values()
             .map(|line| line.windows(2).filter(|pair| pair[0] > pair[1]).count())
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_names_one_order_and_events_of_a_saga_are_apart() {
+    fn seed_determines_order_and_sagas_alternate() {
         assert_eq!(WORKLOAD.messages(), WORKLOAD.messages());
         assert_ne!(WORKLOAD.messages(), Workload { seed: 2, ..WORKLOAD }.messages());
         let apart = WORKLOAD.messages().windows(2).filter(|pair| pair[0].0 == pair[1].0).count();

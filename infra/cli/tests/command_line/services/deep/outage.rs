@@ -1,4 +1,4 @@
-//! MongoDB is away for an hour, on real servers and in a test's own time.
+//! An outage of MongoDB for an hour, on real servers and in the test's own time.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -17,12 +17,12 @@ use super::super::deployment::{Deployment, Unexpected};
 use super::super::faults::check;
 
 const SECOND: Duration = Duration::from_secs(1);
-/// How often each queue delivers a message here: within minutes, so that an hour without the database is enough for every
-/// queue to give up what it has, and the test is over soon. As shipped it is 20 times, which takes more than three hours.
+/// The receive limit of each queue here. It is reached within minutes, so that an hour without the database dead-letters the
+/// messages of every queue. The default is 20, which takes more than three hours.
 const DELIVERIES: u32 = 5;
 
-/// The queues of the search import, which give up sooner.
-static IMPATIENT: LazyLock<Vec<QueueSpec>> = LazyLock::new(|| {
+/// The queues of the search import with [`DELIVERIES`] as receive limit.
+static SHORT_LIVED: LazyLock<Vec<QueueSpec>> = LazyLock::new(|| {
     let spec = |spec: &QueueSpec| QueueSpec {
         receive_limit: spec.receive_limit.map(|_| DELIVERIES),
         ..spec.clone()
@@ -30,7 +30,7 @@ static IMPATIENT: LazyLock<Vec<QueueSpec>> = LazyLock::new(|| {
     QUEUES.iter().map(spec).collect()
 });
 
-/// Searches of which the deployment knows when the database goes, and searches that are announced just before.
+/// Searches that the saga has started before the outage, and searches that are announced just before it.
 struct Searches {
     known: Vec<AnnouncedSearch>,
     new: Vec<AnnouncedSearch>,
@@ -42,9 +42,13 @@ impl Searches {
     }
 }
 
-/// The database goes, all files are uploaded, and an hour passes. A known search has one message under way that needs the
-/// database, its upload's; a new one has its announcement and its control message besides.
-async fn an_hour_away(deployment: &Deployment, (known, new): (usize, usize)) -> Result<Searches, Unexpected> {
+/// Disconnects the database, uploads all files, and lets an hour pass. A known search has one message in flight that needs
+/// the database, for its upload. A new search also has its announcement and its control message.
+async fn hour_without_database(
+    deployment: &Deployment,
+    known: usize,
+    new: usize,
+) -> Result<Searches, Unexpected> {
     let known = deployment.announce(known).await?;
     deployment.pass(1).await?;
     let new = deployment.announce(new).await?;
@@ -57,12 +61,12 @@ async fn an_hour_away(deployment: &Deployment, (known, new): (usize, usize)) -> 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_an_hour_without_mongodb_gives_up_is_tried_and_then_put_back_at_50_a_second() -> Tested {
-    Environment::with_queues(&IMPATIENT, async |environment| {
-        // Or else the searches would look for their files themselves, and there would be nothing left to put back.
+async fn dead_letters_of_outage_are_retried_after_canary() -> Tested {
+    Environment::with_queues(&SHORT_LIVED, async |environment| {
+        // Otherwise the searches would scan for their files themselves, and no failure would be left to retry.
         let environment = environment.but("SEARCH_IMPORT_UPLOAD_TIMEOUT_SECONDS", "86400");
-        let deployment = Deployment::open(&environment, &IMPATIENT).await?;
-        let searches = an_hour_away(&deployment, (50, 150)).await?;
+        let deployment = Deployment::open(&environment, &SHORT_LIVED).await?;
+        let searches = hour_without_database(&deployment, 50, 150).await?;
         assert_eq!(deployment.depth(&SAGA_DEAD).await?, 350, "uploads and announcements");
         assert_eq!(deployment.depth(&CONTROL_DEAD).await?, 150);
         check_queues(&deployment, 500).await?;
@@ -80,7 +84,7 @@ async fn what_an_hour_without_mongodb_gives_up_is_tried_and_then_put_back_at_50_
         assert!((1..=5).contains(&counts.len()), "{shown:?}");
 
         try_one(&deployment, &searches.known).await?;
-        put_back_the_others(&deployment).await?;
+        retry_the_others(&deployment).await?;
         deployment.pass(5).await?;
         check_end(&deployment, &environment, &searches).await?;
         assert_eq!(deployment.all(FailureStatus::Retried).await?.len(), 500);
@@ -89,7 +93,7 @@ async fn what_an_hour_without_mongodb_gives_up_is_tried_and_then_put_back_at_50_
     .await
 }
 
-/// Puts one back whose effect is to be seen: a file that was uploaded is read.
+/// Retries one failure with a visible effect: an uploaded file is read.
 async fn try_one(deployment: &Deployment, known: &[AnnouncedSearch]) -> Tested {
     let jobs = deployment.backend.ports.jobs()?;
     let is_of = |failure: &Failure| known.iter().any(|search| failure.partition == Some(search.search_id));
@@ -103,12 +107,12 @@ async fn try_one(deployment: &Deployment, known: &[AnnouncedSearch]) -> Tested {
     assert_eq!(second_by_second(deployment, &operation).await?, [1, 0]);
     assert_eq!(jobs.job(search).await?.unwrap().state, JobState::Completed);
     let unfinished = jobs.unfinished().await?;
-    assert_eq!(unfinished.len(), 199, "no other search has gone on");
+    assert_eq!(unfinished.len(), 199, "no other search has continued");
     Ok(())
 }
 
-/// Looks what a retry would take, and retries just that: one goes ahead, and the others follow after a minute.
-async fn put_back_the_others(deployment: &Deployment) -> Tested {
+/// Retries the others as a dry run shows them: one first, and the rest after a minute.
+async fn retry_the_others(deployment: &Deployment) -> Tested {
     let snapshot = deployment.failures.snapshot(Selection::of(FailureStatus::Open)).await?;
     assert_eq!(snapshot.count, 499);
     assert!(snapshot.groups.len() <= 5, "{:?}", snapshot.groups);
@@ -117,21 +121,21 @@ async fn put_back_the_others(deployment: &Deployment) -> Tested {
     let operation = deployment.failures.retry(retry, "ann").await?;
     let counts = second_by_second(deployment, &operation).await?;
     let took = deployment.host.now().duration_since(begun).as_secs();
-    assert_eq!(counts[0], 1, "one goes ahead");
-    assert!(counts[1..60].iter().all(|count| *count == 0), "and is watched: {counts:?}");
+    assert_eq!(counts[0], 1, "one is retried first");
+    assert!(counts[1..60].iter().all(|count| *count == 0), "and the others wait: {counts:?}");
     assert_eq!(counts.iter().sum::<u64>(), 499);
     assert_eq!(counts.iter().max(), Some(&50), "{counts:?}");
     assert!((70..90).contains(&took), "a minute of watching and ten seconds of work: {took} s");
     Ok(())
 }
 
-/// Takes the steps of an operation, a second apart, while everything is delivered. Returns how many failures were put back
-/// in each second.
+/// Runs the steps of an operation, one second apart, and delivers all messages. Returns the number of failures retried in
+/// each second.
 async fn second_by_second(deployment: &Deployment, operation: &Operation) -> Result<Vec<u64>, Unexpected> {
     let (mut counts, mut before) = (Vec::new(), 0);
     loop {
         let step = async {
-            // Whoever else comes by within the same second does not double the pace.
+            // A concurrent step within the same second does not double the rate.
             Ok::<_, StoreError>(deployment.failures.run_step().await? | deployment.failures.run_step().await?)
         };
         let (is_running, delivered) = join(step, deployment.run()).await;
@@ -149,14 +153,14 @@ async fn second_by_second(deployment: &Deployment, operation: &Operation) -> Res
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn as_shipped_the_queues_bridge_an_hour_without_mongodb_and_give_nothing_up() -> Tested {
+async fn default_queues_survive_hour_without_mongodb() -> Tested {
     Environment::with(async |environment| {
         let deployment = Deployment::open(&environment, &QUEUES).await?;
-        let searches = an_hour_away(&deployment, (20, 10)).await?;
+        let searches = hour_without_database(&deployment, 20, 10).await?;
         check_queues(&deployment, 0).await?;
         deployment.mongo.restore();
         deployment.found().await?;
-        // The longest wait between two deliveries is half an hour.
+        // The longest delay between two deliveries is half an hour.
         deployment.pass(60).await?;
         check_end(&deployment, &environment, &searches).await?;
         assert_eq!(deployment.all(FailureStatus::Retried).await?, []);
@@ -165,7 +169,7 @@ async fn as_shipped_the_queues_bridge_an_hour_without_mongodb_and_give_nothing_u
     .await
 }
 
-/// So many messages are in all dead-letter queues together.
+/// Checks the total number of messages in the dead-letter queues.
 async fn check_queues(deployment: &Deployment, dead: u64) -> Result<(), Unexpected> {
     let mut found = 0;
     for queue in QUEUES.iter().filter_map(|spec| spec.dead_letters.as_ref()) {
@@ -175,10 +179,10 @@ async fn check_queues(deployment: &Deployment, dead: u64) -> Result<(), Unexpect
     Ok(())
 }
 
-/// Nothing is lost, doubled or left over.
+/// Checks that nothing is lost, duplicated or left.
 async fn check_end(deployment: &Deployment, environment: &Environment, searches: &Searches) -> Tested {
     let mut searches = searches.ids();
-    // One that has waited for an hour for its file looks for it too.
+    // A search that has waited for its file for an hour also scans for it.
     check(&deployment.backend, environment, &searches, 2 * searches.len()).await?;
     searches.sort_unstable();
     let mut read = deployment.log.handled("StartParsing");

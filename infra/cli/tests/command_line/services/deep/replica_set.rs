@@ -1,4 +1,4 @@
-//! A database of three servers whose primary is stopped, deposed meanwhile, and continued.
+//! A replica set of three servers whose primary is paused, replaced, and resumed.
 
 use std::sync::Arc;
 
@@ -12,25 +12,25 @@ use servers::mongo::ReplicaSet;
 use super::super::Environment;
 use super::super::faults::{Worker, announce, check, have_ended, impatient, open, searches_to_import};
 
-/// The number of times that the primary is deposed.
+/// The number of times that the primary is replaced.
 const DEPOSITIONS: usize = 4;
-/// How many searches go on without the old primary.
-const MEANWHILE: usize = 3;
-/// How many read from the old primary at the moment at which it is continued.
+/// The number of searches that progress without the old primary.
+const PROGRESSED: usize = 3;
+/// The number of concurrent readers of the old primary when it resumes.
 const READERS: usize = 8;
 
-/// What calls wait for a stopped primary, ten seconds, is less than the time in which a message that was received comes again, as it
-/// is in production. Otherwise a message is delivered over and over while one attempt hangs, and each delivery doubles what it waits
-/// after the next failure.
+/// Returns the environment with visibility timeouts longer than the ten seconds that calls wait for a paused primary, as in
+/// production. Otherwise a message would be redelivered while an attempt hangs, and every delivery doubles its retry delay.
 fn outwaiting(environment: &Environment) -> Environment {
     impatient(environment).but("SEARCH_IMPORT_VISIBILITY_SECONDS", "30")
 }
 
-/// A stopped primary knows nothing of its successor. When it goes on it still answers majority reads, from before its
-/// successor's writes, until it has learned of it, which is kept from it until some have read; and what it was asked to write is undone. One worker here sees
-/// nothing but the primary, as behind a broken network; another one works with whichever server is primary.
+/// A paused primary does not know its successor. After it resumes, it still serves majority reads without the successor's
+/// writes, until it learns of the successor, which the test delays until some reads were served. Its own pending writes are
+/// rolled back. One worker here sees only the old primary, as in a network partition. Another worker follows the current
+/// primary.
 #[tokio::test(flavor = "multi_thread")]
-async fn of_what_a_deposed_primary_answers_nothing_is_lost_or_done_twice() -> Tested {
+async fn deposed_primary_loses_and_repeats_nothing() -> Tested {
     Environment::with(async |environment| {
         let set = ReplicaSet::start().await?;
         let environment = environment.but("MONGODB_URI", &set.uri());
@@ -48,9 +48,9 @@ async fn of_what_a_deposed_primary_answers_nothing_is_lost_or_done_twice() -> Te
             set.member(old).ignore_successors(true).await?;
             set.member(old).pause()?;
             set.primary_beside(old).await?;
-            // The calls of the other worker hang, too.
+            // The calls of the other worker hang as well.
             worker = Worker::start(&program, 1);
-            have_ended(&environment, round * between + MEANWHILE).await?;
+            have_ended(&environment, round * between + PROGRESSED).await?;
             marker.change(&set).await?;
             let reads = tokio::spawn(async move { marker.stale_reads().await });
             set.member(old).resume()?;
@@ -68,7 +68,7 @@ async fn of_what_a_deposed_primary_answers_nothing_is_lost_or_done_twice() -> Te
     .await
 }
 
-/// A document that is changed after the old primary was stopped: who reads it unchanged from there reads the past.
+/// A document that is changed after the old primary was paused, so that reads of the old value are stale.
 struct Marker {
     old: Collection<Document>,
     round: i32,
@@ -76,11 +76,11 @@ struct Marker {
 
 impl Marker {
     async fn new(set: &ReplicaSet, old: usize, round: usize) -> Result<Self, mongodb::error::Error> {
-        // The connection is not to be given up while the server is stopped.
+        // The connection must not time out while the server is paused.
         let uri = format!("{}&connectTimeoutMS=60000", set.member(old).uri());
         let marker = Self { old: collection(&uri).await?, round: round as i32 };
         marker.old.insert_one(doc! { "_id": marker.round, "changed": false }).await?;
-        // From now on there is a connection for each reader.
+        // From now on, each reader has a connection.
         marker.stale_reads().await;
         Ok(marker)
     }
@@ -90,8 +90,7 @@ impl Marker {
         collection(&set.uri()).await?.update_one(doc! { "_id": self.round }, change).await.map(|_| ())
     }
 
-    /// How many of several reads at the same time do not see the change. A server that has learned of its successor
-    /// may refuse them.
+    /// Returns how many of several concurrent reads are stale. A server that has learned of its successor may reject them.
     async fn stale_reads(&self) -> usize {
         let reads = (0..READERS).map(|_| self.old.find_one(doc! { "_id": self.round, "changed": false }));
         join_all(reads.map(IntoFuture::into_future))
@@ -102,7 +101,7 @@ impl Marker {
     }
 }
 
-/// Where the marker is: read and written as the adapter does, by majority.
+/// Returns the marker's collection, with majority reads and writes as in the adapter.
 async fn collection(uri: &str) -> Result<Collection<Document>, mongodb::error::Error> {
     let options = CollectionOptions::builder()
         .read_concern(ReadConcern::majority())

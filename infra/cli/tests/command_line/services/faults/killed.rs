@@ -1,4 +1,4 @@
-//! Workers that are killed, on a database that fails, with every message several times.
+//! Workers that are killed, with a failing database and duplicates of every message.
 
 use mongodb::bson::{Document, doc};
 use rand::rngs::StdRng;
@@ -12,19 +12,19 @@ use testing::proof;
 use super::{Environment, Worker, announce, check, have_ended, impatient, open, searches_to_import};
 use crate::program::Program;
 
-/// How often everything is sent.
+/// The number of copies of each message.
 const COPIES: u32 = 3;
 /// The number of different faults.
 const FAULTS: usize = 6;
-/// The workers' name in the database, which fail points are for.
+/// The workers' application name, which selects them for fail points.
 const WORKERS: &str = "workers";
 
-/// The fault test in one picture: two workers in processes of their own receive what this process sends, three times
-/// each. Some searches are announced, and while the workers import them something goes wrong, in turn: a worker is killed, the database
-/// drops connections, meets write conflicts, cannot confirm writes, or steps down. All the while the ledger's table
-/// refuses every tenth request. What a killed worker had received comes again after its visibility timeout.
+/// Two worker processes receive three copies of every message that this process sends. While they import searches, faults
+/// occur in turn: a worker is killed, or the database drops connections, has write conflicts, cannot confirm writes, or
+/// steps down. In addition, the ledger's table rejects every tenth request. Messages received by a killed worker are
+/// redelivered after their visibility timeout.
 #[tokio::test(flavor = "multi_thread")]
-async fn two_workers_import_each_search_once_whatever_fails() -> Tested {
+async fn two_workers_under_faults_import_each_once() -> Tested {
     Environment::with(async |environment| {
         let mongod = OwnServer::replica_set(&["ttlMonitorSleepSecs=1"]).await?;
         let uri = mongod.uri().replace("directConnection=true", "replicaSet=rs0");
@@ -42,7 +42,7 @@ async fn two_workers_import_each_search_once_whatever_fails() -> Tested {
         for _ in 0..rounds {
             let before = searches.len();
             searches.extend(announce(&backend, &environment, searches_to_import() / rounds).await?);
-            // One of them has ended, so the workers have the others in their hands.
+            // One search has ended, so the workers are now importing the others.
             have_ended(&environment, before + 1).await?;
             faults.strike(&program, &mut workers).await?;
         }
@@ -57,7 +57,7 @@ async fn two_workers_import_each_search_once_whatever_fails() -> Tested {
     .await
 }
 
-/// What goes wrong.
+/// The faults.
 struct Faults<'a> {
     mongod: &'a OwnServer,
     random: StdRng,
@@ -71,7 +71,7 @@ impl Faults<'_> {
         match self.next % FAULTS {
             0 | 3 => {
                 let place = self.random.random_range(0..workers.len());
-                // The one whose place it takes is killed.
+                // Replacing the worker kills the previous one.
                 workers[place] = Worker::start(program, COPIES);
                 self.kills += 1;
             }
@@ -91,7 +91,7 @@ impl Faults<'_> {
         Ok(())
     }
 
-    /// Lets the next writes of the workers fail. It stays on until they have come.
+    /// Makes the next writes of the workers fail, and waits until they have occurred.
     async fn fail(&self, times: i32, how: Document) -> Tested {
         let client = self.mongod.admin().await?.client().clone();
         let point =

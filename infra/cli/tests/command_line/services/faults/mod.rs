@@ -1,5 +1,5 @@
-//! Worker processes that import searches on servers that fail: each study is stored once, no message is dead-lettered,
-//! and nothing is left over.
+//! Worker processes that import searches on failing servers: each study is stored once, no message is dead-lettered, and
+//! no work is left.
 
 mod killed;
 mod unreliable;
@@ -15,7 +15,7 @@ use backend::{Backend, Config, SystemHost};
 use futures::stream::{self, StreamExt, TryStreamExt};
 use imports::queues::QUEUES;
 use imports::{JobState, ProjectId, SearchId};
-use local::Copying;
+use local::DuplicatingSender;
 use messages::Host;
 use mongo::collections;
 use mongodb::bson::{Document, doc};
@@ -35,17 +35,17 @@ pub(super) fn searches_to_import() -> usize {
 /// The file of each search, and its records.
 const FILE: &str = "psycinfo.ris";
 const RECORDS: u64 = 3;
-/// How long no search may end, and how long what is left over may take. Not how long the whole may take, which depends on
-/// the machine. A lease left behind holds a search up for 30 s. A message that failed waits twice as long each time, see
-/// [`messages::Backoff::FAILURE`]: up to 640 s after seven deliveries, of which these faults make five fail now and then.
+/// The maximum time without any search ending, and for the remaining work. It does not limit the total time, which depends
+/// on the machine. A lease of a killed worker delays a search by 30 s. Each failed delivery doubles a message's delay
+/// ([`messages::Backoff::FAILURE`]), up to 640 s after seven deliveries. Up to five deliveries may fail here.
 const PATIENCE: Duration = Duration::from_secs(660);
 
-/// An environment in which what a killed worker held comes again soon.
+/// Returns an environment with short visibility timeouts, so that messages of a killed worker are redelivered soon.
 pub(super) fn impatient(environment: &Environment) -> Environment {
     environment.but("SEARCH_IMPORT_VISIBILITY_SECONDS", "5").but("SEARCH_IMPORT_OUTBOX_STUCK_SECONDS", "10")
 }
 
-/// What this process works on: the same as its workers, without faults. It sends everything so often.
+/// Returns the backend of this process: that of its workers without faults. It sends the given number of copies.
 pub(super) async fn open(
     environment: &Environment,
     copies: u32,
@@ -53,11 +53,11 @@ pub(super) async fn open(
     let config = Config::from_pairs(environment.settings.clone())?;
     let mut backend = backend::open(config, Arc::new(SystemHost), Arc::new(())).await?;
     let engine = &mut backend.ports.engine;
-    engine.send = Arc::new(Copying { inner: Arc::clone(&engine.send), copies });
+    engine.send = Arc::new(DuplicatingSender { inner: Arc::clone(&engine.send), copies });
     Ok(backend)
 }
 
-/// Announces this many searches and uploads their files, some at a time.
+/// Announces this many searches and uploads their files, several at a time.
 pub(super) async fn announce(
     backend: &Backend,
     environment: &Environment,
@@ -75,16 +75,16 @@ pub(super) async fn announce(
     stream::iter(0..count).map(one).buffer_unordered(8).try_collect().await
 }
 
-/// How many searches have ended.
+/// Returns the number of searches that have ended.
 async fn ended(environment: &Environment) -> Result<usize, mongodb::error::Error> {
     let sagas = environment.database().await?.collection::<Document>(collections::SAGA);
     let count = sagas.count_documents(doc! { "CompletedAt": { "$exists": true } }).await?;
     Ok(usize::try_from(count).unwrap())
 }
 
-/// What was decided last of each search that has not ended.
+/// Describes the last decisions about each search that has not ended.
 async fn waiting(environment: &Environment) -> Result<String, mongodb::error::Error> {
-    /// How many decisions of each.
+    /// The number of decisions for each search.
     const LAST: i64 = 20;
     let database = environment.database().await?;
     let sagas = database.collection::<Document>(collections::SAGA);
@@ -96,7 +96,7 @@ async fn waiting(environment: &Environment) -> Result<String, mongodb::error::Er
         let of_it = history.find(doc! { "Partition": saga.get("_id") });
         let last: Vec<Document> = of_it.sort(doc! { "At": -1 }).limit(LAST).await?.try_collect().await?;
         let last: Vec<String> = last.iter().rev().map(Document::to_string).collect();
-        text += &format!("\n{saga}, of which was decided\n  {}", last.join("\n  "));
+        text += &format!("\n{saga}, with these decisions\n  {}", last.join("\n  "));
     }
     Ok(text)
 }
@@ -122,17 +122,17 @@ pub(super) async fn have_ended(environment: &Environment, searches: usize) -> Te
     Ok(())
 }
 
-/// A worker in a process of its own. It is killed without warning when this value ends.
+/// A worker process, which is killed when this value is dropped.
 pub(super) struct Worker(Child);
 
 impl Worker {
-    /// Starts one that sends everything so often.
+    /// Starts a worker that sends the given number of copies of each message.
     pub(super) fn start(program: &Program, copies: u32) -> Self {
         let log = program.folder().join(unique("worker"));
         Self(program.start_logging(&["serve", "--duplicate", &copies.to_string()], &log))
     }
 
-    /// Asks it to stop, and waits for it: whatever is under way is finished, and the rest stays in the queues.
+    /// Stops the worker and waits until it has finished its work in progress. Other messages stay in the queues.
     pub(super) fn finish(mut self) {
         let asked = Command::new("kill").args(["-TERM", &self.0.id().to_string()]).status().unwrap();
         assert!(asked.success());
@@ -147,7 +147,7 @@ impl Drop for Worker {
     }
 }
 
-/// Nothing is lost, doubled or stuck, and no more than so many commands were carried out.
+/// Checks that nothing is lost, duplicated or stuck, and that at most this many commands were executed.
 pub(super) async fn check(
     backend: &Backend,
     environment: &Environment,
@@ -159,7 +159,7 @@ pub(super) async fn check(
     check_dead_letters(environment).await
 }
 
-/// Each file was read by one command, each study is stored once, no search is unfinished, and no outbox has an entry.
+/// Checks that one command read each file, each study is stored once, all searches have ended, and all outboxes are empty.
 async fn check_documents(backend: &Backend, environment: &Environment, searches: &[SearchId]) -> Tested {
     let (jobs, study_stores) = (backend.ports.jobs()?, backend.ports.study_stores()?);
     assert_eq!(jobs.unfinished().await?, []);
@@ -185,7 +185,7 @@ async fn check_documents(backend: &Backend, environment: &Environment, searches:
     Ok(())
 }
 
-/// No more than so many commands were carried out, and nobody is inside a partition.
+/// Checks that at most this many commands were executed, and that no partition is claimed.
 async fn check_ledger(environment: &Environment, searches: usize, commands: usize) -> Tested {
     let client = aws_sdk_dynamodb::Client::new(&aws::config().await);
     let items = async |setting: &str| {
@@ -193,13 +193,13 @@ async fn check_ledger(environment: &Environment, searches: usize, commands: usiz
         let pages = client.scan().table_name(table).consistent_read(true).into_paginator().items();
         pages.send().collect::<Result<Vec<_>, _>>().await
     };
-    // A command whose note could not be made was carried out as well.
+    // A command whose decision could not be stored was executed as well.
     let noted = items(aws::ledger::PROCESSED_TABLE).await?.len();
-    assert!(noted <= commands, "{noted} commands carried out");
+    assert!(noted <= commands, "{noted} commands executed");
     eventually("nobody has a lease", PATIENCE, async || {
         let items = items(aws::ledger::LEDGER_TABLE).await?;
         assert_eq!(items.len(), searches);
-        // That of a worker which was killed while it looked at a duplicate has run out, and nobody needs it any more.
+        // A worker that was killed while it handled a duplicate leaves an expired lease, which does no damage.
         let now = SystemHost.now().as_nanosecond();
         let is_free = |item: &Item| lease_end(item).is_none_or(|end| end <= now);
         Ok::<_, Box<dyn std::error::Error + Send + Sync>>(items.iter().all(is_free))
@@ -209,12 +209,12 @@ async fn check_ledger(environment: &Environment, searches: usize, commands: usiz
 
 type Item = std::collections::HashMap<String, AttributeValue>;
 
-/// When the lease of a partition ends, in nanoseconds since 1970.
+/// Returns the time at which the lease of a partition expires, in nanoseconds since 1970.
 fn lease_end(item: &Item) -> Option<i128> {
     item.get("lease_until").map(|until| until.as_n().unwrap().parse().unwrap())
 }
 
-/// Nothing was given up.
+/// Checks that no message was dead-lettered.
 async fn check_dead_letters(environment: &Environment) -> Tested {
     let client = aws_sdk_sqs::Client::new(&aws::config().await);
     for queue in QUEUES.iter().filter_map(|spec| spec.dead_letters.as_ref()) {

@@ -1,5 +1,5 @@
-//! Services of AWS to which the way is unreliable: requests are refused, lost, carried out without an answer, answered
-//! late or in part. The more so than the clients' own repetitions can hide.
+//! Unreliable connections to services of AWS: requests are rejected or lost, or their responses are lost, late or
+//! truncated, more often than the clients' own retries can hide.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use servers::net::{Fate, Unreliable};
 
 use super::{Environment, Worker, announce, check, have_ended, impatient, open, searches_to_import};
 
-/// What the faults are drawn from.
+/// The seed of the random faults.
 const SEED: u64 = 13;
-/// Longer than the clients wait for an answer.
+/// Longer than the clients wait for a response.
 const TOO_LATE: Duration = aws::ATTEMPT_TIMEOUT.saturating_add(Duration::from_millis(500));
 
-/// Two workers import all searches, while this share of the requests to a service meets one of these fates.
+/// Two workers import all searches while the given percentage of requests to a service has one of these fates.
 async fn imports_all(service: Service, percent: u8, fates: &[Fate]) -> Tested {
     Environment::with(async |environment| {
         let plan = Fate::some(SEED, percent, fates.to_vec());
@@ -36,19 +36,19 @@ async fn imports_all(service: Service, percent: u8, fates: &[Fate]) -> Tested {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_an_overloaded_ledger_each_search_is_imported_once() -> Tested {
+async fn overloaded_ledger_imports_each_once() -> Tested {
     let fates = [Fate::THROTTLED, Fate::FAILED, Fate::Lost, Fate::Unanswered];
     imports_all(Service::DynamoDb, 20, &fates).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_queues_that_answer_late_or_never_each_search_is_imported_once() -> Tested {
+async fn unreliable_queues_import_each_once() -> Tested {
     let fates = [Fate::FAILED, Fate::Lost, Fate::Unanswered, Fate::Late(TOO_LATE)];
     imports_all(Service::Sqs, 15, &fates).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_files_that_break_off_each_search_is_imported_once() -> Tested {
+async fn truncated_downloads_import_each_once() -> Tested {
     let fates = [Fate::SLOW_DOWN, Fate::Lost, Fate::BrokenOff(500), Fate::BrokenOff(usize::MAX)];
     imports_all(Service::S3, 40, &fates).await
 }

@@ -1,4 +1,4 @@
-//! A copy of the database and of the tables, as a restore from a point in time brings it back.
+//! A backup of the database and the tables, and its restoration as by a point-in-time restore.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ const TABLES: [(&str, &str); 2] = [
 
 type Item = HashMap<String, AttributeValue>;
 
-/// Everything that was stored at one time, except for the files.
+/// All data at one point in time, except for the files.
 pub(super) struct Backup {
     collections: HashMap<String, Vec<Document>>,
     tables: HashMap<&'static str, Vec<Item>>,
@@ -38,7 +38,7 @@ impl Backup {
         Ok(Self { collections, tables })
     }
 
-    /// Puts the database back. What has been stored since is gone.
+    /// Restores the database. Data stored since the backup is lost.
     pub(super) async fn restore_database(&self, environment: &Environment) -> Tested {
         let database = environment.database().await?;
         for name in database.list_collection_names().await? {
@@ -52,7 +52,7 @@ impl Backup {
         Ok(())
     }
 
-    /// Puts the ledger and the memory of processed messages back.
+    /// Restores the ledger and the table of processed messages.
     pub(super) async fn restore_tables(&self, environment: &Environment) -> Tested {
         let client = aws_sdk_dynamodb::Client::new(&aws::config().await);
         for (table, key) in TABLES {

@@ -1,6 +1,6 @@
-//! The database, the ledger, or both are restored to an earlier time, on real servers and in a test's own time.
+//! Restores of the database, the ledger, or both to an earlier time, on real servers and in the test's own time.
 //!
-//! What docs/backup.md says of each case is what is checked here.
+//! The tests check the statements of docs/backup.md about each case.
 
 mod backup;
 
@@ -19,14 +19,14 @@ use self::backup::Backup;
 use super::Environment;
 use super::deployment::{Deployment, Unexpected};
 
-/// How many records the file has.
+/// The number of records in the file.
 const RECORDS: u64 = 3;
-/// Longer than any search waits for anything.
+/// Hours after which every deadline of a search has passed.
 const DEADLINES: u32 = 26;
 const HOUR: Duration = Duration::from_secs(3_600);
 const HALF_AN_HOUR: Duration = Duration::from_secs(1_800);
 
-/// What is restored.
+/// The restored stores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum What {
     Both,
@@ -34,21 +34,21 @@ enum What {
     Ledger,
 }
 
-/// How far the work has gone on since the backup.
+/// The progress between the backup and the restore.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Since {
-    /// Queues hold messages of it.
+    /// Queues contain messages of that time.
     UnderWay,
-    /// Every file that is there has been read, and the queues are empty.
+    /// All uploaded files have been read, and the queues are empty.
     Done,
 }
 
-/// The searches, by how each is when the backup is taken.
+/// Searches in different states at the time of the backup.
 struct Searches {
-    /// No file has come in time; the message that says so waits in its queue.
+    /// No file has arrived in time, and the timeout message waits in its queue.
     timing_out: AnnouncedSearch,
     announced: AnnouncedSearch,
-    /// One of two files is here.
+    /// One of two files has arrived.
     uploading: AnnouncedSearch,
     /// The parse commands wait in their queue.
     parsing: [AnnouncedSearch; 2],
@@ -91,10 +91,14 @@ impl Searches {
             .map(|search| search.search_id)
     }
 
-    /// The work goes on: the files that were missing come, and so does another search.
-    async fn go_on(&self, deployment: &Deployment, since: Since) -> Result<AnnouncedSearch, Unexpected> {
+    /// Continues the work: the missing files arrive, and another search is announced.
+    async fn continue_work(
+        &self,
+        deployment: &Deployment,
+        since: Since,
+    ) -> Result<AnnouncedSearch, Unexpected> {
         deployment.host.advance(Duration::from_secs(1));
-        // One of the files is read, and the saga does not know yet.
+        // One of the files has been read, but the saga has not received its event yet.
         assert_eq!(deployment.deliver_one(&PARSE).await?, 1);
         deployment.upload(&[self.announced.clone(), self.timing_out.clone()]).await?;
         deployment.upload_file(&self.uploading, 1).await?;
@@ -114,8 +118,8 @@ async fn state_of(deployment: &Deployment, search: SearchId) -> Result<Option<Jo
     Ok(deployment.backend.ports.jobs()?.job(search).await?.map(|job| job.state))
 }
 
-/// What docs/backup.md tells an operator to do, once the stores are back and before the functions work again.
-async fn do_what_the_page_says(deployment: &Deployment, what: What) -> Tested {
+/// Performs the operator's steps from docs/backup.md after the restore, before the functions run again.
+async fn follow_the_runbook(deployment: &Deployment, what: What) -> Tested {
     let reading = match what {
         What::Ledger => Reading::GoesOn,
         What::Both | What::Database => {
@@ -131,7 +135,7 @@ async fn do_what_the_page_says(deployment: &Deployment, what: What) -> Tested {
     Ok(())
 }
 
-/// Until no search waits for anything any more.
+/// Waits until all deadlines of the searches have passed.
 async fn wait_for_deadlines(deployment: &Deployment) -> Tested {
     deployment.pass(5).await?;
     for _ in 0..DEADLINES {
@@ -141,7 +145,7 @@ async fn wait_for_deadlines(deployment: &Deployment) -> Tested {
     Ok(())
 }
 
-/// Has what was cancelled read again.
+/// Repairs the cancelled searches.
 async fn repair(deployment: &Deployment, searches: &[SearchId]) -> Result<Vec<SearchId>, Unexpected> {
     let start = SearchService::over(&deployment.backend.ports, &functions::SYSTEM)?;
     let mut repairs = Vec::new();
@@ -158,10 +162,10 @@ async fn repair(deployment: &Deployment, searches: &[SearchId]) -> Result<Vec<Se
     Ok(repairs)
 }
 
-/// No search waits, nothing is left in a queue or an outbox, and each file that a search says was read is stored once.
+/// Checks that no search waits, queues and outboxes are empty, and each file that a search has read is stored once.
 async fn check(deployment: &Deployment, environment: &Environment, searches: &[SearchId]) -> Tested {
     let (jobs, study_stores) = (deployment.backend.ports.jobs()?, deployment.backend.ports.study_stores()?);
-    assert_eq!(jobs.unfinished().await?, [], "something waits for ever");
+    assert_eq!(jobs.unfinished().await?, [], "a search never ends");
     let mut stored = 0;
     for search in searches {
         let Some(job) = jobs.job(*search).await? else { continue };
@@ -176,7 +180,7 @@ async fn check(deployment: &Deployment, environment: &Environment, searches: &[S
     let database = environment.database().await?;
     let count =
         async |name: &str, filter| database.collection::<Document>(name).count_documents(filter).await;
-    assert_eq!(count(collections::STUDY, doc! {}).await?, stored, "a study is there that no search shows");
+    assert_eq!(count(collections::STUDY, doc! {}).await?, stored, "a study belongs to no search");
     for name in [collections::SAGA, collections::SESSION] {
         assert_eq!(
             count(name, doc! { "Outbox.0": { "$exists": true } }).await?,
@@ -192,7 +196,7 @@ async fn check(deployment: &Deployment, environment: &Environment, searches: &[S
     Ok(())
 }
 
-/// How the searches end: those of the backup, in their order, and the one that was announced later.
+/// The expected final states: of the searches in the backup, in their order, and of the one announced later.
 type Ends = ([JobState; 6], Option<JobState>);
 
 async fn rehearse(what: What, since: Since, expected: Ends) -> Tested {
@@ -200,7 +204,7 @@ async fn rehearse(what: What, since: Since, expected: Ends) -> Tested {
         let deployment = Deployment::open(&environment, &QUEUES).await?;
         let searches = Searches::begin(&deployment).await?;
         let backup = Backup::take(&environment).await?;
-        let later = searches.go_on(&deployment, since).await?;
+        let later = searches.continue_work(&deployment, since).await?;
         if what != What::Ledger {
             backup.restore_database(&environment).await?;
         }
@@ -210,7 +214,7 @@ async fn rehearse(what: What, since: Since, expected: Ends) -> Tested {
         let unfinished = deployment.backend.ports.jobs()?.unfinished().await?.len();
         let shown = environment.program().run(&["after-restore", "--dry-run", "--json"]).lines();
         assert_eq!(shown.len(), unfinished);
-        do_what_the_page_says(&deployment, what).await?;
+        follow_the_runbook(&deployment, what).await?;
         wait_for_deadlines(&deployment).await?;
         let mut ends = Vec::new();
         for search in searches.all() {
@@ -238,36 +242,36 @@ async fn rehearse(what: What, since: Since, expected: Ends) -> Tested {
 
 use JobState::{Completed, Error};
 
-/// What was being read is cancelled; what waits for files finds them, and goes on.
-const PUT_BACK: [JobState; 6] = [Completed, Completed, Completed, Error, Error, Completed];
+/// Searches that were being read are cancelled. Searches that wait for files find them and continue.
+const RECOVERED: [JobState; 6] = [Completed, Completed, Completed, Error, Error, Completed];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn both_are_restored_while_queues_hold_later_messages() -> Tested {
-    rehearse(What::Both, Since::UnderWay, (PUT_BACK, None)).await
+async fn full_restore_with_later_messages_in_queues() -> Tested {
+    rehearse(What::Both, Since::UnderWay, (RECOVERED, None)).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn both_are_restored_after_everything_was_read() -> Tested {
-    rehearse(What::Both, Since::Done, (PUT_BACK, None)).await
+async fn full_restore_after_reading() -> Tested {
+    rehearse(What::Both, Since::Done, (RECOVERED, None)).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_database_is_restored_alone_while_queues_hold_later_messages() -> Tested {
-    // The notification of its file tells all that there is to know of the later search, and the ledger knows its token.
-    rehearse(What::Database, Since::UnderWay, (PUT_BACK, Some(Completed))).await
+async fn database_restore_with_later_messages_in_queues() -> Tested {
+    // The later search is recreated from the notification of its file, and the ledger has its token.
+    rehearse(What::Database, Since::UnderWay, (RECOVERED, Some(Completed))).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_database_is_restored_alone_after_everything_was_read() -> Tested {
-    rehearse(What::Database, Since::Done, (PUT_BACK, None)).await
+async fn database_restore_after_reading() -> Tested {
+    rehearse(What::Database, Since::Done, (RECOVERED, None)).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_ledger_is_restored_alone_while_queues_hold_later_messages() -> Tested {
+async fn ledger_restore_with_later_messages_in_queues() -> Tested {
     rehearse(What::Ledger, Since::UnderWay, ([Completed; 6], Some(Completed))).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_ledger_is_restored_alone_after_everything_was_read() -> Tested {
+async fn ledger_restore_after_reading() -> Tested {
     rehearse(What::Ledger, Since::Done, ([Completed; 6], Some(Completed))).await
 }

@@ -1,4 +1,4 @@
-//! What a server says when it gives something up.
+//! Logs of a server about exhausted outbox entries and dead-lettered messages.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::program::Program;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// An effect that can never be performed. Returns the entry's id.
+/// Stores an effect that can never be performed. Returns the entry's id.
 async fn hopeless_effect(backend: &Backend) -> Result<MessageId, Box<dyn std::error::Error + Send + Sync>> {
     let host = &SystemHost;
     let (search, now) = (sample::partition(host), sample::now(host));
@@ -29,7 +29,7 @@ async fn hopeless_effect(backend: &Backend) -> Result<MessageId, Box<dyn std::er
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_says_which_effect_and_which_message_it_gives_up() -> Tested {
+async fn server_logs_exhausted_entries_and_dead_letters() -> Tested {
     let program = Program::new();
     let config = Config { data_dir: program.data(), ..Config::default() };
     let backend = backend::open(config, Arc::new(SystemHost), Arc::new(())).await?;

@@ -1,4 +1,4 @@
-//! What can be made to go wrong on purpose, to see that it does no harm.
+//! Faults that can be injected to show that the result stays the same.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,37 +9,36 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tokio::sync::Notify;
 
-/// Faults to try out. The default has none.
+/// Faults to inject. The default has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Trial {
-    /// How often each notification and each message is delivered; 0 and 1 mean once.
+pub struct FaultInjection {
+    /// The number of deliveries of each notification and each message; 0 and 1 mean one.
     pub copies: u32,
-    /// Deliver in an order drawn from this seed.
+    /// The seed of a random order of deliveries.
     pub shuffle: Option<u64>,
-    /// Tear the workers down at steps drawn from this seed.
+    /// The seed of random steps at which the workers crash.
     pub crash: Option<u64>,
 }
 
-/// The most times that the workers are torn down in one run: fewer than a message may be received before it
-/// counts as poison.
+/// The maximum number of crashes in one run, which is below the receive limit of messages.
 const MAX_CRASHES: u32 = 8;
 
-/// The most steps between two crashes. An import of one small file takes some sixty steps.
+/// The maximum number of steps between two crashes. An import of one small file takes about sixty steps.
 const MAX_STEPS: u32 = 50;
 
-/// Sends several copies of everything.
-pub struct Copying {
-    /// Sends one.
+/// A sender that sends several copies of each message.
+pub struct DuplicatingSender {
+    /// The sender of each copy.
     pub inner: Arc<dyn SendMessages>,
-    /// How many; 0 and 1 mean one.
+    /// The number of copies; 0 and 1 mean one.
     pub copies: u32,
 }
 
 #[async_trait]
-impl SendMessages for Copying {
+impl SendMessages for DuplicatingSender {
     async fn send(&self, messages: &[Outgoing]) -> Vec<Result<(), SendError>> {
         for _ in 1..self.copies {
-            // The last copy's answer counts: then at least one copy is certain to be there.
+            // Only the last result counts. If it is a success, at least one copy was sent.
             self.inner.send(messages).await;
         }
         self.inner.send(messages).await
@@ -78,9 +77,9 @@ impl Crashes {
         self.crashed.notified().await;
     }
 
-    /// Counts a step; whether it is the one to crash at.
+    /// Counts a step. Returns `true` if the workers crash at it.
     fn is_fatal(&self) -> bool {
-        // A poisoned lock only means that somebody panicked between two numbers.
+        // A poisoned lock does not matter: the numbers are valid at any time.
         let mut plan = self.plan.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if plan.left == 0 {
             return false;
@@ -100,7 +99,7 @@ impl Intercept for Crashes {
     async fn step(&self, _: Call, _: Phase) {
         if self.is_fatal() {
             self.crashed.notify_one();
-            // Whoever dies here never gets to its next line.
+            // The caller never continues, as after a crash.
             std::future::pending::<()>().await;
         }
     }
