@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks all crates by deny.toml: licences, sources, banned and doubled crates, and known vulnerabilities.
+"""Checks all crates with deny.toml: licenses, sources, banned or duplicate crates, and vulnerabilities.
 
     tools.py run cargo-deny -- deny.py
 
@@ -16,7 +16,7 @@ from scripts import commands, console
 from scripts.console import say
 from scripts.errors import Failure
 
-# All platforms' crates, which building for one does not fetch; asks no registry when they are there.
+# The crates for all platforms, which a build for one does not fetch. Needs no registry if they are present.
 CRATES = ["cargo", "fetch", "--locked", "--quiet"]
 CHECK = ["cargo", "deny", "--locked", "--offline", "check", "--hide-inclusion-graph"]
 DATABASE = ["cargo", "deny", "fetch", "db"]
@@ -24,7 +24,7 @@ DATABASE = ["cargo", "deny", "fetch", "db"]
 
 def deny(environment: Mapping[str, str]) -> None:
     commands.openly(CRATES)
-    # Reads all of deny.toml, so that whatever fails after it is not the configuration.
+    # Reads all of deny.toml, so that later failures are not caused by the configuration.
     commands.openly([*CHECK, "bans", "licenses", "sources"])
     try:
         commands.quietly(DATABASE, "fetching the RustSec database")

@@ -23,7 +23,7 @@ CONFIG = ROOT / "samconfig.toml"
 
 
 def overrides(config: Mapping[str, Any], environment: str) -> dict[str, str]:
-    """The parameters that an environment sets."""
+    """Returns the parameters that an environment sets."""
     check(environment in config, f"samconfig.toml has no environment {environment}")
     listed = config[environment].get("deploy", {}).get("parameters", {}).get("parameter_overrides", [])
     return dict(parameter(text) for text in listed)
@@ -36,20 +36,20 @@ def parameter(text: str) -> tuple[str, str]:
 
 
 def release(parameters: Mapping[str, str]) -> str:
-    """A name for these parameters: another one whenever one of them changes."""
+    """Returns a name for these parameters, which changes with each of them."""
     listed = "\n".join(f"{name}={value}" for name, value in sorted(parameters.items()))
     return hashlib.sha256(listed.encode()).hexdigest()[:10]
 
 
 def given(parameters: Mapping[str, str]) -> list[str]:
-    """The options that give `sam deploy` these parameters, with a Release unless they have one."""
+    """Returns the options of `sam deploy` for these parameters, with a Release unless they have one."""
     named = {"Release": release(parameters), **parameters}
     return ["--parameter-overrides", *(f"{name}={value}" for name, value in named.items())]
 
 
 def command(environment: str, parameters: Mapping[str, str], *, is_review: bool) -> list[str]:
     asked = ["--no-execute-changeset"] if is_review else ["--no-confirm-changeset"]
-    # What CloudFormation has is what is built, if nothing has changed: then there is nothing to do.
+    # Without changes, the stack is up to date, and the deployment does nothing.
     always = ["sam", "deploy", "--config-env", environment, "--no-fail-on-empty-changeset", *asked]
     return [*always, *given(parameters)]
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Goes through docs/local-lambda.md command by command, and compares what it shows with what comes.
+"""Runs the commands of docs/local-lambda.md, and compares their output with the page.
 
     services.py run -- local_lambda.py
 
-`make watch` and `make pump` run beside the others, as in terminals of their own, and have to have shown what
-the page shows by the time it is shown there. The page has a free port. What is answered later
-than it is asked for is asked for again, for a minute at most.
+`make watch` and `make pump` run in the background, like in separate terminals. Their output is compared when
+the page shows it. A free port replaces the one of the page. Requests whose result takes time are repeated for
+up to a minute.
 """
 
 import os
@@ -27,24 +27,24 @@ from scripts.servers import processes
 
 PAGE = ROOT / "docs" / "local-lambda.md"
 PORT = "9000"
-# Below this heading no server is there.
+# The section of the page that uses no servers.
 WITHOUT_SERVERS = "Without servers"
 SERVERS = (
     "MONGODB_URI",
     *(f"AWS_ENDPOINT_URL{service}" for service in ("", "_DYNAMODB", "_SQS", "_S3")),
 )
 OF_MAKE = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")
-# How long something may take that is waited for; a function may have to be started first.
+# The maximum time to wait for a result, which includes the start of a function.
 PATIENCE_SECONDS = 60
-# What may be asked again: it changes nothing.
+# Requests that may be repeated, because they change nothing.
 READING = "/searches/$SEARCH"
 ASSIGNMENT = re.compile(r"[A-Z]+=.+$")
-# What runs until it is stopped.
-BESIDE = ("make watch", "make pump")
+# Commands that run until they are stopped.
+BACKGROUND = ("make watch", "make pump")
 
 
-class Beside:
-    """A command in a terminal of its own."""
+class BackgroundCommand:
+    """A command that runs in the background."""
 
     def __init__(self, command: str, environment: dict[str, str], folder: Path) -> None:
         self.command = command
@@ -64,7 +64,7 @@ class Beside:
         return self.log.read_text("utf-8")
 
     def stop(self) -> None:
-        """As Ctrl-C does; whoever does not mind it is ended."""
+        """Stops the command like Ctrl-C, and kills it if it does not react."""
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGINT)
         with suppress(subprocess.TimeoutExpired):
@@ -76,17 +76,17 @@ class Walk:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.port = free_port()
-        self.beside: dict[str, Beside] = {}
-        # What sets a variable is part of every command after it.
+        self.background: dict[str, BackgroundCommand] = {}
+        # Assignments of variables are repeated before every later command.
         self.assignments: list[str] = []
 
     def environment(self, heading: str) -> dict[str, str]:
-        # As in a terminal: not below a make that has started this.
+        # As in a terminal, without the variables of a `make` that started this program.
         environment = {name: value for name, value in os.environ.items() if name not in OF_MAKE}
         environment |= {"WATCH_PORT": self.port, "SEARCH_IMPORT_DATA_DIR": str(self.folder / "data")}
         if heading == WITHOUT_SERVERS:
             environment = {name: value for name, value in environment.items() if name not in SERVERS}
-            # Somebody may have left servers running.
+            # Servers may still be running.
             environment["BACKEND"] = "embedded"
         return environment
 
@@ -96,9 +96,9 @@ class Walk:
         )
         command = step.command
         began = time.monotonic()
-        name = next((name for name in BESIDE if command.partition("#")[0].strip().endswith(name)), None)
+        name = next((name for name in BACKGROUND if command.partition("#")[0].strip().endswith(name)), None)
         if name is not None:
-            self.go_beside(name, step)
+            self.start(name, step)
         elif command.endswith(READING):
             self.ask(step)
         else:
@@ -106,24 +106,24 @@ class Walk:
         say(f"{time.monotonic() - began:5.1f} s  $ {command.splitlines()[0]}")
 
     def ask(self, step: walk.Step) -> None:
-        """Asks until the answer is the expected one."""
+        """Repeats a request until the response is the expected one."""
         give_up = time.monotonic() + PATIENCE_SECONDS
         while not walk.matches(step.output, shown := self.run(step)) and time.monotonic() < give_up:
             time.sleep(0.5)
         self.compare(step, shown)
 
     def compare(self, step: walk.Step, shown: str) -> None:
-        beside = "\n".join(each.shown() for name, each in self.beside.items() if name == "make pump")
-        what = f"$ {step.command}\n{shown}\n-- and the page shows:\n{step.output}\n-- and the pump:\n{beside}"
+        pump = "\n".join(each.shown() for name, each in self.background.items() if name == "make pump")
+        what = f"$ {step.command}\n{shown}\n-- the page shows:\n{step.output}\n-- the pump shows:\n{pump}"
         check(walk.matches(step.output, shown), what)
 
-    def go_beside(self, name: str, step: walk.Step) -> None:
+    def start(self, name: str, step: walk.Step) -> None:
         if name == "make watch":
             self.stop()
-        running = self.beside.get(name)
+        running = self.background.get(name)
         if running is None:
-            running = Beside(step.command, self.environment(step.heading), self.folder)
-            self.beside[name] = running
+            running = BackgroundCommand(step.command, self.environment(step.heading), self.folder)
+            self.background[name] = running
         until(
             lambda: walk.matches(step.output, running.shown()),
             f"$ {name} did not show {step.output}",
@@ -149,8 +149,8 @@ class Walk:
         return result.stdout
 
     def stop(self) -> None:
-        while self.beside:
-            self.beside.popitem()[1].stop()
+        while self.background:
+            self.background.popitem()[1].stop()
 
 
 def listens(port: str) -> bool:
@@ -165,12 +165,12 @@ def free_port() -> str:
         return str(listening.getsockname()[1])
 
 
-def until(holds: Callable[[], bool], what: str, beside: Beside | None = None) -> None:
+def until(holds: Callable[[], bool], what: str, command: BackgroundCommand | None = None) -> None:
     give_up = time.monotonic() + PATIENCE_SECONDS
     while not holds():
-        log = f"; it shows:\n{beside.shown()}" if beside else ""
+        log = f"; its output:\n{command.shown()}" if command else ""
         check(time.monotonic() < give_up, f"{what} within {PATIENCE_SECONDS} s{log}")
-        check(beside is None or beside.process.poll() is None, f"{what}, and ended{log}")
+        check(command is None or command.process.poll() is None, f"{what}, and ended{log}")
         time.sleep(0.2)
 
 
@@ -188,7 +188,7 @@ def main(arguments: list[str]) -> int:
         finally:
             through.stop()
     took = time.monotonic() - began
-    say(f"{len(steps)} commands of {PAGE.relative_to(ROOT)} do what it says, in {took:.0f} s")
+    say(f"{len(steps)} commands of {PAGE.relative_to(ROOT)} match the page, in {took:.0f} s")
     return 0
 
 

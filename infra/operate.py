@@ -7,11 +7,11 @@
     … search-import-prod GET /admin/failures/groups
     … search-import-prod POST /admin/retries '{"cause": "2e42", "canary": 1}'
 
-The function answers as it does to the HTTP API, with the code that the command line has, and its role reaches
-the database. Nothing listens anywhere: who may invoke the function (`lambda:InvokeFunction`) may do this. The
-record of what operators do names the ARN of whoever is signed in to AWS here; CloudTrail, which no caller can
-choose, has it too where data events of the function are on. Exits with 1 when the answer is an error, and
-after-restore when a search has to be tried again.
+The function handles the request like one of the HTTP API, and its role has access to the database. No
+endpoint is exposed: the permission to invoke the function (`lambda:InvokeFunction`) is required. The audit
+log names the ARN of the AWS identity of this session. CloudTrail, which callers cannot influence, also has it
+if data events of the function are enabled. Exits with 1 if the response is an error, and for after-restore if
+a search has to be retried.
 """
 
 import json
@@ -24,7 +24,7 @@ from scripts import console
 from scripts.errors import Failure, check
 
 METHODS = ("GET", "POST", "DELETE")
-# How many searches are asked for at a time, the most that the API gives.
+# The page size of lists of searches, which is the maximum of the API.
 PAGE = 200
 # Searches in these states have not ended.
 OPEN_STATES = "Uploading,Uploaded,Parsing"
@@ -33,7 +33,7 @@ OPEN_STATES = "Uploading,Uploaded,Parsing"
 def request(
     method: str, path: str, content: str | None, identity: Mapping[str, str], parameters: Mapping[str, str]
 ) -> dict[str, Any]:
-    """The event of a request, as API Gateway makes them (payload format 2.0)."""
+    """Returns the event of a request, like API Gateway (payload format 2.0)."""
     check(method in METHODS, f"{method} is none of {', '.join(METHODS)}")
     check(path.startswith("/"), f"a path begins with a slash, and {path!r} does not")
     if content is not None:
@@ -64,7 +64,7 @@ def request(
 
 
 def authorizer(identity: Mapping[str, str], parameters: Mapping[str, str]) -> dict[str, Any]:
-    """Who asks, as the API's door would say it."""
+    """Returns the caller's identity in the form of the API's authorizer."""
     if parameters.get("ApiAuthorization") == "JWT":
         claims = {"sub": identity["Arn"], "scope": parameters["OperatorScope"]}
         return {"jwt": {"claims": {**claims, parameters["ProjectsClaim"]: "*"}}}
@@ -84,22 +84,22 @@ def is_well(answer: Mapping[str, Any]) -> bool:
 
 
 def show(answer: Mapping[str, Any]) -> bool:
-    """Prints an answer; whether it is none of an error."""
-    said = body(answer)
-    print(said if isinstance(said, str) else json.dumps(said, indent=2, ensure_ascii=False))
+    """Prints a response. Returns whether it is not an error."""
+    content = body(answer)
+    print(content if isinstance(content, str) else json.dumps(content, indent=2, ensure_ascii=False))
     return is_well(answer)
 
 
 @dataclass(frozen=True)
-class Door:
-    """The function of a stack that answers requests."""
+class StackApi:
+    """The function of a stack that handles requests of the API."""
 
-    # A client of boto3, by the service's name.
+    # Returns a client of boto3 for the name of a service.
     client: Callable[[str], Any]
     stack: str
 
     def ask(self, method: str, path: str, content: str | None = None) -> Any:
-        """What the function answers, as API Gateway would get it."""
+        """Returns the function's response to API Gateway."""
         [found] = self.client("cloudformation").describe_stacks(StackName=self.stack)["Stacks"]
         parameters = {one["ParameterKey"]: one["ParameterValue"] for one in found["Parameters"]}
         identity = self.client("sts").get_caller_identity()
@@ -111,49 +111,49 @@ class Door:
         return answer
 
     def found(self, method: str, path: str, content: str | None = None) -> Any:
-        """The same where anything but an error can be gone on with."""
+        """Returns the body of the response, or fails if it is an error."""
         answer = self.ask(method, path, content)
         check(is_well(answer), f"{method} {path} was answered with {answer['statusCode']}: {body(answer)}")
         return body(answer)
 
 
-def open_searches(door: Door) -> Iterator[Mapping[str, Any]]:
+def open_searches(api: StackApi) -> Iterator[Mapping[str, Any]]:
     after = ""
     while True:
-        page = door.found("GET", f"/admin/searches?state={OPEN_STATES}&limit={PAGE}{after}")
+        page = api.found("GET", f"/admin/searches?state={OPEN_STATES}&limit={PAGE}{after}")
         yield from page["items"]
         if page["next"] is None:
             return
         after = f"&after={quote(page['next'], safe='')}"
 
 
-def after_restore(door: Door, ledger_alone: bool, dry_run: bool) -> bool:
-    """Lets each search go on, or end, that had not ended; whether none has to be tried again."""
-    # All of them first: one that ends meanwhile would move those behind it.
-    searches = list(open_searches(door))
+def after_restore(api: StackApi, ledger_alone: bool, dry_run: bool) -> bool:
+    """Resumes or ends each unfinished search. Returns whether none has to be retried."""
+    # List all of them first: a search that ends in between would shift the following pages.
+    searches = list(open_searches(api))
     busy = 0
     for search in searches:
         search_id, done = search["search_id"], "has not ended"
         if not dry_run:
             path = f"/admin/searches/{search_id}/after-restore"
-            answer = door.found("POST", path, json.dumps({"ledger_alone": ledger_alone}))
+            answer = api.found("POST", path, json.dumps({"ledger_alone": ledger_alone}))
             done, busy = answer["words"], busy + (answer["done"] == "busy")
         print(f"search {search_id}, {search['state']}: {done}", flush=True)
-    print(f"{len(searches)} had not ended; {busy} to be tried again in a minute")
+    print(f"{len(searches)} had not ended; retry {busy} of them in a minute")
     return busy == 0
 
 
-def run(door: Door, arguments: Sequence[str]) -> bool | None:
-    """Whether it went well; none when the arguments are none."""
+def run(api: StackApi, arguments: Sequence[str]) -> bool | None:
+    """Returns whether the command succeeded, or None if the arguments are invalid."""
     match arguments:
         case ["after-restore", *options] if {*options} <= {"--ledger-alone", "--dry-run"}:
-            return after_restore(door, "--ledger-alone" in options, "--dry-run" in options)
+            return after_restore(api, "--ledger-alone" in options, "--dry-run" in options)
         case ["after-restore", *_]:
             return None
         case [method, path]:
-            return show(door.ask(method, path))
+            return show(api.ask(method, path))
         case [method, path, content]:
-            return show(door.ask(method, path, content))
+            return show(api.ask(method, path, content))
         case _:
             return None
 
@@ -168,7 +168,7 @@ def main(arguments: Sequence[str]) -> int:
         raise Failure("run this with the Python of sam: `tools.py run sam -- python …`") from None
     stack, *wanted = arguments
     try:
-        went_well = run(Door(boto3.client, stack), wanted)
+        went_well = run(StackApi(boto3.client, stack), wanted)
     except (BotoCoreError, ClientError) as error:
         raise Failure(f"operating {stack}: {error}") from error
     return console.usage(__doc__) if went_well is None else int(not went_well)

@@ -1,5 +1,5 @@
 class Failure(Exception):
-    """What ends a program, told to the user in one line or a few, without a traceback."""
+    """An error that ends a program with a message of one or a few lines, without a traceback."""
 
 
 def check(holds: bool, what: str) -> None:

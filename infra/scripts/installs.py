@@ -19,7 +19,7 @@ from scripts.errors import Failure
 
 
 def once(mark: Path, what: str, install: Callable[[], None]) -> None:
-    """The mark is made last, so that an interrupted installation begins anew."""
+    """Creates the mark last, so that an interrupted installation is repeated."""
     if mark.exists():
         return
     say(f"installing {what} (once)")

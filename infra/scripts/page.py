@@ -1,4 +1,4 @@
-"""What the page's files are in the bucket that CloudFront reads them from."""
+"""The page's files in the bucket that CloudFront reads."""
 
 import html
 import json
@@ -12,7 +12,7 @@ from scripts.errors import check
 from scripts.paths import ROOT
 
 DIST = ROOT / "infra" / "page" / "dist"
-# What the build names by its content never changes under its address.
+# Files that the build names by their content never change.
 NAMED_BY_CONTENT = "assets/"
 FOR_EVER = "public, max-age=31536000, immutable"
 ASK_AGAIN = "no-cache"
@@ -23,14 +23,14 @@ KINDS = {
     ".svg": "image/svg+xml",
 }
 INDEX = "index.html"
-# Makes clients of AWS's services by their names.
+# Returns clients of AWS services by their names.
 Clients = Callable[[str], Any]
 Object = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Page:
-    """Where the page of a stack is, and where people sign in for it."""
+    """The address of a stack's page, and of its sign-in."""
 
     url: str
     bucket: str
@@ -52,21 +52,21 @@ class Page:
                 "url": given["SignInUrl"],
                 "client": given["SignInClientId"],
                 "scope": " ".join(["openid", *(scope for scope in scopes.split(",") if scope)]),
-                # The page asks for it when a user opens a screen for operators.
+                # The page requests it when a user opens a screen for operators.
                 "operator_scope": given["OperatorScope"],
             },
         )
 
 
 def with_sign_in(page: str, sign_in: Mapping[str, str]) -> str:
-    """The page with where people sign in, as `src/api/sign-in.ts` reads it."""
+    """Returns the page with the address of the sign-in, which `src/api/sign-in.ts` reads."""
     meta = f'<meta name="sign-in" content="{html.escape(json.dumps(dict(sign_in)))}" />'
     check(page.count("</head>") == 1, "the page has no head")
     return page.replace("</head>", f"{meta}</head>")
 
 
 def objects(dist: Path, sign_in: Mapping[str, str]) -> Iterator[Object]:
-    """What is put into the bucket, the page itself last."""
+    """Returns the objects to upload, the page itself last."""
     files = sorted(path for path in dist.rglob("*") if path.is_file())
     for path in sorted(files, key=lambda path: path.name == INDEX):
         key = path.relative_to(dist).as_posix()
@@ -85,7 +85,7 @@ def objects(dist: Path, sign_in: Mapping[str, str]) -> Iterator[Object]:
 
 
 def bring(clients: Clients, page: Page, dist: Path = DIST) -> int:
-    """Puts the files there, and has CloudFront forget the page before; answers how many they are."""
+    """Uploads the files and invalidates the previous page in CloudFront. Returns the number of files."""
     s3, count = clients("s3"), 0
     for one in objects(dist, page.sign_in):
         s3.put_object(Bucket=page.bucket, **one)

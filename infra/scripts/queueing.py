@@ -23,7 +23,7 @@ UPLOAD = 1.0
 
 
 def template(parameter: str) -> int:
-    """The default of a parameter of template.yaml."""
+    """Returns the default of a parameter of template.yaml."""
     text = (ROOT / "template.yaml").read_text("utf-8")
     found = re.search(rf'^  {parameter}:\n(?:    .*\n)*?    Default: "(\d+)"', text, re.MULTILINE)
     if not found:
@@ -33,7 +33,7 @@ def template(parameter: str) -> int:
 
 @dataclass(frozen=True)
 class Load:
-    """What arrives: searches a second for some seconds, or a backlog that is there from the start."""
+    """The arrivals: a number of searches per second for some seconds, or an initial backlog."""
 
     per_second: float = 0.0
     seconds: float = 60.0
@@ -148,7 +148,7 @@ class Simulation:
             self.enter(batch, self.now)
 
     def enter(self, batch: list[Message], began: float, tries: int = 0) -> None:
-        """Works on the partitions that are free; the others are tried again, then left for later."""
+        """Handles the free partitions. The others are retried in place, then left for a later delivery."""
         busy = [message for message in batch if message.search in self.inside]
         free = [message for message in batch if message.search not in self.inside]
         if not tries:
@@ -159,7 +159,7 @@ class Simulation:
         self.at(done, lambda: self.leave(free, busy, searches, began, tries))
 
     def served(self, partitions: int) -> float:
-        """When work that begins now is done; what needs a core waits until one is free."""
+        """Returns the end of work that starts now. Work that needs a core waits until one is free."""
         took = self.service.base + partitions * self.service.each
         if not self.cores:
             return self.now + took

@@ -26,7 +26,7 @@ from scripts.errors import check
 from scripts.paths import ROOT
 
 PACKAGE = ["--package", "functions", "--features", "lambda"]
-# What is compiled into the program, and procedural macros, which only run while it is compiled.
+# Crates that are compiled into the program, and procedural macros, which run only during compilation.
 NORMAL = "normal"
 LINKED = "normal,no-proc-macro"
 LINE = re.compile(
@@ -44,7 +44,7 @@ class Crate:
 
 @dataclass(frozen=True)
 class Tree:
-    """The crates with their licences, empty where none is named, and what each of them needs."""
+    """Returns the crates with their licenses, which may be empty, and their dependencies."""
 
     licenses: Mapping[Crate, str]
     needs: Mapping[Crate, set[Crate]]
@@ -52,7 +52,7 @@ class Tree:
 
 @dataclass(frozen=True)
 class Build:
-    """What all functions have in common."""
+    """Returns the common part of all functions."""
 
     target: str
     compiler: str
@@ -91,19 +91,19 @@ def parse_tree(text: str) -> Tree:
 
 
 def read_checksums(lock: Path) -> dict[Crate, str]:
-    """Of the crates that come from a registry; our own have none."""
+    """Returns the checksums of the crates from a registry. Our own crates have none."""
     packages = tomllib.loads(lock.read_text("utf-8"))["package"]
     return {Crate(each["name"], each["version"]): each["checksum"] for each in packages if "checksum" in each}
 
 
 def purl(crate: Crate, build: Build) -> str:
-    """Our own crates are not what crates.io has under their names, and must not be taken for it."""
+    """Returns the package URL. Our own crates must not be mistaken for crates of that name on crates.io."""
     kind = "cargo" if crate in build.checksums else "generic/search-import"
     return f"pkg:{kind}/{quote(crate.name, safe='')}@{quote(crate.version, safe='')}"
 
 
 def expression(text: str) -> str:
-    """The licence as SPDX writes it: some crates still write a slash for OR."""
+    """Returns the license in SPDX syntax. Some crates still write a slash for OR."""
     return re.sub(r"\s*/\s*", " OR ", text)
 
 
@@ -147,7 +147,7 @@ def bill(name: str, program: bytes, build: Build) -> Json:
             },
             "properties": [
                 {"name": "cdx:rustc:sbom:target:triple", "value": build.target},
-                # Its standard library is in the program too.
+                # The program also contains Rust's standard library.
                 {"name": "search-import:rustc", "value": build.compiler},
             ],
         },
@@ -165,5 +165,5 @@ def bill(name: str, program: bytes, build: Build) -> Json:
 
 
 def text(name: str, program: bytes, build: Build) -> str:
-    """The file of the function `name`, whose program consists of these bytes."""
+    """Returns the SBOM of the function `name`, whose program consists of these bytes."""
     return json.dumps(bill(name, program, build), indent=1, ensure_ascii=False) + "\n"

@@ -1,4 +1,4 @@
-"""What has to hold of the deployed resources, and is not in the template that is read back."""
+"""Checks of deployed resources that the template does not show."""
 
 import json
 from collections.abc import Sequence
@@ -33,14 +33,14 @@ def check_bucket(s3: Client, bucket: str) -> None:
     check(s3.get_bucket_versioning(Bucket=bucket).get("Status") == "Enabled", "the bucket keeps no versions")
     block = s3.get_public_access_block(Bucket=bucket)["PublicAccessBlockConfiguration"]
     check(all(block.values()), "the bucket is not private")
-    # An error where there is none.
+    # The call fails if there is none.
     s3.get_bucket_encryption(Bucket=bucket)
     check(
         refuses_plain_http(json.loads(s3.get_bucket_policy(Bucket=bucket)["Policy"])),
         "the bucket takes requests without TLS",
     )
     rules = s3.get_bucket_lifecycle_configuration(Bucket=bucket)["Rules"]
-    check(any("AbortIncompleteMultipartUpload" in rule for rule in rules), "unfinished uploads stay for ever")
+    check(any("AbortIncompleteMultipartUpload" in rule for rule in rules), "unfinished uploads stay forever")
 
 
 def refuses_plain_http(policy: Json) -> bool:

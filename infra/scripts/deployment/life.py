@@ -11,7 +11,7 @@ from scripts.deployment.stack import Stack, setting
 from scripts.errors import Failure, check
 
 Update = Callable[[Stack], None]
-# Functions are made after the buckets and tables that their roles name.
+# Functions are created after the buckets and tables that their roles name.
 NO_SUCH_LAYER = {
     "CollectorLayerArn": "arn:aws:lambda:us-east-1:000000000000:layer:none:1",
     "CollectorEndpoint": "http://localhost:4318",
@@ -19,7 +19,7 @@ NO_SUCH_LAYER = {
 
 
 def fail_to_create(stack: Stack) -> None:
-    """A first create that fails leaves nothing, so that the name is free."""
+    """A failed first creation leaves nothing, so that the name can be reused."""
     asked = dict(stack.parameters)
     stack.parameters |= NO_SUCH_LAYER
     try:
@@ -35,7 +35,7 @@ def fail_to_create(stack: Stack) -> None:
 
 
 def kept(stack: Stack) -> list[str]:
-    """The buckets and tables of the stack's name that are there."""
+    """Returns the existing buckets and tables with the stack's name."""
     buckets = [one["Name"] for one in stack.client("s3").list_buckets()["Buckets"]]
     tables = stack.client("dynamodb").list_tables()["TableNames"]
     own = [one for one in [*buckets, *tables] if one.startswith(f"{stack.name}-")]
@@ -43,7 +43,7 @@ def kept(stack: Stack) -> list[str]:
 
 
 def rotate(stack: Stack, update: Update) -> None:
-    """A new version of the secret reaches functions by its id; the current one leads nowhere."""
+    """Functions read a new version of the secret by its id, while the current version is invalid."""
     secrets = stack.client("secretsmanager")
 
     def put(uri: str) -> str:
@@ -56,16 +56,16 @@ def rotate(stack: Stack, update: Update) -> None:
     put("mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=100")
     stack.parameters["MongoSecretVersion"] = good
     update(stack)
-    # What answers requests is a version, and not what the function is set to now.
+    # A published version handles requests, not the current configuration of the function.
     function = stack.resources["StartUpload"].physical
     answering = stack.client("lambda").get_function_configuration(FunctionName=function, Qualifier="live")
     read = answering["Environment"]["Variables"].get("MONGODB_URI_SECRET_VERSION")
     check(read == good, f"the HTTP API reads version {read} of the secret, and not {good}")
-    say("the secret was rotated: functions read the version that they are told of")
+    say("the secret was rotated: functions read the configured version")
 
 
 def take_back(stack: Stack, update: Update, file: Path) -> None:
-    """A version is taken back while a file is on its way: nothing is lost, and nothing is read twice."""
+    """After a rollback during an upload, nothing is lost, and nothing is read twice."""
     stack.parameters["LogFilter"] = "debug"
     update(stack)
     studies = []
@@ -78,17 +78,17 @@ def take_back(stack: Stack, update: Update, file: Path) -> None:
         _, found = search.import_file(stack, file, meanwhile)
         check(found["state"].lower() == "completed", f"the search failed: {found}")
         studies.append(found["studies"])
-    check(studies[0] == studies[1] > 0, f"studies, with a version taken back and without: {studies}")
-    say("a version was taken back while a file was on its way")
+    check(studies[0] == studies[1] > 0, f"studies, with a rollback and without: {studies}")
+    say("a version was rolled back during an upload")
 
 
 def operate_it(stack: Stack) -> None:
-    """What operators do from outside a VPC reaches the stores by the function, and says who did it."""
-    door = operate.Door(stack.client, stack.name)
-    check(operate.run(door, ["GET", "/admin/failures/groups"]) is True, "failures cannot be listed")
+    """Operator commands from outside a VPC reach the stores through the function, and record their author."""
+    api = operate.StackApi(stack.client, stack.name)
+    check(operate.run(api, ["GET", "/admin/failures/groups"]) is True, "failures cannot be listed")
     waiting = search.announce(stack, "waiting", [{"name": "late.ris", "size_bytes": 1}])["search_id"]
-    check(operate.after_restore(door, ledger_alone=False, dry_run=False), "a search is to be tried again")
-    acts = door.found("GET", "/admin/audit")["items"]
+    check(operate.after_restore(api, ledger_alone=False, dry_run=False), "a search has to be retried")
+    acts = api.found("GET", "/admin/audit")["items"]
     mine = [act for act in acts if act["to"] == waiting]
     arn = stack.client("sts").get_caller_identity()["Arn"]
     check([act["by"] for act in mine] == [arn], f"of search {waiting} {acts} tell {mine}, not of {arn}")
@@ -96,12 +96,12 @@ def operate_it(stack: Stack) -> None:
 
 
 def check_what_is_left(stack: Stack) -> None:
-    """What holds data is there after the stack, and nothing else is."""
+    """Only resources with data remain after the stack is deleted."""
     left = kept(stack)
     wanted = [*stack.of_type("AWS::S3::Bucket").values(), *stack.of_type("AWS::DynamoDB::Table").values()]
     check(left == sorted(wanted), f"of {wanted} there is left {left}")
     for bucket in stack.of_type("AWS::S3::Bucket").values():
-        # An error where there is none.
+        # The call fails if there is none.
         stack.client("s3").get_bucket_policy(Bucket=bucket)
     queues = stack.client("sqs").list_queues(QueueNamePrefix=f"{stack.name}-").get("QueueUrls", [])
     check(not queues, f"queues are left: {queues}")

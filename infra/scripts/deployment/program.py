@@ -1,4 +1,4 @@
-"""What the programs, as the tests have built them, do for a deployment."""
+"""Commands for a deployment of the programs that the tests have built."""
 
 import json
 import os

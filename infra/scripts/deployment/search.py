@@ -1,4 +1,4 @@
-"""A file goes the way of every file: announced over HTTP, uploaded with the form that came back, imported."""
+"""Imports a file through the deployment: announces it over HTTP, uploads it with its form, and waits."""
 
 import json
 import time
@@ -13,18 +13,18 @@ from scripts.deployment.progress import say
 from scripts.deployment.stack import Json, Stack
 from scripts.errors import Failure, check
 
-# A search that takes longer than this is not going to end.
+# The maximum duration of a search.
 END_SECONDS = 60
 ENDED = ("completed", "error")
 TIMEOUT_SECONDS = 60
 
 
 def call(stack: Stack, method: str, path: str, body: Json | None = None) -> Any:
-    """A request to the deployed API, signed as its callers do."""
+    """Sends a signed request to the deployed API."""
     from botocore.auth import SigV4Auth  # noqa: PLC0415 - only the Python of sam has it
     from botocore.awsrequest import AWSRequest  # noqa: PLC0415
 
-    # The stand-in's own way to an API: the name that it gives one, on an address, is no name of a host.
+    # The stand-in's own address for an API, because the host name that it returns cannot be resolved.
     [api_id] = stack.of_type("AWS::ApiGatewayV2::Api").values()
     url = f"{stack.endpoint}/_aws/execute-api/{api_id}/$default{path}"
     data = None if body is None else json.dumps(body).encode()
@@ -40,7 +40,7 @@ def call(stack: Stack, method: str, path: str, body: Json | None = None) -> Any:
 
 
 def form_data(fields: Json, name: str, content: bytes, edge: str) -> bytes:
-    """The body of a form with a file, which S3 wants as the last of its fields."""
+    """Returns the body of a form with a file, which S3 requires as the last field."""
     head = "".join(
         f'--{edge}\r\nContent-Disposition: form-data; name="{key}"\r\n\r\n{value}\r\n'
         for key, value in fields.items()
@@ -50,7 +50,7 @@ def form_data(fields: Json, name: str, content: bytes, edge: str) -> bytes:
 
 
 def upload(form: Json, name: str, content: bytes) -> None:
-    """Sends a file with the form that came with the announcement."""
+    """Uploads a file with the form of the announcement."""
     edge = uuid.uuid4().hex
     headers = {"Content-Type": f"multipart/form-data; boundary={edge}"}
     request = urllib.request.Request(form["url"], form_data(form["fields"], name, content, edge), headers)
@@ -58,7 +58,7 @@ def upload(form: Json, name: str, content: bytes) -> None:
 
 
 def announce(stack: Stack, name: str, files: list[Json], project: uuid.UUID | None = None) -> Json:
-    """A search with these files, in a project of its own unless another is given."""
+    """Announces a search with these files, in a new project unless one is given."""
     announced: Json = call(
         stack, "POST", f"/projects/{project or uuid.uuid4()}/searches", {"name": name, "files": files}
     )

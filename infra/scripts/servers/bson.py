@@ -29,7 +29,7 @@ SCALARS = {
     Kind.INT32: struct.Struct("<i"),
     Kind.INT64: struct.Struct("<q"),
 }
-# Nobody here asks what is in them, so they stay bytes.
+# Their content is not needed here, so they stay bytes.
 OPAQUE_SIZES = {Kind.OBJECT_ID: 12, Kind.DATE: 8, Kind.TIMESTAMP: 8}
 # A size and the zero at the end.
 SMALLEST = 5

@@ -12,7 +12,7 @@ from scripts.servers.state import Running
 
 PREFIX = "search-import-servers-"
 RECORD = "record.json"
-# A folder without a record, which is written once the server has been started, is given up after this.
+# The age after which a folder without a record is deleted. The record is written once the server has started.
 NEW_SECONDS = 3600
 
 
@@ -41,7 +41,7 @@ def is_abandoned(folder: Path, now: float) -> bool:
 
 
 def sweep(place: Path) -> None:
-    """Removes the data of servers that were killed together with whoever should have removed it."""
+    """Deletes the data of servers that were killed together with the program that started them."""
     for folder in place.glob(f"{PREFIX}*"):
         if is_abandoned(folder, time.time()):
             remove(folder)

@@ -8,7 +8,7 @@ from scripts.servers import bson
 # Size, request, request that is answered, kind of message.
 HEADER = struct.Struct("<iiii")
 OP_MSG = 2013
-# Flags, of which none is set, and the kind of the one section: a document.
+# The flags, all unset, and the type of the only section: a document.
 SECTION = struct.Struct("<IB")
 TIMEOUT_SECONDS = 5
 

@@ -1,4 +1,4 @@
-"""What the packages of servers have brought below target/services."""
+"""The files of the servers' packages below target/services."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Processes that end when they should: with whoever started them, and never another in their place."""
+"""Processes that end with the program that started them. No other process is ended by mistake."""
 
 import contextlib
 import ctypes
@@ -15,14 +15,14 @@ from typing import NoReturn
 from scripts.errors import Failure
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-# How long a process has for each way of being ended.
+# The time limit for each signal that ends a process.
 STOP_SECONDS = 10
 # From <linux/prctl.h>.
 PR_SET_PDEATHSIG = 1
 
 
 def born(pid: int) -> str | None:
-    """When a process was started: with its number it names the process for good. None when it is gone."""
+    """Returns the start time of a process, which identifies it with its number; None if it has ended."""
     if not Path("/proc/self/stat").exists():
         command = ["ps", "-o", "lstart=", "-p", str(pid)]
         return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip() or None
@@ -33,9 +33,9 @@ def born(pid: int) -> str | None:
 
 
 def born_by_stat(stat: str) -> str | None:
-    # The second field is the program's name in parentheses, which may itself hold spaces and parentheses.
+    # The second field is the program's name in parentheses, which may itself contain spaces and parentheses.
     fields = stat.rpartition(")")[2].split()
-    # A zombie has ended; nobody has asked how.
+    # A zombie has ended, but its exit status was not read yet.
     return None if fields[0] == "Z" else fields[19]
 
 
@@ -44,7 +44,7 @@ def is_alive(pid: int, birth: str | None) -> bool:
 
 
 def end(pid: int, birth: str | None) -> None:
-    """Ends exactly the process that was started, and whatever it started: it leads a group of its own."""
+    """Ends exactly the process that was started and its children, which form a process group."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         if not is_alive(pid, birth):
             break
@@ -52,19 +52,19 @@ def end(pid: int, birth: str | None) -> None:
             os.killpg(pid, number)
         give_up = time.monotonic() + STOP_SECONDS
         while is_alive(pid, birth) and time.monotonic() < give_up:
-            # Not a child of this program when another call of it has started the process.
+            # Not a child of this process if another call of the program started it.
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(pid, os.WNOHANG)
             time.sleep(0.05)
 
 
 def dies_with(parent: int) -> Callable[[], None]:
-    """Makes the kernel end the child when this program is killed, by which nothing else here could."""
+    """Makes the kernel end the child when this program is killed and cannot do so itself."""
 
     def prepare() -> None:
         if sys.platform == "linux":
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-            # It was killed before the kernel knew.
+            # This program was killed before the kernel was informed.
             if os.getppid() != parent:
                 os._exit(1)
 
@@ -72,14 +72,14 @@ def dies_with(parent: int) -> Callable[[], None]:
 
 
 def supervise(command: list[str], environment: Mapping[str, str]) -> int:
-    """Runs the command in our place: it gets the signals that we get, and its end is ours."""
+    """Runs the command in place of this program: it gets the same signals, and its exit ends this program."""
     try:
         child = subprocess.Popen(command, env=environment, preexec_fn=dies_with(os.getpid()))
     except OSError as error:
         raise Failure(f"{command[0]} could not be started: {error}") from error
 
     def forward(number: int, _frame: FrameType | None) -> None:
-        # A Ctrl-C at the terminal has reached the command already.
+        # The command has already received a Ctrl-C from the terminal.
         if number != signal.SIGINT or not sys.stdin.isatty():
             child.send_signal(number)
 
@@ -89,12 +89,12 @@ def supervise(command: list[str], environment: Mapping[str, str]) -> int:
 
 
 def exit_code(code: int) -> int:
-    """As a shell has it: 128 and the signal for what was ended by one."""
+    """Returns the exit code as a shell does: 128 plus the signal for a process that a signal ended."""
     return code if code >= 0 else 128 - code
 
 
 def leave_on_signals() -> None:
-    """Makes a signal an exception, so that what was started is stopped on the way out."""
+    """Raises an exception for a signal, so that started processes are stopped."""
 
     def leave(number: int, _frame: FrameType | None) -> NoReturn:
         raise SystemExit(128 + number)

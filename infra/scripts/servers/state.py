@@ -1,4 +1,4 @@
-"""What runs, as files say it: each server's beside its data, and one of all that `up` has started."""
+"""State files of running servers: one in each server's data folder, and one for all that `up` started."""
 
 import contextlib
 import dataclasses
@@ -15,7 +15,7 @@ from scripts.servers import processes
 @dataclass(frozen=True)
 class Running:
     pid: int
-    # With the number, what names the process (see processes.born).
+    # Identifies the process together with its number (see processes.born).
     born: str | None
     port: int
     data: str
@@ -30,7 +30,7 @@ def to_json(running: Running) -> dict[str, Any]:
 
 
 def from_json(value: object) -> Running:
-    """Raises ValueError for anything but what `to_json` returns."""
+    """Reads the output of `to_json`. Raises ValueError for anything else."""
     match value:
         case {
             "pid": int(pid),
@@ -44,7 +44,7 @@ def from_json(value: object) -> Running:
 
 
 class State:
-    """The file of those that `up` has started."""
+    """The file of the servers that `up` has started."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -52,14 +52,14 @@ class State:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """One at a time, so that two do not install or start the same."""
+        """Locks the file, so that two programs do not install or start the same server."""
         self.home.mkdir(parents=True, exist_ok=True)
         with (self.home / "lock").open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
     def read(self) -> dict[str, Running]:
-        """Nothing when there is no file, or none that can be read."""
+        """Returns the servers, or none if the file is missing or unreadable."""
         try:
             return {name: from_json(value) for name, value in json.loads(self.file.read_text()).items()}
         except (OSError, ValueError, AttributeError):

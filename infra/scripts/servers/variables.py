@@ -13,7 +13,7 @@ CREDENTIALS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AW
 
 
 def variables(running: Mapping[str, Running], given: Mapping[str, str]) -> dict[str, str]:
-    """What the caller has set stays."""
+    """Variables set by the caller are kept."""
     found = addresses(running, given)
     # Some tests start a mongod of their own, also when the database of all others is the caller's. Where
     # there is none, those say so.

@@ -8,12 +8,12 @@ from typing import Any
 from scripts.paths import ROOT
 
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
-# A crate whose dependencies are not worth listing.
+# The cell of a crate whose dependencies are not listed.
 MANY = "many"
 
 
 def tracked(*patterns: str) -> list[Path]:
-    """Files of the repository, those included that are about to be added."""
+    """Returns the files of the repository, including untracked ones."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *patterns]
     listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     return [ROOT / line for line in listed.splitlines() if (ROOT / line).is_file()]
@@ -24,7 +24,7 @@ def manifest(path: Path) -> dict[str, Any]:
 
 
 def dependencies() -> dict[str, set[str]]:
-    """What each crate of the workspace, by its folder, needs of the others outside its tests."""
+    """Returns the dependencies between the crates of the workspace, by their folders, without tests."""
     packages = {
         path.parent: manifest(path)
         for path in tracked("*Cargo.toml")
@@ -38,7 +38,7 @@ def dependencies() -> dict[str, set[str]]:
 
 
 def code_map() -> dict[str, str]:
-    """The last column of the table of crates, by the first."""
+    """Returns the last column of the table of crates by the first."""
     row = r"^\| `((?:shared/|infra/|tests|functions)[^`]*)` \|.*\| ([^|]*) \|$"
     return dict(re.findall(row, ARCHITECTURE, re.MULTILINE))
 
@@ -68,13 +68,13 @@ class Faults(unittest.TestCase):
 
 
 def functions() -> set[str]:
-    """Every function of the code, tests among them."""
+    """Returns the names of all functions, including tests."""
     code = "\n".join(path.read_text("utf-8") for path in tracked("*.rs"))
     return set(re.findall(r"\bfn (\w+)", code))
 
 
 def named_tests(page: str) -> set[str]:
-    """What a page names that looks like a test."""
+    """Returns all names on a page that look like a test."""
     return set(re.findall(r"`([a-z]+(?:_[a-z0-9]+){3,})`", page))
 
 
@@ -90,7 +90,7 @@ class Links(unittest.TestCase):
 
 
 def links(page: Path) -> list[str]:
-    """What a page links to in this repository."""
+    """Returns the links of a page within this repository."""
     # Brackets in code are not links.
     text = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text("utf-8"), flags=re.DOTALL)
     targets: list[str] = re.findall(r"\]\(([^)\s]+)\)", text)
@@ -104,6 +104,6 @@ def leads_somewhere(page: Path, target: str) -> bool:
 
 
 def headings(page: Path) -> set[str]:
-    """The headings of a page as the addresses that they get."""
+    """Returns the anchors of a page's headings."""
     lines = re.findall(r"^#+ (.*)$", page.read_text("utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", line.lower()).replace(" ", "-") for line in lines}

@@ -15,7 +15,7 @@ REQUIREMENT = re.compile(
     r"(?P<name>[a-z0-9][a-z0-9._-]*)(?:\[[^\]]+\])?==(?P<version>[^\s;]+)(?: ;[^\\]*?)?"
     r"(?: --hash=sha256:[0-9a-f]{64})+"
 )
-# What fetches programs, as a shell or a list of arguments has it.
+# Commands that fetch programs, in a shell or as a list of arguments.
 BETWEEN = r"""(?:[ "'\[\]]|,\s)+"""
 FETCHES = re.compile(
     rf"\b(pip|pip3|npm|yarn|pnpm|cargo|uv|gem|go)\b{BETWEEN}(?:-[\w-]+{BETWEEN})*"

@@ -74,7 +74,7 @@ class Stand:
     def run(self, *arguments: str) -> tuple[bool | None, str]:
         shown = io.StringIO()
         with redirect_stdout(shown):
-            went_well = operate.run(operate.Door(self.client, "stack"), arguments)
+            went_well = operate.run(operate.StackApi(self.client, "stack"), arguments)
         return went_well, shown.getvalue()
 
 
@@ -109,7 +109,7 @@ class AfterRestore(unittest.TestCase):
     def test_one_that_somebody_works_on_is_to_be_tried_again(self) -> None:
         went_well, shown = self.stand("busy").run("after-restore")
         self.assertFalse(went_well)
-        self.assertIn("1 to be tried again", shown)
+        self.assertIn("retry 1 of them", shown)
 
     def test_a_dry_run_asks_and_changes_nothing(self) -> None:
         stand = self.stand()

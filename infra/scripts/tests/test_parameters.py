@@ -8,7 +8,7 @@ SECRET = "arn:aws:secretsmanager:eu-central-1:123456789012:secret"
 KEY = "arn:aws:kms:eu-central-1:123456789012:key"
 UUID = "01234567-89ab-cdef-0123-456789abcdef"
 
-# What AWS, or a function at its start, would refuse when half of the stack is there.
+# Parameters that AWS, or a function at its start, would reject after half of the stack is created.
 REFUSED = {
     "MongoSecretArn": [f"{SECRET}:search-import/mongodb", "search-import/mongodb"],
     "MongoSecretKeyArn": [f"{KEY}/alias", UUID],

@@ -86,7 +86,7 @@ class Bills(unittest.TestCase):
 
 
 def listed(target: str, edges: str) -> set[tuple[str, str]]:
-    """What cargo lists, read in another way."""
+    """Returns the list of cargo, parsed in a different way."""
     command = ["cargo", "tree", "--locked", "--package", "functions", "--features", "lambda"]
     command += ["--edges", edges, "--target", target, "--prefix", "none"]
     printed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout

@@ -6,7 +6,7 @@ Copies of an event are told by the workflow's id, which is what DBOS has for the
 and the note that it was made are one commit.
 """
 
-# What decorates has no types here, see mypy.ini.
+# The decorators have no types here, see mypy.ini.
 # mypy: disable-error-code="untyped-decorator"
 
 import asyncio

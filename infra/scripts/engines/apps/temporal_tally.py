@@ -6,7 +6,7 @@ A signal is answered once it is in the workflow's stored history. Copies of a si
 Temporal, so the workflow does it, and those that come after its end are refused by its id.
 """
 
-# What decorates has no types here, see mypy.ini.
+# The decorators have no types here, see mypy.ini.
 # mypy: disable-error-code="untyped-decorator"
 
 import asyncio
