@@ -1,4 +1,4 @@
-//! A program that runs against the Runtime API.
+//! A function's program that uses the Runtime API.
 
 use std::io;
 use std::process::Stdio;
@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 
 use crate::server::{Outcome, RuntimeApi};
 
-/// A running function; its process ends with its value.
+/// A running function, whose process is killed when this value is dropped.
 pub struct Function {
     api: RuntimeApi,
     process: Child,
@@ -19,25 +19,25 @@ pub struct Function {
     readers: Vec<JoinHandle<()>>,
 }
 
-/// Why a function could not be run.
+/// The error of a function that could not run.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The program is missing, or there is no port to listen on.
+    /// The program is missing, or no port is available.
     #[error("the function cannot be started")]
     Start(#[source] io::Error),
-    /// It said why it cannot work.
+    /// The function reported an error at its start.
     #[error("the function reports that it cannot start: {0}")]
     Init(Value),
-    /// It ended when it should have waited for events.
-    #[error("the function ended by itself, with this log: {0}")]
+    /// The process ended instead of waiting for events.
+    #[error("the function ended unexpectedly, with this log: {0}")]
     Ended(String),
 }
 
 impl Function {
-    /// Starts a program as Lambda would, with the variables that Lambda sets; those of the caller are the command's.
+    /// Starts a program as on Lambda, with the variables that Lambda sets in addition to those of the command.
     ///
     /// # Errors
-    /// When the program cannot be started.
+    /// Returns an error if the program cannot be started.
     pub async fn start(mut command: Command) -> Result<Self, Error> {
         let api = RuntimeApi::listen().await.map_err(Error::Start)?;
         command
@@ -59,10 +59,10 @@ impl Function {
         Ok(Self { api, process, log, readers })
     }
 
-    /// Resolves once it asks for its first event.
+    /// Waits until the function requests its first event.
     ///
     /// # Errors
-    /// When it ends or gives up before that.
+    /// Returns an error if the function ends or fails before that.
     pub async fn polled(&mut self) -> Result<(), Error> {
         tokio::select! {
             () = self.api.polled() => Ok(()),
@@ -71,10 +71,10 @@ impl Function {
         }
     }
 
-    /// Hands it an event and waits for what comes of it.
+    /// Passes an event to the function and waits for the outcome.
     ///
     /// # Errors
-    /// When it ends or gives up before that.
+    /// Returns an error if the function ends or fails before that.
     pub async fn invoke(&mut self, event: &Value) -> Result<Outcome, Error> {
         let outcome = tokio::select! {
             outcome = self.api.invoke(event) => outcome,
@@ -87,14 +87,14 @@ impl Function {
         }
     }
 
-    /// The process's number; none when it has ended.
+    /// Returns the process id; `None` if the process has ended.
     pub fn process_id(&self) -> Option<u32> {
         self.process.id()
     }
 
-    /// Ends it, and returns all lines that it wrote.
+    /// Kills the process, and returns all lines of its output.
     pub async fn stop(mut self) -> Vec<String> {
-        // It may have ended by itself.
+        // The process may have ended already.
         let _ = self.process.kill().await;
         all_lines(&mut self.readers, &self.log).await
     }
@@ -111,7 +111,7 @@ async fn ended(readers: &mut Vec<JoinHandle<()>>, log: &Mutex<Vec<String>>) -> E
     Error::Ended(all_lines(readers, log).await.join("\n"))
 }
 
-/// What was written until the process ended, to the last line.
+/// Returns the complete output of the process.
 async fn all_lines(readers: &mut Vec<JoinHandle<()>>, log: &Mutex<Vec<String>>) -> Vec<String> {
     for reader in readers.drain(..) {
         let _ = reader.await;

@@ -1,12 +1,12 @@
-//! Stand-ins for Lambda, so that built functions can be run without it.
+//! Replacements for Lambda that run built functions locally.
 //!
-//! - [`RuntimeApi`]: the four calls that a function's runtime makes
+//! - [`RuntimeApi`]: the four calls of a function's runtime
 //!   (<https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html>);
-//! - [`Function`]: a program that runs against it, with its log;
+//! - [`Function`]: a program that uses it, with its log;
 //! - [`pump`]: event sources for functions that run under a Lambda emulator.
 //!
-//! The Runtime API hands out one event at a time, as Lambda does to one instance of a function. There are no
-//! extensions, no time-outs and no streamed answers.
+//! The Runtime API returns one event at a time, as Lambda does for one instance of a function. Extensions, timeouts and
+//! streamed responses are not supported.
 
 mod function;
 pub mod pump;

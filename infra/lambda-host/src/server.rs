@@ -1,4 +1,4 @@
-//! The four calls that a runtime makes.
+//! The four calls of a function's runtime.
 
 use std::collections::HashMap;
 use std::io;
@@ -20,22 +20,22 @@ use uuid::Uuid;
 
 /// The timeout that an invocation announces to the function.
 const TIMEOUT: SignedDuration = SignedDuration::from_secs(30);
-/// The largest answer of an invocation, in bytes
+/// The maximum size of a response, in bytes
 /// (<https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>).
 const MAX_ANSWER_BYTES: usize = 6 * 1024 * 1024;
-/// What the function is called in its invocations.
+/// The function's name in its invocations.
 const ARN: &str = "arn:aws:lambda:local:000000000000:function:function";
 
-/// What came of one invocation.
+/// The result of one invocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// The function's answer.
+    /// The function's response.
     Answer(Bytes),
-    /// The function's error, as its runtime reports it.
+    /// The function's error, as reported by its runtime.
     Failure(Value),
 }
 
-/// A Runtime API on a port of this machine; it goes with its value.
+/// A Runtime API on a local port, which stops when this value is dropped.
 pub struct RuntimeApi {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -59,7 +59,7 @@ impl RuntimeApi {
     /// Listens on a free port of the loopback interface.
     ///
     /// # Errors
-    /// When no port can be bound.
+    /// Returns an error if no port can be bound.
     pub async fn listen() -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
@@ -79,32 +79,32 @@ impl RuntimeApi {
             .layer(DefaultBodyLimit::max(MAX_ANSWER_BYTES))
             .with_state(Arc::clone(&shared));
         let server = tokio::spawn(async move {
-            // It ends with the task, not before.
+            // The server ends only when the task is aborted.
             let _ = axum::serve(listener, router).await;
         });
         Ok(Self { address, shared, server })
     }
 
-    /// Where it listens: the value of `AWS_LAMBDA_RUNTIME_API`.
+    /// Returns its address, the value of `AWS_LAMBDA_RUNTIME_API`.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Resolves once the function has asked for its first event.
+    /// Waits until the function has requested its first event.
     pub async fn polled(&self) {
         let mut polls = self.shared.polls.subscribe();
-        // The sender lives as long as this value.
+        // The sender is part of this value, so it exists.
         let _ = polls.wait_for(|polls| *polls > 0).await;
     }
 
-    /// Resolves when the function reports that it cannot start.
+    /// Waits until the function reports that it cannot start.
     pub async fn init_failed(&self) -> Value {
         let mut init_error = self.shared.init_error.subscribe();
         let reported = init_error.wait_for(Option::is_some).await;
         reported.ok().and_then(|error| error.clone()).unwrap_or_default()
     }
 
-    /// Hands an event to the function and waits for the outcome; `None` when there will never be one.
+    /// Passes an event to the function and waits for the outcome; `None` if the server has stopped.
     pub async fn invoke(&self, event: &Value) -> Option<Outcome> {
         let request_id = Uuid::now_v7().to_string();
         let (sender, answer) = oneshot::channel();
@@ -128,7 +128,7 @@ impl Shared {
     fn settle(&self, request_id: &str, outcome: Outcome) -> StatusCode {
         match self.answers().remove(request_id) {
             Some(waiting) => {
-                // Whoever invoked it may have stopped waiting.
+                // The caller may have stopped waiting.
                 let _ = waiting.send(outcome);
                 StatusCode::ACCEPTED
             }

@@ -8,7 +8,7 @@ use aws::queues::Queues;
 use backend::Config;
 use functions::{SYSTEM, dispatch_outbox, report_faults};
 use imports::queues::SAGA;
-use lambda_host::pump::{Functions, Invoked, Pump, Source};
+use lambda_host::pump::{Functions, Invocation, Pump, Source};
 use local::output;
 use messages::Queue;
 
@@ -24,7 +24,7 @@ pub(crate) async fn run(args: &args::Pump) -> anyhow::Result<bool> {
         .collect();
     if urls.is_empty() {
         bail!(
-            "{} is not set, nor is the address of another queue with a function behind it; `dev provision` \
+            "{} is not set, nor is the address of another queue with a consumer; `dev provision` \
              prints all of them",
             Queues::setting(&SAGA)
         );
@@ -41,7 +41,7 @@ pub(crate) async fn run(args: &args::Pump) -> anyhow::Result<bool> {
         scheduled: &[dispatch_outbox::NAME, report_faults::NAME],
         every: Duration::from_secs(args.every),
         visibility: args.visibility.map(Duration::from_secs),
-        told: Box::new(|invoked| output::remark(&line(&invoked))),
+        report: Box::new(|invocation| output::remark(&line(&invocation))),
         urls,
     };
     pump.run_until(&sources, local::stop::asked_to_stop()).await;
@@ -61,8 +61,8 @@ fn sources(args: &args::Pump) -> Vec<Source> {
     Source::of(&SYSTEM).into_iter().map(with_options).collect()
 }
 
-fn line(invoked: &Invoked) -> String {
-    let Invoked { function, messages, kept, fault } = invoked;
+fn line(invocation: &Invocation) -> String {
+    let Invocation { function, messages, kept, fault } = invocation;
     let what = match (messages, kept) {
         (None, _) => "on schedule".to_owned(),
         (Some(messages), 0) => format!("{messages} done"),

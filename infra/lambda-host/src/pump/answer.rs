@@ -1,71 +1,70 @@
-//! What an answer means for each message of a batch, as Lambda reads it
+//! The meaning of a function's response for each message of a batch, as on Lambda
 //! (<https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html>).
 
 use serde_json::Value;
 
-/// What came of an invocation.
+/// The result of an invocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// The function answered.
+    /// The function's response.
     Payload(Vec<u8>),
-    /// It failed, or was not reached.
+    /// The reason why the function failed or was not reached.
     Failed(String),
 }
 
-/// What becomes of a batch: the places of the messages that are done with, and of those that stay in the queue until
-/// their visibility timeout ends.
+/// The result of a batch, with its messages by their indices.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settled {
-    /// To be deleted.
+pub struct BatchResult {
+    /// Messages to delete.
     pub delete: Vec<usize>,
-    /// To be left.
+    /// Messages that stay in the queue until their visibility timeout ends.
     pub keep: Vec<usize>,
-    /// Why all of them are left; none when each was answered for.
+    /// The reason why all messages are kept; `None` if the response covers each of them.
     pub fault: Option<String>,
 }
 
-impl Settled {
+impl BatchResult {
     fn none(count: usize, fault: impl Into<String>) -> Self {
         Self { delete: Vec::new(), keep: (0..count).collect(), fault: Some(fault.into()) }
     }
 }
 
-/// Settles a batch of messages with these ids by the answer to it. An answer that cannot be understood counts as a
-/// failure of the whole batch, so that nothing is deleted which nobody has handled.
-pub fn settle(ids: &[&str], answer: &Answer) -> Settled {
+/// Applies a response to a batch of messages with these ids. An invalid response counts as a failure of the whole batch, so
+/// that no unhandled message is deleted.
+pub fn settle(ids: &[&str], answer: &Answer) -> BatchResult {
     let payload = match answer {
-        Answer::Failed(why) => return Settled::none(ids.len(), why),
+        Answer::Failed(why) => return BatchResult::none(ids.len(), why),
         Answer::Payload(payload) => payload,
     };
     let failed = match failures(payload) {
         Ok(failed) => failed,
-        Err(why) => return Settled::none(ids.len(), why),
+        Err(why) => return BatchResult::none(ids.len(), why),
     };
     if let Some(unknown) = failed.iter().find(|id| !ids.contains(&id.as_str())) {
-        return Settled::none(
+        return BatchResult::none(
             ids.len(),
-            format!("the answer names message {unknown:?}, which is not in the batch"),
+            format!("the response names message {unknown:?}, which is not in the batch"),
         );
     }
-    let (keep, delete) = (0..ids.len()).partition(|place| failed.iter().any(|id| id == ids[*place]));
-    Settled { delete, keep, fault: None }
+    let (keep, delete) = (0..ids.len()).partition(|index| failed.iter().any(|id| id == ids[*index]));
+    BatchResult { delete, keep, fault: None }
 }
 
-/// The messages that an answer names. No answer, and none that names any, says that all is well.
+/// Returns the failed messages that a response names. An empty response, or one without names, is a success.
 fn failures(payload: &[u8]) -> Result<Vec<String>, String> {
     if payload.is_empty() {
         return Ok(Vec::new());
     }
     let answer: Value =
-        serde_json::from_slice(payload).map_err(|error| format!("the answer is no JSON: {error}"))?;
+        serde_json::from_slice(payload).map_err(|error| format!("the response is not JSON: {error}"))?;
     let failures = match answer.get("batchItemFailures") {
         None | Some(Value::Null) => return Ok(Vec::new()),
         Some(Value::Array(failures)) => failures,
-        Some(_) => return Err("batchItemFailures of the answer is no list".to_owned()),
+        Some(_) => return Err("batchItemFailures of the response is not a list".to_owned()),
     };
     let named = failures.iter().map(|failure| match failure.get("itemIdentifier").and_then(Value::as_str) {
         Some(id) if !id.is_empty() => Ok(id.to_owned()),
-        _ => Err("a failure in the answer has no itemIdentifier".to_owned()),
+        _ => Err("a failure in the response has no itemIdentifier".to_owned()),
     });
     named.collect()
 }
@@ -76,25 +75,25 @@ mod tests {
 
     const IDS: [&str; 3] = ["a", "b", "c"];
 
-    fn settled(payload: &str) -> Settled {
+    fn result(payload: &str) -> BatchResult {
         settle(&IDS, &Answer::Payload(payload.as_bytes().to_vec()))
     }
 
     #[test]
-    fn what_the_answer_does_not_name_is_deleted() {
-        let settled = settled(r#"{"batchItemFailures": [{"itemIdentifier": "b"}]}"#);
-        assert_eq!(settled, Settled { delete: vec![0, 2], keep: vec![1], fault: None });
+    fn messages_not_named_are_deleted() {
+        let result = result(r#"{"batchItemFailures": [{"itemIdentifier": "b"}]}"#);
+        assert_eq!(result, BatchResult { delete: vec![0, 2], keep: vec![1], fault: None });
     }
 
     #[test]
-    fn an_answer_that_names_nothing_is_a_success() {
+    fn response_without_failures_is_a_success() {
         for payload in ["", "null", "{}", r#"{"batchItemFailures": null}"#, r#"{"batchItemFailures": []}"#] {
-            assert_eq!(settled(payload).delete, [0, 1, 2], "{payload}");
+            assert_eq!(result(payload).delete, [0, 1, 2], "{payload}");
         }
     }
 
     #[test]
-    fn nothing_is_deleted_by_an_answer_that_cannot_be_understood() {
+    fn invalid_response_deletes_nothing() {
         for payload in [
             "{",
             r#"{"batchItemFailures": "b"}"#,
@@ -103,18 +102,18 @@ mod tests {
             r#"{"batchItemFailures": [{"id": "b"}]}"#,
             r#"{"batchItemFailures": [{"itemIdentifier": "d"}]}"#,
         ] {
-            let settled = settled(payload);
-            assert_eq!((settled.delete.len(), settled.keep.len()), (0, 3), "{payload}");
-            assert!(settled.fault.is_some(), "{payload}");
+            let result = result(payload);
+            assert_eq!((result.delete.len(), result.keep.len()), (0, 3), "{payload}");
+            assert!(result.fault.is_some(), "{payload}");
         }
     }
 
     #[test]
-    fn a_failed_function_keeps_its_batch() {
-        let settled = settle(&IDS, &Answer::Failed("it panicked".into()));
+    fn failed_function_keeps_its_batch() {
+        let result = settle(&IDS, &Answer::Failed("it panicked".into()));
         assert_eq!(
-            settled,
-            Settled { delete: vec![], keep: vec![0, 1, 2], fault: Some("it panicked".into()) }
+            result,
+            BatchResult { delete: vec![], keep: vec![0, 1, 2], fault: Some("it panicked".into()) }
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Messages as the event that Lambda makes of them
+//! Messages in the form of Lambda's event
 //! (<https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html#example-standard-queue-message-event>).
 
 use aws_sdk_sqs::types::{Message, MessageAttributeValue};
@@ -6,11 +6,11 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-/// The largest event, in bytes
+/// The maximum size of an event, in bytes
 /// (<https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>).
 const MAX_EVENT_BYTES: usize = 6 * 1024 * 1024;
 
-/// A batch of messages from a queue.
+/// Returns the event of a batch of messages from a queue.
 pub fn batch(queue_arn: &str, messages: &[Message]) -> Value {
     let region = queue_arn.split(':').nth(3).unwrap_or_default();
     let record = |message: &Message| {
@@ -50,14 +50,14 @@ fn attribute(value: &MessageAttributeValue) -> Value {
     })
 }
 
-/// A queue's ARN, from its address, which ends with account and name, and its region.
+/// Returns a queue's ARN for its region and its address, which ends with account and name.
 pub fn arn(url: &str, region: &str) -> String {
     let mut parts = url.rsplit('/');
     let (name, account) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
     format!("arn:aws:sqs:{region}:{account}:{name}")
 }
 
-/// A tick of the schedule.
+/// Returns the event of a schedule.
 pub fn scheduled(now: Timestamp) -> Value {
     json!({
         "version": "0",
@@ -72,12 +72,12 @@ pub fn scheduled(now: Timestamp) -> Value {
     })
 }
 
-/// Cuts a batch where its event would become too large. One message always fits.
+/// Splits a batch so that each event stays within the maximum size. A single message always fits.
 pub fn parts(messages: Vec<Message>) -> Vec<Vec<Message>> {
     let mut parts: Vec<Vec<Message>> = Vec::new();
     let mut bytes = 0;
     for message in messages {
-        // As JSON a body may take twice its size, and what is around it some more.
+        // Escaping in JSON may double the size of a body. The constant covers the other fields.
         let size = 2 * message.body.as_deref().unwrap_or_default().len() + 4 * 1024;
         match parts.last_mut() {
             Some(part) if bytes + size <= MAX_EVENT_BYTES => part.push(message),
@@ -107,13 +107,13 @@ mod tests {
     }
 
     #[test]
-    fn a_queues_arn_is_read_from_its_address() {
+    fn arn_is_derived_from_address() {
         let url = "https://sqs.eu-central-1.amazonaws.com/123456789012/search-import-saga";
         assert_eq!(arn(url, "eu-central-1"), "arn:aws:sqs:eu-central-1:123456789012:search-import-saga");
     }
 
     #[test]
-    fn a_record_has_the_receive_count_and_the_queue_that_it_is_from() {
+    fn record_has_receive_count_and_source() {
         let event = batch("arn:aws:sqs:eu-central-1:123456789012:saga", &[message("a", 2)]);
         let record = &event["Records"][0];
         assert_eq!((&record["messageId"], &record["body"]), (&json!("a"), &json!("xx")));
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn ten_messages_of_the_largest_size_are_cut_into_batches_that_fit() {
+    fn large_messages_are_split_into_fitting_batches() {
         let messages = (0..10).map(|n| message(&n.to_string(), 1024 * 1024)).collect();
         let parts = parts(messages);
         assert_eq!(parts.iter().map(Vec::len).collect::<Vec<_>>(), [2, 2, 2, 2, 2]);

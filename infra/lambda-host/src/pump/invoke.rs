@@ -1,4 +1,4 @@
-//! Invoking a function, by Lambda's own call
+//! Invoking a function with Lambda's own call
 //! (<https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html>).
 
 use std::time::Duration;
@@ -8,18 +8,18 @@ use serde_json::Value;
 
 use super::answer::Answer;
 
-/// Longer than any function may run (<https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>), plus
-/// what an emulator may need to build it first.
-const PATIENCE: Duration = Duration::from_secs(3_600);
-/// Lambda says with it that the function failed.
+/// The timeout of an invocation: the maximum duration of a function
+/// (<https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>) plus the time in which an emulator builds it.
+const TIMEOUT: Duration = Duration::from_secs(3_600);
+/// The header by which Lambda reports that the function failed.
 const FUNCTION_ERROR: &str = "x-amz-function-error";
-/// The most characters of a failure that are shown.
+/// The maximum length of a reported failure, in characters.
 const MAX_SHOWN: usize = 500;
 
-/// An endpoint at which no function can be invoked.
+/// The error of an invalid endpoint.
 #[derive(Debug, thiserror::Error)]
 #[error("{endpoint} is not a valid endpoint")]
-pub struct WrongEndpoint {
+pub struct InvalidEndpoint {
     endpoint: String,
     #[source]
     source: reqwest::Error,
@@ -33,13 +33,13 @@ pub struct Functions {
 }
 
 impl Functions {
-    /// The functions at an address, such as `http://127.0.0.1:9000`.
+    /// Returns the functions at an address such as `http://127.0.0.1:9000`.
     ///
     /// # Errors
-    /// When it is not the address of an HTTP server.
-    pub fn at(endpoint: &str) -> Result<Self, WrongEndpoint> {
-        let wrong = |source| WrongEndpoint { endpoint: endpoint.to_owned(), source };
-        let client = reqwest::Client::builder().timeout(PATIENCE).build().map_err(wrong)?;
+    /// Returns an error if it is not the address of an HTTP server.
+    pub fn at(endpoint: &str) -> Result<Self, InvalidEndpoint> {
+        let wrong = |source| InvalidEndpoint { endpoint: endpoint.to_owned(), source };
+        let client = reqwest::Client::builder().timeout(TIMEOUT).build().map_err(wrong)?;
         let functions = Self { endpoint: endpoint.trim_end_matches('/').to_owned(), client };
         functions.client.post(functions.url("function")).build().map_err(wrong)?;
         Ok(functions)
@@ -49,7 +49,7 @@ impl Functions {
         format!("{}/2015-03-31/functions/{function}/invocations", self.endpoint)
     }
 
-    /// Invokes a function and waits for what comes of it.
+    /// Invokes a function and waits for the result.
     pub async fn invoke(&self, function: &str, event: &Value) -> Answer {
         match self.call(function, event).await {
             Ok(answer) => answer,

@@ -1,13 +1,13 @@
-//! What Lambda's event sources do, for functions that run under a Lambda emulator such as `cargo lambda watch`.
+//! A replacement for Lambda's event sources, for functions that run under a Lambda emulator such as `cargo lambda watch`.
 //!
-//! - [`source`]: which queue is behind which function, by the table of the application;
-//! - [`answer`]: what an answer means for each message of a batch: a pure function;
-//! - [`event`]: messages as the event that Lambda makes of them;
+//! - [`source`]: the queues and their functions, from the table of the application;
+//! - [`answer`]: the meaning of a response for each message of a batch, as a pure function;
+//! - [`event`]: messages in the form of Lambda's event;
 //! - [`invoke`]: invoking a function;
 //! - [`poller`]: receives, invokes and deletes, and invokes on schedule.
 //!
-//! Visibility timeouts, receive counts and dead-letter queues are the queue's own, as they are behind Lambda: what is not
-//! deleted comes again, and the queue's redrive policy says how often.
+//! Visibility timeouts, receive counts and dead-letter queues are the queue's own, as with Lambda. Messages that are not
+//! deleted are redelivered, up to the receive limit of the queue's redrive policy.
 
 pub mod answer;
 pub mod event;
@@ -16,5 +16,5 @@ pub mod poller;
 pub mod source;
 
 pub use invoke::Functions;
-pub use poller::{Invoked, Pump};
+pub use poller::{Invocation, Pump};
 pub use source::Source;

@@ -14,32 +14,32 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::answer::{Answer, Settled, settle};
+use super::answer::{Answer, BatchResult, settle};
 use super::event;
 use super::invoke::Functions;
 use super::source::Source;
 
-/// How long an empty queue is asked; a pump that is to stop waits as long.
+/// The wait time of long polling, which also delays the stop of a pump.
 const WAIT: Duration = Duration::from_secs(2);
-/// How long to wait after a failure of the queue or of all messages of a batch.
+/// The delay after a failure of the queue or of all messages of a batch.
 const FAILURE_WAIT: Duration = Duration::from_secs(1);
 
-/// What is reported of one invocation.
+/// The report of one invocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Invoked {
+pub struct Invocation {
     /// The function.
     pub function: &'static str,
-    /// How many messages it was given; none on schedule.
+    /// The number of its messages; `None` on schedule.
     pub messages: Option<usize>,
-    /// How many of them stay in their queue.
+    /// The number of messages that stay in their queue.
     pub kept: usize,
-    /// What went wrong with the whole invocation.
+    /// The error of the whole invocation.
     pub fault: Option<String>,
 }
 
 /// Receives from queues and invokes the functions behind them.
 pub struct Pump {
-    /// The queues' service.
+    /// The client for the queues.
     pub sqs: Client,
     /// The addresses of the queues.
     pub urls: BTreeMap<Queue, String>,
@@ -47,16 +47,16 @@ pub struct Pump {
     pub functions: Functions,
     /// The functions on the schedule.
     pub scheduled: &'static [&'static str],
-    /// How often the schedule invokes them.
+    /// The interval of the schedule.
     pub every: Duration,
-    /// How long received messages stay hidden; the queue's own setting if none.
+    /// The visibility timeout of received messages; that of the queue if `None`.
     pub visibility: Option<Duration>,
-    /// Called after each invocation with its result.
-    pub told: Box<dyn Fn(Invoked) + Send + Sync>,
+    /// Called after each invocation with its report.
+    pub report: Box<dyn Fn(Invocation) + Send + Sync>,
 }
 
 impl Pump {
-    /// Works until `done` resolves; what was received by then is finished. Queues without an address are left out.
+    /// Works until `done` resolves, and finishes the messages received by then. Queues without an address are skipped.
     pub async fn run_until<T>(self, sources: &[Source], done: impl Future<Output = T>) -> T {
         let pump = Arc::new(self);
         let (stop, stopped) = watch::channel(());
@@ -93,30 +93,30 @@ impl Pump {
                     Answer::Failed(why) => Some(why),
                     Answer::Payload(_) => None,
                 };
-                (self.told)(Invoked { function, messages: None, kept: 0, fault });
+                (self.report)(Invocation { function, messages: None, kept: 0, fault });
             }
             wait(&mut stopped, self.every).await;
         }
     }
 
-    /// Receives a batch and has it handled. Returns whether to go on at once.
+    /// Receives and handles a batch. Returns `true` if the next batch may follow immediately.
     async fn deliver(&self, source: &Source) -> Result<bool, StoreError> {
-        let mut goes_on = true;
+        let mut has_progress = true;
         for part in event::parts(self.receive_batch(source).await?) {
-            let settled = self.invoke(source, &part).await;
-            let done: Vec<&Message> = settled.delete.iter().map(|place| &part[*place]).collect();
+            let result = self.invoke(source, &part).await;
+            let done: Vec<&Message> = result.delete.iter().map(|index| &part[*index]).collect();
             for done in done.chunks(MAX_BATCH) {
                 self.delete(&source.queue, done).await?;
             }
-            // Messages that all came back may be visible at once; Lambda slows down too.
-            goes_on &= !settled.delete.is_empty();
-            let (function, messages, kept) = (source.function, Some(part.len()), settled.keep.len());
-            (self.told)(Invoked { function, messages, kept, fault: settled.fault });
+            // If all messages failed, they may be visible again immediately. Lambda slows down as well.
+            has_progress &= !result.delete.is_empty();
+            let (function, messages, kept) = (source.function, Some(part.len()), result.keep.len());
+            (self.report)(Invocation { function, messages, kept, fault: result.fault });
         }
-        Ok(goes_on)
+        Ok(has_progress)
     }
 
-    async fn invoke(&self, source: &Source, part: &[Message]) -> Settled {
+    async fn invoke(&self, source: &Source, part: &[Message]) -> BatchResult {
         let ids: Vec<&str> =
             part.iter().map(|message| message.message_id.as_deref().unwrap_or_default()).collect();
         let region = self.sqs.config().region().map_or("", |region| region.as_ref());
@@ -125,7 +125,7 @@ impl Pump {
         settle(&ids, &answer)
     }
 
-    /// Receives until the batch is full, or the window has passed since its first message.
+    /// Receives messages until the batch is full, or the window since its first message has passed.
     async fn receive_batch(&self, source: &Source) -> Result<Vec<Message>, StoreError> {
         let mut batch = self.receive(&source.queue, source.batch_size, WAIT).await?;
         let ends = Instant::now() + source.window;
@@ -153,9 +153,9 @@ impl Pump {
 
     async fn delete(&self, queue: &Queue, messages: &[&Message]) -> Result<(), StoreError> {
         let doing = format!("deleting from queue {}", queue.name());
-        let entry = |(place, message): (usize, &&Message)| {
+        let entry = |(index, message): (usize, &&Message)| {
             DeleteMessageBatchRequestEntry::builder()
-                .id(place.to_string())
+                .id(index.to_string())
                 .set_receipt_handle(message.receipt_handle.clone())
                 .build()
                 .map_err(|error| StoreError::unusable(&*doing, error))
@@ -165,7 +165,7 @@ impl Pump {
         let answer = request.send().await.map_err(|error| failed(&*doing, &self.resource(queue), &error))?;
         for failure in answer.failed() {
             let (queue, code) = (queue.name(), failure.code());
-            tracing::warn!(queue, code, "a message was not deleted, and comes again");
+            tracing::warn!(queue, code, "a message was not deleted and will be redelivered");
         }
         Ok(())
     }
@@ -183,7 +183,7 @@ impl Pump {
     }
 }
 
-/// Whole seconds, and at least one: with zero SQS asks only some of its servers, and overlooks messages.
+/// Rounds up to whole seconds, at least one. With zero, SQS queries only some of its servers and may miss messages.
 fn seconds(duration: Duration) -> i32 {
     i32::try_from(duration.as_millis().div_ceil(1_000).max(1)).unwrap_or(i32::MAX)
 }

@@ -1,31 +1,30 @@
-//! Which queue is behind which function.
+//! The queues and their functions.
 
 use std::time::Duration;
 
 use messages::{Queue, QueueSpec};
 use saga::System;
 
-/// How many batches are with a function at the same time. An emulator runs one invocation after the other, so two at a
-/// time keep it busy.
+/// The number of concurrent batches of a function. An emulator runs one invocation after the other, so two keep it busy.
 const CONCURRENCY: usize = 2;
 
-/// A queue with a function behind it.
+/// A queue with its function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
     /// The queue.
     pub queue: Queue,
     /// The function's name.
     pub function: &'static str,
-    /// The most messages of one invocation.
+    /// The maximum number of messages of one invocation.
     pub batch_size: usize,
-    /// How long to wait for a batch to fill.
+    /// The maximum time to wait for a full batch.
     pub window: Duration,
-    /// How many batches are with the function at the same time.
+    /// The number of concurrent batches of the function.
     pub concurrency: usize,
 }
 
 impl Source {
-    /// The sources of an application: every queue of its table that has a function behind it.
+    /// Returns the sources of an application: every queue of its table with a function.
     pub fn of<P>(system: &System<P>) -> Vec<Self> {
         let source = |function: &&saga::Function<P>| {
             let queue = function.source.queue()?;
@@ -65,7 +64,7 @@ mod tests {
     };
 
     #[test]
-    fn the_sources_are_read_from_the_table_of_the_application() {
+    fn sources_come_from_the_application_table() {
         let found: Vec<_> = Source::of(&SHOP)
             .into_iter()
             .map(|source| (source.queue, source.function, source.batch_size))

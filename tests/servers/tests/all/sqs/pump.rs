@@ -79,7 +79,7 @@ async fn what_a_function_fails_comes_again_until_the_queue_gives_it_up_and_nothi
             scheduled: &[functions::dispatch_outbox::NAME],
             every: Duration::from_secs(60),
             visibility: Some(Duration::from_secs(1)),
-            told: Box::new(|_| {}),
+            report: Box::new(|_| {}),
         };
         let sources = Source::of(&functions::SYSTEM).into_iter();
         let sources: Vec<_> = sources.map(|source| Source { concurrency: 1, ..source }).collect();
