@@ -1,10 +1,10 @@
-//! What can be asked for.
+//! Command-line arguments.
 
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-/// The tools of those who develop and operate the search import.
+/// Tools for developers and operators of the search import.
 #[derive(Debug, Parser)]
 #[command(name = "dev", version, max_term_width = 100)]
 pub(crate) struct Args {
@@ -14,44 +14,44 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run the functions through schedules of faults, and check what must hold
+    /// Run the functions under schedules of faults, and check the invariants
     Simulate(Simulate),
-    /// Measure the functions
+    /// Run benchmarks
     Bench(Bench),
     /// Check the deployment's template against the code that it deploys
     CheckTemplate(CheckTemplate),
     /// Draw the state machine from the code
     Diagram(Diagram),
-    /// Create queues, tables and a bucket on servers of your own, and print the settings that lead there
+    /// Create queues, tables and a bucket on local servers, and print their settings
     Provision(Provision),
-    /// Deliver queues and the schedule to functions under a Lambda emulator, as Lambda's event sources do
+    /// Invoke functions under a Lambda emulator for queues and the schedule, like Lambda's event sources
     Pump(Pump),
-    /// Make a sample event mean something in the environment of the settings, or check the answer to it
+    /// Prepare the environment for a sample event, or check the response to it
     Sample(Sample),
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Provision {
-    /// What everything's name begins with
+    /// Prefix of all names
     #[arg(long, default_value = "search-import", value_parser = bucket_prefix)]
     pub(crate) name: String,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Pump {
-    /// Where the functions are invoked; that of `cargo lambda watch` unless set
+    /// Address at which the functions are invoked
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:9000")]
     pub(crate) functions: String,
-    /// The most messages of one batch [default: 10; for parse commands 1]
+    /// Maximum number of messages in one batch [default: 10; for parse commands 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) batch_size: Option<u32>,
-    /// How long to wait for a batch to fill
+    /// Time to wait for a full batch
     #[arg(long, value_name = "SECONDS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=300))]
     pub(crate) window: u64,
-    /// How long received messages stay hidden [default: what the queue says]
+    /// Visibility timeout of received messages [default: that of the queue]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=43_200))]
     pub(crate) visibility: Option<u64>,
-    /// How often the schedule invokes dispatch-outbox and report-faults
+    /// Interval at which the schedule invokes dispatch-outbox and report-faults
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) every: u64,
 }
@@ -61,16 +61,16 @@ pub(crate) struct Sample {
     /// The event, such as tests/events/s3-put.json
     #[arg(value_name = "FILE")]
     pub(crate) event: PathBuf,
-    /// Where the event is written, or was, as the function gets it
+    /// File for the event in the form that the function receives
     #[arg(long, value_name = "FILE")]
     pub(crate) prepared: PathBuf,
-    /// Prepare nothing, and compare the function's answer in this file with what is expected
+    /// Only compare the function's response in this file with the expected one
     #[arg(long, value_name = "FILE")]
     pub(crate) answer: Option<PathBuf>,
 }
 
-/// The bucket's name is the narrowest: 3 to 63 lower-case letters, digits and hyphens
-/// (<https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html>), of which `-upload` is ours.
+/// Checks a prefix. The name of the bucket has the strictest rules: 3 to 63 lower-case letters, digits and hyphens
+/// (<https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html>), including the suffix `-upload`.
 fn bucket_prefix(name: &str) -> Result<String, String> {
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if (1..=56).contains(&name.len()) && name.chars().all(allowed) && !name.starts_with('-') {
@@ -82,13 +82,13 @@ fn bucket_prefix(name: &str) -> Result<String, String> {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct CheckTemplate {
-    /// The template; a samconfig.toml beside it names the environments to check it for
+    /// The template; a samconfig.toml in the same folder defines the environments to check it for
     #[arg(value_name = "TEMPLATE", default_value = "template.yaml")]
     pub(crate) template: PathBuf,
-    /// A parameter's value, in every environment
+    /// Value of a parameter in every environment
     #[arg(long, value_name = "NAME=VALUE", value_parser = name_and_value)]
     pub(crate) set: Vec<(String, String)>,
-    /// It was read back from a deployment, which does not tell all that a template says
+    /// The template was read back from a deployment, which does not contain everything
     #[arg(long)]
     pub(crate) deployed: bool,
 }
@@ -100,7 +100,7 @@ fn name_and_value(text: &str) -> Result<(String, String), String> {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Diagram {
-    /// What to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Mermaid)]
     pub(crate) format: Format,
 }
@@ -120,22 +120,22 @@ pub(crate) struct Simulate {
     /// The application to simulate
     #[arg(long, value_enum, default_value_t = WorkloadArg::Searches)]
     pub(crate) workload: WorkloadArg,
-    /// How many schedules to run, in each mode
+    /// Number of schedules to run in each mode
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) schedules: u64,
-    /// The seed of the first schedule; the others have those after it
+    /// Seed of the first schedule; the others have the following seeds
     #[arg(long, value_name = "S", default_value_t = 0)]
     pub(crate) seed: u64,
-    /// How the functions tell duplicates [default: one after the other; ledger for --replay]
+    /// Mode in which the functions recognize duplicates [default: each mode in turn; ledger for --replay]
     #[arg(long, value_enum)]
     pub(crate) mode: Option<ModeArg>,
-    /// Show what happens in the schedule of this seed, step by step
+    /// Show the schedule of this seed step by step
     #[arg(long, value_name = "SEED", conflicts_with_all = ["schedules", "seed", "threads", "coverage"])]
     pub(crate) replay: Option<u64>,
-    /// How many schedules run at the same time [default: one for each processor]
+    /// Number of concurrent schedules [default: one per processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub(crate) threads: Option<u32>,
-    /// Show which calls were met by which faults
+    /// Show which faults were injected into which calls
     #[arg(long)]
     pub(crate) coverage: bool,
 }
@@ -156,37 +156,37 @@ pub(crate) struct Bench {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum BenchCommand {
-    /// Count the storage calls and sends that one message costs, and what they come to
+    /// Count the storage calls and sends of one message, and their price
     Calls(BenchOutput),
-    /// Work off many searches with duplicates and disorder, durably
+    /// Handle the messages of many searches with duplicates and reordering, durably
     Saga(BenchSaga),
-    /// Sweep the outboxes while settled records pile up
+    /// Sweep the outboxes with a growing number of settled records
     Sweep(BenchSweep),
-    /// Sweep many searches that have ended, or whose time is up, at the same moment
+    /// Sweep many searches that ended or timed out simultaneously
     Backlog(BenchBacklog),
     /// Read generated files of every format
     Parse(BenchParse),
-    /// Mark the duplicates among generated studies
+    /// Mark duplicates among generated studies
     Duplicates(BenchDuplicates),
-    /// Start each built function, and measure the time until its first event and its first answer
+    /// Start each built function, and measure the time until its first event and its first response
     ColdStart(BenchColdStart),
-    /// Hold a server with as many connections and bytes as strangers have, and measure what others notice
+    /// Attack a server with connections and bytes of unauthenticated clients, and measure the effect on others
     Connections(BenchConnections),
-    /// Import files of records of a few bytes, and measure the disk, the memory and how long a small file waits meanwhile
+    /// Import files with records of a few bytes, and measure disk, memory and the waiting time of a small file
     SmallRecords(BenchSmallRecords),
-    /// Send events of small sagas to any engine over HTTP, as infra/engines.py does
+    /// Send events of small sagas to any engine over HTTP (used by infra/engines.py)
     Events(BenchEvents),
-    /// Our engine, behind the requests that those are
+    /// Serve our engine for these events
     EventServer(BenchEventServer),
-    /// Import a large file from the upload to the last mark, and measure the time, the memory and the disk
+    /// Import a large file up to the last duplicate mark, and measure time, memory and disk
     Import(BenchImport),
-    /// Announce and upload many searches while the server is killed, and count what is lost or doubled
+    /// Announce and upload many searches while the server is killed, and count lost and duplicated ones
     Load(BenchLoad),
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct BenchConnections {
-    /// The built search-import [default: the one beside this program]
+    /// The built search-import [default: the one in the folder of this program]
     #[arg(long, value_name = "FILE")]
     pub(crate) program: Option<PathBuf>,
     #[command(flatten)]
@@ -195,10 +195,10 @@ pub(crate) struct BenchConnections {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct BenchSmallRecords {
-    /// How many records each of the two files has
+    /// Number of records in each of the two files
     #[arg(long, value_name = "N", default_value_t = 500_000, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) records: u32,
-    /// The built search-import [default: the one beside this program]
+    /// The built search-import [default: the one in the folder of this program]
     #[arg(long, value_name = "FILE")]
     pub(crate) program: Option<PathBuf>,
     #[command(flatten)]
@@ -207,14 +207,14 @@ pub(crate) struct BenchSmallRecords {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct BenchImport {
-    /// How many records the file has; with SQLite a file of a quarter of them is imported before
+    /// Number of records in the file; with SQLite, a file with a quarter of them is imported first
     #[arg(long, value_name = "N", default_value_t = 200_000, value_parser = clap::value_parser!(u32).range(4..))]
     pub(crate) records: u32,
-    /// The stores: SQLite, or MongoDB in a database for the while, which takes the studies alone [default:
-    /// $SEARCH_IMPORT_BACKEND, else embedded]
+    /// The stores: SQLite, or a temporary database on MongoDB, for the studies only [default: $SEARCH_IMPORT_BACKEND, else
+    /// embedded]
     #[arg(long, value_enum, value_name = "BACKEND")]
     pub(crate) backend: Option<BackendArg>,
-    /// The built search-import [default: the one beside this program]
+    /// The built search-import [default: the one in the folder of this program]
     #[arg(long, value_name = "FILE")]
     pub(crate) program: Option<PathBuf>,
     #[command(flatten)]
@@ -223,16 +223,16 @@ pub(crate) struct BenchImport {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct BenchLoad {
-    /// How many searches, with a file of three records each
+    /// Number of searches, each with a file of three records
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) searches: u32,
-    /// How often the server is killed and started again meanwhile
+    /// Number of times that the server is killed and restarted
     #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u32).range(0..=1_000))]
     pub(crate) kills: u32,
-    /// How many clients there are at the same time
+    /// Number of concurrent clients
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=400))]
     pub(crate) clients: u32,
-    /// The built search-import [default: the one beside this program]
+    /// The built search-import [default: the one in the folder of this program]
     #[arg(long, value_name = "FILE")]
     pub(crate) program: Option<PathBuf>,
     #[command(flatten)]
@@ -241,53 +241,53 @@ pub(crate) struct BenchLoad {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct BenchParse {
-    /// How many records the smaller and the larger files have
+    /// Numbers of records in the smaller and the larger files
     #[arg(long, num_args = 2, value_names = ["FEWER", "MORE"], default_values_t = dev::bench::parse::RECORDS)]
     pub(crate) records: Vec<usize>,
-    /// Write the files into a folder instead, for other readers to be compared with
+    /// Only write the files into a folder, for a comparison with other readers
     #[arg(long, value_name = "DIR")]
     pub(crate) write: Option<PathBuf>,
-    /// Print JSON, for scripts
+    /// Print JSON for scripts
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct BenchDuplicates {
-    /// How many studies the file has
+    /// Number of studies in the file
     #[arg(long, value_name = "N", default_value_t = 300_000, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) studies: u32,
-    /// Where to put the stores for the while; the disk counts [default: .search-import]
+    /// Folder for temporary stores, whose disk is measured [default: .search-import]
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
-    /// Print JSON, for scripts
+    /// Print JSON for scripts
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct BenchOutput {
-    /// Print JSON, for scripts
+    /// Print JSON for scripts
     #[arg(long)]
     pub(crate) json: bool,
-    /// Where to put the stores for the while; the disk counts [default: .search-import]
+    /// Folder for temporary stores, whose disk is measured [default: .search-import]
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
 }
 
-/// What is sent to an engine, and by how many at the same time.
+/// The events sent to an engine, and their concurrency.
 #[derive(Debug, clap::Args)]
 pub(crate) struct BenchWorkload {
-    /// How many sagas, each with five events
+    /// Number of sagas, each with five events
     #[arg(long, value_name = "N", default_value_t = 2_000, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) sagas: u32,
-    /// How many batches, or clients, there are at the same time
+    /// Number of concurrent batches or clients
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub(crate) clients: u32,
-    /// The percentage of events that are sent twice
+    /// Percentage of events that are sent twice
     #[arg(long, value_name = "PERCENT", default_value_t = 30, value_parser = clap::value_parser!(u32).range(0..=100))]
     pub(crate) duplicates: u32,
-    /// The percentage of events that are sent out of order
+    /// Percentage of events that are sent out of order
     #[arg(long, value_name = "PERCENT", default_value_t = 5, value_parser = clap::value_parser!(u32).range(0..=100))]
     pub(crate) reordered: u32,
 }
@@ -296,7 +296,7 @@ pub(crate) struct BenchWorkload {
 pub(crate) struct BenchSaga {
     #[command(flatten)]
     pub(crate) workload: BenchWorkload,
-    /// How the function recognises duplicates
+    /// Mode in which the function recognizes duplicates
     #[arg(long, value_enum, default_value_t = ModeArg::Ledger)]
     pub(crate) mode: ModeArg,
     #[command(flatten)]
@@ -305,18 +305,18 @@ pub(crate) struct BenchSaga {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct BenchEvents {
-    /// Where the engine listens
+    /// Address of the engine
     #[arg(long, value_name = "URL")]
     pub(crate) url: String,
     #[command(flatten)]
     pub(crate) workload: BenchWorkload,
-    /// Where randomness begins
+    /// Seed of the random choices
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub(crate) seed: u64,
     /// Announce each saga before its first event
     #[arg(long)]
     pub(crate) begin: bool,
-    /// Send an idempotency-key, the same for copies of an event
+    /// Send an idempotency-key, which is the same for copies of an event
     #[arg(long)]
     pub(crate) idempotency_key: bool,
 }
@@ -326,29 +326,29 @@ pub(crate) struct BenchEventServer {
     /// The stores
     #[arg(long, value_enum, value_name = "BACKEND", default_value_t = BackendArg::Embedded)]
     pub(crate) backend: BackendArg,
-    /// Answer at once and keep nothing, to see how fast clients are
+    /// Respond immediately and store nothing, to measure the clients
     #[arg(long)]
     pub(crate) nothing: bool,
-    /// How the engine recognises duplicates
+    /// Mode in which the engine recognizes duplicates
     #[arg(long, value_enum, default_value_t = ModeArg::Ledger)]
     pub(crate) mode: ModeArg,
-    /// Announce the end of each saga, which is a message that is sent
+    /// Announce the end of each saga with a message
     #[arg(long)]
     pub(crate) announce: bool,
-    /// Time every call of the engine, to be had at /hops
+    /// Time every call of the engine, for GET /hops
     #[arg(long)]
     pub(crate) hops: bool,
-    /// Where to put the stores for the while; the disk counts [default: .search-import]
+    /// Folder for temporary stores, whose disk is measured [default: .search-import]
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct BenchBacklog {
-    /// How many searches there are, once for each number
+    /// Number of searches, for one run each
     #[arg(long, value_name = "N", num_args = 1.., default_values_t = [10_000, 100_000], value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) searches: Vec<u32>,
-    /// The stores: SQLite, or MongoDB in a database for the while [default: $SEARCH_IMPORT_BACKEND, else embedded]
+    /// The stores: SQLite, or a temporary database on MongoDB [default: $SEARCH_IMPORT_BACKEND, else embedded]
     #[arg(long, value_enum, value_name = "BACKEND")]
     pub(crate) backend: Option<BackendArg>,
     #[command(flatten)]
@@ -357,10 +357,10 @@ pub(crate) struct BenchBacklog {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct BenchSweep {
-    /// How many settled records there are in the end; a thousand to begin with
+    /// Final number of settled records; the first measurement has a thousand
     #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(1_000..))]
     pub(crate) settled: u32,
-    /// The stores: SQLite, or MongoDB in a database for the while [default: $SEARCH_IMPORT_BACKEND, else embedded]
+    /// The stores: SQLite, or a temporary database on MongoDB [default: $SEARCH_IMPORT_BACKEND, else embedded]
     #[arg(long, value_enum, value_name = "BACKEND")]
     pub(crate) backend: Option<BackendArg>,
     #[command(flatten)]
@@ -369,10 +369,10 @@ pub(crate) struct BenchSweep {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct BenchColdStart {
-    /// Where the built functions are [default: target/lambda, else target/release]
+    /// Folder of the built functions [default: target/lambda, else target/release]
     #[arg(long, value_name = "DIR")]
     pub(crate) functions: Option<PathBuf>,
-    /// How often each is started
+    /// Number of starts of each function
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub(crate) runs: u32,
     #[command(flatten)]
@@ -381,9 +381,9 @@ pub(crate) struct BenchColdStart {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum BackendArg {
-    /// SQLite and a folder, on this machine
+    /// SQLite and files in a local folder
     Embedded,
-    /// MongoDB, wherever the settings say
+    /// MongoDB, as configured by the settings
     Aws,
 }
 
@@ -400,7 +400,7 @@ impl From<BackendArg> for backend::BackendKind {
 pub(crate) enum ModeArg {
     /// By tokens: duplicates of any age are dropped
     Ledger,
-    /// By versions, processed ids and states alone
+    /// By versions, processed ids and states only
     Optimistic,
 }
 

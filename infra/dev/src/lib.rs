@@ -1,8 +1,8 @@
-//! What the `dev` program is made of, for its tests and for those of `search-import`.
+//! The library of the `dev` program, for its tests and those of `search-import`.
 //!
-//! - [`mod@bench`]: measures the shipped functions, and the readers by themselves;
+//! - [`mod@bench`]: benchmarks of the functions and of the readers;
 //! - [`template`]: checks of the deployment's template against the code that it deploys;
-//! - [`provision`]: queues, tables and a bucket on servers of your own, for trying things out and for tests.
+//! - [`provision`]: queues, tables and a bucket on local servers, for development and tests.
 
 pub mod bench;
 pub mod provision;

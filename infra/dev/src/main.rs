@@ -1,12 +1,12 @@
-//! `dev`: the program of those who develop and operate the search import.
+//! `dev`, the program for developers and operators of the search import.
 //!
-//! - `simulate`: the functions under faults, from seeds;
-//! - `bench`: what the functions cost and how fast they are;
-//! - `check-template`: the deployment against the code;
-//! - `diagram`: the state machine, drawn from the code;
-//! - `provision`: an environment on servers of your own;
+//! - `simulate`: runs the functions under random faults;
+//! - `bench`: runs the benchmarks;
+//! - `check-template`: checks the deployment's template against the code;
+//! - `diagram`: prints the state machine;
+//! - `provision`: creates an environment on local servers;
 //! - `pump`: event sources for functions under a Lambda emulator;
-//! - `sample`: sample events for them, that mean something in their environment.
+//! - `sample`: prepares sample events for them.
 
 mod args;
 mod commands;
@@ -21,11 +21,11 @@ use mimalloc::MiMalloc;
 use crate::args::{Args, Command};
 use crate::commands::{bench, check_template, diagram, provision, pump, sample, simulate};
 
-/// As in the programs that are measured.
+/// The allocator of the measured programs.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
-/// The exit code when something does not hold, or the command failed.
+/// The exit code for a failed check or command.
 const FAILED: u8 = 1;
 
 #[tokio::main]

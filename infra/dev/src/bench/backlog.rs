@@ -1,4 +1,4 @@
-//! How long it takes to sweep many searches that want something at the same time, and with how many calls.
+//! The time and the calls of sweeps over many searches that are due simultaneously.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,30 +18,30 @@ use saga::{Persist, Stores};
 use serde::Serialize;
 use testing::sample;
 
-/// How long a call to the queue takes, as SQS's do: about that within a region.
+/// The duration of a call to the queue, about that of SQS within a region.
 pub const QUEUE_CALL: Duration = Duration::from_millis(10);
 
-/// How many searches one write stores.
+/// The number of searches stored in one write.
 const FILL: usize = 1_000;
 
-/// What many searches want at the same time.
+/// The work that is due for many searches simultaneously.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Want {
-    /// They have ended: each has a view that is not written yet.
+    /// The searches have ended, and each has an unwritten view.
     Views,
-    /// Their time is up: each has a message to be sent.
+    /// The searches timed out, and each has a message to send.
     Timeouts,
 }
 
-/// What a sweep to the end has cost.
+/// The cost of a complete sweep.
 #[derive(Debug, Clone, Serialize)]
 pub struct Row {
-    /// What the searches want.
+    /// The due work.
     pub want: Want,
-    /// How many they are.
+    /// The number of searches.
     pub searches: usize,
-    /// How long it took.
+    /// The duration.
     pub seconds: f64,
     /// Calls to the store.
     pub store_calls: u64,
@@ -49,10 +49,10 @@ pub struct Row {
     pub queue_calls: u64,
 }
 
-/// Measures SQLite, in a folder of its own below `dir`.
+/// Measures SQLite in a temporary folder below `dir`.
 ///
 /// # Errors
-/// When the store does not answer.
+/// Returns an error if the store is unavailable.
 pub async fn in_folder(config: &Config, dir: &Path, sizes: &[usize]) -> anyhow::Result<Vec<Row>> {
     let folder = tempfile::tempdir_in(dir)?;
     let store = Arc::new(Store::open(folder.path(), Arc::new(SystemHost), Settings::new(&QUEUES))?);
@@ -60,10 +60,10 @@ pub async fn in_folder(config: &Config, dir: &Path, sizes: &[usize]) -> anyhow::
     measure(backend.ports.engine.stores()?, sizes, config.outbox).await
 }
 
-/// Measures MongoDB, in a database of its own beside the one that is configured; it is removed at the end.
+/// Measures MongoDB in a temporary database on the configured server.
 ///
 /// # Errors
-/// When the server does not answer.
+/// Returns an error if the server is unavailable.
 pub async fn in_database(mut config: Config, sizes: &[usize]) -> anyhow::Result<Vec<Row>> {
     let own = format!("_backlog_{}", SystemHost.fresh_id().simple());
     config.services.mongodb_database.push_str(&own);
@@ -135,7 +135,7 @@ async fn sweep_all(stores: &Stores, want: Want, searches: usize, policy: Policy)
     Ok(Row { want, searches, seconds, store_calls, queue_calls })
 }
 
-/// Takes every message, as slowly as a queue over a network.
+/// A sender that accepts every message with the delay of a remote queue.
 #[derive(Default)]
 struct Queue {
     calls: AtomicU64,

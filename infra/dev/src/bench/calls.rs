@@ -1,4 +1,4 @@
-//! How many calls one message costs in `run-saga`: the shipped function over ports that count.
+//! The number of calls that one message costs in `run-saga`, measured with counting ports.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,16 +18,16 @@ use serde::Serialize;
 use crate::bench::prices::Prices;
 use crate::bench::searches::{self, Search};
 
-/// What one situation costs.
+/// The cost of one situation.
 #[derive(Debug, Clone, Serialize)]
 pub struct Row {
-    /// How duplicates are recognised.
+    /// The mode in which duplicates are recognized.
     pub mode: &'static str,
-    /// What happens.
+    /// The situation.
     pub situation: &'static str,
-    /// How many messages were delivered.
+    /// The number of delivered messages.
     pub messages: usize,
-    /// In how many batches.
+    /// The number of batches.
     pub batches: usize,
     /// Calls to the ledger, in DynamoDB.
     pub dynamodb: u64,
@@ -35,34 +35,33 @@ pub struct Row {
     pub mongodb: u64,
     /// Sends of up to ten messages, to SQS.
     pub sends: u64,
-    /// The most DynamoDB and MongoDB calls that a message may cost, where the design sets a bound.
+    /// The maximum number of DynamoDB and MongoDB calls per message, if the design sets a bound.
     pub bound: Option<(f64, f64)>,
-    /// US dollars for a million such messages: ledger, queue requests and invocations. A MongoDB cluster is paid by
-    /// the hour.
+    /// US dollars per million messages: ledger, queue requests and invocations. A MongoDB cluster is paid by the hour.
     pub dollars_per_million: f64,
 }
 
 impl Row {
-    /// DynamoDB and MongoDB calls for each message.
+    /// Returns the number of DynamoDB and MongoDB calls per message.
     pub fn per_message(&self) -> (f64, f64) {
         let messages = self.messages.max(1) as f64;
         (self.dynamodb as f64 / messages, self.mongodb as f64 / messages)
     }
 
-    /// Whether the bound is kept.
+    /// Returns `true` if the bound holds.
     pub fn holds(&self) -> bool {
         let (dynamodb, mongodb) = self.per_message();
         self.bound.is_none_or(|bound| dynamodb <= bound.0 && mongodb <= bound.1)
     }
 }
 
-/// A message that was seen to before, of a search that goes on.
+/// A duplicate of a handled message, of a search that has not ended.
 const DUPLICATE: &str = "duplicate";
 
-/// Measures every situation in both modes, in a folder of its own below `dir`.
+/// Measures every situation in both modes, in a temporary folder below `dir`.
 ///
 /// # Errors
-/// When the stores do not answer, or the function does not do what the situation is about.
+/// Returns an error if a store is unavailable, or if a situation does not occur.
 pub async fn measure(dir: &Path) -> anyhow::Result<Vec<Row>> {
     let prices = Prices::shipped()?;
     let mut rows = Vec::new();
@@ -73,7 +72,7 @@ pub async fn measure(dir: &Path) -> anyhow::Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// The function over counting ports, and the plain store for what happens beside it.
+/// The function with counting ports, and the plain store for other changes.
 struct Bench {
     store: Store,
     counter: Arc<Counter>,
@@ -83,10 +82,10 @@ struct Bench {
     mode: Mode,
 }
 
-/// How often each call was made.
+/// The number of calls of each type.
 type Counts = BTreeMap<Call, u64>;
 
-/// Counts calls, and has another writer come first where a situation wants that.
+/// Counts calls, and simulates a concurrent writer if a situation needs one.
 struct Counter {
     counts: Mutex<Counts>,
     store: Store,
@@ -110,7 +109,7 @@ impl Intercept for Counter {
 }
 
 impl Counter {
-    /// Another worker stores the document first, without changing what it says.
+    /// Stores the document like another worker, without changing its content.
     async fn overtake(&self, search: SearchId) {
         let now = SystemHost.now();
         let loaded = self.store.load(&[search], now).await.unwrap_or_default();
@@ -122,13 +121,13 @@ impl Counter {
                 add: Vec::new(),
                 cancel: Vec::new(),
             };
-            // Should it fail there is no conflict, and the situation says so.
+            // If this fails, the conflict is missing, and the situation reports it.
             let _ = self.store.persist(&[write], now).await;
         }
     }
 }
 
-/// Where a call goes on AWS.
+/// The service of a call on AWS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Service {
     DynamoDb,
@@ -136,7 +135,7 @@ enum Service {
     Sqs,
 }
 
-/// The service behind a call; none for the bucket, whose calls cost next to nothing.
+/// Returns the service of a call; `None` for the bucket, whose calls cost almost nothing.
 fn service_behind(call: Call) -> Option<Service> {
     match call {
         Call::LedgerClaim
@@ -161,7 +160,7 @@ impl Bench {
         let config = Config { mode, data_dir: dir.to_owned(), ..Config::default() };
         let backend = |store| backend::embedded(store, Arc::clone(&host), counting.clone(), config.clone());
         let run_saga = super::run_saga(&backend(&counting).ports)?;
-        // What is granted beforehand does not count.
+        // Tokens granted in advance do not count.
         let tokens = Arc::clone(&backend(&Arc::new(store.clone())).ports.engine.partitions()?.tokens);
         Ok(Self { tokens, store, counter, run_saga, host, mode })
     }
@@ -191,7 +190,7 @@ impl Bench {
         alone("transition, a file reported", quiet, &self.deliver(&[one]).await?);
         alone("transition that ends the search", bound(2.0, 3.0), &self.deliver(&[two]).await?);
         rows.push(row(self.mode, "all five messages of a search", (5, 5), bound(1.2, 2.4), &whole, prices));
-        // The tokens are gone, and only the ledger knows that for certain.
+        // The tokens have been removed, which only the ledger can confirm.
         let (counts, late) = (self.deliver(&[two]).await?, bound(1.0, 1.0));
         rows.push(row(self.mode, "duplicate after the end", (1, 1), late, &counts, prices));
 
@@ -213,7 +212,7 @@ impl Bench {
         Search::begin(&self.host, self.tokens.as_ref()).await
     }
 
-    /// Ten searches that wait for their last file.
+    /// Creates ten searches that wait for their last file.
     async fn batch(&self) -> anyhow::Result<Vec<Search>> {
         let mut searches = Vec::new();
         for _ in 0..10 {
@@ -225,7 +224,7 @@ impl Bench {
         Ok(searches)
     }
 
-    /// Has messages handled as one batch. Returns the calls that took.
+    /// Handles messages as one batch. Returns the calls made.
     async fn deliver(&self, messages: &[&Message]) -> anyhow::Result<Counts> {
         let mut batch = Vec::new();
         for (n, message) in messages.iter().enumerate() {
@@ -239,7 +238,7 @@ impl Bench {
         Ok(std::mem::take(&mut *self.counter.counts.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 
-    /// What the parser would reply to the commands that were sent.
+    /// Returns the parser's replies to the sent commands.
     async fn replies(&self) -> anyhow::Result<Vec<Message>> {
         let received = self.store.receive(&PARSE, 10, std::time::Duration::from_secs(60)).await?;
         let mut replies = Vec::new();
@@ -252,7 +251,7 @@ impl Bench {
     }
 }
 
-/// What so many messages cost, in so many batches.
+/// Returns the price of messages in a number of batches.
 fn row(
     mode: Mode,
     situation: &'static str,
@@ -266,7 +265,7 @@ fn row(
         of_service.map(|(_, count)| count).sum()
     };
     let (dynamodb, mongodb, sends) = (sum(Service::DynamoDb), sum(Service::MongoDb), sum(Service::Sqs));
-    // A batch is received with one request and deleted with another, and handled in one invocation.
+    // Each batch needs one request to receive it, one to delete it, and one invocation.
     let requests = sends + 2 * batches as u64;
     let dollars = dynamodb as f64 * prices.dynamodb_write_unit.per_million
         + requests as f64 * prices.sqs_request.per_million

@@ -1,8 +1,7 @@
-//! How long a function takes from the start of its process to its first event and to its first answer, and how much
-//! memory it needs for that.
+//! The time from the start of a function's process to its first event and its first response, and its memory.
 //!
-//! Each start is of a process of its own, against the Runtime API of `lambda-host`. The files come from the page cache,
-//! and nothing is downloaded or unpacked: what Lambda itself adds to a cold start is not measured.
+//! Each start is a new process that uses the Runtime API of `lambda-host`. Files come from the page cache, and nothing is
+//! downloaded or unpacked, so Lambda's own part of a cold start is not measured.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -15,39 +14,39 @@ use tokio::process::Command;
 
 use super::tls;
 
-/// What to measure.
+/// The options of the measurement.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Where the functions are, as `<name>/bootstrap` or as `<name>`; else where they are usually built.
+    /// The folder of the functions, as `<name>/bootstrap` or `<name>`; by default where they are usually built.
     pub dir: Option<PathBuf>,
-    /// How often each is started.
+    /// The number of starts of each function.
     pub runs: usize,
-    /// Whether to start them on the services that the environment names, without and with TLS, instead of embedded stores,
-    /// which what is deployed does not have.
+    /// `true` to start them on the configured services, without and with TLS, instead of the embedded stores, which deployed
+    /// functions do not include.
     pub services: bool,
 }
 
-/// What was measured of one program; times are medians.
+/// The measurement of one program. Times are medians.
 #[derive(Debug, Clone, Serialize)]
 pub struct Row {
-    /// The function, or what stands beside it for comparison.
+    /// The function, or a program for comparison.
     pub program: String,
-    /// What it opens before its first event.
+    /// The stores that it opens before its first event.
     pub stores: &'static str,
-    /// From the start of the process to the first request for an event, in milliseconds.
+    /// The time from the start of the process to the first request for an event, in milliseconds.
     pub first_poll_ms: f64,
-    /// From the start of the process to the first answer, in milliseconds.
+    /// The time from the start of the process to the first response, in milliseconds.
     pub first_answer_ms: f64,
-    /// The most memory it had until then, in MiB; none where the system does not tell.
+    /// The peak memory until then, in MiB; `None` if the system does not report it.
     pub peak_mib: Option<f64>,
-    /// The program's size, in MiB; none for a script.
+    /// The program's size, in MiB; `None` for a script.
     pub size_mib: Option<f64>,
-    /// The most that the first poll may take, in milliseconds; none for comparisons.
+    /// The maximum time until the first poll, in milliseconds; `None` for comparisons.
     pub bound_ms: Option<f64>,
 }
 
 impl Row {
-    /// Whether the bound holds.
+    /// Returns `true` if the bound holds.
     pub fn holds(&self) -> bool {
         self.bound_ms.is_none_or(|bound| self.first_poll_ms <= bound)
     }
@@ -62,36 +61,36 @@ const FUNCTIONS: [(&str, &str); 6] = [
     ("dispatch-outbox", include_str!("../../../../tests/events/schedule.json")),
     ("report-faults", HOSTILE),
 ];
-/// Ten messages that are none: all of them are read, and nothing is stored.
+/// Ten invalid messages: all of them are read, and nothing is stored.
 const HOSTILE: &str = include_str!("../../../../tests/events/sqs-saga-hostile.json");
-/// Interpreters, how each is asked where it is (a wrapper in its place would be measured too), and what it runs.
+/// Interpreters, with the command that prints the path of each (so that no wrapper is measured), and the script.
 const COMPARED: [(&str, [&str; 2], &str); 2] = [
     ("node", ["-p", "process.execPath"], "tests/compare/handler.mjs"),
     ("python3", ["-c", "import sys; print(sys.executable)"], "tests/compare/handler.py"),
 ];
-/// Where functions are built, by `cargo lambda build` and by `cargo build --release`.
+/// The folders of functions built by `cargo lambda build` and by `cargo build --release`.
 const BUILT: [&str; 2] = ["target/lambda", "target/release"];
 
-/// The bounds for the first poll: with embedded stores, and with the clients of all services built.
+/// The bounds for the first poll: with embedded stores, and with the clients of all services.
 const EMBEDDED_BOUND_MS: f64 = 20.0;
 const SERVICES_BOUND_MS: f64 = 60.0;
 
-/// What a function opens before its first event.
+/// The stores that a function opens before its first event.
 struct Stores<'a> {
     name: &'static str,
-    /// What `SEARCH_IMPORT_BACKEND` says.
+    /// Returns the value of `SEARCH_IMPORT_BACKEND`.
     backend: &'static str,
     settings: &'a [(&'static str, String)],
     bound_ms: f64,
 }
 
-/// Starts every program as often as the options say, in a folder of its own below `dir`.
+/// Starts every program repeatedly in a temporary folder below `dir`.
 ///
 /// # Errors
-/// When a function is not built, does not start, or fails.
+/// Returns an error if a function is not built, does not start, or fails.
 pub async fn measure(dir: &Path, options: &Options) -> anyhow::Result<Vec<Row>> {
     let data = tempfile::tempdir_in(dir)?;
-    // They end with this function.
+    // The servers stop at the end of this function.
     let servers;
     let all_stores = if options.services {
         servers = tls::Servers::before(|name| std::env::var(name).ok(), data.path()).await?;
@@ -140,14 +139,14 @@ fn built(name: &str, dir: Option<&Path>) -> anyhow::Result<PathBuf> {
     })
 }
 
-/// Where an interpreter is; none when it is not installed.
+/// Returns the path of an interpreter; `None` if it is not installed.
 async fn installed(name: &str, question: [&str; 2]) -> Option<PathBuf> {
     let output = Command::new(name).args(question).output().await.ok()?;
     let place = String::from_utf8(output.stdout).ok()?;
     output.status.success().then(|| PathBuf::from(place.trim()))
 }
 
-/// One start.
+/// The measurement of one start.
 struct Start {
     polled: Duration,
     answered: Duration,
@@ -161,7 +160,7 @@ async fn repeat(
     runs: usize,
 ) -> anyhow::Result<Row> {
     let event: Value = serde_json::from_str(event)?;
-    // The first one fills the page cache and creates what is missing in the stores.
+    // The first start fills the page cache and creates the stores.
     start(command(), &event).await.with_context(|| format!("{program} was started"))?;
     let mut starts = Vec::new();
     for _ in 0..runs.max(1) {
@@ -195,7 +194,7 @@ async fn start(command: Command, event: &Value) -> anyhow::Result<Start> {
     Ok(Start { polled, answered, peak_kib })
 }
 
-/// The highest resident memory of a process so far.
+/// Returns the peak resident memory of a process.
 fn peak_kib(process: u32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -206,7 +205,7 @@ fn mib(bytes: u64) -> f64 {
     bytes as f64 / 1_048_576.0
 }
 
-/// The middle one, or of an even number the higher of the two.
+/// Returns the median, or the higher of the two middle values.
 fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
@@ -218,20 +217,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_median_is_the_middle_one() {
+    fn median_is_the_middle_value() {
         assert_eq!(median([3.0, 1.0, 2.0].into_iter()), 2.0);
         assert_eq!(median([4.0, 1.0].into_iter()), 4.0);
         assert_eq!(median(std::iter::empty()), 0.0);
     }
 
     #[test]
-    fn a_function_that_is_not_built_is_named() {
+    fn missing_function_is_named() {
         let error = built("run-saga", Some(Path::new("nowhere"))).unwrap_err();
         assert!(error.to_string().contains("run-saga is not built"), "{error}");
     }
 
     #[test]
-    fn a_row_above_its_bound_does_not_hold() {
+    fn row_above_bound_does_not_hold() {
         let row = Row {
             program: "f".into(),
             stores: "embedded",

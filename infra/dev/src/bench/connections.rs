@@ -1,6 +1,6 @@
-//! What a server costs while strangers hold it with all they have: its memory, and how long the next client waits.
+//! The memory of a server during attacks of unauthenticated clients, and the waiting time of the next client.
 //!
-//! Each attack meets a server of its own, so that the most memory it had is due to that attack.
+//! Each attack has its own server, so that its peak memory is due to that attack.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -14,26 +14,26 @@ use tokio::task::JoinSet;
 
 use super::served::Served;
 
-/// How many bytes each client pours that sends a form without a boundary.
+/// The number of bytes that each client sends in a form without a boundary.
 const POURED_BYTES: usize = 190_000_000;
-/// The most connections that an attack holds.
+/// The maximum number of connections of an attack.
 const MOST_CONNECTIONS: usize = 10_000;
-/// How long the next client may wait for its answer, in milliseconds, and the server take to stop, in seconds.
+/// The maximum waiting time of the next client, in milliseconds, and of the server's stop, in seconds.
 const BOUND_MS: f64 = 1_000.0;
 const BOUND_S: f64 = 10.0;
-/// How long a client waits at most before it is taken for locked out.
+/// The waiting time after which a client counts as locked out.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// An attack on a server.
 struct Attack {
     name: &'static str,
-    /// What each connection sends, and how many bytes of nothing else it pours after that.
+    /// The bytes that each connection sends, and the number of filler bytes after them.
     sent: &'static [u8],
     poured_bytes: usize,
     connections: usize,
-    /// How many descriptors the server has; none for as many as the system allows.
+    /// The server's limit of file descriptors; `None` for that of the system.
     descriptors: Option<u32>,
-    /// The most memory that the server may need, in MiB.
+    /// The maximum memory of the server, in MiB.
     bound_mib: f64,
 }
 
@@ -65,27 +65,27 @@ const ATTACKS: [Attack; 3] = [
     },
 ];
 
-/// One attack and what it came to.
+/// The result of one attack.
 #[derive(Debug, Clone, Serialize)]
 pub struct Row {
-    /// What strangers do.
+    /// The attack.
     pub attack: &'static str,
-    /// The most memory that the server had, in MiB; none where the system does not tell.
+    /// The peak memory of the server, in MiB; `None` if the system does not report it.
     pub peak_mib: Option<f64>,
-    /// The most that it may have.
+    /// The bound of this memory.
     pub bound_mib: f64,
-    /// How long the next client waited for its answer, in milliseconds.
+    /// The waiting time of the next client, in milliseconds.
     pub answer_ms: f64,
-    /// The most that it may wait.
+    /// The bound of this waiting time.
     pub bound_ms: f64,
-    /// How long the server took to stop meanwhile, in seconds.
+    /// The duration of the server's stop during the attack, in seconds.
     pub stop_s: f64,
-    /// The most that it may take.
+    /// The bound of this duration.
     pub bound_s: f64,
 }
 
 impl Row {
-    /// Whether the bounds hold.
+    /// Returns `true` if the bounds hold.
     pub fn holds(&self) -> bool {
         self.peak_mib.is_none_or(|peak| peak <= self.bound_mib)
             && self.answer_ms <= self.bound_ms
@@ -96,7 +96,7 @@ impl Row {
 /// Measures all attacks against a program, with data directories below `dir`.
 ///
 /// # Errors
-/// When the server does not start or does not answer, or this process may not open enough connections.
+/// Returns an error if the server does not start or respond, or this process cannot open enough connections.
 pub async fn measure(dir: &Path, given: Option<&Path>) -> anyhow::Result<Vec<Row>> {
     let program = super::served::program(given)?;
     let wanted = u64::try_from(MOST_CONNECTIONS)? + 100;
@@ -129,7 +129,7 @@ pub async fn measure(dir: &Path, given: Option<&Path>) -> anyhow::Result<Vec<Row
 }
 
 impl Attack {
-    /// Opens the connections, one after the other, lets all of them send at the same time, and keeps them open.
+    /// Opens the connections one after the other, sends on all of them concurrently, and keeps them open.
     async fn hold(&self, address: &str) -> anyhow::Result<Vec<TcpStream>> {
         let mut sending = JoinSet::new();
         for _ in 0..self.connections {
@@ -140,7 +140,7 @@ impl Attack {
     }
 }
 
-/// Sends everything, or what the server takes of it.
+/// Sends all bytes, or as many as the server accepts.
 async fn pour(mut stream: TcpStream, sent: &[u8], poured_bytes: usize) -> TcpStream {
     let piece = vec![b'x'; poured_bytes.min(1_000_000)];
     let mut going_on = stream.write_all(sent).await.is_ok();
@@ -152,7 +152,7 @@ async fn pour(mut stream: TcpStream, sent: &[u8], poured_bytes: usize) -> TcpStr
     stream
 }
 
-/// How long a new client waits for its answer.
+/// Returns the waiting time of a new client.
 async fn answered(address: &str) -> anyhow::Result<Duration> {
     let begun = Instant::now();
     let asking = async {

@@ -1,7 +1,7 @@
-//! How much memory the marking of duplicates takes, and how long.
+//! The memory and the time of marking duplicates.
 //!
-//! The studies are made up and stored in a database of its own, as `parse-references` stores them; then the file counts as
-//! read, and they are compared and marked, as it does that.
+//! Generated studies are stored in a temporary database as by `parse-references`. Then the file is listed as read, and the
+//! studies are compared and marked as by that function.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,38 +22,38 @@ use service::marking::DuplicateMarking;
 
 use super::memory;
 
-/// The most memory that marking may add to a function, whatever the number of studies, in MiB.
+/// The maximum memory that marking may add to a function for any number of studies, in MiB.
 pub const PEAK_BOUND: f64 = 60.0;
 
-/// One study in this many repeats an earlier one.
+/// The inverse of the share of duplicates.
 pub(super) const REPEATED: u64 = 10;
 
-/// What was measured.
+/// The result of the measurement.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// How many studies there were, each with all that is compared.
+    /// The number of studies, each with all compared fields.
     pub studies: u64,
-    /// How many repeat an earlier one.
+    /// The number of duplicates.
     pub marked: u64,
-    /// The time that storing them took.
+    /// The time for storing the studies.
     pub storing_s: f64,
-    /// The time that comparing and marking them took.
+    /// The time for comparing and marking the studies.
     pub marking_s: f64,
-    /// The most memory that was added by marking, in MiB; none where the system does not tell.
+    /// The peak memory added by marking, in MiB; `None` if the system does not report it.
     pub added_mib: Option<f64>,
 }
 
 impl Report {
-    /// Whether every repeated study was found, within the bound.
+    /// Returns `true` if every duplicate was found within the bound.
     pub fn holds(&self) -> bool {
         self.marked == self.studies / REPEATED && self.added_mib.is_none_or(|added| added <= PEAK_BOUND)
     }
 }
 
-/// Marks the duplicates among so many studies, in a data directory below `dir`.
+/// Marks the duplicates among this many studies, in a data directory below `dir`.
 ///
 /// # Errors
-/// When the database does not answer.
+/// Returns an error if the database is unavailable.
 pub async fn measure(dir: &Path, studies: u64) -> anyhow::Result<Report> {
     let folder = tempfile::tempdir_in(dir)?;
     let host = Arc::new(SystemHost);
@@ -119,8 +119,8 @@ pub async fn measure(dir: &Path, studies: u64) -> anyhow::Result<Report> {
     Ok(Report { studies, marked, storing_s, marking_s, added_mib })
 }
 
-/// Every tenth is the one before, as another database has it. As in a review, words and designs come again and again, and so do
-/// the names of authors, years, volumes and pages; works of one author in one year are few.
+/// Generates a study. Every tenth repeats the previous one in the form of another database. As in a review, words, study
+/// designs, authors, years, volumes and pages recur, but few works share an author and a year.
 pub(super) fn reference(n: u64) -> Reference {
     let is_repeated = n % REPEATED == REPEATED - 1;
     let work = if is_repeated { n - 1 } else { n };
@@ -152,7 +152,7 @@ pub(super) fn reference(n: u64) -> Reference {
     }
 }
 
-/// Numbers that look random and depend on the work alone (SplitMix64, <https://prng.di.unimi.it/splitmix64.c>).
+/// Returns pseudorandom numbers that depend only on the work (SplitMix64, <https://prng.di.unimi.it/splitmix64.c>).
 pub(super) struct Draws(u64);
 
 impl Draws {

@@ -1,5 +1,4 @@
-//! Many searches over HTTP while the server is killed again and again: what is lost, what is doubled, and how fast
-//! uploads are taken.
+//! Many searches over HTTP while the server is repeatedly killed: lost and duplicated searches, and the rate of uploads.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -24,59 +23,59 @@ use super::served::Served;
 
 /// The records of each file.
 const RECORDS: usize = 3;
-/// How long a client waits before it tries again.
+/// The delay before a client retries.
 const AGAIN: Duration = Duration::from_millis(20);
-/// How long one request may take.
+/// The timeout of a request.
 const REQUEST: Duration = Duration::from_secs(30);
-/// How long nothing may end before the rest is taken for lost.
+/// The time without any search ending after which the others count as lost.
 const STANDSTILL: Duration = Duration::from_secs(120);
-/// How many searches a page of a list has.
+/// The number of searches on a page of a list.
 const PAGE: usize = 200;
 
-/// What to try.
+/// The options of the benchmark.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// How many searches, with a file each.
+    /// The number of searches, each with one file.
     pub searches: usize,
-    /// How often the server is killed meanwhile.
+    /// The number of times that the server is killed.
     pub kills: usize,
-    /// How many clients announce and upload at the same time.
+    /// The number of concurrent clients.
     pub clients: usize,
-    /// The program; else the one beside this.
+    /// The program; by default the one in the folder of this program.
     pub program: Option<PathBuf>,
 }
 
-/// What came of it.
+/// The result of the benchmark.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// How many searches were announced.
+    /// The number of announced searches.
     pub searches: usize,
-    /// How often the server was killed.
+    /// The number of kills.
     pub kills: usize,
-    /// How many searches did not complete with all their studies.
+    /// The number of searches that did not complete with all their studies.
     pub lost: usize,
-    /// How many searches and studies there are beside those that were meant.
+    /// The number of unexpected searches and studies.
     pub doubled: usize,
-    /// From the first announcement to the last upload, in seconds, restarts included.
+    /// The time from the first announcement to the last upload, including restarts, in seconds.
     pub upload_s: f64,
-    /// Uploads taken in each second of that.
+    /// The number of uploads per second in this time.
     pub uploads_per_s: f64,
-    /// How long the upload of a file took, in milliseconds, of those that were answered: the median.
+    /// The median duration of a successful upload, in milliseconds.
     pub p50_ms: f64,
-    /// The same for all but one in a hundred.
+    /// The 99th percentile of this duration.
     pub p99_ms: f64,
-    /// From the first announcement to the end of the last search, in seconds.
+    /// The time from the first announcement to the end of the last search, in seconds.
     pub all_s: f64,
 }
 
 impl Report {
-    /// Whether each search was imported exactly once.
+    /// Returns `true` if each search was imported exactly once.
     pub fn holds(&self) -> bool {
         self.lost == 0 && self.doubled == 0
     }
 }
 
-/// What all clients share.
+/// The state that all clients share.
 struct Load {
     client: Client,
     project: Uuid,
@@ -86,10 +85,10 @@ struct Load {
     uploaded: watch::Sender<usize>,
 }
 
-/// Announces, uploads, kills and counts, in a data directory of its own below `dir`.
+/// Runs the benchmark in a temporary data directory below `dir`.
 ///
 /// # Errors
-/// When the server does not start, or the data directory cannot be read.
+/// Returns an error if the server does not start or the data directory cannot be read.
 pub async fn measure(dir: &Path, options: &Options) -> anyhow::Result<Report> {
     let program = super::served::program(options.program.as_deref())?;
     let folder = tempfile::tempdir_in(dir)?;
@@ -143,11 +142,11 @@ pub async fn measure(dir: &Path, options: &Options) -> anyhow::Result<Report> {
     })
 }
 
-/// A search as the list shows it.
+/// A search in a list.
 type Listed = BTreeMap<Uuid, Value>;
 
 impl Load {
-    /// Announces and uploads until all searches are. Returns their ids, and how long each upload took.
+    /// Announces and uploads all searches. Returns their ids, and the duration of each upload.
     async fn work(self: Arc<Self>) -> anyhow::Result<(Vec<Uuid>, Vec<f64>)> {
         let (mut ids, mut times) = (Vec::new(), Vec::new());
         loop {
@@ -157,7 +156,7 @@ impl Load {
             }
             let content = records(number);
             loop {
-                // Nobody knows what a server did that was killed before it answered; so everything is said again.
+                // A server that was killed before it responded may or may not have acted, so everything is repeated.
                 let Ok((id, form)) = self.announce(number, content.len()).await else {
                     tokio::time::sleep(AGAIN).await;
                     continue;
@@ -179,7 +178,7 @@ impl Load {
         format!("http://{}{path}", *self.address.borrow())
     }
 
-    /// The search's id, and the form of its file unless that has arrived.
+    /// Returns the search's id, and the form of its file unless the file has arrived.
     async fn announce(&self, number: usize, size_bytes: usize) -> anyhow::Result<(Uuid, Option<Value>)> {
         let request = json!({ "name": format!("Search {number}"), "files": [{ "name": "x.ris", "size_bytes": size_bytes }] });
         let answer = self
@@ -200,7 +199,7 @@ impl Load {
         Ok((id(&announced["search_id"])?, form))
     }
 
-    /// Whether the file is stored, now or by an earlier try.
+    /// Returns `true` if the file is stored, now or by an earlier attempt.
     async fn upload(&self, fields: &Value, content: &str) -> bool {
         let mut form = Form::new();
         for (name, value) in fields.as_object().into_iter().flatten() {
@@ -211,7 +210,7 @@ impl Load {
         answer.is_ok_and(|answer| answer.status().is_success() || answer.status() == StatusCode::CONFLICT)
     }
 
-    /// Waits until as many searches have ended as were announced, or nothing moves any more.
+    /// Waits until all announced searches have ended, or until no search ends any more.
     async fn until_ended(&self) -> anyhow::Result<Listed> {
         let (mut most, mut moved) = (0, Instant::now());
         loop {
@@ -244,7 +243,7 @@ impl Load {
     }
 }
 
-/// How many searches are lost, and how much there is beside what was meant: by the studies themselves.
+/// Counts lost searches and unexpected data from the stored studies.
 async fn count(
     dir: &Path,
     searches: usize,
@@ -253,7 +252,7 @@ async fn count(
 ) -> anyhow::Result<(usize, usize)> {
     let store = Store::open_read_only(dir, Arc::new(SystemHost), &QUEUES)?;
     let mut lost = ids.iter().filter(|id| !listed.contains_key(id)).count();
-    // One key must give one search.
+    // One idempotency key must result in one search.
     let mut doubled = ids.len().saturating_sub(searches);
     for (search, shown) in listed {
         if !ids.contains(search) {

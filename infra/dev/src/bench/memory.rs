@@ -1,22 +1,22 @@
-//! How much memory a process has, where the system tells (Linux; see proc(5)).
+//! The memory of a process, if the system reports it (Linux, see proc(5)).
 
-/// Forgets the most memory that this process had so far.
+/// Resets the peak memory of this process.
 pub(super) fn reset_peak() {
-    // Where it cannot be reset there is no peak to be read either, or one that is too high and never too low.
+    // If the reset fails, the peak is unavailable or too high, but never too low.
     let _ = std::fs::write("/proc/self/clear_refs", "5");
 }
 
-/// The most memory that this process had since, in MiB.
+/// Returns the peak memory of this process since the reset, in MiB.
 pub(super) fn peak_mib() -> Option<f64> {
     mib("VmHWM:")
 }
 
-/// The most memory that another process had so far, in MiB.
+/// Returns the peak memory of another process, in MiB.
 pub(super) fn peak_mib_of(process: u32) -> Option<f64> {
     mib_of(&process.to_string(), "VmHWM:")
 }
 
-/// What this one has now, in MiB.
+/// Returns the current memory of this process, in MiB.
 pub(super) fn resident_mib() -> Option<f64> {
     mib("VmRSS:")
 }

@@ -1,19 +1,19 @@
-//! Measures the shipped functions, and the readers by themselves.
+//! Benchmarks of the functions and of the readers.
 //!
-//! - [`backlog`]: what sweeping costs when many searches want something at the same time;
-//! - [`calls`]: how many storage calls and sends one message costs, and what that comes to;
-//! - [`cold_start`]: how long a function takes until its first event and its first answer;
-//! - [`connections`]: what strangers can make a server spend, in memory and in other clients' time;
-//! - [`duplicates`]: how much memory the marking of duplicates takes;
-//! - [`import`]: the whole import of a large file, from the upload to the marks, and the room that it takes;
-//! - [`load`]: many searches over HTTP while the server is killed again and again;
-//! - [`parse`]: how fast reference files are read, and in how much memory;
-//! - [`prices`]: what a call costs;
-//! - [`saga`]: how many messages a second `run-saga` works off, durably;
-//! - [`searches`]: the searches that are measured, message by message;
-//! - [`small_records`]: what records of a few bytes cost in disk, memory and the time of others;
-//! - [`sweep`]: what a sweep costs while settled records pile up;
-//! - [`tally`]: the workload that other engines are compared by.
+//! - [`backlog`]: sweeps over many searches that are due simultaneously;
+//! - [`calls`]: the number and the price of storage calls and sends for one message;
+//! - [`cold_start`]: the time until a function's first event and first response;
+//! - [`connections`]: the memory and the delays that unauthenticated clients can cause on a server;
+//! - [`duplicates`]: the memory for marking duplicates;
+//! - [`import`]: the whole import of a large file, from the upload to the marks, with its disk space;
+//! - [`load`]: many searches over HTTP while the server is repeatedly killed;
+//! - [`parse`]: the speed and the memory of reading reference files;
+//! - [`prices`]: the prices of calls;
+//! - [`saga`]: the number of messages per second that `run-saga` handles durably;
+//! - [`searches`]: the measured searches, message by message;
+//! - [`small_records`]: the disk space, memory and delays that records of a few bytes cause;
+//! - [`sweep`]: sweeps with a growing number of settled records;
+//! - [`tally`]: the workload for comparing engines.
 
 pub mod backlog;
 pub mod calls;
@@ -42,13 +42,13 @@ use functions::run_saga::FUNCTION;
 use imports::Ports;
 use messages::Consumer;
 
-/// The smallest value that at least this share of them does not exceed, in milliseconds. They must be sorted.
+/// Returns the quantile of sorted durations, in milliseconds.
 fn quantile_ms(sorted: &[Duration], share: f64) -> f64 {
     let place = (sorted.len() as f64 * share).ceil() as usize;
     sorted.get(place.saturating_sub(1)).map_or(0.0, |value| value.as_secs_f64() * 1_000.0)
 }
 
-/// The files in a folder and those below it, in bytes.
+/// Returns the total size of the files in a folder and its subfolders, in bytes.
 fn bytes_below(folder: &Path) -> std::io::Result<u64> {
     let mut bytes = 0;
     for entry in std::fs::read_dir(folder)? {
@@ -59,7 +59,7 @@ fn bytes_below(folder: &Path) -> std::io::Result<u64> {
     Ok(bytes)
 }
 
-/// What stands behind the saga's queue, as it is shipped.
+/// Returns the consumer of the saga's queue.
 fn run_saga(ports: &Ports) -> anyhow::Result<Arc<dyn Consumer>> {
     let build = FUNCTION.build.context("run-saga is behind no queue")?;
     Ok(build(ports)?)
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_quantile_is_one_of_the_values() {
+    fn quantile_is_one_of_the_values() {
         let sorted: Vec<Duration> = (1..=100).map(Duration::from_millis).collect();
         assert_eq!([0.5, 0.99, 1.0].map(|share| quantile_ms(&sorted, share)), [50.0, 99.0, 100.0]);
         assert_eq!(quantile_ms(&sorted[..1], 0.99), 1.0);

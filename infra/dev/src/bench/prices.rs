@@ -1,8 +1,8 @@
-//! What a call costs, from a table that names its sources.
+//! The prices of calls, from a table that names its sources.
 
 use serde::Deserialize;
 
-/// The price table. MongoDB is not in it: a cluster is paid by the hour, whatever the number of calls.
+/// The price table. It excludes MongoDB, because a cluster is paid by the hour and not by calls.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Prices {
     /// The region that the prices are for.
@@ -18,21 +18,21 @@ pub struct Prices {
 /// One price.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Price {
-    /// US dollars for a million.
+    /// US dollars per million.
     pub per_million: f64,
     /// The month from which the price is known to hold.
     pub as_of: String,
-    /// Of what.
+    /// The billed unit.
     pub what: String,
-    /// Where it stands.
+    /// The source of the price.
     pub source: String,
 }
 
 impl Prices {
-    /// The table that comes with the program.
+    /// Returns the table that is part of the program.
     ///
     /// # Errors
-    /// When it cannot be read, which a test rules out.
+    /// Returns an error if it is invalid, which a test excludes.
     pub fn shipped() -> serde_json::Result<Self> {
         serde_json::from_str(include_str!("prices.json"))
     }

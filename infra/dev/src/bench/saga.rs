@@ -1,8 +1,8 @@
-//! How many messages a second `run-saga` works off: durable queues, durable stores, duplicates and disorder.
+//! The number of messages per second that `run-saga` handles, with durable queues and stores, duplicates and reordering.
 //!
-//! Each search has five events: its announcement, two stored files, two replies. Everything that a message goes
-//! through is measured: it is sent to a durable queue, received, handled by the shipped function and deleted. What
-//! stands in for the parser replies to each command at once.
+//! Each search has five events: its announcement, two stored files, two replies. The measurement includes sending a message
+//! to a durable queue, receiving it, handling it with the shipped function, and deleting it. A simulated parser replies to
+//! each command immediately.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -28,27 +28,27 @@ use serde::Serialize;
 use crate::bench::quantile_ms;
 use crate::bench::searches::{self, FILES, Search};
 
-/// What to measure.
+/// The options of the benchmark.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// How many searches.
+    /// The number of searches.
     pub sagas: usize,
-    /// How many batches are worked on at the same time.
+    /// The number of concurrent batches.
     pub clients: usize,
     /// The percentage of messages that are sent twice.
     pub duplicates: u32,
-    /// The percentage of messages that change places with one of the next ten.
+    /// The percentage of messages that are swapped with one of the next ten.
     pub reordered: u32,
-    /// How duplicates are recognised.
+    /// The mode in which duplicates are recognized.
     pub mode: Mode,
 }
 
-/// What was measured.
+/// The result of the benchmark.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// How many searches were run.
+    /// The number of searches.
     pub sagas: usize,
-    /// Messages that `run-saga` handled, copies included.
+    /// The number of messages that `run-saga` handled, including duplicates.
     pub messages: u64,
     /// The time from the first message sent to the last one deleted.
     pub seconds: f64,
@@ -56,25 +56,25 @@ pub struct Report {
     pub per_second: f64,
     /// The median time from the receipt of a message to its deletion, in milliseconds.
     pub p50_ms: f64,
-    /// The 99th percentile of the same, in milliseconds.
+    /// The 99th percentile of this time, in milliseconds.
     pub p99_ms: f64,
-    /// Files for which more than one command was sent, and ends that were announced twice.
+    /// The number of files with more than one command, and of ends that were announced twice.
     pub duplicated: usize,
-    /// Files for which no command was sent, and ends that were never announced.
+    /// The number of files without a command, and of ends that were never announced.
     pub lost: usize,
 }
 
-/// How long nothing may happen before whatever is missing counts as lost.
+/// The time without events after which missing messages count as lost.
 const STALL: Duration = Duration::from_secs(30);
-/// How many messages may wait in the queue before the sender pauses.
+/// The number of waiting messages at which the sender pauses.
 const BACKLOG: u64 = 2_000;
 const VISIBILITY: Duration = Duration::from_secs(60);
 const IDLE: Duration = Duration::from_millis(5);
 
-/// Runs the benchmark in a folder of its own below `dir`.
+/// Runs the benchmark in a temporary folder below `dir`.
 ///
 /// # Errors
-/// When the stores do not answer.
+/// Returns an error if a store is unavailable.
 pub async fn measure(dir: &Path, options: &Options) -> anyhow::Result<Report> {
     let folder = tempfile::tempdir_in(dir)?;
     let bench = Arc::new(Bench::open(folder.path(), options)?);
@@ -132,7 +132,7 @@ impl Bench {
         })
     }
 
-    /// What comes from outside: copied, and out of order here and there.
+    /// Returns the external messages, with duplicates and reordering.
     async fn messages(&self, options: &Options) -> anyhow::Result<Vec<Outgoing>> {
         let mut random = StdRng::seed_from_u64(1);
         let mut messages = Vec::new();
@@ -171,7 +171,7 @@ impl Bench {
     }
 
     async fn send(&self, batch: &[Outgoing]) -> anyhow::Result<()> {
-        // Counted first: nobody may believe that everything is done while these are on their way.
+        // Count them before sending, so that the benchmark does not end while they are in flight.
         self.sent.fetch_add(batch.len() as u64, Ordering::Relaxed);
         for result in self.store.send(batch).await {
             result?;
@@ -187,7 +187,7 @@ impl Bench {
             && handled >= self.sent.load(Ordering::Relaxed)
     }
 
-    /// Receives from a queue until everything is done, or nothing has happened for long.
+    /// Receives from a queue until everything is done, or nothing happens for a long time.
     async fn receive(&self, queue: &Queue) -> anyhow::Result<Vec<Received>> {
         let mut signal = self.store.message_signal();
         let waits_since = Instant::now();
@@ -229,7 +229,7 @@ impl Bench {
         }
     }
 
-    /// Replies to each command at once, to some of them twice.
+    /// Replies to each command immediately, to some of them twice.
     async fn parse(self: Arc<Self>, seed: u64, duplicates: u32) -> anyhow::Result<()> {
         let mut random = StdRng::seed_from_u64(seed);
         loop {
@@ -244,7 +244,7 @@ impl Bench {
                 let reply = searches::reply(&command, &parse, self.host.now())?;
                 let copies = 1 + usize::from(random.random_ratio(duplicates.min(100), 100));
                 replies.extend(vec![Outgoing::new(&reply, SAGA, Duration::ZERO)?; copies]);
-                // The replies are counted before the command is, so that the end is not seen too early.
+                // Count the replies before the command, so that the benchmark does not end too early.
                 self.sent.fetch_add(copies as u64, Ordering::Relaxed);
                 let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
                 seen.commands.entry((command.partition, parse.file_id)).or_default().insert(command.id);

@@ -1,4 +1,4 @@
-//! The searches that are measured: every message of a search with two files, with the tokens that go with it.
+//! The measured searches: every message of a search with two files, with its tokens.
 
 use std::sync::Arc;
 
@@ -11,27 +11,27 @@ use jiff::Timestamp;
 use messages::{EncodeError, Host, Message, MessageId, Payload, Token};
 use uuid::Uuid;
 
-/// Who sends them.
+/// The sender of the messages.
 const SOURCE: &str = "bench";
-/// How many files each search has.
+/// The number of files in each search.
 pub const FILES: usize = 2;
 
-/// One search and the messages that begin it.
+/// One search and its first messages.
 #[derive(Debug, Clone)]
 pub struct Search {
     /// Its id.
     pub id: SearchId,
     /// Its announcement.
     pub started: Message,
-    /// One stored file after the other.
+    /// Its stored files in order.
     pub saved: Vec<Message>,
 }
 
 impl Search {
-    /// A new search whose tokens are in the ledger.
+    /// Creates a search whose tokens are in the ledger.
     ///
     /// # Errors
-    /// When the ledger does not answer, or a message cannot be encoded.
+    /// Returns an error if the ledger is unavailable or a message cannot be encoded.
     pub async fn begin(host: &Arc<dyn Host>, ledger: &dyn GrantTokens) -> anyhow::Result<Self> {
         let id = SearchId::from_uuid(host.fresh_id());
         let now = host.now();
@@ -76,10 +76,10 @@ fn saved(project_id: ProjectId, search: SearchId, file: &ManifestFile) -> Search
     })
 }
 
-/// What `parse-references` would reply to a command. The same command gets the same reply.
+/// Returns the reply of `parse-references` to a command. The same command gets the same reply.
 ///
 /// # Errors
-/// When it cannot be encoded.
+/// Returns an error if the reply cannot be encoded.
 pub fn reply(command: &Message, parse: &StartParsing, now: Timestamp) -> Result<Message, EncodeError> {
     let counts = Counts {
         format: "RIS".to_owned(),

@@ -1,4 +1,4 @@
-//! `search-import serve` as a process of its own, to be measured from outside.
+//! `search-import serve` as a separate process, which is measured from outside.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -9,17 +9,17 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
-/// What it says when it answers, before its address.
+/// The text before the address in the line that reports readiness.
 const ANSWERING: &str = "answering at http://";
 
 /// A running server.
 pub(super) struct Served {
     child: Child,
-    /// Its address and port.
+    /// Its address with the port.
     pub(super) address: String,
 }
 
-/// The program: the given one, else the one beside this.
+/// Returns the program: the given one, or the one in the folder of this program.
 pub(super) fn program(given: Option<&Path>) -> anyhow::Result<PathBuf> {
     let program = match given {
         Some(program) => program.to_owned(),
@@ -30,7 +30,7 @@ pub(super) fn program(given: Option<&Path>) -> anyhow::Result<PathBuf> {
 }
 
 impl Served {
-    /// Starts it over a data directory, on any port of this machine, with so many descriptors if that is limited.
+    /// Starts it with a data directory on a free port, optionally with a limit of file descriptors.
     pub(super) async fn start(program: &Path, data: &Path, descriptors: Option<u32>) -> anyhow::Result<Self> {
         let limit = descriptors.map_or_else(|| "unlimited".to_owned(), |descriptors| descriptors.to_string());
         let limited = "test \"$1\" = unlimited || ulimit -n \"$1\"; shift; exec \"$@\"";
@@ -39,7 +39,7 @@ impl Served {
             .arg(program)
             .args(["serve", "--listen", "127.0.0.1:0", "--data-dir"])
             .arg(data)
-            // All of a bench's searches are of one project.
+            // All searches of a benchmark belong to one project.
             .env("SEARCH_IMPORT_MAX_OPEN_SEARCHES", "1000000")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -54,22 +54,22 @@ impl Served {
                 break address.to_owned();
             }
         };
-        // Whatever else it says must not fill the pipe.
+        // Read further output so that it does not fill the pipe.
         tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
         Ok(Self { child, address })
     }
 
-    /// The most memory that it had so far, in MiB; none where the system does not tell.
+    /// Returns its peak memory, in MiB; `None` if the system does not report it.
     pub(super) fn peak_mib(&self) -> Option<f64> {
         super::memory::peak_mib_of(self.child.id()?)
     }
 
-    /// Ends it at once, as a crash does.
+    /// Kills the server, like a crash.
     pub(super) async fn kill(mut self) -> anyhow::Result<()> {
         Ok(self.child.kill().await?)
     }
 
-    /// Asks it to stop. Returns how long that took.
+    /// Stops the server. Returns the duration.
     pub(super) async fn stop(mut self) -> anyhow::Result<Duration> {
         let id =
             self.child.id().and_then(|id| Pid::from_raw(id.cast_signed())).context("the server has ended")?;

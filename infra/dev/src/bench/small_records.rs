@@ -1,7 +1,6 @@
-//! What files of records of a few bytes cost: disk, memory, and the time of whoever sends a small file meanwhile.
+//! The disk space and memory for files with records of a few bytes, and the waiting time of a small file after them.
 //!
-//! Each kind of file meets a program of its own, over HTTP as a stranger sends it: two of them at the same time, and then a
-//! file of one record.
+//! Each type of file is sent over HTTP to its own server: two files concurrently, and then a file with one record.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -16,21 +15,21 @@ use uuid::Uuid;
 use super::bytes_below;
 use super::served::Served;
 
-/// How many bytes of the disk each byte of such a file may take; the uploaded file itself is one of them.
+/// The maximum disk space per byte of such a file, including the uploaded file.
 pub const DISK_BOUND: f64 = 80.0;
-/// The most memory that the program may have while it reads and stores, in MiB.
+/// The maximum memory while reading and storing, in MiB.
 pub const PEAK_BOUND: f64 = 64.0;
-/// The most that marking duplicates may add to that, in MiB.
+/// The maximum memory that marking duplicates may add, in MiB.
 pub const MARKING_BOUND: f64 = super::duplicates::PEAK_BOUND;
-/// How long the small file may take, in seconds.
+/// The maximum time for the small file, in seconds.
 pub const WAIT_BOUND: f64 = 10.0;
 
-/// How often it is looked whether a search has ended, and how far the memory is.
+/// The interval between reads of a search's state and of the memory.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// How long all of it may take.
+/// The time limit of the benchmark.
 const PATIENCE: Duration = Duration::from_secs(1_800);
 
-/// A kind of file: its header row, the rows that follow again and again, and how many records these are.
+/// A type of file: its header row, the repeated rows, and the number of records in them.
 struct Kind {
     name: &'static str,
     header: &'static str,
@@ -44,34 +43,34 @@ const KINDS: [Kind; 3] = [
     Kind { name: "every second row unreadable", header: "title\n", rows: "a\n,b\n", records: 2 },
 ];
 
-/// What a kind of file came to.
+/// The result for a type of file.
 #[derive(Debug, Clone, Serialize)]
 pub struct Row {
-    /// What the records are.
+    /// The type of records.
     pub kind: &'static str,
-    /// How many each of the two files has.
+    /// The number of records in each of the two files.
     pub records: usize,
-    /// The bytes of both files.
+    /// The total size of both files in bytes.
     pub file_bytes: u64,
-    /// The bytes of the data directory in the end.
+    /// The final size of the data directory in bytes.
     pub disk_bytes: u64,
-    /// The most memory until the last record was stored, in MiB; none where the system does not tell.
+    /// The peak memory until the last record was stored, in MiB; `None` if the system does not report it.
     pub peak_mib: Option<f64>,
-    /// The most memory in all, marking of duplicates included.
+    /// The peak memory, including the marking of duplicates.
     pub marking_mib: Option<f64>,
-    /// From the upload of the small file to the end of its search, in seconds.
+    /// The time from the upload of the small file to the end of its search, in seconds.
     pub wait_s: f64,
-    /// From the first upload to the end of the last search, in seconds.
+    /// The time from the first upload to the end of the last search, in seconds.
     pub all_s: f64,
 }
 
 impl Row {
-    /// How many bytes of the disk each byte of the files takes.
+    /// Returns the disk space per byte of the files.
     pub fn growth(&self) -> f64 {
         self.disk_bytes as f64 / self.file_bytes as f64
     }
 
-    /// Whether the bounds hold.
+    /// Returns `true` if the bounds hold.
     pub fn holds(&self) -> bool {
         self.growth() <= DISK_BOUND
             && self.wait_s <= WAIT_BOUND
@@ -80,10 +79,10 @@ impl Row {
     }
 }
 
-/// Measures each kind with two files of so many records, in data directories below `dir`.
+/// Measures each type with two files of this many records, in data directories below `dir`.
 ///
 /// # Errors
-/// When the server does not start or does not answer, or a search does not complete.
+/// Returns an error if the server does not start or respond, or a search does not complete.
 pub async fn measure(dir: &Path, given: Option<&Path>, records: usize) -> anyhow::Result<Vec<Row>> {
     let program = super::served::program(given)?;
     let mut rows = Vec::new();
@@ -99,15 +98,15 @@ pub async fn measure(dir: &Path, given: Option<&Path>, records: usize) -> anyhow
     Ok(rows)
 }
 
-/// A server, and who sends files to it.
+/// A server and its client.
 struct Meeting<'a> {
     client: Client,
     server: &'a Served,
 }
 
-/// A search that was sent.
+/// An uploaded search.
 struct Sent {
-    /// Where it is shown.
+    /// The path of the search.
     path: String,
 }
 
@@ -176,7 +175,7 @@ impl Meeting<'_> {
 
     async fn shown(&self, search: &Sent) -> anyhow::Result<Value> {
         let answer = self.client.get(self.url(&search.path)).send().await?;
-        // It is shown once its announcement is worked off.
+        // The search is visible once its announcement has been handled.
         if answer.status() == StatusCode::NOT_FOUND {
             return Ok(Value::Null);
         }
@@ -193,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_is_held_to_its_bounds() {
+    fn row_is_checked_against_its_bounds() {
         let row = Row {
             kind: "x",
             records: 1,

@@ -1,4 +1,4 @@
-//! What a sweep of the outboxes costs while settled records pile up: it must not depend on them.
+//! The cost of a sweep of the outboxes, which must not depend on the number of settled records.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,51 +17,51 @@ use saga::{Persist, Stores};
 use serde::Serialize;
 use testing::sample;
 
-/// How much longer a sweep over many settled records may take than one over few, as medians: noise, no more.
+/// The maximum ratio of the medians for many and few settled records, which allows for noise.
 pub const BOUND: f64 = 1.5;
 
-/// How many records one write stores.
+/// The number of records stored in one write.
 const FILL: usize = 1_000;
-/// How many records are due in a sweep that finds something.
+/// The number of due records in a sweep that is not idle.
 const DUE: usize = 10;
-/// How many sweeps of each kind are measured.
+/// The number of measured sweeps of each type.
 const SWEEPS: usize = 51;
 
-/// What sweeps cost over a number of settled records.
+/// The cost of sweeps for a number of settled records.
 #[derive(Debug, Clone, Serialize)]
 pub struct Row {
-    /// Records without anything left to do.
+    /// The number of settled records.
     pub settled: usize,
-    /// A sweep that finds nothing; the median, in microseconds.
+    /// The median of an idle sweep, in microseconds.
     pub idle_us: f64,
-    /// A sweep that finds, performs and settles ten records; the median, in microseconds.
+    /// The median of a sweep that finds, performs and settles ten records, in microseconds.
     pub due_us: f64,
-    /// How the store looked for what was due.
+    /// The store's query plan for due records.
     pub plan: String,
 }
 
-/// What was measured, from few records to many.
+/// The result of the benchmark, from few to many records.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// One for each number of settled records.
+    /// The results for each number of settled records.
     pub rows: Vec<Row>,
-    /// What an idle sweep over the most costs, in units of one over the fewest.
+    /// The ratio of an idle sweep for the largest number to that for the smallest.
     pub idle_ratio: f64,
-    /// The same for a sweep that finds something.
+    /// The same ratio for a sweep that is not idle.
     pub due_ratio: f64,
 }
 
 impl Report {
-    /// Whether the number of settled records makes no difference.
+    /// Returns `true` if the cost does not depend on the number of settled records.
     pub fn holds(&self) -> bool {
         self.idle_ratio <= BOUND && self.due_ratio <= BOUND
     }
 }
 
-/// Measures SQLite, in a folder of its own below `dir`.
+/// Measures SQLite in a temporary folder below `dir`.
 ///
 /// # Errors
-/// When the store does not answer.
+/// Returns an error if the store is unavailable.
 pub async fn in_folder(dir: &Path, sizes: &[usize]) -> anyhow::Result<Report> {
     let folder = tempfile::tempdir_in(dir)?;
     let store = Arc::new(Store::open(folder.path(), Arc::new(SystemHost), Settings::new(&QUEUES))?);
@@ -69,10 +69,10 @@ pub async fn in_folder(dir: &Path, sizes: &[usize]) -> anyhow::Result<Report> {
     measure(backend.ports.engine.stores()?, sizes).await
 }
 
-/// Measures MongoDB, in a database of its own beside the one that is configured; it is removed at the end.
+/// Measures MongoDB in a temporary database on the configured server.
 ///
 /// # Errors
-/// When the server does not answer.
+/// Returns an error if the server is unavailable.
 pub async fn in_database(mut config: Config, sizes: &[usize]) -> anyhow::Result<Report> {
     let own = format!("_sweep_{}", SystemHost.fresh_id().simple());
     config.services.mongodb_database.push_str(&own);
@@ -84,10 +84,10 @@ pub async fn in_database(mut config: Config, sizes: &[usize]) -> anyhow::Result<
     report
 }
 
-/// Fills the stores, which must be empty, up to each of the sizes, in ascending order, and sweeps.
+/// Fills the empty stores up to each of the sizes, in ascending order, and sweeps.
 ///
 /// # Errors
-/// When the stores do not answer.
+/// Returns an error if a store is unavailable.
 async fn measure(stores: &Stores, sizes: &[usize]) -> anyhow::Result<Report> {
     let bench = Bench::new(stores);
     let (mut stored, mut rows) = (0, Vec::new());
@@ -107,7 +107,7 @@ async fn measure(stores: &Stores, sizes: &[usize]) -> anyhow::Result<Report> {
     Ok(Report { rows, idle_ratio, due_ratio })
 }
 
-/// Takes every message and keeps none: what is measured is the store.
+/// A sender that discards every message, because only the store is measured.
 struct Nowhere;
 
 #[async_trait]
@@ -143,7 +143,7 @@ impl<'a> Bench<'a> {
         Self { stores, outboxes, dispatcher }
     }
 
-    /// Stores the documents of ended searches, each with as many effects that are due.
+    /// Stores the documents of ended searches, each with this many due effects.
     async fn store(&self, count: usize, effects: usize) -> anyhow::Result<()> {
         let now = SystemHost.now();
         let document = |_| {
@@ -169,7 +169,7 @@ impl<'a> Bench<'a> {
         Ok(Row { settled, idle_us: median(idle), due_us: median(due), plan })
     }
 
-    /// Sweeps once, in microseconds.
+    /// Sweeps once. Returns the duration in microseconds.
     async fn sweep(&self, expected: usize) -> anyhow::Result<f64> {
         let begun = Instant::now();
         let performed = sweep(&self.outboxes, &self.dispatcher, None).await?.entries;

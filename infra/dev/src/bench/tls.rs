@@ -1,7 +1,7 @@
-//! The same servers over TLS: what speaks plain TCP on this machine, behind a server that ends TLS before it.
+//! Local servers over TLS, behind a proxy that terminates TLS.
 //!
-//! The certificates are such as the endpoints of AWS present: RSA with 2048 bits, signed by an authority that a root has
-//! signed. Both ends of a handshake work on this machine, so that it costs more here than between two.
+//! The certificates are like those of AWS endpoints: RSA with 2048 bits, signed by an intermediate authority. Both ends of a
+//! handshake run on this machine, so it costs more than between two machines.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -25,19 +25,20 @@ const ENDPOINTS: [&str; 5] = [
 ];
 const MONGODB_URI: &str = "MONGODB_URI";
 
-/// Servers over TLS, which end with this value.
+/// Servers over TLS, which stop when this value is dropped.
 pub(super) struct Servers {
-    /// The variables that lead to them, with what they are to be.
+    /// The environment variables that select them, with their values.
     pub(super) settings: Vec<(&'static str, String)>,
     _tasks: JoinSet<()>,
 }
 
 impl Servers {
-    /// Puts TLS in front of every server that `named` knows by its variable. The root's certificate is written to `dir`.
+    /// Starts a TLS proxy for every server for whose variable `named` returns an address. Writes the root's certificate to
+    /// `dir`.
     ///
     /// # Errors
-    /// When an address is not one of a server without TLS, when a port or a certificate cannot be had, or when the
-    /// folder cannot be written to.
+    /// Returns an error if an address is not that of a server without TLS, if a port or certificate cannot be created, or if
+    /// the folder is not writable.
     pub(super) async fn before(named: impl Fn(&str) -> Option<String>, dir: &Path) -> anyhow::Result<Self> {
         let (root, config) = certificates()?;
         let root_file = dir.join("root.pem");
@@ -61,14 +62,14 @@ impl Servers {
     }
 }
 
-/// Begins to listen with TLS, and returns the port.
+/// Listens with TLS. Returns the port.
 async fn front(acceptor: &TlsAcceptor, server: String, tasks: &mut JoinSet<()>) -> anyhow::Result<u16> {
     let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;
     let port = listener.local_addr()?.port();
     let acceptor = acceptor.clone();
     tasks.spawn(async move {
         let mut connections = JoinSet::new();
-        // A connection that fails ends; whoever had it sees that.
+        // A failed connection is closed, which its client notices.
         while let Ok((client, _)) = listener.accept().await {
             connections.spawn(pass(acceptor.clone(), client, server.clone()));
         }
@@ -84,7 +85,7 @@ async fn pass(acceptor: TlsAcceptor, client: TcpStream, server: String) -> std::
     tokio::io::copy_bidirectional(&mut client, &mut server).await.map(|_| ())
 }
 
-/// The root's certificate as PEM, and what a server of the name `localhost` presents.
+/// Returns the root's certificate as PEM, and the certificate chain of a server with the name `localhost`.
 fn certificates() -> anyhow::Result<(String, ServerConfig)> {
     let key = || KeyPair::generate_for(&PKCS_RSA_SHA256);
     let authority = |common_name: &str| -> anyhow::Result<CertificateParams> {
@@ -108,7 +109,7 @@ fn certificates() -> anyhow::Result<(String, ServerConfig)> {
     Ok((root_pem, config))
 }
 
-/// The host and port that an address of MongoDB names.
+/// Returns the host and the port of a MongoDB address.
 fn server_of(uri: &str) -> anyhow::Result<String> {
     let Some(rest) = uri.strip_prefix("mongodb://") else {
         bail!("{MONGODB_URI} is not the address of a server without TLS");
@@ -121,7 +122,7 @@ fn server_of(uri: &str) -> anyhow::Result<String> {
     Ok(if host.contains(':') { host.to_owned() } else { format!("{host}:27017") })
 }
 
-/// The same address, but over TLS at a port of this machine.
+/// Returns the address with TLS at a local port.
 fn over_tls(uri: &str, port: u16, root: &Path) -> String {
     let rest = uri.strip_prefix("mongodb://").unwrap_or(uri);
     let split = rest.find(['/', '?']).unwrap_or(rest.len());

@@ -1,4 +1,4 @@
-//! The deployment's template against the code that it deploys.
+//! Checks of the deployment's template against the code that it deploys.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,10 +10,10 @@ use local::output;
 
 use crate::args::CheckTemplate;
 
-/// Checks the template for each environment of SAM's configuration beside it, and prints what is wrong.
+/// Checks the template for each environment of the SAM configuration in its folder, and prints the findings.
 ///
 /// # Errors
-/// When a file cannot be read.
+/// Returns an error if a file cannot be read.
 pub(crate) fn run(args: &CheckTemplate) -> anyhow::Result<bool> {
     let source = Source::read(&text(&args.template)?)
         .with_context(|| format!("reading {}", args.template.display()))?;
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &CheckTemplate) -> anyhow::Result<bool> {
     Ok(faults == 0)
 }
 
-/// The environments of `samconfig.toml` in the template's folder; without one, the template's defaults alone.
+/// Returns the environments of `samconfig.toml` in the template's folder, or the template's defaults if there is none.
 fn environments_beside(template: &Path) -> anyhow::Result<BTreeMap<String, Values>> {
     let path = template.with_file_name("samconfig.toml");
     if path.exists() {

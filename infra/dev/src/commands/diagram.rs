@@ -1,11 +1,11 @@
-//! The state machine, drawn from the code.
+//! The diagram of the state machine, generated from the code.
 
 use imports::saga::table;
 use local::output;
 
 use crate::args::{Diagram, Format};
 
-/// Prints it.
+/// Prints the diagram.
 pub(crate) fn run(args: &Diagram) -> anyhow::Result<bool> {
     let text = match args.format {
         Format::Mermaid => table::mermaid(),

@@ -1,4 +1,4 @@
-//! The commands, each from its arguments to what it prints. `true` when everything holds.
+//! The commands. Each returns `true` on success.
 
 pub(crate) mod bench;
 pub(crate) mod check_template;

@@ -1,14 +1,14 @@
-//! An environment on servers of your own.
+//! Creating an environment on local servers.
 
 use dev::provision::Provision;
 use local::output;
 
 use crate::args;
 
-/// The variables that name the endpoints of your own servers.
+/// The variables with the endpoints of the local servers.
 const ENDPOINTS: [&str; 3] = ["AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL_SQS", "AWS_ENDPOINT_URL_S3"];
 
-/// Creates what is missing, and prints the settings as a shell reads them.
+/// Creates missing resources, and prints the settings as shell commands.
 pub(crate) async fn run(args: &args::Provision) -> anyhow::Result<bool> {
     let is_set = |name: &str| std::env::var(name).is_ok_and(|value| !value.is_empty());
     if let Some(name) = ENDPOINTS.iter().find(|name| !is_set(name) && !is_set("AWS_ENDPOINT_URL")) {

@@ -14,7 +14,7 @@ use messages::Queue;
 
 use crate::args;
 
-/// Delivers until the process is asked to stop; messages received by then are finished.
+/// Delivers messages until the process is asked to stop, and finishes those received by then.
 pub(crate) async fn run(args: &args::Pump) -> anyhow::Result<bool> {
     let queues = Queues::from_pairs(Config::from_env()?.services.queue_urls);
     let sources = sources(args);

@@ -1,4 +1,4 @@
-//! A sample event for functions under a Lambda emulator.
+//! Sample events for functions under a Lambda emulator.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ use telemetry::LogDecisions;
 
 use crate::args;
 
-/// Prepares the event, or compares the answer to it with what is expected.
+/// Prepares the event, or compares the response to it with the expected one.
 pub(crate) async fn run(args: &args::Sample) -> anyhow::Result<bool> {
     let config = Config::from_env()?;
     let claim = config.projects_claim.clone();
@@ -54,7 +54,7 @@ async fn prepare(config: Config, event: Value) -> Result<Value, Failed> {
     }
 }
 
-/// Uploads as a browser does.
+/// Uploads a file like a browser.
 async fn post(form: &PresignedPost, file: &'static [u8]) -> Result<(), Failed> {
     let fields =
         form.fields.iter().fold(Form::new(), |all, (name, value)| all.text(name.clone(), value.clone()));

@@ -1,4 +1,4 @@
-//! An application's functions under faults: schedules drawn from seeds, and the trace of one that went wrong.
+//! Simulation of an application's functions under faults: random schedules, and the trace of a failing one.
 
 use std::num::NonZero;
 use std::thread;
@@ -11,7 +11,7 @@ use simulation::{Config, Mode, Range, Summary, Workload, run_many, simulate};
 
 use crate::args::{ModeArg, Simulate, WorkloadArg};
 
-/// Runs schedules, or shows one. `true` when nothing was violated.
+/// Runs schedules, or shows one. Returns `true` if no invariant was violated.
 pub(crate) fn run(args: &Simulate) -> anyhow::Result<bool> {
     match args.workload {
         WorkloadArg::Searches => run_on(&Searches, args),
@@ -42,7 +42,7 @@ fn name(mode: Mode) -> &'static str {
     }
 }
 
-/// Shows what happens in one schedule.
+/// Shows the steps of one schedule.
 fn replay<W: Workload>(workload: &W, mode: Mode, seed: u64) -> anyhow::Result<bool> {
     let outcome = simulate(workload, &Config { trace: true, ..Config::new(mode) }, seed);
     for line in &outcome.trace {
@@ -57,7 +57,7 @@ fn replay<W: Workload>(workload: &W, mode: Mode, seed: u64) -> anyhow::Result<bo
     }
 }
 
-/// Runs schedules until one violates something.
+/// Runs schedules until one violates an invariant.
 fn look_for_violation<W: Workload>(workload: &W, args: &Simulate, mode: Mode) -> anyhow::Result<bool> {
     let threads = match args.threads {
         Some(threads) => usize::try_from(threads)?,
@@ -113,10 +113,10 @@ fn report(args: &Simulate, mode: Mode, summary: &Summary) -> anyhow::Result<()> 
     Ok(())
 }
 
-/// A bar on standard error, when that is a terminal.
+/// Returns a progress bar on standard error if it is a terminal.
 fn bar(schedules: u64, mode: Mode) -> ProgressBar {
     let template = "{prefix:>10} {wide_bar} {pos}/{len}, {per_sec}, {eta} left";
-    // The template is a constant, so it fits; without it the bar would merely be plainer.
+    // The template is a valid constant. Without it, the bar would only be plainer.
     let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
     ProgressBar::new(schedules).with_style(style).with_prefix(name(mode))
 }

@@ -1,13 +1,13 @@
-//! The choices of parameters that `samconfig.toml` makes: one for each of its environments.
+//! The parameters of each environment in `samconfig.toml`.
 
 use std::collections::BTreeMap;
 
 use toml::Value;
 
-/// Why they cannot be read.
+/// The error of an invalid `samconfig.toml`.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// It is not TOML.
+    /// The text is not TOML.
     #[error("the configuration of SAM is not TOML")]
     Toml(#[from] toml::de::Error),
     /// An override that is not `Name=Value`.
@@ -15,18 +15,18 @@ pub enum ConfigError {
     Override {
         /// The environment.
         environment: String,
-        /// What it says instead.
+        /// The invalid override.
         text: String,
     },
 }
 
-/// The values of the parameters that differ from their defaults.
+/// The values of parameters that differ from their defaults.
 pub type Values = BTreeMap<String, String>;
 
-/// The environments with their values, in the order of their names.
+/// Returns the environments with their values, ordered by name.
 ///
 /// # Errors
-/// When the text cannot be read.
+/// Returns an error if the text is invalid.
 pub fn read(text: &str) -> Result<BTreeMap<String, Values>, ConfigError> {
     let config: BTreeMap<String, Value> = toml::from_str(text)?;
     let environments = config.into_iter().filter(|(_, value)| value.is_table());

@@ -1,14 +1,14 @@
-//! Checks of the deployment's template against the code that it deploys: what `cfn-lint` and `checkov` cannot know.
+//! Checks of the deployment's template against the code that it deploys, which `cfn-lint` and `checkov` cannot do.
 //!
-//! - [`source`]: a template as it is written;
-//! - [`resolve`]: what it says for one choice of its parameters;
-//! - [`environments`]: the choices that `samconfig.toml` makes;
-//! - [`view`]: functions, queues and roles in it;
-//! - [`checks`]: what must hold. Each is a pure function from a template to findings.
+//! - [`source`]: a template as written;
+//! - [`resolve`]: a template for given values of its parameters;
+//! - [`environments`]: the values in `samconfig.toml`;
+//! - [`view`]: functions, queues and roles of a template;
+//! - [`checks`]: the checks. Each is a pure function from a template to findings.
 //!
-//! What the functions need is not listed here: their settings come from reading the configuration
-//! ([`backend::Config::names`]), their services and queues from what each says it uses ([`saga::Function`]), which the
-//! adapters refuse to start without, and what is agreed about each queue from the table ([`functions::SYSTEM`]).
+//! The requirements of the functions are not listed here. Their settings come from the configuration
+//! ([`backend::Config::names`]), their services and queues from their declarations ([`saga::Function`]), without which the
+//! adapters do not start, and the specification of each queue from the table ([`functions::SYSTEM`]).
 
 pub mod checks;
 pub mod environments;

@@ -1,7 +1,7 @@
-//! What a template says for one choice of its parameters.
+//! Resolving a template for given values of its parameters.
 //!
-//! Parameters and conditions are gone afterwards. References to resources stay as they are, in `Fn::Sub` as
-//! `${Resource.Attribute}`: only AWS knows what they will be.
+//! The result has no parameters and conditions. References to resources stay as they are, in `Fn::Sub` as
+//! `${Resource.Attribute}`, because only AWS knows their values.
 
 use std::collections::BTreeMap;
 
@@ -9,25 +9,25 @@ use serde_json::{Map, Value, json};
 
 use crate::template::source::Source;
 
-/// A template with its parameters and conditions worked out, and SAM's `Globals` merged into its functions.
+/// A template with evaluated parameters and conditions, and SAM's `Globals` merged into its functions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Template {
     /// The values of the parameters.
     pub parameters: BTreeMap<String, Value>,
     /// `Resources`, by logical id.
     pub resources: Map<String, Value>,
-    /// What the template's own `Rules` say against the parameters, before anything is deployed.
+    /// Violations of the template's own `Rules`, which CloudFormation checks before it deploys anything.
     pub refused: Vec<String>,
 }
 
-/// Works a template out.
+/// Evaluates a template.
 struct Resolver<'a> {
     parameters: &'a BTreeMap<String, Value>,
     conditions: &'a Value,
 }
 
 impl Template {
-    /// The template for these values of its parameters; the others have their defaults.
+    /// Resolves the template for these values of its parameters. The others have their defaults.
     pub fn new(source: &Source, values: &BTreeMap<String, String>) -> Self {
         let parameters = parameters(&source.0["Parameters"], values);
         let resolver = Resolver { parameters: &parameters, conditions: &source.0["Conditions"] };
@@ -61,7 +61,7 @@ fn parameters(declared: &Value, values: &BTreeMap<String, String>) -> BTreeMap<S
     declared.map(parameter).collect()
 }
 
-/// Adds what `target` does not say itself.
+/// Adds values that `target` does not define itself.
 fn merge(target: &mut Value, defaults: &Value) {
     match (target, defaults) {
         (Value::Object(target), Value::Object(defaults)) => {
@@ -75,7 +75,7 @@ fn merge(target: &mut Value, defaults: &Value) {
 }
 
 impl Resolver<'_> {
-    /// A value worked out; none for `AWS::NoValue`.
+    /// Evaluates a value; `None` for `AWS::NoValue`.
     fn value(&self, value: &Value) -> Option<Value> {
         match value {
             Value::Array(items) => Some(items.iter().filter_map(|item| self.value(item)).collect()),
@@ -90,7 +90,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// The result of an intrinsic function, when the map is one that can be worked out.
+    /// Evaluates an intrinsic function if the map is one that can be evaluated.
     fn function(&self, map: &Map<String, Value>) -> Option<Option<Value>> {
         let (name, argument) = map.iter().next().filter(|_| map.len() == 1)?;
         match name.as_str() {
@@ -110,7 +110,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// The descriptions of the assertions that do not hold.
+    /// Returns the descriptions of the violated assertions.
     fn refused(&self, rules: &Value) -> Vec<String> {
         let rules = rules.as_object().into_iter().flat_map(|rules| rules.values());
         let applying =
@@ -154,7 +154,7 @@ impl Resolver<'_> {
         condition["Condition"].as_str().is_some_and(|name| self.condition(name))
     }
 
-    /// CloudFormation compares as text.
+    /// Compares values as text, like CloudFormation.
     fn text(&self, value: &Value) -> String {
         match self.value(value) {
             Some(Value::String(text)) => text,

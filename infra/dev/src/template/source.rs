@@ -1,27 +1,27 @@
-//! A template as it is written, with the short forms of intrinsic functions (`!Ref x`) in their long ones.
+//! A template as written, with the short forms of intrinsic functions (`!Ref x`) expanded.
 
 use serde_json::{Map, Value, json};
 use serde_yaml_ng::Value as Yaml;
 use serde_yaml_ng::value::TaggedValue;
 
-/// Why a template cannot be read.
+/// The error of an invalid template.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
-    /// It is not YAML.
+    /// The text is not YAML.
     #[error("the template is not YAML")]
     Yaml(#[from] serde_yaml_ng::Error),
-    /// It is YAML, but not a template.
+    /// The text is YAML, but not a template.
     #[error("the template has no Resources")]
     NoResources,
     /// A name that is not text.
     #[error("the template has a key that is not text: {0}")]
     Key(String),
-    /// Beyond what JSON can say.
+    /// A value that JSON cannot represent.
     #[error("the template has a number that JSON does not know")]
     Number,
 }
 
-/// A template as it is written.
+/// A template as written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Source(pub(crate) Value);
 
@@ -29,13 +29,13 @@ impl Source {
     /// Reads a template.
     ///
     /// # Errors
-    /// When it is not one.
+    /// Returns an error if the text is not a template.
     pub fn read(text: &str) -> Result<Self, SourceError> {
         let template = json_of(serde_yaml_ng::from_str(text)?)?;
         if template["Resources"].is_object() { Ok(Self(template)) } else { Err(SourceError::NoResources) }
     }
 
-    /// Its parameters, each with its default.
+    /// Returns its parameters with their defaults.
     pub fn defaults(&self) -> impl Iterator<Item = (&str, Option<&Value>)> {
         let parameters = self.0["Parameters"].as_object().into_iter().flatten();
         parameters.map(|(name, parameter)| (name.as_str(), parameter.get("Default")))

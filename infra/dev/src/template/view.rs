@@ -33,12 +33,12 @@ pub struct Queue<'a> {
 pub struct Source<'a> {
     /// The queue.
     pub queue: Queue<'a>,
-    /// How it invokes the function.
+    /// The properties of the event source.
     pub properties: &'a Value,
 }
 
 impl Template {
-    /// The resources of a type, with their properties.
+    /// Returns the resources of a type with their properties.
     pub fn of_type<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = (&'a str, &'a Value)> {
         let of_kind = self.resources.iter().filter(move |(_, resource)| resource["Type"] == kind);
         of_kind.map(|(id, resource)| (id.as_str(), &resource["Properties"]))
@@ -65,17 +65,17 @@ impl Template {
 }
 
 impl<'a> Function<'a> {
-    /// What the program says of itself; none when there is no such program.
+    /// Returns the program's declaration; `None` if the program does not exist.
     pub fn program(&self) -> Option<&'static saga::Function<Ports>> {
         SYSTEM.function(self.binary)
     }
 
-    /// The queue that the program works on; none when something else invokes it.
+    /// Returns the queue that the program consumes; `None` if something else invokes it.
     pub fn receives(&self) -> Option<&'static messages::Queue> {
         self.program()?.source.queue()
     }
 
-    /// Its environment. A value that only AWS knows is shown as the reference that it is.
+    /// Returns its environment. Values that only AWS knows stay references.
     pub fn environment(&self) -> BTreeMap<String, String> {
         let variables = self.properties["Environment"]["Variables"].as_object().into_iter().flatten();
         variables.map(|(name, value)| (name.clone(), text(value))).collect()
@@ -90,57 +90,57 @@ impl<'a> Function<'a> {
         })
     }
 
-    /// For how many seconds it may run; SAM's default is 3.
+    /// Returns its timeout in seconds; SAM's default is 3.
     pub fn timeout(&self) -> u64 {
         number(&self.properties["Timeout"]).unwrap_or(3)
     }
 }
 
 impl Source<'_> {
-    /// The most messages that the function is given at once; Lambda's default is 10.
+    /// Returns the batch size; Lambda's default is 10.
     pub fn batch_size(&self) -> u64 {
         number(&self.properties["BatchSize"]).unwrap_or(10)
     }
 
-    /// For how many seconds a batch may fill; none where that is not for a deployment to choose.
+    /// Returns the batching window in seconds; `None` if a deployment cannot choose it.
     pub fn window(&self) -> Option<u64> {
         number(&self.properties["MaximumBatchingWindowInSeconds"])
     }
 }
 
 impl Queue<'_> {
-    /// How long it keeps a message, in seconds; SQS's default is 4 days.
+    /// Returns the retention of messages in seconds; SQS's default is 4 days.
     pub fn retention(&self) -> u64 {
         number(&self.properties["MessageRetentionPeriod"]).unwrap_or(345_600)
     }
 
-    /// How long it hides a message that was received, in seconds; SQS's default is 30.
+    /// Returns the visibility timeout in seconds; SQS's default is 30.
     pub fn visibility(&self) -> u64 {
         number(&self.properties["VisibilityTimeout"]).unwrap_or(30)
     }
 
-    /// How often it delivers a message before it gives it up; none when it never does.
+    /// Returns the receive limit; `None` if messages are never dead-lettered.
     pub fn receive_limit(&self) -> Option<u64> {
         self.properties["RedrivePolicy"].get("maxReceiveCount").map(|limit| number(limit).unwrap_or(0))
     }
 
-    /// Where its messages go that were received too often.
+    /// Returns the dead-letter queue.
     pub fn dead_letters<'a>(&self, template: &'a Template) -> Option<Queue<'a>> {
         template.queue(&self.properties["RedrivePolicy"]["deadLetterTargetArn"])
     }
 }
 
-/// A number, however it is written.
+/// Reads a number in any notation.
 pub fn number(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| value.as_str()?.parse().ok())
 }
 
-/// The logical id that a value refers to, as a whole or by an attribute.
+/// Returns the logical id that a value refers to, directly or by an attribute.
 pub fn referred(value: &Value) -> Option<&str> {
     value["Ref"].as_str().or_else(|| value["Fn::GetAtt"][0].as_str())
 }
 
-/// A value as one text, such as an ARN: a reference to `Resource.Arn` as `${Resource.Arn}`.
+/// Returns a value such as an ARN as text, with a reference to `Resource.Arn` as `${Resource.Arn}`.
 pub fn text(value: &Value) -> String {
     let reference = value["Ref"].as_str().map(|id| format!("${{{id}}}"));
     let attribute = || {

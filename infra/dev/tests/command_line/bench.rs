@@ -1,4 +1,4 @@
-//! What the functions cost and how fast they are.
+//! The benchmarks.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -81,7 +81,7 @@ fn events_over_http_take_effect_once() {
     }
 }
 
-/// The body of the answer.
+/// Returns the body of the response.
 fn request(url: &str, what: &str) -> String {
     let address = url.strip_prefix("http://").unwrap();
     let mut stream = TcpStream::connect(address).unwrap();
@@ -98,7 +98,7 @@ fn sweep_is_measured_with_few_and_many_records() {
     let folder = program.folder().join("bench");
     let run =
         program.run(&["bench", "sweep", "--settled", "2000", "--json", "--dir", folder.to_str().unwrap()]);
-    // Whether it is fast enough is for whoever measures on a machine with nothing else to do.
+    // The speed is not checked, because other programs use this machine.
     let report: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{}", run.stderr));
     let rows = report["rows"].as_array().unwrap();
     assert_eq!(rows.iter().map(|row| row["settled"].as_u64().unwrap()).collect::<Vec<_>>(), [1_000, 2_000]);
@@ -116,7 +116,7 @@ fn backlog_is_swept_and_calls_are_counted() {
     let calls = |row: usize, of: &str| rows[row][of].as_u64().unwrap();
     assert_eq!((rows[0]["want"].as_str(), calls(0, "queue_calls")), (Some("views"), 0), "{rows}");
     assert_eq!((rows[1]["want"].as_str(), calls(1, "queue_calls")), (Some("timeouts"), 25), "{rows}");
-    // A look, a claim, what is done and a settlement, and a look that finds nothing; one more in the sessions.
+    // A poll, a claim, the effect and a settlement, and a poll that finds nothing; one more for the sessions.
     assert!((0..2).all(|row| calls(row, "store_calls") <= 4 + 2), "{rows}");
 }
 

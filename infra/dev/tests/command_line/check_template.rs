@@ -1,4 +1,4 @@
-//! `check-template`: what it prints and how it ends; which faults it finds is tested beside the checks.
+//! The output and the exit code of `check-template`. The checks have their own tests.
 
 use crate::program::Program;
 

@@ -1,10 +1,10 @@
-//! The diagrams; and what the page of states shows is what the code does.
+//! The diagrams, and the consistency of the page of states with the code.
 
 use std::path::Path;
 
 use crate::program::Program;
 
-/// The part of a page between two markers.
+/// Returns the part of a page between two markers.
 fn section(page: &str, name: &str) -> String {
     let begin = format!("<!-- {name}: begin -->\n");
     let end = format!("<!-- {name}: end -->");

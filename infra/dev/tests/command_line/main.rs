@@ -1,4 +1,4 @@
-//! The program as developers and scripts meet it: the built binary, its output and its exit code.
+//! The program as developers and scripts run it: the built binary, its output and its exit code.
 
 #![allow(
     clippy::unwrap_used,

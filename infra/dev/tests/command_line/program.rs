@@ -1,17 +1,17 @@
-//! Running the binary in a folder of its own.
+//! Running the binary in a temporary folder.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use tempfile::TempDir;
 
-/// The binary, with a folder that nobody else has.
+/// The binary, with a folder of its own.
 pub(crate) struct Program {
     dir: TempDir,
     env: Vec<(String, String)>,
 }
 
-/// What a run left.
+/// The result of a run.
 pub(crate) struct Run {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
@@ -28,7 +28,7 @@ impl Program {
         self
     }
 
-    /// A file below the program's folder.
+    /// Creates a file in the program's folder.
     pub(crate) fn file(&self, name: &str, content: &[u8]) -> PathBuf {
         let path = self.dir.path().join(name);
         std::fs::write(&path, content).unwrap();
@@ -45,7 +45,7 @@ impl Program {
         command
     }
 
-    /// Starts it, with its output at hand.
+    /// Starts the program with readable output.
     pub(crate) fn start(&self, args: &[&str]) -> Child {
         self.command(args).stdout(Stdio::piped()).spawn().unwrap()
     }

@@ -1,4 +1,4 @@
-//! An environment on servers of your own.
+//! Creating an environment on local servers.
 
 use dev::provision::Provision;
 use servers::Tested;

@@ -1,4 +1,4 @@
-//! `pump` without an environment; what it delivers is tested beside the pump's queues.
+//! `pump` without an environment. Deliveries are tested with the queues.
 
 use crate::program::Program;
 

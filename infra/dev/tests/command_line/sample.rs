@@ -1,5 +1,4 @@
-//! `sample` on the embedded backend. That functions answer as it says is tested beside them, and by
-//! `make test-local-lambda`.
+//! `sample` on the embedded backend. The tests of the functions and `make test-local-lambda` check their responses.
 
 use std::path::{Path, PathBuf};
 

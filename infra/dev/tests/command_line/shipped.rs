@@ -1,4 +1,4 @@
-//! The shipped template passes, in every environment; and each check finds the fault that it is for.
+//! The shipped template passes all checks in every environment, and each check finds its fault.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ const COSTS: &str = include_str!("../../../../docs/costs.md");
 const DEPLOY: &str = include_str!("../../../../docs/deploy.md");
 const SECRET: &str = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:mongodb-AbCdEf";
 
-/// A template with these values of its parameters, and the defaults of the others.
+/// Resolves the template with these values of its parameters, and the defaults of the others.
 fn template(text: &str, values: &[(&str, &str)]) -> Template {
     let values = values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     Template::new(&Source::read(text).unwrap(), &values.collect())
@@ -21,13 +21,13 @@ fn findings(text: &str, values: &[(&str, &str)]) -> Vec<Finding> {
     check(&template(text, values))
 }
 
-/// The template with a text replaced that it must contain.
+/// Returns the template with a text replaced, which it must contain.
 fn planted(from: &str, to: &str) -> String {
     assert!(TEMPLATE.contains(from), "the template has changed: {from}");
     TEMPLATE.replacen(from, to, 1)
 }
 
-/// Plants a fault, and expects one finding that says so about this resource.
+/// Plants a fault, and expects one finding with this text about this resource.
 #[track_caller]
 fn finds(from: &str, to: &str, resource: &str, what: &str) {
     finds_with(&[], from, to, resource, what);
@@ -50,7 +50,7 @@ fn shipped_template_passes_in_every_environment() {
         let known: Vec<&str> = source.defaults().map(|(parameter, _)| parameter).collect();
         assert!(
             values.keys().all(|value| known.contains(&value.as_str())),
-            "{name} sets what is no parameter"
+            "{name} sets an unknown parameter"
         );
     }
 }
@@ -92,7 +92,7 @@ fn shipped_template_passes_with_all_options() {
 fn every_alarm_is_in_the_runbook() {
     let template = template(TEMPLATE, &[("EventBusName", "reviews")]);
     let alarms: Vec<&str> = template.of_type("AWS::CloudWatch::Alarm").map(|(id, _)| id).collect();
-    // One of them is there for the bus alone.
+    // One of them is used only with the bus.
     assert!(COSTS.contains(&format!("| {} alarms (0.10 each)", alarms.len() - 1)), "{}", alarms.len());
     let headings: String = RUNBOOK.lines().filter(|line| line.starts_with("### ")).collect();
     assert!(alarms.iter().all(|alarm| headings.contains(alarm)), "{alarms:?}");
@@ -112,7 +112,7 @@ fn finds_a_low_receive_limit() {
 
 #[test]
 fn finds_a_queue_unlike_its_specification() {
-    // Longer than the function needs, so that it is no fault of another kind.
+    // Longer than the function's timeout, so that no other check fails.
     finds(
         "VisibilityTimeout: 360",
         "VisibilityTimeout: 361",
@@ -174,7 +174,7 @@ fn finds_messages_older_than_assumed() {
 fn finds_more_connections_than_mongodb_allows() {
     let many = [("SagaConcurrency", "100")];
     finds_with(&many, "Mode:", "Mode:", "MongoConnectionLimit", "may open 3264 connections");
-    // Requests at once: those that come together, and rate times the longest duration.
+    // Concurrent requests: the burst, plus the rate times the maximum duration.
     let unreserved = [("ApiConcurrency", "0")];
     finds_with(&unreserved, "Mode:", "Mode:", "MongoConnectionLimit", "may open 11424 connections");
     let unlimited = "            ScalingConfig: { MaximumConcurrency: !Ref SagaConcurrency }\n";
@@ -184,8 +184,8 @@ fn finds_more_connections_than_mongodb_allows() {
 #[test]
 fn exports_expire_and_exclude_uploads() {
     let ends = "            ExpirationInDays: 1\n";
-    finds(ends, "", "UploadBucket", "kept for ever");
-    finds("Prefix: exports/", "Prefix: export/", "UploadBucket", "kept for ever");
+    finds(ends, "", "UploadBucket", "never expire");
+    finds("Prefix: exports/", "Prefix: export/", "UploadBucket", "never expire");
     let below = [("KeyPrefix", "exports/uploads/")];
     finds_with(&below, "MemorySize: 256", "MemorySize: 256", "NotifyUpload", "where exports are");
     let (folder, all) = ("-${AWS::Region}/exports/*", "-${AWS::Region}/*");
@@ -194,7 +194,7 @@ fn exports_expire_and_exclude_uploads() {
 
 #[test]
 fn uploads_outlive_their_messages() {
-    finds("Prefix: !Ref KeyPrefix", "Prefix: files/", "UploadBucket", "(uploads/) are kept for ever");
+    finds("Prefix: !Ref KeyPrefix", "Prefix: files/", "UploadBucket", "(uploads/) never expire");
     let short = [("UploadRetentionDays", "14")];
     finds_with(&short, "Mode:", "Mode:", "UploadBucket", "for 14 days, no longer than a message");
     finds("AbortIncompleteMultipartUpload", "Abort", "UploadBucket", "parts of unfinished uploads");
@@ -214,7 +214,7 @@ fn finds_metrics_without_alarm() {
     for function in ["NotifyUpload", "RunSaga", "ParseReferences", "DispatchOutbox", "ReportFaults"] {
         let alarm = format!("  {function}RetriesAlarm:\n    Type: AWS::CloudWatch::Alarm");
         let other = format!("  {function}RetriesAlarm:\n    Type: AWS::CloudWatch::Dashboard");
-        finds(&alarm, &other, function, "no alarm looks at what it retries");
+        finds(&alarm, &other, function, "no alarm watches what it retries");
     }
     let alarms = [
         ("MetricName: RetriedDeliveries", "MetricName: MessagesRetried", "NotifyUpload", "what it retries"),
@@ -234,7 +234,7 @@ fn finds_metrics_without_alarm() {
     finds_with(&topic, action, "", "EventsDeadAlarm", "tells nobody");
 }
 
-/// A busy queue invokes the function too, and would hide a schedule that is gone.
+/// A busy queue also invokes the function, and would hide a missing schedule.
 #[test]
 fn finds_a_schedule_without_alarm() {
     for (metric, function) in [("OutboxAge", "DispatchOutbox"), ("OpenFailures", "ReportFaults")] {
@@ -251,7 +251,7 @@ fn finds_a_schedule_without_alarm() {
 #[test]
 fn finds_more_reserved_than_the_account_can_spare() {
     let small = [("AccountConcurrency", "119")];
-    finds_with(&small, "Mode:", "Mode:", "AccountConcurrency", "of which 20 are reserved");
+    finds_with(&small, "Mode:", "Mode:", "AccountConcurrency", "with 20 reserved");
     assert_eq!(findings(TEMPLATE, &[("AccountConcurrency", "120")]), []);
 }
 
@@ -259,7 +259,7 @@ fn finds_more_reserved_than_the_account_can_spare() {
 fn finds_an_oversized_environment() {
     let address = format!("mongodb://{}", "a".repeat(2_000));
     let long = [("MongoUri", &*address)];
-    finds_with(&long, "Mode:", "Mode:", "ReportFaults", "Lambda has room for 4096");
+    finds_with(&long, "Mode:", "Mode:", "ReportFaults", "limit is 4096");
 }
 
 #[test]
@@ -311,7 +311,7 @@ fn new_api_version_can_be_rolled_back() {
         "Alarms: [!Ref ApiAlarm, !Ref StartUploadErrorsAlarm]",
         "Alarms: []",
         "SearchService",
-        "takes them back",
+        "rolls it back",
     );
 }
 
@@ -339,7 +339,7 @@ fn only_unrestrictable_calls_cover_all_resources() {
     );
 }
 
-/// What the template's own rules say before anything is made.
+/// The template's own rules reject parameters before anything is created.
 fn refused(values: &[(&str, &str)]) -> Vec<String> {
     template(TEMPLATE, &[&[("MongoSecretArn", SECRET)], values].concat()).refused
 }
@@ -373,7 +373,7 @@ fn template_rules_reject_invalid_parameters() {
     }
 }
 
-/// What somebody follows from an empty account names every role that has to become a user of the database.
+/// The instructions for an empty account name every role that needs a user in the database.
 #[test]
 fn instructions_name_every_database_role() {
     let template = template(TEMPLATE, &[("SubnetIds", "subnet-1"), ("SecurityGroupIds", "sg-1")]);
@@ -385,7 +385,7 @@ fn instructions_name_every_database_role() {
     }
 }
 
-/// Costs are told apart by the tag of the stack, which the budget filters by.
+/// The budget filters costs by the tag of the stack.
 #[test]
 fn every_environment_tags_its_stack() {
     let config: BTreeMap<String, toml::Value> = toml::from_str(SAMCONFIG).unwrap();
@@ -396,7 +396,7 @@ fn every_environment_tags_its_stack() {
     }
 }
 
-/// A stack whose first create has failed blocks its name until it is deleted.
+/// A stack whose first creation failed blocks its name until it is deleted.
 #[test]
 fn every_environment_deletes_failed_creations() {
     let config: BTreeMap<String, toml::Value> = toml::from_str(SAMCONFIG).unwrap();
@@ -526,7 +526,7 @@ fn page_reaches_every_route_and_bucket_is_private() {
     }
 }
 
-/// Nothing more is allowed to the deployed page than to the one that `serve` answers with, but for uploads and sign-in.
+/// The deployed page has the policy of the page served by `serve`, except for uploads and sign-in.
 #[test]
 fn deployed_page_has_the_served_policy() {
     let template = template(TEMPLATE, &[("Page", "true"), ("SignInUrl", "https://sign-in.example")]);

@@ -1,4 +1,4 @@
-//! The same studies on MongoDB, as the parser stores them, beside a bare insert of the very same documents.
+//! Storing the same studies on MongoDB like the parser, compared with a plain insert of the same documents.
 
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
@@ -17,35 +17,35 @@ use serde::Serialize;
 
 use super::records;
 
-/// What was measured.
+/// The result of the measurement.
 #[derive(Debug, Clone, Serialize)]
 pub struct Database {
-    /// How many studies there were.
+    /// The number of studies.
     pub studies: u64,
-    /// The time that reading their file and storing them took, one after the other.
+    /// The time for reading their file and storing them sequentially.
     pub stored_s: f64,
-    /// The part of it in which they were read.
+    /// The part of this time for reading.
     pub read_s: f64,
-    /// The time that the server took to insert the same documents, with the same indexes and as safely.
+    /// The time for inserting the same documents with the same indexes and write concern.
     pub bare_s: f64,
 }
 
 impl Database {
-    /// How many studies a second were read and stored.
+    /// Returns the number of studies read and stored per second.
     pub fn studies_per_second(&self) -> f64 {
         self.studies as f64 / self.stored_s
     }
 
-    /// How many documents a second the server inserted.
+    /// Returns the number of documents inserted per second.
     pub fn bare_per_second(&self) -> f64 {
         self.studies as f64 / self.bare_s
     }
 }
 
-/// Stores so many studies in a database of its own beside the one that is configured; it is removed at the end.
+/// Stores this many studies in a temporary database on the configured server.
 ///
 /// # Errors
-/// When the server does not answer, or the file is not read as it was made.
+/// Returns an error if the server is unavailable, or if the read file differs from the generated one.
 pub async fn in_database(mut config: Config, studies: u64) -> anyhow::Result<Database> {
     let own = format!("_import_{}", SystemHost.fresh_id().simple());
     config.services.mongodb_database.push_str(&own);
@@ -86,7 +86,7 @@ async fn measure(config: &Config, mongo: &Mongo, studies: u64) -> anyhow::Result
         let (count, began) = (batch.len(), Instant::now());
         mongo.store(&held, batch, vec![]).await?;
         storing += began.elapsed();
-        // In turns, so that what disturbs one of them disturbs the other too.
+        // Alternate, so that disturbances affect both measurements.
         inserting += bare.insert(stored, count).await?;
         stored += count as u64;
     }
@@ -100,7 +100,7 @@ async fn measure(config: &Config, mongo: &Mongo, studies: u64) -> anyhow::Result
     })
 }
 
-/// Inserts what was stored into a collection beside it, with the same indexes.
+/// Inserts the stored documents into another collection with the same indexes.
 struct Bare {
     from: Collection<RawDocumentBuf>,
     to: Collection<RawDocumentBuf>,
@@ -118,7 +118,7 @@ impl Bare {
         Ok(Self { from, to })
     }
 
-    /// The time that it took to insert the studies after some others.
+    /// Inserts the next studies. Returns the duration.
     async fn insert(&self, after: u64, studies: usize) -> anyhow::Result<Duration> {
         let found = self.from.find(doc! {}).sort(doc! { "SearchId": 1, "FileId": 1, "Record": 1 });
         let found = found.skip(after).limit(i64::try_from(studies)?);

@@ -1,12 +1,11 @@
-//! How long the import of a large file takes from the upload to the last mark, in how much memory, and how much room what is
-//! stored takes.
+//! The time, memory and disk space of importing a large file, from the upload to the last duplicate mark.
 //!
-//! The built program imports a file into a data directory of its own, as users run it (`search-import import`). What it has
-//! done so far is looked up in that directory meanwhile.
+//! The built program imports a file into a temporary data directory like a user (`search-import import`), and the benchmark
+//! reads its progress from that directory.
 //!
 //! - [`measure`]: files of several sizes, one after the other;
 //! - [`in_database`]: the same studies on MongoDB;
-//! - `records`: what is in the files.
+//! - `records`: the generated records.
 
 mod database;
 mod records;
@@ -29,62 +28,62 @@ use tokio::process::{Child, Command};
 pub use self::database::{Database, in_database};
 use super::{bytes_below, memory};
 
-/// How many bytes of the disk each byte of the file may take in the end, the uploaded file included.
+/// The maximum disk space per byte of the file, including the uploaded file.
 pub const DISK_BOUND: f64 = 1.3;
-/// The most memory that the program may have until the last study is stored, whatever the number of studies, in MiB.
+/// The maximum memory until the last study is stored for any number of studies, in MiB.
 pub const PEAK_BOUND: f64 = 64.0;
-/// What is aimed at until then, in megabytes a second: it depends on the machine, so nothing fails by it.
+/// The target rate until then, in megabytes per second. It depends on the machine, so it is not enforced.
 pub const SPEED_GOAL: f64 = 100.0;
 
-/// How often it is looked how far the import is.
+/// The interval between reads of the progress.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
-/// How long an import may take.
+/// The time limit of an import.
 const PATIENCE: Duration = Duration::from_secs(3_600);
 
-/// What an import came to.
+/// The result of an import.
 #[derive(Debug, Clone, Serialize)]
 pub struct Row {
-    /// How many records the file has.
+    /// The number of records in the file.
     pub records: u64,
-    /// Its bytes.
+    /// The size of the file in bytes.
     pub file_bytes: u64,
-    /// From the start of the program until the file was uploaded, in seconds.
+    /// The time from the start of the program until the file was uploaded, in seconds.
     pub uploaded_s: f64,
-    /// Until the last study was stored.
+    /// The time until the last study was stored.
     pub stored_s: f64,
-    /// Until the studies were listed.
+    /// The time until the studies were listed.
     pub listed_s: f64,
-    /// Until the program ended, with all duplicates marked.
+    /// The time until the program ended with all duplicates marked.
     pub marked_s: f64,
-    /// The most memory until the last study was stored, in MiB; none where the system does not tell.
+    /// The peak memory until the last study was stored, in MiB; `None` if the system does not report it.
     pub stored_mib: Option<f64>,
-    /// The most memory in all.
+    /// The peak memory of the whole import.
     pub marked_mib: Option<f64>,
-    /// The bytes of the uploaded file as it is kept.
+    /// The size of the stored upload in bytes.
     pub object_bytes: u64,
-    /// The bytes of the database.
+    /// The size of the database in bytes.
     pub database_bytes: u64,
-    /// The most bytes that its log had meanwhile; none is left in the end.
+    /// The peak size of its log in bytes. The log is empty at the end.
     pub log_bytes: u64,
 }
 
 impl Row {
-    /// How many bytes of the disk each byte of the file takes in the end.
+    /// Returns the disk space per byte of the file.
     pub fn growth(&self) -> f64 {
         (self.object_bytes + self.database_bytes) as f64 / self.file_bytes as f64
     }
 
-    /// How fast it was until the last study was stored, in megabytes a second.
+    /// Returns the rate until the last study was stored, in megabytes per second.
     pub fn megabytes_per_second(&self) -> f64 {
         self.file_bytes as f64 / 1e6 / self.stored_s
     }
 
-    /// The same in studies.
+    /// Returns the rate in studies per second.
     pub fn studies_per_second(&self) -> f64 {
         self.records as f64 / self.stored_s
     }
 
-    /// Whether the bounds hold.
+    /// Returns `true` if the bounds hold.
     pub fn holds(&self) -> bool {
         self.growth() <= DISK_BOUND && self.stored_mib.is_none_or(|peak| peak <= PEAK_BOUND)
     }
@@ -93,7 +92,7 @@ impl Row {
 /// Imports a file of each size, in data directories below `dir`.
 ///
 /// # Errors
-/// When the program fails, or does not import everything.
+/// Returns an error if the program fails or does not import everything.
 pub async fn measure(dir: &Path, given: Option<&Path>, sizes: &[u64]) -> anyhow::Result<Vec<Row>> {
     let program = super::served::program(given)?;
     let mut rows = Vec::new();
@@ -140,7 +139,7 @@ async fn import(
     Ok(Row {
         records,
         file_bytes,
-        // What was not seen has happened between the last look and the end.
+        // Events that were not observed happened between the last poll and the end.
         uploaded_s: seen.uploaded_s.unwrap_or(marked_s),
         stored_s: seen.stored_s.unwrap_or(marked_s),
         listed_s: seen.listed_s.unwrap_or(marked_s),
@@ -153,7 +152,7 @@ async fn import(
     })
 }
 
-/// What was seen of an import so far.
+/// The observed progress of an import.
 #[derive(Default)]
 struct Seen {
     store: Option<Store>,
@@ -167,7 +166,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// Looks how far it is. A look that fails is followed by another one.
+    /// Reads the progress. A failed read is ignored, because another one follows.
     async fn look(&mut self, data: &Path, child: &Child, (began, file_bytes): (Instant, u64)) {
         self.peak_mib = child.id().and_then(memory::peak_mib_of).or(self.peak_mib);
         self.log_bytes = self.log_bytes.max(log(data));
@@ -208,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_is_held_to_its_bounds() {
+    fn row_is_checked_against_its_bounds() {
         let row = Row {
             records: 100,
             file_bytes: 1_000,

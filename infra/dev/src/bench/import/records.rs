@@ -1,8 +1,8 @@
-//! A file as large as a review's largest: studies with abstracts of their own.
+//! A file as large as those of large reviews, whose studies have individual abstracts.
 //!
-//! A text that comes again and again would be packed to nothing. Words here are made of syllables, between those that every
-//! abstract has, such that zstd makes of a single record what it makes of a real one (1.9 times as small) and of many in a
-//! row less than of real ones (2.7 times against 4). Every tenth record is the one before, as another database has it.
+//! Repeated text would be compressed to almost nothing. Here words consist of random syllables, mixed with common words, so
+//! that zstd compresses a single record like a real one (by a factor of 1.9), and many records less than real ones (2.7
+//! instead of 4). Every tenth record repeats the previous one in the form of another database.
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -12,14 +12,14 @@ use references::Reference;
 
 use crate::bench::duplicates::{BEGINNINGS, Draws, ENDS, MIDDLES, REPEATED, reference};
 
-/// How many letters an abstract has at least. With it a record has 1,370 bytes.
+/// The minimum number of letters of an abstract, which results in 1,370 bytes per record.
 const ABSTRACT: usize = 1_010;
 
-/// Of a hundred words so many are numbers, and so many are in the list below.
+/// The percentages of words that are numbers, and that are in the list below.
 const NUMBERS: u64 = 4;
 const COMMON: u64 = 47;
 
-/// The first ones come most often.
+/// Common words, the most frequent first.
 const WORDS: [&str; 40] = [
     "the",
     "of",
@@ -63,10 +63,10 @@ const WORDS: [&str; 40] = [
     "months",
 ];
 
-/// Writes records of a RIS file; returns how many bytes they are.
+/// Writes records of a RIS file. Returns the number of bytes.
 ///
 /// # Errors
-/// When they cannot be written.
+/// Returns an error if writing fails.
 pub(super) fn write(to: &mut impl Write, records: Range<u64>) -> std::io::Result<u64> {
     let (mut text, mut bytes) = (String::new(), 0);
     for n in records {
@@ -83,7 +83,7 @@ fn record(n: u64, out: &mut String) {
     let pages = pages.unwrap_or_default();
     let (first, last) = pages.split_once('-').unwrap_or((&pages, &pages));
     let (author, journal) = (authors.concat(), journal.unwrap_or_default());
-    // Writing to a string does not fail.
+    // Writing to a string cannot fail.
     let _ = write!(
         out,
         "TY  - JOUR\nAU  - {author}\nAU  - van der Berg, Anna\nAU  - Müller, Jürgen\nTI  - {title}\nT2  - {journal}\n\
@@ -96,7 +96,7 @@ fn record(n: u64, out: &mut String) {
     }
     let _ = write!(out, "UR  - https://example.org/record/{n}\nKW  - adults\nKW  - hospitals\nAB  - ");
     let work = if n % REPEATED == REPEATED - 1 { n - 1 } else { n };
-    // Other draws than those of the title.
+    // Random numbers independent of those for the title.
     words(&mut Draws::of(!work), out);
     out.push_str("\nER  - \n\n");
 }
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_record_is_read_with_a_text_of_its_own() {
+    fn every_record_has_its_own_text() {
         let mut file = Vec::new();
         assert_eq!(write(&mut file, 0..100).unwrap(), file.len() as u64);
         let mut reader = Reader::new(Limits::default()).with_threads(NonZeroUsize::MIN);

@@ -1,4 +1,4 @@
-//! Reference files as databases export them, record by record.
+//! Generated reference files in the formats of database exports.
 
 use std::fmt::{self, Write};
 
@@ -9,19 +9,19 @@ const ABSTRACT: &str = "BACKGROUND: Early mobilisation is recommended, and the b
     groups. Pain at rest was lower on the second day and the same after one week. CONCLUSION: Patients over eighty \
     benefit from early mobilisation, and hospitals should plan physiotherapy for the first evening after surgery.";
 
-/// A file of one format: what stands before the records, the records, and what stands after them.
+/// A file of one format: its header, its records and its footer.
 #[derive(Debug, Clone, Copy)]
 pub struct Kind {
     /// The file's extension, by which reports name the format.
     pub name: &'static str,
-    /// What it has to reach on one core, in megabytes a second, where there is a bound.
+    /// The minimum rate on one core, in megabytes per second, if there is a bound.
     pub bound: Option<f64>,
     opening: &'static str,
     record: fn(usize, &mut String) -> fmt::Result,
     closing: &'static str,
 }
 
-/// Every format.
+/// All formats.
 pub const KINDS: [Kind; 7] = [
     Kind { name: "ris", bound: Some(100.0), opening: "", record: ris, closing: "" },
     Kind { name: "nbib", bound: Some(100.0), opening: "", record: nbib, closing: "" },
@@ -57,14 +57,14 @@ pub const KINDS: [Kind; 7] = [
 ];
 
 impl Kind {
-    /// About how many records a file of `bytes` bytes has.
+    /// Returns the approximate number of records in a file of `bytes` bytes.
     pub fn records_for(self, bytes: usize) -> usize {
         const SAMPLE: usize = 1_000;
         let sample: usize = self.pieces(SAMPLE, usize::MAX).map(|piece| piece.len()).sum();
         (bytes * SAMPLE).div_ceil(sample)
     }
 
-    /// A file of `records` records, in pieces of about `piece` bytes.
+    /// Returns a file of `records` records in chunks of about `piece` bytes.
     pub fn pieces(self, records: usize, piece: usize) -> impl Iterator<Item = String> {
         let (mut next, mut opened, mut closed) = (0, false, false);
         std::iter::from_fn(move || {
@@ -75,7 +75,7 @@ impl Kind {
             opened = true;
             let mut text = opening.to_owned();
             while next < records && text.len() < piece {
-                // Writing to a string does not fail.
+                // Writing to a string cannot fail.
                 let _ = (self.record)(next, &mut text);
                 next += 1;
             }
@@ -88,7 +88,7 @@ impl Kind {
     }
 }
 
-/// In lines of some 80 characters, as PubMed wraps them.
+/// Wraps text at about 80 characters like PubMed.
 fn wrapped(text: &str) -> String {
     let (mut out, mut width) = (String::new(), 0);
     for word in text.split_whitespace() {

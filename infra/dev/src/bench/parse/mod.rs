@@ -1,7 +1,7 @@
-//! How fast reference files are read, and in how much memory.
+//! The speed and the memory of reading reference files.
 //!
-//! - [`measure`]: files of two sizes for each format, on one core and on all; large files in little memory;
-//! - [`files`]: the files, which can be written out for other readers to be compared with.
+//! - [`measure`]: files of two sizes for each format, on one core and on all, and the memory for large files;
+//! - [`files`]: the generated files, which can be written to disk for a comparison with other readers.
 
 pub mod files;
 
@@ -22,74 +22,74 @@ use super::memory::{peak_mib, reset_peak};
 /// The two sizes of files, in records.
 pub const RECORDS: [usize; 2] = [10_000, 80_000];
 
-/// By how much a record of the larger file may take longer than one of the smaller.
+/// The maximum ratio of the time for a record in the larger file to that in the smaller file.
 pub const GROWTH_BOUND: f64 = 1.15;
 
-/// The most memory that reading may take, whatever the size of the file, in MiB.
+/// The maximum memory for reading a file of any size, in MiB.
 pub const PEAK_BOUND: f64 = 64.0;
 
-/// The files that memory is measured with, in megabytes.
+/// The sizes of the files for measuring memory, in megabytes.
 const LARGE: [(&str, usize); 2] = [("ris", 257), ("endnote.xml", 300)];
 
-/// As much as `parse-references` hands over before it reads records.
+/// The size of the chunks that `parse-references` passes to the reader.
 const PUSH_BYTES: usize = 1 << 20;
 
-/// How many records it has read at a time.
+/// The number of records that it reads at a time.
 const AT_ONCE: usize = 1_024;
 
-/// How many runs there are. The best counts: the others were disturbed.
+/// The number of runs. The best one counts, because the others were disturbed.
 const RUNS: usize = 5;
 
-/// What was measured.
+/// The result of the benchmark.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// How many cores there are.
+    /// The number of cores.
     pub cores: usize,
-    /// One for each format.
+    /// The results for each format.
     pub formats: Vec<Row>,
-    /// One for each large file.
+    /// The results for each large file.
     pub large: Vec<Large>,
 }
 
-/// What was measured of one format, with the larger file unless something else is said.
+/// The result for one format, with the larger file unless stated otherwise.
 #[derive(Debug, Clone, Serialize)]
 pub struct Row {
     /// The format's file extension.
     pub format: &'static str,
-    /// Records in the file.
+    /// The number of records in the file.
     pub records: usize,
-    /// Its size.
+    /// The size of the file.
     pub megabytes: f64,
-    /// On one core, by the time that it worked.
+    /// The rate on one core, by CPU time.
     pub megabytes_per_second: f64,
-    /// The same in records.
+    /// This rate in records.
     pub records_per_second: f64,
-    /// How many times as fast it is on all cores, by the clock.
+    /// The speedup on all cores, by elapsed time.
     pub speedup: f64,
-    /// How many times as much is read when each core reads a file of its own: what the machine has to give. Cores that
-    /// share the parts of one are fewer than they look.
+    /// The speedup if each core reads its own file, which is the maximum for this machine. Virtual cores that share a physical
+    /// core give less than their number.
     pub ceiling: f64,
-    /// The least that one core has to reach, where that is settled.
+    /// The minimum rate on one core, if there is a bound.
     pub bound: Option<f64>,
-    /// The time for a record, divided by that in the smaller file.
+    /// The ratio of the time for a record to that in the smaller file.
     pub growth: f64,
-    /// The most memory that the process had meanwhile; none where the system does not tell.
+    /// The peak memory of the process; `None` if the system does not report it.
     pub peak_mib: Option<f64>,
 }
 
-/// What reading a large file took.
+/// The result for a large file.
 #[derive(Debug, Clone, Serialize)]
 pub struct Large {
     /// The format's file extension.
     pub format: &'static str,
-    /// Its size.
+    /// The size of the file.
     pub megabytes: f64,
-    /// The most memory that the process had meanwhile, the program itself included.
+    /// The peak memory of the process, including the program itself.
     pub peak_mib: Option<f64>,
 }
 
 impl Row {
-    /// Whether every bound is kept.
+    /// Returns `true` if all bounds hold.
     pub fn holds(&self) -> bool {
         self.growth <= GROWTH_BOUND
             && self.bound.is_none_or(|bound| self.megabytes_per_second >= bound)
@@ -98,7 +98,7 @@ impl Row {
 }
 
 impl Large {
-    /// Whether the bound is kept.
+    /// Returns `true` if the bound holds.
     pub fn holds(&self) -> bool {
         self.peak_mib.is_none_or(|peak| peak <= PEAK_BOUND)
     }
@@ -107,9 +107,9 @@ impl Large {
 /// Runs the benchmark with files of `sizes` records.
 ///
 /// # Errors
-/// When a file is not read as it was made.
+/// Returns an error if a read file differs from the generated one.
 pub fn measure(sizes: [usize; 2]) -> anyhow::Result<Report> {
-    // Memory first: what a process has once had, its allocator may keep.
+    // Measure memory first, because the allocator may keep memory once it was allocated.
     let large = KINDS.iter().filter_map(|kind| {
         let (_, megabytes) = LARGE.into_iter().find(|(name, _)| *name == kind.name)?;
         Some(in_little_memory(*kind, kind.records_for(megabytes * 1_000_000)))
@@ -125,7 +125,7 @@ pub fn measure(sizes: [usize; 2]) -> anyhow::Result<Report> {
 /// Writes the files into a folder, as `RECORDS.EXTENSION`.
 ///
 /// # Errors
-/// When they cannot be written.
+/// Returns an error if writing fails.
 pub fn write(folder: &Path, sizes: [usize; 2]) -> anyhow::Result<()> {
     std::fs::create_dir_all(folder).with_context(|| format!("creating {} failed", folder.display()))?;
     for kind in KINDS {
@@ -149,7 +149,7 @@ fn row(
     let file = |records| kind.pieces(records, PUSH_BYTES).collect::<String>().into_bytes();
     let (small, large) = (file(few), file(many));
     let [mut short, mut long, mut alone, mut on_all, mut apart] = [f64::MAX; 5];
-    // In turns, so that what disturbs one of them disturbs the others too.
+    // Alternate, so that disturbances affect all measurements.
     for _ in 0..RUNS {
         short = short.min(seconds_of_one_core(&small, few)?);
         long = long.min(seconds_of_one_core(&large, many)?);
@@ -172,7 +172,7 @@ fn row(
     })
 }
 
-/// The time that a core worked on it, which other programs on the machine do not add to.
+/// Returns the CPU time, which excludes other programs on the machine.
 fn seconds_of_one_core(file: &[u8], records: usize) -> anyhow::Result<f64> {
     let worked = || Duration::try_from(clock_gettime(ClockId::ThreadCPUTime));
     let began = worked()?;
@@ -186,7 +186,7 @@ fn seconds(file: &[u8], records: usize, threads: NonZeroUsize) -> anyhow::Result
     Ok(began.elapsed().as_secs_f64())
 }
 
-/// Until each core has read the file by itself, all at the same time.
+/// Returns the time until each core has read its own copy of the file, all concurrently.
 fn seconds_of_a_file_each(file: &[u8], records: usize, cores: NonZeroUsize) -> anyhow::Result<f64> {
     let began = Instant::now();
     std::thread::scope(|scope| {
@@ -200,7 +200,7 @@ fn seconds_of_a_file_each(file: &[u8], records: usize, cores: NonZeroUsize) -> a
     Ok(began.elapsed().as_secs_f64())
 }
 
-/// Reads a file that is made while it is read.
+/// Reads a file that is generated during reading.
 fn in_little_memory(kind: Kind, records: usize) -> anyhow::Result<Large> {
     reset_peak();
     let mut bytes = 0;
@@ -209,7 +209,7 @@ fn in_little_memory(kind: Kind, records: usize) -> anyhow::Result<Large> {
     Ok(Large { format: kind.name, megabytes: bytes as f64 / 1e6, peak_mib: peak_mib() })
 }
 
-/// Reads a file as `parse-references` does: what it makes of a record is made, and given back, by the thread that has read it.
+/// Reads a file like `parse-references`: the thread that reads a record also creates and drops its derived data.
 fn read(
     pieces: impl Iterator<Item = impl AsRef<[u8]>>,
     records: usize,
@@ -237,7 +237,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_file_has_its_records_however_it_is_cut() {
+    fn chunk_size_changes_no_record() {
         for kind in KINDS {
             for piece in [1, 5_000, usize::MAX] {
                 read(kind.pieces(30, piece), 30, NonZeroUsize::MIN).unwrap();
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_is_held_to_its_bounds() {
+    fn row_is_checked_against_its_bounds() {
         let row = Row {
             format: "ris",
             records: 1,

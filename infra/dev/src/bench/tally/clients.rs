@@ -1,7 +1,7 @@
-//! Clients that send events to an engine, each waiting for the answer before it sends the next.
+//! Clients that send events to an engine, each waiting for the response before it sends the next event.
 //!
-//! Each has a connection of its own and takes the next event of one list. An event that is not taken is sent again until
-//! it is, as any sender must. What counts is the time from its first try to the answer.
+//! Each client has its own connection and takes the next event from a shared list. A rejected event is retried until it is
+//! accepted. The measured time is from the first attempt to the response.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -24,64 +24,64 @@ use super::EVENTS;
 use super::workload::{Sent, Workload};
 use crate::bench::quantile_ms;
 
-/// What to send, and where.
+/// The options of the workload.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Where the engine listens, such as `http://127.0.0.1:8080`.
+    /// The address of the engine, such as `http://127.0.0.1:8080`.
     pub url: String,
-    /// How many sagas.
+    /// The number of sagas.
     pub sagas: usize,
-    /// How many clients.
+    /// The number of clients.
     pub clients: usize,
     /// The percentage of events that are sent twice.
     pub duplicates: u32,
-    /// The percentage of events that change places with the next one of their saga.
+    /// The percentage of events that are swapped with the next one of their saga.
     pub reordered: u32,
-    /// Where randomness begins.
+    /// The seed of the random choices.
     pub seed: u64,
-    /// Whether each saga is announced first.
+    /// `true` if each saga is announced first.
     pub begin: bool,
-    /// Whether copies of an event share an `idempotency-key`.
+    /// `true` if copies of an event share an `idempotency-key`.
     pub idempotency_key: bool,
 }
 
-/// What was measured.
+/// The result of the workload.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// How many sagas.
+    /// The number of sagas.
     pub sagas: usize,
-    /// How many clients.
+    /// The number of clients.
     pub clients: usize,
-    /// Events that were answered, copies included.
+    /// The number of accepted events, including duplicates.
     pub messages: usize,
-    /// From the first request to the last answer, announcements included.
+    /// The time from the first request to the last response, including announcements.
     pub seconds: f64,
     /// Events per second.
     pub per_second: f64,
-    /// The median time until an event was answered.
+    /// The median time until an event was accepted.
     pub p50_ms: f64,
-    /// The 99th percentile of the same.
+    /// The 99th percentile of this time.
     pub p99_ms: f64,
-    /// Events that were not taken at once.
+    /// The number of events that had to be retried.
     pub repeated: usize,
-    /// Events that no saga has in the end.
+    /// The number of events missing in the final states.
     pub lost: usize,
-    /// Events that a saga has more than once.
+    /// The number of events that took effect more than once.
     pub doubled: usize,
-    /// How much of one core the clients took themselves.
+    /// The CPU usage of the clients, as a share of one core.
     pub cores: f64,
 }
 
-/// How long a saga may take to show its last event after all were answered, and an event to be taken.
+/// The time limit for an event to be accepted, and for a saga to show its last event.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The wait before a second try; it doubles up to [`LONGEST`].
+/// The delay before the first retry, which doubles up to [`LONGEST`].
 const FIRST: Duration = Duration::from_millis(5);
 const LONGEST: Duration = Duration::from_secs(1);
 
-/// Sends everything, and looks at what became of it.
+/// Sends all events and checks the final states.
 ///
 /// # Errors
-/// When the engine is not there, or refuses an event again and again.
+/// Returns an error if the engine is unavailable or keeps rejecting an event.
 pub async fn send(options: Options) -> anyhow::Result<Report> {
     let Options { sagas, duplicates, reordered, seed, .. } = options;
     let messages = Workload { sagas, duplicates, reordered, seed }.messages();
@@ -116,7 +116,7 @@ fn processor_time() -> Duration {
 }
 
 struct Sending {
-    /// Sets this run's sagas apart from those of others.
+    /// Distinguishes the sagas of this run from those of others.
     run: String,
     options: Options,
     messages: Vec<Sent>,
@@ -126,7 +126,7 @@ struct Sending {
 struct Ask {
     path: String,
     body: String,
-    /// What its copies have in common.
+    /// The key that its copies share.
     key: Option<String>,
 }
 
@@ -166,7 +166,7 @@ impl Sending {
         self.ask(saga, "state", "{}".to_owned())
     }
 
-    /// Has the clients ask for each of `count`, in any order.
+    /// Lets the clients send `count` requests in any order.
     async fn all(
         self: &Arc<Self>,
         count: usize,
@@ -195,7 +195,7 @@ impl Sending {
         Ok(answers)
     }
 
-    /// What became of every saga. Engines that answer for an event before it takes effect are waited for.
+    /// Reads the final state of every saga. Waits for engines that accept an event before it takes effect.
     async fn found(self: &Arc<Self>) -> anyhow::Result<Vec<Found>> {
         let began = Instant::now();
         loop {
@@ -224,7 +224,7 @@ impl Found {
     }
 }
 
-/// One client's connection, made anew when the other side has closed it.
+/// One client's connection, which is reopened if the server closes it.
 struct Connection {
     authority: String,
     open: Option<SendRequest<Full<Bytes>>>,
@@ -237,7 +237,7 @@ impl Connection {
         Ok(Self { authority: authority.to_string(), open: None })
     }
 
-    /// Asks until there is an answer that is no refusal.
+    /// Repeats a request until it is accepted.
     async fn insist(&mut self, ask: &Ask) -> anyhow::Result<Answered> {
         let began = Instant::now();
         let mut wait = FIRST;
@@ -282,7 +282,7 @@ async fn connect(authority: &str) -> anyhow::Result<SendRequest<Full<Bytes>>> {
     let stream = TcpStream::connect(authority).await?;
     stream.set_nodelay(true)?;
     let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-    // It ends with its sender, or with an error that the sender is told as well.
+    // The connection ends with its sender, or with an error that the sender receives as well.
     tokio::spawn(connection);
     Ok(sender)
 }

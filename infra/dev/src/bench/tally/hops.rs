@@ -1,4 +1,4 @@
-//! What each call of an attempt costs, by the clock.
+//! The duration of each call of an attempt.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,20 +14,20 @@ use serde::Serialize;
 
 use crate::bench::quantile_ms;
 
-/// How long every call took, by what it was.
+/// The durations of calls by their types.
 #[derive(Default)]
 pub struct Hops(Mutex<BTreeMap<&'static str, Vec<Duration>>>);
 
-/// One kind of call.
+/// The durations of one type of call.
 #[derive(Debug, Clone, Serialize)]
 pub struct Hop {
-    /// Which.
+    /// The type of call.
     pub hop: &'static str,
-    /// How often it was made.
+    /// The number of calls.
     pub calls: usize,
-    /// The median time until its answer.
+    /// The median duration.
     pub p50_ms: f64,
-    /// The 99th percentile of the same.
+    /// The 99th percentile of the duration.
     pub p99_ms: f64,
 }
 
@@ -40,7 +40,7 @@ impl Hops {
         answer
     }
 
-    /// All kinds of calls, in the order of their names.
+    /// Returns all types of calls, ordered by their names.
     pub fn report(&self) -> Vec<Hop> {
         let hops = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let report = hops.iter().map(|(hop, took)| {
@@ -51,10 +51,10 @@ impl Hops {
         report.collect()
     }
 
-    /// The engine with a clock at each port that an attempt calls.
+    /// Returns the engine with a timer at each port that an attempt calls.
     ///
     /// # Errors
-    /// When it has no database or no ledger.
+    /// Returns an error if the engine has no database or no ledger.
     pub fn watch(self: &Arc<Self>, mut engine: Engine) -> anyhow::Result<Engine> {
         let mut stores = engine.stores()?.clone();
         stores.read_documents = self.timed(stores.read_documents);

@@ -1,13 +1,13 @@
-//! The workload that engines are compared with: a saga of five events, sent over HTTP.
+//! The workload for comparing engines: a saga of five events, sent over HTTP.
 //!
-//! A tally writes down each event that it is given, copies included, and ends with the fifth. So its state alone shows
-//! what was lost or took effect twice, whichever engine keeps it. Every engine answers the same three requests:
+//! A tally records each event, including duplicates, and ends with the fifth. Its state therefore shows lost and repeated
+//! events, independently of the engine. Every engine handles the same three requests:
 //!
-//! - `POST /tally/{key}/begin`, for engines in which a saga is announced before its first event;
-//! - `POST /tally/{key}/event` with `{"event": n}`, answered with 200 once that event cannot be lost any more;
-//! - `POST /tally/{key}/state`, answered with `{"events": [..]}`, in the order in which they took effect.
+//! - `POST /tally/{key}/begin`, for engines that require an announcement before a saga's first event;
+//! - `POST /tally/{key}/event` with `{"event": n}`, which returns 200 once the event is durable;
+//! - `POST /tally/{key}/state`, which returns `{"events": [..]}` in the order in which they took effect.
 //!
-//! [`clients`] sends them to any engine, [`server`] is ours behind them; `infra/engines.py` brings the others.
+//! [`clients`] sends them to any engine, and [`server`] handles them with ours. `infra/engines.py` starts the others.
 
 pub mod clients;
 pub mod hops;
@@ -20,41 +20,41 @@ use messages::messages;
 use saga::{Decision, Engine, Event, Function, SAGA, Saga, Service, Source, System};
 use serde::{Deserialize, Serialize};
 
-/// How many events each saga has.
+/// The number of events in each saga.
 pub const EVENTS: u8 = 5;
 
 messages! {
-    /// What happens to a tally.
+    /// The events of a tally.
     #[allow(missing_docs, reason = "the names of the fields say it")]
     pub enum TallyEvent of "tallies" to SAGA {
-        /// Something is to be written down.
+        /// An event to record.
         Counted { event: u8 } = 1,
     }
 }
 
 messages! {
-    /// What others are told.
+    /// The events that a tally publishes.
     #[allow(missing_docs, reason = "the names of the fields say it")]
     pub enum TallyNews of "tallies" to NEWS {
-        /// All events have come.
+        /// All events have arrived.
         TallyEnded { events: Vec<u8> } = 1,
     }
 }
 
-/// What is remembered of a tally.
+/// The state of a tally.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Tally {
-    /// The events, in the order in which they took effect. That none is here twice is the engine's doing: the state
-    /// machine does not look.
+    /// The events, in the order in which they took effect. The engine alone drops duplicates: the state machine does not check
+    /// them.
     pub events: Vec<u8>,
-    /// When the last one came.
+    /// The time of the last event.
     pub ended_at: Option<Timestamp>,
 }
 
 /// The saga.
 #[derive(Debug, Clone, Copy)]
 pub struct Tallies {
-    /// Whether the end is announced, which makes the engine send a message.
+    /// `true` if the end is announced with a message.
     pub announce: bool,
 }
 
@@ -83,7 +83,7 @@ impl Saga for Tallies {
         tally.ended_at
     }
 
-    /// Nothing is asked, so nobody needs a token for an answer.
+    /// A tally makes no requests, so no reply needs a token.
     fn tokens(&self, _: &[&TallyEvent]) -> usize {
         0
     }
@@ -98,5 +98,5 @@ static RUN: Function<Engine> = Function {
     build: None,
 };
 
-/// Its queues are the search import's, so that whatever provisions those serves this, too.
+/// The system uses the queues of the search import, so that the same resources can be used.
 static SYSTEM: System<Engine> = System { name: "tallies", queues: &QUEUES, functions: &[&RUN] };

@@ -1,7 +1,7 @@
-//! Our engine behind HTTP, for clients that do not know whose engine they talk to.
+//! Our engine behind HTTP, for clients that work with any engine.
 //!
-//! An event is handed to the engine as Lambda hands it a message, and answered when that attempt has ended: its state
-//! is stored durably then, and the partition given back. Who gets no answer sends the event again.
+//! An event is passed to the engine like a message on Lambda, and the response follows when that attempt has ended: then the
+//! state is durable, and the partition is released. A client without a response sends the event again.
 
 use std::path::Path as Folder;
 use std::sync::Arc;
@@ -29,23 +29,23 @@ use super::hops::{Hop, Hops};
 use super::{EVENTS, QUEUES, RUN, SYSTEM, Saga, Tallies, Tally, TallyEvent};
 use crate::provision::Provision;
 
-/// What is served.
+/// The options of the server.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// The stores; none to answer at once and keep nothing, which shows how fast clients are.
+    /// The stores; `None` to respond immediately without storing anything, which measures the clients.
     pub backend: Option<BackendKind>,
-    /// How duplicates are recognised.
+    /// The mode in which duplicates are recognized.
     pub mode: Mode,
-    /// Whether ends are announced.
+    /// `true` if ends are announced.
     pub announce: bool,
-    /// Whether the engine's calls are timed.
+    /// `true` if the engine's calls are timed.
     pub hops: bool,
 }
 
-/// Serves until a client posts to `/stop`. `listening` is told the address.
+/// Serves until a client posts to `/stop`. Calls `listening` with the address.
 ///
 /// # Errors
-/// When the stores or the port cannot be opened.
+/// Returns an error if the stores or the port cannot be opened.
 pub async fn serve(
     dir: &Folder,
     options: Options,
@@ -75,7 +75,7 @@ enum Opened {
 impl Opened {
     async fn open(dir: &Folder, options: Options) -> anyhow::Result<Self> {
         let host: Arc<dyn Host> = Arc::new(SystemHost);
-        // Decisions are not told: no engine here writes down why it did something.
+        // Decisions are not recorded, because the other engines do not record them either.
         let observer = Arc::new(());
         match options.backend {
             None => Ok(Self::Nothing),
@@ -103,7 +103,7 @@ impl Opened {
         }
     }
 
-    /// Leaves nothing behind on servers.
+    /// Removes its resources from the servers.
     async fn close(self) -> anyhow::Result<()> {
         if let Self::Services(services) = self {
             let database = backend::services::database(&services.config, &aws::config().await).await?;
@@ -114,7 +114,7 @@ impl Opened {
     }
 }
 
-/// An environment of its own on the servers of the settings.
+/// A temporary environment on the configured servers.
 struct Services {
     provision: Provision,
     engine: Engine,
@@ -178,7 +178,7 @@ fn partition(key: &str) -> PartitionKey {
     PartitionKey::named(Tallies::NAME, key)
 }
 
-/// The id of an event: copies share it.
+/// Returns the id of an event, which its copies share.
 fn id(partition: PartitionKey, event: u8) -> Uuid {
     Uuid::new_v5(&partition.as_uuid(), &[event])
 }
@@ -187,7 +187,7 @@ fn token(partition: PartitionKey, event: u8) -> Token {
     Token::minted_at_entry(partition, id(partition, event))
 }
 
-/// As an entry point does: the events that will come get their tokens in one call.
+/// Grants the tokens of all expected events in one call, like an entry point.
 async fn begin(State(server): State<Server>, Path(key): Path<String>) -> Result<Json<Value>, Refused> {
     let partition = partition(&key);
     let tokens: Vec<Token> = (0..EVENTS).map(|event| token(partition, event)).collect();

@@ -1,32 +1,31 @@
-//! Which events are sent, and in which order.
+//! The events of the workload and their order.
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use super::EVENTS;
 
-/// How many sagas are under way together. There are more than clients, so that a saga's events follow one another and
-/// do not meet.
+/// The number of sagas in progress. It exceeds the number of clients, so that events of a saga are rarely concurrent.
 const TOGETHER: usize = 100;
 
-/// The workload's numbers.
+/// The parameters of the workload.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Workload {
-    /// How many sagas.
+    /// The number of sagas.
     pub(super) sagas: usize,
     /// The percentage of events that are sent twice.
     pub(super) duplicates: u32,
-    /// The percentage of events that change places with the next one of their saga.
+    /// The percentage of events that are swapped with the next one of their saga.
     pub(super) reordered: u32,
-    /// Where randomness begins.
+    /// The seed of the random choices.
     pub(super) seed: u64,
 }
 
-/// One event on its way: its saga's number, and its own.
+/// One event: the number of its saga, and its own number.
 pub(super) type Sent = (usize, u8);
 
 impl Workload {
-    /// All events and copies. Sagas take turns, a hundred at a time.
+    /// Returns all events and copies. Sagas alternate in groups of a hundred.
     pub(super) fn messages(&self) -> Vec<Sent> {
         let mut random = StdRng::seed_from_u64(self.seed);
         let sagas: Vec<usize> = (0..self.sagas).collect();
@@ -42,7 +41,7 @@ impl Workload {
         messages
     }
 
-    /// What one saga is sent.
+    /// Returns the events of one saga.
     fn line(&self, random: &mut StdRng) -> Vec<u8> {
         let mut events: Vec<u8> = (0..EVENTS).collect();
         for place in 1..events.len() {

@@ -1,4 +1,4 @@
-//! What sweeping costs when many searches want something at the same time.
+//! Benchmark of sweeps over many searches that are due simultaneously.
 
 use backend::{BackendKind, Config};
 use comfy_table::Table;

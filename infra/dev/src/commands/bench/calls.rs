@@ -1,4 +1,4 @@
-//! What a message costs.
+//! Benchmark of the calls for one message.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! How fast functions start.
+//! Benchmark of cold starts.
 
 use backend::{BackendKind, Config};
 use comfy_table::Table;
@@ -12,7 +12,7 @@ pub(super) async fn run(args: &BenchColdStart) -> anyhow::Result<bool> {
     let options = cold_start::Options {
         dir: args.functions.clone(),
         runs: usize::try_from(args.runs)?,
-        // Where they are is in the environment, whatever the program itself works on.
+        // The environment selects the services, independently of this program's own backend.
         services: Config::from_env()?.backend == BackendKind::Aws,
     };
     let rows = cold_start::measure(&folder(args.output.dir.as_ref())?, &options).await?;

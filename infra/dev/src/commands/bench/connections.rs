@@ -1,4 +1,4 @@
-//! What strangers can make a server spend.
+//! Benchmark of attacks by unauthenticated clients.
 
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;

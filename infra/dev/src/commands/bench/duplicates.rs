@@ -1,4 +1,4 @@
-//! What the marking of duplicates takes.
+//! Benchmark of marking duplicates.
 
 use dev::bench::duplicates::{self, PEAK_BOUND};
 use local::output;

@@ -1,4 +1,4 @@
-//! Events for any engine, and our engine for them. Both print JSON: whoever compares engines reads it.
+//! Benchmark of engines: the clients, and the server with our engine. Both print JSON for comparisons.
 
 use dev::bench::tally::{clients, server};
 use local::output;

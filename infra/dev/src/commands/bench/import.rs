@@ -1,4 +1,4 @@
-//! What the whole import of a large file takes.
+//! Benchmark of the import of a large file.
 
 use backend::{BackendKind, Config};
 use comfy_table::Table;

@@ -1,4 +1,4 @@
-//! Many searches over HTTP, and a server that is killed.
+//! Benchmark of many searches over HTTP on a server that is killed.
 
 use dev::bench::load::{self, Options, Report};
 

@@ -1,4 +1,4 @@
-//! What the functions cost and how fast they are.
+//! The benchmarks.
 
 mod backlog;
 mod calls;
@@ -20,7 +20,7 @@ use serde::Serialize;
 
 use crate::args::{Bench, BenchCommand};
 
-/// Measures. `true` when every bound holds.
+/// Runs a benchmark. Returns `true` if all bounds hold.
 pub(crate) async fn run(args: &Bench) -> anyhow::Result<bool> {
     match &args.command {
         BenchCommand::Calls(output) => calls::run(output.json, &folder(output.dir.as_ref())?).await,
@@ -45,7 +45,7 @@ fn folder(given: Option<&PathBuf>) -> anyhow::Result<PathBuf> {
     Ok(folder)
 }
 
-/// Prints a report: as JSON for scripts, or as people read it.
+/// Prints a report as JSON or as text.
 fn print<R: Serialize>(json: bool, report: &R, shown: impl FnOnce(&R) -> String) -> std::io::Result<()> {
     if json { output::pretty_json(report) } else { output::block(&shown(report)) }
 }

@@ -1,4 +1,4 @@
-//! How fast files are read.
+//! Benchmark of reading files.
 
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;

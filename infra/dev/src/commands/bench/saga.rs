@@ -1,4 +1,4 @@
-//! How fast messages are worked off.
+//! Benchmark of handling messages.
 
 use dev::bench::saga;
 use local::output;

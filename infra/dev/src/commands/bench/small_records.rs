@@ -1,4 +1,4 @@
-//! What records of a few bytes cost.
+//! Benchmark of records of a few bytes.
 
 use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;

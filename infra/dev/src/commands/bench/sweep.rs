@@ -1,4 +1,4 @@
-//! What a sweep costs while records pile up.
+//! Benchmark of sweeps with a growing number of settled records.
 
 use backend::{BackendKind, Config};
 use comfy_table::Table;

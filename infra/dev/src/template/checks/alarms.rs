@@ -1,4 +1,4 @@
-//! Whether somebody is told of what goes wrong.
+//! Checks that alarms report problems.
 
 use messages::Measure;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use super::Finding;
 use crate::template::Template;
 use crate::template::view::referred;
 
-/// Those of some resources at whose metric no alarm looks; `what` it is of.
+/// Returns findings for the resources whose metric no alarm watches; `what` describes the metric.
 fn unwatched<'a>(
     template: &Template,
     resources: impl Iterator<Item = &'a str>,
@@ -15,10 +15,10 @@ fn unwatched<'a>(
     what: &str,
 ) -> Vec<Finding> {
     let blind = resources.filter(|resource| !is_watched(template, namespace, metric, resource));
-    blind.map(|resource| Finding::new(resource, format!("no alarm looks at {what}"))).collect()
+    blind.map(|resource| Finding::new(resource, format!("no alarm watches {what}"))).collect()
 }
 
-/// Whether an alarm looks at a metric of a resource.
+/// Returns `true` if an alarm watches a metric of a resource.
 fn is_watched(template: &Template, namespace: &str, metric: &str, resource: &str) -> bool {
     template.of_type("AWS::CloudWatch::Alarm").any(|(_, alarm)| {
         let mut dimensions = alarm["Dimensions"].as_array().into_iter().flatten();
@@ -28,17 +28,17 @@ fn is_watched(template: &Template, namespace: &str, metric: &str, resource: &str
     })
 }
 
-/// What fails by itself in a batch is no error of its function
-/// (<https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html>): an outage of what a function uses shows
-/// in how often a message comes again. How many come again says little: three messages an hour, or a file that is read in many
-/// invocations.
+/// Individual failures in a batch do not count as errors of the function
+/// (<https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html>). An outage of a service shows in the
+/// receive counts of messages. The number of redeliveries is not significant: it may be three messages per hour, or a file
+/// that is read in many invocations.
 pub(crate) fn retries(template: &Template) -> Vec<Finding> {
     let worked = template.functions().filter(|function| function.sources(template).next().is_some());
     let metric = ("SearchImport", Measure::RETRIED_DELIVERIES.name());
     unwatched(template, worked.map(|function| function.id), metric, "what it retries")
 }
 
-/// A queue whose function or pipe does not keep up, or does not take anything, grows old.
+/// The oldest message of a queue ages if its function or pipe is too slow or does not receive.
 pub(crate) fn ages(template: &Template) -> Vec<Finding> {
     let sources = template.functions().flat_map(|function| function.sources(template));
     let piped = template.of_type("AWS::Pipes::Pipe").filter_map(|(_, pipe)| referred(&pipe["Source"]));
@@ -46,9 +46,9 @@ pub(crate) fn ages(template: &Template) -> Vec<Finding> {
     unwatched(template, sources.map(|source| source.queue.id).chain(piped), metric, "the age of its messages")
 }
 
-/// Work that a schedule starts leaves something to measure each time; where it leaves nothing, an alarm sounds. Lambda's own
-/// `Invocations` (<https://docs.aws.amazon.com/lambda/latest/dg/monitoring-metrics-types.html>) does not tell what invoked a
-/// function: a queue that is busy would hide a schedule that is gone.
+/// Scheduled work reports a metric each time, and an alarm sounds if the metric is missing. Lambda's own `Invocations`
+/// (<https://docs.aws.amazon.com/lambda/latest/dg/monitoring-metrics-types.html>) does not distinguish the event sources of a
+/// function, so a busy queue would hide a missing schedule.
 pub(crate) fn schedules(template: &Template) -> Vec<Finding> {
     let is_scheduled = |properties: &Value| {
         let mut events = properties["Events"].as_object().into_iter().flat_map(|events| events.values());
@@ -70,14 +70,14 @@ pub(crate) fn schedules(template: &Template) -> Vec<Finding> {
         .collect()
 }
 
-/// An answer of 503 is a success of the function that gives it
+/// A response of 503 is a success of the function
 /// (<https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-metrics.html>).
 pub(crate) fn answers(template: &Template) -> Vec<Finding> {
     let apis = template.of_type("AWS::ApiGatewayV2::Api").map(|(id, _)| id);
     unwatched(template, apis, ("AWS/ApiGateway", "5xx"), "its answers of 5xx")
 }
 
-/// What a function gave up may not get to where it is sent
+/// Sending a failed event to its destination may fail
 /// (<https://docs.aws.amazon.com/lambda/latest/dg/monitoring-metrics-types.html>).
 pub(crate) fn deliveries(template: &Template) -> Vec<Finding> {
     let sends = |properties: &Value| !properties["EventInvokeConfig"]["DestinationConfig"].is_null();
@@ -86,14 +86,14 @@ pub(crate) fn deliveries(template: &Template) -> Vec<Finding> {
     unwatched(template, sending.map(|function| function.id), metric, "what it cannot deliver")
 }
 
-/// What `report-faults` tells searches ends them in error, and nothing else shows it.
+/// Faults that `report-faults` reports to searches end them in error, which no other metric shows.
 pub(crate) fn unread(template: &Template) -> Vec<Finding> {
     let reporting = template.functions().filter(|function| function.binary == functions::report_faults::NAME);
     let metric = ("SearchImport", imports::queues::UNREAD_FILES.name());
     unwatched(template, reporting.map(|function| function.id), metric, "the files that were never read")
 }
 
-/// Where a topic is named, every alarm tells it.
+/// If a topic is configured, every alarm notifies it.
 pub(crate) fn told(template: &Template) -> Vec<Finding> {
     if template.parameters.get("AlarmTopicArn").and_then(Value::as_str).is_none_or(str::is_empty) {
         return Vec::new();

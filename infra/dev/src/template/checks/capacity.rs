@@ -1,4 +1,4 @@
-//! Whether MongoDB can bear what the functions may ask of it.
+//! Checks that MongoDB has enough capacity for the functions.
 
 use saga::Service;
 use serde_json::Value;
@@ -7,19 +7,18 @@ use super::Finding;
 use crate::template::Template;
 use crate::template::view::{Function, number};
 
-/// The connections with which a process watches a server, beside its pool.
+/// The number of connections for monitoring a server, in addition to the pool.
 const WATCHING: u64 = 2;
 const RESERVED: &str = "ReservedConcurrentExecutions";
 const POOL: &str = "SEARCH_IMPORT_MONGODB_POOL_SIZE";
 const LIMIT: &str = "MongoConnectionLimit";
-/// The most that runs at once in the account, of this stack and all else.
+/// The maximum concurrency of the account.
 const ACCOUNT: &str = "AccountConcurrency";
-/// While a new version takes over, processes of the one before are still there, with their connections: frozen ones stay for
-/// some minutes (<https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html>).
+/// The number of versions with open connections during a deployment. Frozen processes of the previous version exist for some
+/// minutes (<https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html>).
 const OVERLAP: u64 = 2;
 
-/// The most connections that all functions together open to one server stay below what it allows, also while a new version
-/// takes over.
+/// The connections that all functions open to one server stay within its limit, also while a new version takes over.
 pub(crate) fn connections(template: &Template) -> Vec<Finding> {
     let Some(limit) = template.parameters.get(LIMIT).and_then(number) else {
         return vec![Finding::new(LIMIT, "is not a number of connections")];
@@ -52,9 +51,9 @@ pub(crate) fn connections(template: &Template) -> Vec<Finding> {
     findings
 }
 
-/// What is reserved for functions leaves the account the concurrency that Lambda keeps for all others
-/// (<https://docs.aws.amazon.com/lambda/latest/dg/configuration-concurrency.html>); else it refuses to reserve it when the
-/// function is made.
+/// The reserved concurrency leaves the minimum that Lambda requires for unreserved functions
+/// (<https://docs.aws.amazon.com/lambda/latest/dg/configuration-concurrency.html>). Otherwise Lambda rejects the reservation
+/// when the function is created.
 pub(crate) fn reserved(template: &Template) -> Vec<Finding> {
     const UNRESERVED: u64 = 100;
     let Some(account) = template.parameters.get(ACCOUNT).and_then(number) else { return Vec::new() };
@@ -63,8 +62,7 @@ pub(crate) fn reserved(template: &Template) -> Vec<Finding> {
     if reserved == 0 || reserved + UNRESERVED <= account {
         return Vec::new();
     }
-    let what =
-        format!("is {account}, of which {reserved} are reserved; Lambda wants {UNRESERVED} to be left");
+    let what = format!("is {account} with {reserved} reserved; Lambda requires {UNRESERVED} unreserved");
     vec![Finding::new(ACCOUNT, what)]
 }
 
@@ -72,8 +70,8 @@ fn has_database(function: &Function<'_>) -> bool {
     function.program().is_some_and(|program| program.services.contains(&Service::DATABASE))
 }
 
-/// How many times a function may run at once: as often as is reserved for it, else as its event sources invoke it; none
-/// when nothing limits that. A schedule invokes one at a time.
+/// Returns the maximum concurrency of a function: the reserved concurrency, or that of its event sources; `None` if it is
+/// unlimited. A schedule invokes one at a time.
 fn concurrency(template: &Template, function: &Function<'_>) -> Option<u64> {
     if let Some(reserved) = function.properties.get(RESERVED) {
         return number(reserved);
@@ -85,12 +83,11 @@ fn concurrency(template: &Template, function: &Function<'_>) -> Option<u64> {
         _ => None,
     });
     let sum = each.sum::<Option<u64>>()?;
-    // Without event sources it is the API that invokes it.
+    // A function without event sources is invoked by the API.
     if sum > 0 { Some(sum) } else { throttled(template, function.timeout()) }
 }
 
-/// How many requests there are at once if the API lets in as many as it may, and each takes as long as it may: those that come
-/// together, and then rate times duration.
+/// Returns the maximum number of concurrent requests: the burst, plus the rate times the maximum duration.
 fn throttled(template: &Template, seconds: u64) -> Option<u64> {
     let settings = |stage: &Value| {
         let of = |name: &str| number(&stage["DefaultRouteSettings"][name]);

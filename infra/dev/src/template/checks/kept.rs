@@ -1,4 +1,4 @@
-//! What has to outlive a stack, and what must not outlive a stack that was never there.
+//! Checks of resources that are retained when a stack is deleted, but not when its first creation fails.
 
 use serde_json::Value;
 
@@ -6,8 +6,8 @@ use super::Finding;
 use crate::template::Template;
 use crate::template::view::referred;
 
-/// Data stays when the stack goes, or when an update replaces its place; but a first create that fails takes it back, so that
-/// names are free for the next one
+/// Data is retained when the stack is deleted or an update replaces the resource. A failed first creation deletes it, so that
+/// its name can be reused
 /// (<https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-attribute-deletionpolicy.html>).
 pub(crate) fn data(template: &Template) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -29,8 +29,8 @@ pub(crate) fn data(template: &Template) -> Vec<Finding> {
     findings
 }
 
-/// Tables can be restored, and protected once they are there: a protected one could not be taken back by a first create that
-/// fails (<https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/WorkingWithTables.Basics.html>).
+/// Tables can be restored, and are protected only after their creation, because a failed first creation cannot delete a
+/// protected table (<https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/WorkingWithTables.Basics.html>).
 pub(crate) fn tables(template: &Template) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (id, table) in template.of_type("AWS::DynamoDB::Table") {
@@ -47,7 +47,7 @@ pub(crate) fn tables(template: &Template) -> Vec<Finding> {
     findings
 }
 
-/// A bucket that stays keeps the policy that it has.
+/// A retained bucket keeps its policy.
 pub(crate) fn closed(template: &Template) -> Vec<Finding> {
     let buckets = template.of_type("AWS::S3::Bucket");
     let open = buckets.filter(|(id, _)| {

@@ -1,4 +1,4 @@
-//! What must hold of a template.
+//! The checks of a template.
 
 mod alarms;
 mod capacity;
@@ -15,12 +15,12 @@ use std::fmt;
 
 use crate::template::Template;
 
-/// Something that does not hold.
+/// A violation.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Finding {
     /// The logical id of the resource.
     pub resource: String,
-    /// What is wrong with it, and how it should be.
+    /// A description of the fault and of the expected value.
     pub what: String,
 }
 
@@ -36,10 +36,10 @@ impl fmt::Display for Finding {
     }
 }
 
-/// A check: from a template to what is wrong with it.
+/// A check, which returns findings about a template.
 type Check = fn(&Template) -> Vec<Finding>;
 
-/// What must hold of a deployment as it was read back, and of a template as it is written.
+/// The checks of a deployed template that was read back, and of a template as written.
 const OF_BOTH: [Check; 18] = [
     queues::visibility,
     queues::receive_counts,
@@ -61,7 +61,7 @@ const OF_BOTH: [Check; 18] = [
     settings::values,
 ];
 
-/// What must hold of a template as it is written: a deployment does not tell all of it.
+/// The checks of a template as written. A deployment does not contain all of its values.
 const AS_WRITTEN: [Check; 18] = [
     alarms::retries,
     alarms::ages,
@@ -83,12 +83,12 @@ const AS_WRITTEN: [Check; 18] = [
     uploads::senders,
 ];
 
-/// Everything that is wrong with a template, in the order of its resources.
+/// Returns the findings about a template, ordered by resource.
 pub fn check(template: &Template) -> Vec<Finding> {
     findings(template, OF_BOTH.iter().chain(&AS_WRITTEN))
 }
 
-/// Everything that is wrong with a deployment, as a template that was read back from it.
+/// Returns the findings about a deployment, given as the template that was read back.
 pub fn check_deployed(template: &Template) -> Vec<Finding> {
     findings(template, OF_BOTH.iter())
 }

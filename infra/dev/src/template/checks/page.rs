@@ -1,4 +1,4 @@
-//! The page, and the HTTP API beside it under one name.
+//! Checks of the page and the HTTP API, which share a host name.
 
 use serde_json::Value;
 
@@ -6,8 +6,8 @@ use super::Finding;
 use crate::template::Template;
 use crate::template::view::referred;
 
-/// Every route of the HTTP API is reached under the name of the page, with its method and uncached: what is not would be
-/// answered by the bucket, with a refusal that says nothing of this.
+/// Every route of the HTTP API is available under the host name of the page, with its method and without caching. Otherwise the
+/// bucket would respond with an unrelated error.
 pub(crate) fn paths(template: &Template) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (id, distribution) in template.of_type("AWS::CloudFront::Distribution") {
@@ -33,7 +33,7 @@ pub(crate) fn paths(template: &Template) -> Vec<Finding> {
     findings
 }
 
-/// The managed policy of this name
+/// Returns the id of the managed policy with this name
 /// (<https://docs.aws.amazon.com/AmazonCloudFront/latest/DeveloperGuide/using-managed-cache-policies.html>).
 const CACHING_DISABLED: &str = "4135ea2d-6df8-44a3-9df3-4b5a84be39ad";
 
@@ -43,12 +43,12 @@ fn is_api(config: &Value, origin: &Value) -> bool {
     found.is_some_and(|found| found["CustomOriginConfig"]["OriginProtocolPolicy"] == "https-only")
 }
 
-/// Patterns here end in a star, or are whole paths.
+/// Matches a pattern, which ends in a star or is a whole path.
 fn is_of(pattern: &str, path: &str) -> bool {
     pattern.strip_suffix('*').map_or(pattern == path, |prefix| path.starts_with(prefix))
 }
 
-/// Only CloudFront reads the page's bucket, signed, and nobody reads it in the clear.
+/// Only CloudFront can read the page's bucket, with signed requests over TLS.
 pub(crate) fn closed(template: &Template) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (id, distribution) in template.of_type("AWS::CloudFront::Distribution") {

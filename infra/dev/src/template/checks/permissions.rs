@@ -1,4 +1,4 @@
-//! What the functions' roles allow, against what the functions do.
+//! Checks of the functions' roles against their calls.
 
 use std::collections::BTreeSet;
 
@@ -13,10 +13,10 @@ use super::Finding;
 use crate::template::Template;
 use crate::template::view::{Function, referred, text};
 
-/// A call and what it may be made on.
+/// A call with its resource.
 type Grant = (String, String);
 
-/// Calls that know no narrower resources
+/// Calls that cannot be restricted to resources
 /// (<https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonec2.html>,
 /// <https://docs.aws.amazon.com/service-authorization/latest/reference/list_awsx-ray.html>), as far as Lambda needs them for a
 /// function in a VPC, or one that is traced.
@@ -31,8 +31,8 @@ const BROAD: [&str; 8] = [
     "xray:PutTelemetryRecords",
 ];
 
-/// Nothing is allowed on everything, and no service's calls altogether. The keys below a prefix are not known
-/// beforehand: there, and only there, a star may end a resource.
+/// No permission covers all resources or all calls of a service. Only resources with a key prefix may end with a star, because
+/// the keys are unknown.
 pub(crate) fn wildcards(template: &Template) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (id, resource) in &template.resources {
@@ -63,7 +63,7 @@ fn is_in_a_bucket(template: &Template, prefix: &str) -> bool {
     prefix.contains(":s3:::") || buckets.any(|(id, _)| prefix.starts_with(&format!("${{{id}.Arn}}")))
 }
 
-/// Each role allows the calls that its function makes, on what it makes them, and nothing else.
+/// Each role allows exactly the calls of its function on their resources.
 pub(crate) fn grants(template: &Template) -> Vec<Finding> {
     let mut findings = Vec::new();
     for function in template.functions() {
@@ -91,11 +91,11 @@ fn role<'a>(template: &'a Template, function: &Function<'_>) -> Option<(&'a str,
     template.of_type("AWS::IAM::Role").find(|(role, _)| *role == id)
 }
 
-/// The calls behind the ports of a function.
+/// Returns the calls of a function's ports.
 fn needed(template: &Template, function: &Function<'_>, program: &saga::Function<Ports>) -> BTreeSet<Grant> {
     let environment = function.properties["Environment"]["Variables"].clone();
     let arn = |setting: &str| match (&environment[setting], referred(&environment[setting])) {
-        // A table that was restored is no resource of the stack.
+        // A restored table is not a resource of the stack.
         (Value::String(table), _) => {
             format!("arn:${{AWS::Partition}}:dynamodb:${{AWS::Region}}:${{AWS::AccountId}}:table/{table}")
         }
@@ -143,7 +143,7 @@ fn needed(template: &Template, function: &Function<'_>, program: &saga::Function
             Service::PROCESSED => {
                 on(&["dynamodb:GetItem", "dynamodb:PutItem"], arn(dynamo_setting(*service)))
             }
-            // Without s3:ListBucket, S3 answers 403 instead of 404 for an object that is gone.
+            // Without s3:ListBucket, S3 returns 403 instead of 404 for a missing object.
             OBJECTS => {
                 let mut calls = on(&["s3:GetObject", "s3:GetObjectVersion"], keys.clone());
                 calls.extend(on(&["s3:ListBucket"], bucket.clone()));
@@ -155,7 +155,7 @@ fn needed(template: &Template, function: &Function<'_>, program: &saga::Function
                 calls
             }
             UPLOADS => on(&["s3:PutObject"], keys.clone()),
-            // A large one comes in parts, and is given up if it breaks off; one of a deleted search goes.
+            // Large exports are uploaded in parts and aborted on failure. Exports of a deleted search are deleted.
             EXPORTS => on(&["s3:PutObject", "s3:AbortMultipartUpload", "s3:DeleteObject"], exports.clone()),
             LINKS => on(&["s3:GetObject"], exports.clone()),
             _ => Vec::new(),
@@ -168,14 +168,14 @@ fn dynamo_setting(service: Service) -> &'static str {
     backend::settings(service).first().copied().unwrap_or_default()
 }
 
-/// Where Lambda sends, in the function's name, what it could not handle.
+/// Returns the destination of failed events, which Lambda sends with the function's permissions.
 fn on_failure(function: &Function<'_>) -> Option<String> {
     let destination =
         &function.properties["EventInvokeConfig"]["DestinationConfig"]["OnFailure"]["Destination"];
     referred(destination).map(|queue| format!("${{{queue}.Arn}}"))
 }
 
-/// The ARN of the bucket of the uploads as the template has to write it: by name, because the bucket refers to the functions.
+/// Returns the ARN of the uploads bucket as required in the template: by name, because the bucket refers to the functions.
 fn bucket(template: &Template) -> String {
     let mut buckets = template.of_type("AWS::S3::Bucket").map(|(_, bucket)| bucket);
     let uploads = buckets.find(|bucket| !bucket["NotificationConfiguration"].is_null());
@@ -196,7 +196,7 @@ fn secret(template: &Template) -> Vec<Grant> {
     read.into_iter().chain(key.map(|arn| ("kms:Decrypt".to_owned(), arn))).collect()
 }
 
-/// The statements inside a value that allow something.
+/// Returns the statements in a value that allow something.
 fn allowing<'a>(value: &'a Value, statements: &mut Vec<&'a Value>) {
     match value {
         Value::Array(items) => items.iter().for_each(|item| allowing(item, statements)),
@@ -208,7 +208,7 @@ fn allowing<'a>(value: &'a Value, statements: &mut Vec<&'a Value>) {
     }
 }
 
-/// Every call with every resource of a statement. A trust policy has none.
+/// Returns every call with every resource of a statement. A trust policy has none.
 fn grants_of(statement: &Value) -> Vec<Grant> {
     let list = |value: &Value| -> Vec<String> {
         match value {

@@ -1,4 +1,4 @@
-//! Queues and the functions behind them.
+//! Checks of queues and their functions.
 
 use functions::SYSTEM;
 use messages::QueueSpec;
@@ -7,19 +7,18 @@ use super::Finding;
 use crate::template::Template;
 use crate::template::view::{Queue, Source, referred};
 
-/// How many times a function's timeout fits into the visibility timeout of the queue before it, so that Lambda's own
-/// retries do (<https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html>). The window in which a batch
-/// fills comes on top.
+/// The minimum ratio of a queue's visibility timeout to its function's timeout, which allows for Lambda's own retries
+/// (<https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html>). The batching window is added.
 const VISIBILITY_FACTOR: u64 = 6;
-/// The fewest deliveries: with less, a function that is throttled or restarted once loses messages.
+/// The minimum receive limit. With less, a function that is throttled or restarted once loses messages.
 const RECEIVE_COUNT: u64 = 3;
-/// The longest window in which a batch may fill, where the deployment chooses one. The queue's visibility timeout is fixed
-/// and has to do for every choice.
+/// The maximum batching window that a deployment can choose. The queue's visibility timeout is fixed and has to be sufficient
+/// for every choice.
 const LONGEST_WINDOW: u64 = 20;
-/// In mode optimistic, a document has to outlive every message.
+/// In optimistic mode, a document has to outlive every message.
 const LIFETIME: &str = "SEARCH_IMPORT_MESSAGE_LIFETIME_SECONDS";
 
-/// A message stays hidden until the function that got it must have ended.
+/// A message stays hidden until the function that received it has ended.
 pub(crate) fn visibility(template: &Template) -> Vec<Finding> {
     let mut findings = Vec::new();
     for function in template.functions() {
@@ -39,7 +38,7 @@ pub(crate) fn visibility(template: &Template) -> Vec<Finding> {
     findings
 }
 
-/// A message is tried more than once or twice.
+/// A message is delivered at least a minimum number of times.
 pub(crate) fn receive_counts(template: &Template) -> Vec<Finding> {
     let few = |queue: &Queue<'_>| {
         let limit = queue.receive_limit()?;
@@ -50,7 +49,7 @@ pub(crate) fn receive_counts(template: &Template) -> Vec<Finding> {
     template.queues().filter_map(|queue| few(&queue)).collect()
 }
 
-/// Every queue has a dead-letter queue that keeps messages for longer, because a message's age goes on there.
+/// Every queue has a dead-letter queue with a longer retention, because a message keeps its age there.
 pub(crate) fn dead_letters(template: &Template) -> Vec<Finding> {
     let mut findings = Vec::new();
     for queue in template.queues() {
@@ -72,7 +71,7 @@ pub(crate) fn dead_letters(template: &Template) -> Vec<Finding> {
     findings
 }
 
-/// Whether it is at the end: behind another queue, or behind a function that S3 invokes.
+/// Returns `true` for a final queue: the dead-letter queue of another queue, or the destination of a function that S3 invokes.
 fn takes_dead_letters(template: &Template, queue: &Queue<'_>) -> bool {
     let behind = |other: Queue<'_>| other.dead_letters(template).is_some_and(|dead| dead.id == queue.id);
     let on_failure = |function: crate::template::view::Function<'_>| {
@@ -83,7 +82,7 @@ fn takes_dead_letters(template: &Template, queue: &Queue<'_>) -> bool {
     template.queues().any(behind) || template.functions().any(on_failure)
 }
 
-/// A function that answers for a whole batch would repeat what it has done, or lose what it has not.
+/// Functions report individual failures. A response for a whole batch would repeat handled messages or lose failed ones.
 pub(crate) fn partial_responses(template: &Template) -> Vec<Finding> {
     let mut findings = Vec::new();
     for function in template.functions() {
@@ -98,7 +97,7 @@ pub(crate) fn partial_responses(template: &Template) -> Vec<Finding> {
     findings
 }
 
-/// The longest life of a message that the functions assume is no less than the queues allow.
+/// The maximum age of a message that the functions assume covers the retention of the queues.
 pub(crate) fn lifetimes(template: &Template) -> Vec<Finding> {
     let mut findings = Vec::new();
     for function in template.functions() {
@@ -117,14 +116,14 @@ pub(crate) fn lifetimes(template: &Template) -> Vec<Finding> {
     findings
 }
 
-/// The longest retention from a queue to the last dead-letter queue behind it.
+/// Returns the longest retention from a queue to its last dead-letter queue.
 fn lifetime(template: &Template, queue: Queue<'_>) -> u64 {
     let behind = std::iter::successors(Some(queue), |queue| queue.dead_letters(template));
-    // A circle of queues would go on for ever.
+    // A cycle of queues would not terminate.
     behind.take(template.resources.len()).map(|queue| queue.retention()).max().unwrap_or(0)
 }
 
-/// Each function is invoked by the queue that it works on, and by no other.
+/// Each function is invoked by the queue that it consumes, and by no other.
 pub(crate) fn sources(template: &Template) -> Vec<Finding> {
     let mut findings = Vec::new();
     for function in template.functions().filter(|function| function.program().is_some()) {
@@ -143,8 +142,7 @@ pub(crate) fn sources(template: &Template) -> Vec<Finding> {
     findings
 }
 
-/// What is agreed about a queue holds here too: how long it hides a message, how often it delivers one, and how many of
-/// them its function is given at once.
+/// Queues have the specified visibility timeout, receive limit and batch size.
 pub(crate) fn agreed(template: &Template) -> Vec<Finding> {
     let mut findings = Vec::new();
     for function in template.functions() {
@@ -155,11 +153,11 @@ pub(crate) fn agreed(template: &Template) -> Vec<Finding> {
     findings
 }
 
-/// How a queue that invokes a function differs from what is agreed about it.
+/// Returns the differences between a queue that invokes a function and its specification.
 fn differences(spec: &QueueSpec, source: &Source<'_>) -> Vec<Finding> {
     let queue = &source.queue;
     let (visibility, agreed) = (queue.visibility(), spec.visibility.as_secs());
-    // Where there may be a window, the template leaves room for the longest; what is deployed says only which there is.
+    // A template allows for the longest batching window. A deployment only contains the chosen one.
     let with_window = source.window().map(|_| agreed + LONGEST_WINDOW);
     let mut findings = Vec::new();
     let mut differs = |what: String| findings.push(Finding::new(queue.id, what));
@@ -174,7 +172,7 @@ fn differences(spec: &QueueSpec, source: &Source<'_>) -> Vec<Finding> {
         let (is, agreed) = (limit(queue.receive_limit()), limit(spec.receive_limit.map(u64::from)));
         differs(format!("makes {is} deliveries of a message, but {agreed} are agreed"));
     }
-    // A deployment may choose fewer.
+    // A deployment may choose a smaller one.
     if source.batch_size() > spec.batch_size as u64 {
         let (is, agreed) = (source.batch_size(), spec.batch_size);
         differs(format!("gives its function {is} messages at once, but at most {agreed} are agreed"));

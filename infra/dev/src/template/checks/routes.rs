@@ -1,9 +1,9 @@
-//! Who may call the routes of the HTTP API.
+//! Checks of the authorization of the HTTP API's routes.
 
 use super::Finding;
 use crate::template::Template;
 
-/// No route is open, and a token opens one only with a scope that says so.
+/// Every route requires authorization, and a token requires a scope of the route.
 pub(crate) fn authorization(template: &Template) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (id, route) in template.of_type("AWS::ApiGatewayV2::Route") {

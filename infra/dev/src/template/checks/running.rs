@@ -1,4 +1,4 @@
-//! How functions run: what of their logs is kept, where their spans go, and how a new version takes over.
+//! Checks of logs, traces and the rollout of new versions.
 
 use serde_json::Value;
 use telemetry::trace::ENDPOINT;
@@ -7,7 +7,7 @@ use super::Finding;
 use crate::template::Template;
 use crate::template::view::referred;
 
-/// Lambda drops no line that `LogFilter` lets through. Without a level it keeps INFO and above of JSON
+/// Lambda drops no log line that `LogFilter` accepts. Without a level, it keeps JSON lines at INFO and above
 /// (<https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-log-level.html>).
 pub(crate) fn levels(template: &Template) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -23,7 +23,7 @@ pub(crate) fn levels(template: &Template) -> Vec<Finding> {
     findings
 }
 
-/// A collector that is in a VPC is not asked by a function outside of it, which would wait for it in vain.
+/// A function outside the VPC does not send to a collector inside it, for which it would wait in vain.
 pub(crate) fn collectors(template: &Template) -> Vec<Finding> {
     let is_inside = |properties: &Value| !properties["VpcConfig"].is_null();
     if !template.functions().any(|function| is_inside(function.properties)) {
@@ -40,14 +40,15 @@ pub(crate) fn collectors(template: &Template) -> Vec<Finding> {
         .collect()
 }
 
-/// Names what is deployed, its parameters included.
+/// Describes the deployed version, including its parameters.
 const RELEASE: &str = "Release";
 
-/// Requests reach the version that an alias names, and every change makes a version, so that one can be taken back. SAM makes
-/// one when the template changes, and looks at no values of parameters
-/// (<https://github.com/aws/serverless-application-model/issues/3820>). With another description CloudFormation replaces it
-/// (<https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-resource-lambda-version.html>), which Lambda refuses
-/// unless the function has changed too (<https://docs.aws.amazon.com/lambda/latest/api/API_PublishVersion.html>).
+/// Requests reach the version of an alias, and every change creates a version, so that it can be rolled back. SAM creates a
+/// version when the template changes, but ignores values of parameters
+/// (<https://github.com/aws/serverless-application-model/issues/3820>). With a different description, CloudFormation replaces
+/// the version (<https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-resource-lambda-version.html>), which
+/// Lambda rejects unless the function has changed as well
+/// (<https://docs.aws.amazon.com/lambda/latest/api/API_PublishVersion.html>).
 pub(crate) fn versions(template: &Template) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (id, integration) in template.of_type("AWS::ApiGatewayV2::Integration") {
@@ -75,8 +76,7 @@ pub(crate) fn versions(template: &Template) -> Vec<Finding> {
         }
         let alarms = function.properties["DeploymentPreference"]["Alarms"].as_array();
         if alarms.is_none_or(Vec::is_empty) {
-            findings
-                .push(Finding::new(function.id, "gets all requests at once, and no alarm takes them back"));
+            findings.push(Finding::new(function.id, "gets all requests at once, and no alarm rolls it back"));
         }
     }
     findings

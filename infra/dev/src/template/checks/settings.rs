@@ -1,4 +1,4 @@
-//! The functions' environments against the settings that they read.
+//! Checks of the functions' environments against the settings that they read.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +27,7 @@ const SERVICES: [Service; 9] = [
     LINKS,
 ];
 
-/// The template deploys every function, and nothing else.
+/// The template deploys exactly the functions of the application.
 pub(crate) fn functions(template: &Template) -> Vec<Finding> {
     let deployed: Vec<Function<'_>> = template.functions().collect();
     let unknown = deployed.iter().filter(|function| function.program().is_none());
@@ -42,7 +42,7 @@ pub(crate) fn functions(template: &Template) -> Vec<Finding> {
     unknown.chain(missing).collect()
 }
 
-/// Every variable that a function reads is set, and none that it does not read.
+/// Exactly the variables that a function reads are set.
 pub(crate) fn names(template: &Template) -> Vec<Finding> {
     let mut findings = Vec::new();
     for function in template.functions() {
@@ -57,7 +57,7 @@ pub(crate) fn names(template: &Template) -> Vec<Finding> {
     findings
 }
 
-/// The variables that a function reads: all general settings, those of its services, and the addresses of its queues.
+/// Returns the variables that a function reads: general settings, those of its services, and the addresses of its queues.
 fn read_by(program: &saga::Function<Ports>) -> BTreeSet<String> {
     let names = |services: &[Service]| -> BTreeSet<String> {
         services
@@ -75,11 +75,11 @@ fn read_by(program: &saga::Function<Ports>) -> BTreeSet<String> {
     general.chain(names(program.services)).chain(queues).chain(telemetry).collect()
 }
 
-/// A function's environment has the room that Lambda gives it, 4 KB
-/// (<https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>), whatever its queues are called. What only AWS
-/// knows is taken for as long as it can be: the address of a queue of this stack, in the region with the longest name.
+/// A function's environment stays within Lambda's limit of 4 KB
+/// (<https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>) for all names of queues. Values that only AWS
+/// knows are assumed to have their maximum length: the address of a queue in the region with the longest name.
 pub(crate) fn room(template: &Template) -> Vec<Finding> {
-    const ROOM: usize = 4_096;
+    const MAX_BYTES: usize = 4_096;
     const LONGEST: usize =
         "https://sqs.ap-southeast-1.amazonaws.com/123456789012/a-stack-of-26-characters-in-parse-unreadable"
             .len();
@@ -88,15 +88,16 @@ pub(crate) fn room(template: &Template) -> Vec<Finding> {
     for function in template.functions() {
         let variables = function.properties["Environment"]["Variables"].as_object().into_iter().flatten();
         let taken: usize = variables.map(|(name, value)| name.len() + length(value)).sum();
-        if taken > ROOM {
-            let what = format!("has an environment of up to {taken} bytes, and Lambda has room for {ROOM}");
+        if taken > MAX_BYTES {
+            let what =
+                format!("has an environment of up to {taken} bytes, and Lambda's limit is {MAX_BYTES}");
             findings.push(Finding::new(function.id, what));
         }
     }
     findings
 }
 
-/// No function refuses to start because of its settings.
+/// Every function starts with its settings.
 pub(crate) fn values(template: &Template) -> Vec<Finding> {
     let faults = |function: Function<'_>| {
         Some(Finding::new(function.id, Config::from_pairs(function.environment()).err()?.to_string()))

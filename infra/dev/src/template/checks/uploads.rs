@@ -1,4 +1,4 @@
-//! The bucket, and the queue that it tells of uploads.
+//! Checks of the bucket and its notifications of uploads.
 
 use imports::exports;
 use serde_json::Value;
@@ -9,12 +9,12 @@ use crate::template::view::{Function, number, referred, text};
 
 const PREFIX: &str = "SEARCH_IMPORT_KEY_PREFIX";
 
-/// The queues that a bucket tells of uploads.
+/// Returns the queues that a bucket notifies of uploads.
 fn notifications(bucket: &Value) -> impl Iterator<Item = &Value> {
     bucket["NotificationConfiguration"]["QueueConfigurations"].as_array().into_iter().flatten()
 }
 
-/// Exports are not kept for ever in the bucket of the uploads, and no upload is among them.
+/// Exports in the uploads bucket expire, and no upload has their prefix.
 pub(crate) fn exports(template: &Template) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (id, bucket) in template.of_type("AWS::S3::Bucket") {
@@ -25,7 +25,7 @@ pub(crate) fn exports(template: &Template) -> Vec<Finding> {
         let ends = |rule: &&Value| rule["Status"] == "Enabled" && rule["ExpirationInDays"].as_u64().is_some();
         let mut ending = rules.filter(ends).filter_map(|rule| rule["Prefix"].as_str());
         if !ending.any(|prefix| prefix == exports::PREFIX) {
-            findings.push(Finding::new(id, format!("exports ({}) are kept for ever", exports::PREFIX)));
+            findings.push(Finding::new(id, format!("exports ({}) never expire", exports::PREFIX)));
         }
     }
     for function in template.functions() {
@@ -38,8 +38,8 @@ pub(crate) fn exports(template: &Template) -> Vec<Finding> {
     findings
 }
 
-/// The bucket sends notifications for exactly the keys that the function behind its queue takes for uploads: with more, the
-/// function is invoked for nothing; with fewer, uploads are never noticed.
+/// The bucket sends notifications for exactly the keys that its queue's function treats as uploads. With more, the function is
+/// invoked in vain; with fewer, uploads are missed.
 pub(crate) fn prefix(template: &Template) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut told = false;
@@ -60,7 +60,7 @@ pub(crate) fn prefix(template: &Template) -> Vec<Finding> {
                 let name =
                     |prefix: Option<&str>| prefix.map_or("none".to_owned(), |prefix| format!("{prefix:?}"));
                 let what = format!(
-                    "tells of keys with prefix {}, but the function takes those with {}",
+                    "notifies of keys with prefix {}, but the function handles those with {}",
                     name(prefix),
                     name(wanted.as_deref())
                 );
@@ -69,12 +69,12 @@ pub(crate) fn prefix(template: &Template) -> Vec<Finding> {
         }
     }
     if !told {
-        findings.push(Finding::new("Resources", "no bucket tells a queue of uploads"));
+        findings.push(Finding::new("Resources", "no bucket notifies a queue of uploads"));
     }
     findings
 }
 
-/// An upload ends, and not before the last message that may be about it.
+/// Uploads expire, but not before the last message about them.
 pub(crate) fn kept(template: &Template) -> Vec<Finding> {
     const SECONDS_OF_DAY: u64 = 86_400;
     let mut findings = Vec::new();
@@ -93,7 +93,7 @@ pub(crate) fn kept(template: &Template) -> Vec<Finding> {
             .find_map(|rule| number(&rule["ExpirationInDays"]));
         let lifetime = template.queues().map(|queue| queue.retention()).max().unwrap_or_default();
         match days {
-            None => findings.push(Finding::new(id, format!("uploads ({uploads}) are kept for ever"))),
+            None => findings.push(Finding::new(id, format!("uploads ({uploads}) never expire"))),
             Some(days) if days * SECONDS_OF_DAY <= lifetime => {
                 let what =
                     format!("keeps uploads for {days} days, no longer than a message about one may wait");
@@ -102,14 +102,14 @@ pub(crate) fn kept(template: &Template) -> Vec<Finding> {
             Some(_) => {}
         }
         if !rules.any(|rule| !rule["AbortIncompleteMultipartUpload"].is_null() && rule["Prefix"].is_null()) {
-            findings.push(Finding::new(id, "keeps the parts of unfinished uploads for ever"));
+            findings.push(Finding::new(id, "never deletes the parts of unfinished uploads"));
         }
     }
     findings
 }
 
-/// The queue takes notifications from its bucket alone, and from the bucket of this account: a bucket's name can be somebody
-/// else's one day (<https://docs.aws.amazon.com/AmazonS3/latest/userguide/grant-destinations-permissions-to-s3.html>).
+/// The queue accepts notifications only from its bucket in this account, because another account may reuse a bucket's name
+/// (<https://docs.aws.amazon.com/AmazonS3/latest/userguide/grant-destinations-permissions-to-s3.html>).
 pub(crate) fn senders(template: &Template) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (id, bucket) in template.of_type("AWS::S3::Bucket") {
