@@ -12,12 +12,12 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
-use super::served::Served;
+use super::served::ServeProcess;
 
 /// The number of bytes that each client sends in a form without a boundary.
 const POURED_BYTES: usize = 190_000_000;
 /// The maximum number of connections of an attack.
-const MOST_CONNECTIONS: usize = 10_000;
+const MAX_CONNECTIONS: usize = 10_000;
 /// The maximum waiting time of the next client, in milliseconds, and of the server's stop, in seconds.
 const BOUND_MS: f64 = 1_000.0;
 const BOUND_S: f64 = 10.0;
@@ -51,7 +51,7 @@ const ATTACKS: [Attack; 3] = [
         name: "10,000 connections of one byte",
         sent: b"G",
         poured_bytes: 0,
-        connections: MOST_CONNECTIONS,
+        connections: MAX_CONNECTIONS,
         descriptors: None,
         bound_mib: 300.0,
     },
@@ -99,7 +99,7 @@ impl Row {
 /// Returns an error if the server does not start or respond, or this process cannot open enough connections.
 pub async fn measure(dir: &Path, given: Option<&Path>) -> anyhow::Result<Vec<Row>> {
     let program = super::served::program(given)?;
-    let wanted = u64::try_from(MOST_CONNECTIONS)? + 100;
+    let wanted = u64::try_from(MAX_CONNECTIONS)? + 100;
     let allowed = getrlimit(Resource::Nofile);
     anyhow::ensure!(
         allowed.maximum.is_none_or(|most| most >= wanted),
@@ -109,7 +109,7 @@ pub async fn measure(dir: &Path, given: Option<&Path>) -> anyhow::Result<Vec<Row
     let mut rows = Vec::new();
     for attack in &ATTACKS {
         let folder = tempfile::tempdir_in(dir)?;
-        let server = Served::start(&program, folder.path(), attack.descriptors).await?;
+        let server = ServeProcess::start(&program, folder.path(), attack.descriptors).await?;
         let held = attack.hold(&server.address).await?;
         let answer = answered(&server.address).await?;
         let peak_mib = server.peak_mib();

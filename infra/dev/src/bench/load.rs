@@ -19,7 +19,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
-use super::served::Served;
+use super::served::ServeProcess;
 
 /// The records of each file.
 const RECORDS: usize = 3;
@@ -92,7 +92,7 @@ struct Load {
 pub async fn measure(dir: &Path, options: &Options) -> anyhow::Result<Report> {
     let program = super::served::program(options.program.as_deref())?;
     let folder = tempfile::tempdir_in(dir)?;
-    let mut server = Served::start(&program, folder.path(), None).await?;
+    let mut server = ServeProcess::start(&program, folder.path(), None).await?;
     let (moved, address) = watch::channel(server.address.clone());
     let (uploaded, mut progress) = watch::channel(0);
     let load = Arc::new(Load {
@@ -112,7 +112,7 @@ pub async fn measure(dir: &Path, options: &Options) -> anyhow::Result<Report> {
         let due = options.searches * kill / (options.kills + 1);
         progress.wait_for(|uploaded| *uploaded >= due).await?;
         server.kill().await?;
-        server = Served::start(&program, folder.path(), None).await?;
+        server = ServeProcess::start(&program, folder.path(), None).await?;
         moved.send(server.address.clone())?;
     }
     let (mut ids, mut times) = (BTreeSet::new(), Vec::new());
@@ -143,7 +143,7 @@ pub async fn measure(dir: &Path, options: &Options) -> anyhow::Result<Report> {
 }
 
 /// A search in a list.
-type Listed = BTreeMap<Uuid, Value>;
+type SearchList = BTreeMap<Uuid, Value>;
 
 impl Load {
     /// Announces and uploads all searches. Returns their ids, and the duration of each upload.
@@ -211,7 +211,7 @@ impl Load {
     }
 
     /// Waits until all announced searches have ended, or until no search ends any more.
-    async fn until_ended(&self) -> anyhow::Result<Listed> {
+    async fn until_ended(&self) -> anyhow::Result<SearchList> {
         let (mut most, mut moved) = (0, Instant::now());
         loop {
             let listed = self.list().await?;
@@ -226,8 +226,8 @@ impl Load {
         }
     }
 
-    async fn list(&self) -> anyhow::Result<Listed> {
-        let mut listed = Listed::new();
+    async fn list(&self) -> anyhow::Result<SearchList> {
+        let mut listed = SearchList::new();
         let mut after = String::new();
         loop {
             let url = self.url(&format!("/projects/{}/searches?limit={PAGE}{after}", self.project));
@@ -248,7 +248,7 @@ async fn count(
     dir: &Path,
     searches: usize,
     ids: &BTreeSet<Uuid>,
-    listed: &Listed,
+    listed: &SearchList,
 ) -> anyhow::Result<(usize, usize)> {
     let store = Store::open_read_only(dir, Arc::new(SystemHost), &QUEUES)?;
     let mut lost = ids.iter().filter(|id| !listed.contains_key(id)).count();

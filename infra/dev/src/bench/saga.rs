@@ -103,11 +103,11 @@ struct Bench {
     fed: AtomicBool,
     sent: AtomicU64,
     handled: AtomicU64,
-    seen: Mutex<Seen>,
+    seen: Mutex<EventLog>,
 }
 
 #[derive(Default)]
-struct Seen {
+struct EventLog {
     commands: BTreeMap<(SearchId, FileId), BTreeSet<MessageId>>,
     latencies: Vec<Duration>,
 }

@@ -13,7 +13,7 @@ use tokio::process::{Child, Command};
 const ANSWERING: &str = "answering at http://";
 
 /// A running server.
-pub(super) struct Served {
+pub(super) struct ServeProcess {
     child: Child,
     /// Its address with the port.
     pub(super) address: String,
@@ -29,7 +29,7 @@ pub(super) fn program(given: Option<&Path>) -> anyhow::Result<PathBuf> {
     Ok(program)
 }
 
-impl Served {
+impl ServeProcess {
     /// Starts it with a data directory on a free port, optionally with a limit of file descriptors.
     pub(super) async fn start(program: &Path, data: &Path, descriptors: Option<u32>) -> anyhow::Result<Self> {
         let limit = descriptors.map_or_else(|| "unlimited".to_owned(), |descriptors| descriptors.to_string());

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::bytes_below;
-use super::served::Served;
+use super::served::ServeProcess;
 
 /// The maximum disk space per byte of such a file, including the uploaded file.
 pub const DISK_BOUND: f64 = 80.0;
@@ -88,8 +88,8 @@ pub async fn measure(dir: &Path, given: Option<&Path>, records: usize) -> anyhow
     let mut rows = Vec::new();
     for kind in &KINDS {
         let folder = tempfile::tempdir_in(dir)?;
-        let server = Served::start(&program, folder.path(), None).await?;
-        let meets = Meeting { client: Client::new(), server: &server };
+        let server = ServeProcess::start(&program, folder.path(), None).await?;
+        let meets = ServerClient { client: Client::new(), server: &server };
         let measured = tokio::time::timeout(PATIENCE, meets.measure(kind, records));
         let row = measured.await.context("the searches did not end")??;
         server.stop().await?;
@@ -99,18 +99,18 @@ pub async fn measure(dir: &Path, given: Option<&Path>, records: usize) -> anyhow
 }
 
 /// A server and its client.
-struct Meeting<'a> {
+struct ServerClient<'a> {
     client: Client,
-    server: &'a Served,
+    server: &'a ServeProcess,
 }
 
 /// An uploaded search.
-struct Sent {
+struct UploadedSearch {
     /// The path of the search.
     path: String,
 }
 
-impl Meeting<'_> {
+impl ServerClient<'_> {
     async fn measure(&self, kind: &Kind, records: usize) -> anyhow::Result<Row> {
         let repeated = records.div_ceil(kind.records);
         let file = format!("{}{}", kind.header, kind.rows.repeat(repeated));
@@ -154,7 +154,7 @@ impl Meeting<'_> {
     }
 
     /// Announces a search of one file and uploads it.
-    async fn send(&self, content: &str) -> anyhow::Result<Sent> {
+    async fn send(&self, content: &str) -> anyhow::Result<UploadedSearch> {
         let project = Uuid::new_v4();
         let request =
             json!({ "name": "Small records", "files": [{ "name": "x.csv", "size_bytes": content.len() }] });
@@ -170,10 +170,10 @@ impl Meeting<'_> {
         let answer = self.client.post(self.url("/uploads")).multipart(form).send().await?;
         anyhow::ensure!(answer.status().is_success(), "uploading was answered with {}", answer.status());
         let id = announced["search_id"].as_str().context("no id")?;
-        Ok(Sent { path: format!("{searches}/{id}") })
+        Ok(UploadedSearch { path: format!("{searches}/{id}") })
     }
 
-    async fn shown(&self, search: &Sent) -> anyhow::Result<Value> {
+    async fn shown(&self, search: &UploadedSearch) -> anyhow::Result<Value> {
         let answer = self.client.get(self.url(&search.path)).send().await?;
         // The search is visible once its announcement has been handled.
         if answer.status() == StatusCode::NOT_FOUND {

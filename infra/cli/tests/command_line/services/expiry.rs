@@ -24,13 +24,13 @@ use crate::program::bundled;
 const PATIENCE: Duration = Duration::from_secs(130);
 
 /// Sends messages, and records those to the saga.
-struct Recording {
+struct MessageRecorder {
     inner: Arc<dyn SendMessages>,
     sent: Mutex<Vec<Outgoing>>,
 }
 
 #[async_trait]
-impl SendMessages for Recording {
+impl SendMessages for MessageRecorder {
     async fn send(&self, messages: &[Outgoing]) -> Vec<Result<(), SendError>> {
         let of_saga = messages.iter().filter(|message| message.queue == SAGA);
         self.sent.lock().unwrap().extend(of_saga.cloned());
@@ -42,7 +42,7 @@ impl SendMessages for Recording {
 struct FinishedImport {
     backend: Backend,
     messages: Vec<Outgoing>,
-    sent: Arc<Recording>,
+    sent: Arc<MessageRecorder>,
     seen: Arc<Seen>,
 }
 
@@ -52,7 +52,7 @@ impl FinishedImport {
         let seen = Arc::new(Seen::default());
         let mut backend = backend::open(config, Arc::new(SystemHost), seen.clone()).await?;
         let engine = &mut backend.ports.engine;
-        let sent = Arc::new(Recording { inner: Arc::clone(&engine.send), sent: Mutex::default() });
+        let sent = Arc::new(MessageRecorder { inner: Arc::clone(&engine.send), sent: Mutex::default() });
         engine.send = sent.clone();
         let runner = Runner::new(&SYSTEM, backend.ports.clone(), None, FaultInjection::default());
         let content = std::fs::read(bundled("psycinfo.ris"))?;

@@ -26,11 +26,11 @@ pub(super) struct InjectedTime {
     sqs: Sqs,
     queues: &'static [QueueSpec],
     host: Arc<ManualHost>,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<DelayedMessages>,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct DelayedMessages {
     delayed: Vec<(Timestamp, Outgoing)>,
     /// Received messages by their receipts.
     hidden: BTreeMap<String, (Timestamp, Queue)>,
@@ -80,7 +80,7 @@ impl InjectedTime {
         limit.is_some_and(|limit| receipt.received >= limit)
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+    fn waiting(&self) -> MutexGuard<'_, DelayedMessages> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

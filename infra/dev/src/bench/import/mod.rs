@@ -125,7 +125,7 @@ async fn import(
         .stdout(Stdio::null())
         .kill_on_drop(true)
         .spawn()?;
-    let mut seen = Seen::default();
+    let mut seen = ImportProgress::default();
     let status = loop {
         if let Some(status) = child.try_wait()? {
             break status;
@@ -154,7 +154,7 @@ async fn import(
 
 /// The observed progress of an import.
 #[derive(Default)]
-struct Seen {
+struct ImportProgress {
     store: Option<Store>,
     search: Option<SearchId>,
     uploaded_s: Option<f64>,
@@ -165,7 +165,7 @@ struct Seen {
     log_bytes: u64,
 }
 
-impl Seen {
+impl ImportProgress {
     /// Reads the progress. A failed read is ignored, because another one follows.
     async fn look(&mut self, data: &Path, child: &Child, (began, file_bytes): (Instant, u64)) {
         self.peak_mib = child.id().and_then(memory::peak_mib_of).or(self.peak_mib);

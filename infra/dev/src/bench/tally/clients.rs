@@ -21,7 +21,7 @@ use tokio::task::JoinSet;
 use uuid::Uuid;
 
 use super::EVENTS;
-use super::workload::{Sent, Workload};
+use super::workload::{SentEvent, Workload};
 use crate::bench::quantile_ms;
 
 /// The options of the workload.
@@ -85,19 +85,19 @@ const LONGEST: Duration = Duration::from_secs(1);
 pub async fn send(options: Options) -> anyhow::Result<Report> {
     let Options { sagas, duplicates, reordered, seed, .. } = options;
     let messages = Workload { sagas, duplicates, reordered, seed }.messages();
-    let sending = Arc::new(Sending { run: Uuid::new_v4().simple().to_string(), options, messages });
+    let sender = Arc::new(Sender { run: Uuid::new_v4().simple().to_string(), options, messages });
     let (began, worked) = (Instant::now(), processor_time());
-    if sending.options.begin {
-        sending.all(sagas, Sending::begin).await?;
+    if sender.options.begin {
+        sender.all(sagas, Sender::begin).await?;
     }
-    let answers = sending.all(sending.messages.len(), Sending::event).await?;
+    let answers = sender.all(sender.messages.len(), Sender::event).await?;
     let (elapsed, worked) = (began.elapsed(), processor_time().saturating_sub(worked));
-    let found = sending.found().await?;
+    let found = sender.found().await?;
     let mut took: Vec<Duration> = answers.iter().map(|answer| answer.took).collect();
     took.sort_unstable();
     Ok(Report {
         sagas,
-        clients: sending.options.clients,
+        clients: sender.options.clients,
         messages: took.len(),
         seconds: elapsed.as_secs_f64(),
         per_second: took.len() as f64 / elapsed.as_secs_f64(),
@@ -115,11 +115,11 @@ fn processor_time() -> Duration {
     Duration::try_from(time).unwrap_or_default()
 }
 
-struct Sending {
+struct Sender {
     /// Distinguishes the sagas of this run from those of others.
     run: String,
     options: Options,
-    messages: Vec<Sent>,
+    messages: Vec<SentEvent>,
 }
 
 /// One request.
@@ -130,7 +130,7 @@ struct Ask {
     key: Option<String>,
 }
 
-struct Answered {
+struct TimedResponse {
     took: Duration,
     repeated: bool,
     body: Bytes,
@@ -147,7 +147,7 @@ struct Found {
     doubled: usize,
 }
 
-impl Sending {
+impl Sender {
     fn ask(&self, saga: usize, what: &str, body: String) -> Ask {
         Ask { path: format!("/tally/{}-{saga}/{what}", self.run), body, key: None }
     }
@@ -171,20 +171,20 @@ impl Sending {
         self: &Arc<Self>,
         count: usize,
         ask: fn(&Self, usize) -> Ask,
-    ) -> anyhow::Result<Vec<Answered>> {
+    ) -> anyhow::Result<Vec<TimedResponse>> {
         let next = Arc::new(AtomicUsize::new(0));
         let mut clients = JoinSet::new();
         for _ in 0..self.options.clients.max(1) {
-            let (sending, next) = (Arc::clone(self), Arc::clone(&next));
+            let (sender, next) = (Arc::clone(self), Arc::clone(&next));
             clients.spawn(async move {
-                let mut connection = Connection::to(&sending.options.url)?;
+                let mut connection = Connection::to(&sender.options.url)?;
                 let mut answers = Vec::new();
                 loop {
                     let place = next.fetch_add(1, Ordering::Relaxed);
                     if place >= count {
                         return anyhow::Ok(answers);
                     }
-                    answers.push(connection.insist(&ask(&sending, place)).await?);
+                    answers.push(connection.insist(&ask(&sender, place)).await?);
                 }
             });
         }
@@ -210,7 +210,7 @@ impl Sending {
 }
 
 impl Found {
-    fn of(answer: &Answered) -> anyhow::Result<Self> {
+    fn of(answer: &TimedResponse) -> anyhow::Result<Self> {
         let State { events } = serde_json::from_slice(&answer.body).context("a state cannot be read")?;
         Ok(Self::among(&events))
     }
@@ -238,13 +238,13 @@ impl Connection {
     }
 
     /// Repeats a request until it is accepted.
-    async fn insist(&mut self, ask: &Ask) -> anyhow::Result<Answered> {
+    async fn insist(&mut self, ask: &Ask) -> anyhow::Result<TimedResponse> {
         let began = Instant::now();
         let mut wait = FIRST;
         let mut repeated = false;
         loop {
             let why = match self.ask(ask).await {
-                Ok((true, body)) => return Ok(Answered { took: began.elapsed(), repeated, body }),
+                Ok((true, body)) => return Ok(TimedResponse { took: began.elapsed(), repeated, body }),
                 Ok((false, body)) => String::from_utf8_lossy(&body).into_owned(),
                 Err(error) => {
                     self.open = None;

@@ -68,18 +68,18 @@ impl Hops {
         Ok(engine)
     }
 
-    fn timed<P: ?Sized>(self: &Arc<Self>, port: Arc<P>) -> Arc<Timed<P>> {
-        Arc::new(Timed { port, hops: Arc::clone(self) })
+    fn timed<P: ?Sized>(self: &Arc<Self>, port: Arc<P>) -> Arc<TimedPort<P>> {
+        Arc::new(TimedPort { port, hops: Arc::clone(self) })
     }
 }
 
-struct Timed<P: ?Sized> {
+struct TimedPort<P: ?Sized> {
     hops: Arc<Hops>,
     port: Arc<P>,
 }
 
 #[async_trait]
-impl ClaimPartition for Timed<dyn ClaimPartition> {
+impl ClaimPartition for TimedPort<dyn ClaimPartition> {
     async fn claim(&self, claim: &Claim) -> Result<Admission, StoreError> {
         self.hops.time("claim", self.port.claim(claim)).await
     }
@@ -90,7 +90,7 @@ impl ClaimPartition for Timed<dyn ClaimPartition> {
 }
 
 #[async_trait]
-impl GrantTokens for Timed<dyn GrantTokens> {
+impl GrantTokens for TimedPort<dyn GrantTokens> {
     async fn grant(
         &self,
         partition: PartitionKey,
@@ -111,7 +111,7 @@ impl GrantTokens for Timed<dyn GrantTokens> {
 }
 
 #[async_trait]
-impl ReadDocuments for Timed<dyn ReadDocuments> {
+impl ReadDocuments for TimedPort<dyn ReadDocuments> {
     async fn load(&self, partitions: &[PartitionKey], now: Timestamp) -> Result<Vec<Loaded>, StoreError> {
         self.hops.time("load", self.port.load(partitions, now)).await
     }
@@ -122,7 +122,7 @@ impl ReadDocuments for Timed<dyn ReadDocuments> {
 }
 
 #[async_trait]
-impl WriteDocuments for Timed<dyn WriteDocuments> {
+impl WriteDocuments for TimedPort<dyn WriteDocuments> {
     async fn persist(&self, writes: &[Persist], now: Timestamp) -> Result<Vec<Persisted>, StoreError> {
         self.hops.time("commit", self.port.persist(writes, now)).await
     }
@@ -133,7 +133,7 @@ impl WriteDocuments for Timed<dyn WriteDocuments> {
 }
 
 #[async_trait]
-impl SendMessages for Timed<dyn SendMessages> {
+impl SendMessages for TimedPort<dyn SendMessages> {
     async fn send(&self, messages: &[Outgoing]) -> Vec<Result<(), SendError>> {
         self.hops.time("publish", self.port.send(messages)).await
     }

@@ -52,11 +52,11 @@ pub async fn serve(
     listening: impl FnOnce(&str) -> std::io::Result<()>,
 ) -> anyhow::Result<()> {
     let stop = Arc::new(Notify::new());
-    let opened = Opened::open(dir, options).await?;
+    let opened = OpenStores::open(dir, options).await?;
     let routes = match &opened {
-        Opened::Nothing => answers_at_once(),
-        Opened::Embedded(engine) => routes((**engine).clone(), options)?,
-        Opened::Services(services) => routes(services.engine.clone(), options)?,
+        OpenStores::Nothing => answers_at_once(),
+        OpenStores::Embedded(engine) => routes((**engine).clone(), options)?,
+        OpenStores::Services(services) => routes(services.engine.clone(), options)?,
     };
     let stopped = Arc::clone(&stop);
     let routes = routes.route("/stop", post(async move || stop.notify_one()));
@@ -66,13 +66,13 @@ pub async fn serve(
     opened.close().await
 }
 
-enum Opened {
+enum OpenStores {
     Nothing,
     Embedded(Box<Engine>),
     Services(Box<Services>),
 }
 
-impl Opened {
+impl OpenStores {
     async fn open(dir: &Folder, options: Options) -> anyhow::Result<Self> {
         let host: Arc<dyn Host> = Arc::new(SystemHost);
         // Decisions are not recorded, because the other engines do not record them either.
@@ -164,13 +164,13 @@ struct Incoming {
 }
 
 #[derive(Serialize)]
-struct Shown {
+struct TallyView {
     events: Vec<u8>,
 }
 
-type Refused = (StatusCode, String);
+type ErrorResponse = (StatusCode, String);
 
-fn refused(error: &StoreError) -> Refused {
+fn refused(error: &StoreError) -> ErrorResponse {
     (StatusCode::SERVICE_UNAVAILABLE, error.chain())
 }
 
@@ -188,7 +188,7 @@ fn token(partition: PartitionKey, event: u8) -> Token {
 }
 
 /// Grants the tokens of all expected events in one call, like an entry point.
-async fn begin(State(server): State<Server>, Path(key): Path<String>) -> Result<Json<Value>, Refused> {
+async fn begin(State(server): State<Server>, Path(key): Path<String>) -> Result<Json<Value>, ErrorResponse> {
     let partition = partition(&key);
     let tokens: Vec<Token> = (0..EVENTS).map(|event| token(partition, event)).collect();
     let granted = server.tokens.grant(partition, &tokens, server.host.now()).await;
@@ -199,7 +199,7 @@ async fn event(
     State(server): State<Server>,
     Path(key): Path<String>,
     Json(Incoming { event }): Json<Incoming>,
-) -> Result<Json<Value>, Refused> {
+) -> Result<Json<Value>, ErrorResponse> {
     let body = encode(&server, &key, event)
         .map_err(|error| (StatusCode::INTERNAL_SERVER_ERROR, chain(error.as_ref())))?;
     let delivery = Delivery { record_id: "1".to_owned(), body, receive_count: 1 };
@@ -220,13 +220,16 @@ fn encode(server: &Server, key: &str, event: u8) -> anyhow::Result<String> {
     Message { token, ..message }.encode().context("an event cannot be encoded")
 }
 
-async fn state(State(server): State<Server>, Path(key): Path<String>) -> Result<Json<Shown>, Refused> {
+async fn state(
+    State(server): State<Server>,
+    Path(key): Path<String>,
+) -> Result<Json<TallyView>, ErrorResponse> {
     let found = server.documents.load_latest(partition(&key), server.host.now()).await;
     let tally = found
         .and_then(|document| document.map(|document| document.open(&Tallies { announce: false })).transpose())
         .map_err(|error| refused(&error))?
         .map_or_else(Tally::default, |document| document.content.state);
-    Ok(Json(Shown { events: tally.events }))
+    Ok(Json(TallyView { events: tally.events }))
 }
 
 async fn report(State(server): State<Server>) -> Json<Vec<Hop>> {

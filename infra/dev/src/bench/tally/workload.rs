@@ -22,11 +22,11 @@ pub(super) struct Workload {
 }
 
 /// One event: the number of its saga, and its own number.
-pub(super) type Sent = (usize, u8);
+pub(super) type SentEvent = (usize, u8);
 
 impl Workload {
     /// Returns all events and copies. Sagas alternate in groups of a hundred.
-    pub(super) fn messages(&self) -> Vec<Sent> {
+    pub(super) fn messages(&self) -> Vec<SentEvent> {
         let mut random = StdRng::seed_from_u64(self.seed);
         let sagas: Vec<usize> = (0..self.sagas).collect();
         let mut messages = Vec::new();

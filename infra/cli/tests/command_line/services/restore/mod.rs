@@ -28,7 +28,7 @@ const HALF_AN_HOUR: Duration = Duration::from_secs(1_800);
 
 /// The restored stores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum What {
+enum RestoredStores {
     Both,
     Database,
     Ledger,
@@ -119,10 +119,10 @@ async fn state_of(deployment: &Deployment, search: SearchId) -> Result<Option<Jo
 }
 
 /// Performs the operator's steps from docs/backup.md after the restore, before the functions run again.
-async fn follow_the_runbook(deployment: &Deployment, what: What) -> Tested {
+async fn follow_the_runbook(deployment: &Deployment, what: RestoredStores) -> Tested {
     let reading = match what {
-        What::Ledger => Reading::GoesOn,
-        What::Both | What::Database => {
+        RestoredStores::Ledger => Reading::GoesOn,
+        RestoredStores::Both | RestoredStores::Database => {
             deployment.purge(&SAGA).await?;
             Reading::Ends
         }
@@ -199,16 +199,16 @@ async fn check(deployment: &Deployment, environment: &Environment, searches: &[S
 /// The expected final states: of the searches in the backup, in their order, and of the one announced later.
 type Ends = ([JobState; 6], Option<JobState>);
 
-async fn rehearse(what: What, since: Since, expected: Ends) -> Tested {
+async fn rehearse(what: RestoredStores, since: Since, expected: Ends) -> Tested {
     Environment::with(async |environment| {
         let deployment = Deployment::open(&environment, &QUEUES).await?;
         let searches = Searches::begin(&deployment).await?;
         let backup = Backup::take(&environment).await?;
         let later = searches.continue_work(&deployment, since).await?;
-        if what != What::Ledger {
+        if what != RestoredStores::Ledger {
             backup.restore_database(&environment).await?;
         }
-        if what != What::Database {
+        if what != RestoredStores::Database {
             backup.restore_tables(&environment).await?;
         }
         let unfinished = deployment.backend.ports.jobs()?.unfinished().await?.len();
@@ -247,31 +247,31 @@ const RECOVERED: [JobState; 6] = [Completed, Completed, Completed, Error, Error,
 
 #[tokio::test(flavor = "multi_thread")]
 async fn full_restore_with_later_messages_in_queues() -> Tested {
-    rehearse(What::Both, Since::UnderWay, (RECOVERED, None)).await
+    rehearse(RestoredStores::Both, Since::UnderWay, (RECOVERED, None)).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn full_restore_after_reading() -> Tested {
-    rehearse(What::Both, Since::Done, (RECOVERED, None)).await
+    rehearse(RestoredStores::Both, Since::Done, (RECOVERED, None)).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn database_restore_with_later_messages_in_queues() -> Tested {
     // The later search is recreated from the notification of its file, and the ledger has its token.
-    rehearse(What::Database, Since::UnderWay, (RECOVERED, Some(Completed))).await
+    rehearse(RestoredStores::Database, Since::UnderWay, (RECOVERED, Some(Completed))).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn database_restore_after_reading() -> Tested {
-    rehearse(What::Database, Since::Done, (RECOVERED, None)).await
+    rehearse(RestoredStores::Database, Since::Done, (RECOVERED, None)).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ledger_restore_with_later_messages_in_queues() -> Tested {
-    rehearse(What::Ledger, Since::UnderWay, ([Completed; 6], Some(Completed))).await
+    rehearse(RestoredStores::Ledger, Since::UnderWay, ([Completed; 6], Some(Completed))).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ledger_restore_after_reading() -> Tested {
-    rehearse(What::Ledger, Since::Done, ([Completed; 6], Some(Completed))).await
+    rehearse(RestoredStores::Ledger, Since::Done, ([Completed; 6], Some(Completed))).await
 }
