@@ -284,8 +284,8 @@ fn data_outlives_only_created_stacks() {
 
 #[test]
 fn finds_dropped_logs_and_unreachable_collectors() {
-    finds("ApplicationLogLevel: TRACE, ", "", "SearchService", "dropped by Lambda");
-    finds("LogFormat: JSON", "LogFormat: Text", "SearchService", "does not log as JSON");
+    finds("ApplicationLogLevel: TRACE, ", "", "StartUpload", "dropped by Lambda");
+    finds("LogFormat: JSON", "LogFormat: Text", "StartUpload", "does not log as JSON");
     let inside = [
         ("SubnetIds", "subnet-1"),
         ("SecurityGroupIds", "sg-1"),
@@ -297,20 +297,20 @@ fn finds_dropped_logs_and_unreachable_collectors() {
 
 #[test]
 fn new_api_version_can_be_rolled_back() {
-    let alias = "IntegrationUri: !Ref SearchService.Alias";
+    let alias = "IntegrationUri: !Ref StartUpload.Alias";
     finds(
         alias,
         "IntegrationUri: !GetAtt SearchService.Arn",
         "StartUploadIntegration",
         "the alias of a function",
     );
-    finds("AutoPublishAliasAllProperties: true", "Tags: {}", "SearchService", "only its settings change");
-    finds("VersionDescription: !Ref Release", "Tags: {}", "SearchService", "when only a parameter changes");
-    finds(" (${Release})", "", "SearchService", "the same in every Release");
+    finds("AutoPublishAliasAllProperties: true", "Tags: {}", "StartUpload", "only its settings change");
+    finds("VersionDescription: !Ref Release", "Tags: {}", "StartUpload", "when only a parameter changes");
+    finds(" (${Release})", "", "StartUpload", "the same in every Release");
     finds(
         "Alarms: [!Ref ApiAlarm, !Ref StartUploadErrorsAlarm]",
         "Alarms: []",
-        "SearchService",
+        "StartUpload",
         "rolls it back",
     );
 }
@@ -412,7 +412,7 @@ fn finds_a_notification_for_another_prefix() {
         "Value: !Ref KeyPrefix",
         "Value: files/",
         "UploadBucket",
-        "prefix \"files/\", but the function takes those with \"uploads/\"",
+        "prefix \"files/\", but the function handles those with \"uploads/\"",
     );
     finds("Rules: [{ Name: prefix, Value: !Ref KeyPrefix }]", "Rules: []", "UploadBucket", "prefix none");
 }
@@ -422,7 +422,7 @@ fn finds_missing_and_unused_variables() {
     finds(
         "        SEARCH_IMPORT_OUTBOX_BATCH: !Ref OutboxBatch\n",
         "",
-        "SearchService",
+        "StartUpload",
         "SEARCH_IMPORT_OUTBOX_BATCH is read and not set",
     );
     finds(
