@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib';
 import { svelte } from '@sveltejs/vite-plugin-svelte';
 import { defineConfig, type Plugin } from 'vite';
 
-/** What is named by its content is embedded compressed: every browser takes it so. */
+/** Compresses the assets, which all browsers accept, and removes the originals. */
 const compressed: Plugin = {
   name: 'compressed',
   apply: 'build',

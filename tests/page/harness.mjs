@@ -1,4 +1,4 @@
-/** A program that serves, a browser that looks at it, and what both are asked. */
+/** A server, a browser, and helpers for the tests of the page. */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -14,13 +14,13 @@ export const SAMPLES = join(ROOT, 'tests/samples');
 export const PROJECT = '00000000-0000-0000-0000-000000000000';
 export const SHOTS = process.env.SHOTS ?? join(HERE, 'shots');
 export const PROGRAM = process.env.SEARCH_IMPORT ?? resolve(ROOT, process.env.CARGO_TARGET_DIR ?? 'target', 'debug/search-import');
-/** How long something may take that should be there at once, in milliseconds: these machines are busy with other tests. */
-export const PATIENCE = 30_000;
-/** The rules of WCAG 2.2 AA, and what axe recommends beyond them. */
+/** Maximum time for an expected change, in milliseconds. It is long because other tests may run on the same machine. */
+export const TIMEOUT = 30_000;
+/** The rules of WCAG 2.2 AA and the best practices of axe. */
 const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
 
 export class Server {
-  /** Serves a new data folder, or this one; `listen`: where, and `reach`: the address under which it is then asked. */
+  /** Serves a data folder, by default a new one. `listen` is the address to bind, `reach` the address that clients use. */
   static async start({ folder = mkdtempSync(join(tmpdir(), 'page-')), port = 0, listen = '127.0.0.1', reach = listen } = {}) {
     const server = new Server();
     server.folder = folder;
@@ -28,26 +28,26 @@ export class Server {
     const all = ['serve', '--data-dir', folder, '--listen', `${listen}:${port}`];
     server.child = spawn(PROGRAM, all, { stdio: ['ignore', 'ignore', 'pipe'] });
     const lines = createInterface({ input: server.child.stderr });
-    const said = [];
+    const output = [];
     server.url = await new Promise((done, fail) => {
       lines.on('line', (line) => {
-        said.push(line);
+        output.push(line);
         server.token = /Authorization: Bearer (\S+)/.exec(line)?.[1] ?? server.token;
         const found = /answering at (\S+)/.exec(line);
         if (found) done(found[1].replace(listen, reach));
       });
-      server.child.on('exit', () => fail(new Error(`serve ended: ${said.join('\n')}`)));
+      server.child.on('exit', () => fail(new Error(`serve ended: ${output.join('\n')}`)));
     });
     server.port = Number(new URL(server.url).port);
     return server;
   }
 
-  /** Ends it as a crash would. */
+  /** Kills the server, as a crash would. */
   kill() {
     if (this.child.exitCode !== null || this.child.signalCode !== null) return Promise.resolve();
-    const over = new Promise((done) => this.child.once('exit', done));
+    const ended = new Promise((done) => this.child.once('exit', done));
     this.child.kill('SIGKILL');
-    return over;
+    return ended;
   }
 
   restart() {
@@ -64,7 +64,7 @@ export class Server {
     return `${this.url}/projects/${project}/searches`;
   }
 
-  /** Imports files, each with a name and its bytes, and waits for the end unless told otherwise. */
+  /** Imports files, each with a name and its bytes. Waits until the import has ended, unless `wait` is false. */
   async import(name, files, { project = PROJECT, wait = true } = {}) {
     const manifest = { name, files: files.map(({ name, bytes }) => ({ name, size_bytes: bytes.length })) };
     const announced = await json(await fetch(this.searches(project), post(manifest)));
@@ -79,13 +79,13 @@ export class Server {
   }
 
   async ended(search, project = PROJECT) {
-    return until('the search has ended', async () => {
+    return until('the import has ended', async () => {
       const found = await json(await fetch(`${this.searches(project)}/${search}`));
       return found.completed_at ? found : undefined;
     });
   }
 
-  /** Announces a search whose files never come. */
+  /** Creates an import whose files are never uploaded. */
   async announce(name, project = PROJECT) {
     const manifest = { name, files: [{ name: 'later.ris', size_bytes: 10 }] };
     return (await json(await fetch(this.searches(project), post(manifest)))).search_id;
@@ -101,16 +101,16 @@ async function json(response) {
   return response.json();
 }
 
-/** Waits until something is there. */
-export async function until(what, look, patience = PATIENCE) {
-  for (const end = Date.now() + patience; Date.now() < end; await new Promise((done) => setTimeout(done, 50))) {
-    const found = await look();
+/** Polls until `check` returns a truthy value, and returns it. */
+export async function until(what, check, timeout = TIMEOUT) {
+  for (const end = Date.now() + timeout; Date.now() < end; await new Promise((done) => setTimeout(done, 50))) {
+    const found = await check();
     if (found) return found;
   }
-  throw new Error(`not within ${patience} ms: ${what}`);
+  throw new Error(`not within ${timeout} ms: ${what}`);
 }
 
-/** Puts rows into the database of a data folder that nobody serves. */
+/** Inserts rows into the database of a data folder whose server is stopped. */
 export function sql(folder, statement, rows) {
   const program =
     'import json,sqlite3,sys\ndatabase,statement=sys.argv[1:3]\nrows=json.load(sys.stdin)\n' +
@@ -121,8 +121,8 @@ export function sql(folder, statement, rows) {
   assert.equal(done.status, 0, String(done.stderr));
 }
 
-/** Dead letters of the saga's queue, as an outage leaves them. */
-export function giveUp(folder, reasons) {
+/** Adds dead letters to the saga's queue, as an outage would. */
+export function deadLetter(folder, reasons) {
   const now = Date.now() * 1_000_000;
   sql(
     folder,
@@ -136,16 +136,16 @@ export function giveUp(folder, reasons) {
 
 let running;
 
-/** Chromium: the package's own, or the one that CHROMIUM names. */
+/** Launches the Chromium of the package, or the one that CHROMIUM names. */
 async function chromium() {
   const { chromium: playwright } = await import('playwright-core');
   let executablePath = process.env.CHROMIUM;
   if (!executablePath) {
     const version = JSON.parse(readFileSync(join(HERE, 'node_modules/@sparticuz/chromium/package.json'), 'utf8')).version;
-    // The package unpacks itself once into the folder for temporary files; another version gets another folder.
+    // The package unpacks Chromium once into the folder for temporary files. Each version needs its own folder.
     process.env.TMPDIR = join(tmpdir(), `chromium-${version}`);
     mkdirSync(process.env.TMPDIR, { recursive: true });
-    // Where the system has none of the libraries that it needs, it takes those that it brings for Lambda.
+    // If the system lacks the required libraries, use those that the package contains for Lambda.
     const hasLibraries = ['/usr/lib/x86_64-linux-gnu', '/usr/lib64', '/usr/lib'].some((folder) => existsSync(join(folder, 'libnss3.so')));
     if (!hasLibraries) process.env.AWS_EXECUTION_ENV ??= 'AWS_Lambda_nodejs22.x';
     executablePath = await (await import('@sparticuz/chromium')).default.executablePath();
@@ -164,10 +164,10 @@ export async function closeBrowser() {
   running = undefined;
 }
 
-/** What a page must not do, gathered while it is looked at. */
-const complaints = new WeakMap();
+/** Errors and foreign requests of each page, collected while it is open. */
+const violationsOf = new WeakMap();
 
-/** A new page in a profile of its own. */
+/** Opens a page in a new browser profile. */
 export async function open(server, hash = '', options = {}) {
   const context = await (await browser()).newContext({ viewport: { width: 1180, height: 800 }, locale: 'en-GB', ...options });
   return openIn(context, server, hash);
@@ -175,13 +175,13 @@ export async function open(server, hash = '', options = {}) {
 
 export async function openIn(context, server, hash = '') {
   const page = await context.newPage();
-  page.setDefaultTimeout(PATIENCE);
-  const said = [];
-  complaints.set(page, said);
-  page.on('pageerror', (error) => said.push(`error: ${error.message}`));
+  page.setDefaultTimeout(TIMEOUT);
+  const violations = [];
+  violationsOf.set(page, violations);
+  page.on('pageerror', (error) => violations.push(`error: ${error.message}`));
   page.on('request', (request) => {
     const { protocol, origin } = new URL(request.url());
-    if (protocol.startsWith('http') && ![server.url, ...(server.others ?? [])].includes(origin)) said.push(`foreign request: ${request.url()}`);
+    if (protocol.startsWith('http') && ![server.url, ...(server.others ?? [])].includes(origin)) violations.push(`foreign request: ${request.url()}`);
   });
   await page.addInitScript(() => {
     globalThis.violations = [];
@@ -193,19 +193,19 @@ export async function openIn(context, server, hash = '') {
 
 export const heading = (page, name) => page.getByRole('heading', { level: 1, name }).waitFor();
 
-/** What holds of every screen: nothing against accessibility, nothing wider than the window, no violation, no error. */
-export async function holds(page, what) {
+/** Asserts the rules for every screen: accessible, not wider than the window, and without policy violations or errors. */
+export async function assertScreen(page, what) {
   const axe = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
-  // Colours that are on their way from one state to another are not looked at.
+  // Contrast is undefined during a transition of colours.
   await page.evaluate(() => Promise.all(document.getAnimations().filter((each) => each.effect?.getTiming().iterations !== Infinity).map((each) => each.finished)));
   await page.evaluate(`${readFileSync(axe, 'utf8')};0`);
   const found = await page.evaluate((rules) => globalThis.axe.run(document, { runOnly: rules }), RULES);
   assert.deepEqual(found.violations.map((each) => `${each.id}: ${each.nodes.map((node) => `${node.html.slice(0, 200)} ${node.any.map((check) => check.message)}`).join(' | ')}`), [], what);
-  assert.ok(found.passes.length > 10, `${what}: axe looked at it`);
-  const { wide, high } = await page.evaluate(() => ({ wide: document.documentElement.scrollWidth, high: innerWidth }));
-  assert.ok(wide <= high, `${what}: ${wide} pixels wide in a window of ${high}`);
+  assert.ok(found.passes.length > 10, `${what}: axe checked the screen`);
+  const { content, viewport } = await page.evaluate(() => ({ content: document.documentElement.scrollWidth, viewport: innerWidth }));
+  assert.ok(content <= viewport, `${what}: ${content} pixels wide in a window of ${viewport}`);
   assert.deepEqual(await page.evaluate(() => globalThis.violations), [], `${what}: no violation of the policy`);
-  assert.deepEqual(complaints.get(page), [], `${what}: no error`);
+  assert.deepEqual(violationsOf.get(page), [], `${what}: no error`);
 }
 
 export async function shot(page, name) {

@@ -1,5 +1,5 @@
 /**
- * The numbers of docs/page.md, measured and compared with what they must not exceed:
+ * Measures the numbers of docs/page.md and compares them with their limits:
  *
  *     node measure.mjs
  */
@@ -9,12 +9,12 @@ import { join } from 'node:path';
 import { browser, closeBrowser, heading, open, openIn, ROOT, sample, Server, sql, text } from './harness.mjs';
 
 const rows = [];
-const measured = (what, value, most, unit) => {
-  rows.push([what, `${Math.round(value * 10) / 10} ${unit}`, `${most} ${unit}`, value <= most ? 'yes' : 'NO']);
+const measured = (what, value, limit, unit) => {
+  rows.push([what, `${Math.round(value * 10) / 10} ${unit}`, `${limit} ${unit}`, value <= limit ? 'yes' : 'NO']);
   console.error(...rows.at(-1));
 };
 
-// What is loaded: index.html says what comes first, the rest are chunks.
+// The files that index.html names are the first load, all others are chunks.
 const dist = join(ROOT, 'infra/page/dist');
 const index = readFileSync(join(dist, 'index.html'), 'utf8');
 const first = [...index.matchAll(/assets\/([\w.-]+\.(?:js|css))"/g)].map((found) => found[1]);
@@ -31,7 +31,7 @@ async function firstPaint(server, slower) {
     const page = await open(server, '#/health');
     if (slower > 1) await (await page.context().newCDPSession(page)).send('Emulation.setCPUThrottlingRate', { rate: slower });
     await page.goto(`${server.url}/`);
-    await heading(page, 'Searches');
+    await heading(page, 'Imports');
     paints.push(await page.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? Infinity));
     await page.context().close();
   }
@@ -44,7 +44,7 @@ try {
   measured('first contentful paint, median of 5', await firstPaint(server, 1), 300, 'ms');
   measured('first contentful paint at a quarter of the processor', await firstPaint(server, 4), 600, 'ms');
 
-  // A thousand searches, written as they are stored.
+  // A thousand imports, inserted into the database as they are stored.
   await server.kill();
   const now = Date.now();
   const jobs = Array.from({ length: 1_000 }, (_, n) => {
@@ -75,12 +75,12 @@ try {
       const asked = performance.getEntriesByType('resource').filter((each) => each.name.includes('/searches?')).reduce((sum, each) => sum + each.duration, 0);
       return { took, asked, longest: Math.max(0, ...tasks) };
     });
-    console.error(`  listed in ${Math.round(found.took)} ms, ${Math.round(found.asked)} of them for answers`);
+    console.error(`  listed in ${Math.round(found.took)} ms, of which requests took ${Math.round(found.asked)} ms`);
     if (slower === 1) lists.push(found.took);
-    else measured('longest task while 1,000 searches are listed, at a quarter of the processor', found.longest, 200, 'ms');
+    else measured('longest task while 1,000 imports are listed, at a quarter of the processor', found.longest, 200, 'ms');
     await page.context().close();
   }
-  measured('1,000 searches listed, median of 3', median(lists), 700, 'ms');
+  measured('1,000 imports listed, median of 3', median(lists), 700, 'ms');
 
   // A hundred thousand studies.
   const words = (n) => `TY  - JOUR\nTI  - Effects of intervention ${(n * 7919) % 100_003} on outcome ${n % 97}\nAU  - Author${n % 1_000}, A.\nPY  - ${1980 + (n % 46)}\nJO  - Journal ${n % 200}\nDO  - 10.5555/large.${n}\nER  - \n`;
@@ -115,7 +115,7 @@ try {
   measured('a frame while 100,000 studies scroll, 95th percentile', frames, 25, 'ms');
   await page.context().close();
 
-  // A file of the largest size, with nothing in it.
+  // A sparse file of the maximum size.
   const largest = join(server.folder, 'largest.ris');
   writeFileSync(largest, '');
   truncateSync(largest, 2 ** 30);
@@ -135,19 +135,19 @@ try {
   for (const tab of tabs) await tab.locator('.connection.on').waitFor();
   const waits = [];
   for (let n = 0; n < 5; n += 1) {
-    const seen = Promise.all(tabs.map((tab) => tab.locator('tbody tr', { hasText: `Heard by twelve ${n}` }).waitFor()));
+    const seen = Promise.all(tabs.map((tab) => tab.locator('tbody tr', { hasText: `Received by twelve ${n}` }).waitFor()));
     const begun = performance.now();
-    await server.announce(`Heard by twelve ${n}`);
+    await server.announce(`Received by twelve ${n}`);
     await seen;
     waits.push(performance.now() - begun);
   }
-  measured('a change seen in all of 12 tabs, median of 5', median(waits), 1_000, 'ms');
+  measured('a change shown in all 12 tabs, median of 5', median(waits), 1_000, 'ms');
   await context.close();
 } finally {
   await closeBrowser();
   await server.end();
 }
 
-console.log('| what | measured | at most | held |\n| --- | --- | --- | --- |');
+console.log('| what | measured | limit | met |\n| --- | --- | --- | --- |');
 for (const row of rows) console.log(`| ${row.join(' | ')} |`);
 if (rows.some((row) => row[3] === 'NO')) process.exitCode = 1;

@@ -1,9 +1,9 @@
-/** Makes the pictures of docs/page of what the tests have shot: as WebP, which a browser writes. */
+/** Converts screenshots of the tests to the WebP pictures in docs/page, using the browser's encoder. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { browser, closeBrowser, ROOT, SHOTS } from './harness.mjs';
 
-const PICTURES = { 'search-light': 'search', mending: 'mending', 'duplicates-dark': 'duplicates', retry: 'failures', 'timeline-light': 'timeline' };
+const PICTURES = { 'search-light': 'search', correcting: 'mending', 'duplicates-dark': 'duplicates', retry: 'failures', 'timeline-light': 'timeline' };
 
 mkdirSync(join(ROOT, 'docs/page'), { recursive: true });
 const page = await (await browser()).newPage();

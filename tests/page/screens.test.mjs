@@ -1,7 +1,7 @@
-/** Every screen as it is filled, empty, loading, failing and offline; on a wide and a narrow window, in light and in dark. */
+/** Every screen with data, in wide and narrow windows, light and dark. */
 import { after, before, test } from 'node:test';
 import assert from 'node:assert/strict';
-import { closeBrowser, giveUp, heading, holds, open, sample, Server, shot, text } from './harness.mjs';
+import { closeBrowser, deadLetter, heading, assertScreen, open, sample, Server, shot, text } from './harness.mjs';
 
 const HOSTILE = '<img src=x onerror=alert(1)> \u202Egnp.exe';
 const hostile = `TY  - JOUR\nTI  - <script>alert("title")</script> & <b>bold</b>\nAU  - <i>Mallory</i>, M.\nAB  - <svg onload=alert(2)> \u202Edesrever\nPY  - 2021\nER  - \n`;
@@ -18,7 +18,7 @@ before(async () => {
   broken = await server.import('Exports of a colleague', [sample('library.tsv'), text('notes.pdf', '%PDF-1.4 not a reference file')]);
   await server.announce('Still to be uploaded');
   await server.kill();
-  giveUp(server.folder, [...Array(12).keys()].map((n) => `storing partition ${n} failed: no MongoDB server answers within 5000 ms`).concat(['the message has no name that is known']));
+  deadLetter(server.folder, [...Array(12).keys()].map((n) => `storing partition ${n} failed: no MongoDB server answers within 5000 ms`).concat(['the message has no name that is known']));
   server = await server.restart();
 });
 after(async () => {
@@ -27,20 +27,20 @@ after(async () => {
 });
 
 const screens = () => [
-  ['searches', '', 'Searches', 'tbody tr'],
-  ['new', '#/new', 'New search', '.drop'],
+  ['searches', '', 'Imports', 'tbody tr'],
+  ['new', '#/new', 'New import', '.drop'],
   ['search', `#/searches/${id}`, 'Gambling harms, November 2026', '.balance'],
   ['failed', `#/searches/${broken}`, 'Exports of a colleague', '.balance'],
-  ['unread', `#/searches/${id}/unread`, 'Unread records', '.record'],
+  ['not-imported', `#/searches/${id}/unread`, 'Records not imported', '.record'],
   ['duplicates', `#/searches/${id}/duplicates`, 'Duplicates', '.pair'],
-  ['duplicates-of-all', '#/duplicates?least=possible', 'Duplicates', '.pair'],
+  ['duplicates-review-wide', '#/duplicates?least=possible', 'Duplicates', '.pair'],
   ['studies', `#/searches/${id}/studies`, 'Studies', '.study a'],
   ['timeline', `#/searches/${id}/timeline`, 'Timeline', '.states td.lit'],
   ['sources', '#/sources', 'Sources', '.prisma svg'],
-  ['all', '#/all', 'All searches', 'tbody tr'],
+  ['all', '#/all', 'All imports', 'tbody tr'],
   ['failures', '#/failures', 'Failures', '.group'],
   ['health', '#/health', 'Health', '.stats'],
-  ['fail', '#/fail', 'Make it fail', 'main form'],
+  ['fail', '#/fail', 'Fault injection', 'main form'],
 ];
 const SHAPES = [
   ['light', { viewport: { width: 1180, height: 800 }, colorScheme: 'light' }],
@@ -49,7 +49,7 @@ const SHAPES = [
 ];
 
 for (const [shape, options] of SHAPES) {
-  test(`every screen is filled, ${shape}`, async () => {
+  test(`screens with data, ${shape}`, async () => {
     for (const [name, hash, title, what] of screens()) {
       const page = await open(server, hash, options);
       await heading(page, title);
@@ -57,12 +57,12 @@ for (const [shape, options] of SHAPES) {
       await page.locator('.connection.on').waitFor();
       if (name === 'failures') await page.locator('.group').first().click();
       if (name === 'fail') {
-        await page.getByRole('button', { name: 'Make it fail' }).click();
+        await page.getByRole('button', { name: 'Inject faults' }).click();
         await page.locator('.stat', { hasText: '6 of 6' }).waitFor();
       }
-      if (name === 'unread') await page.getByRole('button', { name: /Show and mend/ }).first().click();
+      if (name === 'not-imported') await page.getByRole('button', { name: /Show and correct/ }).first().click();
       await shot(page, `${name}-${shape}`);
-      await holds(page, `${name}, ${shape}`);
+      await assertScreen(page, `${name}, ${shape}`);
       await page.context().close();
     }
   });

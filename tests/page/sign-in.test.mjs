@@ -1,4 +1,4 @@
-/** The page as it is deployed: behind a name that asks for a token, for people who sign in elsewhere. */
+/** The deployed page: the API requires a token, and users sign in at an identity provider. */
 import { after, before, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { createHash, randomUUID } from 'node:crypto';
@@ -6,11 +6,11 @@ import { readFileSync } from 'node:fs';
 import { createServer, request as ask } from 'node:http';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import { closeBrowser, heading, holds, open, ROOT, sample, Server, shot, until } from './harness.mjs';
+import { closeBrowser, heading, assertScreen, open, ROOT, sample, Server, shot, until } from './harness.mjs';
 
 const DIST = join(ROOT, 'infra/page/dist');
 const CLIENT = 'the-page';
-const KINDS = { html: 'text/html', js: 'text/javascript', css: 'text/css', svg: 'image/svg+xml' };
+const CONTENT_TYPES = { html: 'text/html', js: 'text/javascript', css: 'text/css', svg: 'image/svg+xml' };
 
 const listen = (answer) =>
   new Promise((done) => {
@@ -18,20 +18,20 @@ const listen = (answer) =>
     server.listen(0, '127.0.0.1', () => done({ server, url: `http://localhost:${server.address().port}` }));
   });
 
-/** Where people sign in, as Cognito answers; whoever comes is signed in at once unless they are refused. */
+/** An identity provider that responds like Cognito. It signs every user in immediately, unless `refuses` is set. */
 class SignIn {
   static async start() {
-    const place = new SignIn();
-    Object.assign(place, { codes: new Map(), tokens: new Set(), refreshable: new Set(), visits: 0, refuses: false, outs: 0 });
-    Object.assign(place, await listen((request, response) => place.answer(request, response)));
-    return place;
+    const provider = new SignIn();
+    Object.assign(provider, { codes: new Map(), tokens: new Set(), refreshable: new Set(), visits: 0, refuses: false, signOuts: 0 });
+    Object.assign(provider, await listen((request, response) => provider.respond(request, response)));
+    return provider;
   }
 
-  async answer(request, response) {
+  async respond(request, response) {
     const url = new URL(request.url, 'http://localhost');
     response.setHeader('access-control-allow-origin', '*');
     if (url.pathname === '/oauth2/authorize') return this.authorize(url.searchParams, response);
-    if (url.pathname === '/logout') { this.outs += 1; return response.end('signed out'); }
+    if (url.pathname === '/logout') { this.signOuts += 1; return response.end('signed out'); }
     let body = '';
     for await (const part of request) body += part;
     const given = this.granted(new URLSearchParams(body));
@@ -60,16 +60,16 @@ class SignIn {
   granted(form) {
     if (form.get('client_id') !== CLIENT) return undefined;
     if (form.get('grant_type') === 'refresh_token') {
-      // It is good for one use.
-      return this.refreshable.delete(form.get('refresh_token')) ? this.minted() : undefined;
+      // A refresh token is valid for a single use.
+      return this.refreshable.delete(form.get('refresh_token')) ? this.mint() : undefined;
     }
     const code = this.codes.get(form.get('code'));
     this.codes.delete(form.get('code'));
     const challenge = createHash('sha256').update(form.get('code_verifier') ?? '').digest('base64url');
-    return code?.challenge === challenge && code.redirect === form.get('redirect_uri') ? this.minted() : undefined;
+    return code?.challenge === challenge && code.redirect === form.get('redirect_uri') ? this.mint() : undefined;
   }
 
-  minted() {
+  mint() {
     const [access_token, refresh_token] = [randomUUID(), randomUUID()];
     this.tokens.add(access_token);
     this.refreshable.add(refresh_token);
@@ -77,7 +77,7 @@ class SignIn {
   }
 }
 
-/** The page's files and the API under one name: the API takes nobody without a token, and streams nothing. */
+/** The page's files and the API under one origin. The API requires a token and does not stream. */
 function gateway(program, signIn) {
   const meta = JSON.stringify({ url: signIn.url, client: CLIENT, scope: 'openid', operator_scope: 'operate' }).replaceAll('"', '&quot;');
   const policy = `default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self' ${program.url} ${signIn.url}; form-action 'none'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types svelte-trusted-html`;
@@ -90,11 +90,11 @@ function gateway(program, signIn) {
     const { pathname } = new URL(request.url, 'http://localhost');
     const found = request.method === 'GET' ? file(pathname) : undefined;
     if (found !== undefined) {
-      response.writeHead(200, { 'content-type': KINDS[pathname.split('.').at(-1)] ?? KINDS.html, 'content-security-policy': policy });
+      response.writeHead(200, { 'content-type': CONTENT_TYPES[pathname.split('.').at(-1)] ?? CONTENT_TYPES.html, 'content-security-policy': policy });
       return response.end(found);
     }
     const token = /^Bearer (.+)$/.exec(request.headers.authorization ?? '')?.[1];
-    // Uploads go to a bucket, which knows nothing of tokens.
+    // Uploads go to a bucket, which does not check tokens.
     if (pathname !== '/uploads' && !signIn.tokens.has(token)) {
       response.writeHead(401, { 'content-type': 'application/json' });
       return response.end('{"message":"Unauthorized"}');
@@ -105,7 +105,7 @@ function gateway(program, signIn) {
     }
     const { host: _, origin: __, authorization: ___, ...headers } = request.headers;
     for (const name of Object.keys(headers)) if (name.startsWith('sec-')) delete headers[name];
-    const on = ask(program.url + request.url, { method: request.method, headers }, (answer) => {
+    const forwarded = ask(program.url + request.url, { method: request.method, headers }, (answer) => {
       const chunks = [];
       answer.on('data', (chunk) => chunks.push(chunk));
       answer.on('end', () => {
@@ -113,7 +113,7 @@ function gateway(program, signIn) {
         if (pathname === '/config.json') {
           const config = JSON.parse(body.toString());
           config.features.live = false;
-          // As the claims of a token say it.
+          // The claims of a token determine the caller.
           Object.assign(config.caller, signIn.caller);
           body = Buffer.from(JSON.stringify(config));
         }
@@ -122,7 +122,7 @@ function gateway(program, signIn) {
         response.end(body);
       });
     });
-    return request.pipe(on);
+    return request.pipe(forwarded);
   });
 }
 
@@ -144,84 +144,84 @@ after(async () => {
 
 const visit = (hash = '') => open({ url: front.url, others: [signIn.url] }, hash);
 
-test('whoever comes is sent to sign in, comes back to where they were, and is asked no more', async () => {
-  const search = await program.import('Behind a door', [sample('psycinfo.ris')]);
+test('users sign in once and return to their screen', async () => {
+  const search = await program.import('Behind a sign-in', [sample('psycinfo.ris')]);
   const before = signIn.visits;
   const page = await visit(`#/searches/${search}`);
-  await heading(page, 'Behind a door');
+  await heading(page, 'Behind a sign-in');
   assert.equal(signIn.visits, before + 1);
-  assert.equal(page.url(), `${front.url}/#/searches/${search}`, 'neither code nor state is left in the address');
+  assert.equal(page.url(), `${front.url}/#/searches/${search}`, 'neither code nor state stays in the address');
   const kept = await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }]));
-  for (const token of signIn.tokens) assert.ok(!kept.includes(token), 'a token is stored');
-  await page.getByLabel('Main').getByRole('link', { name: 'Searches' }).first().click();
-  await heading(page, 'Searches');
+  for (const token of signIn.tokens) assert.ok(!kept.includes(token), 'no token is stored');
+  await page.getByLabel('Main').getByRole('link', { name: 'Imports' }).first().click();
+  await heading(page, 'Imports');
   assert.equal(signIn.visits, before + 1);
-  await holds(page, 'a page behind a sign-in');
-  await shot(page, 'signed in');
+  await assertScreen(page, 'a page behind a sign-in');
+  await shot(page, 'signed-in');
   await page.reload();
-  await heading(page, 'Searches');
-  assert.equal(signIn.visits, before + 2, 'the token was in memory alone');
-  assert.equal(signIn.scope, 'openid', 'a reviewer asks for no more');
+  await heading(page, 'Imports');
+  assert.equal(signIn.visits, before + 2, 'the token was only in memory');
+  assert.equal(signIn.scope, 'openid', 'a reviewer requests no other scope');
   await page.context().close();
 });
 
-test('a token that has ended is renewed once for all requests, and without a renewal people sign in again', async () => {
+test('expired tokens are renewed once, otherwise users sign in again', async () => {
   const page = await visit('#/all');
-  await heading(page, 'All searches');
+  await heading(page, 'All imports');
   const visits = signIn.visits;
   signIn.tokens.clear();
   await page.getByRole('link', { name: 'Health' }).click();
   await heading(page, 'Health');
-  assert.equal(signIn.visits, visits, 'it was renewed');
+  assert.equal(signIn.visits, visits, 'the token was renewed');
   signIn.tokens.clear();
   signIn.refreshable.clear();
   await page.getByRole('link', { name: 'Failures', exact: true }).click();
-  await until('somebody signs in again', () => signIn.visits > visits);
+  await until('the user signs in again', () => signIn.visits > visits);
   await heading(page, 'Failures');
   await page.context().close();
 });
 
-test('the scope of operators is requested on an operator screen, and once', async () => {
+test('operator screens request the scope of operators once', async () => {
   signIn.caller = { projects: null, is_operator: false };
   const page = await visit();
-  await heading(page, 'Searches');
+  await heading(page, 'Imports');
   assert.equal(signIn.scope, 'openid');
   await page.getByRole('link', { name: 'Failures', exact: true }).click();
   await until('the scope is requested', () => signIn.scope === 'openid operate');
   await heading(page, 'Failures');
   signIn.scope = 'openid';
   const visits = signIn.visits;
-  await page.getByRole('link', { name: 'All searches' }).click();
+  await page.getByRole('link', { name: 'All imports' }).click();
   await page.getByText('This is for operators of the deployment.').waitFor();
-  assert.equal(signIn.visits, visits, 'a refusal does not ask again');
+  assert.equal(signIn.visits, visits, 'a rejection does not request the scope again');
   signIn.caller = {};
   await page.context().close();
 });
 
-test('whoever is refused is told why, as text', async () => {
+test('a refused sign-in shows the reason as text', async () => {
   signIn.refuses = true;
   const page = await visit();
   await page.getByText('You are not a reviewer <img src=x>.').waitFor();
-  await holds(page, 'a refused sign-in');
+  await assertScreen(page, 'a refused sign-in');
   await shot(page, 'refused');
   signIn.refuses = false;
   await page.getByRole('button', { name: 'Sign in again' }).click();
-  await heading(page, 'Searches');
+  await heading(page, 'Imports');
   await page.context().close();
 });
 
-test('the code of somebody else is not taken', async () => {
+test('a foreign authorization code is rejected', async () => {
   const stolen = randomUUID();
   signIn.codes.set(stolen, { challenge: 'x', redirect: `${front.url}/` });
   const before = signIn.visits;
   const page = await visit(`?code=${stolen}&state=made-up`);
-  await heading(page, 'Searches');
-  assert.equal(signIn.visits, before + 1, 'a sign-in of its own');
-  assert.ok(signIn.codes.has(stolen), 'the code was not even tried');
+  await heading(page, 'Imports');
+  assert.equal(signIn.visits, before + 1, 'the page starts its own sign-in');
+  assert.ok(signIn.codes.has(stolen), 'the code was not used');
   await page.context().close();
 });
 
-test('whoever has some reviews is shown the first of them, and nothing for operators', async () => {
+test('users limited to some reviews see the first, without operator screens', async () => {
   const [ours, other] = [randomUUID(), randomUUID()];
   await program.import('Of the first review', [sample('psycinfo.ris')], { project: ours });
   signIn.caller = { projects: [ours, other], is_operator: false };
@@ -231,26 +231,26 @@ test('whoever has some reviews is shown the first of them, and nothing for opera
   assert.equal(await page.getByRole('link', { name: 'Failures' }).count(), 0);
   await page.locator('.review summary').click();
   await page.getByRole('button', { name: `Review ${other.slice(0, 8)}…` }).waitFor();
-  await holds(page, 'reviews of a token');
+  await assertScreen(page, 'reviews of a token');
   await shot(page, 'reviews-of-a-token');
-  await page.getByLabel('Open a review').fill('somebody else');
+  await page.getByLabel('Open a review').fill('foreign');
   await page.getByRole('button', { name: 'Open' }).click();
-  await page.getByRole('alert').getByText('The review somebody else is none of yours.').waitFor();
+  await page.getByRole('alert').getByText('You have no access to the review foreign.').waitFor();
   await page.getByRole('button', { name: `Review ${other.slice(0, 8)}…` }).click();
-  await page.getByText('No searches yet').waitFor();
+  await page.getByText('No imports yet').waitFor();
   signIn.caller = {};
   await page.context().close();
 });
 
-test('files are uploaded, and people sign out', async () => {
+test('files are uploaded, and users sign out', async () => {
   const page = await visit('#/new');
   await page.locator('input[type=file]').setInputFiles(join(ROOT, 'tests/samples/psycinfo.ris'));
-  await page.getByLabel('Name of the search').fill('Through the door');
+  await page.getByLabel('Name of the import').fill('After sign-in');
   await page.getByRole('button', { name: 'Import' }).click();
-  await heading(page, 'Through the door');
+  await heading(page, 'After sign-in');
   await page.locator('.tag', { hasText: 'Done' }).waitFor();
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByText('signed out').waitFor();
-  assert.equal(signIn.outs, 1);
+  assert.equal(signIn.signOuts, 1);
   await page.context().close();
 });

@@ -1,8 +1,8 @@
-/** Empty, loading, failing and offline; the keyboard alone; and what strangers and their files try. */
+/** Empty, loading, failed and offline screens, operation by keyboard alone, and hostile input. */
 import { after, before, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
-import { browser, closeBrowser, heading, holds, open, PROJECT, sample, Server, shot, text, until } from './harness.mjs';
+import { browser, closeBrowser, heading, assertScreen, open, PROJECT, sample, Server, shot, text, until } from './harness.mjs';
 
 const SEARCHES = new RegExp(`/projects/${PROJECT}/searches`);
 const problem = { status: 503, contentType: 'application/problem+json', body: JSON.stringify({ type: 'about:blank', title: 'Service Unavailable', status: 503, detail: 'the service cannot answer at the moment; please try again' }) };
@@ -24,25 +24,25 @@ after(async () => {
   await server?.end();
 });
 
-test('every empty screen says the next step', async () => {
+test('empty screens name the next step', async () => {
   const empty = await Server.start();
   try {
     const clean = await empty.import('Clean', [sample('utf-16.ris')]);
     const elsewhere = '?review=8f0c6a52-5a0e-4b6f-9c55-0d2f4f3c1e77';
     for (const [name, hash, says] of [
       ['searches', `#/searches${elsewhere}`, 'Import your first files'],
-      ['filtered', '#/searches?text=nothing+like+it', 'show all searches'],
-      ['unread', `#/searches/${clean}/unread`, 'Every record was read'],
+      ['filtered', '#/searches?text=nothing+like+it', 'show all imports'],
+      ['not-imported', `#/searches/${clean}/unread`, 'All records were imported'],
       ['duplicates', `#/searches/${clean}/duplicates`, 'No duplicates'],
       ['studies', `#/searches/${clean}/studies?text=zzz`, 'Show all studies'],
-      ['failures', '#/failures', 'Nothing was given up'],
-      ['all', '#/all?state=Uploading', 'Show all searches'],
+      ['failures', '#/failures', 'No failures'],
+      ['all', '#/all?state=Uploading', 'Show all imports'],
       ['new', '#/new', 'Choose at least one file'],
-      ['sources', `#/sources${elsewhere}`, 'Nothing to report yet'],
+      ['sources', `#/sources${elsewhere}`, 'No records yet'],
     ]) {
       const page = await open(empty, hash);
       await page.getByText(says).first().waitFor();
-      await holds(page, `empty ${name}`);
+      await assertScreen(page, `empty ${name}`);
       await shot(page, `empty-${name}`);
       await page.context().close();
     }
@@ -51,15 +51,15 @@ test('every empty screen says the next step', async () => {
   }
 });
 
-test('what takes long shows a skeleton, and what fails a sentence and a way to try again', async () => {
+test('slow loads show a skeleton, failed loads an error and a retry button', async () => {
   const page = await open(server, '#/health');
   await heading(page, 'Health');
   let answer;
   await page.route(SEARCHES, async (route) => { await new Promise((done) => (answer = done)); await route.continue(); });
-  await page.getByRole('link', { name: 'Searches', exact: true }).click();
+  await page.getByRole('link', { name: 'Imports', exact: true }).click();
   await page.getByRole('status', { name: 'Loading' }).waitFor();
   await shot(page, 'loading');
-  await holds(page, 'loading');
+  await assertScreen(page, 'loading');
   answer();
   await page.getByRole('link', { name: 'Gambling harms' }).first().waitFor();
   await page.unroute(SEARCHES);
@@ -69,19 +69,19 @@ test('what takes long shows a skeleton, and what fails a sentence and a way to t
   const alert = page.getByRole('alert');
   await alert.getByText('The service cannot answer at the moment; please try again.').waitFor();
   assert.ok(await page.getByRole('link', { name: 'Gambling harms' }).first().isVisible(), 'the old rows stay');
-  await alert.getByText(/What follows is as it was at/).waitFor();
+  await alert.getByText(/The data below was loaded at/).waitFor();
   await shot(page, 'failing');
-  await holds(page, 'failing');
+  await assertScreen(page, 'failing');
   await page.unroute(SEARCHES);
   await alert.getByRole('button', { name: 'Try again' }).click();
   await alert.waitFor({ state: 'detached' });
 });
 
-test('every screen shows a skeleton while it is awaited, and keeps what it has without a connection', async () => {
+test('screens show a skeleton while loading and keep their data offline', async () => {
   for (const [name, hash, what] of [
     ['searches', '#/searches', 'tbody tr'],
     ['search', `#/searches/${id}`, '.balance'],
-    ['unread', `#/searches/${id}/unread`, '.record'],
+    ['not-imported', `#/searches/${id}/unread`, '.record'],
     ['duplicates', '#/duplicates', '.empty'],
     ['studies', `#/searches/${id}/studies`, '.study a'],
     ['timeline', `#/searches/${id}/timeline`, '.states'],
@@ -94,24 +94,24 @@ test('every screen shows a skeleton while it is awaited, and keeps what it has w
     await page.locator('.connection.on').waitFor();
     let answer;
     const answered = new Promise((done) => (answer = done));
-    // Whatever is asked for when the page is closed is answered to nobody.
+    // Ignores requests that are still open when the page is closed.
     await page.route(/\/(projects|admin)\//, (route) => answered.then(() => route.continue()).catch(() => undefined));
     await page.evaluate((hash) => { location.hash = hash; }, hash);
     await page.getByRole('status', { name: 'Loading' }).waitFor().catch((error) => assert.fail(`${name}: ${error.message}`));
-    await holds(page, `loading ${name}`);
+    await assertScreen(page, `loading ${name}`);
     await shot(page, `loading-${name}`);
     answer();
     await page.locator(what).first().waitFor();
     await page.context().setOffline(true);
-    await page.getByText('Not connected: what you see may be old').waitFor();
+    await page.getByText('Not connected: the displayed data may be out of date').waitFor();
     assert.ok(await page.locator(what).first().isVisible(), `${name} stays`);
-    await holds(page, `offline ${name}`);
+    await assertScreen(page, `offline ${name}`);
     await shot(page, `offline-${name}`);
     await page.context().close();
   }
 });
 
-test('every screen says in a sentence what it could not load', async () => {
+test('screens show an error for data that cannot be loaded', async () => {
   for (const [hash, route] of [
     ['', SEARCHES],
     [`#/searches/${id}`, SEARCHES],
@@ -125,11 +125,11 @@ test('every screen says in a sentence what it could not load', async () => {
     ['#/health', '**/admin/health'],
   ]) {
     const page = await open(server, '#/new');
-    await heading(page, 'New search');
+    await heading(page, 'New import');
     await page.route(route, (each) => each.fulfill(problem));
     await page.evaluate((hash) => { location.hash = hash; }, hash || '#/searches');
     await page.getByRole('alert').getByText('The service cannot answer at the moment').first().waitFor().catch((error) => assert.fail(`${hash}: ${error.message}`));
-    await holds(page, `failing ${hash}`);
+    await assertScreen(page, `failing ${hash}`);
     await page.unroute(route);
     await page.getByRole('button', { name: 'Try again' }).first().click();
     await page.getByRole('alert').waitFor({ state: 'detached' });
@@ -137,20 +137,20 @@ test('every screen says in a sentence what it could not load', async () => {
   }
 });
 
-test('without a connection the page says so, and what is shown stays', async () => {
+test('a lost connection is reported and the data stays', async () => {
   const page = await open(server);
   await page.getByRole('link', { name: 'Gambling harms', exact: true }).waitFor();
   await page.locator('.connection.on').waitFor();
   await page.context().setOffline(true);
-  await page.getByText('Not connected: what you see may be old').waitFor();
+  await page.getByText('Not connected: the displayed data may be out of date').waitFor();
   assert.ok(await page.getByRole('link', { name: 'Gambling harms', exact: true }).isVisible());
   await shot(page, 'offline');
-  await holds(page, 'offline');
+  await assertScreen(page, 'offline');
   await page.context().setOffline(false);
   await page.locator('.connection.on').waitFor();
 });
 
-test('everything is reached by the keyboard alone', async () => {
+test('the keyboard alone reaches everything', async () => {
   const page = await open(server);
   await page.getByRole('link', { name: 'Gambling harms', exact: true }).waitFor();
   const focused = () => page.evaluate(() => document.activeElement?.textContent?.trim() || document.activeElement?.tagName);
@@ -159,10 +159,10 @@ test('everything is reached by the keyboard alone', async () => {
       await page.keyboard.press('Tab');
       if (what.test(await focused())) return;
     }
-    assert.fail(`Tab does not lead to ${what}`);
+    assert.fail(`Tab does not reach ${what}`);
   };
   await page.keyboard.press('Tab');
-  assert.equal(await focused(), 'Skip to the content');
+  assert.equal(await focused(), 'Skip to content');
   await page.keyboard.press('Enter');
   assert.equal(await page.evaluate(() => document.activeElement.id), 'main');
   await tabTo(/^Gambling harms$/);
@@ -172,8 +172,8 @@ test('everything is reached by the keyboard alone', async () => {
   await tabTo(/^Delete$/);
   await page.keyboard.press('Enter');
   await page.getByRole('dialog').waitFor();
-  assert.equal(await focused(), 'Keep it', 'what does no harm has the focus');
-  await holds(page, 'a dialog');
+  assert.equal(await focused(), 'Keep the import', 'the safe choice has the focus');
+  await assertScreen(page, 'a dialog');
   await page.keyboard.press('Escape');
   await page.getByRole('dialog').waitFor({ state: 'detached' });
   await page.evaluate((id) => { location.hash = `#/searches/${id}/studies`; }, id);
@@ -182,12 +182,12 @@ test('everything is reached by the keyboard alone', async () => {
   await page.keyboard.press('Enter');
   await page.getByRole('region', { name: 'Raw record' }).waitFor();
   await shot(page, 'study');
-  await holds(page, 'a study');
+  await assertScreen(page, 'a study');
   await page.keyboard.press('Escape');
   await page.getByRole('dialog').waitFor({ state: 'detached' });
 });
 
-test('filters are in the address', async () => {
+test('filters are kept in the address', async () => {
   const page = await open(server);
   await page.getByLabel('Name').fill('gambling');
   await page.waitForURL(/text=gambling/);
@@ -199,7 +199,7 @@ test('filters are in the address', async () => {
   assert.equal(await page.locator('tbody tr').count(), 1);
 });
 
-test('operators are shown the searches of all reviews, and lead to each in its own', async () => {
+test('operators see the imports of all reviews with links into each review', async () => {
   const page = await open(server, '#/health');
   const review = '8f0c6a52-5a0e-4b6f-9c55-0d2f4f3c1e77';
   const asked = [];
@@ -208,17 +208,17 @@ test('operators are shown the searches of all reviews, and lead to each in its o
     const item = { search_id: id, project_id: review, name: 'Stuck', state: 'Parsing', created_at: new Date(Date.now() - 7_200_000).toISOString(), completed_at: null, reason: null, studies: 0, files: [] };
     return route.fulfill({ json: { items: [item], next: null } });
   });
-  await page.getByRole('link', { name: 'All searches' }).click();
+  await page.getByRole('link', { name: 'All imports' }).click();
   await page.getByLabel('Age').selectOption('3600');
   await page.waitForURL(/older_than=3600/);
-  await until('the filter is asked for', () => asked.includes('3600'));
+  await until('the filter is requested', () => asked.includes('3600'));
   await page.getByText('2 hours').waitFor();
-  await holds(page, 'all searches of all reviews');
+  await assertScreen(page, 'imports of all reviews');
   assert.match(await page.getByRole('link', { name: 'Stuck', exact: true }).getAttribute('href'), new RegExp(`review=${review}`));
   await page.context().close();
 });
 
-test('names, titles and abstracts of strangers are text', async () => {
+test('hostile names, titles and abstracts are shown as text', async () => {
   const page = await open(server);
   const asked = [];
   page.on('dialog', (dialog) => { asked.push(dialog.message()); void dialog.dismiss(); });
@@ -226,16 +226,16 @@ test('names, titles and abstracts of strangers are text', async () => {
   await page.getByRole('link', { name, exact: true }).click();
   await heading(page, name);
   await page.getByText(`${name}.ris`, { exact: true }).waitFor();
-  await holds(page, 'hostile search');
+  await assertScreen(page, 'hostile import');
   await page.goto(`${server.url}/#/searches/${hostile}/studies`);
   await page.locator('.study a', { hasText: TITLE }).click();
   await page.getByRole('region', { name: 'Raw record' }).waitFor();
   await page.getByRole('definition').getByText('<svg onload=alert(2)>').waitFor();
-  await holds(page, 'hostile study');
+  await assertScreen(page, 'hostile study');
   assert.deepEqual(asked, []);
 });
 
-test('a page of somebody else neither asks nor writes, and leads here by a link alone', async () => {
+test('foreign pages can link to the page but not write', async () => {
   const other = createServer((_, answer) => answer.writeHead(200, { 'content-type': 'text/html' }).end(`<a href="${server.url}/">there</a>`));
   await new Promise((done) => other.listen(0, '127.0.0.1', done));
   try {
@@ -248,14 +248,14 @@ test('a page of somebody else neither asks nor writes, and leads here by a link 
     }
     assert.equal((await (await fetch(server.searches())).json()).items.length, before);
     await page.getByRole('link').click();
-    await heading(page, 'Searches');
+    await heading(page, 'Imports');
     await context.close();
   } finally {
     other.close();
   }
 });
 
-test('a server that is not this one does not answer', async () => {
+test('requests for a foreign host are rejected', async () => {
   const { request } = await import('node:http');
   const status = await new Promise((done) => request(`${server.url}/`, { headers: { host: 'attacker.test' } }, (answer) => done(answer.resume().statusCode)).end());
   assert.equal(status, 421);

@@ -1,4 +1,4 @@
-/** What reviewers and operators do, from its beginning to its end. */
+/** Complete workflows of reviewers and operators. */
 import { after, before, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -6,7 +6,7 @@ import { mkdtempSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { browser, closeBrowser, giveUp, heading, holds, open, openIn, PROGRAM, sample, SAMPLES, Server, shot, text, until } from './harness.mjs';
+import { browser, closeBrowser, deadLetter, heading, assertScreen, open, openIn, PROGRAM, sample, SAMPLES, Server, shot, text, until } from './harness.mjs';
 
 let server;
 
@@ -20,21 +20,21 @@ after(async () => {
 
 const drop = (page, names) => page.locator('input[type=file]').setInputFiles(names.map((name) => join(SAMPLES, name)));
 
-test('files are dropped, uploaded and read, and every record is accounted for', async () => {
+test('an import accounts for every record of its files', async () => {
   const page = await open(server, '#/new');
   await drop(page, ['psycinfo.ris', 'broken.ris', 'pubmed.nbib']);
-  await page.getByLabel('Name of the search').fill('Gambling harms');
-  await holds(page, 'chosen files');
+  await page.getByLabel('Name of the import').fill('Gambling harms');
+  await assertScreen(page, 'chosen files');
   await shot(page, 'chosen');
   await page.getByRole('button', { name: 'Import' }).click();
   await heading(page, 'Gambling harms');
   await page.getByRole('region', { name: 'Every record is accounted for' }).getByText('8 studies = 8 unique + 0 duplicates').waitFor();
   await page.locator('.tag', { hasText: 'Done' }).waitFor();
-  await holds(page, 'an imported search');
+  await assertScreen(page, 'a completed import');
   await page.context().close();
 });
 
-test('a file that cannot be taken is told beside it, and what is refused loses nothing', async () => {
+test('problems are shown next to their file, and input is kept', async () => {
   const page = await open(server, '#/new');
   await page.locator('input[type=file]').setInputFiles([
     { name: 'empty.ris', mimeType: 'text/plain', buffer: Buffer.alloc(0) },
@@ -43,11 +43,11 @@ test('a file that cannot be taken is told beside it, and what is refused loses n
   const empty = page.locator('.files li', { hasText: 'empty.ris' });
   await empty.getByText('The file is empty.').waitFor();
   assert.ok(await page.getByRole('button', { name: 'Import' }).isDisabled());
-  await holds(page, 'a fault beside its file');
+  await assertScreen(page, 'a problem next to its file');
   await shot(page, 'fault');
   await empty.getByRole('button', { name: /Remove/ }).click();
 
-  // The server refuses the second file of the request.
+  // The server rejects the file of the request.
   await page.route('**/searches', (route) => route.request().method() === 'POST'
     ? route.fulfill({ status: 422, contentType: 'application/problem+json', body: JSON.stringify({ type: 'about:blank', title: 'Unprocessable', status: 422, detail: 'the manifest is not valid', errors: [{ file: 0, detail: 'the name has a control character' }] }) })
     : route.continue());
@@ -55,37 +55,37 @@ test('a file that cannot be taken is told beside it, and what is refused loses n
   await page.locator('.files li', { hasText: 'good.ris' }).getByText('The name has a control character.').waitFor();
   await page.reload();
   await page.locator('.files li', { hasText: 'good.ris' }).waitFor();
-  assert.equal(await page.getByLabel('Name of the search').inputValue(), 'empty', 'what was typed is there after a reload');
+  assert.equal(await page.getByLabel('Name of the import').inputValue(), 'empty', 'input survives a reload');
   await page.context().close();
 });
 
-test('fifty files are imported, and no more', async () => {
+test('an import is limited to fifty files', async () => {
   const page = await open(server, `#/new?review=${crypto.randomUUID()}`);
   const files = Array.from({ length: 51 }, (_, n) => ({ name: `${n}.ris`, mimeType: 'text/plain', buffer: Buffer.from(`TY  - JOUR\nTI  - Study ${n} of fifty\nER  - \n`) }));
   await page.locator('input[type=file]').setInputFiles(files);
-  await page.getByRole('alert').getByText('A search has 50 files at most; remove 1.').waitFor();
+  await page.getByRole('alert').getByText('An import can have up to 50 files. Remove 1.').waitFor();
   assert.ok(await page.getByRole('button', { name: 'Import' }).isDisabled());
   await page.getByRole('button', { name: 'Remove 50.ris' }).click();
-  await page.getByLabel('Name of the search').fill('Fifty files');
+  await page.getByLabel('Name of the import').fill('Fifty files');
   await page.getByRole('button', { name: 'Import' }).click();
   await heading(page, 'Fifty files');
   await page.locator('.facts .tag', { hasText: 'Done' }).waitFor();
   await page.getByRole('region', { name: 'Every record is accounted for' }).getByText('50 studies = ').waitFor();
-  await holds(page, 'fifty files');
+  await assertScreen(page, 'fifty files');
   await page.context().close();
 });
 
-test('an upload that was interrupted goes on under the same key after a reload', async () => {
+test('an interrupted upload resumes with the same key after a reload', async () => {
   const page = await open(server, '#/new');
   const keys = new Set();
   page.on('request', (request) => { const key = request.headers()['idempotency-key']; if (key) keys.add(key); });
   let uploads = 0;
   await page.route('**/uploads', (route) => { uploads += 1; return uploads === 1 ? route.continue() : route.abort('connectionreset'); });
   await drop(page, ['psycinfo.ris', 'pubmed.nbib', 'embase.csv']);
-  await page.getByLabel('Name of the search').fill('Interrupted');
+  await page.getByLabel('Name of the import').fill('Interrupted');
   await page.getByRole('button', { name: 'Import' }).click();
-  await page.getByText(/could not be uploaded; what arrived is kept/).waitFor();
-  await holds(page, 'an interrupted upload');
+  await page.getByText(/could not be uploaded\. The uploaded files are kept/).waitFor();
+  await assertScreen(page, 'an interrupted upload');
   await shot(page, 'interrupted');
   await page.unroute('**/uploads');
   await page.reload();
@@ -93,27 +93,27 @@ test('an upload that was interrupted goes on under the same key after a reload',
   await page.locator('.tag', { hasText: 'Done' }).waitFor();
   assert.equal(keys.size, 1, [...keys].join());
   const { items } = await (await fetch(`${server.searches()}?text=Interrupted`)).json();
-  assert.equal(items.length, 1, 'one search, however often it was asked for');
+  assert.equal(items.length, 1, 'repeated requests create one import');
   await page.context().close();
 });
 
-test('an upload goes on by itself when a killed server is back', async () => {
+test('an upload resumes when a killed server is restarted', async () => {
   const page = await open(server, '#/new');
   await page.locator('.connection.on').waitFor();
   await drop(page, ['psycinfo.ris']);
-  await page.getByLabel('Name of the search').fill('Through a crash');
+  await page.getByLabel('Name of the import').fill('Through a crash');
   await server.kill();
   await page.locator('.connection.off').waitFor();
   await page.getByRole('button', { name: 'Import' }).click();
-  await page.getByRole('alert').getByText('The server does not answer.').waitFor();
-  await holds(page, 'without a server');
+  await page.getByRole('alert').getByText('The server does not respond.').waitFor();
+  await assertScreen(page, 'without a server');
   server = await server.restart();
   await heading(page, 'Through a crash');
   await page.locator('.tag', { hasText: 'Done' }).waitFor();
   await page.context().close();
 });
 
-test('a new form is asked for when one has ended', async () => {
+test('an expired upload form is replaced', async () => {
   const page = await open(server, '#/new');
   let answers = 0;
   await page.route('**/searches', async (route) => {
@@ -125,7 +125,7 @@ test('a new form is asked for when one has ended', async () => {
     return route.fulfill({ response, json: body });
   });
   await drop(page, ['utf-16.ris']);
-  await page.getByLabel('Name of the search').fill('Expired');
+  await page.getByLabel('Name of the import').fill('Expired');
   await page.getByRole('button', { name: 'Import' }).click();
   await heading(page, 'Expired');
   await page.locator('.tag', { hasText: 'Done' }).waitFor();
@@ -133,60 +133,60 @@ test('a new form is asked for when one has ended', async () => {
   await page.context().close();
 });
 
-test('an unread record is mended where it stands, and both searches lead to each other', async () => {
-  // In a review of its own: elsewhere there are copies of these studies.
+test('a corrected record is imported, and both imports link to each other', async () => {
+  // A separate review, because others contain duplicates of these studies.
   const project = '20000000-0000-4000-8000-000000000001';
-  const id = await server.import('To be mended', [sample('broken.ris')], { project });
+  const id = await server.import('To be corrected', [sample('broken.ris')], { project });
   const page = await open(server, `#/searches/${id}/unread?review=${project}`);
-  await page.getByRole('button', { name: /Show and mend/ }).click();
-  const box = page.getByLabel('The record as it is in the file');
-  await box.fill('TY  - JOUR\nTI  - Mended by hand\nAU  - Doe, J.\nPY  - 2020\nER  - \n');
+  await page.getByRole('button', { name: /Show and correct/ }).click();
+  const box = page.getByLabel('Record in the file');
+  await box.fill('TY  - JOUR\nTI  - Corrected by hand\nAU  - Doe, J.\nPY  - 2020\nER  - \n');
   await page.reload();
-  await page.getByRole('button', { name: 'Send back 1 mended record' }).waitFor();
-  assert.match(await box.inputValue(), /Mended by hand/, 'what was typed is there after a reload');
-  await shot(page, 'mending');
-  await holds(page, 'mending');
-  await page.getByRole('button', { name: 'Send back 1 mended record' }).click();
-  await page.locator('.tag', { hasText: 'Mended' }).waitFor();
-  await page.getByRole('link', { name: 'by this search' }).click();
-  await page.getByText('This search repairs').waitFor();
+  await page.getByRole('button', { name: 'Import 1 corrected record' }).waitFor();
+  assert.match(await box.inputValue(), /Corrected by hand/, 'input survives a reload');
+  await shot(page, 'correcting');
+  await assertScreen(page, 'a corrected record');
+  await page.getByRole('button', { name: 'Import 1 corrected record' }).click();
+  await page.locator('.tag', { hasText: 'Corrected' }).waitFor();
+  await page.getByRole('link', { name: 'by this import' }).click();
+  await page.getByText('This import repairs').waitFor();
   await page.locator('.tag', { hasText: 'Done' }).first().waitFor();
-  await page.getByRole('link', { name: 'an earlier one' }).click();
-  await page.getByRole('link', { name: /1 record mended by another search/ }).waitFor();
+  await page.getByRole('link', { name: 'an earlier import' }).click();
+  await page.getByRole('link', { name: /1 record corrected by another import/ }).waitFor();
   await page.getByText('3 studies = 3 unique + 0 duplicates').waitFor();
-  await holds(page, 'a repaired search');
+  await assertScreen(page, 'a repaired import');
   await shot(page, 'repaired');
   await page.context().close();
 });
 
-test('a file that was not read is replaced, and what is refused is said beside it', async () => {
+test('a failed file is replaced, and a rejection is shown next to it', async () => {
   const id = await server.import('To be replaced', [sample('library.tsv'), { name: 'notes.pdf', bytes: Buffer.from('%PDF-1.4 no references') }]);
   const page = await open(server, `#/searches/${id}`);
   const row = page.locator('tbody tr', { hasText: 'notes.pdf' });
   await row.locator('input[type=file]').setInputFiles({ name: 'x.ris', mimeType: 'text/plain', buffer: Buffer.alloc(0) });
   await row.getByRole('alert').waitFor();
-  await holds(page, 'a refused replacement');
+  await assertScreen(page, 'a rejected replacement');
   await row.locator('input[type=file]').setInputFiles(join(SAMPLES, 'psycinfo.ris'));
-  await page.getByText('This search repairs').waitFor();
+  await page.getByText('This import repairs').waitFor();
   await page.locator('.tag', { hasText: 'Done' }).first().waitFor();
   await page.context().close();
 });
 
-test('a search is cancelled, and deleted in every tab', async () => {
-  const id = await server.announce('Given up');
+test('an import is cancelled, and deleted in every tab', async () => {
+  const id = await server.announce('To be cancelled');
   const context = await (await browser()).newContext({ locale: 'en-GB' });
   const [list, page] = [await openIn(context, server), await openIn(context, server, `#/searches/${id}`)];
-  await list.getByRole('link', { name: 'Given up' }).waitFor();
+  await list.getByRole('link', { name: 'To be cancelled' }).waitFor();
   await page.getByRole('button', { name: 'Cancel' }).click();
-  await page.getByRole('button', { name: 'Cancel the search' }).click();
+  await page.getByRole('button', { name: 'Cancel the import' }).click();
   await page.getByRole('button', { name: 'Delete' }).click();
-  await page.getByRole('button', { name: 'Delete the search' }).click();
-  await heading(page, 'Searches');
-  for (const each of [page, list]) await each.getByRole('link', { name: 'Given up' }).waitFor({ state: 'detached' });
+  await page.getByRole('button', { name: 'Delete the import' }).click();
+  await heading(page, 'Imports');
+  for (const each of [page, list]) await each.getByRole('link', { name: 'To be cancelled' }).waitFor({ state: 'detached' });
   await context.close();
 });
 
-test('a page that is open goes on when its server was killed and is back', async () => {
+test('an open page reconnects to a restarted server', async () => {
   const page = await open(server);
   await page.locator('.connection.on').waitFor();
   await server.kill();
@@ -198,7 +198,7 @@ test('a page that is open goes on when its server was killed and is back', async
   await page.context().close();
 });
 
-test('tabs share one stream, and when the leading one is closed another leads', async () => {
+test('tabs share one stream, and another tab leads after the leader is closed', async () => {
   const context = await (await browser()).newContext({ locale: 'en-GB' });
   let streams = 0;
   context.on('request', (request) => { if (request.url().endsWith('/events')) streams += 1; });
@@ -207,12 +207,12 @@ test('tabs share one stream, and when the leading one is closed another leads', 
   for (const tab of tabs) await tab.locator('.connection.on').waitFor();
   assert.equal(streams, 1);
   await tabs.shift().close();
-  await server.import('Heard by all', [sample('utf-16.ris')]);
-  for (const tab of tabs) await tab.locator('tbody tr', { hasText: 'Heard by all' }).getByText('Done').waitFor();
+  await server.import('Received by all', [sample('utf-16.ris')]);
+  for (const tab of tabs) await tab.locator('tbody tr', { hasText: 'Received by all' }).getByText('Done').waitFor();
   await context.close();
 });
 
-test('where the deployment does not stream, changes are asked for', async () => {
+test('the page polls if the deployment does not stream', async () => {
   const page = await open(server, '#/new');
   const context = page.context();
   await page.close();
@@ -235,37 +235,37 @@ test('where the deployment does not stream, changes are asked for', async () => 
   await context.close();
 });
 
-test('two operators on one cause: one retries, the other is told', async () => {
+test('a second retry of one cause is rejected', async () => {
   await server.kill();
-  giveUp(server.folder, [...Array(40).keys()].map((n) => `storing partition ${n} failed: no MongoDB server answers`));
+  deadLetter(server.folder, [...Array(40).keys()].map((n) => `storing partition ${n} failed: no MongoDB server answers`));
   server = await server.restart();
   const [ann, ben] = [await open(server, '#/failures'), await open(server, '#/failures')];
   for (const page of [ann, ben]) {
     await page.getByText('40', { exact: true }).waitFor();
     await page.locator('.group').first().click();
     await page.getByRole('button', { name: 'Dry run' }).click();
-    await page.getByRole('button', { name: 'Put 40 failures back to work' }).waitFor();
+    await page.getByRole('button', { name: 'Retry 40 failures' }).waitFor();
   }
-  await holds(ann, 'a dry run');
+  await assertScreen(ann, 'a dry run');
   await shot(ann, 'dry-run');
-  await ann.getByLabel('At most a second').fill('1');
-  // Both at the same moment: neither page knows of the other yet.
+  await ann.getByLabel('Maximum per second').fill('1');
+  // Ben's page must not learn of the running retry before he starts his own.
   await ben.route('**/admin/{operations,failures/groups}', () => undefined);
-  await ann.getByRole('button', { name: 'Put 40 failures back to work' }).click();
+  await ann.getByRole('button', { name: 'Retry 40 failures' }).click();
   await ann.getByRole('region', { name: 'Running retry' }).waitFor();
-  await holds(ann, 'a running retry');
+  await assertScreen(ann, 'a running retry');
   await shot(ann, 'retry');
-  await ben.getByRole('button', { name: 'Put 40 failures back to work' }).click();
-  const told = ben.getByRole('alert');
-  await told.waitFor();
-  assert.match(await told.innerText(), /running|another/i);
+  await ben.getByRole('button', { name: 'Retry 40 failures' }).click();
+  const alert = ben.getByRole('alert');
+  await alert.waitFor();
+  assert.match(await alert.innerText(), /running|another/i);
   await ann.getByRole('button', { name: 'Stop', exact: true }).click();
   await ann.getByRole('region', { name: 'Running retry' }).waitFor({ state: 'detached' });
-  await until('the retry is in the list of who did what', async () => (await ann.getByText('began a retry').count()) > 0);
+  await until('the retry is in the audit log', async () => (await ann.getByText('began a retry').count()) > 0);
   for (const page of [ann, ben]) await page.context().close();
 });
 
-test('the cell of the state machine is lit in which a decision was made', async () => {
+test('a decision highlights its cell in the state machine', async () => {
   const project = crypto.randomUUID();
   const id = await server.import('Decided', [sample('psycinfo.ris'), sample('utf-16.ris')], { project });
   const page = await open(server, `#/searches/${id}/timeline?review=${project}`);
@@ -274,7 +274,7 @@ test('the cell of the state machine is lit in which a decision was made', async 
   assert.equal(await lit.count(), 1);
   const cell = () => lit.evaluate((td) => [td.closest('table').querySelectorAll('thead tr > *')[td.cellIndex].textContent, td.parentElement.cells[0].textContent]);
   assert.equal((await cell())[0], 'Initial', 'the first decision of the state machine');
-  // Whatever was handled in a state is a pair of which the state machine says that it may be.
+  // The state machine must list each handled message as possible in its state.
   const buttons = page.locator('button.state');
   for (let n = 0; n < (await buttons.count()); n += 1) {
     const [, state, message] = /^in (\w+)\s*: show (\w+)/.exec(await buttons.nth(n).innerText());
@@ -286,31 +286,31 @@ test('the cell of the state machine is lit in which a decision was made', async 
   await buttons.last().click();
   assert.deepEqual(await cell(), ['Parsing', 'ReferenceFileParsingCompleted']);
   await page.getByText('the last file, all good: leads to Completed').waitFor();
-  await holds(page, 'the state machine');
+  await assertScreen(page, 'the state machine');
   await shot(page, 'states');
   await page.context().close();
 });
 
-test('where a file comes from is said before it is uploaded, and a reload loses none of it', async () => {
+test('sources entered before the upload survive a reload', async () => {
   const project = crypto.randomUUID();
   const page = await open(server, `#/new?review=${project}`);
   await drop(page, ['psycinfo.ris', 'utf-16.ris']);
   const file = page.locator('.files li', { hasText: 'utf-16.ris' });
-  await file.getByText('Where it comes from').click();
+  await file.getByText('Enter the source').click();
   await file.getByLabel('Database').fill('Embase');
   await file.getByLabel('Date of search').fill('2026-05-17');
-  await holds(page, 'a source before the upload');
+  await assertScreen(page, 'a source before the upload');
   await shot(page, 'source-before');
   await page.reload();
-  await file.getByText('Its source is said').click();
+  await file.getByText('Source entered').click();
   assert.equal(await file.getByLabel('Database').inputValue(), 'Embase');
   await page.getByRole('button', { name: 'Import' }).click();
   await page.locator('tr', { hasText: 'utf-16.ris' }).getByText('From Embase, 2026-05-17').waitFor();
-  await page.locator('tr', { hasText: 'psycinfo.ris' }).getByText('From an unknown source').waitFor();
+  await page.locator('tr', { hasText: 'psycinfo.ris' }).getByText('Unknown source').waitFor();
   await page.context().close();
 });
 
-test('a review is opened by its name, which is the one of the command line', async () => {
+test('a name opens the same review as on the command line', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'page-'));
   const done = spawnSync(PROGRAM, ['import', join(SAMPLES, 'psycinfo.ris'), '--project', 'Gambling, 2026', '--data-dir', folder]);
   assert.equal(done.status, 0, String(done.stderr));
@@ -323,17 +323,17 @@ test('a review is opened by its name, which is the one of the command line', asy
     await page.getByRole('link', { name: 'psycinfo' }).waitFor();
     await page.reload();
     await page.locator('.review summary', { hasText: 'Gambling, 2026' }).click();
-    await holds(page, 'reviews');
+    await assertScreen(page, 'reviews');
     await shot(page, 'reviews');
     await page.getByRole('button', { name: 'Default review' }).click();
-    await page.getByText('No searches yet').waitFor();
+    await page.getByText('No imports yet').waitFor();
     await page.context().close();
   } finally {
     await named.end();
   }
 });
 
-test('all studies are downloaded, at once or when a deployment that cannot stream has made them', async () => {
+test('studies are exported, directly or after the deployment has prepared the file', async () => {
   const search = await server.import('To be exported', [text('a.ris', 'TY  - JOUR\nTI  - Nowhere else\nER  - \n')]);
   const page = await open(server, `#/searches/${search}/studies`);
   await heading(page, 'Studies');
@@ -352,46 +352,46 @@ test('all studies are downloaded, at once or when a deployment that cannot strea
   }
   await page.getByLabel('Format').selectOption('RIS (EndNote, Zotero, Covidence)');
   await page.getByLabel('Which studies').selectOption('Without duplicates');
-  await holds(page, 'what to export');
+  await assertScreen(page, 'the export options');
   const [ris] = await Promise.all([page.waitForEvent('download'), button.click()]);
   assert.equal(ris.suggestedFilename(), 'studies.ris');
   assert.match(await readFile(await ris.path(), 'utf8'), /^TY {2}- [A-Z]+\r\nID {2}- /);
   await page.getByLabel('Format').selectOption('JSON lines');
   await page.getByLabel('Which studies').selectOption('All studies');
 
-  // As a Lambda function answers: it is being made, and then it is elsewhere.
-  let looks = 0;
+  // A Lambda function first responds that the export is being made, then with the address of the file.
+  let polls = 0;
   const view = (state, url) => ({ contentType: 'application/json', body: JSON.stringify({ export_id: search, state, url, expires_at: null, size_bytes: null }) });
   await page.route('**/exports', (route) => route.fulfill({ status: 202, ...view('being_made', null) }));
   await page.route('**/exports/*', (route) => {
-    looks += 1;
-    return route.fulfill({ status: 200, ...(looks === 1 ? view('being_made', null) : view('ready', `${server.searches()}/${search}/export`)) });
+    polls += 1;
+    return route.fulfill({ status: 200, ...(polls === 1 ? view('being_made', null) : view('ready', `${server.searches()}/${search}/export`)) });
   });
   assert.deepEqual(await saved(), all);
-  assert.equal(looks, 2);
+  assert.equal(polls, 2);
 
   await page.route('**/exports', (route) => route.fulfill({ status: 429, contentType: 'application/problem+json', body: JSON.stringify({ type: 'about:blank', title: 'Too Many Requests', status: 429, detail: 'the search has as many exports as it may; they are kept for a day' }) }));
   await button.click();
   await page.getByText('The search has as many exports as it may; they are kept for a day.').waitFor();
-  await holds(page, 'an export that is refused');
+  await assertScreen(page, 'a rejected export');
   await page.context().close();
 });
 
-test('where a file comes from is guessed, said, and counted as a review reports it', async () => {
+test('sources are detected, changed, and counted for PRISMA', async () => {
   const record = 'TY  - JOUR\nTI  - One\nDB  - psyh\nDP  - EBSCOhost\nER  - \n';
   const project = '10000000-0000-4000-8000-000000000001';
   const search = await server.import('Two databases', [text('a.ris', record), text('b.ris', record.replace('One', 'Two').replace('psyh', '=1+1'))], { project });
   const page = await open(server, `#/searches/${search}?review=${project}`);
   await heading(page, 'Two databases');
   const row = page.locator('tr', { hasText: 'a.ris' });
-  await row.getByText('From APA PsycInfo (EBSCOhost), guessed').waitFor();
+  await row.getByText('From APA PsycInfo (EBSCOhost), detected').waitFor();
   await row.getByRole('button', { name: 'Change' }).click();
   await row.getByLabel('Database').fill('MEDLINE');
   await row.getByLabel('Platform').fill('Ovid');
   await row.getByLabel('Date of search').fill('2026-05-17');
-  await holds(page, 'a source that is being said');
+  await assertScreen(page, 'a source being entered');
   await page.reload();
-  assert.equal(await row.getByLabel('Platform').inputValue(), 'Ovid', 'what was typed is there after a reload');
+  assert.equal(await row.getByLabel('Platform').inputValue(), 'Ovid', 'input survives a reload');
   await row.getByRole('button', { name: 'Save' }).click();
   await row.getByText('From MEDLINE (Ovid), 2026-05-17').waitFor();
 
@@ -405,11 +405,11 @@ test('where a file comes from is guessed, said, and counted as a review reports 
   const [drawn] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Save as SVG' }).click()]);
   const svg = await readFile(await drawn.path(), 'utf8');
   assert.ok(svg.startsWith('<svg') && svg.includes('Records left for screening (n = 2)'), svg);
-  await holds(page, 'sources');
+  await assertScreen(page, 'sources');
   await page.context().close();
 });
 
-test('all studies of one work are beside each other, and each is decided by itself', async () => {
+test('studies of one work are shown side by side and decided separately', async () => {
   const project = crypto.randomUUID();
   const record = (n) => `TY  - JOUR\nTI  - Zinc for the common cold in children\nAU  - Berg, A${'nna'.slice(0, n)}.\nPY  - 2020\nDO  - 10.1000/zinc\nER  - \n`;
   for (const n of [0, 1, 2, 3]) await server.import(`search ${n}`, [text(`${n}.ris`, record(n))], { project });
@@ -419,21 +419,21 @@ test('all studies of one work are beside each other, and each is decided by itse
   assert.equal(await card.count(), 1);
   assert.equal(await card.locator('thead th').count(), 4);
   assert.equal(await card.locator('.differs td.other').count(), 3, 'the authors');
-  await holds(page, 'a cluster');
+  await assertScreen(page, 'a cluster');
   await shot(page, 'cluster');
   await page.setViewportSize({ width: 320, height: 640 });
-  await holds(page, 'a narrow cluster');
+  await assertScreen(page, 'a narrow cluster');
   await shot(page, 'cluster-narrow');
   await card.getByRole('button', { name: /^Not a duplicate/ }).nth(1).click();
-  await card.getByText('Said to be different works. The marks follow in a moment.').waitFor();
-  await until('one is no duplicate any more', async () => {
-    await page.getByRole('button', { name: 'Look again' }).click();
+  await card.getByText('Marked as different works. The list is updated in a moment.').waitFor();
+  await until('the study is no longer a duplicate', async () => {
+    await page.getByRole('button', { name: 'Refresh' }).click();
     return card.getByRole('heading', { name: '2 studies repeat one' }).isVisible();
   });
   await page.context().close();
 });
 
-test('what the rules take for a duplicate is denied, and taken back, by whoever reviews', async () => {
+test('a reviewer rejects a duplicate and undoes the decision', async () => {
   const record = (author) => `TY  - JOUR\nTI  - Zinc for the common cold in children\nAU  - ${author}\nPY  - 2020\nDO  - 10.1000/zinc\nER  - \n`;
   const review = crypto.randomUUID();
   for (const [name, author] of [['first', 'Berg, A.'], ['second', 'Berg, Anna']]) {
@@ -448,21 +448,21 @@ test('what the rules take for a duplicate is denied, and taken back, by whoever 
   await heading(page, 'Duplicates');
   await page.locator('.pair').waitFor();
   assert.match(await page.locator('.pair thead').innerText(), /first\.ris, first.*second\.ris, second/s);
-  await holds(page, 'duplicates of a review');
+  await assertScreen(page, 'duplicates of a review');
   await shot(page, 'duplicates-review');
   await page.getByRole('button', { name: /^Not a duplicate/ }).click();
-  await page.getByText('Said to be different works. The marks follow in a moment.').waitFor();
-  await holds(page, 'a decision');
+  await page.getByText('Marked as different works. The list is updated in a moment.').waitFor();
+  await assertScreen(page, 'a decision');
   await shot(page, 'duplicates-decided');
-  await until('the mark is gone', async () => {
-    await page.getByRole('button', { name: 'Look again' }).click();
+  await until('the mark is removed', async () => {
+    await page.getByRole('button', { name: 'Refresh' }).click();
     return page.getByText('No study of this review repeats another one.').isVisible();
   });
-  const said = page.locator('.decisions li');
-  assert.match(await said.innerText(), /Said to be different works: record 1 of .*\.ris and record 1 of .*\.ris/);
-  await said.getByRole('button', { name: /^Undo/ }).click();
-  await until('the mark is there again', async () => {
-    await page.getByRole('button', { name: 'Look again' }).click();
+  const decision = page.locator('.decisions li');
+  assert.match(await decision.innerText(), /Marked as different works: record 1 of .*\.ris and record 1 of .*\.ris/);
+  await decision.getByRole('button', { name: /^Undo/ }).click();
+  await until('the mark is restored', async () => {
+    await page.getByRole('button', { name: 'Refresh' }).click();
     return page.locator('.pair').isVisible();
   });
   await page.context().close();

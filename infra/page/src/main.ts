@@ -2,9 +2,9 @@ import { mount } from 'svelte';
 import './page.css';
 import { signIn } from './api/sign-in';
 import App from './App.svelte';
-import Refused from './parts/Refused.svelte';
+import SignInError from './parts/SignInError.svelte';
 
 const target = document.getElementById('app');
 const why = await signIn();
-if (target && why) mount(Refused, { target, props: { why } });
+if (target && why) mount(SignInError, { target, props: { why } });
 else if (target) mount(App, { target });

@@ -1,4 +1,4 @@
-/** The HTTP API, typed from its own description; and what it refuses, as sentences. */
+/** The client of the HTTP API, typed from the API's description, and its errors as sentences. */
 import createClient from 'openapi-fetch';
 import type { components, paths } from './schema';
 import { withToken } from './sign-in';
@@ -10,53 +10,53 @@ export type Study = Schemas['StudyView'];
 export type Announced = Schemas['AnnouncedView'];
 export type Config = Schemas['ConfigView'];
 
-/** Where the page is, without the slash at its end: the API is below the same address. */
+/** The address of the page without the trailing slash; the API has the same base address. */
 export const BASE = new URL('.', location.href).href.replace(/\/$/, '');
 export const api = createClient<paths>({ baseUrl: BASE, fetch: withToken });
 
-/** What was not done, in a sentence for whoever asked for it. */
+/** A failed operation, described in a sentence for the user. */
 export class Fault extends Error {
   constructor(
     sentence: string,
-    /** The HTTP status; 0 where nothing answered. */
+    /** The HTTP status; 0 if there was no answer. */
     readonly status = 0,
-    /** What is wrong with single files of a request, by their places in it. */
+    /** The problems of single files of a request, by their index in it. */
     readonly files: ReadonlyMap<number, string> = new Map(),
   ) {
     super(sentence);
   }
 }
 
-const UNREACHED = 'The server does not answer. Nothing is lost; it is asked again when it is back.';
+const UNREACHABLE = 'The server does not respond. Nothing is lost, and the page tries again when the server is back.';
 
-/** What becomes of a request that nobody has answered. */
-export function unreached(): never {
-  throw new Fault(UNREACHED);
+/** Throws the `Fault` of a request without an answer. */
+export function unreachable(): never {
+  throw new Fault(UNREACHABLE);
 }
 
-/** What an answer says, or a `Fault`. */
-export async function asked<T>(call: Promise<{ data?: T; error?: unknown; response: Response }>): Promise<T> {
-  const { data, error, response } = await call.catch(unreached);
+/** Returns the data of a response, or throws a `Fault`. */
+export async function unwrap<T>(call: Promise<{ data?: T; error?: unknown; response: Response }>): Promise<T> {
+  const { data, error, response } = await call.catch(unreachable);
   if (response.ok) return data as T;
   throw fault(response.status, error);
 }
 
-/** The fault that a refusal tells of: problem details, or one line of text. */
+/** Converts the body of an error response, which is problem details or a line of text. */
 export function fault(status: number, body: unknown): Fault {
   if (typeof body === 'string' && body.trim()) return new Fault(sentence(body), status);
   const problem = (body ?? {}) as Partial<Schemas['Problem']>;
   const errors = problem.errors ?? [];
   const general = errors.filter((error) => error.file == null).map((error) => error.detail);
   const files = new Map(errors.flatMap((error) => (error.file == null ? [] : [[error.file, sentence(error.detail)]])));
-  const detail = [problem.detail ?? `the server answered with status ${status}`, ...general].join(': ');
+  const detail = [problem.detail ?? `the server responded with status ${status}`, ...general].join(': ');
   return new Fault(sentence(detail), status, files);
 }
 
-/** Text of the server as a sentence of the page. */
+/** Converts a message of the server to a sentence. */
 export function sentence(text: string): string {
   const trimmed = text.trim();
-  const begun = trimmed.charAt(0).toUpperCase() + trimmed.slice(1);
-  return /[.!?]$/.test(begun) ? begun : `${begun}.`;
+  const capitalized = trimmed.charAt(0).toUpperCase() + trimmed.slice(1);
+  return /[.!?]$/.test(capitalized) ? capitalized : `${capitalized}.`;
 }
 
 export function message(error: unknown): string {
@@ -65,9 +65,9 @@ export function message(error: unknown): string {
 
 let config: Promise<Config> | undefined;
 
-/** What the deployment takes and can do; asked for once, and again after it could not be had. */
+/** Returns the limits and features of the deployment. They are requested once, and again after a failed request. */
 export function deployment(): Promise<Config> {
-  config ??= asked(api.GET('/config.json')).catch((error: unknown) => {
+  config ??= unwrap(api.GET('/config.json')).catch((error: unknown) => {
     config = undefined;
     throw error;
   });

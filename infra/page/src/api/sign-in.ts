@@ -1,14 +1,14 @@
 /**
- * Who asks, where the deployment wants to know: people sign in elsewhere, by the code flow of OAuth 2.1 with PKCE (RFC 7636).
+ * Sign-in at an identity provider, by the authorization code flow of OAuth 2.1 with PKCE (RFC 7636).
  *
- * Whoever deploys the page writes into it where that is. Tokens are in the memory of a tab and nowhere else: no script of
- * another tab or day finds one, and a reload asks anew, which whoever is still signed in there does not notice.
+ * The deployment writes the provider into the page. Tokens are only in the memory of a tab, where scripts of other tabs or
+ * later sessions cannot find them. A reload requests new tokens, which users do not notice while the provider has a session.
  */
 
-import { knocking } from './door.svelte';
+import { fetchWithToken } from './access-token.svelte';
 
 /** The identity provider, as JSON in the page's `meta` of this name. */
-interface Place {
+interface Provider {
   url: string;
   client: string;
   /** The scopes of every user. */
@@ -22,105 +22,105 @@ interface Tokens {
   refresh_token?: string;
 }
 
-/** What is kept while somebody is away to sign in. It is of use to nobody who has not the code, too. */
+/** A sign-in in progress, stored while the user is at the provider. It is useless without the authorization code. */
 interface Pending {
   state: string;
   verifier: string;
-  /** Where they were. */
+  /** The route that the user came from. */
   hash: string;
   /** Whether the scope of operators was requested. */
   operator?: boolean;
 }
 
-const written = document.querySelector<HTMLMetaElement>('meta[name="sign-in"]')?.content;
-const place = written ? (JSON.parse(written) as Place) : undefined;
-const KEPT = 'sign-in';
+const configured = document.querySelector<HTMLMetaElement>('meta[name="sign-in"]')?.content;
+const provider = configured ? (JSON.parse(configured) as Provider) : undefined;
+const STORAGE_KEY = 'sign-in';
 const here = new URL('.', location.href).href;
 let tokens: Tokens | undefined;
 let renewing: Promise<boolean> | undefined;
 /** Whether the tokens were requested with the scope of operators, so that a refusal does not request it again. */
 let operator = false;
 
-export const isSignedIn = !!place;
+export const isSignedIn = !!provider;
 /** Whether a user who may see all reviews can ask for the scope of operators. */
-export const canBecomeOperator = !!place?.operator_scope;
+export const canBecomeOperator = !!provider?.operator_scope;
 
 const encoded = (bytes: Uint8Array) =>
   btoa(String.fromCharCode(...bytes)).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
 const random = () => encoded(crypto.getRandomValues(new Uint8Array(32)));
 
-/** Sees to it that somebody is signed in; answers why nobody is. */
+/** Signs the user in. Resolves to the reason if that was refused. */
 export async function signIn(): Promise<string | undefined> {
-  if (!place) return undefined;
+  if (!provider) return undefined;
   const query = new URLSearchParams(location.search);
-  const pending = taken();
+  const pending = takePending();
   operator = pending?.operator ?? false;
-  if (!query.has('code') && !query.has('error')) return leave();
+  if (!query.has('code') && !query.has('error')) return redirect();
   history.replaceState(null, '', here);
-  // Only this tells of the change.
+  // Unlike `replaceState`, this fires `hashchange`.
   if (pending?.hash) location.replace(pending.hash);
-  // Somebody else's code would have them work under that one's name.
-  if (!pending || query.get('state') !== pending.state) return leave();
+  // A code planted by an attacker would make the user work under the attacker's account.
+  if (!pending || query.get('state') !== pending.state) return redirect();
   const code = query.get('code');
-  if (!code) return query.get('error_description') ?? 'Signing in was refused.';
+  if (!code) return query.get('error_description') ?? 'The sign-in was refused.';
   const grant = { grant_type: 'authorization_code', code, redirect_uri: here, code_verifier: pending.verifier };
-  return (await ask(grant)) ? undefined : 'The sign-in could not be finished.';
+  return (await requestTokens(grant)) ? undefined : 'The sign-in could not be completed.';
 }
 
-/** Asks with the token of whoever is signed in; once more with a new one if it has ended. */
+/** Sends a request with the user's token; if it has expired, sends the request again with a new one. */
 export async function withToken(request: Request): Promise<Response> {
-  if (!place) return knocking(request);
-  const again = request.clone();
-  const answer = await fetch(signed(request));
-  if (answer.status === 403 && place.operator_scope && !operator && isForOperators(request)) {
+  if (!provider) return fetchWithToken(request);
+  const retry = request.clone();
+  const response = await fetch(authorize(request));
+  if (response.status === 403 && provider.operator_scope && !operator && isForOperators(request)) {
     operator = true;
-    return leave();
+    return redirect();
   }
-  if (answer.status !== 401) return answer;
-  return (await renew()) ? fetch(signed(again)) : leave();
+  if (response.status !== 401) return response;
+  return (await renew()) ? fetch(authorize(retry)) : redirect();
 }
 
-/** Forgets who is signed in, here and there. */
+/** Signs the user out, here and at the provider. */
 export function signOut(): void {
-  if (!place) return;
+  if (!provider) return;
   tokens = undefined;
-  const query = new URLSearchParams({ client_id: place.client, logout_uri: here });
-  location.assign(`${place.url}/logout?${query}`);
+  const query = new URLSearchParams({ client_id: provider.client, logout_uri: here });
+  location.assign(`${provider.url}/logout?${query}`);
 }
 
 function isForOperators(request: Request): boolean {
   return new URL(request.url).pathname.includes('/admin/');
 }
 
-function signed(request: Request): Request {
+function authorize(request: Request): Request {
   if (tokens) request.headers.set('Authorization', `Bearer ${tokens.access_token}`);
   return request;
 }
 
-/** One at a time: a refresh token may be good for one use. */
+/** Renews the tokens. Concurrent calls share one request, because a refresh token may be valid for a single use. */
 function renew(): Promise<boolean> {
   const refresh_token = tokens?.refresh_token;
   if (!refresh_token) return Promise.resolve(false);
-  renewing ??= ask({ grant_type: 'refresh_token', refresh_token }).finally(() => (renewing = undefined));
+  renewing ??= requestTokens({ grant_type: 'refresh_token', refresh_token }).finally(() => (renewing = undefined));
   return renewing;
 }
 
-async function ask(grant: Record<string, string>): Promise<boolean> {
-  const body = new URLSearchParams({ client_id: place?.client ?? '', ...grant });
-  const answer = await fetch(`${place?.url}/oauth2/token`, { method: 'POST', body }).catch(() => undefined);
-  if (!answer?.ok) return false;
-  const found = (await answer.json().catch(() => ({}))) as Partial<Tokens>;
+async function requestTokens(grant: Record<string, string>): Promise<boolean> {
+  const body = new URLSearchParams({ client_id: provider?.client ?? '', ...grant });
+  const response = await fetch(`${provider?.url}/oauth2/token`, { method: 'POST', body }).catch(() => undefined);
+  if (!response?.ok) return false;
+  const found = (await response.json().catch(() => ({}))) as Partial<Tokens>;
   if (!found.access_token) return false;
-  // A renewed token comes without another refresh token, where that goes on being good.
+  // The response may omit the refresh token; the current one then stays valid.
   tokens = { ...tokens, ...found, access_token: found.access_token };
   return true;
 }
 
-/** Goes to sign in; never answers, since the page is left. */
-async function leave(): Promise<never> {
-  const { url, client, scope, operator_scope } = place as Place;
+/** Redirects to the provider. Never resolves, because the browser leaves the page. */
+async function redirect(): Promise<never> {
+  const { url, client, scope, operator_scope } = provider as Provider;
   const pending: Pending = { state: random(), verifier: random(), hash: location.hash, operator };
-  sessionStorage.setItem(KEPT, JSON.stringify(pending));
+  sessionStorage.setItem(STORAGE_KEY, JSON.stringify(pending));
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(pending.verifier));
   const query = new URLSearchParams({
     response_type: 'code',
@@ -135,8 +135,8 @@ async function leave(): Promise<never> {
   return new Promise(() => undefined);
 }
 
-function taken(): Pending | undefined {
-  const kept = sessionStorage.getItem(KEPT);
-  sessionStorage.removeItem(KEPT);
-  return kept ? (JSON.parse(kept) as Pending) : undefined;
+function takePending(): Pending | undefined {
+  const stored = sessionStorage.getItem(STORAGE_KEY);
+  sessionStorage.removeItem(STORAGE_KEY);
+  return stored ? (JSON.parse(stored) as Pending) : undefined;
 }

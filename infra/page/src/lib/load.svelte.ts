@@ -1,27 +1,27 @@
-/** Something that is loaded, and loaded again: what was there stays until something later takes its place. */
+/** Loading and reloading of data: the previous value stays until a newer one replaces it. */
 import { untrack } from 'svelte';
 import { Fault, message } from '../api/client';
 
-/** How long nothing is shown before a skeleton is, in milliseconds: what comes sooner would only flicker. */
-const PATIENCE_MS = 150;
+/** Delay before a skeleton is shown, in milliseconds; without it fast answers would make the page flicker. */
+const SKELETON_DELAY_MS = 150;
 
 export class Load<T> {
   value = $state.raw<T>();
   fault = $state.raw<Fault>();
-  /** When `value` came. */
+  /** When `value` was loaded. */
   at = $state.raw<Date>();
   isSlow = $state(false);
   #turn = 0;
 
-  constructor(private readonly ask: () => Promise<T>) {}
+  constructor(private readonly fetch: () => Promise<T>) {}
 
-  /** Asks; of several answers under way only the last one counts. */
-  again = async (): Promise<void> => {
+  /** Loads the value; if several loads overlap, only the latest one counts. */
+  reload = async (): Promise<void> => {
     const turn = ++this.#turn;
-    const timer = setTimeout(() => (this.isSlow = true), PATIENCE_MS);
+    const timer = setTimeout(() => (this.isSlow = true), SKELETON_DELAY_MS);
     try {
-      // Whoever asks says what it depends on; what is read on the way is not.
-      const value = await untrack(this.ask);
+      // The caller's effect declares its dependencies; state that the fetch reads must not become one.
+      const value = await untrack(this.fetch);
       if (turn !== this.#turn) return;
       this.set(value);
     } catch (error) {
@@ -39,7 +39,7 @@ export class Load<T> {
   }
 }
 
-/** Does something every so often while the page is seen. Returns how to stop. */
+/** Calls `act` at an interval while the page is visible. Returns a function that stops it. */
 export function every(milliseconds: number, act: () => void): () => void {
   const timer = setInterval(() => document.visibilityState === 'visible' && act(), milliseconds);
   return () => clearInterval(timer);

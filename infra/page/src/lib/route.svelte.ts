@@ -1,7 +1,7 @@
-/** Where the page is: the part of the address after `#`, with the filters of the screen in its query. */
+/** The current route: the part of the address after `#`, with the filters of the screen in its query. */
 
-/** The review that commands and the page work in when none is named. */
-export const EVERYTHING = '00000000-0000-0000-0000-000000000000';
+/** The default review of the page and of the command line. */
+export const DEFAULT_REVIEW = '00000000-0000-0000-0000-000000000000';
 
 function read() {
   const [path = '', query = ''] = location.hash.replace(/^#\/?/, '').split('?', 2);
@@ -9,7 +9,7 @@ function read() {
 }
 
 let here = $state.raw(read());
-let arrived = false;
+let hasNavigated = false;
 
 export const route = {
   get path() {
@@ -18,26 +18,26 @@ export const route = {
   get query() {
     return here.query;
   },
-  /** The review whose searches are shown. */
+  /** The review whose imports are shown. */
   get project() {
-    return here.query.get('review') ?? EVERYTHING;
+    return here.query.get('review') ?? DEFAULT_REVIEW;
   },
-  /** Whether somebody came here from another screen, and not by loading the page. */
-  get isLater() {
-    return arrived;
+  /** Whether the user came from another screen, rather than by loading the page. */
+  get hasNavigated() {
+    return hasNavigated;
   },
 };
 
 window.addEventListener('hashchange', () => {
-  arrived = true;
+  hasNavigated = true;
   here = read();
 });
 
 type Query = Record<string, string | undefined>;
 
-/** The address of a screen, in the same review unless the query names another. */
+/** Returns the address of a screen, in the current review unless the query names another. */
 export function to(path: string, query: Query = {}): string {
-  const review = route.project === EVERYTHING ? undefined : route.project;
+  const review = route.project === DEFAULT_REVIEW ? undefined : route.project;
   const all = Object.entries({ review, ...query }).filter((pair): pair is [string, string] => !!pair[1]);
   const text = new URLSearchParams(all).toString();
   return `#/${path}${text ? `?${text}` : ''}`;
@@ -47,7 +47,7 @@ export function go(path: string, query: Query = {}): void {
   location.hash = to(path, query);
 }
 
-/** Changes filters of this screen: the address changes, the history does not grow. */
+/** Changes the filters of this screen, and the address with them, without a new entry in the browser's history. */
 export function filter(changed: Query): void {
   const query = { ...Object.fromEntries(here.query), ...changed };
   history.replaceState(null, '', to(here.path.join('/'), query));

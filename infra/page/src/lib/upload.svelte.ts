@@ -1,53 +1,53 @@
 /**
- * The search that is prepared or uploaded. It lives outside its screen: leaving that interrupts nothing, and after a reload
- * it goes on where it was, under the same idempotency key.
+ * The current upload. It exists outside its screen, so leaving the screen does not interrupt it. After a reload it resumes
+ * under the same idempotency key.
  */
-import { api, asked, Fault, message, type Announced, type Config } from '../api/client';
-import { send } from '../api/send';
-import { alone, uuid } from './browser';
-import { kept, type Kept } from './kept';
-import { say } from './said.svelte';
-import { tell, unsaid, type Said } from './sources';
-import { many, size } from './words';
+import { api, unwrap, Fault, message, type Announced, type Config } from '../api/client';
+import { uploadFile } from '../api/upload-file';
+import { uuid, withTabLock } from './browser';
+import { storedUploads, type StoredUpload } from './storage';
+import { announce } from './announcer.svelte';
+import { emptySource, saveSources, type SourceInput } from './sources';
+import { many, size } from './format';
 
-/** How many files are sent at once: browsers give an origin six connections. */
-const AT_ONCE = 3;
-/** A form that ends sooner than this is not begun with, in milliseconds. */
-const MARGIN_MS = 30_000;
+/** Number of files sent concurrently; browsers open at most six connections to an origin. */
+const PARALLEL_UPLOADS = 3;
+/** Minimum remaining lifetime of an upload form, in milliseconds; a form that expires sooner is replaced. */
+const MIN_FORM_LIFETIME_MS = 30_000;
 
 export interface Entry {
   file: File;
-  /** How much of it is sent, from 0 to 1. */
+  /** The fraction that is sent, from 0 to 1. */
   part: number;
   isStored: boolean;
-  /** Where its records come from. */
-  source: Said;
-  /** What is wrong with it. */
+  /** The source of its records. */
+  source: SourceInput;
+  /** The reason why the file cannot be uploaded. */
   problem: string | undefined;
 }
 
-const entry = (file: File, source = unsaid()): Entry => ({ file, part: 0, isStored: false, source, problem: undefined });
+const entry = (file: File, source = emptySource()): Entry => ({ file, part: 0, isStored: false, source, problem: undefined });
 
 class Upload {
   project = $state('');
   name = $state('');
   entries = $state<Entry[]>([]);
   problem = $state<string>();
-  /** Whether this browser keeps the files over a reload. */
+  /** Whether this browser keeps the files when the page is reloaded. */
   isKept = $state(true);
-  /** Whether the search is announced, or may be: from then on its files do not change. */
+  /** Whether the request to create the import was sent; its files are fixed from then on. */
   isBegun = $state(false);
   isBusy = $state(false);
   searchId = $state<string>();
   #key = uuid();
   #ids: string[] = [];
 
-  /** What was prepared in a review, by this tab or one before it. */
+  /** Restores the upload that was prepared in a review, by this tab or an earlier one. */
   async open(project: string): Promise<void> {
     if (this.project === project || this.isBusy) return;
     this.#clear();
     this.project = project;
-    const found = await kept.read(project).catch(() => undefined);
+    const found = await storedUploads.read(project).catch(() => undefined);
     if (!found || this.project !== project || this.entries.length) return;
     this.#key = found.key;
     this.name = found.name;
@@ -57,7 +57,7 @@ class Upload {
     this.searchId = found.searchId;
   }
 
-  /** Takes more files, each with what is wrong with it. */
+  /** Adds files and checks each of them. */
   add(files: Iterable<File>, config: Config | undefined): void {
     if (this.isBegun) return;
     const known = new Set(this.entries.map(({ file }) => `${file.name} ${file.size} ${file.lastModified}`));
@@ -76,19 +76,19 @@ class Upload {
 
   check(config: Config | undefined): void {
     this.problem = undefined;
-    for (const entry of this.entries) entry.problem = wrongWith(entry.file, config);
-    const most = config?.limits.max_files ?? 50;
-    if (this.entries.length > most) {
-      this.problem = `A search has ${most} files at most; remove ${this.entries.length - most}.`;
+    for (const entry of this.entries) entry.problem = problemOf(entry.file, config);
+    const maxFiles = config?.limits.max_files ?? 50;
+    if (this.entries.length > maxFiles) {
+      this.problem = `An import can have up to ${maxFiles} files. Remove ${this.entries.length - maxFiles}.`;
     }
   }
 
-  /** Begins anew, with nothing. What has arrived of a search that is announced stays with that search. */
+  /** Starts over without files. Files of an import that was already created stay with that import. */
   async forget(): Promise<void> {
     const project = this.project;
     this.#clear();
     this.project = project;
-    await kept.drop(project).catch(() => undefined);
+    await storedUploads.drop(project).catch(() => undefined);
   }
 
   #clear(): void {
@@ -101,15 +101,15 @@ class Upload {
     const { project, name, isBegun, searchId } = this;
     const files = this.entries.map(({ file }) => file);
     const sources = this.entries.map(({ source }) => ({ ...source }));
-    const whole: Kept = { project, name, isBegun, searchId, files, sources, key: this.#key, ids: [...this.#ids] };
-    this.isKept = await kept.write(whole).then(() => true, () => false);
+    const stored: StoredUpload = { project, name, isBegun, searchId, files, sources, key: this.#key, ids: [...this.#ids] };
+    this.isKept = await storedUploads.write(stored).then(() => true, () => false);
   }
 
-  /** Announces the search, and sends what has not arrived. Resolves to its id once everything has. */
-  async go(): Promise<string | undefined> {
-    // Another tab that has the same upload open does not send it twice.
-    return await alone(`upload ${this.project}`, { ifAvailable: true }, async (isOurs) => {
-      if (isOurs) return this.#run();
+  /** Creates the import and sends the files that have not arrived. Resolves to its id once all have. */
+  async run(): Promise<string | undefined> {
+    // The lock keeps another tab with the same upload from sending it twice.
+    return await withTabLock(`upload ${this.project}`, { ifAvailable: true }, async (isHeld) => {
+      if (isHeld) return this.#run();
       this.problem = 'Another tab is uploading these files.';
       return undefined;
     });
@@ -122,53 +122,53 @@ class Upload {
     try {
       this.isBegun = true;
       await this.keep();
-      let announced = await this.#announce();
-      await this.#tellSources(announced.search_id);
+      let announced = await this.#create();
+      await this.#saveSources(announced.search_id);
       await this.#send(announced);
       if (this.entries.some((each) => !each.isStored)) {
-        // Forms end; under the same key there are new ones for what has not arrived.
-        announced = await this.#announce();
+        // Upload forms expire; a request with the same key returns new forms for the missing files.
+        announced = await this.#create();
         await this.#send(announced);
       }
       const left = this.entries.filter((each) => !each.isStored).length;
-      if (left) throw new Fault(`${many(left, 'file')} could not be uploaded; what arrived is kept.`);
-      say(`${many(this.entries.length, 'file')} uploaded`);
+      if (left) throw new Fault(`${many(left, 'file')} could not be uploaded. The uploaded files are kept.`);
+      announce(`${many(this.entries.length, 'file')} uploaded`);
       const id = this.searchId;
       await this.forget();
       return id;
     } catch (error) {
       this.problem = message(error);
-      if (error instanceof Fault) this.#blame(error);
+      if (error instanceof Fault) this.#showProblems(error);
       return undefined;
     } finally {
       this.isBusy = false;
     }
   }
 
-  /** A request that was refused has announced nothing, so its files may be changed. */
-  #blame(fault: Fault): void {
+  /** Shows the problems of single files. A rejected request has created nothing, so its files may be changed. */
+  #showProblems(fault: Fault): void {
     for (const [index, text] of fault.files) {
       const each = this.entries[index];
       if (each) each.problem = text;
     }
-    // Whoever has signed in asks for the same again.
-    const isRefused = !this.searchId && fault.status >= 400 && fault.status < 500 && fault.status !== 401;
-    if (!isRefused) return;
+    // After status 401 the user signs in, and the same request is repeated.
+    const isRejected = !this.searchId && fault.status >= 400 && fault.status < 500 && fault.status !== 401;
+    if (!isRejected) return;
     this.isBegun = false;
-    // What is changed is another request, and has another key.
+    // A changed request needs another key.
     this.#key = uuid();
     void this.keep();
   }
 
-  async #announce(): Promise<Announced> {
-    const announced = await asked(
+  async #create(): Promise<Announced> {
+    const announced = await unwrap(
       api.POST('/projects/{project}/searches', {
         params: { path: { project: this.project }, header: { 'Idempotency-Key': this.#key } },
         body: { name: this.name, files: this.entries.map(({ file }) => ({ name: file.name, size_bytes: file.size })) },
       }),
     );
     this.searchId = announced.search_id;
-    // The first answer has all files, in their order; later ones have those that are missing.
+    // The first answer lists all files in their order; later ones list only the missing files.
     if (!this.#ids.length) this.#ids = announced.files.map((file) => file.file_id);
     for (const [index, each] of this.entries.entries()) {
       if (!announced.files.some((file) => file.file_id === this.#ids[index])) {
@@ -179,12 +179,12 @@ class Upload {
     return announced;
   }
 
-  async #tellSources(search: string): Promise<void> {
-    const said = this.entries.flatMap(({ source }, index) => {
+  async #saveSources(search: string): Promise<void> {
+    const sources = this.entries.flatMap(({ source }, index) => {
       const file = this.#ids[index];
       return file && Object.values(source).some((text) => text.trim()) ? [[file, source] as const] : [];
     });
-    if (said.length) await tell({ project: this.project, search }, new Map(said));
+    if (sources.length) await saveSources({ project: this.project, search }, new Map(sources));
   }
 
   async #send(announced: Announced): Promise<void> {
@@ -195,9 +195,9 @@ class Upload {
     const work = async () => {
       for (let next = queue.shift(); next; next = queue.shift()) {
         const { each, form } = next;
-        if (Date.parse(form.expires_at) < Date.now() + MARGIN_MS) continue;
+        if (Date.parse(form.expires_at) < Date.now() + MIN_FORM_LIFETIME_MS) continue;
         try {
-          await send(form, each.file, (part) => (each.part = part));
+          await uploadFile(form, each.file, (part) => (each.part = part));
           Object.assign(each, { isStored: true, part: 1, problem: undefined });
         } catch (error) {
           each.part = 0;
@@ -205,15 +205,15 @@ class Upload {
         }
       }
     };
-    await Promise.all(Array.from({ length: AT_ONCE }, work));
+    await Promise.all(Array.from({ length: PARALLEL_UPLOADS }, work));
   }
 }
 
-function wrongWith(file: File, config: Config | undefined): string | undefined {
+function problemOf(file: File, config: Config | undefined): string | undefined {
   if (!file.size) return 'The file is empty.';
-  const { max_file_bytes: most, max_name_chars: longest } = config?.limits ?? {};
-  if (most && file.size > most) return `The file has ${size(file.size)}; ${size(most)} is the most.`;
-  if (longest && [...file.name].length > longest) return `The name is longer than ${longest} characters.`;
+  const { max_file_bytes: maxBytes, max_name_chars: maxChars } = config?.limits ?? {};
+  if (maxBytes && file.size > maxBytes) return `The file has ${size(file.size)}. The maximum is ${size(maxBytes)}.`;
+  if (maxChars && [...file.name].length > maxChars) return `The file name is longer than ${maxChars} characters.`;
   return undefined;
 }
 

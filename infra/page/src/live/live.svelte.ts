@@ -1,149 +1,151 @@
 /**
- * Changes of searches, as they happen, in every tab.
+ * Live changes of imports in every tab.
  *
- * A browser gives an origin six connections, and a stream holds one for as long as it lasts: with a stream for each tab the
- * seventh would not load. So one tab leads: it holds a lock, which the browser hands on when the tab goes, and tells the
- * others by a channel. Where the deployment does not stream, the leader polls.
+ * Browsers open at most six connections to an origin over HTTP/1.1, and each stream occupies one: with a stream per tab, the
+ * seventh tab would not load. Therefore one tab is the leader. It holds a lock, which the browser passes on when the tab is
+ * closed, and forwards changes to the other tabs over a broadcast channel. If the deployment does not stream, it polls.
  */
 import { api, BASE, deployment, type Search } from '../api/client';
-import { door } from '../api/door.svelte';
-import { alone } from '../lib/browser';
-import { hasEnded } from '../lib/words';
+import { access } from '../api/access-token.svelte';
+import { withTabLock } from '../lib/browser';
+import { hasEnded } from '../lib/format';
 
-/** How long to wait before a stream is opened again that the server has refused. */
-const AGAIN_MS = 2_000;
-/** How often the leader shows that it is there, and how long the others believe it. */
-const BEAT_MS = 5_000;
-const SILENCE_MS = 12_000;
-/** How often changes are asked for while something is read and the page is seen, and otherwise. */
+/** Delay before a stream that the server has refused is opened again. */
+const REOPEN_MS = 2_000;
+/** Interval of the leader's heartbeats, and the time without one after which other tabs show a lost connection. */
+const HEARTBEAT_MS = 5_000;
+const HEARTBEAT_TIMEOUT_MS = 12_000;
+/** Interval between polls while an import is running and the page is visible, and otherwise. */
 const POLL_BUSY_MS = 1_000;
-const POLL_QUIET_MS = 10_000;
-const POLLED = 50;
+const POLL_IDLE_MS = 10_000;
+/** Number of imports that a poll requests. */
+const POLL_LIMIT = 50;
 
-interface Told {
+/** A message between tabs. */
+interface TabMessage {
   search?: Search;
   /** Whether the leader is connected. */
   on?: boolean;
-  /** A search that is deleted. */
+  /** The id of an import that was deleted. */
   gone?: string;
-  /** A tab that has just come. */
+  /** Sent by a tab that has just opened. */
   hello?: true;
 }
 
-/** Whether changes arrive; undefined until it is known. */
+/** Whether changes arrive; undefined until this is known. */
 export const connection = $state<{ on: boolean | undefined }>({ on: undefined });
 
 const listeners = new Set<(search: Search) => void>();
-const leavers = new Set<(search: string) => void>();
-const returners = new Set<() => void>();
+const deletionListeners = new Set<(search: string) => void>();
+const reconnectListeners = new Set<() => void>();
 let channel: BroadcastChannel | undefined;
 
-/** Calls back for each search that has changed. Returns how to stop. */
-export const onSearch = (listener: (search: Search) => void) => added(listeners, listener);
-export const onGone = (listener: (search: string) => void) => added(leavers, listener);
-/** Calls back when the connection is there again: what is shown may be old. */
-export const onReturn = (listener: () => void) => added(returners, listener);
+/** Calls the listener for each import that has changed. Returns a function that removes the listener. */
+export const onSearch = (listener: (search: Search) => void) => subscribe(listeners, listener);
+export const onDeleted = (listener: (search: string) => void) => subscribe(deletionListeners, listener);
+/** Calls the listener when the connection is restored, since the displayed data may be stale by then. */
+export const onReconnect = (listener: () => void) => subscribe(reconnectListeners, listener);
 
-/** Tells every tab, this one included, that a search is deleted. */
-export function tellGone(search: string): void {
-  channel?.postMessage({ gone: search } satisfies Told);
-  hear({ gone: search });
+/** Informs every tab, including this one, that an import is deleted. */
+export function announceDeleted(search: string): void {
+  channel?.postMessage({ gone: search } satisfies TabMessage);
+  receive({ gone: search });
 }
 
-function added<T>(set: Set<T>, item: T): () => void {
+function subscribe<T>(set: Set<T>, item: T): () => void {
   set.add(item);
   return () => set.delete(item);
 }
 
-let heard = 0;
+let lastMessageAt = 0;
 
-function hear(told: Told): void {
-  heard = Date.now();
-  const { search, gone } = told;
-  if (told.on !== undefined) connect(told.on);
+function receive(message: TabMessage): void {
+  lastMessageAt = Date.now();
+  const { search, gone } = message;
+  if (message.on !== undefined) setConnected(message.on);
   if (search) for (const listener of listeners) listener(search);
-  if (gone) for (const leaver of leavers) leaver(gone);
+  if (gone) for (const listener of deletionListeners) listener(gone);
 }
 
-function connect(on: boolean): void {
-  const isBack = on && connection.on === false;
+function setConnected(on: boolean): void {
+  const isRestored = on && connection.on === false;
   connection.on = on;
-  if (isBack) returned();
+  if (isRestored) reloadAll();
 }
 
-/** Has everything loaded again that is shown: the connection is there again, or somebody has signed in. */
-export function returned(): void {
-  for (const returner of returners) returner();
+/** Reloads all displayed data, after the connection was restored or the user has signed in. */
+export function reloadAll(): void {
+  for (const listener of reconnectListeners) listener();
 }
 
-/** Follows the searches of a review until the returned function is called. */
+/** Follows the imports of a review until the returned function is called. */
 export function follow(project: string): () => void {
   const leaving = new AbortController();
   const name = `searches of ${project}`;
   const ours = new BroadcastChannel(name);
   channel = ours;
-  let leads = false;
-  const tell = (told: Told) => {
+  let isLeader = false;
+  const publish = (message: TabMessage) => {
     if (leaving.signal.aborted) return;
-    ours.postMessage(told);
-    hear(told);
+    ours.postMessage(message);
+    receive(message);
   };
-  ours.onmessage = ({ data }: MessageEvent<Told>) => {
-    if (!data.hello) hear(data);
-    else if (leads && connection.on !== undefined) ours.postMessage({ on: connection.on } satisfies Told);
+  ours.onmessage = ({ data }: MessageEvent<TabMessage>) => {
+    if (!data.hello) receive(data);
+    else if (isLeader && connection.on !== undefined) ours.postMessage({ on: connection.on } satisfies TabMessage);
   };
-  ours.postMessage({ hello: true } satisfies Told);
-  const watch = setInterval(() => {
-    if (leads) ours.postMessage({ on: connection.on === true } satisfies Told);
-    else if (heard && Date.now() - heard > SILENCE_MS) connect(false);
-  }, BEAT_MS);
+  ours.postMessage({ hello: true } satisfies TabMessage);
+  const heartbeat = setInterval(() => {
+    if (isLeader) ours.postMessage({ on: connection.on === true } satisfies TabMessage);
+    else if (lastMessageAt && Date.now() - lastMessageAt > HEARTBEAT_TIMEOUT_MS) setConnected(false);
+  }, HEARTBEAT_MS);
   const lead = async () => {
-    leads = true;
-    // A stream cannot show a token.
-    const streams = !door.token && (await deployment().then((config) => config.features.live, () => true));
-    if (!leaving.signal.aborted) await (streams ? stream : poll)(project, tell, leaving.signal);
+    isLeader = true;
+    // An `EventSource` cannot send the token's header field.
+    const streams = !access.token && (await deployment().then((config) => config.features.live, () => true));
+    if (!leaving.signal.aborted) await (streams ? stream : poll)(project, publish, leaving.signal);
   };
-  // Whoever leaves while it waits is refused the lock, as it asked to be.
-  alone(name, { signal: leaving.signal }, lead).catch(() => undefined);
+  // The promise is rejected if this tab stops waiting for the lock, which is not an error.
+  withTabLock(name, { signal: leaving.signal }, lead).catch(() => undefined);
   return () => {
     leaving.abort();
-    clearInterval(watch);
+    clearInterval(heartbeat);
     ours.close();
     connection.on = undefined;
   };
 }
 
-function stream(project: string, tell: (told: Told) => void, leaving: AbortSignal): Promise<void> {
+function stream(project: string, publish: (message: TabMessage) => void, leaving: AbortSignal): Promise<void> {
   return new Promise((done) => {
     let source: EventSource;
-    let again: ReturnType<typeof setTimeout> | undefined;
+    let reopen: ReturnType<typeof setTimeout> | undefined;
     const open = () => {
-      clearTimeout(again);
+      clearTimeout(reopen);
       source?.close();
       source = new EventSource(`${BASE}/projects/${project}/events`);
-      source.onopen = () => tell({ on: true });
+      source.onopen = () => publish({ on: true });
       source.onerror = () => {
-        tell({ on: false });
-        // A broken connection is opened again by the browser; one that was refused is not.
-        if (source.readyState === EventSource.CLOSED) again = setTimeout(open, AGAIN_MS);
+        publish({ on: false });
+        // The browser reopens a broken connection, but not one that the server has refused.
+        if (source.readyState === EventSource.CLOSED) reopen = setTimeout(open, REOPEN_MS);
       };
-      source.addEventListener('search', ({ data }: MessageEvent<string>) => tell({ search: JSON.parse(data) as Search }));
+      source.addEventListener('search', ({ data }: MessageEvent<string>) => publish({ search: JSON.parse(data) as Search }));
     };
-    const cut = () => tell({ on: false });
+    const disconnect = () => publish({ on: false });
     window.addEventListener('online', open);
-    window.addEventListener('offline', cut);
+    window.addEventListener('offline', disconnect);
     leaving.addEventListener('abort', () => {
-      clearTimeout(again);
+      clearTimeout(reopen);
       source.close();
       window.removeEventListener('online', open);
-      window.removeEventListener('offline', cut);
+      window.removeEventListener('offline', disconnect);
       done();
     });
     open();
   });
 }
 
-async function poll(project: string, tell: (told: Told) => void, leaving: AbortSignal): Promise<void> {
+async function poll(project: string, publish: (message: TabMessage) => void, leaving: AbortSignal): Promise<void> {
   const known = new Map<string, string>();
   let tag: string | undefined;
   let isBusy = false;
@@ -152,7 +154,7 @@ async function poll(project: string, tell: (told: Told) => void, leaving: AbortS
       .GET('/projects/{project}/searches', {
         params: {
           path: { project },
-          query: { limit: POLLED },
+          query: { limit: POLL_LIMIT },
           header: tag ? { 'If-None-Match': tag } : {},
         },
         cache: 'no-store',
@@ -160,7 +162,7 @@ async function poll(project: string, tell: (told: Told) => void, leaving: AbortS
       })
       .catch(() => undefined);
     if (leaving.aborted) return;
-    tell({ on: found !== undefined && (found.response.ok || found.response.status === 304) });
+    publish({ on: found !== undefined && (found.response.ok || found.response.status === 304) });
     if (found?.data) {
       tag = found.response.headers.get('etag') ?? undefined;
       isBusy = found.data.items.some((search) => !hasEnded(search));
@@ -168,10 +170,10 @@ async function poll(project: string, tell: (told: Told) => void, leaving: AbortS
         const text = JSON.stringify(search);
         if (known.get(search.search_id) === text) continue;
         known.set(search.search_id, text);
-        tell({ search });
+        publish({ search });
       }
     }
-    await pause(isBusy && document.visibilityState === 'visible' ? POLL_BUSY_MS : POLL_QUIET_MS, leaving);
+    await pause(isBusy && document.visibilityState === 'visible' ? POLL_BUSY_MS : POLL_IDLE_MS, leaving);
   }
 }
 

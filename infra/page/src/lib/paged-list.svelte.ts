@@ -5,15 +5,15 @@ interface Page<T> {
   next?: string | null;
 }
 
-export class Pages<T> {
+export class PagedList<T> {
   items = $state.raw<T[]>([]);
-  /** Where to go on; null when nothing follows. */
+  /** The cursor of the next page; null if there is none. */
   next = $state.raw<string | null>(null);
 
-  constructor(private readonly ask: (after: string | null) => Promise<Page<T>>) {}
+  constructor(private readonly fetch: (after: string | null) => Promise<Page<T>>) {}
 
-  /** Begins anew: the first page takes the place of all that is there. */
-  async begin(): Promise<void> {
+  /** Replaces the list with its first page. */
+  async reload(): Promise<void> {
     const { items, next } = await this.#page(null);
     [this.items, this.next] = [items, next ?? null];
   }
@@ -24,10 +24,10 @@ export class Pages<T> {
     [this.items, this.next] = [[...this.items, ...items], next ?? null];
   };
 
-  /** At least one, or the end: a page may be empty although more follows. */
+  /** Fetches at least one item unless the list has ended: a page may be empty although more items follow. */
   async #page(after: string | null): Promise<Page<T>> {
-    let found = await this.ask(after);
-    while (!found.items.length && found.next) found = await this.ask(found.next);
-    return found;
+    let page = await this.fetch(after);
+    while (!page.items.length && page.next) page = await this.fetch(page.next);
+    return page;
   }
 }

@@ -1,9 +1,9 @@
-/** What a review reports of its sources, as a table for other programs. */
+/** The PRISMA counts of a review's sources as CSV. */
 import type { Schemas } from '../api/client';
 
 type Flow = Schemas['FlowView'];
 
-/** A cell that no spreadsheet takes for a formula. */
+/** Formats a cell so that spreadsheets do not evaluate it as a formula. */
 function cell(value: string | number | null): string {
   const text = String(value ?? '');
   const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;

@@ -1,12 +1,12 @@
-/** The page of a server that other machines reach: without TLS, and with a token that people type. */
+/** The page of a server that other machines can reach: without TLS, and with an access token. */
 import { after, before, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
-import { closeBrowser, heading, holds, open, SAMPLES, Server, shot, until } from './harness.mjs';
+import { closeBrowser, heading, assertScreen, open, SAMPLES, Server, shot, until } from './harness.mjs';
 
-/** Another address of this machine, where it has one: to browsers what comes from there is not secure. */
+/** An external address of this machine, if it has one; browsers treat pages from there as insecure. */
 const elsewhere = Object.values(networkInterfaces()).flat().find((each) => each.family === 'IPv4' && !each.internal)?.address;
 
 let server;
@@ -25,34 +25,34 @@ async function signIn(page) {
   await page.getByRole('dialog').waitFor({ state: 'detached' });
 }
 
-test('the page asks for the token, and shows nothing without it', async () => {
+test('data is shown only after the token is entered', async () => {
   const page = await open(server);
   await page.getByRole('dialog', { name: 'Sign in' }).waitFor();
-  await holds(page, 'a door');
-  await shot(page, 'door');
+  await assertScreen(page, 'the token dialog');
+  await shot(page, 'token');
   await page.getByLabel('Token').fill('made-up');
   await page.getByRole('dialog').getByRole('button', { name: 'Sign in' }).click();
-  await page.getByText('That is not the token.').waitFor();
+  await page.getByText('This token is not valid.').waitFor();
   await page.getByLabel('Token').fill(`Authorization: Bearer ${server.token}`);
   await page.getByRole('dialog').getByRole('button', { name: 'Sign in' }).click();
-  await page.getByText('No searches yet').waitFor();
+  await page.getByText('No imports yet').waitFor();
   await page.locator('.connection.on').waitFor();
   assert.ok(!page.url().includes(server.token));
   await page.reload();
-  await page.getByText('No searches yet').waitFor();
-  assert.equal(await page.getByRole('dialog').count(), 0, 'the tab has kept it');
+  await page.getByText('No imports yet').waitFor();
+  assert.equal(await page.getByRole('dialog').count(), 0, 'the tab has kept the token');
   await page.context().close();
   const stranger = await open(server);
   await stranger.getByRole('dialog').waitFor();
-  assert.equal(await stranger.getByText('No searches yet').count(), 0);
+  assert.equal(await stranger.getByText('No imports yet').count(), 0);
   await stranger.context().close();
 });
 
-test('with the token files are uploaded, changes are seen and studies are saved', async () => {
+test('uploads, live changes and exports work with the token', async () => {
   const page = await open(server, '#/new');
   await signIn(page);
   await page.locator('input[type=file]').setInputFiles(join(SAMPLES, 'psycinfo.ris'));
-  await page.getByLabel('Name of the search').fill('From another machine');
+  await page.getByLabel('Name of the import').fill('From another machine');
   await page.getByRole('button', { name: 'Import' }).click();
   await heading(page, 'From another machine');
   await page.locator('.tag', { hasText: 'Done' }).waitFor();
@@ -63,15 +63,15 @@ test('with the token files are uploaded, changes are seen and studies are saved'
   assert.equal((await readFile(await saved.path(), 'utf8')).trim().split('\n').length, 3);
   await page.getByRole('link', { name: 'Health' }).click();
   await page.locator('.stats').waitFor();
-  await holds(page, 'a screen behind the door');
+  await assertScreen(page, 'a screen after sign-in');
   await page.context().close();
 });
 
-test('the next start has another token: what was typed stays while somebody signs in anew', async () => {
+test('input is kept while the token of a restarted server is entered', async () => {
   const page = await open(server, '#/new');
   await signIn(page);
   await page.locator('input[type=file]').setInputFiles(join(SAMPLES, 'utf-16.ris'));
-  await page.getByLabel('Name of the search').fill('Before the restart');
+  await page.getByLabel('Name of the import').fill('Before the restart');
   const before = server.token;
   await server.kill();
   server = await server.restart();
@@ -79,7 +79,7 @@ test('the next start has another token: what was typed stays while somebody sign
   await page.getByRole('button', { name: 'Import' }).click();
   await page.getByRole('dialog').waitFor();
   await signIn(page);
-  await until('the upload goes on', async () => (await page.getByRole('heading', { level: 1, name: 'Before the restart' }).count()) > 0);
+  await until('the upload resumes', async () => (await page.getByRole('heading', { level: 1, name: 'Before the restart' }).count()) > 0);
   await page.locator('.tag', { hasText: 'Done' }).waitFor();
   await page.context().close();
 });
