@@ -3,10 +3,10 @@
 
     tools.py run readers -- python compare.py PROGRAM
 
-PROGRAM is `dev`, built with --release. It writes the files that all of them read. The readers in Python are
-those of the interpreter that runs this; those in JavaScript are installed below target/compare, by
-package-lock.json. Every reader gets a whole file in memory; what counts is the time that it worked (not that
-by the clock), in the best of its runs.
+PROGRAM is `dev`, built with --release. It writes the files for all readers. The Python readers are installed
+for the interpreter that runs this script; the JavaScript readers are installed below target/compare, as
+package-lock.json pins them. Every reader gets a whole file in memory. The result is the processor time of its
+best run.
 """
 
 import json
@@ -47,14 +47,14 @@ def run(*command: Part) -> None:
 
 
 def output(command: Sequence[Part], *, check: bool = True, **variables: str) -> Any:
-    """What a program prints, as JSON."""
+    """Run a program and parse its output as JSON."""
     text = [str(part) for part in command]
     answer = subprocess.run(text, stdout=subprocess.PIPE, check=check, env={**os.environ, **variables})
     return json.loads(answer.stdout)
 
 
 def install() -> Path:
-    """The folder of the Node packages, in which npm has checked the hash of each."""
+    """Install the Node packages, whose hashes npm checks, and return their folder."""
     node = PLACE / "node"
     node.mkdir(exist_ok=True)
     for name in ("package.json", "package-lock.json"):
@@ -64,8 +64,8 @@ def install() -> Path:
 
 
 def ours(program: Path) -> dict[str, Any]:
-    """Our own figures by format."""
-    # It exits with 1 when a bound is not kept; the figures are there all the same.
+    """Measure this project and return the figures by format."""
+    # The program exits with 1 if a limit is exceeded, but still prints the figures.
     answer = output([program, "bench", "parse", "--json", "--records", *RECORDS], check=False)
     return {row["format"]: row for row in answer["formats"]}
 

@@ -1,4 +1,4 @@
-// Reads an exported file with citation-js, and prints what it found of each study, as JSON.
+// Reads an exported file with citation-js, and prints the studies as JSON.
 
 const fs = require("node:fs");
 const { Cite } = require("@citation-js/core");
@@ -18,7 +18,7 @@ const studies = data.map((item) => ({
   volume: String(item.volume ?? ""),
   issue: String(item.issue ?? ""),
   doi: item.DOI ?? "",
-  // Its reader of BibTeX knows no abstracts.
+  // Its BibTeX reader does not support abstracts.
   ...(form === "bibtex" ? {} : { abstract: item.abstract ?? "" }),
   url: item.URL ?? "",
 }));

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Reads what is exported with the readers of other projects, and compares it with what is stored.
+"""Reads exports with readers of other projects, and compares the results with the stored studies.
 
     tools.py run readers -- python exports.py PROGRAM
 
-PROGRAM is `search-import`. It imports the samples of this repository and texts that would break a format, and
-exports them in every format. What each reader finds has to be what the lines of JSON say, but for what
-`docs/formats.md` says that the format loses. Readers in JavaScript are installed as `compare.py` does.
+PROGRAM is `search-import`. It imports the samples of this repository and texts that could break a format, and
+exports them in every format. Each reader has to find the values of the JSON Lines export, except for those
+that the format loses according to `docs/formats.md`. JavaScript readers are installed as in `compare.py`.
 """
 
 import json
@@ -23,7 +23,7 @@ Study = dict[str, Any]
 Read = Callable[[Path], list[Study]]
 
 SAMPLES = ("pubmed.nbib", "psycinfo.ris", "library.tsv")
-MOST_CELL = 32_767
+MAX_CELL = 32_767
 HOSTILE = (
     "One. ER  - \nTY  - JOUR",
     "=1+1",
@@ -33,14 +33,14 @@ HOSTILE = (
     "Quotes \"a\" 'b' `c`",
     "<b>bold</b> & <i>5 < 6</i>",
     "שלום עולם العربية",
-    "_x000D_ is no carriage return",
+    "_x000D_ is not a carriage return",
     "-- and --- dashes",
     "日本語 😀",
 )
 
 
 def hostile() -> list[dict[str, Any]]:
-    """Items of CSL-JSON, which can say anything."""
+    """Return CSL-JSON items, which can contain any text."""
     return [
         {
             "id": str(number),
@@ -65,12 +65,13 @@ def hostile() -> list[dict[str, Any]]:
 
 
 def line(text: object) -> str:
-    """White space is all the same."""
+    """Normalize white space."""
     return " ".join(str(text).split())
 
 
-# What pybtex leaves of TeX as it is: a mark for each, and the character that TeX prints.
-SAID = {
+# TeX commands that pybtex leaves unchanged: a placeholder for each, and the printed
+# character.
+TEX_CHARACTERS = {
     "\\{": "{",
     "\\}": "}",
     "\\$": "$",
@@ -78,7 +79,7 @@ SAID = {
     "\\textbraceright{}": "}",
     "\\textasciicircum{}": "^",
 }
-MARKS = {command: chr(0xE000 + number) for number, command in enumerate(SAID)}
+MARKS = {command: chr(0xE000 + number) for number, command in enumerate(TEX_CHARACTERS)}
 
 
 def ris(file: Path) -> list[Study]:
@@ -133,7 +134,7 @@ def bibtex(file: Path) -> list[Study]:
             text = text.replace(command, mark)
         text = str(Text.from_latex(text))
         for command, mark in MARKS.items():
-            text = text.replace(mark, SAID[command])
+            text = text.replace(mark, TEX_CHARACTERS[command])
         return text
 
     found = []
@@ -196,8 +197,8 @@ def openpyxl(file: Path) -> list[Study]:
                 cell.data_type not in "sn" or (cell.data_type == "n" and cell.value is not None)
                 for cell in row
             ):
-                raise AssertionError(f"{file}: a cell is no text: {row}")
-            # Excel reads these signs of the standard by itself.
+                raise AssertionError(f"{file}: a cell does not contain text: {row}")
+            # Excel decodes these escapes of the standard itself.
             values = ["" if cell.value is None else unescape(str(cell.value)) for cell in row]
             yield dict(zip(header, values, strict=True))
 
@@ -227,7 +228,7 @@ READERS: tuple[tuple[str, str, Read], ...] = (
 
 
 def wanted(study: Study, form: str) -> Study:
-    """What a reader should find of a study."""
+    """Return the values that a reader should find for a study."""
     text = {
         name: str(study.get(name) or "") for name in ("title", "journal", "volume", "issue", "pages", "doi")
     }
@@ -253,10 +254,10 @@ def wanted(study: Study, form: str) -> Study:
 
 
 def differences(found: list[Study], studies: list[Study], form: str) -> list[str]:
-    """What a reader finds otherwise."""
+    """Return the differences between the values found and the studies."""
     if len(found) != len(studies):
         return [f"{len(found)} studies of {len(studies)}"]
-    told = []
+    found_differences = []
     for one, study in zip(found, studies, strict=True):
         for name, value in one.items():
             expected = wanted(study, form)[name]
@@ -266,15 +267,15 @@ def differences(found: list[Study], studies: list[Study], form: str) -> list[str
                 else is_same(line(value), line(expected), form)
             )
             if not same:
-                told.append(
+                found_differences.append(
                     f"{name} of {study['study_key']}: {str(value)[:90]!r}, not {str(expected)[:90]!r}"
                 )
-    return told
+    return found_differences
 
 
 def is_same(found: str, expected: str, form: str) -> bool:
     if form == "xlsx" and found.endswith(" […]"):
-        return len(found.encode("utf-16-le")) // 2 <= MOST_CELL and expected.startswith(
+        return len(found.encode("utf-16-le")) // 2 <= MAX_CELL and expected.startswith(
             found.removesuffix(" […]")
         )
     return found == expected
@@ -309,14 +310,14 @@ def main(program: Path) -> int:
         print(f"{len(studies)} studies")
         for form, reader, read in READERS:
             file = home / f"export.{form}"
-            told = differences(read(file if file.exists() else export(form)), studies, form)
-            failed += bool(told)
+            found_differences = differences(read(file if file.exists() else export(form)), studies, form)
+            failed += bool(found_differences)
             print(
                 compare.row(
-                    form, f"{reader} {version(reader)}", "equal" if not told else f"{len(told)} differ"
+                    form, f"{reader} {version(reader)}", "equal" if not found_differences else f"{len(found_differences)} differ"
                 )
             )
-            for text in told[:12]:
+            for text in found_differences[:12]:
                 print(f"    {text}")
     return 1 if failed else 0
 

@@ -1,5 +1,5 @@
-// What run-saga does with a batch in which nothing is worth storing, in JavaScript: for the cold start benchmark.
-// The loop is the one that a custom runtime has; Lambda's own runtime for Node does more.
+// A JavaScript version of run-saga for a batch without effects, for the cold start benchmark.
+// The loop is that of a custom runtime; Lambda's own Node runtime does more.
 
 const API = `http://${process.env.AWS_LAMBDA_RUNTIME_API}/2018-06-01/runtime/invocation`;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;

@@ -1,7 +1,7 @@
-"""What run-saga does with a batch in which nothing is worth storing, in Python: for the cold start benchmark.
+"""A Python version of run-saga for a batch without effects, for the cold start benchmark.
 
-The loop is the one that a custom runtime has; Lambda's own runtime for Python does more. What it imports
-counts, so types are written with what is built in."""
+The loop is that of a custom runtime; Lambda's own Python runtime does more. Imports count towards the start
+time, so types use only built-in names."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-// Reads a RIS or BibTeX file with citation-js, and prints how many records it found and how long that took, as JSON.
+// Reads a RIS or BibTeX file with citation-js, and prints the number of records and the time as JSON.
 
 const fs = require("node:fs");
 const { Cite } = require("@citation-js/core");

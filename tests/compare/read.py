@@ -1,4 +1,4 @@
-"""Reads a file with a Python reader, and prints how many records it found and how long that took, as JSON."""
+"""Reads a file with a Python reader, and prints the number of records and the time as JSON."""
 
 import json
 import sys
@@ -10,7 +10,7 @@ RUNS = 3
 
 
 def reader(name: str) -> Callable[[str], Sized]:
-    # Only the one that is measured.
+    # Import only the measured reader.
     if name == "rispy":
         import rispy  # noqa: PLC0415
 
@@ -23,7 +23,7 @@ def reader(name: str) -> Callable[[str], Sized]:
 
 
 def measure(read: Callable[[str], Sized], text: str) -> tuple[int, float]:
-    """How many records there are, and the seconds of processor time in the best of the runs."""
+    """Return the number of records, and the processor time of the best run in seconds."""
     records, best = 0, float("inf")
     for _ in range(RUNS):
         began = time.process_time()

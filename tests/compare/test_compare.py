@@ -22,7 +22,7 @@ class Handler(unittest.TestCase):
     def test_takes_an_event_of_the_saga(self) -> None:
         self.assertTrue(handler.is_event(json.dumps(EVENT)))
 
-    def test_refuses_whatever_is_wrong_in_one_place(self) -> None:
+    def test_refuses_events_with_one_error(self) -> None:
         wrong = {
             "specversion": "2.0",
             "type": "search-import.Other.v1",
@@ -35,7 +35,7 @@ class Handler(unittest.TestCase):
                 self.assertFalse(handler.is_event(json.dumps({**EVENT, name: value})))
                 self.assertFalse(handler.is_event(json.dumps({**EVENT, name: None})))
 
-    def test_refuses_what_is_no_object(self) -> None:
+    def test_refuses_other_values_than_objects(self) -> None:
         for body in ("", "[]", "null", "{}", "[" * 100_000):
             with self.subTest(body[:5]):
                 self.assertFalse(handler.is_event(body))
@@ -55,7 +55,7 @@ class Handler(unittest.TestCase):
 
 
 class Commands(unittest.TestCase):
-    def test_are_in_the_readers_language(self) -> None:
+    def test_commands_use_the_language_of_the_reader(self) -> None:
         file = Path("/files/10000.ris")
         python, node = (
             compare.command(compare.Peer("ris", "reader", language), file) for language in ("python", "node")
@@ -66,7 +66,7 @@ class Commands(unittest.TestCase):
     def test_a_row(self) -> None:
         self.assertEqual(compare.row("ris", 10, "1.5"), "| ris | 10 | 1.5 |")
 
-    def test_figures_are_read_also_from_a_program_that_fails(self) -> None:
+    def test_figures_of_a_failing_program_are_read(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             program = Path(folder) / "program"
             program.write_text(
@@ -77,7 +77,7 @@ class Commands(unittest.TestCase):
 
 
 class Reader(unittest.TestCase):
-    def test_counts_the_records_and_takes_the_best_of_its_runs(self) -> None:
+    def test_counts_records_and_takes_the_best_run(self) -> None:
         texts: list[str] = []
 
         def parse(text: str) -> list[str]:

@@ -9,23 +9,23 @@ def study(**more: Any) -> exports.Study:
 
 
 class Differences(unittest.TestCase):
-    def test_the_same_is_the_same_whatever_its_white_space(self) -> None:
+    def test_white_space_is_ignored(self) -> None:
         found = [{"key": "k", "title": " T\n", "authors": ["A,  B"], "year": "2020", "people": 1}]
         self.assertEqual(exports.differences(found, [study()], "ris"), [])
 
-    def test_each_field_that_differs_is_told(self) -> None:
+    def test_differing_fields_are_reported(self) -> None:
         found = [{"title": "U", "authors": [], "year": "2021"}]
         self.assertEqual(len(exports.differences(found, [study()], "ris")), 3)
         self.assertEqual(exports.differences([], [study()], "ris"), ["0 studies of 1"])
 
-    def test_a_table_for_people_is_guarded(self) -> None:
+    def test_csv_values_are_guarded(self) -> None:
         found = [{"title": "'=1"}]
         self.assertEqual(exports.differences(found, [study(title="=1")], "csv"), [])
         self.assertEqual(len(exports.differences(found, [study(title="=1")], "asreview")), 1)
 
-    def test_a_cell_is_cut_where_it_is_full_and_nowhere_else(self) -> None:
+    def test_cells_are_cut_only_at_their_limit(self) -> None:
         long = "x" * 40_000
-        cut = [{"title": long[: exports.MOST_CELL - 4] + " […]"}]
+        cut = [{"title": long[: exports.MAX_CELL - 4] + " […]"}]
         self.assertEqual(exports.differences(cut, [study(title=long)], "xlsx"), [])
         self.assertEqual(len(exports.differences([{"title": "y […]"}], [study(title=long)], "xlsx")), 1)
         self.assertEqual(len(exports.differences([{"title": long}], [study(title=long + "y")], "xlsx")), 1)

@@ -1,4 +1,4 @@
-//! A crash at every step of the worker, the parser and the sweep, and what is there afterwards.
+//! Crashes at every step of the worker, the parser and the sweep, and the state after recovery.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use messages::{Disposition, Message, ReceiveMessages, Received, SendMessages, Ve
 
 use crate::world::{CrashAt, TWO_RECORDS, VISIBILITY, World, call};
 
-/// A search whose only file is stored, and its `SearchUploadSaved` received.
+/// Returns a search whose only file is stored, with its `SearchUploadSaved` received.
 async fn saved(world: &World) -> (imports::SearchId, Vec<Received>) {
     let announced = world.announce(&["a.ris"]).await;
     world.run().await;
@@ -20,7 +20,7 @@ async fn saved(world: &World) -> (imports::SearchId, Vec<Received>) {
     (announced.search_id, world.take(&SAGA).await)
 }
 
-/// Lets leases and visibility timeouts run out, and finishes.
+/// Waits until leases and visibility timeouts have expired, and finishes the work.
 async fn recover(world: &World) {
     world.host.advance(VISIBILITY);
     world.run().await;
@@ -36,7 +36,7 @@ async fn crash_between_persist_and_dispatch_loses_nothing() {
     crash.kill(call(&world.crashing(&crash), &SAGA, &message)).await;
     assert_eq!(world.take(&PARSE).await, [], "the command was not sent");
 
-    // Redelivery finds the message already processed, and finishes what was left to do.
+    // The redelivery finds the message already processed and completes the remaining steps.
     world.host.advance(VISIBILITY);
     let again = world.take(&SAGA).await;
     world.deliver(&SAGA, &again).await;
@@ -47,7 +47,7 @@ async fn crash_between_persist_and_dispatch_loses_nothing() {
 }
 
 #[tokio::test]
-async fn without_redelivery_the_sweep_sends_what_a_crash_left() {
+async fn sweep_sends_entries_left_by_crash() {
     let world = World::new();
     let (search, message) = saved(&world).await;
     let crash = CrashAt::new(Call::QueueSend, Phase::Before, 1);
@@ -55,7 +55,7 @@ async fn without_redelivery_the_sweep_sends_what_a_crash_left() {
     for received in &message {
         world.store().answer(&SAGA, &received.receipt, &Disposition::Acknowledge).await.unwrap();
     }
-    // A fresh claim is respected; one that is older than five minutes counts as stuck.
+    // A recent claim is respected; a claim older than five minutes counts as stuck.
     world.pass(Duration::from_secs(299)).await;
     assert_eq!(world.take(&PARSE).await, []);
     world.pass(Duration::from_secs(2)).await;
@@ -64,7 +64,7 @@ async fn without_redelivery_the_sweep_sends_what_a_crash_left() {
 }
 
 #[tokio::test]
-async fn a_crash_at_any_step_of_the_worker_changes_nothing_in_the_end() {
+async fn crash_at_any_worker_step_is_recovered() {
     let steps = [Call::SagaLoad, Call::LedgerClaim, Call::SagaPersist, Call::QueueSend, Call::SagaSettle];
     for step in steps {
         for phase in [Phase::Before, Phase::After] {
@@ -80,10 +80,10 @@ async fn a_crash_at_any_step_of_the_worker_changes_nothing_in_the_end() {
     }
 }
 
-/// The partition is given back then, without the tokens that earlier messages have left. No copy of any of them brings
-/// the search back once its document is gone.
+/// The end of a search releases the partition without the tokens of earlier messages. No duplicate of those messages
+/// restores the search after its document was deleted.
 #[tokio::test]
-async fn a_crash_at_any_step_of_the_end_of_a_search_changes_nothing_in_the_end() {
+async fn crash_at_search_end_is_recovered() {
     for step in [Call::SagaLoad, Call::LedgerClaim, Call::SagaPersist, Call::SagaSettle, Call::LedgerRelease]
     {
         for phase in [Phase::Before, Phase::After] {
@@ -110,19 +110,19 @@ async fn a_crash_at_any_step_of_the_end_of_a_search_changes_nothing_in_the_end()
 }
 
 #[tokio::test]
-async fn a_crash_at_any_step_of_the_sweep_that_writes_the_job_changes_nothing_in_the_end() {
+async fn crash_at_any_sweep_step_is_recovered() {
     for step in [Call::OutboxDue, Call::OutboxClaim, Call::ViewsWrite, Call::OutboxSettle] {
         for phase in [Phase::Before, Phase::After] {
             let world = World::new();
             let (search, message) = saved(&world).await;
             world.deliver(&SAGA, &message).await;
             world.run().await;
-            // The first time each of these is called, for the sagas and not for the sessions before them.
+            // Selects the first call for the saga, not for the session before it.
             let nth = if step == Call::OutboxDue { 2 } else { 1 };
             let crash = CrashAt::new(step, phase, nth);
             crash.kill(world.crashing(&crash).dispatch_outbox.sweep(None)).await;
             world.pass(Duration::from_secs(360)).await;
-            // What is left once the document is gone.
+            // The state after the document was deleted.
             world.host.advance(Duration::from_secs(8 * 24 * 3_600));
             world.store().purge(messages::Host::now(world.host.as_ref())).await.unwrap();
             let job = world.job(search).await;
@@ -132,7 +132,7 @@ async fn a_crash_at_any_step_of_the_sweep_that_writes_the_job_changes_nothing_in
 }
 
 #[tokio::test]
-async fn a_crash_at_any_step_of_the_parser_changes_nothing_in_the_end() {
+async fn crash_at_any_parser_step_is_recovered() {
     let steps = [
         Call::ProcessedLook,
         Call::LedgerCheck,
@@ -156,7 +156,7 @@ async fn a_crash_at_any_step_of_the_parser_changes_nothing_in_the_end() {
             let job = world.job(search).await;
             assert_eq!((job.state, job.studies()), (JobState::Completed, 2), "{step:?} {phase:?}");
             assert_eq!(world.studies(search).await.len(), 2, "{step:?} {phase:?}");
-            // Once it is answered it is a duplicate, whether or not anybody took note of it.
+            // Once answered, the command is a duplicate, whether or not the answer was recorded.
             let noted = usize::from((step, phase) != (Call::QueueSend, Phase::After));
             assert_eq!(world.parsed(search).await.len(), noted, "{step:?} {phase:?}");
         }
@@ -164,10 +164,10 @@ async fn a_crash_at_any_step_of_the_parser_changes_nothing_in_the_end() {
 }
 
 #[tokio::test]
-async fn a_worker_that_outlives_its_lease_stores_nothing_over_the_others_work() {
+async fn worker_outliving_lease_overwrites_nothing() {
     let world = World::new();
     let (search, message) = saved(&world).await;
-    // The first worker stalls between its claim and its write; its lease ends, and a second one does the work.
+    // The first worker stalls between its claim and its write. Its lease expires, and a second worker does the work.
     let stall = CrashAt::new(Call::SagaPersist, Phase::Before, 1);
     let slow = world.crashing(&stall);
     let second = async {
@@ -176,11 +176,11 @@ async fn a_worker_that_outlives_its_lease_stores_nothing_over_the_others_work() 
         world.deliver(&SAGA, &again).await;
         assert_eq!(world.verdicts(search, "SearchUploadSaved").await, [Verdict::Handled]);
     };
-    // The first wakes, and goes on with what it was about to store.
+    // The first worker wakes up and tries to store its result.
     let said = stall.stall(call(&slow, &SAGA, &message), second).await;
     assert_eq!(said, [Disposition::Acknowledge]);
     assert_eq!(world.take(&PARSE).await.len(), 1, "one command");
-    // A third, late copy is a duplicate too.
+    // A third, late copy is also a duplicate.
     let store: Arc<dyn SendMessages> = world.store.clone();
     let copy = Message::decode(&message[0].delivery.body).unwrap();
     send_one(store.as_ref(), &copy, SAGA, Duration::ZERO).await.unwrap();
@@ -188,7 +188,7 @@ async fn a_worker_that_outlives_its_lease_stores_nothing_over_the_others_work() 
     world.deliver(&SAGA, &late).await;
     let expected = [Verdict::Handled, Verdict::Duplicate, Verdict::Duplicate];
     assert_eq!(world.verdicts(search, "SearchUploadSaved").await, expected);
-    // What the second worker has stored admits the reply to its command.
+    // The second worker's write admits the reply to its command.
     recover(&world).await;
     assert_eq!(world.job(search).await.state, JobState::Completed);
     assert_eq!(world.parsed(search).await.len(), 1);

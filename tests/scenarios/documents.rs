@@ -1,4 +1,4 @@
-//! What is stored of a search stays bounded, and nothing is left at rest.
+//! The stored data of a search stays bounded, and nothing remains at its end.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use saga::ReadDocuments;
 use crate::world::{TWO_RECORDS, World};
 
 #[tokio::test]
-async fn at_its_end_a_search_has_no_outbox_and_expects_nothing() {
+async fn ended_search_has_empty_outbox_and_no_expectations() {
     let world = World::new();
     let announced = world.announce(&["a.ris", "b.ris", "c.ris"]).await;
     for index in 0..3 {
@@ -32,17 +32,17 @@ async fn at_its_end_a_search_has_no_outbox_and_expects_nothing() {
         .unwrap();
     assert_eq!(document.outbox, []);
     assert_eq!(document.content.expected, []);
-    // Started, three files, three replies: never more than one entry for each.
+    // The start, three files and three replies: at most one entry for each.
     assert!(document.content.processed.len() <= 7, "{:?}", document.content.processed);
     assert_eq!(tokens(&world, announced.search_id, None).await, BTreeSet::new());
 }
 
 #[tokio::test]
-async fn a_ledger_item_holds_a_token_for_each_message_that_is_awaited_and_few_more() {
+async fn ledger_item_holds_few_tokens_beyond_expected() {
     let world = World::new();
     let announced = world.announce(&["a.ris", "b.ris", "c.ris"]).await;
     world.run().await;
-    // Three files and the timeout.
+    // The tokens of three files and the timeout.
     assert_eq!(awaited(&world, announced.search_id).await, 4);
     world.upload(&announced, 0, TWO_RECORDS).await;
     let notified = world.take(&UPLOADS).await;
@@ -53,8 +53,8 @@ async fn a_ledger_item_holds_a_token_for_each_message_that_is_awaited_and_few_mo
     assert_eq!(awaited(&world, announced.search_id).await, 3);
 }
 
-/// How many messages the ledger item of a search that nobody works on still admits, and that change it. What attempts have
-/// left is bounded.
+/// Returns the number of messages that the ledger item of an idle search still admits and that would change it. The
+/// number left by attempts is bounded.
 async fn awaited(world: &World, search: SearchId) -> usize {
     let document = world.document(search).await.unwrap();
     let tokens = tokens(world, search, document.content.finished()).await;
@@ -83,7 +83,7 @@ async fn tokens(world: &World, search: SearchId, finished: Option<AttemptId>) ->
 }
 
 #[tokio::test]
-async fn at_the_end_every_queue_is_empty_but_that_of_events() {
+async fn only_event_queue_has_messages_after_end() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
     world.upload(&announced, 0, TWO_RECORDS).await;
@@ -95,7 +95,7 @@ async fn at_the_end_every_queue_is_empty_but_that_of_events() {
 }
 
 #[tokio::test]
-async fn a_duplicate_that_comes_after_the_document_has_expired_changes_nothing() {
+async fn duplicate_after_document_expiry_changes_nothing() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
     let started = world.take(&SAGA).await;

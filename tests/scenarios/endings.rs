@@ -1,4 +1,4 @@
-//! Searches that are cancelled while they are read, and searches that are deleted: nothing of them is left.
+//! Cancelled and deleted searches: nothing of them remains.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,9 +16,9 @@ use crate::parsing::commands;
 use crate::sessions::settle;
 use crate::world::{self, CrashAt, Functions, Slow, TWO_RECORDS, World, body, deliveries};
 
-/// The reader is in the middle of the second batch.
+/// The reader is cancelled during the second batch.
 #[tokio::test]
-async fn a_search_that_is_cancelled_while_it_is_read_keeps_nothing() {
+async fn search_cancelled_during_read_keeps_nothing() {
     let world = World::new();
     let announced = world.announce(&["a.ris", "b.ris"]).await;
     let search = announced.search_id;
@@ -53,7 +53,7 @@ async fn a_search_that_is_cancelled_while_it_is_read_keeps_nothing() {
 }
 
 #[tokio::test]
-async fn a_search_is_deleted_once_it_has_ended_with_everything_that_it_stored() {
+async fn ended_search_is_deleted_with_all_data() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
     let (search, start_upload) = (announced.search_id, &world.functions.start_upload);
@@ -71,7 +71,7 @@ async fn a_search_is_deleted_once_it_has_ended_with_everything_that_it_stored() 
         assert_eq!(start_upload.delete(&ProjectAccess::All, search).await.unwrap(), wanted);
     }
     world.run().await;
-    // A copy of an effect of long ago does not bring it back.
+    // A late copy of an effect does not restore it.
     world.store().write(&[late]).await.unwrap();
     assert_eq!(world.jobs().job(search).await.unwrap(), None);
     let listed = world.jobs().of_project(ProjectId::from_uuid(uuid::Uuid::nil()), None, 10).await.unwrap();
@@ -85,7 +85,7 @@ async fn a_search_is_deleted_once_it_has_ended_with_everything_that_it_stored() 
 }
 
 #[tokio::test]
-async fn a_deletion_that_crashes_anywhere_is_finished_or_was_never_begun() {
+async fn crashed_deletion_completes_or_never_started() {
     for (call, phase) in [
         (Call::SessionCommit, Phase::Before),
         (Call::SessionCommit, Phase::After),
@@ -112,7 +112,7 @@ async fn a_deletion_that_crashes_anywhere_is_finished_or_was_never_begun() {
 }
 
 #[tokio::test]
-async fn taking_back_that_crashes_anywhere_is_finished_by_the_next_delivery() {
+async fn crashed_deletion_is_finished_by_next_delivery() {
     for call in
         [Call::StudiesRemove, Call::ObjectsFind, Call::ObjectsRemove, Call::HistoryRemove, Call::ViewsWrite]
     {
@@ -136,7 +136,7 @@ async fn taking_back_that_crashes_anywhere_is_finished_by_the_next_delivery() {
     }
 }
 
-/// Functions for which a second is enough for some of the studies of a file.
+/// Functions whose invocations last one second, which is enough for part of a file.
 struct Turns<'a> {
     world: &'a World,
     functions: Functions,
@@ -150,7 +150,7 @@ impl<'a> Turns<'a> {
         }
     }
 
-    /// Has a command handled for a second; returns those that are there then.
+    /// Handles a command for one second; returns the messages that are visible then.
     async fn take(&self, batch: &[Received]) -> Vec<Received> {
         let deadline = self.world.host.now().checked_add(SignedDuration::from_secs(1)).unwrap();
         let answers = self.functions.behind(&PARSE).consume(&deliveries(batch), Some(deadline)).await;
@@ -159,7 +159,8 @@ impl<'a> Turns<'a> {
         self.world.take(&PARSE).await
     }
 
-    /// A search whose file is read, and some of whose studies are marked; and the command that goes on with it.
+    /// Starts a search whose file is read and whose studies are partly marked; returns the command that continues the
+    /// marking.
     async fn begin(&self, file: &str) -> (SearchId, Vec<Received>) {
         let (announced, parse) = commands(self.world, &[("a.ris", file)]).await;
         let reading_on = self.take(&parse).await;
@@ -169,14 +170,14 @@ impl<'a> Turns<'a> {
         (announced.search_id, reading_on)
     }
 
-    /// How many studies of a search repeat one of the other.
+    /// Returns the number of studies of a search that repeat one of the other.
     async fn repeated(&self, search: SearchId, other: SearchId) -> usize {
         let studies = self.world.studies(search).await;
         studies.iter().filter(|study| study.duplicate.is_some_and(|of| of.search_id == other)).count()
     }
 }
 
-/// Each twice: of those that are there once nothing is looked up.
+/// Returns each study twice, because studies without shared keys are not looked up.
 fn studies_twice(which: Range<u32>) -> String {
     let study = |n| format!("TY  - JOUR\nTI  - Study {n}\nC2  - {n}\nER  - \n\n");
     which.flat_map(|n| [study(n), study(n)]).collect()
@@ -186,9 +187,10 @@ fn a_thousand_studies() -> String {
     studies_twice(0..500)
 }
 
-/// Invocations have a second each, which is enough for some of the studies. Whoever was about to read on comes in between.
+/// Each invocation lasts one second, which is enough for some of the studies. The reader that wanted to continue runs
+/// in between.
 #[tokio::test]
-async fn a_file_that_takes_longer_than_one_invocation_is_taken_back_in_several() {
+async fn large_file_is_deleted_in_several_invocations() {
     let world = World::new();
     let turns = Turns::new(&world);
     let file = a_thousand_studies();
@@ -210,7 +212,7 @@ async fn a_file_that_takes_longer_than_one_invocation_is_taken_back_in_several()
         .await;
     while !batch.is_empty() {
         assert_eq!(body(&batch[0]).name, "TakeBackFiles");
-        assert!(named.len() < 10, "it goes on where it was: {named:?}");
+        assert!(named.len() < 10, "the marking resumes where it stopped: {named:?}");
         batch = turns.take(&batch).await;
         named.push(turns.repeated(other.search_id, search).await);
     }
@@ -218,9 +220,10 @@ async fn a_file_that_takes_longer_than_one_invocation_is_taken_back_in_several()
     assert_eq!(world.studies(search).await, []);
 }
 
-/// An earlier search is read while the duplicates of a later one are marked: whoever goes on with these knows it.
+/// An earlier search is read while the duplicates of a later one are marked, and the worker that continues the marking
+/// sees it.
 #[tokio::test]
-async fn a_file_that_comes_while_another_is_marked_is_known_to_whoever_goes_on() {
+async fn file_added_during_marking_is_included() {
     let world = World::new();
     let turns = Turns::new(&world);
     let (earlier, parse_earlier) = commands(&world, &[("a.ris", &a_thousand_studies())]).await;
@@ -239,9 +242,10 @@ async fn a_file_that_comes_while_another_is_marked_is_known_to_whoever_goes_on()
     assert_eq!(turns.repeated(later, later).await, 250);
 }
 
-/// Nobody is shown its studies, so none may repeat them: whoever reads the file again would have nothing but duplicates.
+/// Its studies are hidden, so no other study may be marked as their duplicate: otherwise a second import of the file
+/// would consist of duplicates only.
 #[tokio::test]
-async fn a_file_that_its_search_ended_without_is_taken_back() {
+async fn file_abandoned_by_search_is_deleted() {
     let dead = || Disposition::DeadLetter { reason: "it was received too often".to_owned() };
     for (how, answer) in [("never ends", Disposition::Acknowledge), ("is given up", dead())] {
         let world = World::new();
@@ -256,7 +260,7 @@ async fn a_file_that_its_search_ended_without_is_taken_back() {
         assert_eq!(world.store().parsed(search).await.unwrap(), [], "{how}");
         let (again, parse) = commands(&world, &[("a.ris", &file)]).await;
         world.deliver(&PARSE, &parse).await;
-        // A copy of the command that comes late.
+        // A late duplicate of the command.
         world::call(&world.functions, &PARSE, &reading_on).await;
         world.run().await;
         assert_eq!(world.job(again.search_id).await.studies(), 1_000, "{how}");

@@ -1,4 +1,4 @@
-//! What was given up is kept, found by its cause, and put back to work once.
+//! Failures are stored, grouped by cause, and retried once.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ fn all() -> Retry {
     Retry { selection: Selection::of(FailureStatus::Open), limit: None, per_second: 50, canary: 0 }
 }
 
-/// Takes steps, a second apart, until nothing is running any more; returns how many.
+/// Runs steps, one per second, until no operation is running; returns their number.
 pub(crate) async fn run_to_the_end(world: &World) -> usize {
     let mut steps = 0;
     while world.functions.failures.run_step().await.unwrap() {
@@ -52,7 +52,7 @@ async fn operation(world: &World, operation: &Operation) -> Operation {
     world.functions.failures.store.operation(operation.id).await.unwrap().unwrap()
 }
 
-/// A search whose only file is uploaded, with its event given up by the saga's queue for this reason.
+/// Creates a search whose only file is uploaded and whose event is dead-lettered with this reason.
 pub(crate) async fn given_up(world: &World, reason: &str) -> SearchId {
     let announced = world.announce(&["a.ris"]).await;
     world.upload(&announced, 0, TWO_RECORDS).await;
@@ -69,7 +69,7 @@ pub(crate) async fn given_up(world: &World, reason: &str) -> SearchId {
 }
 
 #[tokio::test]
-async fn a_dead_letter_becomes_a_failure_with_its_message_unchanged_and_takes_effect_when_it_is_retried() {
+async fn retried_dead_letter_takes_effect_unchanged() {
     let world = World::new();
     let search = given_up(&world, "partition 17 cannot be read").await;
     let body = world.store().dead_letters(&SAGA_DEAD).await.unwrap().remove(0).body;
@@ -104,7 +104,7 @@ async fn a_dead_letter_becomes_a_failure_with_its_message_unchanged_and_takes_ef
 }
 
 #[tokio::test]
-async fn dead_letters_of_every_queue_go_back_to_where_they_came_from() {
+async fn dead_letters_return_to_their_queues() {
     let world = World::new();
     let queues = [UPLOADS, SAGA, PARSE, CONTROL];
     for queue in &queues {
@@ -134,7 +134,7 @@ async fn dead_letters_of_every_queue_go_back_to_where_they_came_from() {
         ("uploads-dead", &UPLOADS),
     ];
     assert_eq!(sources, wanted);
-    // Junk stays junk: it comes back, as the same failure.
+    // An invalid message is dead-lettered again, as the same failure.
     world.functions.failures.retry(all(), "Ann").await.unwrap();
     run_to_the_end(&world).await;
     world.run().await;
@@ -145,7 +145,7 @@ async fn dead_letters_of_every_queue_go_back_to_where_they_came_from() {
 }
 
 #[tokio::test]
-async fn a_command_of_which_the_saga_was_told_is_closed_and_cannot_be_retried() {
+async fn reported_command_is_closed_and_not_retryable() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
     world.upload(&announced, 0, TWO_RECORDS).await;
@@ -164,9 +164,9 @@ async fn a_command_of_which_the_saga_was_told_is_closed_and_cannot_be_retried() 
     assert_eq!(world.store().dead_letters(&PARSE_UNREADABLE).await.unwrap(), []);
 }
 
-/// Nobody else tells the search of it, so what is lost here is lost: studies of a deleted search would stay.
+/// No other message reports the deletion to the search, so a lost command would leave the studies of a deleted search.
 #[tokio::test]
-async fn a_command_that_is_given_up_again_is_open_again() {
+async fn command_dead_lettered_again_is_open_again() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
     world.upload(&announced, 0, TWO_RECORDS).await;
@@ -179,7 +179,7 @@ async fn a_command_that_is_given_up_again_is_open_again() {
         let gone = Disposition::DeadLetter { reason: "no luck".to_owned() };
         world.store().answer(&PARSE, &command.receipt, &gone).await.unwrap();
         let reported = world.take(&PARSE_DEAD).await;
-        // A copy of the dead letter comes, too.
+        // A duplicate of the dead letter arrives, too.
         world.functions.behind(&PARSE_DEAD).consume(&deliveries(&reported), None).await;
         world.deliver(&PARSE_DEAD, &reported).await;
         let open = of(&world, FailureStatus::Open).await.remove(0);
@@ -193,7 +193,7 @@ async fn a_command_that_is_given_up_again_is_open_again() {
 }
 
 #[tokio::test]
-async fn gathering_that_crashes_anywhere_loses_nothing_and_counts_nothing_twice() {
+async fn crashed_gathering_neither_loses_nor_repeats() {
     for call in [Call::QueueReceive, Call::FailuresRead, Call::FailuresChange, Call::QueueAnswer] {
         for phase in [Phase::Before, Phase::After] {
             let world = World::new();
@@ -212,7 +212,7 @@ async fn gathering_that_crashes_anywhere_loses_nothing_and_counts_nothing_twice(
 }
 
 #[tokio::test]
-async fn a_retry_that_crashes_anywhere_goes_on_and_each_message_takes_effect_once() {
+async fn crashed_retry_resumes_with_each_effect_once() {
     let calls = [
         Call::OperationsRead,
         Call::OperationsAdvance,
@@ -229,7 +229,7 @@ async fn a_retry_that_crashes_anywhere_goes_on_and_each_message_takes_effect_onc
             world.functions.failures.retry(all(), "Ann").await.unwrap();
             let crash = CrashAt::new(call, phase, 1);
             crash.kill(world.crashing(&crash).failures.run_step()).await;
-            // Whoever comes by a second later must not take it for done.
+            // A worker that runs a second later must not treat the operation as completed.
             world.host.advance(SECOND);
             run_to_the_end(&world).await;
             world.run().await;
@@ -244,9 +244,9 @@ async fn a_retry_that_crashes_anywhere_goes_on_and_each_message_takes_effect_onc
     }
 }
 
-/// Nobody goes on with an operation that was stopped, so what it had in its hands would be in nobody's.
+/// No worker continues a stopped operation, so the failures that it had claimed must be released.
 #[tokio::test]
-async fn what_a_stopped_operation_had_taken_is_open_again() {
+async fn stopping_operation_reopens_claimed_failures() {
     let world = World::new();
     given_up(&world, "one").await;
     gather(&world).await;
@@ -255,15 +255,15 @@ async fn what_a_stopped_operation_had_taken_is_open_again() {
     crash.kill(world.crashing(&crash).failures.run_step()).await;
     world.functions.failures.stop(begun.id, "Bob").await.unwrap();
     gather(&world).await;
-    assert_eq!(of(&world, FailureStatus::Retrying).await.len(), 1, "somebody may be at it still");
+    assert_eq!(of(&world, FailureStatus::Retrying).await.len(), 1, "a worker may still hold them");
     world.host.advance(Duration::from_secs(61));
     gather(&world).await;
     assert_eq!(of(&world, FailureStatus::Open).await.len(), 1);
 }
 
-/// By then the items of the ledger have expired, and with them the tokens that the messages carry.
+/// By then the items of the ledger have expired, and with them the tokens of the messages.
 #[tokio::test]
-async fn a_message_that_is_retried_after_its_token_has_gone_takes_effect_all_the_same() {
+async fn retried_message_without_token_takes_effect() {
     let world = World::new();
     let search = given_up(&world, "one").await;
     gather(&world).await;
@@ -275,13 +275,13 @@ async fn a_message_that_is_retried_after_its_token_has_gone_takes_effect_all_the
     world.functions.failures.retry(all(), "Ann").await.unwrap();
     run_to_the_end(&world).await;
     world.run().await;
-    // The announcement's own token went too; a file without one is read when the search has waited for it.
+    // The announcement's own token was deleted too; a file without a token is read after the search has waited for it.
     assert_ne!(world.job(search).await.state, JobState::Error);
     assert!(world.job(search).await.files[0].received);
 }
 
 #[tokio::test]
-async fn failures_are_put_back_at_the_pace_that_was_asked_for() {
+async fn failures_are_retried_at_requested_rate() {
     let world = World::new();
     for _ in 0..120 {
         given_up(&world, "partition 17 cannot be read").await;
@@ -296,35 +296,35 @@ async fn failures_are_put_back_at_the_pace_that_was_asked_for() {
     let begun = world.functions.failures.retry(retry, "Ann").await.unwrap();
     let mut sent = Vec::new();
     while world.functions.failures.run_step().await.unwrap() {
-        // Whoever else comes by within the same second does not double the pace.
+        // A second worker within the same second does not double the rate.
         world.functions.failures.run_step().await.unwrap();
         sent.push(of(&world, FailureStatus::Retried).await.len());
         world.host.advance(SECOND);
     }
     assert_eq!(sent, [50, 100, 120]);
     assert_eq!(operation(&world, &begun).await.retried, 120);
-    assert_eq!(of(&world, FailureStatus::Open).await.len(), 1, "what was seen after the snapshot stays");
+    assert_eq!(of(&world, FailureStatus::Open).await.len(), 1, "later failures stay open");
 }
 
-/// The fate of a message that went ahead.
+/// The fate of a canary message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ahead {
-    /// A worker processes it.
+    /// A worker processes the message.
     Processed,
-    /// It is dead-lettered again, and gathered.
+    /// The message is dead-lettered again and collected.
     DeadLettered,
-    /// It is dead-lettered again, and no worker has gathered it.
+    /// The message is dead-lettered again and not collected.
     NotGathered,
-    /// A worker has received it, and does not finish.
+    /// A worker has received the message and does not finish.
     InFlight,
-    /// A worker finishes it only after two minutes.
+    /// A worker finishes the message after two minutes.
     Slow,
-    /// No worker runs.
+    /// No worker is running.
     Untouched,
 }
 
 #[tokio::test]
-async fn a_canary_passes_only_if_its_message_was_processed() {
+async fn canary_passes_only_if_message_was_processed() {
     for ahead in [
         Ahead::Processed,
         Ahead::DeadLettered,
@@ -384,7 +384,7 @@ async fn a_canary_passes_only_if_its_message_was_processed() {
     }
 }
 
-/// Queues that count their messages and cannot look for one, as SQS.
+/// Queues that can count messages but not look up single ones, like SQS.
 struct Counting(Arc<dyn InspectQueues>);
 
 #[async_trait]
@@ -394,9 +394,9 @@ impl InspectQueues for Counting {
     }
 }
 
-/// The queue holds messages of others all the time, so only the history can tell.
+/// The queue always contains other messages, so only the history shows whether the canary was processed.
 #[tokio::test]
-async fn a_canary_of_a_busy_queue_is_judged_by_its_history() {
+async fn canary_in_busy_queue_is_judged_by_history() {
     for is_processed in [true, false] {
         let world = World::new();
         for _ in 0..3 {
@@ -423,9 +423,9 @@ async fn a_canary_of_a_busy_queue_is_judged_by_its_history() {
     }
 }
 
-/// Each is put back in an access to its search, and there is one access at a time.
+/// Each failure is retried inside its search's partition, which one worker holds at a time.
 #[tokio::test]
-async fn failures_of_one_search_are_put_back_together() {
+async fn failures_of_one_search_are_retried_together() {
     let world = World::new();
     let names = ["a.ris", "b.ris", "c.ris", "d.ris"];
     let announced = world.announce(&names).await;
@@ -452,9 +452,9 @@ async fn failures_of_one_search_are_put_back_together() {
     assert_eq!(world.studies(announced.search_id).await.len(), 8);
 }
 
-/// Somebody is inside a search for as long as its message is handled, and half a minute longer after a crash.
+/// A worker holds a search while it handles its message, and up to half a minute longer after a crash.
 #[tokio::test]
-async fn a_search_that_somebody_is_inside_waits_and_keeps_no_other_waiting() {
+async fn held_search_waits_without_blocking_others() {
     let world = World::new();
     let searches = [given_up(&world, "one").await, given_up(&world, "two").await];
     gather(&world).await;
@@ -496,7 +496,7 @@ async fn a_search_that_somebody_is_inside_waits_and_keeps_no_other_waiting() {
 }
 
 #[tokio::test]
-async fn of_two_operators_one_wins_and_the_other_is_told() {
+async fn concurrent_actions_of_operators_admit_one() {
     let world = World::new();
     given_up(&world, "one").await;
     gather(&world).await;
@@ -509,7 +509,7 @@ async fn of_two_operators_one_wins_and_the_other_is_told() {
     };
     assert!(matches!(told, Refused::Busy(id) if id == begun.id), "{told}");
     run_to_the_end(&world).await;
-    // And of the same failure once more.
+    // The same failure is requested again.
     let named = Selection { ids: [id].into(), ..Selection::of(FailureStatus::Open) };
     let again = failures.retry(Retry { selection: named, ..all() }, "Bob").await.unwrap_err();
     assert!(again.to_string().contains("is retried"), "{again}");
@@ -521,7 +521,7 @@ async fn of_two_operators_one_wins_and_the_other_is_told() {
 }
 
 #[tokio::test]
-async fn an_operation_that_is_stopped_puts_nothing_more_back() {
+async fn stopped_operation_retries_nothing_more() {
     let world = World::new();
     for _ in 0..3 {
         given_up(&world, "one").await;
@@ -538,7 +538,7 @@ async fn an_operation_that_is_stopped_puts_nothing_more_back() {
 }
 
 #[tokio::test]
-async fn what_makes_no_sense_is_refused_and_changes_nothing() {
+async fn invalid_requests_change_nothing() {
     let world = World::new();
     given_up(&world, "one").await;
     gather(&world).await;
@@ -569,9 +569,10 @@ async fn what_makes_no_sense_is_refused_and_changes_nothing() {
     assert_eq!(acts.iter().map(|act| act.did.as_str()).collect::<Vec<_>>(), ["deleted", "archived"]);
 }
 
-/// The entries of an outbox come back as they were seen, and what cannot be read is found again when it is poisoned again.
+/// The entries of an outbox are requeued as they were reported. An unreadable entry becomes a new failure when it is
+/// poisoned again.
 #[tokio::test]
-async fn poisoned_effects_become_failures_and_are_put_back_in_their_outbox() {
+async fn poisoned_effects_become_failures_and_are_requeued() {
     let world = World::new();
     let searches = [world.announce(&["a.ris"]).await.search_id, world.announce(&["b.ris"]).await.search_id];
     world.run().await;
@@ -598,7 +599,7 @@ async fn poisoned_effects_become_failures_and_are_put_back_in_their_outbox() {
     world.functions.failures.retry(all(), "Ann").await.unwrap();
     run_to_the_end(&world).await;
     assert_eq!(of(&world, FailureStatus::Retried).await.len(), 2);
-    // The one is sent; the other cannot be read still, and is poisoned once more.
+    // One entry is sent; the other is still unreadable and is poisoned again.
     world.pass(Duration::from_secs(60)).await;
     world.run().await;
     gather(&world).await;
@@ -607,9 +608,9 @@ async fn poisoned_effects_become_failures_and_are_put_back_in_their_outbox() {
     assert_eq!(of(&world, FailureStatus::Retried).await.len(), 1);
 }
 
-/// After a day on which a queue could not be sent to there are as many as there were searches.
+/// After a day without access to a queue there may be one such effect per search.
 #[tokio::test]
-async fn many_poisoned_effects_are_written_down_in_as_many_invocations_as_it_takes() {
+async fn many_poisoned_effects_are_recorded_across_invocations() {
     let world = World::new();
     for _ in 0..450 {
         world.announce(&["a.ris"]).await;
@@ -630,13 +631,13 @@ async fn many_poisoned_effects_are_written_down_in_as_many_invocations_as_it_tak
 }
 
 #[tokio::test]
-async fn a_deleted_failure_takes_its_effect_with_it() {
+async fn deleted_failure_deletes_its_effect() {
     for archived in 0..=2 {
         effects_go_with_their_failures(archived).await;
     }
 }
 
-/// The database, with an effect of each of two searches poisoned, of which one cannot be read.
+/// Returns the database with one poisoned effect in each of two searches, one of them unreadable.
 async fn with_two_poisoned(world: &World) -> rusqlite::Connection {
     let searches = [world.announce(&["a.ris"]).await.search_id, world.announce(&["b.ris"]).await.search_id];
     world.run().await;
@@ -651,7 +652,7 @@ async fn with_two_poisoned(world: &World) -> rusqlite::Connection {
     database
 }
 
-/// So many of the two were archived before.
+/// Checks deletion after `archived` of the two failures were archived.
 async fn effects_go_with_their_failures(archived: usize) {
     let world = World::new();
     let database = with_two_poisoned(&world).await;
@@ -667,11 +668,7 @@ async fn effects_go_with_their_failures(archived: usize) {
         failures.archive(&[failure.id], "looked at", "Ann").await.unwrap();
     }
     gather(&world).await;
-    assert_eq!(
-        of(&world, FailureStatus::Open).await.len(),
-        2 - archived,
-        "nobody is shown again what was archived"
-    );
+    assert_eq!(of(&world, FailureStatus::Open).await.len(), 2 - archived, "archived failures stay hidden");
     for (failure, left_then) in found.iter().zip([1, 0]) {
         failures.delete(&[failure.id], "not needed", "Ann").await.unwrap();
         assert_eq!(left(), left_then);
@@ -680,9 +677,9 @@ async fn effects_go_with_their_failures(archived: usize) {
     assert!(of(&world, FailureStatus::Open).await.is_empty());
 }
 
-/// A failure that is over says nothing about what its effect does now.
+/// A closed failure says nothing about the current state of its effect.
 #[tokio::test]
-async fn a_deleted_failure_leaves_an_effect_that_was_put_back_to_work() {
+async fn deleted_failure_keeps_requeued_effect() {
     let world = World::new();
     let search = world.announce(&["a.ris"]).await.search_id;
     world.run().await;
@@ -700,7 +697,7 @@ async fn a_deleted_failure_leaves_an_effect_that_was_put_back_to_work() {
 }
 
 #[tokio::test]
-async fn an_effect_that_is_requeued_in_its_outbox_is_no_failure_any_more() {
+async fn requeued_effect_closes_its_failure() {
     let world = World::new();
     let search = world.announce(&["a.ris"]).await.search_id;
     world.run().await;
@@ -718,7 +715,7 @@ async fn an_effect_that_is_requeued_in_its_outbox_is_no_failure_any_more() {
 }
 
 #[test]
-fn every_dead_letter_queue_that_nothing_works_on_is_emptied() {
+fn unconsumed_dead_letter_queues_are_drained() {
     let system = &functions::SYSTEM;
     let drained: Vec<&Queue> = system.functions.iter().flat_map(|function| function.drains).collect();
     let mut kept: Vec<Queue> = system.dead_letters().into_iter().map(|(dead, _)| dead).collect();

@@ -1,5 +1,5 @@
-//! Messages that fail by themselves: the code that handles them panics, or what follows from them cannot be stored. Each
-//! fails alone, and is dead-lettered with its reason at the third delivery.
+//! Messages whose handler panics or whose results cannot be stored. Each fails without affecting others, and is
+//! dead-lettered with its reason at the third delivery.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,8 +20,8 @@ use crate::world::World;
 const WORK: Queue = Queue::named("parse");
 
 messages! {
-    /// What happens to a sum.
-    pub(crate) enum Summed of "sum" to SAGA {
+    /// The events of a sum.
+    pub(crate) enum SumEvent of "sum" to SAGA {
         Added { number: u64 } = 1,
         Exploded {} = 1,
         Miscounted {} = 1,
@@ -31,7 +31,7 @@ messages! {
 }
 
 messages! {
-    /// What is asked of a handler without state.
+    /// The command for a handler without state.
     pub(crate) enum Work of "sum" to WORK {
         Easy {} = 1,
         Impossible {} = 1,
@@ -40,8 +40,8 @@ messages! {
 }
 
 messages! {
-    /// What it replies.
-    pub(crate) enum Worked of "sum" to SAGA {
+    /// The reply of the handler.
+    pub(crate) enum WorkReply of "sum" to SAGA {
         Ended { text: String } = 1,
     }
 }
@@ -49,7 +49,7 @@ messages! {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 struct Sum {
     sum: u64,
-    /// JSON has no such keys.
+    /// JSON does not support these keys, so serialization fails.
     spoiled: BTreeMap<(u8, u8), u8>,
 }
 
@@ -58,20 +58,20 @@ struct Sums;
 impl Saga for Sums {
     const NAME: &'static str = "sums";
     type State = Sum;
-    type Event = Summed;
+    type Event = SumEvent;
 
-    fn transition(&self, state: &Sum, event: &Event<'_, Summed>, _: Timestamp) -> Decision<Sum> {
+    fn transition(&self, state: &Sum, event: &Event<'_, SumEvent>, _: Timestamp) -> Decision<Sum> {
         match event.body {
-            Summed::Added { number } => {
+            SumEvent::Added { number } => {
                 Decision::to(Sum { sum: state.sum + number, ..state.clone() }, "added").into()
             }
-            Summed::Exploded {} => panic!("the state machine has a defect"),
-            Summed::Miscounted {} => Decision::to(state.clone(), "counted").into(),
-            Summed::Grown {} => {
+            SumEvent::Exploded {} => panic!("the state machine has a defect"),
+            SumEvent::Miscounted {} => Decision::to(state.clone(), "counted").into(),
+            SumEvent::Grown {} => {
                 let text = "x".repeat(2 * 1024 * 1024);
-                Decision::to(state.clone(), "grew").send(&Worked::Ended { text }).into()
+                Decision::to(state.clone(), "grew").send(&WorkReply::Ended { text }).into()
             }
-            Summed::Spoiled {} => {
+            SumEvent::Spoiled {} => {
                 let spoiled = BTreeMap::from([((1, 2), 3)]);
                 Decision::to(Sum { spoiled, ..state.clone() }, "spoiled").into()
             }
@@ -82,8 +82,8 @@ impl Saga for Sums {
         None
     }
 
-    fn tokens(&self, events: &[&Summed]) -> usize {
-        assert!(!events.contains(&&Summed::Miscounted {}), "the tokens cannot be counted");
+    fn tokens(&self, events: &[&SumEvent]) -> usize {
+        assert!(!events.contains(&&SumEvent::Miscounted {}), "the tokens cannot be counted");
         events.len()
     }
 }
@@ -92,8 +92,8 @@ fn partition(number: u128) -> PartitionKey {
     PartitionKey::from_uuid(Uuid::from_u128(number))
 }
 
-/// A message that its partition admits, as a queue delivers it for the `received`-th time.
-async fn delivered(world: &World, of: u128, event: &Summed, received: u32) -> Delivery {
+/// Returns an admitted message, as a queue delivers it for the `received`-th time.
+async fn delivered(world: &World, of: u128, event: &SumEvent, received: u32) -> Delivery {
     let entry = world.backend.ports.engine.entry_point("client").unwrap();
     let mut session = entry.session(partition(of));
     session.send(event).unwrap();
@@ -130,19 +130,19 @@ fn assert_dead(answer: &Disposition, why: &str) {
 }
 
 #[tokio::test]
-async fn a_faulty_event_fails_alone_and_is_dead_lettered_at_its_third_delivery() {
+async fn faulty_event_fails_alone_until_dead_lettered() {
     for (event, why) in [
-        (Summed::Exploded {}, "it panicked: the state machine has a defect"),
-        (Summed::Miscounted {}, "it panicked: the tokens cannot be counted"),
-        (Summed::Grown {}, "more than the 1048576 that a queue accepts"),
-        (Summed::Spoiled {}, "the state cannot be serialized"),
+        (SumEvent::Exploded {}, "it panicked: the state machine has a defect"),
+        (SumEvent::Miscounted {}, "it panicked: the tokens cannot be counted"),
+        (SumEvent::Grown {}, "more than the 1048576 that a queue accepts"),
+        (SumEvent::Spoiled {}, "the state cannot be serialized"),
     ] {
         let world = World::new();
         let function = sums(&world);
-        let add = async |of, received| delivered(&world, of, &Summed::Added { number: 1 }, received).await;
+        let add = async |of, received| delivered(&world, of, &SumEvent::Added { number: 1 }, received).await;
         let faulty = delivered(&world, 1, &event, 1).await;
         for times in 1..=3 {
-            // Before it, after it, and in another partition.
+            // Messages before and after it, and in another partition.
             let batch = [add(1, 7).await, received(&faulty, times), add(1, 1).await, add(2, 3).await];
             let answers = function.consume(&batch, None).await;
             let [before, answer, after, other] = answers.as_slice() else { panic!("{answers:?}") };
@@ -154,12 +154,12 @@ async fn a_faulty_event_fails_alone_and_is_dead_lettered_at_its_third_delivery()
             let expected = u64::from(times);
             assert_eq!((sum(&world, 1).await, sum(&world, 2).await), (Some(2 * expected), Some(expected)));
         }
-        // Its token stays, so that an operator may send it again once the code is mended.
+        // Its token is kept, so that an operator can redrive it after the code is fixed.
         assert_dead(&function.consume(&[received(&faulty, 4)], None).await[0], why);
     }
 }
 
-/// Handles commands, and has a defect.
+/// A defective handler of commands.
 struct Worker;
 
 #[async_trait]
@@ -177,14 +177,14 @@ impl Handler for Worker {
             Work::Easy {} => Ok(Done::because("done")),
             Work::Impossible {} => panic!("the handler has a defect"),
             Work::Endless {} => {
-                Done::because("done").reply(&Worked::Ended { text: "x".repeat(2 * 1024 * 1024) })
+                Done::because("done").reply(&WorkReply::Ended { text: "x".repeat(2 * 1024 * 1024) })
             }
         }
     }
 }
 
 #[tokio::test]
-async fn a_faulty_command_fails_alone_and_is_dead_lettered_at_its_third_delivery() {
+async fn faulty_command_fails_alone_until_dead_lettered() {
     let world = World::new();
     let function = world.backend.ports.engine.guard("worker", Worker).unwrap();
     let entry = world.backend.ports.engine.entry_point("client").unwrap();
@@ -211,11 +211,11 @@ async fn a_faulty_command_fails_alone_and_is_dead_lettered_at_its_third_delivery
     }
 }
 
-/// Panics as soon as it sees a body that says so, before it has answered any.
-struct Fragile;
+/// Panics when it finds a body that requests it, before it has answered any message.
+struct FragileWorker;
 
 #[async_trait]
-impl Consumer for Fragile {
+impl Consumer for FragileWorker {
     async fn consume(&self, batch: &[Delivery], _: Option<Timestamp>) -> Vec<Disposition> {
         assert!(batch.iter().all(|delivery| delivery.body != "bad"), "a bad body");
         vec![Disposition::Acknowledge; batch.len()]
@@ -223,7 +223,7 @@ impl Consumer for Fragile {
 }
 
 #[tokio::test]
-async fn a_consumer_that_panics_over_a_batch_is_given_each_delivery_alone() {
+async fn panicking_consumer_gets_each_delivery_alone() {
     let world = World::new();
     let reporter = world.backend.ports.engine.reporter("fragile");
     let of = |body: &str, receive_count| {
@@ -231,17 +231,17 @@ async fn a_consumer_that_panics_over_a_batch_is_given_each_delivery_alone() {
         Delivery { record_id, body, receive_count }
     };
     let batch = [of("good", 5), of("bad", 2), of("good", 1), of("bad", 3)];
-    let answers = deliver(&Fragile, &batch, None, &reporter).await;
+    let answers = deliver(&FragileWorker, &batch, None, &reporter).await;
     assert_eq!([&answers[0], &answers[2]], [&Disposition::Acknowledge; 2]);
     assert_retried(&answers[1], "it panicked: a bad body");
     assert_dead(&answers[3], "it panicked: a bad body");
 }
 
-/// A store that refuses a whole call for one of its writes, as for a document that is too large.
-struct Refusing(Arc<dyn WriteDocuments>);
+/// A store that rejects a whole call because of one write, such as a document that is too large.
+struct RejectingStore(Arc<dyn WriteDocuments>);
 
 #[async_trait]
-impl WriteDocuments for Refusing {
+impl WriteDocuments for RejectingStore {
     async fn persist(&self, writes: &[Persist], now: Timestamp) -> Result<Vec<Persisted>, StoreError> {
         if writes.iter().any(|write| write.partition == partition(1)) {
             return Err(StoreError::unusable("storing documents", "one is too large"));
@@ -255,16 +255,16 @@ impl WriteDocuments for Refusing {
 }
 
 #[tokio::test]
-async fn a_document_that_the_store_refuses_fails_its_own_message() {
+async fn rejected_document_fails_only_its_message() {
     let world = World::new();
     let mut engine = world.backend.ports.engine.clone();
     let stores = engine.stores().unwrap().clone();
-    let write_documents = Arc::new(Refusing(Arc::clone(&stores.write_documents)));
+    let write_documents = Arc::new(RejectingStore(Arc::clone(&stores.write_documents)));
     engine.stores = Ok(saga::Stores { write_documents, ..stores });
     let function = engine.run("sums", Sums).unwrap();
     let mut batch = Vec::new();
     for of in [1, 2, 3] {
-        batch.push(delivered(&world, of, &Summed::Added { number: 1 }, 1).await);
+        batch.push(delivered(&world, of, &SumEvent::Added { number: 1 }, 1).await);
     }
     let answers = function.consume(&batch, None).await;
     assert_retried(&answers[0], "one is too large");

@@ -1,4 +1,4 @@
-//! Decisions that are stored beside the work, whatever becomes of their store.
+//! Decisions that are stored alongside the work, independent of failures of their store.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,28 +9,28 @@ use saga::history::{FLUSH_TIMEOUT, MAX_BUFFERED, Place, Recorder};
 use testing::history::observation;
 use testing::{ManualHost, Seen, sample};
 
-/// How a store of history answers.
+/// The behaviour of a history store.
 #[derive(Clone, Copy, PartialEq)]
-enum Mood {
+enum StoreBehavior {
     Well,
     Failing,
     Hanging,
 }
 
-struct Moody {
-    mood: Mutex<Mood>,
+struct FlakyHistory {
+    mood: Mutex<StoreBehavior>,
     calls: Mutex<Vec<Vec<Observation>>>,
 }
 
 #[async_trait]
-impl KeepHistory for Moody {
+impl KeepHistory for FlakyHistory {
     async fn append(&self, observations: &[Observation]) -> Result<(), StoreError> {
         self.calls.lock().unwrap().push(observations.to_vec());
         let mood = *self.mood.lock().unwrap();
         match mood {
-            Mood::Well => Ok(()),
-            Mood::Failing => Err(StoreError::unavailable("storing decisions", "away")),
-            Mood::Hanging => std::future::pending().await,
+            StoreBehavior::Well => Ok(()),
+            StoreBehavior::Failing => Err(StoreError::unavailable("storing decisions", "away")),
+            StoreBehavior::Hanging => std::future::pending().await,
         }
     }
 
@@ -50,15 +50,15 @@ impl KeepHistory for Moody {
 
 struct Desk {
     host: Arc<ManualHost>,
-    store: Arc<Moody>,
+    store: Arc<FlakyHistory>,
     seen: Arc<Seen>,
     recorder: Recorder,
 }
 
 impl Desk {
-    fn new(mood: Mood) -> Self {
+    fn new(mood: StoreBehavior) -> Self {
         let (host, seen) = (Arc::new(ManualHost::seeded(1)), Arc::new(Seen::default()));
-        let store = Arc::new(Moody { mood: Mutex::new(mood), calls: Mutex::default() });
+        let store = Arc::new(FlakyHistory { mood: Mutex::new(mood), calls: Mutex::default() });
         let recorder = Recorder::new(seen.clone(), store.clone(), host.clone());
         Self { host, store, seen, recorder }
     }
@@ -71,22 +71,22 @@ impl Desk {
 }
 
 #[tokio::test]
-async fn what_was_decided_since_the_last_flush_is_stored_in_one_call() {
-    let desk = Desk::new(Mood::Well);
+async fn decisions_since_flush_are_stored_in_one_call() {
+    let desk = Desk::new(StoreBehavior::Well);
     let observed: Vec<Observation> = (0..20).map(|n| desk.observe(n)).collect();
-    assert!(desk.store.calls.lock().unwrap().is_empty(), "nothing is stored while there is work");
+    assert!(desk.store.calls.lock().unwrap().is_empty(), "nothing is stored during work");
     desk.recorder.flush().await;
     desk.recorder.flush().await;
     assert_eq!(*desk.store.calls.lock().unwrap(), [observed]);
-    assert_eq!(desk.seen.take(), [Verdict::Ignored; 20], "others are told of each");
+    assert_eq!(desk.seen.take(), [Verdict::Ignored; 20], "other sinks receive each decision");
 }
 
 #[tokio::test]
-async fn a_store_that_fails_costs_no_more_than_what_it_was_given() {
-    let desk = Desk::new(Mood::Failing);
+async fn failed_history_store_loses_only_its_batch() {
+    let desk = Desk::new(StoreBehavior::Failing);
     desk.observe(0);
     desk.recorder.flush().await;
-    *desk.store.mood.lock().unwrap() = Mood::Well;
+    *desk.store.mood.lock().unwrap() = StoreBehavior::Well;
     let next = desk.observe(1);
     desk.recorder.flush().await;
     assert_eq!(desk.store.calls.lock().unwrap().last(), Some(&vec![next]));
@@ -94,8 +94,8 @@ async fn a_store_that_fails_costs_no_more_than_what_it_was_given() {
 }
 
 #[tokio::test]
-async fn a_store_that_hangs_is_waited_for_as_long_as_the_clock_says() {
-    let desk = Desk::new(Mood::Hanging);
+async fn hanging_history_store_is_awaited_until_timeout() {
+    let desk = Desk::new(StoreBehavior::Hanging);
     desk.observe(0);
     let before = desk.host.now();
     desk.recorder.flush().await;
@@ -103,8 +103,8 @@ async fn a_store_that_hangs_is_waited_for_as_long_as_the_clock_says() {
 }
 
 #[tokio::test]
-async fn of_more_than_there_is_room_for_the_latest_are_stored_with_texts_of_bounded_size() {
-    let desk = Desk::new(Mood::Well);
+async fn full_history_buffer_keeps_latest_decisions() {
+    let desk = Desk::new(StoreBehavior::Well);
     let most = u32::try_from(MAX_BUFFERED).unwrap();
     let mut observed: Vec<Observation> = (0..most + 5).map(|n| desk.observe(n)).collect();
     let long = Observation { why: "ä".repeat(5_000), ..observed[0].clone() };

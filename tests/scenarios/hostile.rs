@@ -1,4 +1,4 @@
-//! Messages that are none of ours cost only themselves.
+//! Foreign and invalid messages affect only themselves.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use uuid::Uuid;
 use crate::world::{TWO_RECORDS, World, deliveries};
 
 #[tokio::test]
-async fn a_bad_record_does_not_fail_its_neighbours() {
+async fn bad_record_does_not_affect_others() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
     world.upload(&announced, 0, TWO_RECORDS).await;
@@ -39,7 +39,7 @@ async fn a_bad_record_does_not_fail_its_neighbours() {
 }
 
 #[tokio::test]
-async fn a_rejected_body_ends_in_the_dead_letter_queue_unchanged() {
+async fn rejected_body_is_dead_lettered_unchanged() {
     let world = World::new();
     let body = format!("{{\"junk\": \"{}\"}}", "x".repeat(10_000));
     world.put(&body).await;
@@ -51,7 +51,7 @@ async fn a_rejected_body_ends_in_the_dead_letter_queue_unchanged() {
 }
 
 #[tokio::test]
-async fn an_invalid_announcement_is_rejected_and_creates_nothing() {
+async fn invalid_announcement_creates_nothing() {
     let world = World::new();
     let search = SearchId::from_uuid(Uuid::from_u128(9));
     let token = Token::minted_at_entry(search, Uuid::from_u128(8));
@@ -72,7 +72,7 @@ async fn an_invalid_announcement_is_rejected_and_creates_nothing() {
 }
 
 #[tokio::test]
-async fn a_message_without_a_token_is_refused_unless_the_setting_admits_it() {
+async fn message_without_token_is_refused_by_default() {
     for (admit_untokened, dead) in [(false, 1), (true, 0)] {
         let world = World::with(Config { admit_untokened, ..Config::default() });
         let announced = world.announce(&["a.ris"]).await;
@@ -88,7 +88,7 @@ async fn a_message_without_a_token_is_refused_unless_the_setting_admits_it() {
 }
 
 #[tokio::test]
-async fn every_kind_of_bad_input_is_rejected_by_itself_and_kept_unchanged() {
+async fn bad_messages_are_rejected_alone_and_kept() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
     let other = world.announce(&["b.ris"]).await;
@@ -123,7 +123,7 @@ async fn every_kind_of_bad_input_is_rejected_by_itself_and_kept_unchanged() {
     }
     world.upload(&announced, 0, TWO_RECORDS).await;
     world.run().await;
-    assert_eq!(world.job(announced.search_id).await.state, JobState::Completed, "its neighbours go on");
+    assert_eq!(world.job(announced.search_id).await.state, JobState::Completed, "other searches continue");
     let dead = world.store().dead_letters(&SAGA_DEAD).await.unwrap();
     assert_eq!(dead.len(), bad.len());
     for (what, body, reason) in &bad {
@@ -134,7 +134,7 @@ async fn every_kind_of_bad_input_is_rejected_by_itself_and_kept_unchanged() {
     }
 }
 
-/// What this release's messages will look like one day.
+/// Returns a message as a newer version would send it.
 fn of_a_later_release(message: &Message) -> Message {
     let mut later = message.clone();
     later.body.version = 2;
@@ -142,7 +142,7 @@ fn of_a_later_release(message: &Message) -> Message {
     later
 }
 
-/// Puts messages on a queue and delivers them once.
+/// Sends messages to a queue and delivers them once.
 async fn delivered(world: &World, queue: &Queue, messages: &[Message]) -> Vec<(Received, Disposition)> {
     for message in messages {
         send_one(world.store(), message, queue.clone(), Duration::ZERO).await.unwrap();
@@ -160,7 +160,7 @@ fn waits(answer: &Disposition, receive_count: u32) -> &str {
 }
 
 messages! {
-    /// What the next release knows of.
+    /// The events of a newer version.
     enum NextEvent of "search-import" to SAGA {
         SearchUploadStarted { since: String } = 2,
         SearchRenamed { since: String } = 1,
@@ -172,7 +172,7 @@ fn unsupported(name: &str, from: u16, _: serde_json::Value) -> Result<serde_json
     Err(format!("version {from} of {name} is not supported"))
 }
 
-/// The next release.
+/// The saga of a newer version.
 struct NextRelease;
 
 impl Saga for NextRelease {
@@ -195,9 +195,9 @@ impl Saga for NextRelease {
     }
 }
 
-/// A deployment that is rolled back, or half done: nothing is lost, and nothing else waits for it.
+/// During a rollback or a partial deployment no message is lost, and no other message waits for it.
 #[tokio::test]
-async fn what_only_a_later_release_knows_waits_for_the_upgrade() {
+async fn newer_messages_wait_for_upgrade() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
     let other = world.announce(&["b.ris"]).await;
@@ -223,7 +223,7 @@ async fn what_only_a_later_release_knows_waits_for_the_upgrade() {
     let first = delivered(&world, &SAGA, &sent).await;
     assert!(waits(&first[0].1, 1).contains("version 2, and this release knows up to 1"));
     assert!(waits(&first[1].1, 1).contains("SearchRenamed is not known to this release"));
-    assert_eq!(first[2].1, Disposition::Acknowledge, "its neighbour is handled");
+    assert_eq!(first[2].1, Disposition::Acknowledge, "the other message is handled");
     assert_eq!(world.verdicts(announced.search_id, "SearchUploadStarted").await, [Verdict::Retried]);
     assert_eq!(world.verdicts(announced.search_id, "SearchRenamed").await, [Verdict::Retried]);
 
@@ -235,7 +235,7 @@ async fn what_only_a_later_release_knows_waits_for_the_upgrade() {
     assert_eq!(second.len(), 2);
     for (received, answer) in &second {
         let is_one = |message: &Message| message.encode().unwrap() == received.delivery.body;
-        assert!(renamed.iter().any(is_one), "it is as it was sent");
+        assert!(renamed.iter().any(is_one), "the message is unchanged");
         waits(answer, 2);
     }
     assert_eq!(world.store().dead_letters(&SAGA_DEAD).await.unwrap(), []);
@@ -262,7 +262,7 @@ async fn what_only_a_later_release_knows_waits_for_the_upgrade() {
 }
 
 #[tokio::test]
-async fn a_later_version_of_a_command_waits_too() {
+async fn newer_version_of_command_waits() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
     world.upload(&announced, 0, TWO_RECORDS).await;
@@ -285,7 +285,7 @@ async fn a_later_version_of_a_command_waits_too() {
 }
 
 #[tokio::test]
-async fn a_file_whose_command_nobody_could_read_is_not_reported_as_failed_and_is_read_after_the_upgrade() {
+async fn future_version_command_waits_for_upgrade() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
     world.upload(&announced, 0, TWO_RECORDS).await;
@@ -294,19 +294,19 @@ async fn a_file_whose_command_nobody_could_read_is_not_reported_as_failed_and_is
     world.store().answer(&PARSE, &command.receipt, &Disposition::Acknowledge).await.unwrap();
     let command = Message::decode(&command.delivery.body).unwrap();
     let later = of_a_later_release(&command);
-    // The parse queue has given it up.
+    // The parse queue has dead-lettered it.
     let answers = delivered(&world, &PARSE_DEAD, std::slice::from_ref(&later)).await;
     let Disposition::DeadLetter { reason } = &answers[0].1 else { panic!("{answers:?}") };
     assert!(reason.contains("version 2, and this release knows up to 1"), "{reason}");
     let kept = world.store().dead_letters(&PARSE_UNREADABLE).await.unwrap();
     assert_eq!(kept.len(), 1);
-    // The upgrade, for which the command is one that it knows; an operator puts it back before the parser.
+    // The upgraded version knows the command, and an operator redrives it to the parser.
     send_one(world.store(), &command, PARSE, Duration::ZERO).await.unwrap();
     world.run().await;
     assert_eq!(world.job(announced.search_id).await.state, JobState::Completed);
 }
 
-/// Replaces what is stored of a search, past all ports, and returns what it was.
+/// Replaces the stored document of a search, bypassing all ports, and returns the previous one.
 fn replace(world: &World, search: SearchId, with: impl Fn(&str) -> String) -> String {
     let database = Connection::open(world.store().dir().join("search-import.sqlite")).unwrap();
     let id = search.to_string();
@@ -317,7 +317,7 @@ fn replace(world: &World, search: SearchId, with: impl Fn(&str) -> String) -> St
     before
 }
 
-/// Content with another state.
+/// Returns the content with another state.
 fn restated(content: &str, state: Option<Value>, version: u32) -> String {
     let mut content: Value = serde_json::from_str(content).unwrap();
     content["state_version"] = version.into();
@@ -328,7 +328,7 @@ fn restated(content: &str, state: Option<Value>, version: u32) -> String {
 }
 
 #[tokio::test]
-async fn one_document_that_cannot_be_read_fails_its_own_search_and_no_other() {
+async fn unreadable_document_fails_only_its_search() {
     type Damage = fn(&str) -> String;
     let damages: [(&str, Damage); 3] = [
         ("not JSON", |_| "{".to_owned()),
@@ -367,7 +367,7 @@ async fn one_document_that_cannot_be_read_fails_its_own_search_and_no_other() {
         }
         assert!(world.jobs().job(damaged).await.is_err(), "{what}");
 
-        // Once it can be read again, its message comes again.
+        // After the document is readable again, its message is redelivered.
         replace(&world, damaged, |_| sound.clone());
         world.host.advance(2 * Backoff::UPGRADE.at_least(1));
         world.run().await;

@@ -1,5 +1,5 @@
-//! What the parts do together: the functions' libraries on the embedded stores, one step at a time, with a clock
-//! that only moves when a test moves it.
+//! Integration scenarios: the functions' libraries on the embedded stores, run step by step with a clock that moves
+//! only when a test moves it.
 
 #![allow(
     clippy::unwrap_used,

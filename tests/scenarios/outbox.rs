@@ -1,4 +1,4 @@
-//! The transactional session and the outbox, step by step: what is sent when, and how often.
+//! The transactional session and the outbox, step by step: the time and the number of sends.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -45,26 +45,26 @@ fn search() -> SearchId {
     SearchId::from_uuid(uuid::Uuid::from_u128(1))
 }
 
-/// What sessions work on.
+/// Returns the ports of sessions.
 fn ports(world: &World) -> Ports {
     world.backend.ports.engine.entry_point("start-upload").unwrap().sessions
 }
 
-/// The same, but a commit of a session stops there: its messages are left to others.
-fn ports_of_one_who_crashes(world: &World) -> Ports {
-    Ports { outbox: Arc::new(Gone), ..ports(world) }
+/// Like [`ports`], but a commit stops before it sends, as after a crash.
+fn crashing_ports(world: &World) -> Ports {
+    Ports { outbox: Arc::new(CrashedOutbox), ..ports(world) }
 }
 
-/// The same, but with another queue.
+/// Replaces the queue in the ports.
 fn ports_with(ports: Ports, send: Arc<dyn SendMessages>) -> Ports {
     Ports { dispatcher: Dispatcher { send, ..ports.dispatcher.clone() }, ..ports }
 }
 
-/// The outbox of one who has crashed.
-struct Gone;
+/// The outbox of a crashed process: it does nothing.
+struct CrashedOutbox;
 
 #[async_trait]
-impl SweepOutbox for Gone {
+impl SweepOutbox for CrashedOutbox {
     async fn due(&self, _: Timestamp, _: usize) -> Result<Vec<Result<Owner, Unreadable>>, StoreError> {
         Err(StoreError::unavailable("looking", "gone"))
     }
@@ -87,7 +87,7 @@ fn session<'a>(world: &World, ports: &'a Ports, options: &Options) -> Session<'a
     Session::open(ports, imports::SYSTEM, id, search(), options)
 }
 
-/// The ids of the messages that arrived, in any order.
+/// Returns the ids of the messages that arrived, in any order.
 async fn arrived(world: &World) -> Vec<MessageId> {
     let received = world.take(&EVENTS).await;
     let mut ids: Vec<MessageId> =
@@ -96,7 +96,7 @@ async fn arrived(world: &World) -> Vec<MessageId> {
     ids
 }
 
-/// Takes the one control message there is now.
+/// Receives the single control message.
 async fn control(world: &World) -> SettleSession {
     let received = world.take(&CONTROL).await;
     let [only] = received.as_slice() else { panic!("{} control messages", received.len()) };
@@ -107,11 +107,11 @@ async fn control(world: &World) -> SettleSession {
 }
 
 #[tokio::test]
-async fn what_cannot_be_written_leaves_what_was_staged_before_it_as_it_was() {
+async fn unserializable_message_keeps_earlier_staged_ones() {
     let world = World::new();
     let ports = ports(&world);
     let mut session = session(&world, &ports, &Options::default());
-    // The third is larger than a queue takes.
+    // The third message exceeds the size limit of a queue.
     let messages: Vec<Message> =
         [1, 2, 2 << 20, 4, 5].into_iter().map(|bytes| message(&world, bytes)).collect();
     let staged: Vec<bool> =
@@ -125,7 +125,7 @@ async fn what_cannot_be_written_leaves_what_was_staged_before_it_as_it_was() {
 }
 
 #[tokio::test]
-async fn a_session_that_is_dropped_leaves_nothing() {
+async fn dropped_session_leaves_nothing() {
     let world = World::new();
     let ports = ports(&world);
     let key = Key::new("counter", "searches");
@@ -148,7 +148,7 @@ async fn a_session_that_is_dropped_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn a_session_without_messages_announces_nothing() {
+async fn session_without_messages_announces_nothing() {
     let world = World::new();
     let ports = ports(&world);
     session(&world, &ports, &Options::default()).commit().await.unwrap();
@@ -156,33 +156,33 @@ async fn a_session_without_messages_announces_nothing() {
 }
 
 #[tokio::test]
-async fn what_a_session_stages_is_sent_with_its_commit() {
+async fn staged_messages_are_sent_with_commit() {
     let world = World::new();
     let ports = ports(&world);
     let mut session = session(&world, &ports, &Options::default());
     let message = message(&world, 1);
     session.stage(message.clone(), EVENTS).unwrap();
     assert_eq!(session.commit().await.unwrap(), std::slice::from_ref(&message));
-    assert_eq!(arrived(&world).await, [message.id], "nobody had to look for it");
+    assert_eq!(arrived(&world).await, [message.id], "the commit itself sends the message");
     world.run().await;
     world.pass(Duration::from_secs(3_600)).await;
     assert_eq!(arrived(&world).await.len(), 1, "and it is not sent again, only received again");
 }
 
-/// A queue that takes nothing.
-struct Closed;
+/// A queue that rejects all messages.
+struct ClosedQueue;
 
 #[async_trait]
-impl SendMessages for Closed {
+impl SendMessages for ClosedQueue {
     async fn send(&self, messages: &[Outgoing]) -> Vec<Result<(), SendError>> {
         messages.iter().map(|message| Err(SendError::UnknownQueue(message.queue.clone()))).collect()
     }
 }
 
 #[tokio::test]
-async fn without_its_control_message_nothing_is_stored() {
+async fn nothing_is_stored_without_control_message() {
     let world = World::new();
-    let ports = ports_with(ports(&world), Arc::new(Closed));
+    let ports = ports_with(ports(&world), Arc::new(ClosedQueue));
     let mut session = session(&world, &ports, &Options::default());
     session.stage(message(&world, 1), EVENTS).unwrap();
     let refused = session.commit().await;
@@ -191,15 +191,15 @@ async fn without_its_control_message_nothing_is_stored() {
     assert_eq!(arrived(&world).await, []);
 }
 
-/// Delivers the control message as soon as it is sent, and again after each of these seconds: all before the commit
-/// goes on.
-struct Hasty {
+/// Delivers the control message as soon as it is sent, and again after each of these seconds, all before the commit
+/// continues.
+struct HastyQueue {
     world: Arc<World>,
     waits: &'static [u64],
 }
 
 #[async_trait]
-impl SendMessages for Hasty {
+impl SendMessages for HastyQueue {
     async fn send(&self, messages: &[Outgoing]) -> Vec<Result<(), SendError>> {
         let sent = self.world.store().send(messages).await;
         control(&self.world).await;
@@ -212,10 +212,10 @@ impl SendMessages for Hasty {
 }
 
 #[tokio::test]
-async fn a_control_message_that_comes_before_the_record_waits_for_it() {
+async fn control_message_before_record_waits() {
     let world = Arc::new(World::new());
-    let hasty = Hasty { world: world.clone(), waits: &[] };
-    let ports = ports_with(ports_of_one_who_crashes(&world), Arc::new(hasty));
+    let hasty = HastyQueue { world: world.clone(), waits: &[] };
+    let ports = ports_with(crashing_ports(&world), Arc::new(hasty));
     let metadata = BTreeMap::from([("tenant".to_owned(), "7".to_owned())]);
     let options = Options { metadata: metadata.clone(), ..Options::default() };
     let mut session = session(&world, &ports, &options);
@@ -233,9 +233,9 @@ async fn a_control_message_that_comes_before_the_record_waits_for_it() {
 }
 
 #[tokio::test]
-async fn a_commit_that_takes_longer_than_it_may_is_refused_and_sends_nothing() {
+async fn overdue_commit_is_refused_and_sends_nothing() {
     let world = Arc::new(World::new());
-    let hasty = Hasty { world: world.clone(), waits: &[4, 8, 3] };
+    let hasty = HastyQueue { world: world.clone(), waits: &[4, 8, 3] };
     let ports = ports_with(ports(&world), Arc::new(hasty));
     let mut session = session(&world, &ports, &Options::default());
     session.stage(message(&world, 1), EVENTS).unwrap();
@@ -248,9 +248,9 @@ async fn a_commit_that_takes_longer_than_it_may_is_refused_and_sends_nothing() {
 }
 
 #[tokio::test]
-async fn two_sweeps_at_once_send_each_message_once() {
+async fn concurrent_sweeps_send_each_message_once() {
     let world = World::new();
-    let ports = ports_of_one_who_crashes(&world);
+    let ports = crashing_ports(&world);
     let mut ids = Vec::new();
     for _ in 0..20 {
         let mut session = session(&world, &ports, &Options::default());
@@ -265,7 +265,7 @@ async fn two_sweeps_at_once_send_each_message_once() {
     assert_eq!(arrived(&world).await, ids);
 }
 
-/// A queue whose calls take a while.
+/// A queue with slow calls.
 #[derive(Default)]
 struct Slow {
     under_way: AtomicUsize,
@@ -287,11 +287,11 @@ impl SendMessages for Slow {
     }
 }
 
-/// As many as the policy says, and no more: a queue has limits of its own.
+/// The number of parallel calls is limited by the policy, because a queue has its own limits.
 #[tokio::test]
-async fn what_is_due_is_sent_by_several_calls_at_the_same_time_that_begin_in_order() {
+async fn due_effects_are_sent_in_parallel_in_order() {
     let world = World::new();
-    let ports = ports_of_one_who_crashes(&world);
+    let ports = crashing_ports(&world);
     let mut ids = Vec::new();
     for _ in 0..150 {
         let mut session = session(&world, &ports, &Options::default());
@@ -322,11 +322,11 @@ impl SendMessages for HalfAMinute {
     }
 }
 
-/// What would be claimed when the function is cut off would wait for five minutes.
+/// Entries claimed when the function is cut off would be blocked for five minutes.
 #[tokio::test]
-async fn a_sweep_takes_nothing_on_when_its_time_is_over() {
+async fn sweep_claims_nothing_after_deadline() {
     let world = World::new();
-    let ports = ports_of_one_who_crashes(&world);
+    let ports = crashing_ports(&world);
     for _ in 0..3 {
         let mut session = session(&world, &ports, &Options::default());
         session.stage(message(&world, 1), EVENTS).unwrap();
@@ -345,18 +345,18 @@ async fn a_sweep_takes_nothing_on_when_its_time_is_over() {
     assert_eq!(slow.sweep(None).await.unwrap(), Swept { entries: 1, to_the_end: true });
 }
 
-/// The ledger forgets a partition that nobody has touched for 30 days, and with it the tokens that its document waits
-/// for. Repeating what the operator does changes nothing.
+/// The ledger deletes the item of a partition after 30 idle days, and with it the tokens that its document expects. The
+/// operator's action is idempotent.
 #[tokio::test]
-async fn a_parse_command_that_was_given_up_is_requeued_a_month_later_and_its_search_completes() {
+async fn search_completes_after_requeue_a_month_later() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
     world.run().await;
     world.upload(&announced, 0, TWO_RECORDS).await;
     let uploads = world.take(&UPLOADS).await;
     world.deliver(&UPLOADS, &uploads).await;
-    let refusing = Engine { send: Arc::new(Closed), ..world.backend.ports.engine.clone() };
-    // An operator who comes so late has to have been given the time.
+    let refusing = Engine { send: Arc::new(ClosedQueue), ..world.backend.ports.engine.clone() };
+    // The deadline must leave the operator enough time.
     let deadlines = Deadlines { parse: SignedDuration::from_hours(60 * 24), ..Deadlines::default() };
     let events = world.take(&SAGA).await;
     let answers = refusing
@@ -387,9 +387,9 @@ async fn a_parse_command_that_was_given_up_is_requeued_a_month_later_and_its_sea
 
 /// A second operator has listed the entry before the first one requeued it.
 #[tokio::test]
-async fn an_entry_that_was_requeued_is_not_discarded_by_who_saw_it_before() {
+async fn requeued_entry_survives_stale_discard() {
     let world = World::new();
-    let ports = ports_of_one_who_crashes(&world);
+    let ports = crashing_ports(&world);
     let mut session = session(&world, &ports, &Options::default());
     let message = message(&world, 1);
     session.stage(message.clone(), EVENTS).unwrap();
@@ -410,7 +410,7 @@ async fn an_entry_that_was_requeued_is_not_discarded_by_who_saw_it_before() {
     assert_eq!(arrived(&world).await, [message.id]);
 }
 
-/// The owner of the only entry of a session.
+/// Returns the owner of the only entry of a session.
 async fn session_id(world: &World) -> SessionId {
     match world.store().session_outbox().pending(None, 10).await.unwrap()[0].owner {
         Some(Owner::Session(id)) => id,
@@ -418,11 +418,11 @@ async fn session_id(world: &World) -> SessionId {
     }
 }
 
-/// Past the ports, as a later release might have written it, or a damaged disk.
+/// Writes past the ports, like a newer version or a damaged disk.
 #[tokio::test]
-async fn an_entry_that_cannot_be_read_keeps_nothing_else_from_being_sent() {
+async fn unreadable_entry_does_not_block_others() {
     let world = World::new();
-    let ports = ports_of_one_who_crashes(&world);
+    let ports = crashing_ports(&world);
     let mut sent = Vec::new();
     for _ in 0..3 {
         let mut session = session(&world, &ports, &Options::default());

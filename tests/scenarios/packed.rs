@@ -12,7 +12,7 @@ use super::api::{api, get, path_of};
 use super::parsing::{many_records, recording};
 use crate::world::{TWO_RECORDS, World, deliveries};
 
-/// An archive of these files, none of which is made smaller.
+/// Returns an uncompressed archive of these files.
 fn zip(files: &[(&str, &[u8])]) -> Vec<u8> {
     let (mut out, mut list) = (Vec::new(), Vec::new());
     for (name, bytes) in files {
@@ -58,7 +58,7 @@ fn workbook(rows: &str) -> Vec<u8> {
     ])
 }
 
-/// What comes of a file, or why it is refused.
+/// Returns the counts of a file, or the reason why it is refused.
 async fn read(world: &World, bytes: Vec<u8>) -> (AnnouncedSearch, Result<Counts, String>) {
     let announced = world.announce(&["a.bin"]).await;
     world.upload_bytes(&announced, 0, bytes).await;
@@ -80,7 +80,7 @@ async fn titles(world: &World, announced: &AnnouncedSearch) -> Vec<(u64, String)
 const CSV: &str = "Title,Year\nFrom a table,2001\nToo long,2002,x\n";
 
 #[tokio::test]
-async fn the_files_of_an_archive_are_read_and_the_others_are_named() {
+async fn archive_files_are_read_and_others_are_named() {
     let world = World::new();
     let archive = zip(&[
         ("exports/a.ris", TWO_RECORDS.as_bytes()),
@@ -108,7 +108,7 @@ async fn the_files_of_an_archive_are_read_and_the_others_are_named() {
 }
 
 #[tokio::test]
-async fn a_gzip_file_is_read_as_what_is_inside() {
+async fn gzip_file_is_read_as_its_content() {
     let world = World::new();
     let (announced, came) = read(&world, gzip(TWO_RECORDS.as_bytes())).await;
     let counts = came.unwrap();
@@ -119,7 +119,7 @@ async fn a_gzip_file_is_read_as_what_is_inside() {
 }
 
 #[tokio::test]
-async fn the_sheet_of_records_is_read_and_the_others_are_named() {
+async fn sheet_with_records_is_read_and_others_named() {
     let world = World::new();
     let cell = |text: &str| format!("<c t=\"str\"><v>{text}</v></c>");
     let rows = format!(
@@ -139,7 +139,7 @@ async fn the_sheet_of_records_is_read_and_the_others_are_named() {
 }
 
 #[tokio::test]
-async fn packed_files_that_are_refused_say_why_and_leave_nothing() {
+async fn refused_packed_files_give_reason_and_store_nothing() {
     let world = World::new();
     for (bytes, said) in [
         (
@@ -174,9 +174,9 @@ async fn packed_files_that_are_refused_say_why_and_leave_nothing() {
     }
 }
 
-/// An invocation has 2 s, and each batch takes one. Places are those of the unpacked bytes.
+/// An invocation lasts 2 s, and each batch takes one. Positions refer to the unpacked bytes.
 #[tokio::test]
-async fn an_archive_that_takes_longer_than_one_invocation_is_read_in_several() {
+async fn large_archive_is_read_in_several_invocations() {
     for form in ["zip", "gzip", "workbook"] {
         let world = World::new();
         let (file, all) = (many_records(10_000), 20_000);

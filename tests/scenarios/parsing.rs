@@ -1,4 +1,4 @@
-//! One file: read again, read on, and read by two at once.
+//! Reading of one file: repeated, resumed, and by two workers concurrently.
 
 use std::fmt::Write;
 use std::sync::{Arc, Mutex};
@@ -23,19 +23,19 @@ use testing::ManualHost;
 
 use crate::world::{CrashAt, TWO_RECORDS, World, deliveries};
 
-/// Remembers what it is asked to store, and may fail.
-pub(crate) struct Recording {
+/// Records the calls and may fail.
+pub(crate) struct RecordingStore {
     store: Arc<dyn WriteStudies>,
     /// The records of each call.
     calls: Mutex<Vec<Vec<u64>>>,
-    /// The call that fails, from 0.
+    /// The index of the call that fails.
     fails: Option<usize>,
-    /// The clock, on which each call takes a second.
+    /// The clock, which each call advances by one second.
     host: Arc<ManualHost>,
 }
 
 #[async_trait]
-impl WriteStudies for Recording {
+impl WriteStudies for RecordingStore {
     fn batching(&self) -> WriteBatching {
         self.store.batching()
     }
@@ -94,10 +94,10 @@ impl WriteStudies for Recording {
 }
 
 /// Counts reports.
-struct Counting(Mutex<Vec<Progress>>);
+struct ProgressCounter(Mutex<Vec<Progress>>);
 
 #[async_trait]
-impl ReportProgress for Counting {
+impl ReportProgress for ProgressCounter {
     async fn report(&self, _: SearchId, _: FileId, progress: Progress) -> Result<(), StoreError> {
         self.0.lock().unwrap().push(progress);
         Ok(())
@@ -108,20 +108,20 @@ fn parser(world: &World) -> ParseReferences {
     ParseReferences::over(&world.backend.ports).unwrap()
 }
 
-/// What stands behind the queue of parse commands, with another parser.
+/// Returns the consumer of parse commands, with another parser.
 fn guarded(world: &World, parser: ParseReferences) -> Arc<dyn Consumer> {
     world.backend.ports.engine.guard(parse_references::NAME, parser).unwrap()
 }
 
-pub(crate) fn recording(world: &World, fails: Option<usize>) -> (Arc<dyn Consumer>, Arc<Recording>) {
+pub(crate) fn recording(world: &World, fails: Option<usize>) -> (Arc<dyn Consumer>, Arc<RecordingStore>) {
     let mut parser = ParseReferences { push_bytes: 64 << 10, ..parser(world) };
     let (store, host) = (parser.studies.clone(), Arc::clone(&world.host));
-    let recording = Arc::new(Recording { store, calls: Mutex::default(), fails, host });
+    let recording = Arc::new(RecordingStore { store, calls: Mutex::default(), fails, host });
     parser.studies = recording.clone();
     (guarded(world, parser), recording)
 }
 
-/// A search whose parse commands are there.
+/// Creates a search and receives its parse commands.
 pub(crate) async fn commands(world: &World, files: &[(&str, &str)]) -> (AnnouncedSearch, Vec<Received>) {
     let names: Vec<&str> = files.iter().map(|(name, _)| *name).collect();
     let announced = world.announce(&names).await;
@@ -136,7 +136,7 @@ fn is_retried(answers: &[Disposition]) -> bool {
     matches!(answers, [Disposition::Retry { .. }])
 }
 
-/// Whether the filter's store has anything of a command.
+/// Returns `true` if the store of processed messages contains a command.
 async fn is_remembered(world: &World, command: &Received) -> bool {
     let message = messages::Message::decode(&command.delivery.body).unwrap();
     let key = format!("{}:{}", parse_references::NAME, message.id);
@@ -152,7 +152,7 @@ pub(crate) fn many_records(count: usize) -> String {
 }
 
 #[tokio::test]
-async fn a_handler_that_fails_leaves_no_trace_in_the_store_and_runs_again() {
+async fn failed_handler_stores_nothing_and_runs_again() {
     let world = World::new();
     let (announced, batch) = commands(&world, &[("a.ris", TWO_RECORDS)]).await;
     let (failing, _) = recording(&world, Some(0));
@@ -166,9 +166,9 @@ async fn a_handler_that_fails_leaves_no_trace_in_the_store_and_runs_again() {
     assert_eq!(world.studies(announced.search_id).await.len(), 2);
 }
 
-/// An operator may put a command back into its queue after weeks.
+/// An operator may redrive a command after weeks.
 #[tokio::test]
-async fn a_command_that_was_answered_is_not_carried_out_again_once_it_is_forgotten() {
+async fn answered_command_is_not_repeated_after_expiry() {
     let world = World::new();
     let (announced, batch) = commands(&world, &[("a.ris", TWO_RECORDS)]).await;
     world.deliver(&PARSE, &batch).await;
@@ -185,7 +185,7 @@ async fn a_command_that_was_answered_is_not_carried_out_again_once_it_is_forgott
 }
 
 #[tokio::test]
-async fn a_command_that_was_handled_is_acknowledged_without_running_the_handler() {
+async fn handled_command_is_acknowledged_without_handler() {
     let world = World::new();
     let (_, batch) = commands(&world, &[("a.ris", TWO_RECORDS)]).await;
     let (function, recording) = recording(&world, None);
@@ -196,13 +196,13 @@ async fn a_command_that_was_handled_is_acknowledged_without_running_the_handler(
 }
 
 #[tokio::test]
-async fn two_copies_at_once_store_the_studies_once() {
+async fn concurrent_copies_store_studies_once() {
     let world = World::new();
     let file = many_records(2_500);
     let (announced, batch) = commands(&world, &[("a.ris", &file)]).await;
     let batch = deliveries(&batch);
     let function = world.functions.behind(&PARSE);
-    // Another process has ports of its own.
+    // Another process has separate ports.
     let elsewhere = world.crashing(&CrashAt::new(Call::StudiesRemove, Phase::Before, 1));
     let elsewhere = elsewhere.behind(&PARSE);
     let (one, other) = join(function.consume(&batch, None), elsewhere.consume(&batch, None)).await;
@@ -212,9 +212,9 @@ async fn two_copies_at_once_store_the_studies_once() {
     assert_eq!(studies.iter().map(|study| study.record).collect::<Vec<_>>(), (1..=2_500).collect::<Vec<_>>());
 }
 
-/// However many copies are delivered at once, a crash of all of them is that of one attempt.
+/// The crash of several concurrent copies counts as the crash of one attempt.
 #[tokio::test]
-async fn copies_at_once_in_one_process_are_one_attempt_and_one_crash() {
+async fn concurrent_copies_count_as_one_attempt() {
     let world = World::new();
     let (announced, batch) = commands(&world, &[("a.ris", TWO_RECORDS)]).await;
     let batch = deliveries(&batch);
@@ -227,13 +227,13 @@ async fn copies_at_once_in_one_process_are_one_attempt_and_one_crash() {
     assert_eq!(known.begun, 1);
 }
 
-/// What was read of the file by then is stored: the first call of each attempt says where it began.
-fn begins_at(recording: &Recording) -> u64 {
+/// Returns the first record of an attempt, which shows how much of the file was stored before.
+fn begins_at(recording: &RecordingStore) -> u64 {
     recording.calls.lock().unwrap()[0][0]
 }
 
 #[tokio::test]
-async fn a_parse_that_was_broken_off_goes_on_from_the_last_place_that_it_remembered() {
+async fn interrupted_parse_resumes_at_checkpoint() {
     let world = World::new();
     let file = many_records(20_000);
     let (announced, batch) = commands(&world, &[("a.ris", &file)]).await;
@@ -249,9 +249,9 @@ async fn a_parse_that_was_broken_off_goes_on_from_the_last_place_that_it_remembe
     assert_eq!((job.state, job.studies()), (JobState::Completed, 20_000));
 }
 
-/// An invocation has 2 s, and each batch takes one: several of them read the file, and none counts as a failure.
+/// An invocation lasts 2 s, and each batch takes one. Several invocations read the file, and none counts as a failure.
 #[tokio::test]
-async fn a_file_that_takes_longer_than_one_invocation_is_read_in_several() {
+async fn large_file_is_read_in_several_invocations() {
     let world = World::new();
     let file = many_records(20_000);
     let (announced, mut batch) = commands(&world, &[("a.ris", &file)]).await;
@@ -278,9 +278,9 @@ async fn a_file_that_takes_longer_than_one_invocation_is_read_in_several() {
     assert!(studies.iter().map(|study| study.record).eq(1..=20_000));
 }
 
-/// The release before may have counted the records otherwise.
+/// An earlier version may have numbered the records differently.
 #[tokio::test]
-async fn what_a_reader_of_another_version_has_read_is_read_anew() {
+async fn file_read_by_other_version_is_reread() {
     let world = World::new();
     let file = many_records(20_000);
     let (announced, batch) = commands(&world, &[("a.ris", &file)]).await;
@@ -303,9 +303,9 @@ async fn what_a_reader_of_another_version_has_read_is_read_anew() {
     assert_eq!(world.job(search).await.studies(), 20_000);
 }
 
-/// In the middle of a deployment both releases may be at work on one file.
+/// During a deployment, both versions may work on one file.
 #[tokio::test]
-async fn a_copy_that_another_reader_has_overtaken_stores_nothing_more() {
+async fn overtaken_copy_stores_nothing() {
     let world = World::new();
     let (announced, batch) = commands(&world, &[("a.ris", TWO_RECORDS)]).await;
     let (search_id, file_id) = (announced.search_id, announced.files[0].file_id);
@@ -320,9 +320,9 @@ async fn a_copy_that_another_reader_has_overtaken_stores_nothing_more() {
     assert_eq!(world.studies(search_id).await.len(), 2);
 }
 
-/// What is refused once may be readable by other settings; whatever a slower copy makes of it then is not stored.
+/// A refused file may be readable with other settings. A slower copy of the command must not store its results then.
 #[tokio::test]
-async fn a_copy_of_a_command_whose_file_was_refused_stores_nothing_more() {
+async fn copy_of_command_for_refused_file_stores_nothing() {
     let world = World::new();
     let (announced, batch) = commands(&world, &[("a.ris", TWO_BAD)]).await;
     let (search_id, file_id) = (announced.search_id, announced.files[0].file_id);
@@ -336,7 +336,7 @@ async fn a_copy_of_a_command_whose_file_was_refused_stores_nothing_more() {
 }
 
 #[tokio::test]
-async fn a_file_that_makes_the_parser_crash_five_times_is_refused() {
+async fn file_crashing_parser_five_times_is_refused() {
     let world = World::new();
     let (announced, batch) = commands(&world, &[("a.ris", TWO_RECORDS)]).await;
     let (search, file) = (announced.search_id, announced.files[0].file_id);
@@ -350,9 +350,9 @@ async fn a_file_that_makes_the_parser_crash_five_times_is_refused() {
     assert_eq!(reason, "reading it made the parser crash 5 times");
 }
 
-/// A store that is away is no crash, however often.
+/// An unavailable store does not count as a crash, however often it happens.
 #[tokio::test]
-async fn failures_of_stores_never_make_a_file_be_refused() {
+async fn store_failures_never_refuse_file() {
     let world = World::new();
     let (announced, batch) = commands(&world, &[("a.ris", TWO_RECORDS)]).await;
     for _ in 0..18 {
@@ -364,17 +364,17 @@ async fn failures_of_stores_never_make_a_file_be_refused() {
     assert_eq!(world.job(announced.search_id).await.state, JobState::Completed);
 }
 
-/// Stores that an attempt begins, and does not confirm it for a while; notes the end of each at the third try.
-struct Unconfirmed {
+/// Stores the start of an attempt without confirming it for a while, and records its end only at the third try.
+struct UnconfirmedStarts {
     inner: Arc<dyn ParseAttempts>,
-    /// How many more times a beginning is not confirmed.
+    /// The number of starts that remain unconfirmed.
     begins: Mutex<u32>,
-    /// The tries to end the last attempt.
+    /// The number of tries to record the end of the last attempt.
     pauses: Mutex<u32>,
 }
 
 #[async_trait]
-impl ParseAttempts for Unconfirmed {
+impl ParseAttempts for UnconfirmedStarts {
     async fn start(&self, search: SearchId, file: FileId, reader: u32) -> Result<AttemptState, StoreError> {
         let reading = self.inner.start(search, file, reader).await?;
         *self.pauses.lock().unwrap() = 0;
@@ -407,14 +407,14 @@ impl ParseAttempts for Unconfirmed {
     }
 }
 
-/// Nor is an attempt that may have been noted, or whose end is noted at the third try only.
+/// An attempt does not count as a crash if its start is unconfirmed, or if its end is recorded only at the third try.
 #[tokio::test]
-async fn attempts_that_a_store_does_not_confirm_never_make_a_file_be_refused() {
+async fn unconfirmed_attempts_never_refuse_file() {
     let world = World::new();
     let (announced, batch) = commands(&world, &[("a.ris", TWO_RECORDS)]).await;
     let mut parser = parser(&world);
     let (begins, pauses) = (Mutex::new(12), Mutex::default());
-    parser.attempts = Arc::new(Unconfirmed { inner: parser.attempts, begins, pauses });
+    parser.attempts = Arc::new(UnconfirmedStarts { inner: parser.attempts, begins, pauses });
     let function = guarded(&world, parser);
     for _ in 0..12 {
         assert!(is_retried(&function.consume(&deliveries(&batch), None).await));
@@ -425,15 +425,15 @@ async fn attempts_that_a_store_does_not_confirm_never_make_a_file_be_refused() {
 }
 
 #[tokio::test]
-async fn progress_is_reported_once_a_second_and_at_the_end() {
+async fn progress_is_reported_each_second_and_at_end() {
     let world = World::new();
     let file = many_records(40_000);
     let (_, batch) = commands(&world, &[("a.ris", &file)]).await;
     let mut parser = parser(&world);
-    let counting = Arc::new(Counting(Mutex::default()));
+    let counting = Arc::new(ProgressCounter(Mutex::default()));
     parser.progress = counting.clone();
     let function = guarded(&world, parser);
-    // The clock stands still, and there are three looks at it.
+    // The clock does not move, and the progress is checked three times.
     assert!(file.len() > 2 * (512 << 10));
     assert_eq!(function.consume(&deliveries(&batch), None).await, [Disposition::Acknowledge]);
     let reports = counting.0.lock().unwrap().clone();
@@ -445,7 +445,7 @@ async fn progress_is_reported_once_a_second_and_at_the_end() {
 const TWO_BAD: &str = "TY  - JOUR\nER  - \n\nTY  - JOUR\nTI  - Good\nER  - \n\nTY  - JOUR\nER  - \n";
 
 #[tokio::test]
-async fn a_file_with_more_bad_than_good_records_fails_with_the_first_reasons() {
+async fn mostly_unreadable_file_fails_with_first_reasons() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
     world.upload(&announced, 0, TWO_BAD).await;
@@ -462,7 +462,7 @@ async fn a_file_with_more_bad_than_good_records_fails_with_the_first_reasons() {
 }
 
 #[tokio::test]
-async fn how_many_records_may_be_bad_is_a_setting() {
+async fn unreadable_record_limit_is_configurable() {
     let config = backend::Config { max_quarantined_percent: 70, ..backend::Config::default() };
     let world = World::with(config);
     let announced = world.announce(&["a.ris"]).await;
@@ -471,13 +471,13 @@ async fn how_many_records_may_be_bad_is_a_setting() {
     assert_eq!(world.job(announced.search_id).await.state, JobState::Completed);
 }
 
-/// A file of as many unreadable records as readable ones.
+/// Returns a file with equal numbers of unreadable and readable records.
 fn half_unreadable(records: usize) -> String {
     format!("Title\n{}", "a\nb,c\n".repeat(records / 2))
 }
 
 #[tokio::test]
-async fn a_file_of_more_records_than_the_limit_is_refused_and_leaves_nothing() {
+async fn file_with_too_many_records_is_refused() {
     let world = World::with(backend::Config { max_records: 1_999, ..backend::Config::default() });
     let announced = world.announce(&["a.csv", "b.csv"]).await;
     world.upload(&announced, 0, &half_unreadable(2_000)).await;
@@ -492,9 +492,9 @@ async fn a_file_of_more_records_than_the_limit_is_refused_and_leaves_nothing() {
     assert!(matches!(job.files[1].outcome, Some(Outcome::Completed(_))), "{job:?}");
 }
 
-/// All of them are counted, whether a file is read at once or goes on in the middle.
+/// All unreadable records are counted, whether a file is read at once or resumed in the middle.
 #[tokio::test]
-async fn of_unreadable_records_the_first_are_kept() {
+async fn first_unreadable_records_are_kept() {
     for goes_on in [false, true] {
         let world = World::new();
         let (announced, mut batch) = commands(&world, &[("a.csv", &half_unreadable(60_000))]).await;
@@ -519,9 +519,9 @@ async fn of_unreadable_records_the_first_are_kept() {
     }
 }
 
-/// Whoever stores them holds all of a batch in memory, several times over.
+/// The store holds a whole batch in memory, several times over.
 #[tokio::test]
-async fn records_are_stored_by_the_thousand_and_by_the_megabyte() {
+async fn store_batches_are_limited_by_count_and_size() {
     let world = World::new();
     let small = many_records(20_000);
     let abstracts = "x".repeat(1 << 20);
@@ -544,7 +544,7 @@ const SECOND: &str = "TY  - JOUR\nTI  - EARLY MOBILISATION.\nAU  - Muller, J\nPY
                       TY  - JOUR\nTI  - Anders\nC2  - 77\nER  - \n\n\
                       TY  - JOUR\nTI  - Early Mobilisation\nDO  - https://doi.org/10.5555/A\nER  - \n";
 
-/// For each study of the second file the record of the first that it repeats, and why.
+/// Returns, for each study of the second file, the record of the first file that it repeats, and the reason.
 async fn marks(world: &World, announced: &AnnouncedSearch) -> Vec<Option<(u64, Reason)>> {
     let (first, second) = (announced.files[0].file_id, announced.files[1].file_id);
     let studies = world.studies(announced.search_id).await;
@@ -560,7 +560,7 @@ async fn marks(world: &World, announced: &AnnouncedSearch) -> Vec<Option<(u64, R
 }
 
 #[tokio::test]
-async fn duplicates_are_marked_the_same_in_whatever_order_files_are_read() {
+async fn duplicate_marks_do_not_depend_on_order() {
     let expected =
         [Some((1, Reason::TitleYearAuthor)), None, Some((2, Reason::Pmid)), Some((1, Reason::DoiTitle))];
     let files = [("a.ris", FIRST), ("b.ris", SECOND)];
@@ -583,7 +583,7 @@ async fn duplicates_are_marked_the_same_in_whatever_order_files_are_read() {
 }
 
 #[tokio::test]
-async fn a_refused_file_leaves_no_mark_behind() {
+async fn refused_file_leaves_no_mark() {
     let world = World::new();
     let refused = format!("{FIRST}\nTY  - JOUR\nTI  - {}\nER  - \n", "x".repeat(5 << 20));
     let files = [("a.ris", refused.as_str()), ("b.ris", SECOND)];

@@ -1,4 +1,4 @@
-//! Searches that are repaired: what of them has failed is read anew, once, and both searches show each other.
+//! Repairs of searches: failed parts are read again, once, and both searches refer to each other.
 
 use std::time::Duration;
 
@@ -17,9 +17,9 @@ use uuid::Uuid;
 use crate::sessions::settle;
 use crate::world::{CrashAt, Functions, TWO_RECORDS, World};
 
-/// What no reader takes for a reference file.
+/// Content that no reader recognizes.
 const NO_REFERENCES: &str = "\u{1}\u{2}\u{3}";
-/// A study, and a record that is no text.
+/// A study, and a record that is not text.
 const ONE_BAD: &str =
     "TY  - JOUR\nTI  - First\nER  - \n\nTY  - JOUR\nTI  - Bad \u{1}\u{1}\u{1}\u{1}\u{1} title\nER  - \n";
 
@@ -54,7 +54,7 @@ async fn refused(world: &World, search: SearchId, request: &NewRepair) -> Refusa
     }
 }
 
-/// A search of which the first file was read and the second one was refused.
+/// Creates a search whose first file was read and whose second file was refused.
 async fn half_failed(world: &World) -> AnnouncedSearch {
     let announced = world.announce(&["a.ris", "b.ris"]).await;
     world.upload(&announced, 0, TWO_RECORDS).await;
@@ -64,7 +64,7 @@ async fn half_failed(world: &World) -> AnnouncedSearch {
     announced
 }
 
-/// A search whose second file never arrived.
+/// Creates a search whose second file never arrived.
 async fn timed_out(world: &World) -> AnnouncedSearch {
     let announced = world.announce(&["a.ris", "b.ris"]).await;
     world.upload(&announced, 0, TWO_RECORDS).await;
@@ -85,7 +85,7 @@ async fn shown(world: &World, search: SearchId, rest: &str) -> Value {
 }
 
 #[tokio::test]
-async fn one_bad_file_is_replaced_and_the_good_one_is_not_announced_again() {
+async fn bad_file_is_replaced_without_reannouncing_good_one() {
     let world = World::new();
     let search = half_failed(&world).await;
     let repair = repaired(&world, search.search_id, &of(&[replaced(search.files[1].file_id)])).await;
@@ -110,9 +110,9 @@ async fn one_bad_file_is_replaced_and_the_good_one_is_not_announced_again() {
     assert_eq!(new["totals_with_repairs"], Value::Null);
 }
 
-/// As uploads are removed some day, only what is stored is read again.
+/// Uploads are deleted eventually, so only stored files can be read again.
 #[tokio::test]
-async fn what_has_arrived_is_read_again_without_being_uploaded_again() {
+async fn arrived_files_are_reread_without_upload() {
     let world = World::new();
     let search = timed_out(&world).await;
     let [first, second] = [0, 1].map(|file| search.files[file].file_id);
@@ -123,7 +123,7 @@ async fn what_has_arrived_is_read_again_without_being_uploaded_again() {
     world.run().await;
     assert_eq!(world.job(repair.search_id).await.state, JobState::Completed);
     assert_eq!(world.studies(repair.search_id).await.len(), 2);
-    // Its text is where it was uploaded to.
+    // Its text is at the original upload.
     let study = shown(&world, repair.search_id, "/studies/0-1").await;
     assert!(study["raw"].as_str().unwrap().contains("First"), "{study}");
     let under = FileRefusal::UnderRepair(repair.search_id);
@@ -136,7 +136,7 @@ async fn what_has_arrived_is_read_again_without_being_uploaded_again() {
 }
 
 #[tokio::test]
-async fn of_two_operators_at_once_one_repairs_and_the_other_is_told() {
+async fn concurrent_repairs_by_operators_admit_one() {
     for call in [Call::RecordsRead, Call::LedgerBegin, Call::SessionCommit] {
         let world = World::new();
         let search = half_failed(&world).await;
@@ -161,7 +161,7 @@ async fn of_two_operators_at_once_one_repairs_and_the_other_is_told() {
 }
 
 #[tokio::test]
-async fn what_a_repair_could_not_read_is_repaired_again_from_either_search() {
+async fn failed_repair_is_repairable_from_either_search() {
     for from_repair in [false, true] {
         let world = World::new();
         let search = half_failed(&world).await;
@@ -174,7 +174,7 @@ async fn what_a_repair_could_not_read_is_repaired_again_from_either_search() {
         let second = repaired(&world, asked, &of(&[replaced(file)])).await;
         world.upload(&second, 0, TWO_RECORDS).await;
         world.run().await;
-        // All repairs are of the original search.
+        // All repairs refer to the original search.
         assert_eq!(world.job(second.search_id).await.repairs, Some(search.search_id));
         let under = FileRefusal::UnderRepair(second.search_id);
         for (asked, file) in [(search.search_id, bad), (first.search_id, first.files[0].file_id)] {
@@ -186,7 +186,7 @@ async fn what_a_repair_could_not_read_is_repaired_again_from_either_search() {
 }
 
 #[tokio::test]
-async fn an_unreadable_record_is_mended_and_counted_once() {
+async fn corrected_record_is_counted_once() {
     let world = World::new();
     let search = world.announce(&["a.ris"]).await;
     world.upload(&search, 0, ONE_BAD).await;
@@ -215,7 +215,7 @@ async fn an_unreadable_record_is_mended_and_counted_once() {
 }
 
 #[tokio::test]
-async fn a_repair_that_crashes_anywhere_was_announced_or_never_happened() {
+async fn crashed_repair_is_announced_or_never_happened() {
     for (call, phase, is_announced) in [
         (Call::RecordsRead, Phase::After, false),
         (Call::LedgerBegin, Phase::After, false),
@@ -241,7 +241,7 @@ async fn a_repair_that_crashes_anywhere_was_announced_or_never_happened() {
 }
 
 #[tokio::test]
-async fn a_search_is_not_deleted_while_a_repair_reads_its_file() {
+async fn search_is_kept_while_repair_reads_file() {
     let world = World::new();
     let search = timed_out(&world).await;
     let repair = repaired(&world, search.search_id, &NewRepair::default()).await;
@@ -256,9 +256,9 @@ async fn a_search_is_not_deleted_while_a_repair_reads_its_file() {
     assert_eq!(world.studies(repair.search_id).await.len(), 2, "what was repaired stays");
 }
 
-/// The repair has looked at what is stored, and is about to be announced.
+/// The repair has checked the stored data and is about to be announced.
 #[tokio::test]
-async fn of_a_repair_and_a_deletion_at_once_one_comes_first() {
+async fn concurrent_repair_and_deletion_are_serialized() {
     let world = World::new();
     let search = timed_out(&world).await;
     let stall = CrashAt::new(Call::SessionCommit, Phase::Before, 1);
@@ -273,7 +273,7 @@ async fn of_a_repair_and_a_deletion_at_once_one_comes_first() {
 }
 
 #[tokio::test]
-async fn a_repair_under_a_key_is_announced_once() {
+async fn keyed_repair_is_announced_once() {
     let world = World::new();
     let search = half_failed(&world).await;
     let asked = of(&[replaced(search.files[1].file_id)]);
@@ -294,7 +294,7 @@ async fn a_repair_under_a_key_is_announced_once() {
 }
 
 #[tokio::test]
-async fn a_repair_that_makes_no_sense_is_refused_in_words() {
+async fn invalid_repair_is_refused_with_reason() {
     let world = World::new();
     let running = world.announce(&["a.ris"]).await;
     assert_eq!(refused(&world, running.search_id, &NewRepair::default()).await, Refusal::Running);
@@ -327,9 +327,9 @@ async fn a_repair_that_makes_no_sense_is_refused_in_words() {
     }
 }
 
-/// What a page needs to send one record of a table, or of XML, back by itself.
+/// The text that a client needs to send a single record of a table or of XML.
 #[tokio::test]
-async fn what_is_around_the_records_makes_a_file_of_a_mended_one() {
+async fn surrounding_text_completes_corrected_record() {
     let table = "Title,Year\nFirst,2001\nBad \u{1}\u{1}\u{1}\u{1}\u{1} title,2002\n";
     let xml = "<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?>\n<xml><records>\
                <record><titles><title>First</title></titles></record>\

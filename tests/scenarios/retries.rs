@@ -1,4 +1,4 @@
-//! What is tried again in place, and what is not.
+//! Retries within an attempt.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,41 +17,39 @@ use saga::{Persist, Persisted, ReadDocuments, WriteDocuments};
 
 use crate::world::{TWO_RECORDS, World, deliveries};
 
-/// What happens to the first writes; later ones are made.
+/// The result of the first writes; later writes succeed.
 #[derive(Debug, Clone, Copy)]
-enum Trouble {
-    /// Another worker was quicker.
+enum Fault {
+    /// Another worker has written first.
     Conflict,
-    /// Nothing is written, and the store says that it failed.
+    /// The write fails and is reported as failed.
     Failure,
-    /// It is written, and the store says that it failed.
+    /// The write succeeds and is reported as failed.
     Ambiguous,
 }
 
-/// A store in trouble.
-struct Troubled {
+/// A faulty store.
+struct FaultyStore {
     store: Arc<dyn WriteDocuments>,
-    trouble: Trouble,
+    trouble: Fault,
     left: AtomicUsize,
     calls: AtomicUsize,
 }
 
 #[async_trait]
-impl WriteDocuments for Troubled {
+impl WriteDocuments for FaultyStore {
     async fn persist(&self, writes: &[Persist], now: Timestamp) -> Result<Vec<Persisted>, StoreError> {
         self.calls.fetch_add(1, Ordering::SeqCst);
-        let troubled =
+        let faulty_store =
             self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok();
         match self.trouble {
-            Trouble::Conflict if troubled => Ok(vec![Persisted::Conflict; writes.len()]),
-            Trouble::Failure if troubled => Err(StoreError::unavailable("writing", "cut off before")),
-            Trouble::Ambiguous if troubled => {
+            Fault::Conflict if faulty_store => Ok(vec![Persisted::Conflict; writes.len()]),
+            Fault::Failure if faulty_store => Err(StoreError::unavailable("writing", "cut off before")),
+            Fault::Ambiguous if faulty_store => {
                 self.store.persist(writes, now).await?;
                 Err(StoreError::unavailable("writing", "cut off after"))
             }
-            Trouble::Conflict | Trouble::Failure | Trouble::Ambiguous => {
-                self.store.persist(writes, now).await
-            }
+            Fault::Conflict | Fault::Failure | Fault::Ambiguous => self.store.persist(writes, now).await,
         }
     }
 
@@ -60,9 +58,9 @@ impl WriteDocuments for Troubled {
     }
 }
 
-/// The saga function over a store in trouble.
-fn troubled(world: &World, trouble: Trouble, times: usize) -> (Arc<dyn Consumer>, Arc<Troubled>) {
-    let store = Arc::new(Troubled {
+/// Returns the saga function on a faulty store.
+fn faulty_store(world: &World, trouble: Fault, times: usize) -> (Arc<dyn Consumer>, Arc<FaultyStore>) {
+    let store = Arc::new(FaultyStore {
         store: world.store.clone(),
         trouble,
         left: AtomicUsize::new(times),
@@ -75,30 +73,30 @@ fn troubled(world: &World, trouble: Trouble, times: usize) -> (Arc<dyn Consumer>
 }
 
 #[tokio::test]
-async fn a_conflict_is_tried_again_after_100_200_and_500_ms_and_then_left() {
+async fn conflict_is_retried_three_times() {
     for (conflicts, sleeps) in [(0, vec![]), (2, vec![100, 200]), (3, vec![100, 200, 500])] {
         let world = World::new();
         world.announce(&["a.ris"]).await;
         let batch = world.take(&SAGA).await;
-        let (function, _) = troubled(&world, Trouble::Conflict, conflicts);
+        let (function, _) = faulty_store(&world, Fault::Conflict, conflicts);
         assert_eq!(function.consume(&deliveries(&batch), None).await, [Disposition::Acknowledge]);
         assert_eq!(world.host.sleeps(), sleeps.into_iter().map(Duration::from_millis).collect::<Vec<_>>());
     }
     let world = World::new();
     world.announce(&["a.ris"]).await;
     let batch = world.take(&SAGA).await;
-    let (function, store) = troubled(&world, Trouble::Conflict, usize::MAX);
+    let (function, store) = faulty_store(&world, Fault::Conflict, usize::MAX);
     let answers = function.consume(&deliveries(&batch), None).await;
     assert!(matches!(answers[..], [Disposition::Retry { .. }]));
     assert_eq!(store.calls.load(Ordering::SeqCst), 4);
 }
 
 #[tokio::test]
-async fn any_other_failure_goes_back_to_the_queue_at_once() {
+async fn other_failures_return_to_queue_immediately() {
     let world = World::new();
     world.announce(&["a.ris"]).await;
     let batch = world.take(&SAGA).await;
-    let (function, store) = troubled(&world, Trouble::Failure, 1);
+    let (function, store) = faulty_store(&world, Fault::Failure, 1);
     let answers = function.consume(&deliveries(&batch), None).await;
     assert!(matches!(answers[..], [Disposition::Retry { .. }]));
     assert_eq!(store.calls.load(Ordering::SeqCst), 1);
@@ -106,20 +104,20 @@ async fn any_other_failure_goes_back_to_the_queue_at_once() {
 }
 
 #[tokio::test]
-async fn a_write_whose_answer_was_lost_is_found_by_its_attempt() {
+async fn write_with_lost_response_is_found_by_attempt() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
     let batch = world.take(&SAGA).await;
-    let (function, store) = troubled(&world, Trouble::Ambiguous, 1);
+    let (function, store) = faulty_store(&world, Fault::Ambiguous, 1);
     assert_eq!(function.consume(&deliveries(&batch), None).await, [Disposition::Acknowledge]);
     assert_eq!(store.calls.load(Ordering::SeqCst), 1);
-    // Receiving writes too, and so waits for the notes that were taken before.
+    // Receiving also writes, so it waits for the records that were queued before.
     world.run().await;
     assert_eq!(world.verdicts(announced.search_id, "SearchUploadStarted").await, [Verdict::Handled]);
 }
 
 #[tokio::test]
-async fn nothing_is_begun_after_the_deadline() {
+async fn no_work_starts_after_deadline() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
     let batch = world.take(&SAGA).await;
@@ -131,14 +129,14 @@ async fn nothing_is_begun_after_the_deadline() {
 }
 
 #[tokio::test]
-async fn a_batch_of_several_searches_is_written_in_one_call() {
+async fn batch_of_searches_is_written_in_one_call() {
     let world = World::new();
     let mut searches = Vec::new();
     for _ in 0..10 {
         searches.push(world.announce(&["a.ris"]).await);
     }
     let batch = world.take(&SAGA).await;
-    let (function, store) = troubled(&world, Trouble::Conflict, 0);
+    let (function, store) = faulty_store(&world, Fault::Conflict, 0);
     let answers = function.consume(&deliveries(&batch), None).await;
     assert_eq!(answers, vec![Disposition::Acknowledge; 10]);
     assert_eq!(store.calls.load(Ordering::SeqCst), 1);
@@ -154,11 +152,11 @@ async fn a_batch_of_several_searches_is_written_in_one_call() {
     }
 }
 
-/// No object store answers.
-struct Away;
+/// An unavailable object store.
+struct UnavailableObjects;
 
 #[async_trait]
-impl ReadObject for Away {
+impl ReadObject for UnavailableObjects {
     async fn head(&self, _: &str, _: &str, _: Option<&str>) -> Result<Option<ObjectFacts>, StoreError> {
         Err(StoreError::unavailable("looking an object up", std::io::Error::other("away")))
     }
@@ -168,9 +166,9 @@ impl ReadObject for Away {
     }
 }
 
-/// Alarms look at what is counted as tried again.
+/// Alarms use the number of retries.
 #[tokio::test]
-async fn notifications_that_come_again_are_counted_whether_a_store_or_the_time_is_missing() {
+async fn retried_notifications_are_counted_for_any_cause() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
     world.upload(&announced, 0, TWO_RECORDS).await;
@@ -179,9 +177,10 @@ async fn notifications_that_come_again_are_counted_whether_a_store_or_the_time_i
     let mut function = NotifyUpload::over(&world.backend.ports).unwrap();
     function.reporter.observer = seen.clone();
     let over = world.host.now();
-    for (function, deadline) in
-        [(NotifyUpload { objects: Arc::new(Away), ..function.clone() }, None), (function, Some(over))]
-    {
+    for (function, deadline) in [
+        (NotifyUpload { objects: Arc::new(UnavailableObjects), ..function.clone() }, None),
+        (function, Some(over)),
+    ] {
         let answers = function.consume(&batch, deadline).await;
         assert!(matches!(answers[..], [Disposition::Retry { .. }]), "{answers:?}");
         assert_eq!(seen.take(), [Verdict::Retried]);

@@ -1,4 +1,4 @@
-//! A search from its announcement to its end, in every order of events.
+//! A search from its announcement to its end, with events in every order.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ async fn duplicate_saved_gives_one_parse_command() {
     for _ in 0..3 {
         world.deliver(&UPLOADS, &notifications).await;
     }
-    // One by one, so that each is claimed for itself.
+    // Delivered one by one, so that each is claimed separately.
     let messages = world.take(&SAGA).await;
     for message in &messages {
         world.deliver(&SAGA, std::slice::from_ref(message)).await;
@@ -49,7 +49,7 @@ async fn duplicate_saved_gives_one_parse_command() {
 }
 
 #[tokio::test]
-async fn copies_in_one_batch_give_one_parse_command() {
+async fn copies_in_batch_give_one_parse_command() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
     world.upload(&announced, 0, TWO_RECORDS).await;
@@ -81,7 +81,7 @@ async fn saved_before_started() {
 }
 
 #[tokio::test]
-async fn started_that_comes_after_the_end_is_ignored() {
+async fn started_event_after_end_is_ignored() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
     let started = world.take(&SAGA).await;
@@ -92,7 +92,7 @@ async fn started_that_comes_after_the_end_is_ignored() {
 
     assert_eq!(world.deliver(&SAGA, &started).await, [Disposition::Acknowledge]);
     assert_eq!(world.job(announced.search_id).await, ended);
-    // With the search over its tokens are gone, so it is not even worth a look at the document.
+    // The search has ended and its tokens are deleted, so the document is not even loaded.
     assert_eq!(world.verdicts(announced.search_id, "SearchUploadStarted").await, [Verdict::Duplicate]);
 }
 
@@ -106,7 +106,7 @@ async fn concurrent_first_events() {
     world.deliver(&UPLOADS, &notifications).await;
     let saved = world.take(&SAGA).await;
 
-    // Two replicas, each with one of the first two events, at the same time.
+    // Two replicas handle the first two events concurrently.
     let replica = world.functions.clone();
     let (first, second) = join(call(&world.functions, &SAGA, &started), call(&replica, &SAGA, &saved)).await;
     for (received, disposition) in started.iter().chain(&saved).zip(first.into_iter().chain(second)) {
@@ -120,7 +120,7 @@ async fn concurrent_first_events() {
 }
 
 #[tokio::test]
-async fn a_search_whose_files_never_arrive_times_out() {
+async fn search_without_files_times_out() {
     let world = World::new();
     let announced = world.announce(&["a.ris", "b.ris"]).await;
     world.upload(&announced, 0, TWO_RECORDS).await;
@@ -137,7 +137,7 @@ async fn a_search_whose_files_never_arrive_times_out() {
 }
 
 #[tokio::test]
-async fn a_file_of_which_nobody_told_is_found_before_the_search_times_out() {
+async fn unreported_file_is_found_before_timeout() {
     let world = World::new();
     let announced = world.announce(&["a.ris", "b.ris"]).await;
     world.run().await;
@@ -155,7 +155,7 @@ async fn a_file_of_which_nobody_told_is_found_before_the_search_times_out() {
 }
 
 #[tokio::test]
-async fn each_file_that_arrives_gives_the_others_as_much_time_again() {
+async fn arriving_file_extends_deadline() {
     let world = World::new();
     let announced = world.announce(&["a.ris", "b.ris"]).await;
     world.run().await;
@@ -171,7 +171,7 @@ async fn each_file_that_arrives_gives_the_others_as_much_time_again() {
 }
 
 #[tokio::test]
-async fn a_look_that_is_never_answered_ends_the_search_too() {
+async fn unanswered_bucket_scan_ends_search() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
     world.run().await;
@@ -189,13 +189,13 @@ async fn a_look_that_is_never_answered_ends_the_search_too() {
 }
 
 #[tokio::test]
-async fn files_that_are_never_read_end_the_search_with_their_names() {
+async fn unread_files_end_search_with_their_names() {
     let world = World::new();
     let announced = world.announce(&["a.ris", "b.ris"]).await;
     world.upload(&announced, 0, TWO_RECORDS).await;
     world.upload(&announced, 1, TWO_RECORDS).await;
     world.deliver_all(&[&UPLOADS, &SAGA, &SAGA]).await;
-    // Nobody ever works on the second command.
+    // The second command is never processed.
     let commands = world.take(&PARSE).await;
     assert_eq!(commands.len(), 2);
     world.deliver(&PARSE, &commands[..1]).await;
@@ -216,7 +216,7 @@ async fn late_upload_timeout_with_an_old_token() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
     world.run().await;
-    // The timeout fires, but before its message is handled the file arrives.
+    // The timeout fires, but the file arrives before its message is handled.
     world.pass(Duration::from_secs(3_601)).await;
     let timeout = world.take(&SAGA).await;
     assert_eq!(body(&timeout[0]).name, "UploadTimeout");
@@ -239,7 +239,7 @@ async fn late_upload_timeout_with_an_old_token() {
 }
 
 #[tokio::test]
-async fn a_bad_file_fails_the_search_and_leaves_nothing_of_itself() {
+async fn bad_file_fails_search_and_stores_nothing() {
     let world = World::new();
     let announced = world.announce(&["good.ris", "bad.ris"]).await;
     world.upload(&announced, 0, TWO_RECORDS).await;
@@ -253,13 +253,13 @@ async fn a_bad_file_fails_the_search_and_leaves_nothing_of_itself() {
 }
 
 #[tokio::test]
-async fn a_parse_command_that_is_given_up_after_it_succeeded_takes_nothing_back() {
+async fn dead_lettering_succeeded_command_deletes_nothing() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
     world.upload(&announced, 0, TWO_RECORDS).await;
     world.deliver_all(&[&UPLOADS, &SAGA, &SAGA]).await;
     let command = world.take(&PARSE).await;
-    // It succeeds, but its acknowledgement is lost, and every later delivery too.
+    // The command succeeds, but its acknowledgement and all later deliveries are lost.
     call(&world.functions, &PARSE, &command).await;
     for _ in 0..2 {
         world.host.advance(crate::world::VISIBILITY);
@@ -272,14 +272,14 @@ async fn a_parse_command_that_is_given_up_after_it_succeeded_takes_nothing_back(
 }
 
 #[tokio::test]
-async fn a_parse_command_that_never_succeeds_ends_the_search() {
+async fn failing_parse_command_ends_search() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
     world.upload(&announced, 0, TWO_RECORDS).await;
     world.deliver_all(&[&UPLOADS, &SAGA]).await;
     let saved = world.take(&SAGA).await;
     world.deliver(&SAGA, &saved).await;
-    // Its workers die one after the other, as often as the queue allows.
+    // Its workers crash one after the other, up to the receive limit of the queue.
     for _ in 0..3 {
         assert_eq!(world.take(&PARSE).await.len(), 1);
         world.host.advance(crate::world::VISIBILITY);
@@ -290,9 +290,9 @@ async fn a_parse_command_that_never_succeeds_ends_the_search() {
     assert_eq!(world.verdicts(announced.search_id, "StartParsingFaulted").await, [Verdict::Handled]);
 }
 
-/// S3 takes keys of 1,024 bytes, whatever characters they are of: what has more was uploaded and never arrived.
+/// S3 limits keys to 1,024 bytes in any encoding: a file with a longer key would be uploaded but never arrive.
 #[tokio::test]
-async fn a_file_name_that_its_key_has_no_room_for_is_not_announced() {
+async fn file_name_exceeding_key_size_is_refused() {
     let world = World::new();
     let announce = async |name: String| {
         let files = vec![NewFile { name: "a.ris".into(), size_bytes: 1 }, NewFile { name, size_bytes: 1 }];

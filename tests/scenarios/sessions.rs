@@ -22,7 +22,7 @@ fn project() -> ProjectId {
     ProjectId::from_uuid(uuid::Uuid::nil())
 }
 
-/// Lets the control message look for the session as often as it does.
+/// Delivers the control message until it stops checking for the session.
 pub(crate) async fn settle(world: &World) {
     for _ in 0..4 {
         let control = world.take(&CONTROL).await;
@@ -32,18 +32,18 @@ pub(crate) async fn settle(world: &World) {
 }
 
 #[tokio::test]
-async fn a_crash_before_the_commit_leaves_neither_job_nor_message() {
+async fn crash_before_commit_leaves_neither_job_nor_message() {
     let world = World::new();
     let crash = CrashAt::new(Call::SessionCommit, Phase::Before, 1);
     crash.kill(world.crashing(&crash).start_upload.create(project(), &request())).await;
     settle(&world).await;
     assert_eq!(world.jobs().unfinished().await.unwrap(), []);
     assert_eq!(world.take(&SAGA).await, []);
-    assert_eq!(world.take(&CONTROL).await, [], "the session was given up");
+    assert_eq!(world.take(&CONTROL).await, [], "the session was abandoned");
 }
 
 #[tokio::test]
-async fn a_crash_after_the_commit_leaves_both() {
+async fn crash_after_commit_keeps_job_and_message() {
     let world = World::new();
     let crash = CrashAt::new(Call::SessionCommit, Phase::After, 1);
     crash.kill(world.crashing(&crash).start_upload.create(project(), &request())).await;
@@ -54,7 +54,7 @@ async fn a_crash_after_the_commit_leaves_both() {
 }
 
 #[tokio::test]
-async fn an_invalid_manifest_stores_nothing_and_names_every_fault() {
+async fn invalid_manifest_stores_nothing_and_lists_errors() {
     let world = World::new();
     let files = vec![
         NewFile { name: "../a.ris".into(), size_bytes: 1 },
@@ -68,7 +68,7 @@ async fn an_invalid_manifest_stores_nothing_and_names_every_fault() {
 }
 
 #[tokio::test]
-async fn a_search_that_is_withdrawn_ends_and_its_late_files_are_not_read() {
+async fn cancelled_search_ends_and_ignores_late_files() {
     let world = World::new();
     let announced = world.announce(&["a.ris", "b.ris"]).await;
     world.upload(&announced, 0, TWO_RECORDS).await;
@@ -87,7 +87,7 @@ async fn a_search_that_is_withdrawn_ends_and_its_late_files_are_not_read() {
     world.run().await;
     assert_eq!(world.job(search).await, ended);
     assert_eq!(world.parsed(search).await.len(), 0);
-    // Whoever asks again, because the answer was lost, gets it again; nothing more is sent.
+    // A client that lost the response and repeats the request gets the same response, and nothing more is sent.
     assert_eq!(
         world.functions.start_upload.cancel(&ProjectAccess::All, search).await.unwrap(),
         Cancellation::Accepted
@@ -96,7 +96,7 @@ async fn a_search_that_is_withdrawn_ends_and_its_late_files_are_not_read() {
 }
 
 #[tokio::test]
-async fn a_withdrawal_that_overtakes_the_announcement_is_not_lost() {
+async fn withdrawal_before_announcement_is_not_lost() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
     let started = world.take(&SAGA).await;
@@ -112,10 +112,10 @@ async fn a_withdrawal_that_overtakes_the_announcement_is_not_lost() {
 }
 
 #[tokio::test]
-async fn a_search_whose_files_are_being_read_is_not_withdrawn() {
+async fn search_being_read_is_not_withdrawn() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
-    // The withdrawal is on its way when the last file arrives.
+    // The cancellation is in flight when the last file arrives.
     world.functions.start_upload.cancel(&ProjectAccess::All, announced.search_id).await.unwrap();
     let messages = world.take(&SAGA).await;
     world.upload(&announced, 0, TWO_RECORDS).await;
@@ -133,7 +133,7 @@ async fn a_search_whose_files_are_being_read_is_not_withdrawn() {
 }
 
 #[tokio::test]
-async fn a_withdrawal_takes_effect_or_leaves_nothing_wherever_it_crashes() {
+async fn crashed_withdrawal_takes_effect_or_leaves_nothing() {
     for (call, phase) in [
         (Call::LedgerGrant, Phase::After),
         (Call::QueueSend, Phase::After),
@@ -179,7 +179,7 @@ async fn tokens(world: &World, partition: SearchId) -> usize {
 }
 
 #[tokio::test]
-async fn a_request_that_is_made_again_leaves_no_more_tokens_and_gives_out_the_same_uploads() {
+async fn repeated_request_returns_same_uploads_without_tokens() {
     let world = World::new();
     let search = world.functions.start_upload.keyed_search(project(), "key").await.unwrap();
     let mut forms = Vec::new();
@@ -195,7 +195,7 @@ async fn a_request_that_is_made_again_leaves_no_more_tokens_and_gives_out_the_sa
 }
 
 #[tokio::test]
-async fn of_two_searches_under_one_key_at_once_one_is_announced_and_its_upload_completes_it() {
+async fn concurrent_requests_with_one_key_announce_once() {
     let world = World::new();
     let start_upload = &world.functions.start_upload;
     let second = NewFile { name: "b.ris".into(), size_bytes: 1 };
@@ -220,9 +220,9 @@ async fn of_two_searches_under_one_key_at_once_one_is_announced_and_its_upload_c
     assert_eq!(world.job(announced.search_id).await.state, JobState::Completed);
 }
 
-/// What has ended does not count, and neither do other projects.
+/// Neither ended searches nor other projects count.
 #[tokio::test]
-async fn a_project_has_no_more_under_way_than_it_may() {
+async fn open_searches_of_project_are_limited() {
     let world = World::new();
     let mut start_upload = world.functions.start_upload.clone();
     let size_bytes = request().files[0].size_bytes;
@@ -233,7 +233,7 @@ async fn a_project_has_no_more_under_way_than_it_may() {
     assert!(tries(&twice).await.is_ok());
     let refused = tries(&twice).await.unwrap_err();
     assert!(matches!(refused, service::Error::TooMuch { wanted: 5, bytes: 4 }), "{refused}");
-    assert!(tries(&request()).await.is_ok(), "one that takes no more than its share is only counted");
+    assert!(tries(&request()).await.is_ok(), "a request within its share is only counted");
     let refused = tries(&request()).await.unwrap_err();
     assert!(matches!(refused, service::Error::TooMany { searches: 3 }), "{refused}");
     assert!(start_upload.create(ProjectId::from_uuid(Uuid::from_u128(77)), &request()).await.is_ok());
@@ -242,26 +242,26 @@ async fn a_project_has_no_more_under_way_than_it_may() {
     let keyed = start_upload.create_once(project(), &request(), "key").await.unwrap();
     assert!(matches!(keyed, CreateOutcome::Announced(_)));
     let again = start_upload.create_once(project(), &request(), "key").await.unwrap();
-    assert!(matches!(again, CreateOutcome::Announced(_)), "what is announced already is not counted twice");
+    assert!(matches!(again, CreateOutcome::Announced(_)), "an announced request is not counted twice");
 }
 
-/// Somebody who knows project and key does not know the search; and each deployment has its own.
+/// The project and the key do not reveal the search, and each deployment has its own secret.
 #[tokio::test]
-async fn the_id_of_a_keyed_search_cannot_be_guessed_and_stays_the_same() {
+async fn keyed_search_id_is_stable_and_unguessable() {
     let (world, other) = (World::new(), World::new());
-    // The hosts of two tests draw the same ids, one after the other.
+    // The hosts of two tests generate the same ids in the same order.
     (0..100).for_each(|_| _ = other.host.random_id());
     let id = async |world: &World| world.functions.start_upload.keyed_search(project(), "key").await.unwrap();
     let (one, two) = tokio::join!(id(&world), id(&world));
-    assert_eq!(one, two, "of two who make the secret at once one does");
+    assert_eq!(one, two, "concurrent creation of the secret yields one secret");
     assert_eq!(id(&world).await, one);
     assert_ne!(id(&other).await, one);
     assert_ne!(one, ids::guessable_keyed_search(project(), "key"));
 }
 
-/// Whoever repeats across an upgrade what an earlier release has announced is answered with that search.
+/// A client that repeats a request across an upgrade gets the search that the earlier version announced.
 #[tokio::test]
-async fn a_search_that_was_announced_under_a_guessable_id_is_found_under_its_key() {
+async fn search_with_guessable_id_is_found_by_key() {
     let world = World::new();
     let start_upload = &world.functions.start_upload;
     let known = ids::guessable_keyed_search(project(), "key");
@@ -293,7 +293,7 @@ async fn a_search_that_was_announced_under_a_guessable_id_is_found_under_its_key
 }
 
 #[tokio::test]
-async fn a_request_is_recognised_although_a_file_has_overtaken_the_announcement() {
+async fn request_is_recognized_after_early_file() {
     let world = World::new();
     let start_upload = &world.functions.start_upload;
     let second = NewFile { name: "b.ris".into(), size_bytes: 1 };
@@ -317,7 +317,7 @@ async fn a_request_is_recognised_although_a_file_has_overtaken_the_announcement(
 }
 
 #[tokio::test]
-async fn a_key_stands_for_files_of_these_sizes_before_and_after_they_arrive() {
+async fn key_matches_file_sizes_before_and_after_upload() {
     let world = World::new();
     let start_upload = &world.functions.start_upload;
     let resized = NewFile { name: "a.ris".into(), size_bytes: 2 };
@@ -336,9 +336,9 @@ async fn a_key_stands_for_files_of_these_sizes_before_and_after_they_arrive() {
     }
 }
 
-/// Each call that a request under a key makes, broken off before and after it.
+/// Aborts a request with a key before and after each of its calls.
 #[tokio::test]
-async fn a_key_survives_a_crash_at_any_call_of_its_request() {
+async fn keyed_request_survives_crash_at_any_call() {
     for (call, phase) in [
         (Call::RecordsRead, Phase::After),
         (Call::LedgerBegin, Phase::After),
@@ -367,7 +367,7 @@ async fn a_key_survives_a_crash_at_any_call_of_its_request() {
 }
 
 #[tokio::test]
-async fn a_request_whose_commit_is_slow_goes_on_in_another_session() {
+async fn slow_commit_is_retried_in_another_session() {
     for key in [Some("key"), None] {
         let world = World::new();
         world.functions.start_upload.keyed_search(project(), "key").await.unwrap();
@@ -391,9 +391,9 @@ async fn a_request_whose_commit_is_slow_goes_on_in_another_session() {
     }
 }
 
-/// The session's record and the search's document are removed after a time. The record of the first request stays.
+/// The session's record and the search's document expire. The record of the first request stays.
 #[tokio::test]
-async fn a_keyed_request_that_is_repeated_after_a_year_announces_nothing() {
+async fn keyed_request_repeated_after_year_announces_nothing() {
     let world = World::new();
     let start_upload = &world.functions.start_upload;
     let answer = start_upload.create_once(project(), &request(), "key").await.unwrap();
@@ -414,10 +414,9 @@ async fn a_keyed_request_that_is_repeated_after_a_year_announces_nothing() {
     assert_eq!(world.job(announced.search_id).await, ended);
 }
 
-/// Two requests for the same thing, such as two equal payments, are two sessions. Neither admits a copy of the other's
-/// event.
+/// Two equal requests, such as two equal payments, are two sessions. Neither admits a copy of the other's event.
 #[tokio::test]
-async fn two_sessions_of_one_partition_share_neither_message_nor_token() {
+async fn sessions_of_one_partition_share_no_tokens() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
     world.run().await;

@@ -1,11 +1,11 @@
-//! A search is one trace, from S3's notification to its end.
+//! A search is a single trace, from the S3 notification to its end.
 
 use imports::queues::{PARSE, SAGA, UPLOADS};
 use messages::{Message, Received, Traceparent};
 
 use crate::world::{TWO_RECORDS, World};
 
-/// The message among the received ones that has this name, and the span it names as its parent.
+/// Returns the received message with this name, and the span named as its parent.
 fn find(received: &[Received], name: &str) -> (Message, Traceparent) {
     let mut messages = received.iter().map(|received| Message::decode(&received.delivery.body).unwrap());
     let message = messages.find(|message| message.body.name == name).expect(name);
@@ -14,7 +14,7 @@ fn find(received: &[Received], name: &str) -> (Message, Traceparent) {
 }
 
 #[tokio::test]
-async fn each_message_names_the_handling_of_its_cause_as_its_parent() {
+async fn message_trace_parent_is_handling_of_cause() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
     world.upload(&announced, 0, TWO_RECORDS).await;

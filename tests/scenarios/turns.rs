@@ -1,4 +1,4 @@
-//! Files of several reviewers at once: no file waits for the end of a large one, and no request waits for any file.
+//! Concurrent files of several reviewers: no file waits for the end of a large one, and no request waits for a file.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -22,7 +22,7 @@ use crate::api;
 use crate::parsing::many_records;
 use crate::world::{SLOW, Slow, TWO_RECORDS, World};
 
-/// A search of one file that is uploaded, and whose parse command waits.
+/// Creates a search with one uploaded file, whose parse command waits.
 async fn waiting(world: &World, file: &str) -> SearchId {
     let announced = world.announce(&["a.ris"]).await;
     world.upload(&announced, 0, file).await;
@@ -30,7 +30,7 @@ async fn waiting(world: &World, file: &str) -> SearchId {
     announced.search_id
 }
 
-/// A machine whose clock moves when records are stored, and not while somebody waits.
+/// A host whose clock moves when records are stored, and not during a wait.
 struct Standing(Arc<ManualHost>);
 
 #[async_trait]
@@ -56,7 +56,7 @@ impl Host for Standing {
     }
 }
 
-/// The functions on what a world has, and their store. Every call of the store is intercepted.
+/// Runs the functions on the stores of a world, with all calls of the store intercepted.
 fn runner(world: &World, intercept: Arc<dyn Intercept>) -> (Runner<Ports>, Arc<Store>) {
     let host: Arc<dyn Host> = Arc::new(Standing(Arc::clone(&world.host)));
     let store = Store::open(world.store.dir(), Arc::clone(&host), Settings::new(&QUEUES)).unwrap();
@@ -87,9 +87,9 @@ async fn ended(store: &Store, ports: &Ports, searches: &[SearchId]) -> Vec<Job> 
     }
 }
 
-/// There are two workers, and two large files that came before.
+/// There are two workers, and two earlier large files.
 #[tokio::test]
-async fn a_small_file_is_read_while_larger_ones_of_others_are() {
+async fn small_file_is_read_alongside_larger_ones() {
     let world = World::new();
     let large = many_records(30_000);
     let searches =
@@ -102,11 +102,11 @@ async fn a_small_file_is_read_while_larger_ones_of_others_are() {
     assert!(small.completed_at < first.completed_at && small.completed_at < second.completed_at, "{jobs:?}");
 }
 
-/// Readers that compute without a pause, until they are released: they occupy the thread that they are polled on.
-struct Computing {
+/// Readers that compute without yielding until they are released, and so occupy the thread that polls them.
+struct BlockingReaders {
     begun: Mutex<Vec<oneshot::Sender<()>>>,
     released: Mutex<mpsc::Receiver<()>>,
-    /// Whether a reader ended without being released: no other work was done while it computed.
+    /// Whether a reader ended without being released, because no other work was done while it computed.
     was_waited_for: AtomicBool,
 }
 
@@ -114,7 +114,7 @@ struct Computing {
 const BOUND: Duration = Duration::from_secs(5);
 
 #[async_trait]
-impl Intercept for Computing {
+impl Intercept for BlockingReaders {
     async fn step(&self, call: Call, phase: Phase) {
         if (call, phase) != (Call::ObjectsOpen, Phase::Before) {
             return;
@@ -136,7 +136,7 @@ async fn api_answers_while_all_readers_compute() {
     let searches = [waiting(&world, TWO_RECORDS).await, waiting(&world, TWO_RECORDS).await];
     let (release, released) = mpsc::channel();
     let (begun, begins): (Vec<_>, Vec<_>) = searches.iter().map(|_| oneshot::channel()).unzip();
-    let computing = Arc::new(Computing {
+    let computing = Arc::new(BlockingReaders {
         begun: Mutex::new(begun),
         released: Mutex::new(released),
         was_waited_for: AtomicBool::new(false),

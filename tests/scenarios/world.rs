@@ -1,4 +1,4 @@
-//! A whole installation in a temporary folder, whose every delivery a test decides.
+//! A complete installation in a temporary folder, in which the test controls every delivery.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
@@ -29,13 +29,13 @@ use tokio::sync::Notify;
 pub(crate) const TWO_RECORDS: &str = "TY  - JOUR\nTI  - First\nAU  - One, Ann\nER  - \n\n\
                                       TY  - JOUR\nTI  - Second\nAU  - Two, Bob\nER  - \n";
 
-/// How long a received message stays hidden.
+/// The visibility timeout of a received message.
 pub(crate) const VISIBILITY: Duration = Duration::from_secs(60);
 
-/// The queues that a run to the end delivers, in this order.
+/// The queues that [`World::run`] delivers, in this order.
 const PUMPED: [Queue; 5] = [UPLOADS, CONTROL, SAGA, PARSE, PARSE_DEAD];
 
-/// The queues, but a parse command is given up sooner.
+/// The queues with a lower receive limit for parse commands.
 static FEW_PARSES: LazyLock<Vec<QueueSpec>> = LazyLock::new(|| {
     let spec = |spec: &QueueSpec| match spec.queue == PARSE {
         true => QueueSpec { receive_limit: Some(3), ..spec.clone() },
@@ -44,13 +44,13 @@ static FEW_PARSES: LazyLock<Vec<QueueSpec>> = LazyLock::new(|| {
     QUEUES.iter().map(spec).collect()
 });
 
-/// The functions, over the ports of one process.
+/// The functions on the ports of one process.
 #[derive(Clone)]
 pub(crate) struct Functions {
     pub(crate) start_upload: SearchService,
     pub(crate) dispatch_outbox: DispatchOutbox,
     pub(crate) failures: Failures,
-    /// What stands behind each queue.
+    /// The consumer of each queue.
     behind: BTreeMap<Queue, Arc<dyn Consumer>>,
 }
 
@@ -68,14 +68,14 @@ impl Functions {
         }
     }
 
-    /// What stands behind a queue.
+    /// Returns the consumer of a queue.
     pub(crate) fn behind(&self, queue: &Queue) -> &dyn Consumer {
         self.behind.get(queue).unwrap_or_else(|| panic!("no function is behind {queue}")).as_ref()
     }
 }
 
 pub(crate) struct World {
-    /// Removed with the world.
+    /// The folder, which is deleted with the world.
     _dir: TempDir,
     pub(crate) host: Arc<ManualHost>,
     pub(crate) backend: Backend,
@@ -92,7 +92,7 @@ impl World {
         Self::taking_over(TempDir::new().unwrap(), ManualHost::seeded(1), config)
     }
 
-    /// In a folder in which something may be already.
+    /// Opens a world in a folder that may contain data.
     pub(crate) fn taking_over(dir: TempDir, host: ManualHost, config: Config) -> Self {
         let host = Arc::new(host);
         let config = Config { data_dir: dir.path().to_owned(), ..config };
@@ -106,12 +106,12 @@ impl World {
         &self.store
     }
 
-    /// The document of a search; none where there is none.
+    /// Returns the document of a search, if any.
     pub(crate) async fn document(&self, search: SearchId) -> Option<Document> {
         self.store.load(&[search], self.host.now()).await.unwrap().remove(0).unwrap()
     }
 
-    /// The functions with a crash, or something else, at some steps.
+    /// Returns the functions with an intercept, such as a crash, at some steps.
     pub(crate) fn crashing<I: Intercept + 'static>(&self, crash: &Arc<I>) -> Functions {
         let store = Arc::new(self.store.with_intercept(crash.clone()));
         let Backend { ports, config } = self.backend.clone();
@@ -124,18 +124,17 @@ impl World {
         self.functions.start_upload.create(ProjectId::from_uuid(uuid::Uuid::nil()), &request).await.unwrap()
     }
 
-    /// Uploads a file of any size under the key of an announced one: what is in it matters here, and how many bytes
-    /// that makes does not.
+    /// Uploads a file for an announced one. The content matters, but the announced size does not.
     pub(crate) async fn upload(&self, announced: &AnnouncedSearch, index: usize, content: &str) {
         self.upload_with(&announced.files[index].upload, announced.files.len(), content).await;
     }
 
-    /// The same with a file that need not be UTF-8.
+    /// Like [`World::upload`], for a file that need not be UTF-8.
     pub(crate) async fn upload_bytes(&self, announced: &AnnouncedSearch, index: usize, content: Vec<u8>) {
         self.put_object(&announced.files[index].upload, announced.files.len(), content).await;
     }
 
-    /// The same with a form of a search of so many files.
+    /// Like [`World::upload`], with a form of a search with the given number of files.
     pub(crate) async fn upload_with(&self, form: &PresignedPost, files: usize, content: &str) {
         self.put_object(form, files, content.as_bytes().to_vec()).await;
     }
@@ -152,7 +151,7 @@ impl World {
         self.store().upload(&form, &*content).await.unwrap();
     }
 
-    /// Puts any text on the saga queue, as an outsider might.
+    /// Sends any text to the saga queue, as an attacker might.
     pub(crate) async fn put(&self, body: &str) {
         let nobody = uuid::Uuid::nil();
         let outgoing = Outgoing {
@@ -165,7 +164,7 @@ impl World {
         self.store().send(&[outgoing]).await.pop().unwrap().unwrap();
     }
 
-    /// Everything that a queue has to deliver now.
+    /// Receives all messages that a queue can deliver now.
     pub(crate) async fn take(&self, queue: &Queue) -> Vec<Received> {
         let mut all = Vec::new();
         loop {
@@ -177,7 +176,7 @@ impl World {
         }
     }
 
-    /// Has a batch handled by the function behind its queue, and answers the queue.
+    /// Handles a batch with the consumer of its queue, and reports the results to the queue.
     pub(crate) async fn deliver(&self, queue: &Queue, batch: &[Received]) -> Vec<Disposition> {
         let dispositions = call(&self.functions, queue, batch).await;
         for (received, disposition) in batch.iter().zip(&dispositions) {
@@ -186,7 +185,7 @@ impl World {
         dispositions
     }
 
-    /// Takes and delivers what is in these queues, one after the other.
+    /// Receives and delivers the messages of these queues, one after the other.
     pub(crate) async fn deliver_all(&self, queues: &[&Queue]) {
         for queue in queues {
             let batch = self.take(queue).await;
@@ -194,7 +193,7 @@ impl World {
         }
     }
 
-    /// Delivers until nothing is left to deliver now.
+    /// Delivers messages until none are left.
     pub(crate) async fn run(&self) {
         loop {
             let mut delivered = 0;
@@ -209,7 +208,7 @@ impl World {
         }
     }
 
-    /// Moves the clock and does what a sweep does.
+    /// Moves the clock and runs a sweep.
     pub(crate) async fn pass(&self, time: Duration) {
         self.host.advance(time);
         self.functions.dispatch_outbox.sweep(None).await.unwrap();
@@ -231,7 +230,7 @@ impl World {
         studies
     }
 
-    /// The distinct parse commands that took effect.
+    /// Returns the distinct parse commands that took effect.
     pub(crate) async fn parsed(&self, search: SearchId) -> BTreeSet<MessageId> {
         let decisions = self.store().decisions(search).await.unwrap();
         let handled = decisions.into_iter().filter(|decision| {
@@ -240,7 +239,7 @@ impl World {
         handled.filter_map(|decision| decision.message_id).collect()
     }
 
-    /// What the run-saga function said about messages of one kind, in order.
+    /// Returns the verdicts of the run-saga function about one type of message, in order.
     pub(crate) async fn verdicts(&self, search: SearchId, message: &str) -> Vec<messages::Verdict> {
         let decisions = self.store().decisions(search).await.unwrap();
         let of_saga = decisions.iter().filter(|decision| decision.function == "run-saga");
@@ -251,25 +250,25 @@ impl World {
     }
 }
 
-/// Has a batch handled by the function behind its queue.
+/// Handles a batch with the consumer of its queue.
 pub(crate) async fn call(functions: &Functions, queue: &Queue, batch: &[Received]) -> Vec<Disposition> {
     functions.behind(queue).consume(&deliveries(batch), None).await
 }
 
-/// A batch as a function is given it.
+/// Converts a batch to the input of a function.
 pub(crate) fn deliveries(batch: &[Received]) -> Vec<Delivery> {
     batch.iter().map(|received| received.delivery.clone()).collect()
 }
 
-/// What a received message says.
+/// Parses the body of a received message.
 pub(crate) fn body(received: &Received) -> Body {
     Message::decode(&received.delivery.body).unwrap().body
 }
 
-/// What a slow call takes.
+/// The duration of a slow call.
 pub(crate) const SLOW: Duration = Duration::from_secs(1);
 
-/// A call of the store that takes [`SLOW`] by the clock of the world.
+/// Delays a call of the store by [`SLOW`] on the clock of the world.
 pub(crate) struct Slow(pub(crate) Call, pub(crate) Arc<ManualHost>);
 
 #[async_trait]
@@ -281,7 +280,7 @@ impl Intercept for Slow {
     }
 }
 
-/// A crash before or after the `nth` call of one name: the caller gets no further, unless somebody wakes it.
+/// A crash before or after the `nth` call with this name: the caller stops there, unless the test resumes it.
 pub(crate) struct CrashAt {
     call: Call,
     phase: Phase,
@@ -295,7 +294,7 @@ impl CrashAt {
         Arc::new(Self { call, phase, left: Mutex::new(nth), crashed: Notify::new(), woken: Notify::new() })
     }
 
-    /// Runs `work` until it crashes; a test fails when it does not.
+    /// Runs `work` until it crashes; fails if it does not.
     pub(crate) async fn kill<T: std::fmt::Debug>(&self, work: impl Future<Output = T>) {
         tokio::select! {
             done = work => panic!("the crash at {:?} was never reached: {done:?}", self.call),
@@ -303,7 +302,7 @@ impl CrashAt {
         }
     }
 
-    /// Runs `work` until it stalls there, then `meanwhile`, then the rest of `work`.
+    /// Runs `work` until it stalls at this call, then the other future, then the rest of `work`.
     pub(crate) async fn stall<T: std::fmt::Debug>(
         &self,
         work: impl Future<Output = T>,

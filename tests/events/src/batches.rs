@@ -1,4 +1,4 @@
-//! The sample batches of one queue, and what becomes of them.
+//! The sample batches of one queue and their expected results.
 
 use std::path::Path;
 
@@ -8,14 +8,14 @@ use serde_json::Value;
 
 use crate::{Expected, Installation, Surroundings, check_log, event, failures};
 
-/// The sample batches of one queue, by what their names begin with.
+/// The sample batches of one queue, selected by a prefix of their names.
 pub struct Batches(pub &'static str);
 
 impl Batches {
-    /// Feeds each batch to a function's library, which answers it.
+    /// Feeds each batch to a function's library and checks the response.
     ///
     /// # Panics
-    /// When something else becomes of one.
+    /// Panics if something else becomes of one.
     pub async fn feed_library(&self, answer: impl AsyncFn(&Backend, Value) -> Value) {
         for name in Expected::names(self.0) {
             let installation = Installation::admitting(&event(name)).await;
@@ -24,10 +24,10 @@ impl Batches {
         }
     }
 
-    /// Feeds each batch to a function's built binary.
+    /// Feeds each batch to a function's binary and checks the response and the log.
     ///
     /// # Panics
-    /// When something else becomes of one, or the log is not as it must be.
+    /// Panics if something else becomes of one, or the log is not as it must be.
     pub async fn feed_binary(&self, program: impl AsRef<Path>) {
         for name in Expected::names(self.0) {
             let installation = Installation::admitting(&event(name)).await;

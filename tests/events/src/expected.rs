@@ -1,4 +1,4 @@
-//! The answers of the functions to the sample events, for tests and for developers who try the functions.
+//! The expected responses of the functions to the sample events, for tests and for trying out the functions.
 
 use std::fmt;
 
@@ -12,35 +12,35 @@ const ENCODED: &str = "Ergebnisse + 50% für «Müller» 検索.ris";
 /// The claim of a token that lists its bearer's projects.
 const CLAIM: &str = "projects";
 
-/// The result of an event in an installation that contains its data.
+/// The expected result of an event in an installation that contains its subject.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Expected {
-    /// No answer. These files are reported to the saga, by name and version.
+    /// No response. These files are reported to the saga, by name and version.
     Files(&'static [(&'static str, &'static str)]),
     /// A partial batch response.
     Batch {
-        /// The places of the records that fail.
+        /// The indices of the records that fail.
         failing: &'static [usize],
-        /// The places of those that fail on SQS. A rejected message is moved to the dead-letter queue there, and counts
-        /// as handled.
+        /// The indices of the records that fail on SQS. Rejected records are moved to the dead-letter queue there and
+        /// count as processed.
         on_sqs: &'static [usize],
-        /// Where messages are sent.
+        /// The queue to which messages are sent.
         to: Queue,
-        /// The names of those that are sent.
+        /// The names of the messages sent.
         sends: &'static [&'static str],
     },
-    /// An answer of HTTP: its status by the claim that the function reads, where there is one.
+    /// An HTTP response: its status by the claim that the function reads, if any.
     Status(&'static [(Option<&'static str>, u64)]),
-    /// No answer, and no message.
+    /// No response and no messages.
     Sweep,
 }
 
-/// Where a function works, as far as its answers depend on that.
+/// The parts of a function's environment that its responses depend on.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Surroundings<'a> {
-    /// The claim that it reads.
+    /// The claim that the function reads.
     pub claim: Option<&'a str>,
-    /// Whether its queues are those of SQS.
+    /// Whether the function uses SQS queues.
     pub sqs: bool,
 }
 
@@ -60,16 +60,16 @@ use Expected::{Files, Status, Sweep};
 /// Every sample event, in alphabetical order.
 static EXPECTED: [(&str, Expected); 33] = [
     ("http-bad-manifest", Status(&[(None, 422)])),
-    // With a claim: the request has no token.
+    // With a claim, the request fails because it names no caller.
     ("http-create-search", Status(&[(None, 201), (Some(CLAIM), 404)])),
     ("http-foreign-project", Status(&[(None, 404), (Some(CLAIM), 404)])),
     ("http-hostile-path", Status(&[(None, 400)])),
     ("http-list-searches", Status(&[(None, 200)])),
-    // A signed request has an operator's rights only in a deployment without tokens.
+    // A signed request may use the operator API only if the deployment requires no tokens.
     ("http-operator-signed", Status(&[(None, 200), (Some(CLAIM), 403)])),
     // The failure to archive does not exist.
     ("http-operator-with-token", Status(&[(None, 403), (Some(CLAIM), 404)])),
-    // Without a claim: the token is ignored.
+    // Without a claim, the content of the token is not read.
     ("http-own-project", Status(&[(None, 404), (Some(CLAIM), 200), (Some("groups"), 404)])),
     ("http-unknown-search", Status(&[(None, 404)])),
     ("s3-copy", Files(&[("psycinfo.ris", "")])),
@@ -86,7 +86,7 @@ static EXPECTED: [(&str, Expected); 33] = [
     ("s3-test-event", Files(&[])),
     ("s3-versioned", Files(&[("psycinfo.ris", FIRST)])),
     ("schedule", Sweep),
-    // Their session is not stored, so each is looked for once more, later.
+    // Their sessions are not stored, so each is checked again later.
     ("sqs-control-good", batch([&[], &[]], queues::CONTROL, &["SettleSession"])),
     ("sqs-control-mixed", batch([&[1, 2], &[]], queues::CONTROL, &["SettleSession"])),
     ("sqs-faults-mixed", batch([&[1], &[]], queues::SAGA, &["StartParsingFaulted"])),
@@ -100,23 +100,23 @@ static EXPECTED: [(&str, Expected); 33] = [
 ];
 
 impl Expected {
-    /// Returns the expected result of a sample event; none if no sample has this name.
+    /// Returns the expected result of the sample event with this name; `None` if there is no such sample.
     pub fn of(name: &str) -> Option<&'static Self> {
         EXPECTED.iter().find_map(|(sample, expected)| (*sample == name).then_some(expected))
     }
 
-    /// The names of the samples that something is expected of, and that begin with `prefix`.
+    /// Returns the names of the samples with expected results that start with `prefix`.
     pub fn names(prefix: &str) -> impl Iterator<Item = &'static str> {
         EXPECTED.iter().map(|(name, _)| *name).filter(move |name| name.starts_with(prefix))
     }
 
-    /// The status of an answer of HTTP by a function that reads this claim; none when it depends on who asks.
+    /// Returns the status of the HTTP response by a function that reads this claim; `None` if it depends on the caller.
     pub fn status(&self, claim: Option<&str>) -> Option<u64> {
         let Status(statuses) = self else { return None };
         statuses.iter().find_map(|(read, status)| (*read == claim).then_some(*status))
     }
 
-    /// The places of the records of a batch that fail.
+    /// Returns the indices of the records of a batch that fail.
     fn failing(&self, at: Surroundings<'_>) -> &'static [usize] {
         match self {
             Self::Batch { on_sqs, .. } if at.sqs => on_sqs,
@@ -125,7 +125,7 @@ impl Expected {
         }
     }
 
-    /// Whether this is what a function answers to the event.
+    /// Returns `true` if `answer` is the expected response to the event.
     pub fn is_answered_by(&self, event: &Value, answer: &Value, at: Surroundings<'_>) -> bool {
         match self {
             Files(_) | Sweep => answer.is_null(),
@@ -138,7 +138,7 @@ impl Expected {
         }
     }
 
-    /// In words.
+    /// Describes the expected result.
     pub fn told(&self, at: Surroundings<'_>) -> impl fmt::Display + use<> {
         match self {
             Files([]) => "null, and no message".to_owned(),
@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_every_sample_event_something_is_expected() {
+    fn every_sample_event_has_expectation() {
         assert_eq!(Expected::names("").collect::<Vec<_>>(), crate::all(""));
     }
 }

@@ -1,4 +1,4 @@
-//! An embedded installation, for the library and for the binary alike.
+//! An embedded installation, for the library and for the binary.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use tokio::process::Command;
 
 use crate::placed::{Failed, Place};
 
-/// Uploads a file to an embedded store unless it exists: several records of an event may name one file.
+/// Uploads a file to an embedded store unless it exists: several records of an event may refer to one file.
 ///
 /// # Errors
-/// When the store does not take it.
+/// Returns an error if the store does not take it.
 pub async fn upload(store: &Store, form: &PresignedPost, file: &'static [u8]) -> Result<(), Failed> {
     match store.upload(form, file).await {
         Ok(_) | Err(UploadError::Used) => Ok(()),
@@ -27,42 +27,42 @@ pub async fn upload(store: &Store, form: &PresignedPost, file: &'static [u8]) ->
     }
 }
 
-/// An embedded installation in a folder of its own, which goes with it.
+/// An embedded installation in a temporary folder, which is deleted with it.
 pub struct Installation {
     dir: TempDir,
-    /// Its store.
+    /// The store of the installation.
     pub store: Arc<Store>,
 }
 
 impl Installation {
-    /// An empty one.
+    /// Creates an empty installation.
     ///
     /// # Panics
-    /// When there is no place for it.
+    /// Panics if the folder cannot be created.
     pub fn new() -> Self {
         let dir = TempDir::new().unwrap();
         let store = Store::open(dir.path(), Arc::new(SystemHost), Settings::new(&QUEUES)).unwrap();
         Self { dir, store: Arc::new(store) }
     }
 
-    /// The ports on it.
+    /// Returns the ports of the installation.
     pub fn backend(&self) -> Backend {
         let config = Config { data_dir: self.dir.path().to_owned(), ..Config::default() };
         backend::embedded(&self.store, Arc::new(SystemHost), self.store.clone(), config)
     }
 
-    /// Starts a function's binary on it.
+    /// Starts a function's binary with this installation.
     ///
     /// # Panics
-    /// When it cannot be started.
+    /// Panics if it cannot be started.
     pub async fn start(&self, program: impl AsRef<Path>) -> Function {
         self.start_with(program, &[]).await
     }
 
-    /// The same with more settings.
+    /// Like [`Self::start`], but with additional settings.
     ///
     /// # Panics
-    /// When it cannot be started.
+    /// Panics if it cannot be started.
     pub async fn start_with(&self, program: impl AsRef<Path>, settings: &[(&str, &str)]) -> Function {
         let mut command = Command::new(program.as_ref());
         command
@@ -73,11 +73,11 @@ impl Installation {
         Function::start(command).await.unwrap()
     }
 
-    /// One in which the messages of a batch mean something: what they are about is stored, and the tokens that they
-    /// carry and the replies will are granted.
+    /// Creates an installation for the messages of a batch: their subjects are stored, and the tokens of the messages
+    /// and of the expected replies are granted.
     ///
     /// # Panics
-    /// When there is no place for it, or the store does not answer.
+    /// Panics if the folder cannot be created, or the store is unavailable.
     pub async fn admitting(batch: &Value) -> Self {
         let installation = Self::new();
         installation.admit(batch).await;
@@ -91,7 +91,7 @@ impl Installation {
     /// Stores a file of two records under a key.
     ///
     /// # Panics
-    /// When the store does not take it.
+    /// Panics if the store does not take it.
     pub async fn store_upload(&self, key: &str) {
         self.place(&self.backend().ports).store(key).await.unwrap();
     }
@@ -103,10 +103,10 @@ impl Installation {
         Place { ports, bucket: BUCKET, upload: async |form: &_, file| upload(&self.store, form, file).await }
     }
 
-    /// Returns the visible messages of a queue, in order.
+    /// Returns the messages sent to a queue that are visible now, in order.
     ///
     /// # Panics
-    /// When the store does not answer, or something else was sent.
+    /// Panics if the store is unavailable, or something else was sent.
     pub async fn sent(&self, queue: &Queue) -> Vec<Message> {
         let received = self.store.receive(queue, 10, Duration::from_secs(60)).await.unwrap();
         received.iter().map(|received| Message::decode(&received.delivery.body).unwrap()).collect()

@@ -1,12 +1,11 @@
-//! Sample events, as Lambda's event sources hand them to functions, and installations that they are about.
+//! Sample events, as Lambda's event sources pass them to functions, and installations for them.
 //!
-//! - [`event`] reads one of the files beside this crate, [`all`] says which there are; [`failures`] reads the answer to
-//!   a batch;
-//! - [`Expected`]: what the functions answer to each of them;
+//! - [`event`] reads one of the sample files, and [`all`] lists them; [`failures`] reads the response to a batch;
+//! - [`Expected`]: the expected responses of the functions;
 //! - [`Batches`]: the sample batches of one queue, fed to a library or to a binary;
-//! - [`Installation`]: an embedded installation in which an event means something: the files that it reports are
-//!   stored, and the tokens that its messages carry are granted; [`Place`] does that in any installation;
-//! - [`check_log`]: what the log of a function must have, and what it must not.
+//! - [`Installation`]: an embedded installation for an event: the reported files are stored, and the tokens of its
+//!   messages are granted; [`Place`] does the same for any installation;
+//! - [`check_log`]: the rules for the log of a function.
 //!
 //! The tests of `functions` feed the events of each event source to the library and to the built binaries.
 
@@ -32,20 +31,20 @@ pub use installation::{Installation, upload};
 pub use log::check_log;
 pub use placed::{Failed, Place, anew};
 
-/// The sample event of this name.
+/// Returns the sample event of this name.
 ///
 /// # Panics
-/// When there is no such file.
+/// Panics if there is no such file.
 pub fn event(name: &str) -> Value {
     let path = folder().join(format!("{name}.json"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     serde_json::from_str(&text).unwrap()
 }
 
-/// The names of all sample events that begin with `prefix`, in alphabetical order.
+/// Returns the names of all sample events that start with `prefix`, in alphabetical order.
 ///
 /// # Panics
-/// When the folder cannot be read.
+/// Panics if the folder cannot be read.
 pub fn all(prefix: &str) -> Vec<String> {
     let entries = std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path());
     let names = entries
@@ -56,10 +55,10 @@ pub fn all(prefix: &str) -> Vec<String> {
     names
 }
 
-/// The places in a batch of the records that a partial batch response says have failed.
+/// Returns the indices of the records that a partial batch response reports as failed.
 ///
 /// # Panics
-/// When it is not such a response, or names a record that is not in the batch.
+/// Panics if it is not such a response, or names a record that is not in the batch.
 pub fn failures(batch: &Value, response: &Value) -> Vec<usize> {
     let place = |failure: &Value| {
         let mut records = batch["Records"].as_array().unwrap().iter();

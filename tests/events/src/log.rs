@@ -1,16 +1,16 @@
-//! The lines that the log of a function must have, and the texts that it must not contain.
+//! The rules for the log of a function.
 
 use serde_json::Value;
 
-/// Texts of the sample events and their files that must not be logged: tokens, keys that contain them, and the text of
-/// references.
+/// Data of the sample events and their files that must not appear in a log: tokens, the keys that contain them, and the
+/// text of references.
 const SECRETS: [&str; 5] = ["0199b6d0-7d60-7c00", "uploads/", "psycinfo.ris", "One, Ann", "First"];
 
-/// Checks the lines that a function wrote while it was fed sample events: each is JSON, each decision says who made it
-/// about what, counts are in a line of their own, and no line has a secret.
+/// Checks the lines that a function logged for sample events: each line is JSON, each decision names its maker and its
+/// subject, metrics have separate lines, and no line contains a secret.
 ///
 /// # Panics
-/// When that is not so.
+/// Panics if that is not so.
 pub fn check_log(lines: &[String]) {
     for line in lines {
         let parsed: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
@@ -19,7 +19,7 @@ pub fn check_log(lines: &[String]) {
         }
         if let Some(decision) = parsed.get("decision") {
             assert!(decision.is_string() && parsed["function"].is_string(), "{line}");
-            // A message that cannot be read has neither.
+            // An unreadable message has neither.
             let ids =
                 ["correlation_id", "message_id"].map(|name| parsed.get(name).is_some_and(Value::is_string));
             assert!(ids[0] == ids[1] && (ids[0] || decision == "rejected"), "{line}");

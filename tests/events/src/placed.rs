@@ -1,4 +1,4 @@
-//! A sample event in an installation that contains its data.
+//! Sample events adapted to an installation that contains their subjects.
 
 use std::collections::BTreeMap;
 
@@ -11,36 +11,36 @@ use serde_json::Value;
 /// The content of every uploaded file.
 const TWO_RECORDS: &str = "TY  - JOUR\nTI  - First\nAU  - One, Ann\nER  - \n\n\
                            TY  - JOUR\nTI  - Second\nAU  - Two, Bob\nER  - \n";
-/// How the ids of all samples begin, those of the search in them too.
+/// The common prefix of the ids in all samples, including the id of the search.
 const SAMPLE_IDS: &str = "0199b6d0-";
-/// The time limit for an upload.
+/// Maximum time for the upload of a file.
 const UPLOAD: SignedDuration = SignedDuration::from_mins(5);
 
-/// Why an event cannot be made to mean something.
+/// The error of an event that could not be prepared.
 pub type Failed = Box<dyn std::error::Error + Send + Sync>;
 
-/// An installation that events are put into.
+/// An installation that events are adapted to.
 pub struct Place<'a, U> {
-    /// Its ports.
+    /// The ports of the installation.
     pub ports: &'a Ports,
-    /// The bucket of its uploads.
+    /// The bucket for uploads.
     pub bucket: &'a str,
-    /// Sends a file with a form.
+    /// Uploads a file with a form.
     pub upload: U,
 }
 
-/// An object as an event names it.
-type Named = (String, Option<String>);
+/// The key and version of an object, as given by an event.
+type ObjectName = (String, Option<String>);
 
 impl<U> Place<'_, U>
 where
     U: AsyncFn(&PresignedPost, &'static [u8]) -> Result<(), Failed>,
 {
-    /// Stores the files that an event is about and grants the tokens that its messages carry and the replies will.
-    /// Returns the event with the bucket and the versions that the files have here.
+    /// Stores the files of an event, and grants the tokens of its messages and of the expected replies. Returns the
+    /// event with the bucket and the file versions of this installation.
     ///
     /// # Errors
-    /// When a service does not answer, or does not take a file.
+    /// Returns an error if a service is unavailable, or does not take a file.
     pub async fn admit(&self, mut event: Value) -> Result<Value, Failed> {
         let mut stored = BTreeMap::new();
         self.admit_notifications(&mut event, &mut stored).await?;
@@ -53,11 +53,11 @@ where
         Ok(event)
     }
 
-    /// Does that for notifications of S3; events of other services have none.
+    /// Prepares the notifications of an S3 event; events of other services have none.
     async fn admit_notifications(
         &self,
         event: &mut Value,
-        stored: &mut BTreeMap<Named, Option<String>>,
+        stored: &mut BTreeMap<ObjectName, Option<String>>,
     ) -> Result<(), Failed> {
         for notified in notifications(event) {
             let key = notified.object.get("key").and_then(Value::as_str).unwrap_or_default();
@@ -73,11 +73,11 @@ where
         Ok(())
     }
 
-    /// Does that for one message. Returns its body.
+    /// Prepares one message and returns its body.
     async fn admit_message(
         &self,
         body: &str,
-        stored: &mut BTreeMap<Named, Option<String>>,
+        stored: &mut BTreeMap<ObjectName, Option<String>>,
     ) -> Result<String, Failed> {
         let Ok(message) = Message::decode(body) else {
             let Ok(mut event) = serde_json::from_str(body) else { return Ok(body.to_owned()) };
@@ -108,15 +108,15 @@ where
     /// Stores a file unless it exists, and returns its version.
     async fn store_once(
         &self,
-        named: Named,
-        stored: &mut BTreeMap<Named, Option<String>>,
+        named: ObjectName,
+        stored: &mut BTreeMap<ObjectName, Option<String>>,
     ) -> Result<Option<String>, Failed> {
         if let Some(here) = stored.get(&named) {
             return Ok(here.clone());
         }
         let (key, version) = &named;
         self.store(key).await?;
-        // An event that names no version has none here either.
+        // An event without a version keeps having none.
         let here = match version {
             Some(_) => {
                 let facts = self.ports.objects.clone()?.head(self.bucket, key, None).await?;
@@ -131,7 +131,7 @@ where
     /// Stores a file of two records under a key.
     ///
     /// # Errors
-    /// When a service does not answer, or does not take the file.
+    /// Returns an error if a service is unavailable, or does not take the file.
     pub async fn store(&self, key: &str) -> Result<(), Failed> {
         let metadata =
             UploadMetadata { search_name: "Gambling harms".to_owned(), expected_files: 2 }.to_map();
@@ -143,14 +143,14 @@ where
     }
 }
 
-/// Returns a sample with new ids, so that it is not treated as a duplicate of an earlier one. They stay ids of the same
-/// form, with the same tails: tokens are bound to their search by these.
+/// Returns a sample with new ids, so that it is not treated as a duplicate of an earlier one. The ids keep their form
+/// and their last digits, which bind tokens to their search.
 pub fn anew(sample: &str, ids: u32) -> String {
     sample.replace(SAMPLE_IDS, &format!("01{:06x}-", ids & 0x00ff_ffff))
 }
 
-/// One stored object in a notification.
-struct Notified<'a> {
+/// A stored object in a notification.
+struct NotifiedObject<'a> {
     bucket: &'a mut Value,
     object: &'a mut Value,
     /// Whether the key is URL-encoded.
@@ -159,8 +159,8 @@ struct Notified<'a> {
     version: &'static str,
 }
 
-/// The objects that an event of S3 says are stored, in its own form and in that of EventBridge.
-fn notifications(event: &mut Value) -> Vec<Notified<'_>> {
+/// Returns the stored objects of an S3 event, in its own format or that of EventBridge.
+fn notifications(event: &mut Value) -> Vec<NotifiedObject<'_>> {
     if event.get("detail").is_some() {
         let stored = event.get_mut("detail");
         return stored.and_then(|stored| of(stored, false, "version-id")).into_iter().collect();
@@ -173,7 +173,7 @@ fn notifications(event: &mut Value) -> Vec<Notified<'_>> {
     created.filter_map(|record| of(record.get_mut("s3")?, true, "versionId")).collect()
 }
 
-fn of<'a>(stored: &'a mut Value, is_encoded: bool, version: &'static str) -> Option<Notified<'a>> {
+fn of<'a>(stored: &'a mut Value, is_encoded: bool, version: &'static str) -> Option<NotifiedObject<'a>> {
     let (mut bucket, mut object) = (None, None);
     for (name, value) in stored.as_object_mut()?.iter_mut().filter(|(_, value)| value.is_object()) {
         match name.as_str() {
@@ -182,7 +182,7 @@ fn of<'a>(stored: &'a mut Value, is_encoded: bool, version: &'static str) -> Opt
             _ => {}
         }
     }
-    Some(Notified { bucket: bucket?, object: object?, is_encoded, version })
+    Some(NotifiedObject { bucket: bucket?, object: object?, is_encoded, version })
 }
 
 fn decoded(key: &str) -> Result<String, Failed> {

@@ -1,4 +1,4 @@
-//! What can happen next.
+//! The actions that are possible in a state.
 
 use messages::MessageId;
 use saga::Saga;
@@ -7,38 +7,38 @@ use crate::defects::Defect;
 use crate::steps::is_request;
 use crate::system::{Batch, Phase, System};
 
-/// One step.
+/// A step of the model.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Action {
     /// A worker receives messages and loads the document.
     Load(usize, Batch),
-    /// A worker receives messages and is answered with the document before the last write.
+    /// A worker receives messages and loads the version of the document before the last write.
     LoadEarlier(usize, Batch),
     /// A worker takes its next step.
     Step(usize),
-    /// A worker sends, and the handler of this request fails until it is given up. Whether it has answered before, and
-    /// only that could not be seen.
+    /// A worker sends, and the handler fails permanently on this request. The flag is set if the handler replied before
+    /// it failed.
     GiveUp(usize, MessageId, bool),
-    /// A worker clears the outbox before it gives the partition back: the two run side by side.
+    /// A worker clears the outbox before it releases the partition; in the engine the two run concurrently.
     ClearFirst(usize),
-    /// A worker forgets everything; its messages are delivered again.
+    /// A worker loses its memory; its messages are redelivered.
     Crash(usize),
-    /// The lease of whoever holds the partition runs out.
+    /// The lease of the partition's holder expires.
     ExpireLease,
     /// A timer fires.
     FireTimer(MessageId),
-    /// The sweeper sends what is due, whoever claimed it.
+    /// The sweeper sends all due effects, regardless of who claimed them.
     Sweep,
     /// The sweeper settles what it sent.
     SettleSweep,
     /// The retention of an ended partition has passed.
     ExpireDocument,
-    /// The ledger item of a partition that nobody has touched for long has expired.
+    /// The ledger item of an idle partition has expired.
     ExpireItem,
 }
 
 impl<S: Saga> System<S> {
-    /// Everything that can happen next.
+    /// Returns all possible actions.
     pub(crate) fn actions(&self, defect: Option<Defect>) -> Vec<Action> {
         let mut actions = Vec::new();
         self.worker_actions(&mut actions);
@@ -68,7 +68,7 @@ impl<S: Saga> System<S> {
                 }
                 continue;
             }
-            // Idle workers are alike: only the first of them needs to be looked at.
+            // Idle workers are interchangeable, so only the first of them needs to be considered.
             if self.workers[..worker].contains(&Phase::Idle) {
                 continue;
             }
@@ -81,7 +81,7 @@ impl<S: Saga> System<S> {
         }
     }
 
-    /// What a worker may receive: each message by itself, and two of them in each order.
+    /// Returns the batches that a worker may receive: each message alone, and each pair in both orders.
     fn batches(&self) -> impl Iterator<Item = Batch> {
         let single = self.queue.value.keys().map(|id| Batch(*id, None));
         let others = self.queue.value.keys().filter(|_| self.groups);
@@ -96,7 +96,7 @@ impl<S: Saga> System<S> {
     }
 
     fn other_actions(&self, actions: &mut Vec<Action>, defect: Option<Defect>) {
-        // The lease of a crashed worker runs out for certain.
+        // The lease of a crashed worker always expires.
         let ends = defect != Some(Defect::LeaseWithoutEnd);
         let may_expire = self.expiries > 0 || (ends && !self.holder_is_at_work());
         if may_expire && matches!(self.ledger.holder, Some((_, false))) {
@@ -106,14 +106,14 @@ impl<S: Saga> System<S> {
             actions.extend(self.running().map(|entry| Action::FireTimer(entry.id)));
         }
         let is_due = self.due().next().is_some();
-        // When nobody works, time passes: leases run out for free, and stuck claims are taken over.
+        // Time passes while all workers are idle: leases expire at no cost to the budget, and stuck claims are taken
+        // over.
         if self.sweeper.is_some() {
             actions.push(Action::SettleSweep);
         } else if is_due && (self.sweeps > 0 || self.is_idle()) {
             actions.push(Action::Sweep);
         }
-        // The retention is longer than the time a message that was not acknowledged is kept, and so is the lifetime of
-        // an item.
+        // Both the retention and an item's lifetime exceed the retention of an unacknowledged message.
         let is_over = self.is_at_rest() && (self.has_ended() || self.expired);
         if is_over && self.document.is_some() {
             actions.push(Action::ExpireDocument);
@@ -124,8 +124,8 @@ impl<S: Saga> System<S> {
         }
     }
 
-    /// Whether a step is one that comes for certain, as long as anything is left to be done: no fault, no copy, and
-    /// nothing that only time brings.
+    /// Returns `true` if the step happens in every fair execution while work remains. Faults, duplicates, and events
+    /// that depend only on time are excluded.
     pub(crate) fn is_certain(&self, action: Action) -> bool {
         match action {
             Action::Step(_) | Action::ClearFirst(_) | Action::SettleSweep => true,

@@ -1,26 +1,26 @@
-//! What the check has to find, when it is there.
+//! Defects that the check has to find.
 
-/// Something that the system around the saga does wrong.
+/// A defect of the system around the saga.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Defect {
     /// An attempt decides on a document that was written under a later fence than its own (decision 8).
     FenceIgnored,
-    /// A message is dropped for what an earlier version of the document says.
+    /// A message is dropped because of an earlier version of the document.
     StaleDropBelieved,
-    /// The claim of several messages requires no more than the token of the first.
+    /// The claim for several messages requires only the token of the first.
     FirstTokenRequired,
-    /// A ledger item is forgotten while its partition goes on.
+    /// A ledger item is deleted while its partition is still active.
     ItemForgottenEarly,
-    /// Once a ledger item has expired, an entry point that repeats itself begins it anew.
+    /// After its ledger item has expired, an entry point that retries starts the partition again.
     BegunAgain,
-    /// The lease of a worker that died never runs out.
+    /// The lease of a crashed worker never expires.
     LeaseWithoutEnd,
-    /// An attempt that had too few tokens is made again with as few.
+    /// An attempt that had too few tokens is repeated with the same number.
     NeedForgotten,
-    /// A claim adds its tokens however many there are.
+    /// A claim adds its tokens without regard to the capacity.
     RoomIgnored,
-    /// A message is forgotten by the next change, although its token is there still.
+    /// The record of a processed message is dropped by the next change although the message's token still exists.
     ForgottenWhileAdmitted,
-    /// What an ended partition's document says of a message is believed without a claim.
+    /// The document of an ended partition is trusted without a claim.
     EndBelieved,
 }

@@ -1,7 +1,7 @@
-//! Visits every state there is, and finds from which of them the end cannot be reached any more.
+//! Visits all reachable states, and finds states from which the end is unreachable.
 //!
-//! States are visited in the order of their distance from the first, so the steps that are shown are the fewest that lead
-//! to what is wrong. A state is known again by 64 bits of its content.
+//! States are visited by distance from the initial state, so a reported path is as short as possible. A state is
+//! identified by 64 bits of its hash.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -14,24 +14,25 @@ use crate::properties::{Kind, Property};
 use crate::protocol::Check;
 use crate::system::System;
 
-/// How many states are looked at before the next look at what is known.
+/// Number of states expanded before their successors are merged.
 const PART: usize = 8192;
 
-/// Every state by its number, without what is in it.
+/// The graph of all states, identified by number, without their content.
 #[derive(Debug, Default)]
 pub(crate) struct Graph {
-    /// From which state each one was reached first, and by which of its actions; the first state by none.
+    /// The predecessor through which each state was first reached, and the index of the action. The initial state has
+    /// none.
     reached: Vec<(u32, u16)>,
-    /// Steps that come for certain: from, to.
+    /// Certain steps, as source and target.
     certain: Vec<(u32, u32)>,
-    /// Where nothing is left to be done.
+    /// The states at rest, in which no work remains.
     rests: Vec<u32>,
     pub(crate) steps: usize,
     pub(crate) depth: usize,
 }
 
-/// What is found when a state is looked at.
-struct Look<S: Saga> {
+/// A successor found when a state is expanded.
+struct Expansion<S: Saga> {
     broken: Option<&'static str>,
     met: Vec<bool>,
     is_at_rest: bool,
@@ -42,19 +43,19 @@ struct Successor<S: Saga> {
     action: u16,
     key: u64,
     is_certain: bool,
-    /// None when it is known.
+    /// `None` if the state is already known.
     system: Option<System<S>>,
 }
 
-type Known = HashMap<u64, u32, BuildHasherDefault<Mixer>>;
+type KnownStates = HashMap<u64, u32, BuildHasherDefault<Mixer>>;
 
-/// Visits everything.
+/// Visits all reachable states.
 ///
 /// # Panics
-/// When a property does not hold, or the end cannot be reached.
+/// Panics if a property does not hold, or the end cannot be reached.
 pub(crate) fn explore<S: Saga>(check: &Check<S>) -> Graph {
     let first = System::initial(&check.protocol);
-    let mut known = Known::from_iter([(key(&first), 0)]);
+    let mut known = KnownStates::from_iter([(key(&first), 0)]);
     let mut graph = Graph { reached: vec![(0, 0)], ..Graph::default() };
     let mut met = vec![false; check.properties().len()];
     let mut level = vec![(0, first)];
@@ -67,7 +68,7 @@ pub(crate) fn explore<S: Saga>(check: &Check<S>) -> Graph {
             if part.is_empty() {
                 break;
             }
-            for ((number, _), look) in part.iter().zip(look_at(check, &part, &known, &met)) {
+            for ((number, _), look) in part.iter().zip(expand(check, &part, &known, &met)) {
                 if let Some(name) = look.broken {
                     panic!("{name} does not hold after\n{}", graph.path(check, *number));
                 }
@@ -81,31 +82,31 @@ pub(crate) fn explore<S: Saga>(check: &Check<S>) -> Graph {
         panic!("I7 the end can be reached does not hold after\n{}", graph.path(check, state));
     }
     for (property, met) in check.properties().iter().zip(met) {
-        assert!(met || property.kind == Kind::Always, "there is no state in which {}", property.name);
+        assert!(met || property.kind == Kind::Always, "no state in which {}", property.name);
     }
     graph
 }
 
-/// Looks at states, some on each processor.
-fn look_at<S: Saga>(
+/// Expands states in parallel on all processors.
+fn expand<S: Saga>(
     check: &Check<S>,
     part: &[(u32, System<S>)],
-    known: &Known,
+    known: &KnownStates,
     met: &[bool],
-) -> Vec<Look<S>> {
+) -> Vec<Expansion<S>> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let shares = part.chunks(part.len().div_ceil(threads));
     std::thread::scope(|scope| {
-        let look = |share: &[(u32, System<S>)]| -> Vec<Look<S>> {
-            share.iter().map(|(_, system)| Look::at(check, system, known, met)).collect()
+        let look = |share: &[(u32, System<S>)]| -> Vec<Expansion<S>> {
+            share.iter().map(|(_, system)| Expansion::at(check, system, known, met)).collect()
         };
         let threads: Vec<_> = shares.map(|share| scope.spawn(move || look(share))).collect();
         threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
     })
 }
 
-impl<S: Saga> Look<S> {
-    fn at(check: &Check<S>, system: &System<S>, known: &Known, met: &[bool]) -> Self {
+impl<S: Saga> Expansion<S> {
+    fn at(check: &Check<S>, system: &System<S>, known: &KnownStates, met: &[bool]) -> Self {
         let properties = check.properties();
         let holds = |(property, met): (&Property<Check<S>>, &bool)| {
             (property.kind == Kind::Sometimes && *met) || (property.condition)(check, system)
@@ -135,7 +136,7 @@ impl Graph {
         from: u32,
         is_at_rest: bool,
         successors: Vec<Successor<S>>,
-        known: &mut Known,
+        known: &mut KnownStates,
         next: &mut Vec<(u32, System<S>)>,
     ) {
         self.rests.extend(is_at_rest.then_some(from));
@@ -145,7 +146,7 @@ impl Graph {
             let to = *known.entry(key).or_insert(fresh);
             if to == fresh {
                 self.reached.push((from, action));
-                next.push((fresh, system.expect("what is not known now was not known before")));
+                next.push((fresh, system.expect("an unknown state was unknown before")));
             }
             if is_certain && to != from {
                 self.certain.push((from, to));
@@ -153,19 +154,18 @@ impl Graph {
         }
     }
 
-    /// How many states there are.
+    /// Returns the number of states.
     pub(crate) fn states(&self) -> usize {
         self.reached.len()
     }
 
-    /// The first state from which nothing that comes for certain leads to rest.
+    /// Returns the first state from which certain steps do not lead to rest.
     ///
-    /// There are finitely many states, and all of them are known. So where there is none such, whoever takes the steps in
-    /// an order that leaves none of them out for ever comes to rest, from everywhere, whatever went wrong before: there
-    /// is no loop without a way out. A loop that has one, such as messages that are delivered again and again to a
-    /// partition that is busy, is no livelock.
+    /// The number of states is finite, and all of them are known. If every state has a path of certain steps to rest,
+    /// any fair order of steps reaches rest, whatever faults came before: no loop is inescapable. A loop with an exit,
+    /// such as repeated deliveries to a busy partition, is not a livelock.
     fn stuck(&self) -> Option<u32> {
-        // Where the steps to each state begin in a list of those from which they come.
+        // The offset of each state's predecessors in a list grouped by target.
         let mut begins = vec![0_u32; self.states() + 1];
         for (_, to) in &self.certain {
             begins[*to as usize + 1] += 1;
@@ -190,7 +190,7 @@ impl Graph {
         ends.iter().position(|ends| !ends).map(|number| u32::try_from(number).unwrap())
     }
 
-    /// The steps that lead to a state, for whoever has to understand it.
+    /// Returns the steps that lead to a state, for the panic message.
     fn path<S: Saga>(&self, check: &Check<S>, mut number: u32) -> String {
         let mut choices = Vec::new();
         while number > 0 {

@@ -1,4 +1,4 @@
-//! What makes states quick to compare and to hash.
+//! Types that make states fast to compare and to hash.
 
 use std::fmt::Debug;
 use std::hash::{Hash, Hasher};
@@ -8,43 +8,43 @@ use std::sync::Arc;
 use saga::plan::{IncomingEvent, Plan};
 use saga::{Document, Saga};
 
-/// Anything that is compared and hashed by a key that stands for it.
-pub(crate) struct Keyed<T> {
+/// A value that is compared and hashed by a key.
+pub(crate) struct KeyedValue<T> {
     pub(crate) value: Arc<T>,
     key: u64,
 }
 
-impl<T> Keyed<T> {
+impl<T> KeyedValue<T> {
     pub(crate) fn new(value: T, standing_for_it: &impl Hash) -> Self {
         Self { value: Arc::new(value), key: key(standing_for_it) }
     }
 }
 
-impl<T: Hash> Keyed<T> {
-    /// Something that is its own key.
+impl<T: Hash> KeyedValue<T> {
+    /// Creates a value whose key is its own hash.
     pub(crate) fn itself(value: T) -> Self {
         let key = key(&value);
         Self { value: Arc::new(value), key }
     }
 }
 
-impl<T: Clone + Hash> Keyed<T> {
-    /// Changes what is its own key.
+impl<T: Clone + Hash> KeyedValue<T> {
+    /// Changes the value and recomputes its key.
     pub(crate) fn change(&mut self, change: impl FnOnce(&mut T)) {
         change(Arc::make_mut(&mut self.value));
         self.key = key(&*self.value);
     }
 }
 
-/// A number that stands for a value.
+/// Returns the hash of a value.
 pub(crate) fn key(value: &impl Hash) -> u64 {
     let mut hasher = Mixer::default();
     value.hash(&mut hasher);
     hasher.finish()
 }
 
-/// Hashes eight bytes at a time; each step can be undone, so nothing of what came before is lost. It has no enemies, but
-/// millions of states.
+/// Hashes eight bytes at a time. Every step is invertible, so no input is lost. The hasher need not resist attacks, but
+/// must be fast for millions of states.
 pub(crate) struct Mixer(u64);
 
 impl Default for Mixer {
@@ -79,38 +79,38 @@ impl Hasher for Mixer {
     }
 }
 
-impl<T> Clone for Keyed<T> {
+impl<T> Clone for KeyedValue<T> {
     fn clone(&self) -> Self {
         Self { value: Arc::clone(&self.value), key: self.key }
     }
 }
 
-impl<T> Hash for Keyed<T> {
+impl<T> Hash for KeyedValue<T> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.key.hash(state);
     }
 }
 
-impl<T> PartialEq for Keyed<T> {
+impl<T> PartialEq for KeyedValue<T> {
     fn eq(&self, other: &Self) -> bool {
         self.key == other.key
     }
 }
 
-impl<T: Debug> Debug for Keyed<T> {
+impl<T: Debug> Debug for KeyedValue<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.value.fmt(f)
     }
 }
 
-/// The types of a saga. States of the model are compared and hashed, which derived implementations can do only if every
-/// type parameter can; a saga cannot, but [`Of`] it can.
+/// The types of a saga. Model states are compared and hashed with derived implementations, which require the same of
+/// every type parameter. A saga does not implement these traits, but [`Of`] does.
 pub trait Family: Clone + Debug + PartialEq + Hash + Send + Sync + 'static {
     /// The saga.
     type Saga: Saga;
 }
 
-/// Stands for a saga where only its types matter.
+/// A marker for the types of a saga.
 pub struct Of<S>(PhantomData<fn() -> S>);
 
 impl<S: Saga> Family for Of<S> {
@@ -141,9 +141,9 @@ impl<S> Hash for Of<S> {
 
 type State<F> = <<F as Family>::Saga as Saga>::State;
 
-/// A document, as the saga knows it.
+/// The saga's document.
 pub(crate) type DocumentOf<F> = Document<State<F>>;
-/// A plan for it.
+/// A plan for the document.
 pub(crate) type PlanOf<F> = Plan<State<F>>;
-/// A message for it.
+/// A message for the saga.
 pub(crate) type IncomingOf<F> = IncomingEvent<<<F as Family>::Saga as Saga>::Event>;

@@ -1,12 +1,13 @@
-//! The delivery protocol around a saga, checked exhaustively: every interleaving of two workers and a sweeper on one
-//! partition, with duplicates, crashes after every step, leases that run out at the worst moment, old documents, handlers
-//! that give up, messages that come together and ledgers that are full.
+//! Exhaustive model checking of the delivery protocol around a saga: every interleaving of two workers and a sweeper on
+//! one partition, with duplicates, crashes after every step, leases that expire at the worst time, stale documents,
+//! handlers that fail permanently, batches of messages and full ledgers.
 //!
-//! The steps call what is shipped: [`saga::Saga::transition`] through [`saga::plan::decide`], [`saga::plan::admission`],
-//! and [`dedup::ledger::Item`]. Only the stores and queues around them are modelled, each call as one atomic step.
+//! The steps call the production code: [`saga::Saga::transition`] through [`saga::plan::decide`],
+//! [`saga::plan::admission`], and [`dedup::ledger::Item`]. Only the stores and queues around it are modelled, with each
+//! call as one atomic step.
 //!
 //! # Bring your saga
-//! Say what happens to one partition and what handlers answer, and let [`check`] do the rest:
+//! Describe the messages of one partition and the replies of the handlers, and call [`check`]:
 //!
 //! ```no_run
 //! # use jiff::Timestamp;
@@ -44,52 +45,53 @@
 //! ```
 //!
 //! # What holds
-//! First the saga runs without faults: one worker, the messages in every order, with every timer that may fire
-//! and every request that may be given up. What comes of that is all that may come of it with faults, and no bound has to
-//! be given:
+//! The saga first runs without faults: one worker, the messages in every order, with every timer that may fire and
+//! every request that may fail permanently. The results are the only ones allowed with faults, so no bounds have to be
+//! given:
 //!
-//! - **I1** A message changes the state at most once, and of several with one token one does.
+//! - **I1** A message changes the state at most once, and only one of the messages that share a token does.
 //! - **I2** Nothing is sent that was not stored.
-//! - **I3** Nothing is asked for more often than without faults. Requests are compared by their content, not by their
-//!   ids, so the same request by two attempts is found.
-//! - **I4** No token is removed that is still needed, and no message dropped about which nothing was decided.
-//! - **I5** After the retention no duplicate brings an ended partition back, whether its document or its ledger item went
-//!   first.
-//! - **I6** Document and ledger stay bounded, by the most that is there without faults and what failed attempts leave; where
-//!   tokens need [`Budget::room`], however many attempts fail.
-//! - **I7** The system comes to rest only where it does without faults; and on the way, every stored state is one that
-//!   is stored without faults. It also does come to rest: from every state, whatever went wrong before, there is a way to
-//!   the end on which nothing more goes wrong, nothing is delivered twice and no timer fires.
+//! - **I3** No request is made more often than without faults. Requests are compared by content rather than by id, so
+//!   that equal requests by two attempts are detected.
+//! - **I4** No token is removed that is still needed, and no message is dropped without a decision about it.
+//! - **I5** After the retention no duplicate restores an ended partition, whether its document or its ledger item was
+//!   deleted first.
+//! - **I6** Document and ledger stay bounded by their maximum sizes without faults plus the remains of failed attempts.
+//!   If tokens need [`Budget::room`], the bound does not depend on the number of failed attempts.
+//! - **I7** The system rests only in states in which it rests without faults, and every stored state is also stored
+//!   without faults. It always reaches rest: from every state, whatever faults came before, a path leads to the end
+//!   without further faults, duplicates or timers.
 //!
-//! The last is progress, and is found by looking at all states and steps together, from the ends backwards. What it proves:
-//! there is neither a dead end nor a loop without a way out. What it does not: that every order of steps comes to an end.
-//! A partition that is busy has its messages delivered again and again, and whoever does nothing else stays there. As there
-//! are finitely many states, an order in which each possible step has some chance does come to the end.
+//! The last property is progress. It is checked on the graph of all states and steps, backwards from the end states. It
+//! proves that there are neither dead ends nor inescapable loops. It does not prove that every order of steps ends: the
+//! messages of a busy partition may be redelivered indefinitely. Since the number of states is finite, an order in
+//! which each possible step has a positive probability reaches the end.
 //!
-//! What the saga promises beyond that, such as that it comes to an end, is the caller's [`always`]: a saga that does
-//! wrong without faults does nothing new with them. What the check has to meet, lest it become too narrow, is a
-//! [`sometimes`]. [`System`] says what they can see. When a property does not hold, the panic shows the fewest steps that
-//! lead there. A [`Defect`] can be planted, to see that it is found.
+//! Further guarantees of a saga, such as that it ends, are checked with the caller's [`always`] properties: a saga that
+//! violates them without faults would not be noticed otherwise. A [`sometimes`] property requires that a situation
+//! occurs, so that the check cannot silently become too narrow. [`System`] lists the values that properties can
+//! inspect. If a property does not hold, the panic message contains a shortest path to the state. A [`Defect`] can be
+//! injected to verify that the check finds it.
 //!
 //! # Keep it small
-//! Two inputs with two requests and a [`Budget`] of two are up to 300,000 states and ten seconds; each more of anything
-//! multiplies them by two to ten. A saga has to be deterministic, as [`saga::Saga::transition`] asks, and the number of
-//! timers that fire is part of the budget, so one that sets its timer for ever is fine. Compile the crate that calls
-//! [`check`] with `opt-level = 1` at least, because what is generic is compiled there.
+//! Two inputs with two requests and a [`Budget`] of two have up to 300,000 states and take ten seconds. Each further
+//! element multiplies them by two to ten. A saga must be deterministic, as [`saga::Saga::transition`] requires. The
+//! number of timers that fire is part of the budget, so a saga may set its timer again indefinitely. Compile the crate
+//! that calls [`check`] with at least `opt-level = 1`, because generic code is compiled there.
 //!
 //! In reading order:
-//! - [`Protocol`], [`Budget`], [`check`]: what is checked;
+//! - [`Protocol`], [`Budget`], [`check`]: the checked protocol;
 //! - [`input`], [`reply`], [`report`]: messages as entry points and handlers send them;
-//! - `system`, `actions`, `steps`: the state of everything, what can happen next, and what that does;
-//! - `limits`, `properties`: what must hold;
-//! - `explore`: visiting every state, and looking for the way to the end;
-//! - `defects`: what has to be found;
-//! - `normal`, `keyed`: what keeps the states few and quick to compare.
+//! - `system`, `actions`, `steps`: the state of the system, its possible actions, and their effects;
+//! - `limits`, `properties`: the invariants;
+//! - `explore`: the visit of every state, and the search for paths to the end;
+//! - `defects`: the defects that have to be found;
+//! - `normal`, `keyed`: reductions that keep the number of states small and comparisons fast.
 //!
-//! What the crate does not do: it has no views, which only readers ever see, no batches of more than two messages or of
-//! several partitions, no lost acknowledgement of a write, no requests that are given up when the sweeper has sent them, no
-//! loads of any but the last two versions, no operator, and no optimistic mode. A worker that meets a conflict or a busy
-//! partition gives its messages back at once instead of trying again. All of that is the simulator's business.
+//! The model has no views, because only readers see them; no batches of more than two messages or of several
+//! partitions; no lost acknowledgement of a write; no permanent failures of requests that the sweeper has sent; no
+//! loads of versions before the last two; no operator; and no optimistic mode. A worker that encounters a conflict or a
+//! busy partition returns its messages immediately instead of retrying. The simulator covers all of these.
 
 #![allow(
     clippy::unwrap_used,
@@ -112,7 +114,7 @@ mod system;
 
 pub use actions::Action;
 pub use defects::Defect;
-pub use properties::{Checked, Property, always, sometimes};
+pub use properties::{Property, StateSpace, always, sometimes};
 pub use protocol::{Budget, Check, Protocol, check};
 pub use sent::{NOW, input, partition, reply, report};
 pub use system::{Batch, System};

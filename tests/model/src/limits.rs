@@ -1,5 +1,5 @@
-//! What happens when nothing goes wrong: one worker, one message after the other, in every order, and with every timer
-//! that may fire and every request that may be given up. Whatever goes wrong, nothing else and no more may come of it.
+//! Executions without faults: one worker that processes the messages one by one, in every order, with every timer that
+//! may fire and every request that may fail permanently. With faults, no other results and no larger ones are allowed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use crate::keyed::key;
 use crate::protocol::Protocol;
 use crate::system::{Batch, Phase, System};
 
-/// The most that is there at the same time, and all that can come of it.
+/// The maximum sizes, and the possible results.
 #[derive(Debug, Default)]
 pub(crate) struct Limits {
     /// Messages that were sent to the saga.
@@ -23,11 +23,11 @@ pub(crate) struct Limits {
     pub(crate) stored: usize,
     /// Tokens that one attempt minted.
     pub(crate) minted: usize,
-    /// How often each thing was asked for.
+    /// The number of requests by content.
     pub(crate) asked: BTreeMap<u64, usize>,
     /// The states that were stored.
     pub(crate) states: BTreeSet<u64>,
-    /// Those in which nothing was left to be done; none where there is no document.
+    /// The states in which no work remained; `None` stands for no document.
     pub(crate) rests: BTreeSet<Option<u64>>,
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn of<S: Saga>(protocol: &Protocol<S>) -> Limits {
     limits
 }
 
-/// What one worker does that has the system to itself.
+/// Returns the actions of a single worker.
 fn without_faults<S: Saga>(system: &System<S>) -> Vec<Action> {
     let Some(worker) = system.workers.iter().position(|phase| *phase != Phase::Idle) else {
         let waiting = system.queue.value.iter().filter(|(_, queued)| !queued.acknowledged);

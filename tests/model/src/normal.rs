@@ -1,4 +1,4 @@
-//! What makes states alike that differ in nothing that matters.
+//! Normalization of states that differ only in irrelevant details.
 
 use messages::{AttemptId, Token};
 use saga::{Content, Saga};
@@ -7,8 +7,7 @@ use crate::keyed::{Family, Of, key};
 use crate::system::{Phase, System};
 
 impl<S: Saga> System<S> {
-    /// Makes alike what differs in nothing that matters: workers are interchangeable, and of fences only the order
-    /// counts.
+    /// Normalizes irrelevant differences: workers are interchangeable, and only the order of fences matters.
     pub(crate) fn normalise(&mut self) {
         let mut fences: Vec<u64> = self.fences().map(|fence| *fence).collect();
         fences.sort_unstable();
@@ -19,14 +18,14 @@ impl<S: Saga> System<S> {
         self.workers.sort_by_cached_key(key);
     }
 
-    /// Every fence that anybody still knows of.
+    /// Returns every fence that is still referenced.
     fn fences(&mut self) -> impl Iterator<Item = &mut u64> {
         let documents = self.document.iter_mut().chain(self.earlier.iter_mut().flatten());
         let stored = documents.map(|stored| &mut stored.fence);
         stored.chain([&mut self.ledger.fence]).chain(self.workers.iter_mut().filter_map(Phase::fence_mut))
     }
 
-    /// Every attempt that anybody still knows of, so that its number is not given to another one.
+    /// Returns every attempt that is still referenced, so that its number is not reused.
     pub(crate) fn known_attempts(&self) -> Vec<AttemptId> {
         let mut tokens: Vec<&Token> = self.ledger.tokens.value.iter().collect();
         tokens.extend(

@@ -1,4 +1,4 @@
-//! The invariants, as properties of every state that can be reached, and the situations that must be among them.
+//! The invariants, as properties of every reachable state, and the situations that must occur.
 
 use std::collections::BTreeSet;
 
@@ -7,33 +7,33 @@ use saga::Saga;
 
 use crate::keyed::Of;
 use crate::protocol::Check;
-use crate::system::{Batch, Phase, Stored, System};
+use crate::system::{Batch, Phase, StoredDocument, System};
 
-/// What must be so of the states of a check.
-pub struct Property<C: Checked> {
+/// A property of the states of a check.
+pub struct Property<C: StateSpace> {
     pub(crate) kind: Kind,
     pub(crate) name: &'static str,
     pub(crate) condition: fn(&C, &C::System) -> bool,
 }
 
-/// In how many states a property has to hold.
+/// The states in which a property has to hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Always,
     Sometimes,
 }
 
-/// Something that visits the states of a system.
-pub trait Checked {
+/// A check that visits the states of a system.
+pub trait StateSpace {
     /// The system.
     type System;
 }
 
-impl<S: Saga> Checked for Check<S> {
+impl<S: Saga> StateSpace for Check<S> {
     type System = System<S>;
 }
 
-/// What must hold in every state.
+/// Creates a property that must hold in every state.
 pub fn always<S: Saga>(
     name: &'static str,
     condition: fn(&Check<S>, &System<S>) -> bool,
@@ -41,7 +41,7 @@ pub fn always<S: Saga>(
     Property { kind: Kind::Always, name, condition }
 }
 
-/// What must hold in some state at least.
+/// Creates a property that must hold in at least one state.
 pub fn sometimes<S: Saga>(
     name: &'static str,
     condition: fn(&Check<S>, &System<S>) -> bool,
@@ -49,7 +49,7 @@ pub fn sometimes<S: Saga>(
     Property { kind: Kind::Sometimes, name, condition }
 }
 
-/// Those of any saga; the invariants by the names that they have in ARCHITECTURE.md.
+/// Returns the properties of every saga. The invariants have the names used in ARCHITECTURE.md.
 pub(crate) fn all<S: Saga>() -> Vec<Property<Check<S>>> {
     invariants().into_iter().chain(situations()).collect()
 }
@@ -79,7 +79,7 @@ fn invariants<S: Saga>() -> [Property<Check<S>>; 8] {
     ]
 }
 
-/// What must happen sometimes, or the check has become too narrow.
+/// Returns the situations that must occur; otherwise the check has become too narrow.
 fn situations<S: Saga>() -> [Property<Check<S>>; 10] {
     [
         sometimes("a claim is left to the next one", |check, system| {
@@ -108,8 +108,9 @@ fn situations<S: Saga>() -> [Property<Check<S>>; 10] {
                 )
         }),
         sometimes("an earlier version of the document is loaded", |check, system| {
-            let version =
-                |stored: &Option<Stored<Of<S>>>| stored.as_ref().map(|stored| stored.document.value.version);
+            let version = |stored: &Option<StoredDocument<Of<S>>>| {
+                stored.as_ref().map(|stored| stored.document.value.version)
+            };
             let is_behind = |phase: &Phase<Of<S>>| matches!(phase, Phase::Loaded(_, stored, _) if version(stored) < version(&system.document));
             check.budget().stale == 0 || system.workers.iter().any(is_behind)
         }),
@@ -163,7 +164,7 @@ impl<S: Saga> System<S> {
         self.seen.value.asked.iter().all(|(said, messages)| messages.len() <= most(said))
     }
 
-    /// Everything that the document expects is still admitted.
+    /// Returns `true` if every expected message is still admitted.
     fn keeps_what_is_expected(&self) -> bool {
         let Some(content) = self.content() else { return true };
         self.has_ended() || content.expected.iter().all(|expected| self.admits(&expected.token))
@@ -171,13 +172,13 @@ impl<S: Saga> System<S> {
 
     fn is_bounded(&self, check: &Check<S>) -> bool {
         let (limits, budget) = (&check.limits, check.budget());
-        // Two messages together may need what both need.
+        // A batch of two messages may need the tokens of both.
         let minted = limits.minted * if budget.groups { 2 } else { 1 };
         let tokens = match budget.room {
-            // However often attempts fail.
+            // This bound does not depend on the number of failed attempts.
             Some(room) => limits.tokens.max(usize::from(room)) + minted,
-            // Each of two workers may have minted for one attempt, and those that crashed or lost their lease for
-            // another each.
+            // Each of the two workers may have minted tokens for one attempt, and every crash or lost lease adds
+            // another attempt.
             None => {
                 let attempts = 2 + usize::from(budget.crashes) + usize::from(budget.expiries);
                 limits.tokens + attempts * minted + usize::from(budget.keep)
@@ -193,7 +194,7 @@ impl<S: Saga> System<S> {
             })
     }
 
-    /// What could be done is done, and no more is left than without faults.
+    /// Returns `true` if all possible work is done and no more remains than without faults.
     fn is_done(&self, check: &Check<S>) -> bool {
         let state = self.document.as_ref().map(|stored| stored.state);
         self.expired || check.limits.rests.contains(&state)
@@ -201,7 +202,7 @@ impl<S: Saga> System<S> {
 }
 
 impl<S: Saga> Phase<Of<S>> {
-    /// The verdicts of an attempt whose plan holds and is not carried out yet.
+    /// Returns the verdicts of an attempt whose plan is decided but not yet carried out.
     fn verdicts(&self) -> impl Iterator<Item = Verdict> {
         let plan = match self {
             Self::Stored(_, _, plan) | Self::Dispatched(_, _, plan) => Some(plan),

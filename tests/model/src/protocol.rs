@@ -1,4 +1,4 @@
-//! What is checked, and checking it.
+//! The checked protocol, and its check.
 
 use std::time::Instant;
 
@@ -11,57 +11,57 @@ use crate::explore::explore;
 use crate::limits::{self, Limits};
 use crate::properties::{self, Property};
 use crate::sent::is_report;
-use crate::steps::Failing;
+use crate::steps::PermanentFailure;
 use crate::system::System;
 
-/// A saga, what happens to one partition of it, and how much may go wrong.
+/// A saga, the messages of one partition, and a budget of faults.
 #[derive(Debug, Clone)]
 pub struct Protocol<S: Saga> {
     /// The saga.
     pub saga: S,
-    /// What entry points send: all of one partition, each with its token, as [`crate::input`] makes them. There should
-    /// be two at least, or two workers hardly ever meet.
+    /// Messages from entry points, all of one partition and each with its token, as created by [`crate::input`]. Use at
+    /// least two; otherwise two workers rarely compete.
     pub inputs: Vec<Message>,
-    /// What handlers answer to a message that the saga sends, as [`crate::reply`] makes it, and what is answered once they
-    /// have given it up, as [`crate::report`] makes it; nothing to one that is for somebody outside.
+    /// The replies of handlers to a message of the saga, as created by [`crate::reply`], followed by the report of a
+    /// permanent failure, as created by [`crate::report`]. A message for external recipients has no replies.
     pub replies: fn(&Message) -> Vec<Message>,
-    /// How much may go wrong.
+    /// The budget of faults.
     pub budget: Budget,
 }
 
-/// How much may go wrong, at any step. Each more of anything multiplies the states by about ten.
+/// A budget of faults, which may occur at any step. Each further fault multiplies the number of states by about ten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Budget {
     /// Crashes of a worker.
     pub crashes: u8,
-    /// Leases that run out while their holder still works. That of a crashed worker runs out for certain, and costs
-    /// nothing.
+    /// Leases that expire while their holder still works. The lease of a crashed worker always expires, at no cost to
+    /// the budget.
     pub expiries: u8,
-    /// Deliveries of each message after it was acknowledged, or beside another one.
+    /// Duplicate deliveries of each message, after its acknowledgement or concurrent with another delivery.
     pub copies: u8,
-    /// The same, but of all messages together.
+    /// Duplicate deliveries of all messages together.
     pub duplicates: u8,
-    /// Sweeps of the outbox beside workers, that take over what these have claimed.
+    /// Concurrent sweeps of the outbox, which take over entries that workers have claimed.
     pub sweeps: u8,
     /// Timers that fire.
     pub timers: u8,
-    /// Loads that are answered with the version before the latest, or with nothing before the first.
+    /// Loads that return the version before the latest, or nothing instead of the first.
     pub stale: u8,
-    /// Whether a worker may receive two messages together, in either order, or two copies of one.
+    /// Whether a worker may receive two messages in one batch, in either order, or two copies of one message.
     pub groups: bool,
-    /// Requests that their handler gives up, after it has answered or without. None of those that the sweeper sends.
+    /// Requests that fail permanently, before or after a reply. Requests sent by the sweeper never fail.
     pub failures: u8,
-    /// The most tokens that may be there for a claim to add more; none where there is always room.
+    /// The maximum number of tokens in the item at which a claim may add more; `None` for unlimited capacity.
     pub room: Option<u8>,
-    /// The most tokens that an attempt leaves to be removed by a later one; with none of them every attempt gives the
-    /// partition back.
+    /// The maximum number of tokens that an attempt leaves for a later one to remove. If 0, every attempt releases the
+    /// partition.
     pub keep: u8,
-    /// What is wrong with the system around the saga, to see that the check finds it.
+    /// A defect injected into the system around the saga, to verify that the check finds it.
     pub defect: Option<Defect>,
 }
 
 impl Budget {
-    /// Nothing goes wrong.
+    /// A budget without faults.
     pub const NONE: Self = Self {
         crashes: 0,
         expiries: 0,
@@ -78,19 +78,19 @@ impl Budget {
     };
 }
 
-/// A protocol with what must hold of it.
+/// A protocol with its properties.
 pub struct Check<S: Saga> {
     pub(crate) protocol: Protocol<S>,
     pub(crate) limits: Limits,
     properties: Vec<Property<Self>>,
 }
 
-/// Visits every state that the protocol can reach and prints how many there are. `properties` are the application's own,
-/// beside those that hold for any saga: what must always hold, and what must happen sometimes, so that a check which
-/// has become too narrow to see it does not pass.
+/// Visits every state that the protocol can reach and prints their number. `own` contains the application's properties,
+/// in addition to those of every saga: invariants, and situations that must occur so that the check cannot silently
+/// become too narrow.
 ///
 /// # Panics
-/// When a property does not hold, with the fewest steps that lead there.
+/// Panics if a property does not hold, with the fewest steps that lead there.
 pub fn check<S: Saga>(name: &str, protocol: Protocol<S>, own: Vec<Property<Check<S>>>) {
     let began = Instant::now();
     let limits = limits::of(&protocol);
@@ -111,11 +111,11 @@ impl<S: Saga> Protocol<S> {
         self.budget.defect == Some(defect)
     }
 
-    /// What comes back from whoever receives a message.
-    pub(crate) fn answers(&self, message: &Message, failing: Option<Failing>) -> Vec<Message> {
+    /// Returns the replies of the handler that receives a message.
+    pub(crate) fn answers(&self, message: &Message, failing: Option<PermanentFailure>) -> Vec<Message> {
         let wanted = |is_report: bool| match failing {
             None => !is_report,
-            Some(Failing { answered, .. }) => is_report || answered,
+            Some(PermanentFailure { answered, .. }) => is_report || answered,
         };
         let mut answers = (self.replies)(message);
         answers.retain(|answer| wanted(is_report(message, answer)));
@@ -124,7 +124,7 @@ impl<S: Saga> Protocol<S> {
 }
 
 impl<S: Saga> Check<S> {
-    /// How much may go wrong.
+    /// The budget of faults.
     pub fn budget(&self) -> Budget {
         self.protocol.budget
     }
@@ -137,7 +137,7 @@ impl<S: Saga> Check<S> {
         system.actions(self.budget().defect)
     }
 
-    /// The system after an action; none when that changes nothing.
+    /// Returns the system after an action, or `None` if the action changes nothing.
     pub(crate) fn after(&self, system: &System<S>, action: Action) -> Option<System<S>> {
         let mut next = system.clone();
         let changed = next.apply(action, &self.protocol);

@@ -1,21 +1,21 @@
-//! Messages as entry points and handlers send them.
+//! Messages of entry points and handlers.
 
 use jiff::Timestamp;
 use messages::{Message, MessageId, PartitionKey, Payload, Token};
 use uuid::Uuid;
 
-/// The one moment at which everything happens; leases run out and timers fire by a step of the model, not by the clock.
+/// The time of all events. Leases expire and timers fire by steps of the model, not by the clock.
 pub const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
-/// The one partition.
+/// Returns the partition that the model consists of.
 pub fn partition() -> PartitionKey {
     PartitionKey::from_uuid(Uuid::from_u128(1))
 }
 
-/// The `n`-th message of an entry point, with a token of its own.
+/// Creates the `n`-th message of an entry point, with its own token.
 ///
 /// # Panics
-/// When the event cannot be written as JSON.
+/// Panics if the event cannot be written as JSON.
 pub fn input(n: u32, event: &impl Payload) -> Message {
     let unique = Uuid::from_u128(u128::from(n));
     let message =
@@ -23,26 +23,25 @@ pub fn input(n: u32, event: &impl Payload) -> Message {
     Message { token: Some(Token::minted_at_entry(partition(), unique)), ..message }
 }
 
-/// What a handler replies to a command: under an id that is the same at each copy of it, and with the token that the
-/// command brought.
+/// Creates a handler's reply to a command. It has the command's token, and the same id for every copy of the command.
 ///
 /// # Panics
-/// When the event cannot be written as JSON.
+/// Panics if the event cannot be written as JSON.
 pub fn reply(command: &Message, event: &impl Payload) -> Message {
     let message = command.causes(command.id.derive(0), "handler", NOW, event.body().unwrap());
     Message { token: command.reply_token.clone(), ..message }
 }
 
-/// What is answered to a command that its handler has given up: under an id of its own, and with the same token, which
-/// admits one of the two.
+/// Creates the report that a command has failed permanently. It has its own id and the command's token, which admits
+/// either the report or the reply.
 ///
 /// # Panics
-/// When the event cannot be written as JSON.
+/// Panics if the event cannot be written as JSON.
 pub fn report(command: &Message, event: &impl Payload) -> Message {
     Message { id: report_id(command), ..reply(command, event) }
 }
 
-/// Whether an answer is such a report.
+/// Returns `true` if a reply is a report of a permanent failure.
 pub(crate) fn is_report(command: &Message, answer: &Message) -> bool {
     answer.id == report_id(command)
 }

@@ -1,4 +1,4 @@
-//! What each step does to the system: one call of a store or queue each, decided by the shipped code.
+//! The effects of each step: one call of a store or queue, decided by the production code.
 
 use std::collections::BTreeSet;
 
@@ -14,15 +14,17 @@ use uuid::Uuid;
 
 use crate::actions::Action;
 use crate::defects::Defect;
-use crate::keyed::{Family, IncomingOf, Keyed, Of, PlanOf, key};
+use crate::keyed::{Family, IncomingOf, KeyedValue, Of, PlanOf, key};
 use crate::protocol::Protocol;
 use crate::sent::{NOW, partition};
-use crate::system::{Batch, Claimed, LEASE, Ledger, Need, Phase, Queued, Stored, System};
+use crate::system::{
+    Batch, HeldClaim, LEASE, Ledger, Phase, QueuedMessage, StoredDocument, System, TokenDemand,
+};
 
 type PhaseOf<S> = Phase<Of<S>>;
 
 impl<S: Saga> System<S> {
-    /// Does it; `false` when it changes nothing.
+    /// Applies an action. Returns `false` if it changes nothing.
     pub(crate) fn apply(&mut self, action: Action, protocol: &Protocol<S>) -> bool {
         match action {
             Action::Load(worker, batch) => {
@@ -40,7 +42,7 @@ impl<S: Saga> System<S> {
             Action::GiveUp(worker, id, answered) => {
                 let Phase::Stored(batch, claimed, plan) = self.workers[worker].clone() else { return false };
                 self.failures -= 1;
-                self.send(&plan.value.dispatch, Some(Failing { id, answered }), protocol);
+                self.send(&plan.value.dispatch, Some(PermanentFailure { id, answered }), protocol);
                 self.workers[worker] = Phase::Dispatched(batch, claimed, plan);
             }
             Action::ClearFirst(worker) => {
@@ -125,7 +127,7 @@ impl<S: Saga> System<S> {
         true
     }
 
-    /// A worker receives messages: copies of those that were acknowledged or are being worked on.
+    /// Receives messages, which may be copies of messages that are acknowledged or in flight.
     fn take(&mut self, batch: Batch) {
         for id in batch.distinct() {
             let needed = self.copies_needed(batch, id);
@@ -137,11 +139,11 @@ impl<S: Saga> System<S> {
         }
     }
 
-    fn queued(&mut self, id: MessageId, change: impl FnOnce(&mut Queued<Of<S>>)) {
+    fn queued(&mut self, id: MessageId, change: impl FnOnce(&mut QueuedMessage<Of<S>>)) {
         self.queue.change(|queue| change(queue.get_mut(&id).unwrap()));
     }
 
-    /// Done with. A crash just before this is a copy that comes just after it.
+    /// Acknowledges the messages. A crash just before this step is equivalent to a copy delivered just after it.
     fn acknowledge(&mut self, batch: Batch) -> PhaseOf<S> {
         for id in batch.iter() {
             if self.is_needed(id) {
@@ -152,7 +154,7 @@ impl<S: Saga> System<S> {
         Phase::Idle
     }
 
-    /// The messages go back to the queue, to be delivered again.
+    /// Returns the messages to the queue for redelivery.
     fn give_back(&mut self, batch: Batch) -> PhaseOf<S> {
         for id in batch.iter() {
             self.queued(id, |queued| queued.copies += u8::from(queued.acknowledged));
@@ -160,8 +162,8 @@ impl<S: Saga> System<S> {
         Phase::Idle
     }
 
-    /// What becomes of the messages once all steps were done.
-    fn finish(&mut self, batch: Batch, plan: &Keyed<PlanOf<Of<S>>>, released: bool) -> PhaseOf<S> {
+    /// Acknowledges or returns the messages after all steps were performed.
+    fn finish(&mut self, batch: Batch, plan: &KeyedValue<PlanOf<Of<S>>>, released: bool) -> PhaseOf<S> {
         match plan.value.retry_with {
             _ if !released => self.give_back(batch),
             Some(need) => Phase::Again(batch, need.into()),
@@ -169,9 +171,14 @@ impl<S: Saga> System<S> {
         }
     }
 
-    /// Whether what was loaded says that there is nothing to be done.
-    fn is_done_before(&self, batch: Batch, document: Option<&Stored<Of<S>>>, protocol: &Protocol<S>) -> bool {
-        let Some(mut document) = document.map(Stored::whole) else { return false };
+    /// Returns `true` if the loaded document shows that no work is needed.
+    fn is_done_before(
+        &self,
+        batch: Batch,
+        document: Option<&StoredDocument<Of<S>>>,
+        protocol: &Protocol<S>,
+    ) -> bool {
+        let Some(mut document) = document.map(StoredDocument::whole) else { return false };
         if protocol.has(Defect::EndBelieved) {
             document.content.ended_at = None;
         }
@@ -181,8 +188,8 @@ impl<S: Saga> System<S> {
     fn claim(
         &mut self,
         batch: Batch,
-        document: Option<&Stored<Of<S>>>,
-        need: Option<Need>,
+        document: Option<&StoredDocument<Of<S>>>,
+        need: Option<TokenDemand>,
         protocol: &Protocol<S>,
     ) -> Answer {
         let group = self.group(batch);
@@ -208,13 +215,13 @@ impl<S: Saga> System<S> {
                 true => usize::MAX,
                 false => need.map_or(least, |need| need.room.max(least)),
             },
-            // A refusal names the fence, and the claim is repeated with it.
+            // A rejected claim returns the fence, and the claim is repeated with it.
             fence: if self.ledger.expired { 0 } else { self.ledger.fence },
             above: document.map_or(0, |stored| stored.fence),
             until: NOW,
         };
         let (mut admission, mut item) = Item::claim(Some(self.ledger.item()), &claim);
-        let whole = document.map(Stored::whole);
+        let whole = document.map(StoredDocument::whole);
         if admission == Admission::Duplicate
             && let Some(requires) = admission::condition_if_expected(&claim.requires, whole.as_ref(), &group)
         {
@@ -225,20 +232,20 @@ impl<S: Saga> System<S> {
             Admission::Admitted(admitted) => {
                 self.ledger = Ledger::of(item.unwrap());
                 let (attempt, tokens) = (claim.attempt, self.ledger.tokens.clone());
-                Answer::Admitted(Claimed { attempt, fence: admitted.fence, tokens, minted: count })
+                Answer::Admitted(HeldClaim { attempt, fence: admitted.fence, tokens, minted: count })
             }
             Admission::Duplicate => Answer::Duplicate,
             Admission::Busy { .. } | Admission::Moved { .. } => Answer::Busy,
         }
     }
 
-    /// The messages as the planner takes them.
+    /// Returns the messages as input of the planner.
     fn group(&self, batch: Batch) -> Vec<IncomingOf<Of<S>>> {
         batch.iter().map(|id| IncomingOf::<Of<S>>::clone(&self.queue.value[&id].incoming.value)).collect()
     }
 
-    /// Whether dropping a message loses something: nothing was decided about it, nor about another one that used its
-    /// token, and the partition still waits for it. A timer's event is waited for until the timer is cancelled.
+    /// Returns `true` if dropping the message would lose it: no decision was made about it or about another message
+    /// with its token, and the partition still expects it. A timer's event is expected until the timer is cancelled.
     fn is_needed(&self, id: MessageId) -> bool {
         let token = |id: &MessageId| self.queue.value[id].incoming.value.message.token.as_ref();
         if self.has_ended()
@@ -256,12 +263,13 @@ impl<S: Saga> System<S> {
     fn decide(
         &mut self,
         batch: Batch,
-        claimed: Claimed,
-        stored: Option<&Stored<Of<S>>>,
+        claimed: HeldClaim,
+        stored: Option<&StoredDocument<Of<S>>>,
         is_latest: bool,
         protocol: &Protocol<S>,
     ) -> PhaseOf<S> {
-        let (tokens, minted, document) = (claimed.tokens(), claimed.minted(), stored.map(Stored::whole));
+        let (tokens, minted, document) =
+            (claimed.tokens(), claimed.minted(), stored.map(StoredDocument::whole));
         let input = PlanInput {
             function: "model",
             partition: partition(),
@@ -285,9 +293,9 @@ impl<S: Saga> System<S> {
         if plan.needs_reread() && !believes {
             return Phase::Claimed(batch, claimed);
         }
-        // The plan follows from these, so they stand for it.
+        // The plan is a function of these values, so their hash serves as its key.
         let document = stored.map(|stored| &stored.document);
-        let plan = Keyed::new(plan, &(batch, document, claimed.attempt, &claimed.tokens));
+        let plan = KeyedValue::new(plan, &(batch, document, claimed.attempt, &claimed.tokens));
         if plan.value.persist.is_some() {
             return Phase::Decided(batch, claimed, plan);
         }
@@ -298,8 +306,8 @@ impl<S: Saga> System<S> {
     fn persist(
         &mut self,
         batch: Batch,
-        claimed: Claimed,
-        plan: Keyed<PlanOf<Of<S>>>,
+        claimed: HeldClaim,
+        plan: KeyedValue<PlanOf<Of<S>>>,
         protocol: &Protocol<S>,
     ) -> PhaseOf<S> {
         let persist = plan.value.persist.as_ref().unwrap();
@@ -313,13 +321,13 @@ impl<S: Saga> System<S> {
         if protocol.has(Defect::ForgottenWhileAdmitted) {
             document.content.processed.retain(|processed| batch.contains(processed.id));
         }
-        self.document = Some(Stored::new(document, claimed.fence));
+        self.document = Some(StoredDocument::new(document, claimed.fence));
         self.note(batch, &plan.value);
         self.seen.change(|seen| seen.stored.extend(persist.add.iter().map(|entry| entry.id)));
         stored_or_sent(batch, claimed, plan)
     }
 
-    /// Takes note of what was decided about each message, and holds.
+    /// Records the committed decision about each message.
     fn note(&mut self, batch: Batch, plan: &PlanOf<Of<S>>) {
         self.seen.change(|seen| {
             for (id, decision) in batch.iter().zip(&plan.decisions) {
@@ -333,8 +341,8 @@ impl<S: Saga> System<S> {
         });
     }
 
-    /// Sends entries. A handler answers at once; what it does meanwhile is its own business.
-    fn send(&mut self, entries: &[Entry], failing: Option<Failing>, protocol: &Protocol<S>) {
+    /// Sends entries. A handler replies immediately; its other work is not modelled.
+    fn send(&mut self, entries: &[Entry], failing: Option<PermanentFailure>, protocol: &Protocol<S>) {
         for entry in entries {
             if !self.seen.value.stored.contains(&entry.id) {
                 self.seen.change(|seen| seen.unstored = true);
@@ -356,23 +364,23 @@ impl<S: Saga> System<S> {
             let copies = protocol.budget.copies;
             self.queue.change(|queue| {
                 for message in arrived {
-                    queue.entry(message.id).or_insert_with(|| Queued::new(message, copies));
+                    queue.entry(message.id).or_insert_with(|| QueuedMessage::new(message, copies));
                 }
             });
         }
     }
 
-    /// Gives the partition back after an attempt that stored nothing.
-    fn abandon(&mut self, claimed: &Claimed) {
+    /// Releases the partition after an attempt that stored nothing.
+    fn abandon(&mut self, claimed: &HeldClaim) {
         self.release(claimed, claimed.minted().into_iter().collect(), false);
     }
 
-    /// Gives the partition back if it has to be.
-    fn leave(&mut self, claimed: &Claimed, plan: &PlanOf<Of<S>>) -> bool {
+    /// Releases the partition if the plan requires it.
+    fn leave(&mut self, claimed: &HeldClaim, plan: &PlanOf<Of<S>>) -> bool {
         !plan.releases_claim || self.release(claimed, plan.remove.clone(), plan.ended)
     }
 
-    fn release(&mut self, claimed: &Claimed, remove: BTreeSet<Token>, ended: bool) -> bool {
+    fn release(&mut self, claimed: &HeldClaim, remove: BTreeSet<Token>, ended: bool) -> bool {
         let release = Release {
             partition: partition(),
             attempt: claimed.attempt,
@@ -395,7 +403,7 @@ impl<S: Saga> System<S> {
         let ids: Vec<MessageId> = ids.collect();
         let mut document = stored.whole();
         document.outbox.retain(|entry| !ids.contains(&entry.id));
-        self.document = Some(Stored::of_state(document, stored.fence, stored.state));
+        self.document = Some(StoredDocument::of_state(document, stored.fence, stored.state));
     }
 
     fn expire_lease(&mut self) {
@@ -422,34 +430,34 @@ impl<S: Saga> System<S> {
     }
 }
 
-/// A request that its handler gives up.
+/// A request that fails permanently.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Failing {
+pub(crate) struct PermanentFailure {
     id: MessageId,
-    /// After it has answered.
+    /// Whether the handler replied before it failed.
     pub(crate) answered: bool,
 }
 
 enum Answer {
-    Admitted(Claimed),
+    Admitted(HeldClaim),
     Duplicate,
     Busy,
 }
 
-/// Whether an entry is a message whose sender waits for an answer.
+/// Returns `true` if an entry is a message whose sender expects a reply.
 pub(crate) fn is_request(entry: &Entry) -> bool {
     matches!(entry.kind, Kind::Message(_)) && Message::decode(&entry.payload).unwrap().reply_token.is_some()
 }
 
-/// After the write. Where nothing is to be sent, there is no such step.
-fn stored_or_sent<F: Family>(batch: Batch, claimed: Claimed, plan: Keyed<PlanOf<F>>) -> Phase<F> {
+/// Returns the phase after the write. If there is nothing to send, the sending step is skipped.
+fn stored_or_sent<F: Family>(batch: Batch, claimed: HeldClaim, plan: KeyedValue<PlanOf<F>>) -> Phase<F> {
     match plan.value.dispatch.is_empty() {
         true => Phase::Dispatched(batch, claimed, plan),
         false => Phase::Stored(batch, claimed, plan),
     }
 }
 
-/// What a store makes of a write. Views are left out: nobody but a reader ever sees them.
+/// Returns the document that results from a write. Views are omitted, because only readers see them.
 fn written<T: Clone>(persist: &Persist<T>, mut outbox: Vec<Entry>) -> Document<T> {
     outbox.retain(|entry| !persist.cancel.contains(&entry.id));
     outbox.extend(persist.add.iter().filter(|entry| entry.kind != Kind::View).cloned());
@@ -461,7 +469,7 @@ fn written<T: Clone>(persist: &Persist<T>, mut outbox: Vec<Entry>) -> Document<T
     }
 }
 
-/// Data without a token that a saga has put into it: the same request by another attempt has another one.
+/// Removes the saga's token from the data: another attempt at the same request has another token.
 fn without(token: &Token, data: Value) -> Value {
     match data {
         Value::String(text) if text == token.as_str() => Value::Null,

@@ -10,27 +10,27 @@ use outbox::Entry;
 use saga::plan::{self, IncomingEvent, admission};
 use saga::{Content, Saga};
 
-use crate::keyed::{DocumentOf, Family, IncomingOf, Keyed, Of, PlanOf, key};
+use crate::keyed::{DocumentOf, Family, IncomingOf, KeyedValue, Of, PlanOf, key};
 use crate::protocol::Protocol;
 use crate::sent::{NOW, partition};
 
-/// How long a lease lasts, if no step ends it.
+/// The duration of a lease.
 pub(crate) const LEASE: SignedDuration = SignedDuration::from_secs(30);
 
 /// The system around one saga.
-pub type System<S> = Everything<Of<S>>;
+pub type System<S> = SystemState<Of<S>>;
 
-/// Everything there is.
+/// The complete state of the system.
 #[derive(Debug, Clone, PartialEq, Hash)]
-pub struct Everything<F: Family> {
+pub struct SystemState<F: Family> {
     pub(crate) ledger: Ledger,
-    pub(crate) document: Option<Stored<F>>,
-    /// The document before the last write, while a load may still be answered with it.
-    pub(crate) earlier: Option<Option<Stored<F>>>,
-    /// The document was removed after its retention.
+    pub(crate) document: Option<StoredDocument<F>>,
+    /// The document before the last write, while a load may still return it.
+    pub(crate) earlier: Option<Option<StoredDocument<F>>>,
+    /// Whether the document was deleted after its retention.
     pub(crate) expired: bool,
-    /// The saga queue: every message that was ever sent to it.
-    pub(crate) queue: Keyed<BTreeMap<MessageId, Queued<F>>>,
+    /// The saga's queue, with every message that was ever sent to it.
+    pub(crate) queue: KeyedValue<BTreeMap<MessageId, QueuedMessage<F>>>,
     pub(crate) workers: [Phase<F>; 2],
     pub(crate) sweeper: Option<Vec<MessageId>>,
     pub(crate) crashes: u8,
@@ -39,19 +39,19 @@ pub struct Everything<F: Family> {
     pub(crate) timers: u8,
     pub(crate) stale: u8,
     pub(crate) duplicates: u8,
-    /// Whether messages may come together.
+    /// Whether a batch may contain two messages.
     pub(crate) groups: bool,
     pub(crate) failures: u8,
-    pub(crate) seen: Keyed<Seen>,
+    pub(crate) seen: KeyedValue<Observations>,
 }
 
-/// The stored document; its fence apart, so that states which differ only in how often somebody claimed can be made
-/// alike.
+/// The stored document. The fence is a separate field, so that states which differ only in the number of claims can be
+/// normalized.
 #[derive(Debug, Clone, PartialEq, Hash)]
-pub(crate) struct Stored<F: Family> {
-    pub(crate) document: Keyed<DocumentOf<F>>,
+pub(crate) struct StoredDocument<F: Family> {
+    pub(crate) document: KeyedValue<DocumentOf<F>>,
     pub(crate) fence: u64,
-    /// Stands for the state alone, whoever wrote it and under which tokens.
+    /// The hash of the state alone, independent of its writer and its tokens.
     pub(crate) state: u64,
 }
 
@@ -60,88 +60,89 @@ pub(crate) struct Stored<F: Family> {
 pub(crate) struct Ledger {
     pub(crate) holder: Option<(AttemptId, bool)>,
     pub(crate) fence: u64,
-    pub(crate) tokens: Keyed<BTreeSet<Token>>,
-    /// Its time is over. The store may delete it late, so it is there still.
+    pub(crate) tokens: KeyedValue<BTreeSet<Token>>,
+    /// Whether the item's lifetime has passed. The store may delete it later, so it may still exist.
     pub(crate) expired: bool,
 }
 
-/// The messages that a worker has received together: one, or two in their order.
+/// The messages of one delivery: one message, or two in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Batch(pub(crate) MessageId, pub(crate) Option<MessageId>);
 
 /// A message in the queue.
 #[derive(Debug, Clone, PartialEq, Hash)]
-pub(crate) struct Queued<F: Family> {
-    pub(crate) incoming: Keyed<IncomingOf<F>>,
+pub(crate) struct QueuedMessage<F: Family> {
+    pub(crate) incoming: KeyedValue<IncomingOf<F>>,
     pub(crate) acknowledged: bool,
     pub(crate) copies: u8,
 }
 
-/// Where a worker is with its messages.
+/// The phase of a worker.
 #[derive(Debug, Clone, PartialEq, Hash)]
 pub(crate) enum Phase<F: Family> {
     Idle,
-    /// The document was loaded before the claim was answered. The tokens it needs, if an attempt before it had too few.
-    Loaded(Batch, Option<Stored<F>>, Option<Need>),
-    /// The claim was granted, and the latest document is to be read.
-    Claimed(Batch, Claimed),
-    /// Both are here, and it is decided what to do.
-    Decided(Batch, Claimed, Keyed<PlanOf<F>>),
-    /// Another worker stored something in between.
-    Conflicted(Batch, Claimed),
-    /// Nothing could be decided, because it takes more tokens than there are.
-    Short(Batch, Claimed, Need),
-    /// After that the partition was given back, to be claimed again with enough tokens.
-    Again(Batch, Need),
-    /// The document is stored, or need not be.
-    Stored(Batch, Claimed, Keyed<PlanOf<F>>),
-    /// The outbox was performed.
-    Dispatched(Batch, Claimed, Keyed<PlanOf<F>>),
-    /// The partition was given back, if it still was this worker's.
-    Released(Batch, Keyed<PlanOf<F>>, bool),
-    /// The outbox was cleared, but the partition not given back yet.
-    Cleared(Batch, Claimed, Keyed<PlanOf<F>>),
+    /// The document is loaded and the claim is pending. Contains the required tokens if an earlier attempt had too few.
+    Loaded(Batch, Option<StoredDocument<F>>, Option<TokenDemand>),
+    /// The claim is granted, and the latest document has to be loaded.
+    Claimed(Batch, HeldClaim),
+    /// Document and claim are available, and the plan is decided.
+    Decided(Batch, HeldClaim, KeyedValue<PlanOf<F>>),
+    /// Another worker has changed the document since it was loaded.
+    Conflicted(Batch, HeldClaim),
+    /// No decision was possible, because it requires more tokens than the attempt has.
+    Short(Batch, HeldClaim, TokenDemand),
+    /// The partition was then released, to be claimed again with enough tokens.
+    Again(Batch, TokenDemand),
+    /// The document is stored, or no write was needed.
+    Stored(Batch, HeldClaim, KeyedValue<PlanOf<F>>),
+    /// The effects of the outbox are performed.
+    Dispatched(Batch, HeldClaim, KeyedValue<PlanOf<F>>),
+    /// The partition is released, if this worker still held it.
+    Released(Batch, KeyedValue<PlanOf<F>>, bool),
+    /// The outbox is cleared, and the partition is still held.
+    Cleared(Batch, HeldClaim, KeyedValue<PlanOf<F>>),
 }
 
-/// What a claim was answered.
+/// The result of a claim.
 #[derive(Debug, Clone, PartialEq, Hash)]
-pub(crate) struct Claimed {
+pub(crate) struct HeldClaim {
     pub(crate) attempt: AttemptId,
     pub(crate) fence: u64,
-    pub(crate) tokens: Keyed<BTreeSet<Token>>,
-    /// How many it asked for. Their names follow from the attempt's.
+    pub(crate) tokens: KeyedValue<BTreeSet<Token>>,
+    /// The number of tokens that the claim requested. Their names are derived from the attempt's.
     pub(crate) minted: usize,
 }
 
-/// The tokens that an attempt needs, and how many may be there before.
+/// The tokens that an attempt needs, and the maximum number that may exist before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Need {
+pub(crate) struct TokenDemand {
     pub(crate) tokens: usize,
     pub(crate) room: usize,
 }
 
-/// What an observer outside has seen.
+/// The events seen by an external observer.
 #[derive(Debug, Clone, Default, PartialEq, Hash)]
-pub(crate) struct Seen {
-    /// How often each message changed the state.
+pub(crate) struct Observations {
+    /// Number of state changes by message.
     pub(crate) changes: BTreeMap<MessageId, u8>,
     /// Every effect that was ever stored.
     pub(crate) stored: BTreeSet<MessageId>,
-    /// Something was sent that was never stored.
+    /// Whether an effect was sent that was never stored.
     pub(crate) unstored: bool,
-    /// The different messages that asked for each thing; what they say stands for it.
+    /// The distinct messages of each request, by the hash of its content.
     pub(crate) asked: BTreeMap<u64, BTreeSet<MessageId>>,
-    /// Messages about which something was decided that holds.
+    /// The messages with a committed decision.
     pub(crate) decided: BTreeSet<MessageId>,
-    /// A message was dropped about which nothing had been decided.
+    /// Whether a message was dropped without a decision.
     pub(crate) lost: bool,
 }
 
 impl<S: Saga> System<S> {
-    /// Nothing has happened but that the inputs were sent.
+    /// Returns the initial state: only the inputs are sent.
     pub(crate) fn initial(protocol: &Protocol<S>) -> Self {
         let Protocol { inputs, budget, .. } = protocol;
-        let queue = inputs.iter().map(|message| (message.id, Queued::new(message.clone(), budget.copies)));
+        let queue =
+            inputs.iter().map(|message| (message.id, QueuedMessage::new(message.clone(), budget.copies)));
         Self {
             ledger: Ledger {
                 holder: None,
@@ -152,7 +153,7 @@ impl<S: Saga> System<S> {
             document: None,
             earlier: None,
             expired: false,
-            queue: Keyed::itself(queue.collect()),
+            queue: KeyedValue::itself(queue.collect()),
             workers: [Phase::Idle, Phase::Idle],
             sweeper: None,
             crashes: budget.crashes,
@@ -163,31 +164,31 @@ impl<S: Saga> System<S> {
             duplicates: budget.duplicates,
             groups: budget.groups,
             failures: budget.failures,
-            seen: Keyed::itself(Seen::default()),
+            seen: KeyedValue::itself(Observations::default()),
         }
     }
 
-    /// The stored content.
+    /// Returns the stored content.
     pub fn content(&self) -> Option<&Content<S::State>> {
         self.document.as_ref().map(|stored| &stored.document.value.content)
     }
 
-    /// The stored state; none before the first and after the retention of the last.
+    /// Returns the stored state; `None` before the first write and after the retention.
     pub fn state(&self) -> Option<&S::State> {
         self.content().map(|content| &content.state)
     }
 
-    /// Whether the partition has ended, and its document is still there.
+    /// Returns `true` if the partition has ended and its document still exists.
     pub fn has_ended(&self) -> bool {
         self.content().is_some_and(|content| content.ended_at.is_some())
     }
 
-    /// Whether the document of an ended partition was removed after its retention.
+    /// Returns `true` if the document of an ended partition was deleted after its retention.
     pub fn has_expired(&self) -> bool {
         self.expired
     }
 
-    /// Nobody works and nothing is left to be delivered or sent. Timers may be running.
+    /// Returns `true` if all workers are idle and nothing remains to be delivered or sent. Timers may be running.
     pub fn is_at_rest(&self) -> bool {
         self.is_idle()
             && self.sweeper.is_none()
@@ -195,29 +196,29 @@ impl<S: Saga> System<S> {
             && self.due().next().is_none()
     }
 
-    /// How many different requests were sent so far.
+    /// Returns the number of distinct requests sent.
     pub fn requests(&self) -> usize {
         self.seen.value.asked.values().map(BTreeSet::len).sum()
     }
 
-    /// Whether a worker has minted too few tokens for what it has to do, and claims again with enough.
+    /// Returns `true` if a worker has minted too few tokens and claims again with enough.
     pub fn claims_again(&self) -> bool {
         self.workers.iter().any(|phase| matches!(phase, Phase::Again(..)))
     }
 
-    /// Whether a worker makes room for tokens, by storing the document as it is.
+    /// Returns `true` if a worker reclaims token capacity by storing the document unchanged.
     pub fn makes_room(&self) -> bool {
         let again = |phase: &Phase<Of<S>>| matches!(phase, Phase::Dispatched(_, _, plan) if plan.value.retry_with.is_some());
         self.workers.iter().any(again)
     }
 
-    /// How many workers have a message just now.
+    /// Returns the number of workers that currently process a message.
     pub(crate) fn in_flight(&self, id: MessageId) -> usize {
         self.workers.iter().filter_map(Phase::batch).filter(|batch| batch.contains(id)).count()
     }
 
-    /// How many copies of a message it takes for a worker to receive this: all but the first delivery of one that was
-    /// not acknowledged.
+    /// Returns the number of duplicates needed for a worker to receive the batch: every delivery of an acknowledged
+    /// message, and all but one of an unacknowledged message.
     pub(crate) fn copies_needed(&self, batch: Batch, id: MessageId) -> u8 {
         let is_first = !self.queue.value[&id].acknowledged && self.in_flight(id) == 0;
         batch.count(id) - u8::from(is_first)
@@ -231,38 +232,38 @@ impl<S: Saga> System<S> {
         self.document.iter().flat_map(|stored| &stored.document.value.outbox)
     }
 
-    /// Entries of the outbox that are due.
+    /// Returns the due entries of the outbox.
     pub(crate) fn due(&self) -> impl Iterator<Item = &Entry> {
         self.outbox().filter(|entry| entry.is_due(NOW))
     }
 
-    /// The timers that are running.
+    /// Returns the running timers.
     pub(crate) fn running(&self) -> impl Iterator<Item = &Entry> {
         self.outbox().filter(|entry| !entry.is_due(NOW))
     }
 
-    /// Whether the partition's holder still works on something.
+    /// Returns `true` if the partition's holder is still working.
     pub(crate) fn holder_is_at_work(&self) -> bool {
         let Some((holder, _)) = self.ledger.holder else { return false };
         self.workers.iter().any(|phase| phase.attempt() == Some(holder))
     }
 }
 
-impl<F: Family> Stored<F> {
+impl<F: Family> StoredDocument<F> {
     pub(crate) fn new(document: DocumentOf<F>, fence: u64) -> Self {
         let state = key(&serde_json::to_string(&document.content.state).unwrap());
         Self::of_state(document, fence, state)
     }
 
-    /// A document whose state was stored before.
+    /// Creates a document whose state was stored before.
     pub(crate) fn of_state(mut document: DocumentOf<F>, fence: u64, state: u64) -> Self {
         document.content.fence = 0;
         let outbox: Vec<&MessageId> = document.outbox.iter().map(|entry| &entry.id).collect();
         let text = serde_json::to_string(&(document.version, &document.content, outbox)).unwrap();
-        Self { document: Keyed::new(document, &text), fence, state }
+        Self { document: KeyedValue::new(document, &text), fence, state }
     }
 
-    /// As a worker loads it.
+    /// Returns the document as a worker loads it.
     pub(crate) fn whole(&self) -> DocumentOf<F> {
         let mut document = DocumentOf::<F>::clone(&self.document.value);
         document.content.fence = self.fence;
@@ -271,7 +272,7 @@ impl<F: Family> Stored<F> {
 }
 
 impl Ledger {
-    /// As the shipped code knows it: what has run out ends now.
+    /// Returns the ledger item of the production code. An expired lease ends now.
     pub(crate) fn item(&self) -> Item {
         let until = |expired| if expired { NOW } else { NOW + LEASE };
         Item {
@@ -292,18 +293,18 @@ impl Ledger {
     }
 }
 
-/// Tokens, to be passed on and compared as they are.
-pub(crate) fn listed(tokens: BTreeSet<Token>) -> Keyed<BTreeSet<Token>> {
-    Keyed::itself(tokens)
+/// Creates a keyed set of tokens.
+pub(crate) fn listed(tokens: BTreeSet<Token>) -> KeyedValue<BTreeSet<Token>> {
+    KeyedValue::itself(tokens)
 }
 
 impl Batch {
-    /// The messages, in their order.
+    /// Returns the messages in order.
     pub fn iter(self) -> impl Iterator<Item = MessageId> {
         std::iter::once(self.0).chain(self.1)
     }
 
-    /// The messages, each of them once.
+    /// Returns the distinct messages.
     pub(crate) fn distinct(self) -> impl Iterator<Item = MessageId> {
         std::iter::once(self.0).chain(self.1.filter(|second| *second != self.0))
     }
@@ -317,25 +318,25 @@ impl Batch {
     }
 }
 
-impl From<plan::TokenDemand> for Need {
+impl From<plan::TokenDemand> for TokenDemand {
     fn from(need: plan::TokenDemand) -> Self {
         Self { tokens: need.tokens, room: need.capacity }
     }
 }
 
-impl<S: Saga> Queued<Of<S>> {
-    /// A message that nobody has received yet.
+impl<S: Saga> QueuedMessage<Of<S>> {
+    /// Creates a message that was not received yet.
     pub(crate) fn new(message: Message, copies: u8) -> Self {
         assert_eq!(message.partition, partition(), "there is one partition: {message:?}");
         assert!(message.token.is_some(), "the runner refuses messages without a token: {message:?}");
         let event = message.read::<S::Event>().unwrap();
         let text = message.encode().unwrap();
-        let incoming = Keyed::new(IncomingEvent { message, event }, &text);
+        let incoming = KeyedValue::new(IncomingEvent { message, event }, &text);
         Self { incoming, acknowledged: false, copies }
     }
 }
 
-impl Claimed {
+impl HeldClaim {
     pub(crate) fn tokens(&self) -> Tokens {
         Tokens::Listed(BTreeSet::clone(&self.tokens.value))
     }
@@ -346,13 +347,13 @@ impl Claimed {
 }
 
 impl<F: Family> Phase<F> {
-    /// The attempt that holds, or held, the partition.
+    /// Returns the attempt that holds or held the partition.
     pub(crate) fn attempt(&self) -> Option<AttemptId> {
         self.claimed().map(|claimed| claimed.attempt)
     }
 
-    /// What the claim was answered, while the partition is not given back.
-    pub(crate) fn claimed(&self) -> Option<&Claimed> {
+    /// Returns the result of the claim while the partition is held.
+    pub(crate) fn claimed(&self) -> Option<&HeldClaim> {
         match self {
             Self::Idle | Self::Loaded(..) | Self::Again(..) | Self::Released(..) => None,
             Self::Claimed(_, claimed)
@@ -365,7 +366,7 @@ impl<F: Family> Phase<F> {
         }
     }
 
-    /// The messages that are worked on.
+    /// Returns the messages in progress.
     pub(crate) fn batch(&self) -> Option<Batch> {
         match self {
             Self::Idle => None,

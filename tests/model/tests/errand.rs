@@ -1,5 +1,5 @@
-//! A saga as small as can be, brought to the model: it is opened, asks and waits under a timer. And defects that are
-//! planted around it, so that the model is seen to find them.
+//! Checks a minimal saga, which is opened, asks questions and waits under a timer. Also injects defects to verify that
+//! the model finds them.
 
 use jiff::{SignedDuration, Timestamp};
 use messages::{Message, Queue, messages};
@@ -10,25 +10,25 @@ use serde::{Deserialize, Serialize};
 const DESK: Queue = Queue::named("desk");
 
 messages! {
-    /// What can happen to an errand.
+    /// The events of an errand.
     enum ErrandEvent of "errands" to SAGA {
-        /// It is to be done.
+        /// The errand was created.
         Opened {} = 1,
-        /// It may take longer.
+        /// The deadline was extended.
         Prolonged {} = 1,
-        /// Somebody has answered.
+        /// A question was answered.
         Answered { question: u8 } = 1,
-        /// Somebody cannot.
+        /// A question was declined.
         Declined { question: u8 } = 1,
-        /// Somebody has not.
+        /// The deadline has passed without an answer.
         Overdue {} = 1,
     }
 }
 
 messages! {
-    /// What the errand asks.
+    /// The questions of an errand.
     enum Question of "errands" to DESK {
-        /// One of its questions.
+        /// A question was asked.
         Asked { question: u8 } = 1,
     }
 }
@@ -49,9 +49,9 @@ enum State {
 }
 
 struct Errand {
-    /// How many questions it asks at once.
+    /// Number of questions asked together.
     questions: u8,
-    /// How many tokens it says that an event needs.
+    /// Number of tokens that it declares for an event.
     tokens: usize,
 }
 
@@ -103,14 +103,14 @@ fn desk(message: &Message) -> Vec<Message> {
     vec![answer, report(message, &ErrandEvent::Declined { question })]
 }
 
-/// Opened and prolonged. It asks twice, and says nothing about the tokens that it needs, so every attempt to open it mints
-/// too few at first.
+/// The protocol of an errand that is opened and extended. It asks two questions and declares no tokens, so every
+/// attempt to open it mints too few at first.
 fn protocol(budget: Budget) -> Protocol<Errand> {
     let inputs = vec![input(1, &ErrandEvent::Opened {}), input(2, &ErrandEvent::Prolonged {})];
     Protocol { saga: Errand { questions: 2, tokens: 1 }, inputs, replies: desk, budget }
 }
 
-/// The least that has all there is: one event, one question, one timer, and tokens enough.
+/// The smallest protocol with all features: one event, one question, one timer, and enough tokens.
 fn least(budget: Budget) -> Protocol<Errand> {
     let inputs = vec![input(1, &ErrandEvent::Opened {})];
     Protocol { saga: Errand { questions: 1, tokens: 2 }, inputs, replies: desk, budget }
@@ -138,13 +138,13 @@ fn timer_ends() -> Property<Check<Errand>> {
 }
 
 #[test]
-fn a_saga_that_mints_too_few_tokens_breaks_no_invariant() {
+fn too_few_tokens_keep_invariants() {
     check("too few tokens and a crash", protocol(Budget { crashes: 1, ..Budget::NONE }), properties());
     check("too few tokens and a lost lease", protocol(Budget { expiries: 1, ..Budget::NONE }), properties());
 }
 
 #[test]
-fn claims_that_are_left_to_the_next_one_break_no_invariant() {
+fn kept_claims_keep_invariants() {
     let left = Budget { keep: 2, ..Budget::NONE };
     check("claims are left, and a crash", protocol(Budget { crashes: 1, ..left }), properties());
     check("claims are left, and a lost lease", protocol(Budget { expiries: 1, ..left }), properties());
@@ -155,18 +155,17 @@ fn claims_that_are_left_to_the_next_one_break_no_invariant() {
 }
 
 #[test]
-fn timers_that_fire_and_are_set_again_break_no_invariant() {
+fn repeated_timers_keep_invariants() {
     check("two timers", protocol(Budget { timers: 2, ..Budget::NONE }), properties());
     let budget = Budget { timers: 1, stale: 1, ..Budget::NONE };
     check("a timer and a stale load", protocol(budget), properties());
 }
 
-/// All that goes wrong elsewhere one by one or in twos, in one run. What is bounded, for the sake of time: it is the least
-/// errand, with two crashes, two lost leases, one duplicate of any message, and the one timer that there is. A second
-/// duplicate makes more than twice as many states, a second question about fifteen times as many. Without the timer two
-/// duplicates fit.
+/// Combines the faults of the other tests in one run. To bound the time, it uses the smallest errand with two crashes,
+/// two lost leases, one duplicate of any message, and its single timer. A second duplicate more than doubles the number
+/// of states, and a second question multiplies it by about fifteen. Without the timer, two duplicates are feasible.
 #[test]
-fn crashes_lost_leases_a_duplicate_and_a_timeout_together_break_no_invariant() {
+fn combined_faults_keep_invariants() {
     let budget = Budget { crashes: 2, expiries: 2, duplicates: 1, timers: 1, ..Budget::NONE };
     check("two crashes, two lost leases, a duplicate and a timer", least(budget), vec![ends(), timer_ends()]);
     let budget = Budget { crashes: 2, expiries: 2, duplicates: 2, ..Budget::NONE };
@@ -174,7 +173,7 @@ fn crashes_lost_leases_a_duplicate_and_a_timeout_together_break_no_invariant() {
 }
 
 #[test]
-fn messages_that_come_together_break_no_invariant() {
+fn batched_messages_keep_invariants() {
     let budget = Budget { groups: true, duplicates: 1, ..Budget::NONE };
     check("groups and a duplicate", protocol(budget), properties());
     let budget = Budget { groups: true, duplicates: 1, crashes: 1, ..Budget::NONE };
@@ -183,7 +182,7 @@ fn messages_that_come_together_break_no_invariant() {
 }
 
 #[test]
-fn handlers_that_give_up_break_no_invariant() {
+fn failing_handlers_keep_invariants() {
     let budget = Budget { failures: 2, duplicates: 1, ..Budget::NONE };
     let mut properties = properties();
     properties.push(sometimes("an errand ends that was declined", |_, system| {
@@ -193,7 +192,7 @@ fn handlers_that_give_up_break_no_invariant() {
 }
 
 #[test]
-fn a_ledger_without_room_breaks_no_invariant() {
+fn full_ledger_keeps_invariants() {
     for room in [0, 3] {
         let budget = Budget { crashes: 2, room: Some(room), ..Budget::NONE };
         let protocol = Protocol { saga: Errand { questions: 1, tokens: 1 }, ..protocol(budget) };
@@ -203,82 +202,82 @@ fn a_ledger_without_room_breaks_no_invariant() {
 
 #[test]
 #[should_panic(expected = "it always ends in time")]
-fn a_property_that_does_not_hold_is_found() {
+fn violated_property_is_found() {
     let in_time = always("it always ends in time", |_, system| {
         !matches!(system.state(), Some(State::Ended { in_time: false, .. }))
     });
     check("a timer", protocol(Budget { timers: 1, ..Budget::NONE }), vec![in_time]);
 }
 
-/// Has a defect found; which property shows it says the caller.
+/// Checks a protocol with an injected defect; the caller states the property that detects it.
 fn finds(defect: Defect, budget: Budget) {
     check("a defect", protocol(Budget { defect: Some(defect), ..budget }), Vec::new());
 }
 
 #[test]
 #[should_panic(expected = "I4 no token is removed that is still needed")]
-fn a_document_under_a_later_fence_is_found() {
+fn defect_fence_ignored_is_found() {
     finds(Defect::FenceIgnored, Budget { expiries: 1, ..Budget::NONE });
 }
 
 #[test]
 #[should_panic(expected = "I4 ")]
-fn a_message_dropped_for_what_an_earlier_version_says_is_found() {
+fn defect_stale_drop_believed_is_found() {
     finds(Defect::StaleDropBelieved, Budget { stale: 1, ..Budget::NONE });
 }
 
 #[test]
 #[should_panic(expected = "I4 ")]
-fn several_messages_admitted_by_the_token_of_one_are_found() {
+fn defect_first_token_required_is_found() {
     finds(Defect::FirstTokenRequired, Budget { groups: true, duplicates: 1, ..Budget::NONE });
 }
 
 #[test]
 #[should_panic(expected = "I4 ")]
-fn a_ledger_item_that_is_forgotten_early_is_found() {
+fn defect_item_forgotten_early_is_found() {
     finds(Defect::ItemForgottenEarly, Budget::NONE);
 }
 
 #[test]
 #[should_panic(expected = "I1 ")]
-fn an_expired_ledger_item_that_is_begun_anew_is_found() {
+fn defect_begun_again_is_found() {
     finds(Defect::BegunAgain, Budget { duplicates: 1, ..Budget::NONE });
 }
 
 #[test]
 #[should_panic(expected = "I7 the end can be reached")]
-fn a_lease_that_never_runs_out_is_found() {
+fn defect_lease_without_end_is_found() {
     finds(Defect::LeaseWithoutEnd, Budget { crashes: 1, ..Budget::NONE });
 }
 
 #[test]
 #[should_panic(expected = "I7 the end can be reached")]
-fn an_attempt_that_is_made_again_with_as_few_tokens_is_found() {
+fn defect_need_forgotten_is_found() {
     finds(Defect::NeedForgotten, Budget::NONE);
 }
 
 #[test]
 #[should_panic(expected = "I1 ")]
-fn a_message_that_is_forgotten_while_its_token_is_there_is_found() {
+fn defect_forgotten_while_admitted_is_found() {
     finds(Defect::ForgottenWhileAdmitted, Budget { keep: 8, duplicates: 1, ..Budget::NONE });
 }
 
 #[test]
 #[should_panic(expected = "I1 ")]
-fn an_end_that_answers_while_its_tokens_are_there_is_found() {
+fn defect_end_believed_is_found() {
     finds(Defect::EndBelieved, Budget { keep: 8, crashes: 1, duplicates: 1, ..Budget::NONE });
 }
 
 #[test]
 #[should_panic(expected = "I6 ")]
-fn tokens_added_without_asking_for_room_are_found() {
+fn defect_room_ignored_is_found() {
     let budget = Budget { crashes: 2, room: Some(0), defect: Some(Defect::RoomIgnored), ..Budget::NONE };
     check("a defect", least(budget), Vec::new());
 }
 
 #[test]
 #[should_panic(expected = "an errand that is at rest has ended")]
-fn a_request_that_is_given_up_and_not_reported_is_found() {
+fn unreported_failed_request_is_found() {
     let replies = |message: &Message| desk(message).into_iter().take(1).collect();
     let budget = Budget { failures: 1, ..Budget::NONE };
     check("a defect", Protocol { replies, ..least(budget) }, vec![ends()]);

@@ -1,4 +1,4 @@
-//! What has changed since a client asked last.
+//! The change feed for clients that poll.
 
 use axum::Router;
 use axum::http::StatusCode;
@@ -39,7 +39,7 @@ impl Client {
         answer["items"].as_array().unwrap().clone()
     }
 
-    /// The states of what has changed, by the search.
+    /// Returns the state of each changed search, by search.
     async fn states(&mut self) -> Vec<(String, String)> {
         let state = |item: &Value| match &item["search"] {
             Value::Null => (item["deleted"] == true).then(|| "deleted".to_owned()),
@@ -57,11 +57,11 @@ fn told(search: SearchId, state: &str) -> (String, String) {
 }
 
 #[tokio::test]
-async fn a_client_that_polls_is_told_of_every_change_once() {
+async fn polling_client_receives_each_change_once() {
     let world = World::new();
     let earlier = world.announce(&["earlier.ris"]).await.search_id;
     let mut client = Client::begin(&world, 50).await;
-    assert_eq!(client.states().await, [], "what was there before is in the list");
+    assert_eq!(client.states().await, [], "earlier changes are in the list");
 
     let announced = world.announce(&["a.ris", "b.ris"]).await;
     let search = announced.search_id;
@@ -69,12 +69,16 @@ async fn a_client_that_polls_is_told_of_every_change_once() {
     world.upload(&announced, 0, TWO_RECORDS).await;
     world.run().await;
     let [item] = client.poll().await.try_into().unwrap();
-    assert_eq!(item["search"], get(&client.api, &path_of(search)).await, "it is what a request for it shows");
+    assert_eq!(
+        item["search"],
+        get(&client.api, &path_of(search)).await,
+        "the change contains the search as a request returns it"
+    );
     assert_eq!(item["search"]["files"][0]["received"], true);
     world.upload(&announced, 1, TWO_RECORDS).await;
     world.run().await;
     assert_eq!(client.states().await, [told(search, "Completed")]);
-    // The sweep writes what is known already.
+    // The sweep rewrites known state.
     world.pass(std::time::Duration::from_secs(60)).await;
     assert_eq!(client.states().await, []);
 
@@ -89,7 +93,7 @@ async fn a_client_that_polls_is_told_of_every_change_once() {
 }
 
 #[tokio::test]
-async fn a_client_that_asks_again_is_sent_only_what_is_new() {
+async fn stream_client_receives_only_new_changes() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
     let mut client = Client::begin(&world, 50).await;
@@ -98,7 +102,7 @@ async fn a_client_that_asks_again_is_sent_only_what_is_new() {
     let tag = headers["etag"].to_str().unwrap().to_owned();
     let next = client.next.clone();
     assert_eq!(client.poll().await, Vec::<Value>::new());
-    assert_eq!(client.next, next, "nothing has changed, and so neither has what stands for it");
+    assert_eq!(client.next, next, "the cursor stays the same without changes");
     let ask = async || ask(&client.api, &client.path(), Some(&tag)).await.0;
     assert_eq!(ask().await, StatusCode::NOT_MODIFIED);
     world.upload(&announced, 0, TWO_RECORDS).await;
@@ -107,7 +111,7 @@ async fn a_client_that_asks_again_is_sent_only_what_is_new() {
 }
 
 #[tokio::test]
-async fn how_far_a_file_is_read_is_a_change() {
+async fn reading_progress_is_a_change() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
     let mut client = Client::begin(&world, 50).await;
@@ -120,7 +124,7 @@ async fn how_far_a_file_is_read_is_a_change() {
     }
 }
 
-/// Searches that are stored with nothing but their views.
+/// Stores searches without documents, only with views.
 async fn write(world: &World, count: usize, state: JobState) -> Vec<String> {
     let jobs = (0..count).map(|_| {
         let job = sample::search::job(&*world.host, sample::partition(&*world.host), 1, state);
@@ -131,9 +135,9 @@ async fn write(world: &World, count: usize, state: JobState) -> Vec<String> {
     jobs.iter().map(|job| job.search_id.to_string()).collect()
 }
 
-/// However long it was away, and whatever changes while it catches up.
+/// A client catches up after any absence, also with changes made in the meantime.
 #[tokio::test]
-async fn a_client_that_was_away_catches_up_page_by_page() {
+async fn absent_client_catches_up_page_by_page() {
     let world = World::new();
     write(&world, 10, JobState::Completed).await;
     let mut client = Client::begin(&world, 40).await;
@@ -154,9 +158,9 @@ async fn a_client_that_was_away_catches_up_page_by_page() {
     assert_eq!(client.states().await, []);
 }
 
-/// Of so many some are told again, but none is passed over.
+/// With this many searches some changes are repeated, but none is skipped.
 #[tokio::test]
-async fn of_more_searches_than_a_client_can_keep_each_change_is_told() {
+async fn no_change_is_skipped_beyond_cursor_capacity() {
     let world = World::new();
     write(&world, 2 * MAX_SEEN, JobState::Parsing).await;
     let announced = world.announce(&["a.ris"]).await;
@@ -174,7 +178,7 @@ async fn of_more_searches_than_a_client_can_keep_each_change_is_told() {
 }
 
 #[tokio::test]
-async fn what_is_no_place_to_go_on_from_is_refused() {
+async fn invalid_cursor_is_refused() {
     let world = World::new();
     let client = Client::begin(&world, 50).await;
     let next = &client.next;

@@ -1,4 +1,4 @@
-//! Duplicates across the searches of a project, and what people say of them.
+//! Duplicates across the searches of a project, and the decisions of reviewers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,7 +22,7 @@ use crate::world::World;
 
 const ZINC: &str = "TY  - JOUR\nTI  - Zinc for the common cold in children\nAU  - Berg, A.\nPY  - 2020\n\
                     DO  - 10.1000/zinc\nER  - \n";
-/// The same as another database has it, and a work of its own.
+/// The same study as another database exports it, and a second study.
 const AGAIN: &str = "TY  - JOUR\nTI  - Iron for the tired\nAU  - Eisen, F.\nPY  - 2001\nER  - \n\n\
                      TY  - JOUR\nTI  - ZINC for the common cold in children.\nAU  - Berg, Anna\nPY  - 2020\nER  - \n";
 
@@ -34,12 +34,12 @@ async fn search(world: &World, name: &str, content: &str) -> SearchId {
     let announced = world.announce(&[name]).await;
     world.upload(&announced, 0, content).await;
     world.run().await;
-    // Of two that were announced at the same moment neither is the earlier one.
+    // The searches need different times, because neither of two that are announced simultaneously is earlier.
     world.host.advance(Duration::from_secs(1));
     announced.search_id
 }
 
-/// The pairs of a list: search and id of the later study and of the one that it repeats, and how sure that is.
+/// Returns the pairs of a list: search and id of the later study and of the study that it repeats, and the certainty.
 async fn pairs(api: &Router, path: &str) -> Vec<(Value, Value, Value, Value, Value)> {
     let (items, _) = super::all(api, path).await;
     let pair = |item: &Value| {
@@ -66,7 +66,7 @@ fn pair(
     (json!(later), json!(id), json!(earlier), json!(of), json!(tier))
 }
 
-/// Says something of studies, which are given by their searches and records.
+/// Makes a decision about studies, which are given by their searches and records.
 async fn decide(world: &World, api: &Router, word: &str, studies: &[(SearchId, u64)]) -> (u16, Value) {
     let mut named = Vec::new();
     for (search_id, record) in studies {
@@ -80,7 +80,7 @@ async fn decide(world: &World, api: &Router, word: &str, studies: &[(SearchId, u
 }
 
 #[tokio::test]
-async fn a_study_repeats_one_of_an_earlier_search_whichever_was_read_first() {
+async fn study_repeats_earlier_search_in_any_reading_order() {
     for order in [[0, 1], [1, 0]] {
         let world = World::new();
         let mut searches = Vec::new();
@@ -111,7 +111,7 @@ async fn a_study_repeats_one_of_an_earlier_search_whichever_was_read_first() {
 }
 
 #[tokio::test]
-async fn what_repeated_a_deleted_search_does_so_no_longer_and_the_next_one_is_kept() {
+async fn deleting_search_moves_duplicates_to_next_study() {
     let world = World::new();
     let (first, second) = (search(&world, "a.ris", ZINC).await, search(&world, "b.ris", AGAIN).await);
     let third = search(&world, "c.ris", ZINC).await;
@@ -126,42 +126,43 @@ async fn what_repeated_a_deleted_search_does_so_no_longer_and_the_next_one_is_ke
     assert_eq!(pairs(&api, &all).await, [pair(third, "0-1", second, "0-2", "likely")]);
 }
 
-/// Stands still before it first looks for studies that are alike.
+/// Blocks before the first lookup of studies that share a key.
 #[derive(Default)]
-struct StoodStill {
-    has_stood: AtomicBool,
-    stands: Notify,
-    goes_on: Notify,
+struct StalledLookup {
+    has_stalled: AtomicBool,
+    stalled: Notify,
+    resumed: Notify,
 }
 
 #[async_trait]
-impl Intercept for StoodStill {
+impl Intercept for StalledLookup {
     async fn step(&self, call: Call, phase: Phase) {
         if (call, phase) == (Call::StudiesSharing, Phase::Before)
-            && !self.has_stood.swap(true, Ordering::SeqCst)
+            && !self.has_stalled.swap(true, Ordering::SeqCst)
         {
-            self.stands.notify_one();
-            self.goes_on.notified().await;
+            self.stalled.notify_one();
+            self.resumed.notified().await;
         }
     }
 }
 
-/// It knows a file that has gone meanwhile, and finds one that came after that: no mark names what is gone.
+/// The worker knows a file that was deleted while it was blocked, and finds a newer file: no mark refers to the deleted
+/// file.
 #[tokio::test]
-async fn a_worker_that_stood_still_leaves_no_mark_of_what_is_gone() {
+async fn stalled_worker_leaves_no_mark_of_deleted_study() {
     let world = World::new();
     let first = search(&world, "a.ris", ZINC).await;
     let file = world.store().parsed(first).await.unwrap()[0].file_id;
-    let still = Arc::new(StoodStill::default());
+    let still = Arc::new(StalledLookup::default());
     let store = Arc::new(world.store().with_intercept(still.clone()));
     let late = DuplicateMarking { stored: store.clone(), compare: store.clone(), records: store };
     let meanwhile = async {
-        still.stands.notified().await;
+        still.stalled.notified().await;
         let deletion = world.functions.start_upload.delete(&ProjectAccess::All, first).await.unwrap();
         assert!(matches!(deletion, Deletion::Accepted), "{deletion:?}");
         world.run().await;
         search(&world, "b.ris", ZINC).await;
-        still.goes_on.notify_one();
+        still.resumed.notify_one();
     };
     let project = ProjectId::from_uuid(Uuid::nil());
     let (marked, ()) = tokio::join!(
@@ -172,10 +173,10 @@ async fn a_worker_that_stood_still_leaves_no_mark_of_what_is_gone() {
     assert_eq!(pairs(&api(&world), &of_project("duplicates")).await, []);
 }
 
-/// A worker was killed after it had stored a mark and before it looked whether what that names is still there; and what was said
-/// of a study is nothing that its keys tell.
+/// A worker was killed between storing a mark and checking that the study it refers to still exists. The decision of a
+/// reviewer does not depend on shared keys.
 #[tokio::test]
-async fn a_study_that_shares_no_key_is_marked_by_what_was_said_and_loses_a_mark_that_was_left() {
+async fn decision_marks_study_without_shared_key() {
     let world = World::new();
     let (first, second) = (search(&world, "a.ris", ZINC).await, search(&world, "b.ris", AGAIN).await);
     let alone = search(&world, "c.ris", "TY  - JOUR\nTI  - Copper\nER  - \n").await;
@@ -204,7 +205,7 @@ async fn a_study_that_shares_no_key_is_marked_by_what_was_said_and_loses_a_mark_
     assert_eq!(decide(&world, &api, "same", &[(second, 1), (alone, 1)]).await.0, 202);
     let with_said = pairs(&api, &all).await;
     assert_eq!(with_said.len(), 2);
-    // The later one of the two.
+    // The file with the later study of the pair.
     let file = store.parsed(alone).await.unwrap()[0].clone();
     mark(file.study(1), None).await;
     assert_eq!(pairs(&api, &all).await.len(), 1);
@@ -212,7 +213,7 @@ async fn a_study_that_shares_no_key_is_marked_by_what_was_said_and_loses_a_mark_
 }
 
 #[tokio::test]
-async fn what_somebody_says_stands_above_the_rules_and_outlives_later_imports() {
+async fn decision_overrides_rules_and_outlives_imports() {
     let world = World::new();
     let (first, second) = (search(&world, "a.ris", ZINC).await, search(&world, "b.ris", AGAIN).await);
     let (api, all) = (api(&world), of_project("duplicates"));
@@ -222,13 +223,13 @@ async fn what_somebody_says_stands_above_the_rules_and_outlives_later_imports() 
     assert_eq!(decide(&world, &api, "different", &both).await.0, 202);
     assert_eq!(pairs(&api, &all).await, []);
     assert_eq!(decide(&world, &api, "different", &[both[1], both[0]]).await.0, 204, "it holds");
-    // Another copy belongs to one of them, and leaves the other alone.
+    // A further copy is marked as a duplicate of one of them and does not affect the other.
     let third = search(&world, "c.ris", ZINC).await;
     assert_eq!(pairs(&api, &all).await, [pair(third, "0-1", first, "0-1", "certain")]);
     assert_eq!(decide(&world, &api, "undo", &both).await.0, 202);
     let all_three = [pair(third, "0-1", first, "0-1", "certain"), marked[0].clone()];
     assert_eq!(pairs(&api, &all).await, all_three);
-    // One that no rule would ever find.
+    // A pair that no rule would find.
     assert_eq!(decide(&world, &api, "same", &[(second, 1), (first, 1)]).await.0, 202);
     let flow = get(&api, &of_project("prisma")).await;
     assert_eq!(flow["total"]["duplicates_by"], json!({ "certain": 1, "likely": 1, "said": 1 }));
@@ -245,7 +246,7 @@ async fn what_somebody_says_stands_above_the_rules_and_outlives_later_imports() 
 }
 
 #[tokio::test]
-async fn what_makes_no_sense_is_refused() {
+async fn invalid_requests_are_refused() {
     let world = World::new();
     let (first, second) = (search(&world, "a.ris", ZINC).await, search(&world, "b.ris", AGAIN).await);
     let api = api(&world);
@@ -268,9 +269,9 @@ async fn what_makes_no_sense_is_refused() {
     assert!(get(&api, &of_project("duplicates/decisions")).await["items"].as_array().unwrap().is_empty());
 }
 
-/// Pages may end anywhere, also between two searches.
+/// Pages may end anywhere, including between two searches.
 #[tokio::test]
-async fn pages_of_a_project_have_each_pair_once() {
+async fn pages_of_project_contain_each_pair_once() {
     let world = World::new();
     let record =
         |n: u32| ZINC.replace("Zinc", &format!("Zinc number {n}")).replace("zinc", &format!("zinc{n}"));

@@ -1,4 +1,4 @@
-//! Exports that are made as objects of their own, where an answer has no room for them.
+//! Exports stored as objects, for results that are too large for a response.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,12 +27,12 @@ use writers::Format;
 use super::{api, ask, get, path_of, post, refusal, stored};
 use crate::world::{self, CrashAt, World, deliveries};
 
-/// The API as a Lambda function answers it.
+/// Returns the API with the limits of a Lambda function.
 fn on_lambda(world: &World) -> Router {
     router_for(world.functions.start_upload.clone(), BodyMode::Buffered, |_| ProjectAccess::All)
 }
 
-/// Asks for an export; answers where to look for it.
+/// Requests an export and returns the location of its status.
 async fn asked(api: &Router, search: SearchId) -> String {
     let (status, headers, view) = post(api, &format!("{}/exports", path_of(search)), &json!({})).await;
     assert_eq!((status.as_u16(), &view["state"], &view["url"]), (202, &json!("being_made"), &Value::Null));
@@ -56,7 +56,7 @@ async fn kept(world: &World, search: SearchId) -> usize {
 }
 
 #[tokio::test]
-async fn an_export_is_made_once_it_is_asked_for_and_is_what_is_streamed_elsewhere() {
+async fn prepared_export_equals_streamed_export() {
     let world = World::new();
     let search = stored(&world, study, 2_500).await;
     let on_lambda = on_lambda(&world);
@@ -73,9 +73,9 @@ async fn an_export_is_made_once_it_is_asked_for_and_is_what_is_streamed_elsewher
     assert_eq!(streamed.iter().filter(|byte| **byte == b'\n').count(), 2_500);
 }
 
-/// Whether the second one comes while the first is made, or after it.
+/// The duplicate command may arrive during or after the export.
 #[tokio::test]
-async fn a_command_that_comes_twice_makes_one_export() {
+async fn duplicate_command_makes_one_export() {
     let world = World::new();
     let search = stored(&world, study, 10).await;
     let location = asked(&on_lambda(&world), search).await;
@@ -90,7 +90,7 @@ async fn a_command_that_comes_twice_makes_one_export() {
 }
 
 #[tokio::test]
-async fn an_export_that_takes_too_long_leaves_nothing_and_is_tried_again() {
+async fn overdue_export_leaves_nothing_and_is_retried() {
     let world = World::new();
     let search = stored(&world, study, 10).await;
     let location = asked(&on_lambda(&world), search).await;
@@ -104,9 +104,9 @@ async fn an_export_that_takes_too_long_leaves_nothing_and_is_tried_again() {
     assert_eq!(get(&on_lambda(&world), &location).await["state"], "ready");
 }
 
-/// What nobody could make is a failure that operators see, and whoever has asked does not wait for ever.
+/// An export that fails permanently is shown to operators, and its client does not wait indefinitely.
 #[tokio::test]
-async fn an_export_that_is_given_up_is_not_there_after_an_hour() {
+async fn failed_export_is_gone_after_an_hour() {
     let world = World::new();
     let search = stored(&world, study, 10).await;
     let location = asked(&on_lambda(&world), search).await;
@@ -128,7 +128,7 @@ async fn an_export_that_is_given_up_is_not_there_after_an_hour() {
 }
 
 #[tokio::test]
-async fn exports_go_with_their_search() {
+async fn exports_are_deleted_with_search() {
     for made_before in [true, false] {
         let world = World::new();
         let search = stored(&world, study, 10).await;
@@ -139,7 +139,7 @@ async fn exports_go_with_their_search() {
             assert_eq!(kept(&world, search).await, 1);
         }
         world.functions.start_upload.delete(&ProjectAccess::All, search).await.unwrap();
-        assert_eq!(refusal(&on_lambda(&world), &location).await.0, 404, "nobody may see it any more");
+        assert_eq!(refusal(&on_lambda(&world), &location).await.0, 404, "the export is no longer accessible");
         world.run().await;
         if !made_before {
             world.deliver(&PARSE, &commands).await;
@@ -148,7 +148,7 @@ async fn exports_go_with_their_search() {
     }
 }
 
-/// How often studies are read.
+/// Counts the reads of studies.
 #[derive(Default)]
 struct Reads(AtomicUsize);
 
@@ -162,7 +162,7 @@ impl Intercept for Reads {
 }
 
 #[tokio::test]
-async fn an_export_reads_each_study_once() {
+async fn export_reads_each_study_once() {
     for format in ["jsonl", "ris"] {
         let world = World::new();
         let search = stored(&world, study, 2_500).await;
@@ -175,11 +175,11 @@ async fn an_export_reads_each_study_once() {
     }
 }
 
-/// Two points, one after the other.
-struct Both([Arc<CrashAt>; 2]);
+/// Two crash points in sequence.
+struct CrashPoints([Arc<CrashAt>; 2]);
 
 #[async_trait]
-impl Intercept for Both {
+impl Intercept for CrashPoints {
     async fn step(&self, call: Call, phase: Phase) {
         for point in &self.0 {
             point.step(call, phase).await;
@@ -187,16 +187,17 @@ impl Intercept for Both {
     }
 }
 
-/// The search is deleted while the export is about to be stored; and whoever has stored it dies before it looks again.
+/// The search is deleted just before the export is stored, and the worker crashes between storing it and checking
+/// whether the search still exists.
 #[tokio::test]
-async fn an_export_goes_with_its_search_though_nobody_looks_after_storing_it() {
+async fn export_of_deleted_search_is_deleted_after_crash() {
     let world = World::new();
     let search = stored(&world, study, 10).await;
     asked(&on_lambda(&world), search).await;
     let commands = world.take(&PARSE).await;
     let points = [Phase::Before, Phase::After].map(|phase| CrashAt::new(Call::ExportsKeep, phase, 1));
     let [before, after] = points.clone();
-    let functions = world.crashing(&Arc::new(Both(points)));
+    let functions = world.crashing(&Arc::new(CrashPoints(points)));
     let deleted = async {
         world.functions.start_upload.delete(&ProjectAccess::All, search).await.unwrap();
         let deletion = world.take(&PARSE).await;
@@ -209,7 +210,7 @@ async fn an_export_goes_with_its_search_though_nobody_looks_after_storing_it() {
 }
 
 #[tokio::test]
-async fn a_search_has_so_many_exports_and_no_more() {
+async fn exports_of_search_are_limited() {
     let world = World::new();
     let search = stored(&world, study, 1).await;
     let (api, path) = (on_lambda(&world), format!("{}/exports", path_of(search)));
@@ -226,9 +227,9 @@ async fn a_search_has_so_many_exports_and_no_more() {
     }
 }
 
-/// Waiting or being made, of whichever search; and no longer once they are ready, or nothing waits for them.
+/// The limit counts pending exports of all searches, until they are ready or abandoned.
 #[tokio::test]
-async fn exports_under_way_are_limited_for_each_project() {
+async fn pending_exports_are_limited_per_project() {
     let world = World::new();
     let searches = [stored(&world, study, 1).await, stored(&world, study, 1).await];
     let (api, path) = (on_lambda(&world), |search| format!("{}/exports", path_of(search)));
@@ -250,7 +251,7 @@ async fn exports_under_way_are_limited_for_each_project() {
 }
 
 #[tokio::test]
-async fn exports_being_sent_are_limited_for_each_project() {
+async fn streamed_exports_are_limited_per_project() {
     let world = World::new();
     let search = stored(&world, study, 1).await;
     let (api, path) = (api(&world), format!("{}/export", path_of(search)));
@@ -265,9 +266,9 @@ async fn exports_being_sent_are_limited_for_each_project() {
     assert_eq!(ask(&api, &path, None).await.0.as_u16(), 200);
 }
 
-/// Where answers are streamed there is nothing to wait for.
+/// A streaming deployment never has to wait for an export.
 #[tokio::test]
-async fn what_can_be_streamed_is_ready_at_once() {
+async fn streamable_export_is_ready_immediately() {
     let world = World::new();
     let search = stored(&world, study, 10).await;
     let (status, _, view) = post(&api(&world), &format!("{}/exports", path_of(search)), &json!({})).await;
@@ -277,9 +278,9 @@ async fn what_can_be_streamed_is_ready_at_once() {
     assert_eq!(world.take(&PARSE).await.len(), 0);
 }
 
-/// In every format, made or streamed.
+/// Checks every format, prepared and streamed.
 #[tokio::test]
-async fn an_export_is_in_the_format_that_is_asked_for() {
+async fn export_has_requested_format() {
     let world = World::new();
     let search = stored(&world, study, 1_200).await;
     let (on_lambda, streaming) = (on_lambda(&world), api(&world));
@@ -306,16 +307,16 @@ async fn an_export_is_in_the_format_that_is_asked_for() {
             Format::Bibtex => whole.matches("\n@").count() + 1,
             Format::Nbib => whole.matches("[study-key]").count(),
             Format::CslJson => serde_json::from_str::<Vec<Value>>(&whole).unwrap().len(),
-            // Compressed.
+            // A workbook is compressed.
             Format::Xlsx => usize::from(whole.starts_with("PK")) * 1_200,
         };
         assert_eq!(entries, 1_200, "{format}");
     }
 }
 
-/// Those of one format say where their files come from, and which study it is.
+/// Exports of this format name the sources and the key of each study.
 #[tokio::test]
-async fn an_export_says_its_sources_and_its_keys() {
+async fn export_contains_sources_and_keys() {
     let world = World::new();
     let search = stored(&world, study, 3).await;
     let (api, path) = (api(&world), path_of(search));
@@ -333,8 +334,7 @@ async fn an_export_says_its_sources_and_its_keys() {
     }
 }
 
-/// Studies that repeat an earlier one are left out, or are all that there is; made and streamed alike.
-/// Marks these studies of a file as repetitions of its first.
+/// Marks these studies of a file as duplicates of its first.
 async fn mark(world: &World, (search_id, file_id): (SearchId, FileId), records: impl Iterator<Item = u64>) {
     let (tier, reason) = (Tier::Certain, Reason::DoiTitle);
     let duplicate = Duplicate { search_id, file_id, position: 0, record: 1, tier, reason };
@@ -345,9 +345,9 @@ async fn mark(world: &World, (search_id, file_id): (SearchId, FileId), records: 
     }
 }
 
-/// Last year's search once more: an answer has room for what is new in it, but not the time to look for it.
+/// Repeats a large search: the new studies fit into a response, but there is not enough time to find them.
 #[tokio::test]
-async fn few_studies_among_many_are_no_answer_but_an_export() {
+async fn sparse_selection_requires_prepared_export() {
     let world = World::new();
     let search = stored(&world, study, 20_500).await;
     let (on_lambda, path) = (on_lambda(&world), path_of(search));
@@ -362,8 +362,9 @@ async fn few_studies_among_many_are_no_answer_but_an_export() {
     assert_eq!(made.iter().filter(|byte| **byte == b'\n').count(), 1);
 }
 
+/// Duplicates are omitted or are the only studies, both in prepared and in streamed exports.
 #[tokio::test]
-async fn an_export_has_the_studies_that_are_asked_for() {
+async fn export_contains_requested_studies() {
     let world = World::new();
     let search = stored(&world, study, 1_200).await;
     let (on_lambda, streaming, path) = (on_lambda(&world), api(&world), path_of(search));

@@ -1,4 +1,4 @@
-//! What operators do over the API about what was given up.
+//! The operators' API for failures.
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
@@ -33,7 +33,7 @@ async fn post(api: &Router, path: &str, body: Value) -> (StatusCode, Value) {
 }
 
 #[tokio::test]
-async fn a_dry_run_counts_and_the_retry_of_its_snapshot_takes_what_it_counted() {
+async fn retry_of_snapshot_takes_counted_failures() {
     let world = World::new();
     let api = api(&world);
     for reason in ["partition 17 cannot be read", "partition 18 cannot be read", "the disk is full"] {
@@ -68,7 +68,7 @@ async fn a_dry_run_counts_and_the_retry_of_its_snapshot_takes_what_it_counted() 
 }
 
 #[tokio::test]
-async fn failures_are_read_page_by_page_and_one_by_one() {
+async fn failures_are_listed_in_pages_and_individually() {
     let world = World::new();
     let api = api(&world);
     for _ in 0..5 {
@@ -79,7 +79,7 @@ async fn failures_are_read_page_by_page_and_one_by_one() {
     loop {
         let page = get(&api, &format!("/admin/failures?limit=2{next}")).await;
         for failure in page["items"].as_array().unwrap() {
-            assert!(failure.get("body").is_none(), "a list has no messages");
+            assert!(failure.get("body").is_none(), "lists omit the messages");
             seen.push(failure["failure_id"].as_str().unwrap().to_owned());
         }
         match page["next"].as_str() {
@@ -106,7 +106,7 @@ async fn failures_are_read_page_by_page_and_one_by_one() {
 }
 
 #[tokio::test]
-async fn a_search_goes_on_or_ends_after_a_restore_and_somebody_is_named_for_it() {
+async fn restore_resumes_or_ends_search_with_named_operator() {
     let world = World::new();
     let api = api(&world);
     let [waiting, reading] = [world.announce(&["a.ris"]).await, world.announce(&["b.ris"]).await];
@@ -133,7 +133,7 @@ async fn a_search_goes_on_or_ends_after_a_restore_and_somebody_is_named_for_it()
 }
 
 #[tokio::test]
-async fn what_makes_no_sense_is_refused_in_a_sentence() {
+async fn invalid_requests_are_refused_with_reason() {
     let world = World::new();
     let api = api(&world);
     let unknown = Uuid::from_u128(5);
@@ -172,7 +172,7 @@ async fn what_makes_no_sense_is_refused_in_a_sentence() {
 }
 
 #[tokio::test]
-async fn whoever_is_no_operator_sees_and_does_nothing() {
+async fn operator_api_is_closed_to_others() {
     let world = World::new();
     given_up(&world, "one").await;
     gather(&world).await;

@@ -1,4 +1,4 @@
-//! What everybody is told of how the deployment is, what operators are told, and what is measured.
+//! The health report for all callers and for operators, and the metrics.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,11 +27,11 @@ async fn answer(api: &Router, path: &str) -> (StatusCode, Value) {
     (status, serde_json::from_slice(&body).unwrap_or(Value::Null))
 }
 
-/// Queues of which one does not answer, and one answers what is of no use.
-struct Silent;
+/// Queues: one does not respond, one responds with invalid data.
+struct SilentQueues;
 
 #[async_trait]
-impl InspectQueues for Silent {
+impl InspectQueues for SilentQueues {
     async fn depths(&self) -> BTreeMap<Queue, Result<Depth, StoreError>> {
         let away = StoreError::unavailable("counting at 10.0.0.1", "connection refused");
         let odd = StoreError::unusable("counting", "no number");
@@ -41,13 +41,13 @@ impl InspectQueues for Silent {
 
 fn with_silent_queues(world: &World) -> Router {
     let mut ports = world.backend.ports.clone();
-    ports.engine.inspect = Arc::new(Silent);
+    ports.engine.inspect = Arc::new(SilentQueues);
     let health = Health::over(&ports, &functions::SYSTEM).unwrap();
     router(SearchService { health, ..world.functions.start_upload.clone() })
 }
 
 #[tokio::test]
-async fn everybody_is_told_what_answers_and_no_more() {
+async fn public_health_shows_only_availability() {
     let world = World::new();
     let (status, reach) = answer(&api(&world), "/health").await;
     assert_eq!((status, &reach["ok"]), (StatusCode::OK, &json!(true)));
@@ -68,7 +68,7 @@ async fn everybody_is_told_what_answers_and_no_more() {
 }
 
 #[tokio::test]
-async fn operators_are_told_what_waits_and_what_was_given_up() {
+async fn operators_see_backlogs_and_failures() {
     let world = World::new();
     let api = api(&world);
     let report = get(&api, "/admin/health").await;
@@ -98,12 +98,12 @@ async fn operators_are_told_what_waits_and_what_was_given_up() {
     };
     assert_eq!((&queue("saga")["visible"], &queue("saga")["oldest_seconds"]), (&json!(0), &Value::Null));
     let age = report["oldest_effect_seconds"].as_u64().unwrap();
-    assert!(age > 0, "the searches wait for files: their time is over");
+    assert!(age > 0, "the deadlines of the searches have passed");
 }
 
-/// Every caller may ask, and a durable write is expensive.
+/// Every caller may request the health report, and a durable write is expensive.
 #[tokio::test]
-async fn health_writes_at_most_once_in_ten_seconds() {
+async fn health_writes_once_per_ten_seconds() {
     let world = World::new();
     let api = api(&world);
     let written = async || {
@@ -119,21 +119,21 @@ async fn health_writes_at_most_once_in_ten_seconds() {
     }
 }
 
-/// A store that answers what is read and refuses what is written, as on a full disk.
-struct Full;
+/// A store that serves reads and rejects writes, like a full disk.
+struct FullDisk;
 
 #[async_trait]
-impl WriteRecords for Full {
+impl WriteRecords for FullDisk {
     async fn write_record(&self, _: &Write) -> Result<(), StoreError> {
         Err(StoreError::unavailable("writing", DiskRefused("database or disk is full".to_owned())))
     }
 }
 
 #[tokio::test]
-async fn a_store_that_cannot_be_written_is_not_well() {
+async fn readonly_store_is_reported_unhealthy() {
     let world = World::new();
     let mut ports = world.backend.ports.clone();
-    ports.engine.stores.as_mut().unwrap().write_records = Arc::new(Full);
+    ports.engine.stores.as_mut().unwrap().write_records = Arc::new(FullDisk);
     let health = Health::over(&ports, &functions::SYSTEM).unwrap();
     let api = router(SearchService { health, ..world.functions.start_upload.clone() });
     for path in ["/health", "/admin/health"] {
@@ -144,7 +144,7 @@ async fn a_store_that_cannot_be_written_is_not_well() {
 }
 
 #[tokio::test]
-async fn metrics_are_what_the_report_says() {
+async fn metrics_equal_health_report() {
     let world = World::new();
     world.announce(&["a.ris"]).await;
     world.run().await;
@@ -165,7 +165,7 @@ async fn metrics_are_what_the_report_says() {
     ] {
         assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
     }
-    assert!(!text.contains("last_sweep"), "nobody has swept");
+    assert!(!text.contains("last_sweep"), "no sweep has run");
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         let (name, value) = line.rsplit_once(' ').unwrap();
         assert!(name.starts_with("search_import_") && value.parse::<u64>().is_ok(), "{line}");
@@ -173,7 +173,7 @@ async fn metrics_are_what_the_report_says() {
 }
 
 #[tokio::test]
-async fn the_report_is_for_operators_and_metrics_are_for_hosts_that_stay() {
+async fn health_report_and_metrics_are_restricted() {
     let world = World::new();
     let reader = || Principal { operator: None, ..ProjectAccess::All.into() };
     let function = || world.functions.start_upload.clone();

@@ -1,4 +1,4 @@
-//! What was decided about messages.
+//! The history of decisions about messages.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use service::{Operator, Principal, ProjectAccess};
 use super::{all, api, get, path_of, refusal};
 use crate::world::World;
 
-/// What is shown of one kind of message: verdict, reason and attempt.
+/// Returns verdict, reason and attempt of the decisions about one type of message.
 fn of<'a>(items: &'a [Value], message: &str) -> Vec<(&'a str, &'a str, u64)> {
     let of_saga = items.iter().filter(|item| item["function"] == "run-saga" && item["message"] == message);
     let shown = |item: &'a Value| {
@@ -26,7 +26,7 @@ fn of<'a>(items: &'a [Value], message: &str) -> Vec<(&'a str, &'a str, u64)> {
 }
 
 #[tokio::test]
-async fn why_a_message_was_ignored_or_dropped_is_found_in_the_history_of_its_search() {
+async fn history_has_reasons_for_ignored_messages() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
     world.deliver_all(&[&SAGA]).await;
@@ -37,7 +37,7 @@ async fn why_a_message_was_ignored_or_dropped_is_found_in_the_history_of_its_sea
     let body = SearchEvent::UploadTimeout(UploadTimeout { timeout_id }).body().unwrap();
     let message = Message::new(MessageId::from_uuid(Uuid::from_u128(6)), "test", search, now, body);
     send_one(world.store(), &Message { token: Some(token), ..message }, SAGA, Duration::ZERO).await.unwrap();
-    // A timeout that is not the one which is running; and once more.
+    // Delivers a timeout that is not the running one, twice.
     let late = world.take(&SAGA).await;
     world.deliver(&SAGA, &late).await;
     world.deliver(&SAGA, &late).await;
@@ -51,7 +51,7 @@ async fn why_a_message_was_ignored_or_dropped_is_found_in_the_history_of_its_sea
 }
 
 #[tokio::test]
-async fn history_is_listed_in_pages_with_all_that_is_known_of_each_decision() {
+async fn history_is_listed_in_pages_with_details() {
     let (world, announced, path) = super::imported().await;
     let (api, path) = (api(&world), format!("{path}/history"));
     let (items, _) = all(&api, &path).await;
@@ -65,11 +65,11 @@ async fn history_is_listed_in_pages_with_all_that_is_known_of_each_decision() {
     assert_eq!((&parsed["attempt"], &parsed["duration_ms"]), (&1.into(), &0.into()));
     assert_eq!(parsed["trace_id"], announced.search_id.as_uuid().simple().to_string());
     let sent = items.iter().find(|item| item["verdict"] == "dispatched").unwrap();
-    assert_eq!(sent["attempt"], Value::Null, "it was not received");
+    assert_eq!(sent["attempt"], Value::Null, "sent messages have no attempt");
 }
 
 #[tokio::test]
-async fn history_of_no_search_or_of_no_page_is_refused() {
+async fn history_with_invalid_search_or_cursor_is_refused() {
     let (world, _, path) = super::imported().await;
     let (api, path) = (api(&world), format!("{path}/history"));
     for (query, status) in [("limit=0", 400), ("limit=1001", 400), ("limit=x", 400), ("after=1.2", 400)] {
@@ -83,7 +83,7 @@ async fn history_of_no_search_or_of_no_page_is_refused() {
 }
 
 #[tokio::test]
-async fn an_operator_reads_the_history_of_a_search_of_any_project() {
+async fn operator_reads_history_of_any_project() {
     let (world, announced, path) = super::imported().await;
     let (items, _) = all(&api(&world), &format!("{path}/history")).await;
     let operator = Principal {
@@ -95,15 +95,19 @@ async fn an_operator_reads_the_history_of_a_search_of_any_project() {
     let theirs = format!("/admin/searches/{}/history", announced.search_id);
     assert_eq!(all(&operators, &theirs).await.0, items);
     assert_eq!(all(&operators, &format!("{theirs}?limit=7")).await.0, items);
-    assert_eq!(refusal(&operators, &format!("{path}/history")).await.0, 404, "it is of no project of theirs");
+    assert_eq!(
+        refusal(&operators, &format!("{path}/history")).await.0,
+        404,
+        "the search belongs to another project"
+    );
     let unknown = testing::sample::partition(&*world.host);
     assert_eq!(refusal(&operators, &format!("/admin/searches/{unknown}/history")).await.0, 404);
     assert_eq!(refusal(&operators, "/admin/searches/x/history").await.0, 400);
 }
 
-/// Of a later release: the word is shown as it is.
+/// A verdict of a newer version is shown unchanged.
 #[tokio::test]
-async fn a_verdict_that_this_release_does_not_know_hides_no_history() {
+async fn unknown_verdict_is_listed_in_history() {
     let (world, _, path) = super::imported().await;
     let database = rusqlite::Connection::open(world.store().dir().join("search-import.sqlite")).unwrap();
     let later =

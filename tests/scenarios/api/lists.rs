@@ -1,4 +1,4 @@
-//! Pages: bounded, stable, and each list's own.
+//! Pages of lists: bounded, stable, and with cursors that are valid for one list only.
 
 use imports::Study;
 use references::Reference;
@@ -7,9 +7,9 @@ use testing::sample::search::study;
 use super::{all, api, get, imported, path_of, refusal, stored};
 use crate::world::World;
 
-/// Each page begins where the one before ended, however far that is.
+/// Each page starts where the previous one ended, at any depth.
 #[tokio::test]
-async fn many_studies_are_paged_through_without_a_gap() {
+async fn pages_of_studies_have_no_gaps() {
     let world = World::new();
     let search = stored(&world, study, 3_000).await;
     let (items, sizes) = all(&api(&world), &format!("{}/studies?limit=700", path_of(search))).await;
@@ -17,9 +17,9 @@ async fn many_studies_are_paged_through_without_a_gap() {
     assert_eq!(sizes, [700, 700, 700, 700, 200]);
 }
 
-/// Whoever looks for what is rare gets empty pages and a place to go on at, not a request without end.
+/// A client that searches for rare items receives empty pages with cursors, not a request of unbounded duration.
 #[tokio::test]
-async fn what_is_looked_through_for_a_page_is_bounded() {
+async fn page_scan_is_bounded() {
     let world = World::new();
     let last = |search, file, record| {
         let study = study(search, file, record);
@@ -34,7 +34,7 @@ async fn what_is_looked_through_for_a_page_is_bounded() {
 }
 
 #[tokio::test]
-async fn a_place_in_one_list_is_none_in_another() {
+async fn cursor_is_rejected_by_other_lists() {
     let (world, _, path) = imported().await;
     let (api, other) = (api(&world), stored(&world, study, 2).await);
     let next = get(&api, &format!("{path}/studies?limit=1")).await["next"].as_str().unwrap().to_owned();
@@ -53,7 +53,7 @@ async fn a_place_in_one_list_is_none_in_another() {
 }
 
 #[tokio::test]
-async fn what_makes_no_sense_is_refused_with_a_sentence() {
+async fn invalid_requests_are_refused_with_reason() {
     let (world, _, path) = imported().await;
     let api = api(&world);
     let long = "a".repeat(256);

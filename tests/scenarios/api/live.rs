@@ -1,4 +1,4 @@
-//! Changes as they happen.
+//! Streams of changes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,11 +22,11 @@ use crate::world::{TWO_RECORDS, World};
 
 const HEARTBEAT: &str = ":\n\n";
 
-/// An answer that goes on.
+/// A streaming response.
 struct Events(BodyDataStream);
 
 impl Events {
-    /// The answer's status, and its body.
+    /// Opens a stream and returns the status and the body of the response.
     async fn open(api: &Router, path: &str, seen: Option<&str>) -> (StatusCode, Self) {
         let request = Request::get(path);
         let request = seen.into_iter().fold(request, |request, id| request.header("Last-Event-ID", id));
@@ -34,13 +34,13 @@ impl Events {
         (answer.status(), Self(answer.into_body().into_data_stream()))
     }
 
-    /// The next piece; none at the end.
+    /// Returns the next chunk, or `None` at the end.
     async fn piece(&mut self) -> Option<String> {
         let piece = self.0.next().await?.unwrap();
         Some(String::from_utf8(piece.into()).unwrap())
     }
 
-    /// Events with their ids, of the next piece that has any.
+    /// Returns the events and their ids of the next chunk that contains any.
     async fn next(&mut self) -> Option<Vec<(Option<String>, Value)>> {
         loop {
             let piece = self.piece().await?;
@@ -79,7 +79,7 @@ fn of(search: SearchId) -> String {
 }
 
 #[tokio::test]
-async fn twelve_clients_of_a_project_all_see_the_end_of_a_search() {
+async fn twelve_clients_see_end_of_search() {
     let world = World::new();
     let api = api(&world);
     assert_eq!(get(&api, "/config.json").await["features"]["live"], true);
@@ -97,14 +97,14 @@ async fn twelve_clients_of_a_project_all_see_the_end_of_a_search() {
     let mut ids = std::collections::BTreeSet::new();
     for client in &mut clients {
         let (id, seen) = client.one().await;
-        assert_eq!(seen, shown, "what a request for the search is answered with");
+        assert_eq!(seen, shown, "the response to a request for the search");
         ids.insert(id);
     }
-    assert_eq!(ids.len(), 1, "one id stands for one state");
+    assert_eq!(ids.len(), 1, "an id identifies one state");
 }
 
 #[tokio::test]
-async fn a_stream_goes_on_after_the_event_that_the_client_has() {
+async fn stream_resumes_after_last_event_id() {
     let world = World::new();
     let api = api(&world);
     let first = world.announce(&["a.ris"]).await;
@@ -112,7 +112,7 @@ async fn a_stream_goes_on_after_the_event_that_the_client_has() {
     let (seen, _) = events.one().await;
     drop(events);
     let (_, mut resumed) = Events::open(&api, &of_project(), Some(&seen)).await;
-    assert_eq!(resumed.piece().await.unwrap(), "retry: 2000\n\n", "there is nothing new");
+    assert_eq!(resumed.piece().await.unwrap(), "retry: 2000\n\n", "nothing has changed");
     let second = world.announce(&["b.ris"]).await;
     let (later, shown) = resumed.one().await;
     assert_eq!(shown["search_id"], second.search_id.to_string(), "the first one is known");
@@ -124,11 +124,11 @@ async fn a_stream_goes_on_after_the_event_that_the_client_has() {
     let states: Vec<&str> = missed.iter().map(|(_, shown)| shown["state"].as_str().unwrap()).collect();
     assert_eq!(states, ["Completed", "Uploading"], "all of it, as something was missed");
     let ids: Vec<bool> = missed.iter().map(|(id, _)| id.is_some()).collect();
-    assert_eq!(ids, [false, true], "whoever has half of it has not seen it");
+    assert_eq!(ids, [false, true], "only the last event of a batch has an id");
 }
 
 #[tokio::test]
-async fn the_stream_of_a_search_ends_with_it_and_a_client_that_knows_is_told_not_to_come_back() {
+async fn stream_ends_and_returns_204_when_search_ended() {
     let world = World::new();
     let api = api(&world);
     let announced = world.announce(&["a.ris"]).await;
@@ -148,7 +148,7 @@ async fn the_stream_of_a_search_ends_with_it_and_a_client_that_knows_is_told_not
 }
 
 #[tokio::test]
-async fn whoever_follows_is_told_of_a_deletion_once() {
+async fn stream_reports_deletion_once() {
     let world = World::new();
     let api = api(&world);
     let (old, new) = (world.announce(&["a.ris"]).await, world.announce(&["b.ris"]).await);
@@ -160,7 +160,7 @@ async fn whoever_follows_is_told_of_a_deletion_once() {
     let (id, told) = of_project.one().await;
     assert_eq!(told, serde_json::json!({ "search_id": old.search_id.to_string() }));
     let (_, mut resumed) = Events::open(&api, &self::of_project(), Some(&id)).await;
-    assert_eq!(resumed.piece().await.unwrap(), "retry: 2000\n\n", "there is nothing new");
+    assert_eq!(resumed.piece().await.unwrap(), "retry: 2000\n\n", "nothing has changed");
     world.run().await;
     world.upload(&new, 0, TWO_RECORDS).await;
     world.run().await;
@@ -168,24 +168,28 @@ async fn whoever_follows_is_told_of_a_deletion_once() {
 }
 
 #[tokio::test]
-async fn the_stream_of_a_search_ends_when_it_is_deleted() {
+async fn stream_ends_when_search_is_deleted() {
     let world = World::new();
     let api = api(&world);
     let announced = world.announce(&["a.ris"]).await;
     let search = announced.search_id;
     let (_, mut events) = Events::open(&api, &of(search), None).await;
     events.one().await;
-    // It has ended and is deleted before the next look.
+    // The search ends and is deleted before the next poll.
     world.upload(&announced, 0, TWO_RECORDS).await;
     world.run().await;
     world.functions.start_upload.delete(&ProjectAccess::All, search).await.unwrap();
     assert_eq!(events.one().await.1, serde_json::json!({ "search_id": search.to_string() }));
     assert_eq!(events.piece().await, None);
-    assert_eq!(refusal(&api, &of(search)).await.0, 404, "a client that comes back is told that it is gone");
+    assert_eq!(
+        refusal(&api, &of(search)).await.0,
+        404,
+        "a client that reconnects gets the status of a deleted search"
+    );
 }
 
 #[tokio::test]
-async fn searches_that_newer_ones_have_pushed_out_are_not_told_as_deleted() {
+async fn searches_evicted_from_cursor_are_not_deleted() {
     let world = World::new();
     let api = api(&world);
     let announced = world.announce(&["a.ris"]).await;
@@ -201,9 +205,9 @@ async fn searches_that_newer_ones_have_pushed_out_are_not_told_as_deleted() {
     assert!(told.iter().all(|(_, shown)| shown["state"] == "Uploading"), "{told:?}");
 }
 
-/// While a file is read one change follows the other.
+/// The progress of a file causes many changes in quick succession.
 #[tokio::test]
-async fn after_a_change_the_next_one_is_looked_for_sooner() {
+async fn stream_polls_sooner_after_change() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
     let (_, mut events) = Events::open(&api(&world), &of_project(), None).await;
@@ -220,7 +224,7 @@ async fn after_a_change_the_next_one_is_looked_for_sooner() {
 }
 
 #[tokio::test]
-async fn a_client_that_waits_hears_a_heartbeat_every_15_seconds() {
+async fn idle_stream_sends_heartbeat_every_15_seconds() {
     let world = World::new();
     world.announce(&["a.ris"]).await;
     let (_, mut events) = Events::open(&api(&world), &of_project(), None).await;
@@ -232,7 +236,7 @@ async fn a_client_that_waits_hears_a_heartbeat_every_15_seconds() {
 }
 
 #[tokio::test]
-async fn there_are_no_more_than_64_streams_and_a_client_that_goes_makes_room() {
+async fn streams_are_limited_to_64_open_ones() {
     let world = World::new();
     let api = api(&world);
     let mut streams = Vec::new();
@@ -248,7 +252,7 @@ async fn there_are_no_more_than_64_streams_and_a_client_that_goes_makes_room() {
 }
 
 #[tokio::test]
-async fn nobody_follows_what_is_not_theirs_and_nothing_streams_on_lambda() {
+async fn foreign_streams_and_streams_on_lambda_are_refused() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
     let caller = |project| ProjectAccess::Only([ProjectId::from_uuid(project)].into());

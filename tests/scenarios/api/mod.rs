@@ -1,4 +1,4 @@
-//! What the HTTP API shows of searches and of what was found in them.
+//! The HTTP API for searches and their results.
 
 mod changes;
 mod duplicates;
@@ -33,15 +33,15 @@ use uuid::Uuid;
 
 use crate::world::World;
 
-/// Two studies, and a record that is no text.
+/// Two studies, and a record that is not text.
 const FIRST: &str = "TY  - JOUR\nTI  - First\nAU  - One, Ann\nDO  - 10.5555/a\nER  - \n\n\
                      TY  - JOUR\nTI  - Zweite Ärztestudie\nJO  - Gambling\nER  - \n\n\
                      TY  - JOUR\nTI  - Bad \u{1}\u{1}\u{1}\u{1}\u{1} title\nER  - \n";
-/// The first study again, and another one.
+/// The first study again, and a different one.
 const SECOND: &str = "TY  - JOUR\nTI  - The first one\nAU  - One A\nDO  - 10.5555/A\nER  - \n\n\
                       TY  - JOUR\nTI  - Third\nER  - \n";
 
-/// A world in which a search of both files was imported, and where its results are.
+/// Returns a world in which a search of both files was imported, and the path of the search.
 async fn imported() -> (World, AnnouncedSearch, String) {
     let world = World::new();
     let announced = world.announce(&["a.ris", "b.ris"]).await;
@@ -61,7 +61,7 @@ pub(crate) fn api(world: &World) -> Router {
     router(world.functions.start_upload.clone())
 }
 
-/// Status, headers and body of an answer.
+/// Returns status, headers and body of a response.
 async fn ask(api: &Router, path: &str, tag: Option<&str>) -> (StatusCode, HeaderMap, Vec<u8>) {
     let request = Request::get(path.replace(' ', "%20"));
     let request = tag.into_iter().fold(request, |request, tag| request.header("If-None-Match", tag));
@@ -69,7 +69,7 @@ async fn ask(api: &Router, path: &str, tag: Option<&str>) -> (StatusCode, Header
     (parts.status, parts.headers, to_bytes(body, usize::MAX).await.unwrap().into())
 }
 
-/// The same of a request that brings JSON, whose answer is JSON, or nothing.
+/// Like [`ask`], for a request with a JSON body whose response is JSON or empty.
 async fn post(api: &Router, path: &str, body: &Value) -> (StatusCode, HeaderMap, Value) {
     let request = Request::post(path).header("Content-Type", "application/json");
     let request = request.body(Body::from(body.to_string())).unwrap();
@@ -85,7 +85,7 @@ pub(crate) async fn get(api: &Router, path: &str) -> Value {
     serde_json::from_slice(&body).unwrap()
 }
 
-/// The status of a refusal, and what it says.
+/// Returns the status and the detail of an error response.
 async fn refusal(api: &Router, path: &str) -> (u16, String) {
     let (status, headers, body) = ask(api, path, None).await;
     assert_eq!(headers["content-type"], "application/problem+json", "{path}: {status}");
@@ -94,7 +94,7 @@ async fn refusal(api: &Router, path: &str) -> (u16, String) {
     (status.as_u16(), problem["detail"].as_str().unwrap().to_owned())
 }
 
-/// All items of a list, page by page, and how many each page had.
+/// Returns all items of a list, fetched page by page, and the size of each page.
 async fn all(api: &Router, path: &str) -> (Vec<Value>, Vec<usize>) {
     let (mut items, mut sizes, mut after) = (Vec::new(), Vec::new(), String::new());
     loop {
@@ -113,7 +113,7 @@ fn titles(items: &[Value]) -> Vec<&str> {
     items.iter().map(|item| item["title"].as_str().unwrap()).collect()
 }
 
-/// A search of one file with these studies, stored as if they had been read.
+/// Stores a search of one file with these studies, as if they had been read.
 async fn stored(world: &World, study: impl Fn(SearchId, FileId, u64) -> Study, count: u64) -> SearchId {
     let (search_id, file_id) = (sample::partition(&*world.host), sample::search::file(&*world.host));
     let fence = world.store().start(search_id, file_id, READER_VERSION).await.unwrap().fence;

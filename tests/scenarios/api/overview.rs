@@ -1,4 +1,4 @@
-//! What operators see of all projects.
+//! The operators' view of all projects.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::world::World;
 const SEARCHES: &str = "/admin/searches";
 const EFFECTS: &str = "/admin/effects";
 
-/// Searches of two projects that are stored with nothing but their views: how many hours old each is.
+/// Stores searches of two projects without documents, only with views, each with an age in hours.
 async fn write(world: &World, searches: &[(&str, u128, JobState, i64)]) {
     let now = world.host.now();
     let views = searches.iter().map(|(name, project, state, hours)| {
@@ -35,7 +35,7 @@ fn names(items: &[Value]) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn searches_of_all_projects_are_listed_with_what_is_stuck_first() {
+async fn admin_list_puts_stuck_searches_first() {
     let world = World::new();
     write(
         &world,
@@ -71,7 +71,7 @@ async fn searches_of_all_projects_are_listed_with_what_is_stuck_first() {
 }
 
 #[tokio::test]
-async fn a_search_is_in_the_state_that_it_is_in_now_and_a_deleted_one_in_none() {
+async fn state_filter_uses_current_state_without_deleted() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
     let api = api(&world);
@@ -79,7 +79,7 @@ async fn a_search_is_in_the_state_that_it_is_in_now_and_a_deleted_one_in_none() 
     assert_eq!(state().await, "Uploading");
     world.upload(&announced, 0, SECOND).await;
     world.run().await;
-    assert_eq!(state().await, "Completed", "before anybody has written that down");
+    assert_eq!(state().await, "Completed", "before the view is updated");
     world.pass(Duration::from_secs(60)).await;
     assert_eq!(state().await, "Completed");
     let everywhere = service::ProjectAccess::All;
@@ -87,9 +87,9 @@ async fn a_search_is_in_the_state_that_it_is_in_now_and_a_deleted_one_in_none() 
     assert_eq!(get(&api, SEARCHES).await["items"], serde_json::json!([]));
 }
 
-/// However many do not match, a request looks at a thousand.
+/// A request scans up to 1,000 entries, regardless of the number that match.
 #[tokio::test]
-async fn what_is_looked_through_for_a_page_is_bounded() {
+async fn page_scan_is_bounded() {
     let world = World::new();
     let mut searches = vec![("the first", 1, JobState::Error, 9)];
     searches.extend([("another", 1, JobState::Completed, 1); 700]);
@@ -99,7 +99,7 @@ async fn what_is_looked_through_for_a_page_is_bounded() {
     assert_eq!((names(&items), sizes), (vec!["the first"], vec![0, 1]));
 }
 
-/// A document with these entries, each of them due so many seconds ago.
+/// Stores a document with these entries, each due since the given number of seconds.
 async fn with_entries(world: &World, entries: &[(i64, bool)]) -> PartitionKey {
     let (partition, now) = (sample::partition(&*world.host), sample::now(&*world.host));
     let entry = |(age, poisoned): &(i64, bool)| {
@@ -114,7 +114,7 @@ async fn with_entries(world: &World, entries: &[(i64, bool)]) -> PartitionKey {
 }
 
 #[tokio::test]
-async fn effects_are_listed_with_all_that_an_operator_asks_about_them() {
+async fn effects_are_listed_with_details() {
     let world = World::new();
     let search = with_entries(&world, &[(-60, false), (7_200, true)]).await;
     let announced = world.announce(&["a.ris"]).await;
@@ -147,7 +147,7 @@ async fn effects_are_listed_with_all_that_an_operator_asks_about_them() {
     ] {
         assert_eq!(all(&api, &format!("{EFFECTS}?{query}")).await.0.len(), count, "{query}");
     }
-    // What a request has stored says so, and of which search it is.
+    // Entries of a request's session are labelled as such, with their search.
     world.deliver_all(&[&CONTROL]).await;
     let session = sample::entry(&*world.host, announced.search_id, sample::now(&*world.host)).unwrap();
     let record = SessionRecord {
@@ -166,7 +166,7 @@ async fn effects_are_listed_with_all_that_an_operator_asks_about_them() {
 }
 
 #[tokio::test]
-async fn effects_are_listed_in_pages_that_divide_no_search() {
+async fn pages_of_effects_keep_searches_together() {
     let world = World::new();
     for _ in 0..5 {
         with_entries(&world, &[(0, false), (0, true), (0, false)]).await;
@@ -185,7 +185,7 @@ async fn effects_are_listed_in_pages_that_divide_no_search() {
 }
 
 #[tokio::test]
-async fn an_effect_that_cannot_be_read_is_listed_by_its_place() {
+async fn unreadable_effect_is_listed_by_position() {
     let world = World::new();
     let search = with_entries(&world, &[(0, false)]).await;
     let database = rusqlite::Connection::open(world.store().dir().join("search-import.sqlite")).unwrap();
@@ -198,7 +198,7 @@ async fn an_effect_that_cannot_be_read_is_listed_by_its_place() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_meant_is_refused() {
+async fn invalid_decisions_are_refused() {
     let world = World::new();
     let api = api(&world);
     for query in ["state=lost", "older_than=soon", "limit=0", "limit=201", "after=x"] {

@@ -1,4 +1,4 @@
-//! The text that a record was read from.
+//! The original text of a record.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -23,11 +23,11 @@ use tokio::sync::Semaphore;
 use super::{api, get, imported, path_of, stored};
 use crate::world::World;
 
-/// A store from which everything is gone.
-struct Empty;
+/// An empty object store.
+struct EmptyStore;
 
 #[async_trait]
-impl ReadObject for Empty {
+impl ReadObject for EmptyStore {
     async fn head(&self, _: &str, _: &str, _: Option<&str>) -> Result<Option<ObjectFacts>, StoreError> {
         Ok(None)
     }
@@ -38,7 +38,7 @@ impl ReadObject for Empty {
 }
 
 #[tokio::test]
-async fn a_study_is_shown_with_the_text_that_it_was_read_from() {
+async fn study_is_shown_with_original_text() {
     let (world, _, path) = imported().await;
     let shown = get(&api(&world), &format!("{path}/studies/0-2")).await;
     assert_eq!(shown["study"]["title"], "Zweite Ärztestudie");
@@ -53,9 +53,9 @@ async fn a_study_is_shown_with_the_text_that_it_was_read_from() {
     assert_eq!(unread["unread"]["id"], "0-3");
 }
 
-/// By the encoding of the file: bytes alone do not tell.
+/// Decodes with the encoding of the file, which the bytes of a record alone do not determine.
 #[tokio::test]
-async fn a_text_is_decoded_as_it_was_read() {
+async fn record_text_uses_file_encoding() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
     let text = "\u{FEFF}TY  - JOUR\nTI  - Состояние\nER  - \n\nTY  - JOUR\nTI  - Größe\nER  - \n";
@@ -69,7 +69,7 @@ async fn a_text_is_decoded_as_it_was_read() {
 }
 
 #[tokio::test]
-async fn of_a_long_record_the_beginning_is_shown() {
+async fn long_record_is_truncated() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
     let content = format!("TY  - JOUR\nTI  - x{}\nER  - \n", "ä".repeat(200_000));
@@ -83,9 +83,9 @@ async fn of_a_long_record_the_beginning_is_shown() {
 }
 
 #[tokio::test]
-async fn a_text_that_cannot_be_shown_says_why() {
+async fn unavailable_record_text_has_reason() {
     let (world, _, path) = imported().await;
-    let gone = SearchService { objects: Arc::new(Empty), ..world.functions.start_upload.clone() };
+    let gone = SearchService { objects: Arc::new(EmptyStore), ..world.functions.start_upload.clone() };
     for rest in ["studies/0-1", "quarantine/0-3"] {
         let shown = get(&router(gone.clone()), &format!("{path}/{rest}")).await;
         assert_eq!((&shown["raw"], &shown["raw_missing"]), (&().into(), &"the uploaded file is gone".into()));
@@ -97,7 +97,7 @@ async fn a_text_that_cannot_be_shown_says_why() {
     assert!(shown["raw_missing"].as_str().unwrap().contains("earlier release"), "{shown}");
 }
 
-/// A store whose packed files take long: opening waits for a permit, and each piece of 64 bytes takes a second.
+/// A store with slow packed files: opening waits for a permit, and each chunk of 64 bytes takes a second.
 struct SlowFiles {
     store: Arc<Store>,
     host: Arc<ManualHost>,
@@ -138,7 +138,7 @@ impl ReadObject for SlowFiles {
     }
 }
 
-/// Imports a gzip file of so many different records; returns the path of its search.
+/// Imports a gzip file with the given number of different records; returns the path of its search.
 async fn packed(world: &World, records: u32) -> String {
     let text: String = (0..records)
         .map(|number| format!("TY  - JOUR\nTI  - Title {:x}\nER  - \n\n", number.wrapping_mul(2_654_435_761)))
@@ -152,7 +152,7 @@ async fn packed(world: &World, records: u32) -> String {
 }
 
 #[tokio::test]
-async fn text_far_inside_packed_file_is_not_waited_for() {
+async fn text_deep_in_packed_file_is_refused() {
     let world = World::new();
     let path = packed(&world, 200).await;
     let objects = SlowFiles::of(&world, 100);
@@ -165,7 +165,7 @@ async fn text_far_inside_packed_file_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn packed_files_are_unpacked_for_one_request_at_a_time() {
+async fn packed_files_are_unpacked_by_one_request() {
     let world = World::new();
     let path = packed(&world, 2).await;
     let objects = SlowFiles::of(&world, 0);
@@ -175,7 +175,7 @@ async fn packed_files_are_unpacked_for_one_request_at_a_time() {
         while objects.waiting.load(Ordering::SeqCst) == 0 {
             tokio::task::yield_now().await;
         }
-        // Waiting takes a machine of a test no time, and moves its clock.
+        // Waiting only moves the clock of the test.
         let begun_at = world.host.now();
         let (second, third) = tokio::join!(get(&api, &study), get(&api, &study));
         world.host.set(begun_at);

@@ -13,7 +13,7 @@ use super::{all, api, ask, get, imported, path_of, refusal, stored, titles};
 use crate::world::World;
 
 #[tokio::test]
-async fn every_record_of_a_search_is_accounted_for() {
+async fn search_accounts_for_every_record() {
     let (world, announced, path) = imported().await;
     let search = get(&api(&world), &path).await;
     let totals = serde_json::json!({ "records": 5, "studies": 4, "unread": 1, "unique": 3, "duplicates": 1 });
@@ -64,7 +64,7 @@ async fn studies_are_listed_in_pages_and_filtered() {
 }
 
 #[tokio::test]
-async fn a_duplicate_is_beside_the_study_that_it_repeats() {
+async fn duplicate_is_listed_with_original() {
     let (world, _, path) = imported().await;
     let (pairs, _) = all(&api(&world), &format!("{path}/duplicates?limit=1")).await;
     let [pair] = pairs.as_slice() else { panic!("{pairs:?}") };
@@ -75,7 +75,7 @@ async fn a_duplicate_is_beside_the_study_that_it_repeats() {
 }
 
 #[tokio::test]
-async fn records_that_could_not_be_read_are_listed_with_their_reasons() {
+async fn unreadable_records_are_listed_with_reasons() {
     let (world, announced, path) = imported().await;
     let (unread, _) = all(&api(&world), &format!("{path}/quarantine?limit=1")).await;
     let [unread] = unread.as_slice() else { panic!("{unread:?}") };
@@ -86,9 +86,9 @@ async fn records_that_could_not_be_read_are_listed_with_their_reasons() {
     assert!(all(&api(&world), &other).await.0.is_empty());
 }
 
-/// What is stored of them may be taken back.
+/// The stored results of a file in progress may still be rolled back.
 #[tokio::test]
-async fn nothing_is_listed_of_files_that_are_still_read() {
+async fn unfinished_files_are_not_listed() {
     let world = World::new();
     let announced = world.announce(&["a.ris", "b.ris"]).await;
     for index in 0..2 {
@@ -124,7 +124,7 @@ fn long(bytes: usize) -> impl Fn(imports::SearchId, imports::FileId, u64) -> Stu
 }
 
 #[tokio::test]
-async fn a_page_is_as_large_as_an_answer_may_be_and_goes_on() {
+async fn page_size_is_limited_and_list_continues() {
     let world = World::new();
     let search = stored(&world, long(900_000), 9).await;
     let path = format!("{}/studies", path_of(search));
@@ -136,9 +136,9 @@ async fn a_page_is_as_large_as_an_answer_may_be_and_goes_on() {
     assert_eq!(items[0]["shortened"], false);
 }
 
-/// One that is larger than any answer keeps nobody from the next one.
+/// A record larger than any response does not hide the next one.
 #[tokio::test]
-async fn a_study_that_has_no_room_is_shortened() {
+async fn oversized_study_is_shortened() {
     let world = World::new();
     let search = stored(&world, long(4 << 20), 3).await;
     let (path, api) = (path_of(search), api(&world));
@@ -154,7 +154,7 @@ async fn a_study_that_has_no_room_is_shortened() {
 }
 
 #[tokio::test]
-async fn an_export_has_the_studies_line_by_line() {
+async fn export_has_one_study_per_line() {
     let (world, _, path) = imported().await;
     let api = api(&world);
     let (items, _) = all(&api, &format!("{path}/studies")).await;
@@ -170,7 +170,7 @@ async fn an_export_has_the_studies_line_by_line() {
 }
 
 #[tokio::test]
-async fn an_export_that_cannot_be_streamed_is_refused_when_it_is_too_large() {
+async fn large_export_without_streaming_is_refused() {
     let world = World::new();
     let (small, large) = (stored(&world, study, 2_000).await, stored(&world, long(900_000), 6).await);
     let whole = router_for(world.functions.start_upload.clone(), BodyMode::Buffered, |_| ProjectAccess::All);
@@ -184,7 +184,7 @@ async fn an_export_that_cannot_be_streamed_is_refused_when_it_is_too_large() {
 }
 
 #[tokio::test]
-async fn another_projects_results_are_not_there() {
+async fn results_of_other_projects_are_hidden() {
     let (world, _, path) = imported().await;
     let other = ProjectId::from_uuid(Uuid::from_u128(7));
     let api = router_for(world.functions.start_upload.clone(), BodyMode::Streaming, move |_| {

@@ -1,4 +1,4 @@
-//! The list of searches, and what a client polls.
+//! The list of searches, and polling.
 
 use axum::http::StatusCode;
 use imports::{Job, JobState, ProjectId};
@@ -11,7 +11,7 @@ use crate::world::World;
 
 const SEARCHES: &str = "/projects/00000000-0000-0000-0000-000000000000/searches";
 
-/// Searches that are stored with nothing but their views, the oldest first.
+/// Stores searches without documents, only with views, the oldest first.
 async fn write(world: &World, searches: &[(&str, JobState)]) {
     let jobs = searches.iter().zip(0..).map(|((name, state), age)| {
         let search = sample::partition(&*world.host);
@@ -52,9 +52,9 @@ async fn searches_are_found_by_state_and_name() {
     }
 }
 
-/// What was written of a search is a while ago; its document is of now.
+/// The view of a search may be out of date, but its document is current.
 #[tokio::test]
-async fn a_filter_sees_the_state_as_it_is_now() {
+async fn filter_uses_current_state() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
     let search = async |state: &str| {
@@ -68,9 +68,9 @@ async fn a_filter_sees_the_state_as_it_is_now() {
     assert_eq!((search("Uploading").await, search("Completed").await), (None, id));
 }
 
-/// However many do not match, a request looks at a thousand.
+/// A request scans up to 1,000 entries, regardless of the number that match.
 #[tokio::test]
-async fn what_is_looked_through_for_a_page_of_searches_is_bounded() {
+async fn page_scan_of_searches_is_bounded() {
     let world = World::new();
     let mut searches = vec![("the first", JobState::Error)];
     searches.extend([("another", JobState::Completed); 1_050]);
@@ -82,7 +82,7 @@ async fn what_is_looked_through_for_a_page_of_searches_is_bounded() {
 }
 
 #[tokio::test]
-async fn whoever_polls_is_sent_only_what_is_new() {
+async fn polling_client_receives_only_new_changes() {
     let (world, _, path) = imported().await;
     let api = api(&world);
     for polled in [SEARCHES, &path] {
@@ -102,7 +102,7 @@ async fn whoever_polls_is_sent_only_what_is_new() {
 }
 
 #[tokio::test]
-async fn a_client_is_told_what_the_deployment_takes() {
+async fn config_returns_limits_of_deployment() {
     let world = World::new();
     let config = get(&api(&world), "/config.json").await;
     assert_eq!(config["version"], env!("CARGO_PKG_VERSION"));

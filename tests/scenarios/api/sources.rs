@@ -1,4 +1,4 @@
-//! Where the records of files come from, and what a review reports of them.
+//! The sources of files, and the PRISMA counts of a review.
 
 use axum::Router;
 use imports::{ProjectId, SearchId};
@@ -13,7 +13,7 @@ fn prisma() -> String {
     format!("/projects/{}/prisma", Uuid::nil())
 }
 
-/// The sources of a search's files: database, platform, date, and whether they are guessed.
+/// Returns the sources of a search's files: database, platform, date, and whether they are detected.
 async fn sources(api: &Router, path: &str) -> Vec<[Value; 4]> {
     let files = get(api, path).await["files"].clone();
     let source = |file: &Value| {
@@ -22,7 +22,7 @@ async fn sources(api: &Router, path: &str) -> Vec<[Value; 4]> {
     files.as_array().unwrap().iter().map(source).collect()
 }
 
-/// Says it of files by their ids.
+/// Sets the sources of files by their ids.
 async fn say(api: &Router, path: &str, files: &Value) -> (u16, Value) {
     let file = |(id, source): (&String, &Value)| json!({ "file_id": id, "source": source });
     let files: Vec<Value> = files.as_object().unwrap().iter().map(file).collect();
@@ -31,7 +31,7 @@ async fn say(api: &Router, path: &str, files: &Value) -> (u16, Value) {
 }
 
 #[tokio::test]
-async fn what_is_said_of_a_file_stands_and_what_is_not_is_guessed() {
+async fn set_source_stands_and_missing_source_is_detected() {
     let world = World::new();
     let announced = world.announce(&["a.ris", "b.ris"]).await;
     let record = "TY  - JOUR\nTI  - A\nDB  - psyh\nDP  - EBSCOhost\nER  - \n";
@@ -40,18 +40,18 @@ async fn what_is_said_of_a_file_stands_and_what_is_not_is_guessed() {
     }
     let (api, path) = (api(&world), path_of(announced.search_id));
     let ids = [0, 1].map(|n| announced.files[n].file_id.to_string());
-    // Before anything is read.
+    // Set before the file is read.
     let medline = json!({ "database": "MEDLINE", "platform": "Ovid", "searched_on": "2026-05-17" });
     assert_eq!(say(&api, &path, &json!({ &ids[0]: medline })).await.0, 204);
     world.run().await;
     let given = [json!("MEDLINE"), json!("Ovid"), json!("2026-05-17"), json!(false)];
     let guessed = [json!("APA PsycInfo"), json!("EBSCOhost"), Value::Null, json!(true)];
     assert_eq!(sources(&api, &path).await, [given.clone(), guessed.clone()]);
-    // Of the other one, later; the first stays.
+    // Set for the other file, later. The first source is kept.
     assert_eq!(say(&api, &path, &json!({ &ids[1]: { "database": "Embase" } })).await.0, 204);
     let embase = [json!("Embase"), Value::Null, Value::Null, json!(false)];
     assert_eq!(sources(&api, &path).await, [given.clone(), embase]);
-    // Who says the date alone does not deny what the file shows.
+    // Setting only the date keeps the source detected from the file.
     assert_eq!(say(&api, &path, &json!({ &ids[1]: { "searched_on": "2026-05-18" } })).await.0, 204);
     let dated = [json!("APA PsycInfo"), json!("EBSCOhost"), json!("2026-05-18"), json!(true)];
     assert_eq!(sources(&api, &path).await, [given.clone(), dated]);
@@ -60,7 +60,7 @@ async fn what_is_said_of_a_file_stands_and_what_is_not_is_guessed() {
 }
 
 #[tokio::test]
-async fn what_makes_no_sense_is_refused_and_changes_nothing() {
+async fn invalid_requests_change_nothing() {
     let (world, announced, path) = imported().await;
     let (api, id) = (api(&world), announced.files[0].file_id.to_string());
     let before = sources(&api, &path).await;
@@ -83,7 +83,7 @@ async fn what_makes_no_sense_is_refused_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn of_two_who_say_something_at_once_both_are_heard() {
+async fn concurrent_decisions_are_both_kept() {
     let (world, announced, path) = imported().await;
     let (api, ids) = (api(&world), [0, 1].map(|n| announced.files[n].file_id.to_string()));
     let [first, second] =
@@ -94,7 +94,7 @@ async fn of_two_who_say_something_at_once_both_are_heard() {
     assert_eq!(names, ["A", "B"]);
 }
 
-/// Each record once: studies or unread; each study once: a duplicate or left.
+/// Each record is counted once, as a study or as not imported, and each study once, as a duplicate or as remaining.
 #[track_caller]
 fn closes(flow: &Value) {
     let number = |of: &Value, key: &str| of[key].as_u64().unwrap();
@@ -110,7 +110,7 @@ fn closes(flow: &Value) {
 }
 
 #[tokio::test]
-async fn what_a_review_reports_accounts_for_every_record() {
+async fn prisma_counts_account_for_every_record() {
     let (world, announced, path) = imported().await;
     let api = api(&world);
     let names = [("MEDLINE", 0), ("Embase", 1)];
@@ -137,7 +137,7 @@ async fn what_a_review_reports_accounts_for_every_record() {
     assert_eq!(refusal(&api, "/projects/x/prisma").await.0, 400);
 }
 
-/// An imported search of whose first file somebody has said that it is MEDLINE's; and its path.
+/// Returns an imported search whose first file has the source MEDLINE, and its path.
 async fn of_medline() -> (World, AnnouncedSearch, String) {
     let (world, announced, path) = imported().await;
     let id = announced.files[0].file_id.to_string();
@@ -145,7 +145,7 @@ async fn of_medline() -> (World, AnnouncedSearch, String) {
     (world, announced, path)
 }
 
-/// Has the unreadable record of a search's only file mended; returns the search that does it.
+/// Corrects the unreadable record of a search's only file; returns the repairing search.
 async fn mend(world: &World, api: &Router, path: &str, id: &str) -> SearchId {
     let mended = "TY  - JOUR\nTI  - Bad title\nER  - \n";
     let replacement = json!({ "name": "mended.ris", "size_bytes": 100 });
@@ -153,16 +153,20 @@ async fn mend(world: &World, api: &Router, path: &str, id: &str) -> SearchId {
     let before = get(api, &prisma()).await;
     let (status, _, repair) = post(api, &format!("{path}/repair"), &asked).await;
     assert_eq!(status.as_u16(), 201, "{repair}");
-    assert_eq!(get(api, &prisma()).await["total"]["unread"], before["total"]["unread"], "it is not read yet");
+    assert_eq!(
+        get(api, &prisma()).await["total"]["unread"],
+        before["total"]["unread"],
+        "the correction is not read yet"
+    );
     let form = serde_json::from_value(repair["files"][0]["upload"].clone()).unwrap();
     world.upload_with(&form, 1, mended).await;
     world.run().await;
     SearchId::from_uuid(repair["search_id"].as_str().unwrap().parse().unwrap())
 }
 
-/// A record that was mended was identified once, where its file was found.
+/// A corrected record counts as identified once, at the source of its file.
 #[tokio::test]
-async fn a_mended_record_counts_once_and_where_it_was_found() {
+async fn corrected_record_counts_once_at_its_source() {
     let (world, announced, path) = of_medline().await;
     let (api, id) = (api(&world), announced.files[0].file_id.to_string());
     let search = mend(&world, &api, &path, &id).await;
@@ -171,13 +175,13 @@ async fn a_mended_record_counts_once_and_where_it_was_found() {
     assert_eq!((&flow["total"]["records"], &flow["total"]["unread"]), (&json!(5), &json!(0)), "{flow}");
     let medline =
         flow["sources"].as_array().unwrap().iter().find(|line| line["source"]["database"] == "MEDLINE");
-    assert_eq!(medline.unwrap()["found"]["records"], 3, "the mended one among them: {flow}");
+    assert_eq!(medline.unwrap()["found"]["records"], 3, "including the corrected record: {flow}");
     assert_eq!(sources(&api, &path_of(search)).await[0][0], "MEDLINE");
 }
 
-/// It is the file that was found there, and now stands for the deleted one alone.
+/// The repairing file has the same source, which stays after the other search is deleted.
 #[tokio::test]
-async fn what_was_said_of_a_deleted_search_stands_for_its_repair_and_goes_with_that() {
+async fn source_of_deleted_search_lasts_for_its_repair() {
     let (world, announced, path) = of_medline().await;
     let (api, id) = (api(&world), announced.files[0].file_id.to_string());
     let search = mend(&world, &api, &path, &id).await;
@@ -192,16 +196,16 @@ async fn what_was_said_of_a_deleted_search_stands_for_its_repair_and_goes_with_t
     }
 }
 
-/// How many records say so.
+/// Returns the number of stored records that mention MEDLINE.
 fn records_of_medline(world: &World) -> i64 {
     let database = rusqlite::Connection::open(world.store().dir().join("search-import.sqlite")).unwrap();
     let kept = "SELECT count(*) FROM record WHERE body LIKE '%MEDLINE%'";
     database.query_row(kept, [], |row| row.get(0)).unwrap()
 }
 
-/// What was said of a search goes with it.
+/// The sources set for a search are deleted with it.
 #[tokio::test]
-async fn a_deleted_search_is_not_reported() {
+async fn deleted_search_is_not_reported() {
     let (world, announced, _) = of_medline().await;
     let api = api(&world);
     world.functions.start_upload.delete(&ProjectAccess::All, announced.search_id).await.unwrap();

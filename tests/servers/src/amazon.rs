@@ -3,7 +3,7 @@
 use aws_config::{BehaviorVersion, ConfigLoader, Region, SdkConfig};
 use aws_credential_types::Credentials;
 
-/// A service that a test needs.
+/// A service that a test requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Service {
     /// Tables.
@@ -15,7 +15,7 @@ pub enum Service {
 }
 
 impl Service {
-    /// The variable that leads to it.
+    /// Returns the environment variable with the service's endpoint.
     pub fn variable(self) -> &'static str {
         match self {
             Self::DynamoDb => "AWS_ENDPOINT_URL_DYNAMODB",
@@ -24,10 +24,10 @@ impl Service {
         }
     }
 
-    /// Its address.
+    /// Returns the address of the service.
     ///
     /// # Panics
-    /// When no endpoint is set: a test that was skipped silently, or ran on the real AWS, would be worse.
+    /// Panics if no endpoint is set. Skipping the test silently or running it on the real AWS would be worse.
     pub fn address(self) -> String {
         let address = |name| std::env::var(name).ok().filter(|address| !address.is_empty());
         match address(self.variable()).or_else(|| address("AWS_ENDPOINT_URL")) {
@@ -40,17 +40,17 @@ impl Service {
     }
 }
 
-/// The configuration that the programs have, for a service that is there.
+/// Returns the configuration of the programs for an available service.
 pub async fn config(service: Service) -> SdkConfig {
     config_at(&service.address()).await
 }
 
-/// The same for a server at an address, such as one that fails on purpose.
+/// Like [`config`], for a server at an address, such as one with injected faults.
 pub async fn config_at(address: &str) -> SdkConfig {
     aws::limited(loader(address)).load().await
 }
 
-/// The same with other credentials.
+/// Like [`config_at`], with other credentials.
 pub async fn config_as(address: &str, access_key_id: &str, session_token: Option<String>) -> SdkConfig {
     let credentials = Credentials::new(access_key_id, "a-secret-key", session_token, None, "test");
     aws::limited(loader(address).credentials_provider(credentials)).load().await

@@ -1,7 +1,7 @@
-//! Where the real servers are that the tests run on.
+//! Access to the real servers that the tests use.
 //!
-//! `make test` starts them for the tests, `make services` for longer; `infra/services.py env` prints the variables
-//! that lead to them.
+//! `make test` starts them for the tests, and `make services` until they are stopped. `infra/services.py env` prints
+//! the variables with their addresses.
 
 pub mod amazon;
 pub mod mongo;
@@ -11,20 +11,20 @@ use std::panic::{AssertUnwindSafe, resume_unwind};
 
 use futures::FutureExt;
 
-/// How a test ends that its own assertions did not end before.
+/// The result of a test.
 pub type Tested = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 
-/// Runs a test, and cleans up after it however it ends.
+/// Runs a test, and always cleans up after it.
 ///
 /// # Errors
-/// When the test ends with one.
+/// Returns an error if the test ends with one.
 pub async fn cleaned_up(test: impl Future<Output = Tested>, clean: impl Future<Output = ()>) -> Tested {
     let outcome = AssertUnwindSafe(test).catch_unwind().await;
     clean.await;
     outcome.unwrap_or_else(|panic| resume_unwind(panic))
 }
 
-/// A name that no other test has.
+/// Returns a unique name.
 pub fn unique(name: &str) -> String {
     format!("{name}-{}", uuid::Uuid::new_v4().simple())
 }

@@ -1,4 +1,4 @@
-//! Servers that fail on purpose.
+//! Servers with injected faults.
 #![allow(clippy::unwrap_used, reason = "a test without a free port, or with a panic behind it, has failed")]
 
 use std::collections::BTreeMap;
@@ -12,15 +12,15 @@ use rand::{RngExt, SeedableRng};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// A server with scripted answers.
-pub struct Scripted {
-    /// Where it listens.
+/// A server with scripted responses.
+pub struct ScriptedServer {
+    /// The address of the server.
     pub address: String,
     requests: Arc<AtomicUsize>,
 }
 
-impl Scripted {
-    /// `answer` gets the number of the request, from 0, and its body; it gives a status and a body.
+impl ScriptedServer {
+    /// Starts the server. `answer` receives the index of a request and its body, and returns a status and a body.
     pub async fn start(answer: impl Fn(usize, &str) -> (u16, String) + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
@@ -38,7 +38,7 @@ impl Scripted {
         Self { address, requests }
     }
 
-    /// How many requests came.
+    /// Returns the number of requests.
     pub fn requests(&self) -> usize {
         self.requests.load(Ordering::SeqCst)
     }
@@ -55,14 +55,14 @@ fn response(status: u16, body: &str) -> String {
     format!("HTTP/1.1 {status} X\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len())
 }
 
-/// A request or a response, whole.
+/// A complete request or response.
 struct Message {
     bytes: Vec<u8>,
-    /// The length of its head, the empty line included.
+    /// The length of the head, including the empty line.
     head: usize,
 }
 
-/// Reads one of a known length. None when the connection ends before it does.
+/// Reads a message of known length. Returns `None` if the connection ends early.
 async fn read_message(stream: &mut TcpStream) -> Option<Message> {
     let mut bytes = Vec::new();
     let (head, length) = loop {
@@ -88,20 +88,20 @@ fn content_length(head: &str) -> usize {
     lengths.next().and_then(|(_, length)| length.trim().parse().ok()).unwrap_or(0)
 }
 
-/// What becomes of a request on its way.
+/// The fate of a request.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fate {
-    /// Nothing happens to it.
+    /// The request is forwarded.
     Passed,
-    /// It never arrives, and is answered with this status and body.
+    /// The request is not forwarded; the response has this status and body.
     Refused(u16, &'static str),
-    /// It never arrives, and its connection ends.
+    /// The request is not forwarded, and its connection is closed.
     Lost,
-    /// It is carried out, and its connection ends without an answer.
+    /// The request is executed, and its connection is closed without a response.
     Unanswered,
-    /// It is carried out at once, and answered after this time.
+    /// The request is executed immediately, and the response is delayed by this time.
     Late(Duration),
-    /// The answer ends after so many bytes of its body, and before its last one.
+    /// The response is cut off after this number of bytes of its body, at the latest before the last one.
     BrokenOff(usize),
 }
 
@@ -120,23 +120,21 @@ impl fmt::Debug for Fate {
 }
 
 impl Fate {
-    /// What DynamoDB says when a table has more to do than it is allowed to
-    /// (<https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Errors.html>).
+    /// DynamoDB's response if a table exceeds its throughput
     pub const THROTTLED: Self = Self::Refused(
         400,
         r#"{"__type":"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException",
             "message":"The level of configured provisioned throughput for the table was exceeded."}"#,
     );
-    /// What DynamoDB and SQS say when something is wrong with themselves.
+    /// The response of DynamoDB and SQS to an internal error.
     pub const FAILED: Self = Self::Refused(500, r#"{"__type":"InternalServerError","message":"Try again."}"#);
-    /// What S3 says when it is asked for too much
-    /// (<https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html>).
+    /// S3's response if the request rate is too high
     pub const SLOW_DOWN: Self = Self::Refused(
         503,
         "<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>",
     );
 
-    /// A plan in which this share of the requests meets one of these fates, the same ones for the same seed.
+    /// Returns a plan in which this percentage of the requests gets one of these fates, chosen by the seed.
     pub fn some(seed: u64, percent: u8, fates: Vec<Self>) -> impl Fn(usize) -> Self + Send + Sync {
         move |request| {
             let mut random = StdRng::seed_from_u64(seed.wrapping_add(request as u64));
@@ -147,15 +145,15 @@ impl Fate {
     }
 }
 
-/// A way to a server on which something happens to some of the requests. Each has a connection of its own.
+/// A proxy with injected faults. Each request has its own connection.
 pub struct Unreliable {
-    /// Where it begins.
+    /// The address of the proxy.
     pub address: String,
     fates: Arc<Mutex<BTreeMap<Fate, usize>>>,
 }
 
 impl Unreliable {
-    /// `fate` gets the number of a request, from 0, and says what becomes of it.
+    /// Starts the proxy. `fate` receives the index of a request and returns its fate.
     pub async fn before(to: &str, fate: impl Fn(usize) -> Fate + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
@@ -168,7 +166,7 @@ impl Unreliable {
                 let (to, fate, met, number) =
                     (to.clone(), Arc::clone(&fate), Arc::clone(&met), Arc::clone(&number));
                 tokio::spawn(async move {
-                    // A connection that ends is the business of its two ends.
+                    // The end of a connection does not concern the proxy.
                     let _ = pass(client, &to, || {
                         let fate = fate(number.fetch_add(1, Ordering::SeqCst));
                         *met.lock().unwrap().entry(fate).or_default() += 1;
@@ -181,12 +179,12 @@ impl Unreliable {
         Self { address, fates }
     }
 
-    /// How many requests came.
+    /// Returns the number of requests.
     pub fn requests(&self) -> usize {
         self.fates.lock().unwrap().values().sum()
     }
 
-    /// How many met each fate but [`Fate::Passed`].
+    /// Returns the number of requests for each fate except [`Fate::Passed`].
     pub fn faults(&self) -> BTreeMap<Fate, usize> {
         let mut fates = self.fates.lock().unwrap().clone();
         fates.remove(&Fate::Passed);
@@ -194,7 +192,7 @@ impl Unreliable {
     }
 }
 
-/// Passes one request.
+/// Forwards one request.
 async fn pass(mut client: TcpStream, to: &str, fate: impl FnOnce() -> Fate) -> std::io::Result<()> {
     let Some(request) = read_message(&mut client).await else { return Ok(()) };
     let fate = fate();
@@ -216,7 +214,7 @@ async fn pass(mut client: TcpStream, to: &str, fate: impl FnOnce() -> Fate) -> s
     client.shutdown().await
 }
 
-/// What the server answers, up to the end of its connection.
+/// Returns the response of the server, up to the end of its connection.
 async fn ask(to: &str, request: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut server = TcpStream::connect(to).await?;
     server.write_all(&closing(request)).await?;
@@ -225,7 +223,7 @@ async fn ask(to: &str, request: &[u8]) -> std::io::Result<Vec<u8>> {
     Ok(closing(&answer))
 }
 
-/// A message that says that its connection ends after it.
+/// Returns the message with a header that closes its connection.
 fn closing(message: &[u8]) -> Vec<u8> {
     let first_line = message.iter().position(|byte| *byte == b'\n').map_or(0, |end| end + 1);
     let (first, rest) = message.split_at(first_line);

@@ -1,7 +1,8 @@
-//! Faults of the server, on demand: its `failCommand` fail point.
+//! Faults of the server on demand, through its `failCommand` fail point.
 //!
-//! A server has one such fail point for all of its clients, so tests that use it take turns, across processes too:
-//! a document in a collection of the server is the lock. Only commands of the client with the given name fail.
+//! A server has a single such fail point for all clients. Therefore tests that use it take turns, also across
+//! processes: a document in a collection of the server is the lock. Only commands of the client with the given name
+//! fail.
 
 use std::time::Duration;
 
@@ -10,20 +11,20 @@ use mongodb::error::{Error, ErrorKind, WriteFailure};
 use mongodb::options::{Acknowledgment, CollectionOptions, WriteConcern};
 use mongodb::{Client, Collection};
 
-/// A fail point that is on.
+/// An active fail point.
 pub struct FailPoint {
     client: Client,
 }
 
-/// Who is dead for this long held the lock in a test that was killed.
+/// Age after which a lock counts as left by a killed test.
 const STALE: Duration = Duration::from_secs(60);
 
 impl FailPoint {
-    /// Lets the next `times` commands of these names by the client `app_name` fail as `how` says: with
+    /// Makes the next `times` commands with these names by the client `app_name` fail as `how` specifies: with
     /// `closeConnection`, `errorCode`, `writeConcernError` or `blockConnection`.
     ///
     /// # Errors
-    /// When the server refuses.
+    /// Returns an error if the server rejects the command.
     pub async fn set(
         client: &Client,
         app_name: &str,
@@ -39,18 +40,18 @@ impl FailPoint {
         Ok(Self { client: client.clone() })
     }
 
-    /// Leaves it on, for a server that no other test has.
+    /// Leaves the fail point active, for a server that no other test uses.
     ///
     /// # Errors
-    /// When the server refuses.
+    /// Returns an error if the server rejects the command.
     pub async fn leave(self) -> Result<(), Error> {
         locks(&self.client).delete_one(doc! { "_id": "failCommand" }).await.map(|_| ())
     }
 
-    /// Turns it off.
+    /// Deactivates the fail point.
     ///
     /// # Errors
-    /// When the server refuses.
+    /// Returns an error if the server rejects the command.
     pub async fn off(self) -> Result<(), Error> {
         let off = doc! { "configureFailPoint": "failCommand", "mode": "off" };
         self.client.database("admin").run_command(off).await?;

@@ -1,4 +1,4 @@
-//! MongoDB: a database for each test on the server at `MONGODB_URI`, or a server of a test's own.
+//! MongoDB: a separate database per test on the server at `MONGODB_URI`, or a separate server.
 
 mod fail;
 mod proxy;
@@ -24,10 +24,10 @@ pub use proxy::Proxy;
 pub use replica_set::ReplicaSet;
 pub use server::{OwnServer, StartError};
 
-/// The address of the server.
+/// Returns the address of the server.
 ///
 /// # Panics
-/// When `MONGODB_URI` is not set.
+/// Panics if `MONGODB_URI` is not set.
 pub fn uri() -> String {
     match std::env::var("MONGODB_URI") {
         Ok(uri) if !uri.trim().is_empty() => uri,
@@ -35,16 +35,16 @@ pub fn uri() -> String {
     }
 }
 
-/// The server itself, as host and port.
+/// Returns the host and port of the server.
 ///
 /// # Errors
-/// When the address cannot be read.
+/// Returns an error if the address cannot be read.
 pub async fn host() -> Result<String, mongodb::error::Error> {
     let options = mongodb::options::ClientOptions::parse(uri()).await?;
     Ok(options.hosts.first().map(ToString::to_string).unwrap_or_default())
 }
 
-/// An address with one more option.
+/// Adds an option to an address.
 pub fn with_option(uri: &str, option: &str) -> String {
     match uri.split_once('?') {
         Some((_, options)) if !options.is_empty() => format!("{uri}&{option}"),
@@ -54,27 +54,27 @@ pub fn with_option(uri: &str, option: &str) -> String {
     }
 }
 
-/// A database of one test's own, with its indexes. It is dropped by [`Scratch::end`].
+/// The database of a single test, with its indexes. [`Scratch::end`] drops it.
 pub struct Scratch {
     /// The adapter under test.
     pub mongo: Mongo,
-    /// Its settings.
+    /// The settings of the adapter.
     pub settings: Settings,
-    /// The database, through a connection of the test's own.
+    /// The database, through a separate connection of the test.
     pub database: Database,
-    /// The name that the adapter's connections give, for fail points.
+    /// The application name of the adapter's connections, for fail points.
     pub app_name: String,
     sent: Arc<Mutex<Vec<Document>>>,
 }
 
-/// What a test may change about its database.
+/// The settings of a test database.
 #[derive(Debug, Clone)]
 pub struct Setup {
     /// [`Settings::saga_retention`], [`Settings::outbox_retention`] and [`Settings::history_retention`].
     pub retention: SignedDuration,
     /// See [`Settings::call_timeout`].
     pub call_timeout: Duration,
-    /// Whether the indexes are there from the beginning.
+    /// Whether the indexes are created at the start.
     pub indexed: bool,
 }
 
@@ -89,18 +89,18 @@ impl Default for Setup {
 }
 
 impl Scratch {
-    /// A database on the common server.
+    /// Creates a database on the shared server.
     ///
     /// # Errors
-    /// When the server does not answer.
+    /// Returns an error if the server is unavailable.
     pub async fn new() -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
         Self::with(&uri(), Setup::default()).await
     }
 
-    /// A database on the server at `uri`.
+    /// Creates a database on the server at `uri`.
     ///
     /// # Errors
-    /// When the server does not answer.
+    /// Returns an error if the server is unavailable.
     pub async fn with(uri: &str, setup: Setup) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
         let unique = Uuid::now_v7().simple().to_string();
         let (name, app_name) = (format!("test_{unique}"), format!("adapter-{unique}"));
@@ -129,25 +129,25 @@ impl Scratch {
         Ok(Self { mongo, settings, database, app_name, sent })
     }
 
-    /// One of its collections, as it is.
+    /// Returns a collection.
     pub fn collection(&self, name: &str) -> Collection<Document> {
         self.database.collection(name)
     }
 
-    /// The commands that the adapter has sent since the last call.
+    /// Returns the commands that the adapter has sent since the last call.
     pub fn sent(&self) -> Vec<Document> {
         std::mem::take(&mut *self.sent.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
     }
 
-    /// The names of [`Scratch::sent`].
+    /// Returns the names of [`Scratch::sent`].
     pub fn commands(&self) -> Vec<String> {
         self.sent().iter().filter_map(|command| command.keys().next().cloned()).collect()
     }
 
-    /// Lets commands of this test's adapter fail, and of no other.
+    /// Makes commands of this test's adapter fail.
     ///
     /// # Errors
-    /// When the server refuses.
+    /// Returns an error if the server rejects the command.
     pub async fn fail(
         &self,
         times: i32,
@@ -157,12 +157,12 @@ impl Scratch {
         FailPoint::set(self.database.client(), &self.app_name, times, commands, how).await
     }
 
-    /// Writes down how every operation on the database is carried out.
+    /// Starts to record the execution plan of every operation on the database.
     ///
     /// # Errors
-    /// When the server refuses.
+    /// Returns an error if the server rejects the command.
     pub async fn profile(&self) -> Result<(), mongodb::error::Error> {
-        // By itself the server keeps no more than a megabyte.
+        // By default the server keeps only one megabyte.
         let create = doc! { "create": "system.profile", "capped": true, "size": 64 << 20 };
         self.database.run_command(create).await?;
         self.database.run_command(doc! { "profile": 2, "slowms": 0, "sampleRate": 1.0 }).await.map(|_| ())
@@ -171,7 +171,7 @@ impl Scratch {
     /// Drops the database.
     ///
     /// # Errors
-    /// When the server refuses.
+    /// Returns an error if the server rejects the command.
     pub async fn end(self) -> Tested {
         self.database.run_command(doc! { "profile": 0 }).await?;
         self.database.drop().await?;
@@ -179,10 +179,10 @@ impl Scratch {
     }
 }
 
-/// Waits until something holds.
+/// Waits until a condition holds.
 ///
 /// # Panics
-/// When it does not within the time.
+/// Panics if the condition does not hold in time.
 pub async fn eventually<E>(
     what: &str,
     within: Duration,
@@ -192,7 +192,7 @@ pub async fn eventually<E>(
     Ok(())
 }
 
-/// Waits until something holds; whether it does within the time.
+/// Waits until a condition holds, and returns whether it did in time.
 pub async fn comes_true<E>(
     within: Duration,
     mut holds: impl AsyncFnMut() -> Result<bool, E>,

@@ -1,4 +1,4 @@
-//! A network that loses answers, or is down: between the adapter and the server, and cut when a test says so.
+//! An unreliable network between the adapter and the server, controlled by the test.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -7,8 +7,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-/// Passes everything on, unless it is [down](Proxy::cut_off). It swallows the answer to the command that it was set to look for, and cuts the connection:
-/// the server has executed the command, and the client cannot know.
+/// Forwards all traffic unless it is [down](Proxy::cut_off). It discards the response to a selected command and closes
+/// the connection: the server has executed the command, but the client cannot know.
 pub struct Proxy {
     port: u16,
     cut: Arc<Mutex<Option<Vec<u8>>>>,
@@ -16,10 +16,10 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// A proxy before the server at `host`, such as `127.0.0.1:27017`.
+    /// Starts a proxy for the server at `host`, such as `127.0.0.1:27017`.
     ///
     /// # Errors
-    /// When there is no free port.
+    /// Returns an error if no port is free.
     pub async fn before(host: String) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let port = listener.local_addr()?.port();
@@ -30,7 +30,7 @@ impl Proxy {
             while let Ok((client, _)) = listener.accept().await {
                 let (host, orders, mut is_down) = (host.clone(), Arc::clone(&orders), is_down.clone());
                 tokio::spawn(async move {
-                    // A connection that ends is the business of its two ends.
+                    // The end of a connection does not concern the proxy.
                     tokio::select! {
                         biased;
                         _ = is_down.wait_for(|is_down| *is_down) => {}
@@ -42,24 +42,24 @@ impl Proxy {
         Ok(Self { port, cut, down })
     }
 
-    /// Ends every connection, and each new one at once, until [`Proxy::restore`].
+    /// Closes every connection, and each new one immediately, until [`Proxy::restore`].
     pub fn cut_off(&self) {
         self.down.send_replace(true);
     }
 
-    /// Passes everything on again.
+    /// Forwards traffic again.
     pub fn restore(&self) {
         self.down.send_replace(false);
     }
 
-    /// Where it listens.
+    /// Returns the address of the proxy.
     pub fn uri(&self) -> String {
         format!("mongodb://127.0.0.1:{}/?directConnection=true", self.port)
     }
 
-    /// Loses the answer to the next command of this name on this collection.
+    /// Discards the response to the next command with this name on this collection.
     pub fn lose_answer_to(&self, command: &str, collection: &str) {
-        // As BSON has it: a string element (2), its name, its length, its value.
+        // A BSON string element: type 2, name, length, value.
         let mut pattern = vec![2];
         pattern.extend(command.as_bytes());
         pattern.push(0);
@@ -68,7 +68,7 @@ impl Proxy {
         *self.order() = Some(pattern);
     }
 
-    /// Whether the answer was lost.
+    /// Returns `true` if a response was discarded.
     pub fn has_cut(&self) -> bool {
         self.order().is_none()
     }

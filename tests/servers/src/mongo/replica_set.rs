@@ -1,18 +1,18 @@
-//! Three servers, of which two are a majority, for what cannot go wrong with one.
+//! A replica set of three servers, for faults that need a majority.
 
 use mongodb::bson::{Document, doc};
 
 use super::eventually;
-use super::server::{Failure, OwnServer, PATIENCE, SET, initiate, says};
+use super::server::{Failure, OwnServer, PATIENCE, SET, hello_flag, initiate};
 
-/// A replica set that ends with this value. Its members are known by their numbers, from 0.
+/// A replica set that is stopped when the value is dropped. Members are numbered from 0.
 pub struct ReplicaSet([OwnServer; 3]);
 
 impl ReplicaSet {
-    /// Starts three servers, which miss a primary sooner than they do by themselves.
+    /// Starts three servers with a shorter election timeout than the default.
     ///
     /// # Errors
-    /// When they do not start.
+    /// Returns an error if they do not start.
     pub async fn start() -> Result<Self, Failure> {
         let member = || OwnServer::start_in_set(&[]);
         let set = Self([member()?, member()?, member()?]);
@@ -25,16 +25,16 @@ impl ReplicaSet {
         doc! { "electionTimeoutMillis": 2_000, "heartbeatIntervalMillis": 500 }
     }
 
-    /// The address of all of them.
+    /// Returns the address of the replica set.
     pub fn uri(&self) -> String {
         let hosts = self.0.each_ref().map(OwnServer::host).join(",");
         format!("mongodb://{hosts}/?replicaSet={SET}")
     }
 
-    /// One of them.
+    /// Returns a member.
     ///
     /// # Panics
-    /// When there is none of this number.
+    /// Panics if `number` is not a member.
     pub fn member(&self, number: usize) -> &OwnServer {
         &self.0[number]
     }
@@ -42,7 +42,7 @@ impl ReplicaSet {
     /// Waits for a primary.
     ///
     /// # Errors
-    /// When an address cannot be used.
+    /// Returns an error if an address cannot be used.
     pub async fn primary(&self) -> Result<usize, Failure> {
         self.elected(&[0, 1, 2]).await
     }
@@ -50,18 +50,18 @@ impl ReplicaSet {
     /// Waits for another primary than this one.
     ///
     /// # Errors
-    /// When an address cannot be used.
-    pub async fn primary_beside(&self, old: usize) -> Result<usize, Failure> {
+    /// Returns an error if an address cannot be used.
+    pub async fn new_primary(&self, old: usize) -> Result<usize, Failure> {
         self.elected(&[(old + 1) % 3, (old + 2) % 3]).await
     }
 
-    /// Waits until this one is no primary any more.
+    /// Waits until this member is a secondary.
     ///
     /// # Errors
-    /// When an address cannot be used.
+    /// Returns an error if an address cannot be used.
     pub async fn is_secondary(&self, number: usize) -> Result<(), Failure> {
         let admin = self.member(number).admin().await?;
-        eventually("it has stepped down", PATIENCE, async || Ok(says(&admin, "secondary").await)).await
+        eventually("it has stepped down", PATIENCE, async || Ok(hello_flag(&admin, "secondary").await)).await
     }
 
     async fn elected(&self, candidates: &[usize]) -> Result<usize, Failure> {
@@ -72,7 +72,7 @@ impl ReplicaSet {
         let mut primary = None;
         eventually("there is a primary", PATIENCE, async || {
             for (number, admin) in &admins {
-                if says(admin, "isWritablePrimary").await {
+                if hello_flag(admin, "isWritablePrimary").await {
                     primary = Some(*number);
                 }
             }

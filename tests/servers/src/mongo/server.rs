@@ -1,4 +1,4 @@
-//! A server of a test's own, for what would disturb others.
+//! A separate server for a test that would disturb others.
 
 use std::net::TcpListener;
 use std::path::PathBuf;
@@ -11,14 +11,14 @@ use tempfile::TempDir;
 
 use super::eventually;
 
-/// A `mongod` that ends with this value.
+/// A `mongod` that is stopped when the value is dropped.
 pub struct OwnServer {
     child: Child,
     port: u16,
     _folder: TempDir,
 }
 
-/// Why there is no server.
+/// The reason why a server did not start.
 #[derive(Debug)]
 pub struct StartError(String);
 
@@ -32,17 +32,17 @@ impl std::error::Error for StartError {}
 
 /// The name of every replica set.
 pub(super) const SET: &str = "rs0";
-/// How long a server may take to start, or a set to agree.
+/// Maximum time for a server to start, or for a set to elect a primary.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What can go wrong while starting.
+/// An error while starting a server.
 pub(super) type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 impl OwnServer {
     /// Starts the binary at `MONGOD` as a replica set of one, with parameters such as `name=value`.
     ///
     /// # Errors
-    /// When it is not there or does not start.
+    /// Returns an error if the binary is missing or does not start.
     pub async fn replica_set(parameters: &[&str]) -> Result<Self, Failure> {
         let server = Self::start_in_set(parameters)?;
         initiate(&[&server], doc! {}).await?;
@@ -50,17 +50,17 @@ impl OwnServer {
         Ok(server)
     }
 
-    /// Starts one that waits to become a member of a replica set.
+    /// Starts a server that can become a member of a replica set.
     pub(super) fn start_in_set(parameters: &[&str]) -> Result<Self, Failure> {
         let mut more = vec!["--replSet", SET];
         more.extend(parameters.iter().flat_map(|parameter| ["--setParameter", parameter]));
         Self::start(&more)
     }
 
-    /// Starts the binary at `MONGOD` by itself, without transactions.
+    /// Starts the binary at `MONGOD` as a standalone server, without transactions.
     ///
     /// # Errors
-    /// When it is not there or does not start.
+    /// Returns an error if the binary is missing or does not start.
     pub async fn standalone() -> Result<Self, Failure> {
         let server = Self::start(&[])?;
         server.wait_for_primary().await?;
@@ -72,7 +72,7 @@ impl OwnServer {
             std::env::var_os("MONGOD").map(PathBuf::from).filter(|path| path.is_file()).ok_or_else(|| {
                 StartError("MONGOD does not name a mongod: run `make services` or `make test`".to_owned())
             })?;
-        // In memory where there is such a folder: MongoDB waits for the disk a lot.
+        // Uses memory if possible, because MongoDB syncs to disk often.
         let memory = PathBuf::from("/dev/shm");
         let folder = if memory.is_dir() { TempDir::new_in(memory)? } else { TempDir::new()? };
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
@@ -90,55 +90,60 @@ impl OwnServer {
         Ok(Self { child, port, _folder: folder })
     }
 
-    /// Its host and port.
+    /// Returns the host and port.
     pub(super) fn host(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// Its address, and that of no other member of its set.
+    /// Returns the address of this server only, without other members of its set.
     pub fn uri(&self) -> String {
         format!("mongodb://{}/?directConnection=true", self.host())
     }
 
-    /// Its `admin` database.
+    /// Returns the `admin` database.
     ///
     /// # Errors
-    /// When the address cannot be used.
+    /// Returns an error if the address cannot be used.
     pub async fn admin(&self) -> Result<Database, Failure> {
         Ok(Client::with_uri_str(self.uri()).await?.database("admin"))
     }
 
-    /// Waits until it takes writes.
+    /// Waits until the server accepts writes.
     ///
     /// # Errors
-    /// When the address cannot be used.
+    /// Returns an error if the address cannot be used.
     pub async fn wait_for_primary(&self) -> Result<(), Failure> {
         let admin = self.admin().await?;
-        eventually("mongod takes writes", PATIENCE, async || Ok(says(&admin, "isWritablePrimary").await))
-            .await
+        eventually(
+            "mongod takes writes",
+            PATIENCE,
+            async || Ok(hello_flag(&admin, "isWritablePrimary").await),
+        )
+        .await
     }
 
-    /// Stops it where it is: it keeps its connections, and neither answers nor notices anything.
+    /// Suspends the process: it keeps its connections, but does not respond.
     ///
     /// # Errors
-    /// When the process cannot be signalled.
+    /// Returns an error if the process cannot be signalled.
     pub fn pause(&self) -> Result<(), Failure> {
         self.signal("-STOP")
     }
 
-    /// Lets it go on.
+    /// Resumes the process.
     ///
     /// # Errors
-    /// When the process cannot be signalled.
+    /// Returns an error if the process cannot be signalled.
     pub fn resume(&self) -> Result<(), Failure> {
         self.signal("-CONT")
     }
 
-    /// Lets it answer as a primary although it has heard of another one, or no longer. Without this, it learns of a
-    /// successor from heartbeats within milliseconds of going on, before or after a read that waits for it.
+    /// Makes the server ignore heartbeats, so that it responds as a primary although there is a successor, or restores
+    /// the default. Otherwise it would learn of the successor within milliseconds after it is resumed, before or after
+    /// a pending read.
     ///
     /// # Errors
-    /// When the server refuses.
+    /// Returns an error if the server rejects the command.
     pub async fn ignore_successors(&self, ignore: bool) -> Result<(), Failure> {
         let mode = if ignore { "alwaysOn" } else { "off" };
         let step_down = doc! { "configureFailPoint": "blockHeartbeatStepdown", "mode": mode };
@@ -152,7 +157,7 @@ impl OwnServer {
     }
 }
 
-/// Makes a replica set of servers that wait for it.
+/// Initiates a replica set of waiting servers.
 pub(super) async fn initiate(members: &[&OwnServer], settings: Document) -> Result<(), Failure> {
     let first = members.first().ok_or_else(|| StartError("a set of no members".to_owned()))?.admin().await?;
     for member in members {
@@ -169,8 +174,8 @@ pub(super) async fn initiate(members: &[&OwnServer], settings: Document) -> Resu
     Ok(())
 }
 
-/// Whether a server says this of itself.
-pub(super) async fn says(admin: &Database, what: &str) -> bool {
+/// Returns a boolean field of the server's `hello` response.
+pub(super) async fn hello_flag(admin: &Database, what: &str) -> bool {
     let hello = admin.run_command(doc! { "hello": 1 }).await;
     hello.is_ok_and(|hello| hello.get_bool(what).unwrap_or(false))
 }

@@ -12,9 +12,9 @@ fn config(arn: &str) -> Config {
     Config { backend: BackendKind::Aws, services, ..Config::default() }
 }
 
-/// Runs a test with a secret that holds a text.
+/// Runs a test with a secret that contains a text.
 async fn with_secret(text: &str, test: impl AsyncFnOnce(&SdkConfig, &str) -> Tested) -> Tested {
-    // The server of the queues has Secrets Manager too.
+    // The server that provides SQS also provides Secrets Manager.
     let sdk = amazon::config(Service::Sqs).await;
     let client = Client::new(&sdk);
     let created = client.create_secret().name(unique("mongodb")).secret_string(text).send().await?;
@@ -26,7 +26,7 @@ async fn with_secret(text: &str, test: impl AsyncFnOnce(&SdkConfig, &str) -> Tes
     cleaned_up(test(&sdk, &arn), removed).await
 }
 
-/// What connecting with this secret is refused with.
+/// Returns the error of connecting with this secret.
 async fn refusal(sdk: &SdkConfig, arn: &str) -> String {
     match backend::services::database(&config(arn), sdk).await {
         Ok(_) => panic!("it connected"),
@@ -36,7 +36,7 @@ async fn refusal(sdk: &SdkConfig, arn: &str) -> String {
 }
 
 #[tokio::test]
-async fn the_database_is_where_the_secret_says() -> Tested {
+async fn secret_contains_database_address() -> Tested {
     let text = serde_json::json!({ "uri": servers::mongo::uri() }).to_string();
     with_secret(&text, async |sdk, arn| {
         backend::services::database(&config(arn), sdk).await?;
@@ -45,9 +45,10 @@ async fn the_database_is_where_the_secret_says() -> Tested {
     .await
 }
 
-/// A new version reaches a function by its id, and the one before still does by its own: so a rotation can be taken back.
+/// A function selects a new version by its id, and the previous version stays selectable, so a rotation can be
+/// reverted.
 #[tokio::test]
-async fn a_version_of_the_secret_is_read_by_its_id() -> Tested {
+async fn secret_version_is_read_by_id() -> Tested {
     let address = |database: &str| serde_json::json!({ "uri": database }).to_string();
     with_secret(&address("mongodb://nowhere.invalid"), async |sdk, arn| {
         let client = Client::new(sdk);
@@ -66,7 +67,7 @@ async fn a_version_of_the_secret_is_read_by_its_id() -> Tested {
 }
 
 #[tokio::test]
-async fn a_secret_of_another_form_is_refused_without_showing_it() -> Tested {
+async fn malformed_secret_is_refused_and_not_shown() -> Tested {
     with_secret("mongodb://reviewer:hunter2@db.example", async |sdk, arn| {
         let text = refusal(sdk, arn).await;
         assert!(text.contains("MONGODB_URI_SECRET_ARN") && text.contains("\"uri\""), "{text}");
@@ -77,7 +78,7 @@ async fn a_secret_of_another_form_is_refused_without_showing_it() -> Tested {
 }
 
 #[tokio::test]
-async fn a_secret_that_is_not_there_is_named_by_its_setting() -> Tested {
+async fn missing_secret_names_setting() -> Tested {
     let sdk = amazon::config(Service::Sqs).await;
     let arn = "arn:aws:secretsmanager:us-east-1:000000000000:secret:nowhere-AbCdEf";
     let text = refusal(&sdk, arn).await;

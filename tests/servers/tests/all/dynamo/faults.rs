@@ -1,4 +1,4 @@
-//! What goes wrong, and what is said of it.
+//! Faults and their error messages.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,7 +16,7 @@ use messages::{AttemptId, Host, PartitionKey, Token};
 use servers::amazon::{Service, config, config_as, config_at};
 
 use super::{client, with_table};
-use servers::net::Scripted;
+use servers::net::ScriptedServer;
 use servers::{Tested, unique};
 
 fn request(partition: PartitionKey, requires: ClaimCondition) -> Claim {
@@ -40,7 +40,7 @@ const THROTTLED: &str = r#"{"__type": "com.amazonaws.dynamodb.v20120810#Provisio
     "message": "The level of configured provisioned throughput for the table was exceeded"}"#;
 
 #[tokio::test]
-async fn of_ten_workers_with_connections_of_their_own_exactly_one_is_admitted() -> Tested {
+async fn one_of_ten_concurrent_workers_is_admitted() -> Tested {
     with_table("partition_id", |client, table| async move {
         let partition = partition();
         let token = token(partition);
@@ -79,7 +79,7 @@ impl Intercept for Calls {
 }
 
 #[tokio::test]
-async fn whatever_the_answer_it_takes_one_call_unless_an_expired_item_is_replaced() -> Tested {
+async fn ledger_operation_takes_one_call() -> Tested {
     with_table("partition_id", |_, table| async move {
         let calls = Calls::default();
         let config = aws_sdk_dynamodb::config::Builder::from(&config(Service::DynamoDb).await);
@@ -108,8 +108,8 @@ async fn whatever_the_answer_it_takes_one_call_unless_an_expired_item_is_replace
 }
 
 #[tokio::test]
-async fn throttling_is_tried_again_a_few_times_and_then_unavailable() {
-    let server = Scripted::start(|_, _| (400, THROTTLED.to_owned())).await;
+async fn throttling_is_retried_then_unavailable() {
+    let server = ScriptedServer::start(|_, _| (400, THROTTLED.to_owned())).await;
     let ledger = Ledger::new(Client::new(&config_at(&server.address).await), "ledger");
     let error = ledger.claim(&request(partition(), ClaimCondition::ItemExists)).await.unwrap_err();
     assert!(error.is_retryable(), "{}", error.chain());
@@ -118,8 +118,8 @@ async fn throttling_is_tried_again_a_few_times_and_then_unavailable() {
 }
 
 #[tokio::test]
-async fn throttling_that_passes_is_not_noticed() -> Tested {
-    let server = Scripted::start(|request, _| match request {
+async fn brief_throttling_is_hidden() -> Tested {
+    let server = ScriptedServer::start(|request, _| match request {
         0 | 1 => (400, THROTTLED.to_owned()),
         _ => (200, "{}".to_owned()),
     })
@@ -131,7 +131,7 @@ async fn throttling_that_passes_is_not_noticed() -> Tested {
 }
 
 #[tokio::test]
-async fn a_missing_table_is_named_with_its_setting() {
+async fn missing_table_names_setting() {
     let table = unique("missing");
     let ledger = Ledger::new(client().await, &table);
     let error = ledger.claim(&request(partition(), ClaimCondition::ItemExists)).await.unwrap_err();
@@ -143,9 +143,9 @@ async fn a_missing_table_is_named_with_its_setting() {
     assert!(error.is_retryable() && error.chain().ends_with(&expected), "{}", error.chain());
 }
 
-/// DynamoDB Local takes any key that looks like one.
+/// DynamoDB Local accepts any well-formed access key.
 #[tokio::test]
-async fn wrong_credentials_are_named_as_such() {
+async fn wrong_credentials_are_reported() {
     let config = config_as(&Service::DynamoDb.address(), "not a key!", None).await;
     let ledger = Ledger::new(Client::new(&config), "ledger");
     let error = ledger.claim(&request(partition(), ClaimCondition::ItemExists)).await.unwrap_err();
@@ -158,7 +158,7 @@ async fn wrong_credentials_are_named_as_such() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_may_come_back() {
+async fn absent_server_is_a_transient_error() {
     let ledger = Ledger::new(Client::new(&config_at("http://127.0.0.1:1").await), "ledger");
     let error = ledger.claim(&request(partition(), ClaimCondition::ItemExists)).await.unwrap_err();
     assert!(error.is_retryable() && error.chain().contains("was not reached"), "{}", error.chain());

@@ -1,4 +1,4 @@
-//! What releases have stored in DynamoDB: this one reads it, and writes the latest of it.
+//! Data of earlier versions in DynamoDB: this version reads them, and writes the format of the latest.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use testing::fixtures::{Release, ledger};
 
 use super::with_table;
 
-/// The items of both tables, in the form of DynamoDB's own JSON.
+/// The items of both tables, as DynamoDB JSON.
 const STORED: &str = "dynamo.json";
 const FACTS: &str = "ledger.json";
 
@@ -24,7 +24,7 @@ async fn with_tables<F: Future<Output = Tested>>(test: impl FnOnce(Client, [Stri
 }
 
 #[tokio::test]
-async fn what_every_release_has_stored_is_read_as_what_it_was() -> Tested {
+async fn stored_data_of_all_versions_is_readable() -> Tested {
     for release in Release::all() {
         with_tables(|client, tables| async move {
             for (table, name) in tables.iter().zip(["ledger", "processed"]) {
@@ -42,7 +42,7 @@ async fn what_every_release_has_stored_is_read_as_what_it_was() -> Tested {
 }
 
 #[tokio::test]
-async fn what_is_stored_has_the_form_that_the_release_before_reads() -> Tested {
+async fn stored_data_is_readable_by_previous_version() -> Tested {
     with_tables(|client, [partitions, processed]| async move {
         let release = Release::latest();
         let memory = Processed::new(client.clone(), &processed);
@@ -57,7 +57,7 @@ async fn what_is_stored_has_the_form_that_the_release_before_reads() -> Tested {
     .await
 }
 
-/// All items of a table in the order of their keys.
+/// Returns all items of a table in the order of their keys.
 async fn stored(
     client: &Client,
     table: &str,
@@ -74,7 +74,7 @@ fn json_of(item: &HashMap<String, AttributeValue>) -> Value {
         AttributeValue::S(text) => json!({ "S": text }),
         AttributeValue::N(number) => json!({ "N": number }),
         AttributeValue::Ss(texts) => {
-            // A set has no order.
+            // Sets are unordered.
             let mut texts = texts.clone();
             texts.sort();
             json!({ "SS": texts })

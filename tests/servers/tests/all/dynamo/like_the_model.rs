@@ -1,4 +1,4 @@
-//! The ledger answers as the pure item does, whatever is asked of it and in whatever order.
+//! The ledger behaves like the pure item, for any sequence of operations.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use super::with_table;
 use servers::Tested;
 
 const CASES: u32 = 48;
-/// Whom the tokens say they are for; the ledger does not ask.
+/// The partition of the tokens; the ledger does not check it.
 const HOME: PartitionKey = PartitionKey::from_uuid(Uuid::nil());
 
 #[derive(Debug, Clone)]
@@ -43,7 +43,7 @@ enum Step {
     },
 }
 
-/// Tokens of an entry point, of three attempts, and one that nobody ever grants.
+/// Returns a token of an entry point, of one of three attempts, or one that is never granted.
 fn token(n: usize) -> Token {
     match n {
         0..3 => Token::minted_at_entry(HOME, Uuid::from_u128(n as u128)),
@@ -56,7 +56,7 @@ fn attempt(n: u128) -> AttemptId {
     AttemptId::from_uuid(Uuid::from_u128(n))
 }
 
-/// Mostly what is met, since a refusal leads nowhere.
+/// Generates mostly satisfied conditions, because a rejected claim changes nothing.
 fn requirement() -> impl Strategy<Value = ClaimCondition> {
     prop_oneof![
         4 => (0..3_usize).prop_map(|n| ClaimCondition::TokenPresent(token(n))),
@@ -86,7 +86,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// How much time passes before a step: mostly little, sometimes a lease, rarely an item's lifetime.
+/// Generates the time before a step: mostly short, sometimes a lease, rarely an item's lifetime.
 fn passing() -> impl Strategy<Value = SignedDuration> {
     let nanos = SignedDuration::from_nanos;
     prop_oneof![
@@ -99,13 +99,13 @@ fn passing() -> impl Strategy<Value = SignedDuration> {
 }
 
 #[test]
-fn whatever_is_asked_in_whatever_order() -> Tested {
+fn ledger_matches_model_for_any_sequence() -> Tested {
     let runtime = Runtime::new()?;
     let handle = runtime.handle().clone();
     runtime.block_on(with_table("partition_id", |client, table| async move {
         let ledger = Ledger::new(client, table);
         let cases = proptest::collection::vec((passing(), step()), 1..32);
-        // The runner is synchronous, so it gets a thread on which it may wait.
+        // The runner is synchronous and needs a thread that may block.
         let checked = tokio::task::spawn_blocking(move || {
             let config = Config { cases: CASES, failure_persistence: None, ..Config::default() };
             TestRunner::new(config).run(&cases, |steps| {
@@ -117,7 +117,7 @@ fn whatever_is_asked_in_whatever_order() -> Tested {
     }))
 }
 
-/// Long after now, so that what expires here is expired for the ledger alone, and the server's own TTL leaves it.
+/// A time far in the future, so that items expire for the ledger but not for the server's TTL.
 const BEGIN: Timestamp = Timestamp::constant(2_840_140_800, 0);
 
 async fn check(ledger: &Ledger, steps: Vec<(SignedDuration, Step)>) {
@@ -127,7 +127,7 @@ async fn check(ledger: &Ledger, steps: Vec<(SignedDuration, Step)>) {
         now = now.checked_add(passing).unwrap();
         take(ledger, partition, now, &mut model, step).await;
     }
-    // What is left is the same too: the tokens, and who is inside.
+    // The remaining state is also equal: the tokens, and the holder.
     for attempt in [1, 2] {
         take(
             ledger,
@@ -194,7 +194,7 @@ fn later(now: Timestamp, days: i64) -> Timestamp {
     now.checked_add(SignedDuration::from_hours(24 * days)).unwrap()
 }
 
-/// The one thing that DynamoDB keeps less exactly: an expiry, rounded up.
+/// Rounds an expiry up, which DynamoDB stores less precisely.
 fn whole_seconds(mut item: Item) -> Item {
     if item.expires_at.subsec_nanosecond() > 0 {
         item.expires_at = Timestamp::from_second(item.expires_at.as_second() + 1).unwrap();

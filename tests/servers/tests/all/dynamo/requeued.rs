@@ -1,5 +1,5 @@
-//! An operator's requeue on the services: documents in MongoDB, the ledger in DynamoDB. What it does by itself is tested
-//! in `tests/scenarios`.
+//! An operator's requeue on the services: documents in MongoDB, the ledger in DynamoDB. `tests/scenarios` tests the
+//! requeue itself.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use testing::{ManualHost, sample};
 
 use super::with_table;
 
-/// Long after now, so that what expires here is expired for the ledger alone, and the server's own TTL leaves it.
+/// A time far in the future, so that items expire for the ledger but not for the server's TTL.
 const BEGIN: Timestamp = Timestamp::constant(2_840_140_800, 0);
 const LEASE: SignedDuration = SignedDuration::from_secs(30);
 
@@ -59,7 +59,7 @@ impl World {
         Ok(dedup::ledger::ask(&*self.ledger, claim).await?)
     }
 
-    /// Goes into the partition and out of it again, as a worker does that has used up `remove`.
+    /// Enters and leaves the partition, like a worker that has used the tokens in `remove`.
     async fn enter(
         &self,
         requires: ClaimCondition,
@@ -76,7 +76,7 @@ impl World {
         Ok(admitted)
     }
 
-    /// A token as an attempt mints it for a reply.
+    /// Returns a token as an attempt mints it for a reply.
     fn token(&self) -> Token {
         Token::minted_by_attempt(self.partition, &sample::attempt(&*self.host), 0)
     }
@@ -85,7 +85,7 @@ impl World {
         Ok(self.ledger.is_granted(self.partition, token, self.host.now()).await?)
     }
 
-    /// The only entry that is left in the outbox of the partition.
+    /// Returns the only remaining entry in the outbox of the partition.
     async fn entry(&self) -> Result<Entry, Failure> {
         let pending = self.operator.stores.saga_outbox.pending(None, 10).await?;
         let mut entries = pending.into_iter().flat_map(|pending| pending.entries);
@@ -98,17 +98,17 @@ impl World {
     }
 }
 
-/// What became of the partition's item while nobody looked.
+/// The state of the partition's item after a long idle time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Item {
     Lives,
-    /// By its date: DynamoDB deletes some days late.
+    /// Expired but still stored: DynamoDB deletes items days later.
     Expired,
     Deleted,
 }
 
 #[tokio::test]
-async fn a_requeue_grants_what_the_document_expects_whatever_became_of_the_item() -> Tested {
+async fn requeue_grants_expected_tokens_for_any_item() -> Tested {
     for item in [Item::Lives, Item::Expired, Item::Deleted] {
         with_table(LEDGER_KEY, |client, table| async move {
             let world = World::new(client, table).await?;
@@ -120,16 +120,16 @@ async fn a_requeue_grants_what_the_document_expects_whatever_became_of_the_item(
     Ok(())
 }
 
-/// What a partition waits for, and what it does not wait for any more.
+/// The tokens that a partition expects, and those that it no longer expects.
 struct Tokens {
     expected: Token,
     used: Token,
-    /// The fence that its document names.
+    /// The fence in the partition's document.
     fence: u64,
 }
 
-/// A partition that waits for the answer to a request that was given up.
-async fn given_up(world: &World) -> Result<Tokens, Failure> {
+/// Creates a partition that expects the reply to an exhausted request.
+async fn with_exhausted_request(world: &World) -> Result<Tokens, Failure> {
     let host = &*world.host;
     let (expected, used) = (world.token(), world.token());
     world.enter(ClaimCondition::Always, &[expected.clone(), used.clone()], &[]).await?;
@@ -158,19 +158,19 @@ async fn forget(world: &World, item: Item) -> Tested {
 }
 
 async fn requeue(world: &World, item: Item) -> Tested {
-    let Tokens { expected, used, fence } = given_up(world).await?;
+    let Tokens { expected, used, fence } = with_exhausted_request(world).await?;
     forget(world, item).await?;
     assert_eq!(world.is_granted(&expected).await?, item == Item::Lives, "{item:?}");
-    let given_up = world.entry().await?;
+    let with_exhausted_request = world.entry().await?;
     for _ in 0..2 {
-        world.operator.requeue(Owner::Saga(world.partition), &given_up).await?;
-        assert!(given_up.poisoned && !world.entry().await?.poisoned, "{item:?}");
+        world.operator.requeue(Owner::Saga(world.partition), &with_exhausted_request).await?;
+        assert!(with_exhausted_request.poisoned && !world.entry().await?.poisoned, "{item:?}");
         let granted = (world.is_granted(&expected).await?, world.is_granted(&used).await?);
         assert_eq!(granted, (true, false), "{item:?}: what was used stays used");
     }
     let reply = ClaimCondition::TokenPresent(expected.clone());
     let admitted = world.enter(reply.clone(), &[], std::slice::from_ref(&expected)).await?;
-    assert!(admitted.fence > fence, "{item:?}: the worker is not taken for one that lost the partition");
+    assert!(admitted.fence > fence, "{item:?}: the worker does not look as if it had lost the partition");
     assert!(
         matches!(world.claim(reply, &[]).await?.1, Admission::Duplicate),
         "{item:?}: the reply counts once"
@@ -179,7 +179,7 @@ async fn requeue(world: &World, item: Item) -> Tested {
 }
 
 #[tokio::test]
-async fn a_requeue_readmits_an_event_that_was_never_used_and_no_other() -> Tested {
+async fn requeue_readmits_only_unused_event() -> Tested {
     with_table(LEDGER_KEY, |client, table| async move {
         let world = World::new(client, table).await?;
         let host = &*world.host;

@@ -1,4 +1,4 @@
-//! What has changed, while transactions are under way.
+//! The change feed during transactions.
 
 use std::time::Duration;
 
@@ -14,9 +14,9 @@ use super::{Scratch, Tested};
 
 const HOST: &SystemHost = &SystemHost;
 
-/// The view of the transaction has the smaller number, and is there after the other one.
+/// The transaction's view has the smaller revision and becomes visible after the other one.
 #[tokio::test]
-async fn what_a_transaction_has_written_is_found_by_a_reader_who_came_by_before_its_end() -> Tested {
+async fn change_feed_finds_late_transactions() -> Tested {
     let scratch = Scratch::new().await?;
     let (store, list) = (&scratch.mongo, HOST.fresh_id());
     let view = || View { list, ..sample::view(HOST, sample::partition(HOST), 0, true) };

@@ -1,4 +1,4 @@
-//! What somebody reads who got the settings wrong.
+//! Error messages for wrong settings.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,27 +32,27 @@ async fn refusal(uri: String) -> String {
     format!("{error} {error:?}")
 }
 
-/// The address with a user in it.
+/// Returns the address with credentials.
 fn with_credentials(uri: &str) -> String {
     uri.replacen("mongodb://", "mongodb://reviewer:hunter2@", 1)
 }
 
 #[tokio::test]
-async fn a_replica_set_is_accepted() -> Tested {
+async fn replica_set_is_accepted() -> Tested {
     let mongo = Mongo::connect(&settings(uri())).await?;
     assert_eq!(format!("{mongo:?}"), r#"Mongo { database: "reviews", .. }"#);
     Ok(())
 }
 
 #[tokio::test]
-async fn wrong_credentials_name_the_setting_and_stay_secret() {
+async fn wrong_credentials_name_setting_and_stay_hidden() {
     let text = refusal(with_credentials(&uri())).await;
     assert!(text.contains("user name or the password in MONGODB_URI"), "{text}");
     assert!(!text.contains("hunter2") && !text.contains("reviewer"), "{text}");
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_answer_names_the_setting() {
+async fn silent_server_names_setting() {
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let text = refusal(format!("mongodb://reviewer:hunter2@127.0.0.1:{nobody}/")).await;
     assert!(text.contains("no MongoDB server answers at the address in MONGODB_URI"), "{text}");
@@ -60,16 +60,16 @@ async fn a_server_that_does_not_answer_names_the_setting() {
 }
 
 #[tokio::test]
-async fn a_standalone_server_is_refused() -> Tested {
+async fn standalone_server_is_refused() -> Tested {
     let server = OwnServer::standalone().await?;
     let text = refusal(server.uri()).await;
     assert!(text.contains("MONGODB_URI leads to a standalone server"), "{text}");
     Ok(())
 }
 
-/// What goes wrong later shows the address as little as what goes wrong at first.
+/// Later errors hide the credentials in the address like the first ones.
 #[tokio::test]
-async fn no_error_of_a_port_shows_the_password() -> Tested {
+async fn port_errors_hide_password() -> Tested {
     let nobody = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
     let unreachable = format!("mongodb://reviewer:hunter2@127.0.0.1:{nobody}/");
     for (uri, retryable) in [(unreachable, true), (with_credentials(&uri()), false)] {
@@ -84,9 +84,9 @@ async fn no_error_of_a_port_shows_the_password() -> Tested {
     Ok(())
 }
 
-/// What fails of an outage is counted by its words.
+/// Failures of an outage are grouped by their text.
 #[tokio::test]
-async fn an_outage_has_the_same_words_whichever_server_is_away_and_however() -> Tested {
+async fn outage_message_does_not_depend_on_server() -> Tested {
     let proxy = Proxy::before(servers::mongo::host().await?).await?;
     let nobody = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
     proxy.cut_off();

@@ -1,4 +1,4 @@
-//! Saga documents beyond the contract suite: batches, races, expiry, and what others have stored.
+//! Saga documents beyond the contract suite: batches, races, expiry and foreign data.
 
 use backend::SystemHost;
 use futures::future::join;
@@ -31,7 +31,7 @@ fn uuid(id: uuid::Uuid) -> Bson {
 }
 
 #[tokio::test]
-async fn a_batch_of_ten_is_loaded_stored_and_settled_with_one_command_each() -> Tested {
+async fn batch_of_ten_takes_one_command_per_step() -> Tested {
     let scratch = Scratch::new().await?;
     let now = sample::now(HOST);
     let mut writes: Vec<Persist> = (0..10).map(|n| create(&format!("partition {n}"))).collect();
@@ -59,9 +59,9 @@ async fn a_batch_of_ten_is_loaded_stored_and_settled_with_one_command_each() -> 
     scratch.end().await
 }
 
-/// The server gives only a total for them, so the documents are read once more, and only then.
+/// The server returns only the total, so the documents are read again in this case only.
 #[tokio::test]
-async fn of_several_updates_the_answer_says_which_met_a_conflict() -> Tested {
+async fn conflicting_updates_of_batch_are_identified() -> Tested {
     let scratch = Scratch::new().await?;
     let now = sample::now(HOST);
     let (one, two, three, new) = (create("one"), create("two"), create("three"), create("new"));
@@ -80,10 +80,10 @@ async fn of_several_updates_the_answer_says_which_met_a_conflict() -> Tested {
     scratch.end().await
 }
 
-/// A primary that was deposed answers so, and the write may have been made by the other one. Were it taken for a
-/// conflict, the attempt would give back tokens that its document expects.
+/// A deposed primary responds this way although its successor may have made the write. If this counted as a conflict,
+/// the attempt would return tokens that its document expects.
 #[tokio::test]
-async fn an_earlier_version_than_was_loaded_does_not_show_a_conflict() -> Tested {
+async fn earlier_version_shows_no_conflict() -> Tested {
     let scratch = Scratch::new().await?;
     let now = sample::now(HOST);
     let (one, two) = (create("one"), create("two"));
@@ -102,7 +102,7 @@ async fn an_earlier_version_than_was_loaded_does_not_show_a_conflict() -> Tested
 }
 
 #[tokio::test]
-async fn of_two_that_create_a_partition_at_once_one_stores_and_the_other_meets_a_taken_key() -> Tested {
+async fn concurrent_creation_of_partition_has_one_winner() -> Tested {
     let scratch = Scratch::new().await?;
     let now = sample::now(HOST);
     for _ in 0..50 {
@@ -115,7 +115,11 @@ async fn of_two_that_create_a_partition_at_once_one_stores_and_the_other_meets_a
         );
         let (one, two) = both.await;
         let (one, two) = (one?, two?);
-        assert_eq!(scratch.commands(), ["update", "update"], "the answer of the write itself tells");
+        assert_eq!(
+            scratch.commands(),
+            ["update", "update"],
+            "the response to the write itself shows the conflict"
+        );
         let winner = match (one.as_slice(), two.as_slice()) {
             ([Persisted::Stored], [Persisted::Conflict]) => first,
             ([Persisted::Conflict], [Persisted::Stored]) => second,
@@ -127,9 +131,9 @@ async fn of_two_that_create_a_partition_at_once_one_stores_and_the_other_meets_a
     scratch.end().await
 }
 
-/// A revision that loses the race to insert is compared with the winner, not dropped.
+/// A revision that loses the race to insert is compared with the winner rather than dropped.
 #[tokio::test]
-async fn of_two_first_writes_of_a_view_at_once_the_later_revision_stays() -> Tested {
+async fn concurrent_first_view_writes_keep_later_revision() -> Tested {
     let scratch = Scratch::new().await?;
     for _ in 0..50 {
         let partition = sample::partition(HOST);
@@ -143,7 +147,7 @@ async fn of_two_first_writes_of_a_view_at_once_the_later_revision_stays() -> Tes
 }
 
 #[tokio::test]
-async fn text_that_looks_like_an_expression_is_stored_as_it_is() -> Tested {
+async fn text_like_expression_is_stored_unchanged() -> Tested {
     let scratch = Scratch::new().await?;
     let now = sample::now(HOST);
     for text in ["$$ROOT", "$Outbox", "{\"$literal\": 1}", "a.b$c\u{0}d"] {
@@ -164,9 +168,9 @@ async fn text_that_looks_like_an_expression_is_stored_as_it_is() -> Tested {
     scratch.end().await
 }
 
-/// A claim is recognised by its exact end, and MongoDB's dates would cut it off.
+/// A claim is identified by its exact end, which MongoDB's dates would truncate.
 #[tokio::test]
-async fn a_claim_is_recognised_to_the_nanosecond() -> Tested {
+async fn claim_is_identified_to_the_nanosecond() -> Tested {
     let scratch = Scratch::new().await?;
     let now = Timestamp::from_nanosecond(1_767_225_600_123_456_789)?;
     let mut write = create("nanoseconds");
@@ -190,10 +194,10 @@ async fn a_claim_is_recognised_to_the_nanosecond() -> Tested {
     scratch.end().await
 }
 
-/// It counts as absent, so it must not stand in the way; but what it still had to do is not forgotten.
+/// An expired document counts as absent and must not block the write, but its outbox is kept.
 #[tokio::test]
-async fn a_creating_write_takes_the_place_of_an_expired_document_and_keeps_its_outbox() -> Tested {
-    // Without the index, so that nothing is deleted meanwhile.
+async fn creating_write_replaces_expired_document_keeping_outbox() -> Tested {
+    // Without the index, so that the server deletes nothing during the test.
     let setup = Setup { indexed: false, ..Setup::default() };
     let scratch = Scratch::with(&servers::mongo::uri(), setup).await?;
     let ended = Timestamp::from_nanosecond(1_767_225_600_000_000_001)?;
@@ -224,10 +228,9 @@ async fn a_creating_write_takes_the_place_of_an_expired_document_and_keeps_its_o
     scratch.end().await
 }
 
-/// A state of another release, a document of somebody else: neither is the others' business, when they are loaded and
-/// when they are stored.
+/// The state of another version and a foreign document do not affect others, neither on load nor on store.
 #[tokio::test]
-async fn one_document_that_cannot_be_read_keeps_no_other_from_being_loaded_and_stored() -> Tested {
+async fn unreadable_document_does_not_block_others() -> Tested {
     let scratch = Scratch::new().await?;
     let now = sample::now(HOST);
     let (good, foreign, odd) = (create("good"), create("foreign"), create("odd"));
@@ -244,7 +247,7 @@ async fn one_document_that_cannot_be_read_keeps_no_other_from_being_loaded_and_s
         let text = error.chain();
         assert!(!error.is_retryable() && text.contains(&partition.to_string()), "{text}");
     }
-    // Of three updates one matches, so that the documents have to tell.
+    // One of three updates matches, so the documents show which one.
     let writes = [next(&foreign, 0), next(&good, 1), next(&odd, 0)];
     use Persisted::{Conflict, Stored};
     assert_eq!(scratch.mongo.persist(&writes, now).await?, [Conflict, Stored, Conflict]);
@@ -252,7 +255,7 @@ async fn one_document_that_cannot_be_read_keeps_no_other_from_being_loaded_and_s
 }
 
 #[tokio::test]
-async fn what_others_have_stored_is_unusable_and_is_named() -> Tested {
+async fn foreign_data_is_rejected_by_name() -> Tested {
     let scratch = Scratch::new().await?;
     let id = HOST.fresh_id();
     for name in collections::ALL {
@@ -287,9 +290,9 @@ async fn what_others_have_stored_is_unusable_and_is_named() -> Tested {
     scratch.end().await
 }
 
-/// Such as one that was put back a moment ago, and that nobody has looked at again.
+/// For example an entry that was requeued a moment ago and was not processed again.
 #[tokio::test]
-async fn what_cannot_be_read_and_is_not_poisoned_is_not_listed_with_its_poisoned_neighbour() -> Tested {
+async fn unreadable_unpoisoned_entry_is_not_listed() -> Tested {
     let scratch = Scratch::new().await?;
     let now = sample::now(HOST);
     let mut write = create("good");
@@ -306,9 +309,9 @@ async fn what_cannot_be_read_and_is_not_poisoned_is_not_listed_with_its_poisoned
     scratch.end().await
 }
 
-/// Nobody can claim its entries, so that all of them are poisoned together; they are shown, and can be deleted.
+/// The entries of such a record cannot be claimed, so all are poisoned together. They are listed and can be deleted.
 #[tokio::test]
-async fn a_record_whose_id_cannot_be_read_is_set_aside_and_keeps_no_other_from_being_found() -> Tested {
+async fn record_with_unreadable_id_does_not_hide_others() -> Tested {
     let scratch = Scratch::new().await?;
     let now = sample::now(HOST);
     let mut write = create("good");

@@ -1,5 +1,5 @@
-//! Indexes and what leaves by them. The server's TTL monitor has to run often (`ttlMonitorSleepSecs=1`); with its
-//! default of a minute these tests are slow, and pass.
+//! Indexes and expiry. The server's TTL monitor should run often (`ttlMonitorSleepSecs=1`); with the default of a
+//! minute the tests are slow but pass.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ async fn count(scratch: &Scratch, name: &str) -> Result<u64, mongodb::error::Err
 }
 
 #[tokio::test]
-async fn a_document_leaves_after_its_end_and_only_with_an_empty_outbox() -> Tested {
+async fn document_expires_after_end_with_empty_outbox() -> Tested {
     let scratch = Scratch::with(&uri(), brief()).await?;
     let now = sample::now(HOST);
     let persist = |content| sample::persist(sample::partition(HOST), None, content);
@@ -47,8 +47,8 @@ async fn a_document_leaves_after_its_end_and_only_with_an_empty_outbox() -> Test
     .await?;
     let done = Settlement { id: entry.id, claim: None, keep: None };
     scratch.mongo.settle(&[(waiting_for, vec![done])]).await?;
-    // The monitor comes by for this one, and leaves the other two where they are.
-    eventually("what was settled is deleted", PATIENCE, async || {
+    // The monitor deletes this document and keeps the other two.
+    eventually("settled records are deleted", PATIENCE, async || {
         Ok::<_, mongodb::error::Error>(count(&scratch, collections::SAGA).await? == 2)
     })
     .await?;
@@ -60,7 +60,7 @@ async fn a_document_leaves_after_its_end_and_only_with_an_empty_outbox() -> Test
 }
 
 #[tokio::test]
-async fn records_of_sessions_progress_and_history_leave_too() -> Tested {
+async fn session_progress_and_history_records_expire() -> Tested {
     let scratch = Scratch::with(&uri(), brief()).await?;
     let (store, now) = (&scratch.mongo, sample::now(HOST));
     let search = sample::partition(HOST);
@@ -105,7 +105,7 @@ async fn ttl(scratch: &Scratch) -> Result<Document, Box<dyn std::error::Error + 
 }
 
 #[tokio::test]
-async fn indexes_are_built_once_and_a_difference_is_reported_before_it_is_rebuilt() -> Tested {
+async fn changed_index_is_reported_before_rebuild() -> Tested {
     let scratch = Scratch::with(&uri(), Setup { indexed: false, ..Setup::default() }).await?;
     let outcomes = async |mongo: &Mongo, flag| -> Result<Vec<Outcome>, messages::StoreError> {
         Ok(mongo.ensure_indexes(flag).await?.indexes.into_iter().map(|index| index.outcome).collect())
@@ -145,9 +145,9 @@ async fn indexes_are_built_once_and_a_difference_is_reported_before_it_is_rebuil
     scratch.end().await
 }
 
-/// As when many functions start at once on an empty database.
+/// For example when many functions start at once on an empty database.
 #[tokio::test]
-async fn many_may_build_the_indexes_at_once() -> Tested {
+async fn indexes_can_be_built_concurrently() -> Tested {
     let scratch = Scratch::with(&uri(), Setup { indexed: false, ..Setup::default() }).await?;
     let all = (0..8).map(|_| scratch.mongo.ensure_indexes(OnDifference::Report));
     for migration in futures::future::join_all(all).await {

@@ -1,5 +1,5 @@
-//! A server that refuses, stays silent, or answers into a network that loses it. Whatever happens, an unknown
-//! outcome is reported as such, and repeating does nothing twice.
+//! A server that rejects commands, does not respond, or whose responses are lost. An unknown outcome is reported as
+//! such, and repeated commands have no second effect.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use super::{Scratch, Setup, Tested};
 
 const HOST: &SystemHost = &SystemHost;
 
-/// A new partition with an entry to send.
+/// Returns a write that creates a partition with an entry to send.
 fn create(now: Timestamp) -> Persist {
     let partition = sample::partition(HOST);
     let entry = sample::entry(HOST, partition, now).unwrap();
@@ -35,7 +35,7 @@ pub(crate) fn unknown<T: std::fmt::Debug>(answer: Result<T, StoreError>) {
 }
 
 #[tokio::test]
-async fn a_write_that_never_arrives_is_not_made_and_can_be_repeated() -> Tested {
+async fn lost_write_is_not_made_and_repeatable() -> Tested {
     let scratch = Scratch::new().await?;
     let now = sample::now(HOST);
     let refusals: [Document; 3] =
@@ -56,7 +56,7 @@ async fn a_write_that_never_arrives_is_not_made_and_can_be_repeated() -> Tested 
 }
 
 #[tokio::test]
-async fn a_refusal_that_does_not_pass_is_said_to_be_useless_to_repeat() -> Tested {
+async fn permanent_rejection_is_marked_permanent() -> Tested {
     let scratch = Scratch::new().await?;
     let now = sample::now(HOST);
     let fault = scratch.fail(1, &["update"], doc! { "errorCode": 2 }).await?;
@@ -67,7 +67,7 @@ async fn a_refusal_that_does_not_pass_is_said_to_be_useless_to_repeat() -> Teste
 }
 
 #[tokio::test]
-async fn a_write_that_no_majority_confirmed_is_unknown_and_names_its_author() -> Tested {
+async fn write_without_majority_is_unknown_and_names_author() -> Tested {
     let scratch = Scratch::new().await?;
     let now = sample::now(HOST);
     let how = doc! { "writeConcernError": { "code": 64, "errmsg": "waiting for replication timed out" } };
@@ -97,15 +97,15 @@ async fn a_write_that_no_majority_confirmed_is_unknown_and_names_its_author() ->
     assert_eq!(
         claim(&sweep, owner, now, sample::later(now, 301)).await?,
         [],
-        "nobody else gets it meanwhile"
+        "no other worker gets it in between"
     );
     assert_eq!(claim(&sweep, owner, sample::later(now, 300), sample::later(now, 600)).await?.len(), 1);
     scratch.end().await
 }
 
-/// The client gives up, and the write is made all the same, later.
+/// The client times out, and the write takes place later.
 #[tokio::test]
-async fn a_write_that_outlasts_its_client_is_made_once() -> Tested {
+async fn write_outlasting_client_is_made_once() -> Tested {
     let setup = Setup { call_timeout: Duration::from_millis(300), ..Setup::default() };
     let scratch = Scratch::with(&uri(), setup).await?;
     let now = sample::now(HOST);
@@ -125,7 +125,7 @@ async fn a_write_that_outlasts_its_client_is_made_once() -> Tested {
     scratch.end().await
 }
 
-/// A database behind a network that loses answers.
+/// Creates a database behind a network that loses responses.
 async fn behind_a_proxy() -> Result<(Proxy, Scratch), Box<dyn std::error::Error + Send + Sync>> {
     let proxy = Proxy::before(servers::mongo::host().await?).await?;
     let scratch = Scratch::with(&proxy.uri(), Setup::default()).await?;
@@ -133,7 +133,7 @@ async fn behind_a_proxy() -> Result<(Proxy, Scratch), Box<dyn std::error::Error 
 }
 
 #[tokio::test]
-async fn a_write_whose_answer_is_lost_is_unknown_and_repeating_it_changes_nothing() -> Tested {
+async fn write_with_lost_response_is_unknown_and_idempotent() -> Tested {
     let (proxy, scratch) = behind_a_proxy().await?;
     let now = sample::now(HOST);
     let write = create(now);
@@ -159,10 +159,10 @@ async fn a_write_whose_answer_is_lost_is_unknown_and_repeating_it_changes_nothin
     scratch.end().await
 }
 
-/// The driver repeats it under the same number, and the server gives the first answer again. Without that the
-/// entries would be claimed by nobody who knows of it until the claim runs out.
+/// The driver repeats the command with the same transaction number, and the server returns the first response again.
+/// Otherwise the entries would be blocked until the claim expires, without a worker that knows of it.
 #[tokio::test]
-async fn a_claim_whose_answer_is_lost_is_answered_again_and_not_taken_twice() -> Tested {
+async fn claim_with_lost_response_is_not_taken_twice() -> Tested {
     let (proxy, scratch) = behind_a_proxy().await?;
     let now = sample::now(HOST);
     let write = create(now);

@@ -1,4 +1,4 @@
-//! What releases have stored in MongoDB: this one reads it, and writes the latest of it.
+//! Data of earlier versions in MongoDB: this version reads them, and writes the format of the latest.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use uuid::Uuid;
 
 use super::{Scratch, Tested};
 
-/// Each collection's documents, in the canonical form of MongoDB's extended JSON.
+/// The documents of each collection, in canonical extended JSON.
 const STORED: &str = "mongo.json";
 const DOCUMENTS: &str = "documents.json";
 
 #[tokio::test]
-async fn what_every_release_has_stored_is_read_as_what_it_was() -> Tested {
+async fn stored_data_of_all_versions_is_readable() -> Tested {
     for release in Release::all() {
         let scratch = Scratch::new().await?;
         for (collection, stored) in release.json::<Map<String, Value>>(STORED) {
@@ -38,7 +38,7 @@ async fn what_every_release_has_stored_is_read_as_what_it_was() -> Tested {
 }
 
 #[tokio::test]
-async fn what_is_stored_has_the_form_that_the_release_before_reads() -> Tested {
+async fn stored_data_is_readable_by_previous_version() -> Tested {
     let release = Release::latest();
     let scratch = Scratch::new().await?;
     let (sagas, sessions) = (scratch.mongo.saga_outbox(), scratch.mongo.session_outbox());
@@ -46,7 +46,7 @@ async fn what_is_stored_has_the_form_that_the_release_before_reads() -> Tested {
         documents::Ports { store: Arc::new(scratch.mongo.clone()), sagas: &sagas, sessions: &sessions };
     documents::write(&ports, &release.json(DOCUMENTS)).await?;
     let mut stored = Map::new();
-    // Records of applications are none of these facts.
+    // Records of applications are not part of this test.
     for collection in collections::ALL.into_iter().filter(|name| *name != collections::RECORD) {
         let stored_in = scratch.collection(collection);
         let found = stored_in.find(doc! {}).sort(doc! { "_id": 1 }).await?;
@@ -55,7 +55,7 @@ async fn what_is_stored_has_the_form_that_the_release_before_reads() -> Tested {
             .insert(collection.to_owned(), found.into_iter().map(|document| json(document.into())).collect());
     }
     for report in stored[collections::PROGRESS].as_array_mut().unwrap() {
-        // The server's clock; what is recorded must not expire while a test looks at it.
+        // Uses the server's clock, because the recorded documents must not expire during the test.
         assert!(report["ReportedAt"]["$date"].is_object(), "{report}");
         report["ReportedAt"] = json!({ "$date": { "$numberLong": "4102444860000" } });
     }

@@ -1,4 +1,4 @@
-//! What it costs to keep history, and its order when several processes write it.
+//! The cost of history, and its order across processes.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use testing::{Seen, sample};
 use super::race::{consumer, saved};
 use super::{Scratch, Tested};
 
-/// The commands that a batch of ten messages takes, each about a search of its own.
+/// Returns the commands for a batch of ten messages, each about a separate search.
 async fn batch(scratch: &Scratch, observer: Arc<dyn Observe>) -> Vec<String> {
     let deliveries = (0..10).map(|_| {
         let message = saved(sample::partition(&SystemHost), FileId::from_uuid(SystemHost.fresh_id()));
@@ -30,21 +30,21 @@ async fn batch(scratch: &Scratch, observer: Arc<dyn Observe>) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn the_history_of_a_batch_takes_one_command() -> Tested {
+async fn history_of_batch_takes_one_command() -> Tested {
     let scratch = Scratch::new().await?;
     let seen = || Arc::new(Seen::default());
     let without = batch(&scratch, seen()).await;
     let recorder = Recorder::new(seen(), Arc::new(scratch.mongo.clone()), Arc::new(SystemHost));
     let with = batch(&scratch, Arc::new(recorder)).await;
     assert_eq!(with, [without, vec!["insert".to_owned()]].concat());
-    // Of each message that it was handled, and that a command was sent for it.
+    // Each message was handled, and a command was sent for it.
     let history = scratch.collection(collections::HISTORY);
     assert_eq!(history.count_documents(doc! {}).await?, 20);
     scratch.end().await
 }
 
 #[tokio::test]
-async fn what_several_processes_decided_is_in_the_order_of_time() -> Tested {
+async fn history_of_processes_is_ordered_by_time() -> Tested {
     let scratch = Scratch::new().await?;
     let partition = sample::partition(&SystemHost);
     let decided = [0, 1, 2, 3].map(|n| observation(&SystemHost, partition, n, n.into()));
@@ -56,9 +56,9 @@ async fn what_several_processes_decided_is_in_the_order_of_time() -> Tested {
     scratch.end().await
 }
 
-/// Of a later release: the word is shown as it is.
+/// A verdict of a newer version is shown unchanged.
 #[tokio::test]
-async fn a_verdict_that_this_release_does_not_know_hides_no_history() -> Tested {
+async fn unknown_verdict_is_listed_in_history() -> Tested {
     let scratch = Scratch::new().await?;
     let partition = sample::partition(&SystemHost);
     scratch.mongo.append(&[0, 1].map(|n| observation(&SystemHost, partition, n, n.into()))).await?;

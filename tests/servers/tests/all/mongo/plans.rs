@@ -1,4 +1,4 @@
-//! What a query costs while the store fills: proportional to its answer, not to what is stored.
+//! Query costs in a filled store: proportional to the result, not to the stored data.
 
 use backend::SystemHost;
 use futures::TryStreamExt;
@@ -20,7 +20,7 @@ use super::{Scratch, Tested};
 
 const HOST: &SystemHost = &SystemHost;
 
-/// How the server carried the one query of a collection out since the profile was turned on.
+/// Returns the execution plan of the only query on a collection since profiling started.
 async fn executed(scratch: &Scratch, collection: &str, op: &str) -> Result<Document, mongodb::error::Error> {
     scratch.database.run_command(doc! { "profile": 0 }).await?;
     let filter = doc! { "ns": format!("{}.{collection}", scratch.settings.database), "op": op, "appName": &scratch.app_name };
@@ -35,7 +35,7 @@ fn int(operation: &Document, name: &str) -> i64 {
     operation.get_i32(name).map(i64::from).or_else(|_| operation.get_i64(name)).unwrap()
 }
 
-/// Documents of partitions that have ended and have nothing left to do.
+/// Stores documents of partitions that have ended without remaining work.
 async fn finished(scratch: &Scratch, count: usize) -> Tested {
     let partition = sample::partition(HOST);
     scratch
@@ -55,7 +55,7 @@ async fn finished(scratch: &Scratch, count: usize) -> Tested {
 }
 
 #[tokio::test]
-async fn a_sweep_reads_as_many_keys_as_it_finds_however_much_has_ended_or_waits() -> Tested {
+async fn sweep_reads_only_keys_of_due_entries() -> Tested {
     let scratch = Scratch::new().await?;
     let now = sample::now(HOST);
     let with_entry = |due_at| -> Result<Persist, outbox::StageError> {
@@ -87,9 +87,9 @@ async fn a_sweep_reads_as_many_keys_as_it_finds_however_much_has_ended_or_waits(
     scratch.end().await
 }
 
-/// The planner itself, asked in advance.
+/// Checks the plan that the planner chooses.
 #[tokio::test]
-async fn the_planner_takes_the_index_of_what_waits() -> Tested {
+async fn planner_uses_index_of_waiting_searches() -> Tested {
     let scratch = Scratch::new().await?;
     finished(&scratch, 3_000).await?;
     for collection in [collections::SAGA, collections::SESSION] {
@@ -116,7 +116,7 @@ async fn the_planner_takes_the_index_of_what_waits() -> Tested {
 }
 
 #[tokio::test]
-async fn listing_marked_studies_does_not_read_the_others() -> Tested {
+async fn listing_marked_studies_reads_no_others() -> Tested {
     let scratch = Scratch::new().await?;
     let (search_id, file_id) = (sample::partition(HOST), sample::search::file(HOST));
     let fence = scratch.mongo.start(search_id, file_id, 1).await?.fence;
@@ -137,7 +137,7 @@ async fn listing_marked_studies_does_not_read_the_others() -> Tested {
 }
 
 #[tokio::test]
-async fn looking_studies_up_by_their_keys_reads_no_others() -> Tested {
+async fn lookup_of_studies_by_key_reads_no_others() -> Tested {
     let scratch = Scratch::new().await?;
     let (search_id, file_id) = (sample::partition(HOST), sample::search::file(HOST));
     let fence = scratch.mongo.start(search_id, file_id, 1).await?.fence;
@@ -160,7 +160,7 @@ async fn looking_studies_up_by_their_keys_reads_no_others() -> Tested {
 }
 
 #[tokio::test]
-async fn listing_unfinished_views_does_not_read_finished_ones() -> Tested {
+async fn listing_unfinished_views_reads_no_finished_ones() -> Tested {
     let scratch = Scratch::new().await?;
     let views = |count, ended| -> Vec<_> {
         (0..count).map(|_| sample::view(HOST, sample::partition(HOST), 1, ended)).collect()
@@ -176,14 +176,14 @@ async fn listing_unfinished_views_does_not_read_finished_ones() -> Tested {
 }
 
 #[tokio::test]
-async fn views_are_read_by_their_age_without_reading_others() -> Tested {
+async fn views_by_age_read_no_others() -> Tested {
     let scratch = Scratch::new().await?;
     let list = HOST.fresh_id();
     let views = |count, ended, list| -> Vec<_> {
         let view = |_| View { list, ..sample::view(HOST, sample::partition(HOST), 1, ended) };
         (0..count).map(view).collect()
     };
-    // Between two of one list there are many of others.
+    // Items of one list are separated by many of others.
     for _ in 0..7 {
         let (ours, others) = (views(1, false, list), views(100, false, HOST.fresh_id()));
         let (our_ended, other_ended) = (views(100, true, list), views(100, true, HOST.fresh_id()));
@@ -202,7 +202,7 @@ async fn views_are_read_by_their_age_without_reading_others() -> Tested {
         let operation = executed(&scratch, collections::VIEW, "query").await?;
         assert_eq!(operation.get_str("planSummary")?, index, "{aged:?}");
         assert!(!operation.contains_key("hasSortStage"), "the index has the order: {operation}");
-        // Of a project there is no index of those alone that have ended; here all others are the latest.
+        // Ended searches have no index per project, so the query also examines the newer, unfinished ones.
         let others = if ended && of.is_some() { 7 } else { 0 };
         assert!(int(&operation, "docsExamined") <= 5 + others, "{aged:?}: {operation}");
     }
@@ -210,7 +210,7 @@ async fn views_are_read_by_their_age_without_reading_others() -> Tested {
 }
 
 #[tokio::test]
-async fn what_has_changed_is_found_without_reading_what_has_not() -> Tested {
+async fn changes_are_found_without_reading_unchanged() -> Tested {
     let scratch = Scratch::new().await?;
     let list = HOST.fresh_id();
     let views = |count, ended| -> Vec<_> {

@@ -1,4 +1,4 @@
-//! Two replicas that create the same search at the same moment, without a ledger to keep them apart.
+//! Two replicas that create the same search concurrently, without a ledger.
 
 use std::sync::{Arc, Mutex};
 
@@ -21,15 +21,15 @@ use tokio::sync::Barrier;
 
 use super::{Scratch, Tested};
 
-/// Waits with its first write until the other replica has read, too, that there is no such search.
-struct Simultaneous {
+/// Delays its first write until the other replica has also found no search.
+struct SimultaneousWrites {
     mongo: Mongo,
     barrier: Arc<Barrier>,
     answers: Mutex<Vec<Persisted>>,
 }
 
 #[async_trait]
-impl WriteDocuments for Simultaneous {
+impl WriteDocuments for SimultaneousWrites {
     async fn persist(&self, writes: &[Persist], now: Timestamp) -> Result<Vec<Persisted>, StoreError> {
         if writes.iter().any(|write| write.loaded.is_none()) {
             self.barrier.wait().await;
@@ -44,7 +44,7 @@ impl WriteDocuments for Simultaneous {
     }
 }
 
-/// Takes messages, and keeps them.
+/// Records the sent messages.
 #[derive(Default)]
 struct Sent(Mutex<Vec<Outgoing>>);
 
@@ -56,7 +56,7 @@ impl SendMessages for Sent {
     }
 }
 
-/// The function on this database, without a ledger.
+/// Returns the function on this database, without a ledger.
 pub(super) fn consumer(mongo: &Mongo, observer: Arc<dyn Observe>) -> Arc<dyn Consumer> {
     over(mongo, Arc::new(mongo.clone()), Arc::new(Sent::default()), observer)
 }
@@ -90,14 +90,14 @@ fn over(
 
 struct Replica {
     function: Arc<dyn Consumer>,
-    writes: Arc<Simultaneous>,
+    writes: Arc<SimultaneousWrites>,
     sent: Arc<Sent>,
     seen: Arc<Seen>,
 }
 
 impl Replica {
     fn new(mongo: &Mongo, barrier: &Arc<Barrier>) -> Self {
-        let writes = Arc::new(Simultaneous {
+        let writes = Arc::new(SimultaneousWrites {
             mongo: mongo.clone(),
             barrier: Arc::clone(barrier),
             answers: Mutex::default(),
@@ -114,7 +114,7 @@ impl Replica {
     }
 }
 
-/// The only file of a search has arrived; reported twice, by two notifications.
+/// Returns the event for the only file of a search, reported by two notifications.
 pub(super) fn saved(search: SearchId, file_id: FileId) -> Message {
     let metadata = UploadMetadata { search_name: "raced".into(), expected_files: 1 };
     let object = ObjectRef { bucket: "b".into(), key: "k".into(), version: None, size_bytes: 1 };
@@ -130,7 +130,7 @@ pub(super) fn saved(search: SearchId, file_id: FileId) -> Message {
 }
 
 #[tokio::test]
-async fn the_one_that_meets_a_taken_key_sends_nothing_and_ignores_the_event_when_it_tries_again() -> Tested {
+async fn duplicate_key_loser_sends_nothing() -> Tested {
     let scratch = Scratch::new().await?;
     let barrier = Arc::new(Barrier::new(2));
     let replicas = [Replica::new(&scratch.mongo, &barrier), Replica::new(&scratch.mongo, &barrier)];

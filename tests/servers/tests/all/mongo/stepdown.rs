@@ -10,10 +10,10 @@ use testing::sample;
 
 use super::{Scratch, Setup, Tested};
 
-/// It disturbs every client, so the server is this test's own. The driver waits for the next primary by itself; here
-/// it may do so for a moment only, so that what a caller sees of a longer election is seen.
+/// A step-down disturbs every client, so the test has its own server. The driver waits for the next primary only
+/// briefly here, so that the test sees the errors of a longer election.
 #[tokio::test]
-async fn after_a_step_down_writes_fail_for_a_while_and_then_go_through_once() -> Tested {
+async fn step_down_delays_writes_made_once() -> Tested {
     let server = OwnServer::replica_set(&[]).await?;
     let uri = server.uri().replace("directConnection=true", "replicaSet=rs0&serverSelectionTimeoutMS=200");
     let scratch = Scratch::with(&uri, Setup::default()).await?;

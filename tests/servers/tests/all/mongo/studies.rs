@@ -1,4 +1,4 @@
-//! Studies beyond the contract suite: what is refused is not mistaken for what was there already.
+//! Studies beyond the contract suite: a rejected study is not mistaken for an existing one.
 
 use backend::SystemHost;
 use futures::future::try_join3;
@@ -23,7 +23,7 @@ async fn begin(
 }
 
 #[tokio::test]
-async fn studies_that_no_majority_confirmed_are_no_success() -> Tested {
+async fn studies_without_majority_are_not_confirmed() -> Tested {
     let scratch = Scratch::new().await?;
     let (search, file) = (sample::partition(HOST), samples::file(HOST));
     let held = begin(&scratch, search, file).await?;
@@ -39,7 +39,7 @@ async fn studies_that_no_majority_confirmed_are_no_success() -> Tested {
 }
 
 #[tokio::test]
-async fn a_store_that_was_cut_off_is_repeated_without_doubling_anything() -> Tested {
+async fn interrupted_store_is_repeated_without_duplicates() -> Tested {
     let scratch = Scratch::new().await?;
     let (search, file) = (sample::partition(HOST), samples::file(HOST));
     let held = begin(&scratch, search, file).await?;
@@ -54,9 +54,9 @@ async fn a_store_that_was_cut_off_is_repeated_without_doubling_anything() -> Tes
     scratch.end().await
 }
 
-/// Their transactions meet; whichever is refused has to begin again, with what is missing then.
+/// Their transactions conflict, and the rejected one starts again with the studies that are still missing.
 #[tokio::test]
-async fn copies_that_store_the_same_studies_at_once_both_succeed() -> Tested {
+async fn concurrent_copies_of_studies_both_succeed() -> Tested {
     let scratch = Scratch::new().await?;
     let (search, file) = (sample::partition(HOST), samples::file(HOST));
     let held = begin(&scratch, search, file).await?;
@@ -72,9 +72,9 @@ async fn copies_that_store_the_same_studies_at_once_both_succeed() -> Tested {
     scratch.end().await
 }
 
-/// MongoDB takes no document beyond 16 MiB, however often it is tried.
+/// MongoDB rejects documents above 16 MiB, however often the write is repeated.
 #[tokio::test]
-async fn a_study_that_is_too_large_is_refused_for_good() -> Tested {
+async fn oversized_study_is_refused_permanently() -> Tested {
     let scratch = Scratch::new().await?;
     let (search, file) = (sample::partition(HOST), samples::file(HOST));
     let held = begin(&scratch, search, file).await?;
@@ -85,9 +85,9 @@ async fn a_study_that_is_too_large_is_refused_for_good() -> Tested {
     scratch.end().await
 }
 
-/// More than are done in one call, and one that cannot be read.
+/// More studies than one call handles, and an unreadable one.
 #[tokio::test]
-async fn studies_of_a_release_without_keys_are_found_once_these_are_made() -> Tested {
+async fn studies_without_keys_are_found_after_migration() -> Tested {
     let scratch = Scratch::new().await?;
     let (search, file) = (sample::partition(HOST), samples::file(HOST));
     let held = begin(&scratch, search, file).await?;
@@ -108,6 +108,10 @@ async fn studies_of_a_release_without_keys_are_found_once_these_are_made() -> Te
     assert_eq!(scratch.mongo.make_missing_keys().await?, 1_001);
     assert_eq!(scratch.mongo.keyed(search, file, 1_000, 2).await?[0].keys.as_ref(), Some(&keys));
     assert_eq!(sharing().await?, before.into_iter().filter(|found| found.at.record > 1).collect::<Vec<_>>());
-    assert_eq!(scratch.mongo.make_missing_keys().await?, 0, "nothing is made twice, nor tried for ever");
+    assert_eq!(
+        scratch.mongo.make_missing_keys().await?,
+        0,
+        "nothing is stored twice or retried indefinitely"
+    );
     scratch.end().await
 }

@@ -1,4 +1,4 @@
-//! The contract suites, on the machine's own clock; and with a profile of how the server carried each call out.
+//! The contract suites with the system clock, and with profiled execution plans.
 
 use std::collections::BTreeSet;
 
@@ -159,9 +159,9 @@ async fn sessions() -> Tested {
     scratch.end().await
 }
 
-/// Not what the planner says it would do, but what it did: every operation of every suite.
+/// Checks the actual execution of every operation of every suite, not the planned one.
 #[tokio::test]
-async fn no_call_of_any_port_goes_through_a_whole_collection() -> Tested {
+async fn no_port_call_scans_whole_collection() -> Tested {
     let scratch = Scratch::new().await?;
     scratch.profile().await?;
     sagas_on(&scratch).await?;
@@ -178,14 +178,14 @@ async fn no_call_of_any_port_goes_through_a_whole_collection() -> Tested {
         scratch.collection("system.profile").find(ours).await?.try_collect().await?;
     let planned: Vec<&Document> =
         operations.iter().filter(|operation| operation.contains_key("planSummary")).collect();
-    // Insertions have no plan; everything else of every collection is there.
+    // Insertions have no plan; all other operations of every collection are profiled.
     let seen: BTreeSet<&str> =
         planned.iter().filter_map(|it| it.get_str("ns").ok()?.split('.').nth(1)).collect();
     assert_eq!(seen, BTreeSet::from(collections::ALL));
     assert!(planned.len() > 200, "the profile has only {} plans", planned.len());
     for operation in planned {
         let plan = operation.get_str("planSummary")?;
-        // A collection that does not exist yet, or the id alone, is looked up without an index scan.
+        // A missing collection, or a lookup by id alone, needs no index scan.
         let by_index = plan.starts_with("IXSCAN") || plan.starts_with("COUNT_SCAN");
         let good = by_index || plan == "IDHACK" || plan == "EOF";
         assert!(good, "{plan}: {operation}");
@@ -193,9 +193,9 @@ async fn no_call_of_any_port_goes_through_a_whole_collection() -> Tested {
     scratch.end().await
 }
 
-/// A server that stands alone cannot show the difference, so the commands are read.
+/// A single server does not show the difference, so the test checks the commands.
 #[tokio::test]
-async fn every_write_waits_for_a_majority_and_nothing_is_read_that_a_failover_may_undo() -> Tested {
+async fn reads_and_writes_use_majority_concern() -> Tested {
     let scratch = Scratch::new().await?;
     scratch.sent();
     sagas_on(&scratch).await?;
@@ -209,7 +209,7 @@ async fn every_write_waits_for_a_majority_and_nothing_is_read_that_a_failover_ma
     let mut seen = BTreeSet::new();
     for command in scratch.sent() {
         let name = command.keys().next().unwrap().as_str();
-        // In a transaction the commit has the concern of all writes.
+        // In a transaction, the commit has the write concern of all writes.
         if command.contains_key("autocommit") && name != "commitTransaction" {
             continue;
         }
@@ -223,9 +223,9 @@ async fn every_write_waits_for_a_majority_and_nothing_is_read_that_a_failover_ma
                 let level = command.get_document("readConcern").unwrap_or_else(|_| panic!("{command}"));
                 assert!(["majority", "linearizable"].contains(&level.get_str("level")?), "{command}");
             }
-            // They go on with what a `find` began, end a transaction that stored nothing, or read no data.
+            // They continue a `find`, end a transaction without writes, or read no data.
             "getMore" | "abortTransaction" | "explain" => {}
-            other => panic!("{other} is not looked at"),
+            other => panic!("{other} is not checked"),
         }
         seen.insert(name.to_owned());
     }

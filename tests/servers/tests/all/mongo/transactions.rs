@@ -1,4 +1,5 @@
-//! Transactions of sessions that meet conflicts, cuts and silence: both record and data, or neither.
+//! Transactions of sessions with conflicts, closed connections and timeouts: record and data are both stored, or
+//! neither.
 
 use std::time::Duration;
 
@@ -18,12 +19,12 @@ use super::{Scratch, Setup, Tested};
 
 const HOST: &SystemHost = &SystemHost;
 
-struct Prepared {
+struct PreparedSession {
     record: SessionRecord,
     partition: PartitionKey,
 }
 
-impl Prepared {
+impl PreparedSession {
     fn new() -> Self {
         let (partition, now) = (sample::partition(HOST), sample::now(HOST));
         let record = SessionRecord {
@@ -37,7 +38,7 @@ impl Prepared {
         Self { record, partition }
     }
 
-    /// With a record that it has read and one that it writes.
+    /// Adds a record that the session has read, and one that it writes.
     fn reading(mut self, key: &Key, revision: u64, writes: &Key) -> Self {
         self.record.reads.push(Read { key: key.clone(), revision });
         let body = json!(self.record.id.to_string());
@@ -45,14 +46,14 @@ impl Prepared {
         self
     }
 
-    /// Whether the record is there, and the view.
+    /// Returns the status of the record, and whether the view is stored.
     async fn stored(&self, scratch: &Scratch) -> Result<(Found, bool), StoreError> {
         Ok((scratch.mongo.find(self.record.id).await?, scratch.mongo.view(self.partition).await?.is_some()))
     }
 }
 
 #[tokio::test]
-async fn a_transaction_that_meets_a_conflict_or_a_cut_is_repeated() -> Tested {
+async fn transaction_is_repeated_after_conflict_or_disconnect() -> Tested {
     let scratch = Scratch::new().await?;
     let conflict = doc! { "errorCode": 112, "errorLabels": ["TransientTransactionError"] };
     let cut = doc! { "closeConnection": true };
@@ -63,7 +64,7 @@ async fn a_transaction_that_meets_a_conflict_or_a_cut_is_repeated() -> Tested {
         ("commitTransaction", cut),
     ];
     for (command, how) in faults {
-        let session = Prepared::new();
+        let session = PreparedSession::new();
         let fault = scratch.fail(1, &[command], how).await?;
         assert_eq!(scratch.mongo.commit(&session.record).await?, Committed::Stored, "{command}");
         fault.off().await?;
@@ -73,10 +74,10 @@ async fn a_transaction_that_meets_a_conflict_or_a_cut_is_repeated() -> Tested {
 }
 
 #[tokio::test]
-async fn a_transaction_that_cannot_be_made_leaves_neither_record_nor_data() -> Tested {
+async fn failed_transaction_leaves_neither_record_nor_data() -> Tested {
     let scratch = Scratch::new().await?;
     for command in ["insert", "update"] {
-        let session = Prepared::new();
+        let session = PreparedSession::new();
         let fault = scratch.fail(100, &[command], doc! { "closeConnection": true }).await?;
         unknown(scratch.mongo.commit(&session.record).await);
         fault.off().await?;
@@ -88,15 +89,14 @@ async fn a_transaction_that_cannot_be_made_leaves_neither_record_nor_data() -> T
     scratch.end().await
 }
 
-/// As when a function is killed before its commit arrives. Until the server gives the transaction up the session can
-/// neither be found nor be buried, and no answer claims otherwise.
+/// The function is killed before its commit arrives. Until the server aborts the transaction, the session can be
+/// neither found nor abandoned, and no response claims otherwise.
 #[tokio::test]
-async fn a_transaction_that_is_left_open_is_neither_stored_nor_buried_until_the_server_gives_it_up() -> Tested
-{
+async fn open_transaction_blocks_commit_and_abandon() -> Tested {
     let server = OwnServer::replica_set(&["transactionLifetimeLimitSeconds=3"]).await?;
     let setup = Setup { call_timeout: Duration::from_secs(1), ..Setup::default() };
     let scratch = Scratch::with(&server.uri(), setup).await?;
-    let session = Prepared::new();
+    let session = PreparedSession::new();
     let fault = scratch.fail(100, &["commitTransaction"], doc! { "closeConnection": true }).await?;
     unknown(scratch.mongo.commit(&session.record).await);
     fault.off().await?;
@@ -116,9 +116,9 @@ async fn a_transaction_that_is_left_open_is_neither_stored_nor_buried_until_the_
 }
 
 #[tokio::test]
-async fn a_commit_that_no_majority_confirmed_is_unknown_and_repeating_it_finds_it_stored() -> Tested {
+async fn commit_without_majority_is_unknown_and_repeatable() -> Tested {
     let scratch = Scratch::new().await?;
-    let session = Prepared::new();
+    let session = PreparedSession::new();
     let how = doc! { "writeConcernError": { "code": 64, "errmsg": "waiting for replication timed out" } };
     let fault = scratch.fail(100, &["commitTransaction"], how).await?;
     unknown(scratch.mongo.commit(&session.record).await);
@@ -132,10 +132,10 @@ fn fresh() -> Key {
     Key::new("sample", HOST.fresh_id().to_string())
 }
 
-/// Writes a record so often.
+/// Writes a record the given number of times.
 async fn put(scratch: &Scratch, key: &Key, times: usize) -> Tested {
     for _ in 0..times {
-        let mut session = Prepared::new();
+        let mut session = PreparedSession::new();
         session.record.writes.push(Write { key: key.clone(), body: json!("put") });
         assert_eq!(scratch.mongo.commit(&session.record).await?, Committed::Stored);
     }
@@ -146,16 +146,16 @@ async fn revision(scratch: &Scratch, key: &Key) -> Result<u64, StoreError> {
     Ok(scratch.mongo.record(key).await?.map_or(0, |record| record.revision))
 }
 
-/// Many at once, as two requests that were sent twice: whether the record was there before or not.
+/// Many sessions at once, like two requests sent twice, with and without an existing record.
 #[tokio::test]
-async fn of_sessions_that_have_read_the_same_record_one_is_stored_and_the_others_have_read_something_else()
--> Tested {
+async fn concurrent_sessions_reading_one_record_commit_once() -> Tested {
     let scratch = Scratch::new().await?;
     for (before, rivals) in [(0, 2), (1, 2), (0, 8), (3, 8)] {
         let key = fresh();
         put(&scratch, &key, before).await?;
         let read = revision(&scratch, &key).await?;
-        let sessions: Vec<_> = (0..rivals).map(|_| Prepared::new().reading(&key, read, &key)).collect();
+        let sessions: Vec<_> =
+            (0..rivals).map(|_| PreparedSession::new().reading(&key, read, &key)).collect();
         let commits = sessions.iter().map(|session| scratch.mongo.commit(&session.record));
         let answers = try_join_all(commits).await?;
         let winners: Vec<_> =
@@ -174,19 +174,19 @@ async fn of_sessions_that_have_read_the_same_record_one_is_stored_and_the_others
     scratch.end().await
 }
 
-/// Write skew: neither writes what the other writes, and a snapshot alone would let both pass. In whichever order two
-/// are made, one after the other, the second has read something else.
+/// Write skew: the sessions write different records, and snapshot isolation alone would let both commit. In either
+/// serial order, the second session would have read a value that the first one changed.
 #[tokio::test]
-async fn of_two_sessions_that_each_read_what_the_other_writes_one_is_stored() -> Tested {
+async fn write_skew_commits_one_session() -> Tested {
     let scratch = Scratch::new().await?;
     for round in 0..20 {
         let (left, right) = (fresh(), fresh());
-        // What is absent is guarded otherwise than what is there.
+        // An absent record is guarded differently from an existing one.
         put(&scratch, &left, round % 2).await?;
         put(&scratch, &right, (round / 2) % 2).await?;
         let (read_left, read_right) = (revision(&scratch, &left).await?, revision(&scratch, &right).await?);
-        let one = Prepared::new().reading(&left, read_left, &right);
-        let two = Prepared::new().reading(&right, read_right, &left);
+        let one = PreparedSession::new().reading(&left, read_left, &right);
+        let two = PreparedSession::new().reading(&right, read_right, &left);
         let (one, two) = futures::join!(scratch.mongo.commit(&one.record), scratch.mongo.commit(&two.record));
         let mut answers = [format!("{:?}", one?), format!("{:?}", two?)];
         answers.sort();
@@ -195,14 +195,14 @@ async fn of_two_sessions_that_each_read_what_the_other_writes_one_is_stored() ->
     scratch.end().await
 }
 
-/// Each only makes sure that the record is still there, and none of them changes it.
+/// Each session only checks that the record still exists, and none changes it.
 #[tokio::test]
-async fn sessions_that_only_read_the_same_record_are_all_stored_and_leave_its_revision() -> Tested {
+async fn sessions_only_reading_one_record_all_commit() -> Tested {
     let scratch = Scratch::new().await?;
     let (there, absent) = (fresh(), fresh());
     put(&scratch, &there, 1).await?;
     let sessions = (0..4).map(|_| {
-        let mut session = Prepared::new().reading(&there, 1, &fresh());
+        let mut session = PreparedSession::new().reading(&there, 1, &fresh());
         session.record.reads.push(Read { key: absent.clone(), revision: 0 });
         session
     });
@@ -213,14 +213,14 @@ async fn sessions_that_only_read_the_same_record_are_all_stored_and_leave_its_re
     scratch.end().await
 }
 
-/// What a session without messages reads is checked too, though nothing tells afterwards that it was stored.
+/// The reads of a session without messages are also checked, although nothing shows afterwards that it was committed.
 #[tokio::test]
-async fn a_session_that_stores_nothing_else_still_checks_what_it_has_read() -> Tested {
+async fn session_without_writes_checks_its_reads() -> Tested {
     let scratch = Scratch::new().await?;
     let key = fresh();
     put(&scratch, &key, 2).await?;
     for (read, expected) in [(2, Committed::Stored), (1, Committed::Changed), (0, Committed::Changed)] {
-        let mut session = Prepared::new();
+        let mut session = PreparedSession::new();
         session.record.entries.clear();
         session.record.views.clear();
         session.record.reads.push(Read { key: key.clone(), revision: read });

@@ -1,4 +1,4 @@
-//! What goes wrong, and what is said of it.
+//! Faults and their error messages.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use s3::Uploads;
 use servers::amazon::{Service, config, config_as, config_at};
 
 use super::objects;
-use servers::net::Scripted;
+use servers::net::ScriptedServer;
 use servers::{Tested, unique};
 
 fn object(bucket: &str) -> ObjectRef {
     ObjectRef { bucket: bucket.to_owned(), key: "a/b.ris".to_owned(), version: None, size_bytes: 1 }
 }
 
-/// Of an answer that would be a stream.
+/// Returns the error of a streaming response.
 fn error<T>(answer: Result<T, StoreError>) -> StoreError {
     match answer {
         Ok(_) => panic!("it succeeded"),
@@ -27,7 +27,7 @@ fn error<T>(answer: Result<T, StoreError>) -> StoreError {
 }
 
 #[tokio::test]
-async fn a_missing_bucket_is_named_with_its_setting() {
+async fn missing_bucket_names_setting() {
     let objects = objects(s3::client(&config(Service::S3).await));
     let bucket = unique("missing");
     let expected = format!("there is no bucket \"{bucket}\" (set by SEARCH_IMPORT_UPLOAD_BUCKET)");
@@ -39,10 +39,10 @@ async fn a_missing_bucket_is_named_with_its_setting() {
 }
 
 #[tokio::test]
-async fn wrong_credentials_are_named_as_such() {
+async fn wrong_credentials_are_reported() {
     let refused = "<?xml version=\"1.0\"?><Error><Code>SignatureDoesNotMatch</Code><Message>The request \
         signature we calculated does not match.</Message><StringToSign>a-secret</StringToSign></Error>";
-    let server = Scripted::start(|_, _| (403, refused.to_owned())).await;
+    let server = ScriptedServer::start(|_, _| (403, refused.to_owned())).await;
     let objects = objects(s3::client(&config_at(&server.address).await));
     let error = error(objects.open(&object("bucket"), 0).await);
     assert!(
@@ -54,9 +54,9 @@ async fn wrong_credentials_are_named_as_such() {
 }
 
 #[tokio::test]
-async fn slowing_down_is_tried_again_a_few_times_and_then_unavailable() {
+async fn slow_down_is_retried_then_unavailable() {
     let slower = "<?xml version=\"1.0\"?><Error><Code>SlowDown</Code><Message>Slower.</Message></Error>";
-    let server = Scripted::start(|_, _| (503, slower.to_owned())).await;
+    let server = ScriptedServer::start(|_, _| (503, slower.to_owned())).await;
     let objects = objects(s3::client(&config_at(&server.address).await));
     let error = error(objects.open(&object("bucket"), 0).await);
     assert!(error.is_retryable() && error.chain().contains("SlowDown"), "{}", error.chain());
@@ -64,7 +64,7 @@ async fn slowing_down_is_tried_again_a_few_times_and_then_unavailable() {
 }
 
 #[tokio::test]
-async fn a_form_carries_the_session_of_temporary_credentials_and_no_secret() -> Tested {
+async fn form_contains_session_token_and_no_secret() -> Tested {
     let config = config_as(&Service::S3.address(), "ASIAEXAMPLE", Some("a-session".to_owned())).await;
     let uploads = Uploads::new(s3::client(&config), &config, "bucket", Arc::new(SystemHost));
     let grant = UploadGrant {
@@ -84,7 +84,7 @@ async fn a_form_carries_the_session_of_temporary_credentials_and_no_secret() -> 
 }
 
 #[tokio::test]
-async fn without_a_server_of_ones_own_forms_lead_to_the_bucket_at_aws() -> Tested {
+async fn forms_default_to_bucket_at_aws() -> Tested {
     let credentials = aws_sdk_s3::config::Credentials::new("AKIAEXAMPLE", "a-secret-key", None, None, "test");
     let config = aws_config::SdkConfig::builder()
         .behavior_version(aws_config::BehaviorVersion::latest())

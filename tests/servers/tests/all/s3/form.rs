@@ -1,4 +1,4 @@
-//! Sends a form as a browser does, and nothing else does it for us.
+//! Posts a form like a browser.
 
 use async_trait::async_trait;
 use imports::PresignedPost;
@@ -25,7 +25,7 @@ impl Upload for Browser {
     }
 }
 
-/// The status of the answer.
+/// Posts a form and returns the status of the response.
 async fn post(form: &PresignedPost, bytes: &[u8]) -> Result<u16, Box<dyn std::error::Error + Send + Sync>> {
     let (address, path) = form.url.trim_start_matches("http://").split_once('/').ok_or("no path")?;
     let body = multipart(form, bytes);
@@ -36,7 +36,7 @@ async fn post(form: &PresignedPost, bytes: &[u8]) -> Result<u16, Box<dyn std::er
     );
     let mut stream = TcpStream::connect(address).await?;
     stream.write_all(head.as_bytes()).await?;
-    // A server that has seen enough may stop reading; what it answers counts.
+    // The server may stop reading early; only its response counts.
     let _ = stream.write_all(&body).await;
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).await?;
@@ -44,7 +44,7 @@ async fn post(form: &PresignedPost, bytes: &[u8]) -> Result<u16, Box<dyn std::er
     Ok(answer.split(' ').nth(1).ok_or("no status")?.parse()?)
 }
 
-/// The fields first and the file last: S3 passes over what comes after it.
+/// Encodes the fields first and the file last, because S3 ignores fields after the file.
 fn multipart(form: &PresignedPost, bytes: &[u8]) -> Vec<u8> {
     let mut body = Vec::new();
     for (name, value) in &form.fields {

@@ -18,7 +18,7 @@ use servers::amazon::{Service, config};
 
 use servers::{Tested, cleaned_up, unique};
 
-/// Runs a test with a bucket of its own.
+/// Runs a test with a separate bucket.
 async fn with_bucket<F: Future<Output = Tested>>(test: impl FnOnce(Client, String) -> F) -> Tested {
     let client = s3::client(&config(Service::S3).await);
     let bucket = unique("uploads");
@@ -48,7 +48,7 @@ fn objects(client: Client) -> Objects {
     Objects::new(client, Arc::new(SystemHost))
 }
 
-/// Stores an object, and names it as a message does.
+/// Stores an object and returns its reference, as in a message.
 async fn put(client: &Client, bucket: &str, bytes: &[u8]) -> ObjectRef {
     let request = client.put_object().bucket(bucket).key("a file.ris");
     let stored = request.body(ByteStream::from(bytes.to_vec())).send().await.expect("it can be stored");
@@ -60,7 +60,7 @@ async fn put(client: &Client, bucket: &str, bytes: &[u8]) -> ObjectRef {
     }
 }
 
-/// Bytes of which no two stretches are alike, so that a part in the wrong place is seen.
+/// Returns bytes without repeated sequences, so that a misplaced part is detected.
 fn pattern(length: usize) -> Vec<u8> {
     (0..length.div_ceil(4) as u32).flat_map(u32::to_le_bytes).take(length).collect()
 }

@@ -1,4 +1,4 @@
-//! Reading over connections that break.
+//! Reads over broken connections.
 
 use aws_sdk_s3::types::{BucketVersioningStatus, VersioningConfiguration};
 use futures::TryStreamExt;
@@ -12,7 +12,7 @@ use servers::net::{Fate, Unreliable};
 const SIZE: usize = 3_000_000;
 
 #[tokio::test]
-async fn reading_goes_on_where_a_connection_broke() -> Tested {
+async fn reading_resumes_after_broken_connection() -> Tested {
     with_bucket(|client, bucket| async move {
         let bytes = pattern(SIZE);
         let object = put(&client, &bucket, &bytes).await;
@@ -28,7 +28,7 @@ async fn reading_goes_on_where_a_connection_broke() -> Tested {
 }
 
 #[tokio::test]
-async fn a_connection_that_always_breaks_is_given_up() -> Tested {
+async fn always_broken_connection_is_abandoned() -> Tested {
     with_bucket(|client, bucket| async move {
         let object = put(&client, &bucket, &pattern(SIZE)).await;
         let way = Unreliable::before(&Service::S3.address(), |_| Fate::BrokenOff(100_000)).await;
@@ -43,7 +43,7 @@ async fn a_connection_that_always_breaks_is_given_up() -> Tested {
 }
 
 #[tokio::test]
-async fn what_was_replaced_meanwhile_is_never_mixed_in() -> Tested {
+async fn replaced_object_is_never_mixed_in() -> Tested {
     with_bucket(|client, bucket| async move {
         let object = put(&client, &bucket, &pattern(SIZE)).await;
         let fate = |request| if request < 1 { Fate::BrokenOff(700_000) } else { Fate::Passed };
@@ -64,13 +64,13 @@ async fn what_was_replaced_meanwhile_is_never_mixed_in() -> Tested {
 }
 
 #[tokio::test]
-async fn a_version_is_read_to_its_end_whatever_replaces_it() -> Tested {
+async fn version_is_read_completely_despite_replacement() -> Tested {
     with_bucket(|client, bucket| async move {
         let enabled = VersioningConfiguration::builder().status(BucketVersioningStatus::Enabled).build();
         client.put_bucket_versioning().bucket(&bucket).versioning_configuration(enabled).send().await?;
         let bytes = pattern(SIZE);
         let mut object = put(&client, &bucket, &bytes).await;
-        // Not even its message has to name the version.
+        // The message need not contain the version.
         object.version = None;
         let fate = |request| if request < 1 { Fate::BrokenOff(700_000) } else { Fate::Passed };
         let way = Unreliable::before(&Service::S3.address(), fate).await;

@@ -1,4 +1,4 @@
-//! The contract suite, and what only S3 has.
+//! The contract suite, and tests specific to S3.
 
 use std::sync::Arc;
 
@@ -63,7 +63,7 @@ async fn exports_and_links() -> Tested {
 }
 
 #[tokio::test]
-async fn a_replaced_object_is_still_read_by_its_version() -> Tested {
+async fn replaced_object_is_readable_by_version() -> Tested {
     with_bucket(|client, bucket| async move {
         let enabled = VersioningConfiguration::builder().status(BucketVersioningStatus::Enabled).build();
         client.put_bucket_versioning().bucket(&bucket).versioning_configuration(enabled).send().await?;
@@ -77,7 +77,7 @@ async fn a_replaced_object_is_still_read_by_its_version() -> Tested {
             assert_eq!(read(objects.open(object, 0).await?.unwrap()).await?, bytes);
         }
         client.delete_object().bucket(&bucket).key(&new.key).send().await?;
-        assert_eq!(objects.head(&bucket, &new.key, None).await?, None, "a mark of deletion is no object");
+        assert_eq!(objects.head(&bucket, &new.key, None).await?, None, "a delete marker is not an object");
         assert_eq!(read(objects.open(&old, 0).await?.unwrap()).await?, b"old");
         Ok(())
     })

@@ -1,4 +1,4 @@
-//! What goes wrong, and what is said of it.
+//! Faults and their error messages.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -12,19 +12,19 @@ use serde_json::{Value, json};
 use servers::amazon::{Service, config, config_at};
 
 use super::{QUEUES, adapter, outgoing};
-use servers::net::Scripted;
+use servers::net::ScriptedServer;
 use servers::unique;
 
 fn saga_at(url: &str) -> Queues {
     [(queues::SAGA, url.to_owned())].into_iter().collect()
 }
 
-async fn scripted(server: &Scripted) -> Sqs {
+async fn scripted(server: &ScriptedServer) -> Sqs {
     let url = format!("{}/000000000000/saga", server.address);
     adapter(Client::new(&config_at(&server.address).await), saga_at(&url))
 }
 
-/// The numbers of the entries in a request.
+/// Returns the ids of the entries in a request.
 fn ids(request: &str) -> Vec<String> {
     let request: Value = serde_json::from_str(request).unwrap();
     let id = |entry: &Value| entry["Id"].as_str().unwrap().to_owned();
@@ -35,7 +35,7 @@ fn failed(id: &str, sender_fault: bool) -> Value {
     json!({ "Id": id, "Code": "InternalError", "Message": "words", "SenderFault": sender_fault })
 }
 
-/// An answer in which every entry is sent but those that fail.
+/// Returns a response in which all entries but those in `failing` are sent.
 fn answer(request: &str, failing: &[Value]) -> (u16, String) {
     let sent: Vec<Value> = ids(request)
         .iter()
@@ -50,10 +50,10 @@ fn four() -> Vec<Outgoing> {
 }
 
 #[tokio::test]
-async fn only_what_failed_and_may_pass_is_sent_again() {
+async fn only_transient_failures_are_resent() {
     let requests = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&requests);
-    let server = Scripted::start(move |request, body| {
+    let server = ScriptedServer::start(move |request, body| {
         seen.lock().unwrap().push(ids(body));
         match request {
             0 => answer(body, &[failed("1", false), failed("2", true)]),
@@ -69,8 +69,8 @@ async fn only_what_failed_and_may_pass_is_sent_again() {
 }
 
 #[tokio::test]
-async fn what_fails_every_time_is_left_to_the_outbox() {
-    let server = Scripted::start(|_, body| answer(body, &[failed("3", false)])).await;
+async fn persistent_failure_is_left_to_outbox() {
+    let server = ScriptedServer::start(|_, body| answer(body, &[failed("3", false)])).await;
     let results = scripted(&server).await.send(&four()).await;
     assert_eq!(server.requests(), 3);
     assert!(results[..3].iter().all(Result::is_ok));
@@ -79,8 +79,8 @@ async fn what_fails_every_time_is_left_to_the_outbox() {
 }
 
 #[tokio::test]
-async fn an_entry_that_the_answer_forgets_is_sent_again() {
-    let server = Scripted::start(|request, body| match request {
+async fn entry_missing_in_response_is_resent() {
+    let server = ScriptedServer::start(|request, body| match request {
         0 => (200, json!({ "Successful": [], "Failed": [] }).to_string()),
         _ => answer(body, &[]),
     })
@@ -91,19 +91,19 @@ async fn an_entry_that_the_answer_forgets_is_sent_again() {
 }
 
 #[tokio::test]
-async fn throttling_is_tried_again_a_few_times_and_then_unavailable() {
+async fn throttling_is_retried_then_unavailable() {
     let throttled = r#"{"__type": "com.amazonaws.sqs#RequestThrottled", "message": "slower"}"#;
-    let server = Scripted::start(|_, _| (400, throttled.to_owned())).await;
+    let server = ScriptedServer::start(|_, _| (400, throttled.to_owned())).await;
     let results = scripted(&server).await.send(&four()).await;
     assert!(results.iter().all(|result| result.as_ref().is_err_and(SendError::is_retryable)), "{results:?}");
     assert_eq!(server.requests(), aws::MAX_ATTEMPTS as usize);
 }
 
 #[tokio::test]
-async fn wrong_credentials_are_named_as_such() {
+async fn wrong_credentials_are_reported() {
     let refused = r#"{"__type": "com.amazon.coral.service#UnrecognizedClientException",
         "message": "The security token included in the request is invalid."}"#;
-    let server = Scripted::start(|_, _| (403, refused.to_owned())).await;
+    let server = ScriptedServer::start(|_, _| (403, refused.to_owned())).await;
     let error = scripted(&server).await.receive(&queues::SAGA, 1, Duration::ZERO).await.unwrap_err();
     assert!(
         error.is_retryable() && error.chain().contains("the credentials were refused"),
@@ -113,7 +113,7 @@ async fn wrong_credentials_are_named_as_such() {
 }
 
 #[tokio::test]
-async fn a_missing_queue_is_named_with_its_setting() {
+async fn missing_queue_names_setting() {
     let address = Service::Sqs.address();
     let url = format!("{address}/000000000000/{}", unique("missing"));
     let sqs = adapter(Client::new(&config(Service::Sqs).await), saga_at(&url));
@@ -126,8 +126,8 @@ async fn a_missing_queue_is_named_with_its_setting() {
 }
 
 #[tokio::test]
-async fn a_queue_without_an_address_is_named_with_its_setting() {
-    let server = Scripted::start(|_, body| answer(body, &[])).await;
+async fn queue_without_address_names_setting() {
+    let server = ScriptedServer::start(|_, body| answer(body, &[])).await;
     let sqs = scripted(&server).await;
     let parse = Outgoing { queue: queues::PARSE, ..outgoing(1, "x") };
     let results = sqs.send(&[parse, outgoing(2, "x")]).await;
@@ -139,8 +139,8 @@ async fn a_queue_without_an_address_is_named_with_its_setting() {
 }
 
 #[tokio::test]
-async fn a_longer_delay_than_sqs_can_wait_is_refused_without_a_call() {
-    let server = Scripted::start(|_, body| answer(body, &[])).await;
+async fn delay_beyond_sqs_limit_is_refused_locally() {
+    let server = ScriptedServer::start(|_, body| answer(body, &[])).await;
     let delayed = |n, seconds| Outgoing { delay: Duration::from_secs(seconds), ..outgoing(n, "x") };
     let results = scripted(&server).await.send(&[delayed(1, 901), delayed(2, 900)]).await;
     assert!(results[1].is_ok(), "{results:?}");
@@ -150,8 +150,8 @@ async fn a_longer_delay_than_sqs_can_wait_is_refused_without_a_call() {
 }
 
 #[tokio::test]
-async fn a_foreign_receipt_is_refused() {
-    let server = Scripted::start(|_, _| (200, String::new())).await;
+async fn foreign_receipt_is_refused() {
+    let server = ScriptedServer::start(|_, _| (200, String::new())).await;
     let client = Client::new(&config_at(&server.address).await);
     let sqs = Sqs::new(client, saga_at("http://x"), &QUEUES, Arc::new(SystemHost));
     let error = sqs.answer(&queues::SAGA, "AQEB", &Disposition::Acknowledge).await.unwrap_err();
@@ -160,8 +160,8 @@ async fn a_foreign_receipt_is_refused() {
 }
 
 #[tokio::test]
-async fn a_queue_that_never_answers_is_given_up_when_the_time_to_send_is_over() {
-    // Connections are accepted, by the kernel alone.
+async fn silent_queue_times_out() {
+    // The kernel accepts connections, and no process responds.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", silent.local_addr().unwrap());
     let client = aws::queues::client(&config_at(&address).await, Duration::from_millis(100));

@@ -1,4 +1,4 @@
-//! What Lambda's partial batch response cannot say is said to the queue itself.
+//! Outcomes that Lambda's partial batch response cannot express are reported to the queue directly.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use servers::Tested;
 
 use super::{adapter, outgoing, with_queues};
 
-/// The program's backend, on the queues of a test.
+/// Returns the backend on the queues of a test.
 async fn backend(urls: &Queues) -> Result<Backend, backend::OpenError> {
     let urls = [queues::SAGA, queues::SAGA_DEAD]
         .map(|queue| (Queues::setting(&queue), urls.url(&queue).unwrap().to_owned()));
@@ -26,7 +26,7 @@ async fn backend(urls: &Queues) -> Result<Backend, backend::OpenError> {
     backend::open(config, Arc::new(SystemHost), Arc::new(())).await
 }
 
-/// Says of each message what its body asks for; of one that asks for nothing, that it is junk.
+/// Returns the disposition named in the body of a message; a message without one is rejected.
 struct Judge;
 
 #[async_trait]
@@ -41,7 +41,7 @@ impl Consumer for Judge {
     }
 }
 
-/// Receives as Lambda's event source does.
+/// Receives messages like Lambda's event source.
 async fn event(client: &Client, url: &str) -> SqsEvent {
     let request = client.receive_message().queue_url(url).max_number_of_messages(10).visibility_timeout(600);
     let request = request.message_system_attribute_names(MessageSystemAttributeName::ApproximateReceiveCount);
@@ -63,7 +63,7 @@ fn record(message: Message) -> SqsMessage {
 }
 
 #[tokio::test]
-async fn a_record_comes_again_when_its_function_says_and_what_is_given_up_moves_at_once() -> Tested {
+async fn record_is_redelivered_or_dead_lettered_as_decided() -> Tested {
     with_queues(|client, urls| async move {
         let (backend, sqs) = (backend(&urls).await?, adapter(client.clone(), urls.clone()));
         for result in sqs.send(&[outgoing(1, "done"), outgoing(2, "later"), outgoing(3, "junk")]).await {
@@ -77,7 +77,7 @@ async fn a_record_comes_again_when_its_function_says_and_what_is_given_up_moves_
         let failed: Vec<&str> =
             response.batch_item_failures.iter().map(|failure| failure.item_identifier.as_str()).collect();
         assert_eq!(failed, [later], "the junk is moved, so Lambda may delete it");
-        // Long before the ten minutes for which all three were hidden.
+        // Long before the visibility timeout of ten minutes has expired.
         let again = sqs.receive(&queues::SAGA, 10, Duration::from_secs(600)).await?;
         let bodies: Vec<&str> = again.iter().map(|received| received.delivery.body.as_str()).collect();
         assert_eq!(bodies, ["later"]);
@@ -90,7 +90,7 @@ async fn a_record_comes_again_when_its_function_says_and_what_is_given_up_moves_
 }
 
 #[tokio::test]
-async fn without_a_queue_behind_the_event_everything_is_left_to_the_response() -> Tested {
+async fn without_queue_all_outcomes_are_in_response() -> Tested {
     let backend = Backend { config: Config::default(), ..backend_without_queues().await? };
     let mut record = SqsMessage::default();
     record.message_id = Some("m".into());

@@ -1,4 +1,4 @@
-//! The contract suite, and what only SQS has.
+//! The contract suite, and tests specific to SQS.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -27,7 +27,8 @@ async fn queues() -> Tested {
             queues: &QUEUES,
             queue: queues::SAGA,
             other: queues::CONTROL,
-            // SQS is, by the message group that the adapter names; ministack delivers in the order of sending.
+            // SQS is fair because of the message group that the adapter sets; ministack delivers in the order of
+            // sending.
             fair: false,
         };
         testing::queues::all(&ports).await
@@ -36,10 +37,10 @@ async fn queues() -> Tested {
 }
 
 #[tokio::test]
-async fn more_messages_than_a_batch_holds_all_arrive() -> Tested {
+async fn messages_exceeding_batch_size_all_arrive() -> Tested {
     with_queues(|client, urls| async move {
         let sqs = adapter(client, urls);
-        // Three of them are more than a batch may weigh, twenty-five more than it may count.
+        // Three of them exceed the size of a batch, and twenty-five exceed its count.
         let large = |n| outgoing(n, format!("{n}:{}", "x".repeat(400_000)));
         let mut messages: Vec<Outgoing> = (0..3).map(large).collect();
         messages.extend((3..25).map(|n| outgoing(n, n.to_string())));
@@ -57,7 +58,7 @@ async fn more_messages_than_a_batch_holds_all_arrive() -> Tested {
     .await
 }
 
-/// The attributes of the one message in a queue.
+/// Returns the attributes of the only message in a queue.
 async fn attributes(
     client: &Client,
     urls: &Queues,
@@ -70,7 +71,7 @@ async fn attributes(
 }
 
 #[tokio::test]
-async fn a_message_shows_its_type_its_trace_and_why_it_was_given_up() -> Tested {
+async fn message_attributes_have_type_trace_and_reason() -> Tested {
     with_queues(|client, urls| async move {
         let sqs = adapter(client.clone(), urls.clone());
         let body = r#"{"type": "search-import.X.v1", "traceparent": "00-1-2-01"}"#;
@@ -90,7 +91,7 @@ async fn a_message_shows_its_type_its_trace_and_why_it_was_given_up() -> Tested 
 }
 
 #[tokio::test]
-async fn what_is_in_the_last_queue_stays_there() -> Tested {
+async fn messages_of_last_queue_stay() -> Tested {
     with_queues(|client, urls| async move {
         let dead = urls.url(&queues::SAGA_DEAD).unwrap().to_owned();
         client.send_message().queue_url(&dead).message_body("junk").send().await?;
@@ -106,9 +107,9 @@ async fn what_is_in_the_last_queue_stays_there() -> Tested {
     .await
 }
 
-/// The longest retry there is, and one that is longer.
+/// The longest retry of SQS, and a longer one.
 #[tokio::test]
-async fn a_retry_is_no_longer_than_sqs_can_wait() -> Tested {
+async fn retry_delay_is_limited_by_sqs() -> Tested {
     with_queues(|client, urls| async move {
         let sqs = adapter(client, urls);
         for hours in [11, 12, 48] {

@@ -19,16 +19,16 @@ use uuid::Uuid;
 
 use servers::{Tested, cleaned_up, unique};
 
-/// How often the saga queue delivers a message here.
+/// The receive limit of the saga queue in these tests.
 const RECEIVE_LIMIT: u32 = 4;
-/// The queues that there are here.
+/// The queues of these tests.
 static QUEUES: [QueueSpec; 3] = [
     QueueSpec::worked(queues::SAGA, queues::SAGA_DEAD, RECEIVE_LIMIT, 30, 10, 1),
     QueueSpec::kept(queues::SAGA_DEAD),
     QueueSpec::kept(queues::CONTROL),
 ];
 
-/// Runs a test with queues of its own: the saga queue with its dead letters, and the control queue.
+/// Runs a test with separate queues: the saga queue with its dead-letter queue, and the control queue.
 async fn with_queues<F: Future<Output = Tested>>(test: impl FnOnce(Client, Queues) -> F) -> Tested {
     let client = Client::new(&config(Service::Sqs).await);
     let name = unique("q");
@@ -63,7 +63,7 @@ async fn arn(client: &Client, url: &str) -> String {
     attributes.get(&QueueAttributeName::QueueArn).expect("it has an ARN").clone()
 }
 
-/// Queues that do not make a test wait for messages that are not there.
+/// Returns the adapter without long polling, so that tests do not wait for absent messages.
 fn adapter(client: Client, addresses: Queues) -> Sqs {
     Sqs::new(client, addresses, &QUEUES, Arc::new(SystemHost)).waiting(Duration::ZERO)
 }

@@ -1,4 +1,4 @@
-//! The pump between real queues and an endpoint that answers as a Lambda emulator does.
+//! The pump between real queues and an endpoint that behaves like a Lambda emulator.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -22,7 +22,7 @@ use super::{RECEIVE_LIMIT, adapter, outgoing, with_queues};
 /// Each invocation: the function and its event.
 type Invocations = Arc<Mutex<Vec<(String, Value)>>>;
 
-/// A function that fails every message that is "bad".
+/// A function that fails for every message "bad".
 async fn answer(
     State(seen): State<Invocations>,
     Path(function): Path<String>,
@@ -43,7 +43,7 @@ async fn endpoint(seen: Invocations) -> (String, JoinHandle<()>) {
     (address, tokio::spawn(async move { axum::serve(listener, router).await.unwrap() }))
 }
 
-/// Waits until a message is in a queue, and reads it.
+/// Waits for a message in a queue and reads it.
 async fn arrived(client: &Client, url: &str) -> String {
     for _ in 0..60 {
         let received = client.receive_message().queue_url(url).wait_time_seconds(1).send().await.unwrap();
@@ -54,7 +54,7 @@ async fn arrived(client: &Client, url: &str) -> String {
     panic!("nothing arrived in {url}");
 }
 
-/// The receive counts with which messages of this body were delivered, in order.
+/// Returns the receive counts of the deliveries with this body, in order.
 fn receive_counts(seen: &Invocations, body: &str) -> Vec<u32> {
     let seen = seen.lock().unwrap();
     let records = seen.iter().filter_map(|(_, event)| event["Records"].as_array()).flatten();
@@ -64,7 +64,7 @@ fn receive_counts(seen: &Invocations, body: &str) -> Vec<u32> {
 }
 
 #[tokio::test]
-async fn what_a_function_fails_comes_again_until_the_queue_gives_it_up_and_nothing_else_does() -> Tested {
+async fn failed_messages_are_redelivered_until_dead_lettered() -> Tested {
     with_queues(|client: Client, urls: Queues| async move {
         let seen = Invocations::default();
         let (address, server) = endpoint(Arc::clone(&seen)).await;

@@ -47,7 +47,7 @@ async fn deposed_primary_loses_and_repeats_nothing() -> Tested {
             let marker = Arc::new(Marker::new(&set, old, round).await?);
             set.member(old).ignore_successors(true).await?;
             set.member(old).pause()?;
-            set.primary_beside(old).await?;
+            set.new_primary(old).await?;
             // The calls of the other worker hang as well.
             worker = Worker::start(&program, 1);
             have_ended(&environment, round * between + PROGRESSED).await?;
