@@ -186,6 +186,17 @@ test('an import is cancelled, and deleted in every tab', async () => {
   await context.close();
 });
 
+test('an import deleted by another client disappears from the list', async () => {
+  const id = await server.import('Deleted elsewhere', [sample('utf-16.ris')]);
+  const page = await open(server);
+  const link = page.getByRole('link', { name: 'Deleted elsewhere' });
+  await link.waitFor();
+  await page.locator('.connection.on').waitFor();
+  assert.ok((await fetch(`${server.searches()}/${id}`, { method: 'DELETE' })).ok);
+  await link.waitFor({ state: 'detached' });
+  await page.context().close();
+});
+
 test('an open page reconnects to a restarted server', async () => {
   const page = await open(server);
   await page.locator('.connection.on').waitFor();

@@ -130,6 +130,7 @@ function stream(project: string, publish: (message: TabMessage) => void, leaving
         if (source.readyState === EventSource.CLOSED) reopen = setTimeout(open, REOPEN_MS);
       };
       source.addEventListener('search', ({ data }: MessageEvent<string>) => publish({ search: JSON.parse(data) as Search }));
+      source.addEventListener('deleted', ({ data }: MessageEvent<string>) => publish({ gone: (JSON.parse(data) as Search).search_id }));
     };
     const disconnect = () => publish({ on: false });
     window.addEventListener('online', open);
