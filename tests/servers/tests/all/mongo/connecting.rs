@@ -111,7 +111,7 @@ async fn a_function_started_without_its_database_works_once_it_answers() -> Test
     const LINKED: Linked = Linked::with(FUNCTION.services);
     let proxy = Proxy::before(servers::mongo::host().await?).await?;
     proxy.cut_off();
-    // Nothing listens there. What is sent stays in the outbox.
+    // Nothing listens there. Messages stay in the outbox.
     let queues = FUNCTION.queues(&QUEUES);
     let queue_url = |queue| (backend::queue_setting(queue), "http://127.0.0.1:1/queue".to_owned());
     let services = Services {
