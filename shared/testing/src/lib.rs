@@ -6,7 +6,7 @@
 //! - [`proof`]: the level of proof: for every change, or every night;
 //! - [`sample`]: documents, entries, views and studies to store;
 //! - [`documents`], [`sessions`], [`views`], [`ledger`], [`processed`], [`queues`], [`failures`],
-//! [`history`]: the engine's suites, one for each group of its ports. They use the partitions of a fictitious system.
+//!   [`history`]: the engine's suites, one for each group of its ports. They use the partitions of a fictitious system.
 //! - [`studies`], [`progress`], [`objects`], [`exports`]: the suites of the search import.
 //!
 //! A suite has a `Ports` with the adapter under test, a function for each guarantee, and `all`, which checks them in

@@ -3,7 +3,7 @@
 use aws_lambda_events::sqs::SqsEvent;
 use serde_json::Value;
 
-/// /// The trigger of an invocation.
+/// The trigger of an invocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trigger {
     /// A queue, with a batch of messages.

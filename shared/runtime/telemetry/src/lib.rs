@@ -53,7 +53,7 @@ const LOG_REQUESTS: [&str; 12] = [
 /// A machine outside AWS does not know its region; a client that needs one reports that it is missing.
 const ASKS_FOR_THE_REGION: &str = "aws_config::imds";
 
-/// /// The reader of the log.
+/// The reader of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Audience {
     /// A log store: one JSON object a line, on standard output.

@@ -1,4 +1,4 @@
-//! //! Failures: dead-lettered messages and exhausted effects.
+//! Failures: dead-lettered messages and exhausted effects.
 
 use async_trait::async_trait;
 use jiff::Timestamp;

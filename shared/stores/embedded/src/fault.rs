@@ -34,7 +34,7 @@ pub(crate) enum Fault {
         record: u64,
         /// The number of records of the page that come before it.
         before: usize,
-        /// /// The cause.
+        /// The cause.
         source: Box<Fault>,
     },
     /// A stored text has another form than expected.
@@ -42,7 +42,7 @@ pub(crate) enum Fault {
     Malformed {
         /// The expected form.
         what: &'static str,
-        /// /// The text.
+        /// The text.
         text: String,
     },
 }

@@ -29,7 +29,7 @@ pub struct DeadLetter {
     pub sent_at: Timestamp,
     /// The time at which it was dead-lettered.
     pub moved_at: Option<Timestamp>,
-    /// /// The reason.
+    /// The reason.
     pub reason: Option<String>,
 }
 

@@ -1,11 +1,11 @@
-//! //! The settings of a data directory.
+//! The settings of a data directory.
 
 use std::time::Duration;
 
 use jiff::SignedDuration;
 use messages::QueueSpec;
 
-/// /// The settings of a data directory.
+/// The settings of a data directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// The queues, with their receive limits and dead-letter queues.

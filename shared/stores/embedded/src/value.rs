@@ -43,12 +43,12 @@ pub(crate) fn uint(count: i64) -> u64 {
     u64::try_from(count).unwrap_or(0)
 }
 
-/// /// Serializes a value as JSON.
+/// Serializes a value as JSON.
 pub(crate) fn json<T: Serialize>(value: &T) -> Result<String, Fault> {
     Ok(serde_json::to_string(value)?)
 }
 
-/// /// Deserializes a value from JSON.
+/// Deserializes a value from JSON.
 pub(crate) fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, Fault> {
     Ok(serde_json::from_str(text)?)
 }

@@ -15,7 +15,7 @@ pub struct MalformedReceipt;
 /// The data that answering a message requires.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Receipt {
-    /// /// The handle of SQS.
+    /// The handle of SQS.
     pub handle: String,
     /// The end of the visibility timeout.
     pub until: Timestamp,

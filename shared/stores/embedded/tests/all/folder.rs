@@ -240,7 +240,7 @@ const DAMAGES: [Damage; 9] = [
     (
         "a folder",
         |path| (fs::remove_file(path).unwrap(), fs::create_dir(path).unwrap()).1,
-        "is a folder where a file belongs",
+        "is a folder where a file is expected",
     ),
 ];
 
