@@ -17,7 +17,7 @@ from scripts.paths import ROOT
 
 BUDGET = ROOT / "infra" / "scripts" / "language.json"
 # The rule for subjects holds from this day on.
-SUBJECTS_SINCE = "2026-11-26T00:00:00Z"
+SUBJECTS_SINCE = "2026-11-26T06:00:00Z"
 MAX_SUBJECT = 72
 MAX_SHOWN = 20
 
