@@ -189,7 +189,7 @@ test('an import is cancelled, and deleted in every tab', async () => {
 test('an import deleted by another client disappears from the list', async () => {
   const id = await server.import('Deleted elsewhere', [sample('utf-16.ris')]);
   const page = await open(server);
-  const link = page.getByRole('link', { name: 'Deleted elsewhere' });
+  const link = page.getByRole('link', { name: 'Deleted elsewhere', exact: true });
   await link.waitFor();
   await page.locator('.connection.on').waitFor();
   assert.ok((await fetch(`${server.searches()}/${id}`, { method: 'DELETE' })).ok);
