@@ -156,7 +156,7 @@ impl Message {
 ///     upcast earlier
 /// }
 ///
-/// Version 1 of `Shipped` named no carrier.
+/// /// Version 1 of `Shipped` named no carrier.
 /// fn earlier(name: &str, from: u16, mut data: serde_json::Value) -> Result<serde_json::Value, String> {
 ///     if (name, from) != ("Shipped", 1) {
 ///         return Err(format!("version {from} of {name} is not supported"));

@@ -1,7 +1,7 @@
 //! MongoDB, DynamoDB, SQS and S3 behind the ports.
 //!
 //! Every client is built once, while the program starts. AWS's clients connect when they are first used. The database is
-//! connected to while the program starts. If it is unavailable, a program that may wait ([`Absent`]) connects later.
+//! connected to while the program starts. If it is unavailable, a program that may wait (`Absent`) connects later.
 
 use std::error::Error;
 use std::sync::Arc;

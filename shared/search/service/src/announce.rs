@@ -54,7 +54,7 @@ pub struct Upload {
     pub file_id: FileId,
     /// The name as announced.
     pub name: String,
-    /// The form that uploads it, valid for [`Settings::upload_valid_for`].
+    /// The form that uploads it, valid for [`upload_valid_for`](imports::Settings::upload_valid_for).
     pub upload: PresignedPost,
 }
 

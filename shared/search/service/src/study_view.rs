@@ -216,7 +216,7 @@ impl StudyView {
         Self { part: part_of(parts, self.record), ..self }
     }
 
-    /// Truncates the study if its JSON would exceed [`MAX_STUDY_BYTES`].
+    /// Truncates the study if its JSON would exceed `MAX_STUDY_BYTES`.
     pub fn bounded(self) -> Result<Self, StoreError> {
         Ok(if to_json(&self)?.get().len() > MAX_STUDY_BYTES { self.shortened() } else { self })
     }
