@@ -32,7 +32,7 @@ pub enum Refused {
     /// Two orders of one number.
     #[error("there is an order of this number with another price")]
     Differs,
-    /// Nothing is known of it.
+    /// The order is unknown.
     #[error("no order has this number")]
     Unknown,
     /// It has been paid and shipped, or was abandoned.
