@@ -312,11 +312,8 @@ def main(program: Path) -> int:
             file = home / f"export.{form}"
             found_differences = differences(read(file if file.exists() else export(form)), studies, form)
             failed += bool(found_differences)
-            print(
-                compare.row(
-                    form, f"{reader} {version(reader)}", "equal" if not found_differences else f"{len(found_differences)} differ"
-                )
-            )
+            verdict = "equal" if not found_differences else f"{len(found_differences)} differ"
+            print(compare.row(form, f"{reader} {version(reader)}", verdict))
             for text in found_differences[:12]:
                 print(f"    {text}")
     return 1 if failed else 0

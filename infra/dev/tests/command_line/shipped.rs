@@ -300,7 +300,7 @@ fn new_api_version_can_be_rolled_back() {
     let alias = "IntegrationUri: !Ref StartUpload.Alias";
     finds(
         alias,
-        "IntegrationUri: !GetAtt SearchService.Arn",
+        "IntegrationUri: !GetAtt StartUpload.Arn",
         "StartUploadIntegration",
         "the alias of a function",
     );
