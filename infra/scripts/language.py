@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scripts.errors import Failure
-from scripts.paths import ROOT
+from scripts.paths import ROOT, tracked
 
 BUDGET = ROOT / "infra" / "scripts" / "language.json"
 # The rule for subjects holds from this day on.
@@ -105,16 +105,18 @@ def area(path: str) -> str:
     return "/".join(parts[: min(depth, len(parts) - 1)]) or path
 
 
-def tracked() -> list[str]:
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    files = (
-        line for line in listed.splitlines() if Path(line).suffix in SUFFIXES and not EXCLUDED.search(line)
-    )
-    return [file for file in files if (ROOT / file).is_file()]
+def is_checked(path: str) -> bool:
+    return Path(path).suffix in SUFFIXES and not EXCLUDED.search(path)
 
 
 def all_marks() -> list[Mark]:
-    return [mark for path in tracked() for mark in marks(path, (ROOT / path).read_text("utf-8"))]
+    files = {str(file.relative_to(ROOT)): file for file in tracked()}
+    return [
+        mark
+        for path, file in files.items()
+        if is_checked(path)
+        for mark in marks(path, file.read_text("utf-8"))
+    ]
 
 
 def check_budget(found: list[Mark], allowed: dict[str, int]) -> None:

@@ -1,22 +1,14 @@
 import re
-import subprocess
 import tomllib
 import unittest
 from pathlib import Path
 from typing import Any
 
-from scripts.paths import ROOT
+from scripts.paths import ROOT, tracked
 
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
 # The cell of a crate whose dependencies are not listed.
 MANY = "many"
-
-
-def tracked(*patterns: str) -> list[Path]:
-    """Returns the files of the repository, including untracked ones."""
-    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *patterns]
-    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    return [ROOT / line for line in listed.splitlines() if (ROOT / line).is_file()]
 
 
 def manifest(path: Path) -> dict[str, Any]:

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import tools
 from scripts import installs, paths
-from scripts.paths import ROOT
-from scripts.tests.test_documentation import tracked
+from scripts.paths import ROOT, tracked
 
 REQUIREMENT = re.compile(
     r"(?P<name>[a-z0-9][a-z0-9._-]*)(?:\[[^\]]+\])?==(?P<version>[^\s;]+)(?: ;[^\\]*?)?"
