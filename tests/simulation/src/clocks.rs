@@ -7,11 +7,11 @@ use crate::rng::Rng;
 use crate::world::{World, timestamp};
 
 /// The most that a clock is ahead of the world's, or behind it: what AWS tolerates in a signed request.
-pub(crate) const MOST_MS: u64 = 300_000;
+pub(crate) const MAX_MS: u64 = 300_000;
 
 /// The maximum clock error of a schedule: none, seconds, or the five minutes that AWS accepts
 /// (<https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-troubleshooting.html>).
-const SKEWS_MS: [u64; 4] = [0, 0, 5_000, MOST_MS];
+const SKEWS_MS: [u64; 4] = [0, 0, 5_000, MAX_MS];
 
 /// The clocks of one schedule.
 pub(crate) struct Clocks {

@@ -15,7 +15,7 @@ const HOURS_MS: [u64; 3] = [0, 3_600_000, 72_000_000];
 
 /// The time before the operator retries what an earlier operation left: by then each dead letter can be received, and by the
 /// clocks of all workers no recorded failure is newer than the operation.
-const AGAIN_MS: u64 = 3 * clocks::MOST_MS;
+const AGAIN_MS: u64 = 3 * clocks::MAX_MS;
 
 impl World {
     /// Returns `true` if there are no dead letters and none will arrive.

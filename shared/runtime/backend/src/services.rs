@@ -118,7 +118,7 @@ pub(crate) async fn open(
     observer: Arc<dyn Observe>,
 ) -> Result<Backend, OpenError> {
     let sdk = aws::config().await;
-    let (adapters, study_stores) = connect((linked, absent), &sdk, &QUEUES, &config, &host).await?;
+    let (adapters, study_stores) = connect(linked, absent, &sdk, &QUEUES, &config, &host).await?;
     let files = linked.files.map(|open| open(&sdk, &config, &host)).ok_or(BUCKET);
     let (objects, uploads) = match files {
         Ok(Files { objects, uploads }) => (Ok(objects), uploads),
@@ -145,13 +145,14 @@ pub(crate) async fn adapters(
     host: &Arc<dyn Host>,
 ) -> Result<Adapters, OpenError> {
     const ENGINE: Linked = Linked::with(&[Service::DATABASE, Service::LEDGER, Service::PROCESSED]);
-    let (adapters, _) = connect((&ENGINE, absent), &aws::config().await, queues, config, host).await?;
+    let (adapters, _) = connect(&ENGINE, absent, &aws::config().await, queues, config, host).await?;
     Ok(adapters)
 }
 
 /// What stands behind the engine's ports, and what the database holds of the application.
 async fn connect(
-    (linked, absent): (&Linked, Absent),
+    linked: &Linked,
+    absent: Absent,
     sdk: &SdkConfig,
     queues: &'static [QueueSpec],
     config: &Config,
@@ -262,6 +263,7 @@ async fn documents(
                 Box::pin(async move {
                     match client(&config, &sdk).await {
                         Ok((client, _)) => Ok(client),
+                        // Unwrapped, because the adapter recognizes an unreachable server by its own type.
                         Err(OpenError::Database(error)) => Err(error.into()),
                         Err(error) => Err(error.into()),
                     }

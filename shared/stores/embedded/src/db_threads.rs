@@ -19,7 +19,7 @@ use tokio::sync::oneshot;
 
 use crate::fault::Fault;
 use crate::flusher::{CommitMarks, Flusher, PendingAck};
-use crate::work::{Durability, Failed, Queued, Work};
+use crate::work::{BoxedWork, Durability, Failed, Work};
 
 /// The maximum number of pieces of work in one commit. It bounds the wait of the first of them.
 const MAX_GROUP: usize = 256;
@@ -173,14 +173,14 @@ impl DbThreads {
 /// A thread and the channel to it. The channel is unbounded: callers wait for their answers, so it holds at most one
 /// piece of work per caller.
 struct Worker {
-    jobs: Option<mpsc::Sender<Queued>>,
+    jobs: Option<mpsc::Sender<BoxedWork>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Worker {
     fn start<F>(name: &str, body: F) -> std::io::Result<Self>
     where
-        F: FnOnce(mpsc::Receiver<Queued>) + Send + 'static,
+        F: FnOnce(mpsc::Receiver<BoxedWork>) + Send + 'static,
     {
         let (jobs, queue) = mpsc::channel();
         let thread = thread::Builder::new().name(name.to_owned()).spawn(move || body(queue))?;
@@ -229,7 +229,7 @@ impl Drop for Worker {
 
 fn write(
     mut db: Connection,
-    jobs: &mpsc::Receiver<Queued>,
+    jobs: &mpsc::Receiver<BoxedWork>,
     marks: &CommitMarks,
     disk: &mpsc::Sender<PendingAck>,
 ) {
@@ -256,7 +256,7 @@ fn write(
 }
 
 /// Returns an error if the transaction as a whole fails: nothing of the group is stored then.
-fn commit_together(db: &mut Connection, group: &mut [Queued]) -> Result<(), Failed> {
+fn commit_together(db: &mut Connection, group: &mut [BoxedWork]) -> Result<(), Failed> {
     let mut transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
     for job in group {
         run_alone(&mut transaction, job)?;
@@ -266,7 +266,7 @@ fn commit_together(db: &mut Connection, group: &mut [Queued]) -> Result<(), Fail
 
 /// Some failures, such as a full disk, make SQLite roll back everything. Ending the savepoint then fails as well, and
 /// the group fails with the error of the work itself.
-fn run_alone(transaction: &mut Transaction<'_>, job: &mut Queued) -> Result<(), Failed> {
+fn run_alone(transaction: &mut Transaction<'_>, job: &mut BoxedWork) -> Result<(), Failed> {
     let savepoint = transaction.savepoint()?;
     match job.run(&savepoint) {
         Ok(()) => Ok(savepoint.commit()?),
@@ -277,7 +277,7 @@ fn run_alone(transaction: &mut Transaction<'_>, job: &mut Queued) -> Result<(), 
 /// Answers at once if nothing is being written, or if everything that was read is on the disk.
 fn read(
     db: &Connection,
-    jobs: &mpsc::Receiver<Queued>,
+    jobs: &mpsc::Receiver<BoxedWork>,
     disk: Option<(&CommitMarks, &mpsc::Sender<PendingAck>)>,
 ) {
     while let Ok(mut job) = jobs.recv() {
@@ -296,7 +296,7 @@ fn read(
 }
 
 /// The error of the work itself is returned to its caller.
-fn read_consistently(db: &Connection, job: &mut Queued) -> Result<(), Failed> {
+fn read_consistently(db: &Connection, job: &mut BoxedWork) -> Result<(), Failed> {
     let transaction = db.unchecked_transaction()?;
     let _ = job.run(&transaction);
     Ok(transaction.finish()?)

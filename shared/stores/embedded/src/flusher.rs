@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 
-use crate::work::{Failed, Queued};
+use crate::work::{BoxedWork, Failed};
 
 /// The progress of the writing thread and of the disk.
 #[derive(Default)]
@@ -52,7 +52,7 @@ impl CommitMarks {
 /// The callers to answer once a mark is flushed.
 pub(crate) struct PendingAck {
     pub(crate) mark: u64,
-    pub(crate) jobs: Vec<Queued>,
+    pub(crate) jobs: Vec<BoxedWork>,
 }
 
 /// The thread. It ends when no other thread can send it work.

@@ -26,7 +26,7 @@ pub(crate) trait Work: Send {
     fn answer(self: Box<Self>, failed: Option<&Failed>);
 }
 
-pub(crate) type Queued = Box<dyn Work>;
+pub(crate) type BoxedWork = Box<dyn Work>;
 
 /// Why a piece of work, or the transaction that contained it, failed.
 pub(crate) struct Failed {

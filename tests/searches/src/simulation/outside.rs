@@ -60,7 +60,7 @@ pub enum Quality {
 }
 
 /// The most files of a search that is asked for under a key.
-pub(super) const MOST_KEYED_FILES: usize = 2;
+pub(super) const MAX_KEYED_FILES: usize = 2;
 
 /// The answer to a keyed request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,7 +110,7 @@ pub struct StoredObject {
 impl Truth {
     /// Returns the maximum number of its files.
     pub fn most_files(&self) -> usize {
-        if self.is_keyed { MOST_KEYED_FILES } else { self.repairs.unwrap_or(self.files.len()) }
+        if self.is_keyed { MAX_KEYED_FILES } else { self.repairs.unwrap_or(self.files.len()) }
     }
 }
 

@@ -115,7 +115,7 @@ pub(super) const WITHDRAWN_IS_CLEARED: &str = "a withdrawn file is cleared by `b
 pub(super) const EXPORT_OUTLIVES_SEARCH: &str = "an export outlives its search";
 
 /// After how many crashes a file is refused.
-const MOST_CRASHES: u32 = 5;
+const MAX_CRASHES: u32 = 5;
 
 /// The number of bytes of a long file per piece, after the first ones.
 const PIECE_BYTES: usize = 40;
@@ -285,7 +285,7 @@ impl ParseAttempts for Own {
             last.begun += 1;
             let unfinished = scene.unfinished.entry((search, file)).or_default();
             *unfinished += 1;
-            if *unfinished > MOST_CRASHES {
+            if *unfinished > MAX_CRASHES {
                 scene.crashed.insert((search, file));
             }
             let place = before.place.clone();

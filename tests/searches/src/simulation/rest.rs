@@ -36,7 +36,7 @@ const LEAST_WAIT: SignedDuration = SignedDuration::from_mins(45);
 const PATIENCE: Duration = Duration::from_secs(23 * 3_600);
 
 /// The maximum error of a client's clock, with a margin.
-const MOST_SKEW: SignedDuration = SignedDuration::from_mins(15);
+const MAX_SKEW: SignedDuration = SignedDuration::from_mins(15);
 
 fn broken<T>(invariant: Invariant, detail: String) -> Result<T, Violation> {
     Err(Violation { invariant, detail })
@@ -95,7 +95,7 @@ fn forgotten(rest: &AtRest<'_>, search: SearchId, truth: &Truth) -> Checked {
     // A form cannot be revoked, so a later upload stays.
     let uploads = ObjectKey::folder(KEY_PREFIX, project(), search);
     let was_there = |stored: &&StoredObject| {
-        stored.object.key.starts_with(&uploads) && deleted_at.duration_since(stored.stored_at) > MOST_SKEW
+        stored.object.key.starts_with(&uploads) && deleted_at.duration_since(stored.stored_at) > MAX_SKEW
     };
     let left = [
         ("studies", rest.studies.iter().filter(|(file, _)| file.0 == search).map(|of| of.1.len()).sum()),

@@ -102,7 +102,7 @@ impl World {
         let (content, outbox) = (&stored.document.content, &stored.document.outbox);
         let patience = self.application.patience();
         let latest =
-            patience.map_or(u64::MAX, |patience| self.now.saturating_add(span(patience) + clocks::MOST_MS));
+            patience.map_or(u64::MAX, |patience| self.now.saturating_add(span(patience) + clocks::MAX_MS));
         let is_in_time = |id: &MessageId| match outbox.iter().find(|entry| entry.id == *id) {
             Some(entry) => millis(entry.due_at) <= latest,
             None => self.checks.sent.contains_key(id),

@@ -54,7 +54,7 @@ fn is_with_tables(packed: &[u8]) -> bool {
 }
 
 /// The maximum length of a compressed text. The database may be untrusted, so the claimed length is bounded.
-const MOST_BYTES: usize = 64 << 20;
+const MAX_BYTES: usize = 64 << 20;
 
 /// The stored form of a text.
 #[derive(Debug)]
@@ -111,7 +111,7 @@ thread_local! {
 
 /// Returns the smaller stored form of a text.
 pub(crate) fn pack(text: String) -> Result<Said, Fault> {
-    if text.len() > MOST_BYTES {
+    if text.len() > MAX_BYTES {
         return Ok(Said::Text(text));
     }
     let packed = compress(&PACKER, with_dictionary, text.as_bytes()).map_err(Fault::Pack)?;
@@ -152,7 +152,7 @@ impl Unpacker {
         };
         let claimed = get_frame_content_size(packed).ok().flatten();
         let length =
-            claimed.and_then(|length| usize::try_from(length).ok()).filter(|length| *length <= MOST_BYTES);
+            claimed.and_then(|length| usize::try_from(length).ok()).filter(|length| *length <= MAX_BYTES);
         let length =
             length.ok_or_else(|| Error::new(ErrorKind::InvalidData, "it does not say how long it is"))?;
         let bytes = unpacker.decompress(packed, length)?;

@@ -11,9 +11,9 @@ use testing::sample::search;
 use crate::depot::{Depot, Tested};
 
 /// The maximum disk space of a row of two bytes: a letter and a line end.
-const MOST_OF_TWO: u64 = 120;
+const MAX_ROW_BYTES: u64 = 120;
 /// The same for one that is marked as a duplicate.
-const MOST_OF_A_DUPLICATE: u64 = 150;
+const MAX_DUPLICATE_BYTES: u64 = 150;
 /// The number of stored records, and the number per call.
 const RECORDS: u64 = 50_000;
 const BATCH: usize = 1_000;
@@ -64,7 +64,7 @@ async fn what_a_record_of_two_bytes_takes_is_bounded() -> Tested {
     }
     depot.store.finish(&search::parsed(search, file, 0)).await?;
     let plain = before.since(&depot)?;
-    assert!(plain <= MOST_OF_TWO, "{plain} bytes for each record");
+    assert!(plain <= MAX_ROW_BYTES, "{plain} bytes for each record");
     let (tier, reason) = (Tier::Certain, Reason::TitleYearAuthor);
     let duplicate = Duplicate { search_id: search, file_id: file, position: 0, record: 1, tier, reason };
     let at = |study: &Study| StudyRef { search_id: search, file_id: file, record: study.record };
@@ -73,7 +73,7 @@ async fn what_a_record_of_two_bytes_takes_is_bounded() -> Tested {
         depot.store.mark(1, &batch.iter().map(mark).collect::<Vec<_>>()).await?;
     }
     let marked = before.since(&depot)?;
-    assert!(marked <= MOST_OF_A_DUPLICATE, "{marked} bytes for each duplicate");
+    assert!(marked <= MAX_DUPLICATE_BYTES, "{marked} bytes for each duplicate");
     Ok(())
 }
 

@@ -10,7 +10,7 @@ use simulation::access::short;
 use simulation::{Access, Rng, Scene};
 
 use super::{FileIntent, SIZE_BYTES, files_of, project, request, upload};
-use crate::simulation::outside::{MOST_KEYED_FILES, Outside, Told};
+use crate::simulation::outside::{MAX_KEYED_FILES, Outside, Told};
 
 /// The number of times that a client repeats its request, every ten minutes. Outages are over much sooner.
 const MAX_REPETITIONS: usize = 100;
@@ -24,7 +24,7 @@ struct Intent {
     key: &'static str,
     rounds: Vec<Round>,
     /// The action for each file, of whichever search.
-    files: [FileIntent; MOST_KEYED_FILES],
+    files: [FileIntent; MAX_KEYED_FILES],
 }
 
 /// Requests that are made at once.
@@ -103,7 +103,7 @@ async fn ask(
         let new = announced.files.iter().map(|form| form.file_id).filter(|file| begun.insert(*file));
         let new: Vec<_> = new.collect();
         upload(scene, &announced, |file| {
-            let place = files_of(search, MOST_KEYED_FILES).position(|of| of == file)?;
+            let place = files_of(search, MAX_KEYED_FILES).position(|of| of == file)?;
             let quality = *qualities.get(&file)?;
             new.contains(&file).then_some(FileIntent { quality, ..intent.files[place] })
         });
@@ -150,6 +150,6 @@ fn one_of(body: usize) -> NewSearch {
             let files = vec![NewFile { size_bytes: SIZE_BYTES + 1, ..request(1).files.remove(0) }];
             NewSearch { files, ..request(1) }
         }
-        _ => request(MOST_KEYED_FILES),
+        _ => request(MAX_KEYED_FILES),
     }
 }
