@@ -5,7 +5,7 @@
 
 mod tables;
 
-use std::borrow::Cow;
+use std::{borrow::Cow, cell::Cell};
 
 use unicode_normalization::char::compose;
 
@@ -14,9 +14,11 @@ use tables::{ACCENTS, DROPPED, SWITCHES, SYMBOLS, WRAPPED};
 
 /// The maximum depth of arguments inside arguments; deeper ones only lose their commands.
 const MAX_DEPTH: usize = 6;
-/// Longest argument of a command that writes something behind it. For an unclosed argument, every command before it
-/// searches for the end.
+/// Longest argument of a command that writes something behind it.
 const MAX_ARGUMENT: usize = 512;
+/// The maximum number of unclosed arguments in a text. The end of each is searched for in [`MAX_ARGUMENT`] bytes; behind
+/// this number, only arguments of up to [`MAX_LETTER`] bytes are found.
+const MAX_UNCLOSED: usize = 32;
 /// Longest letter behind an accent, including its own commands and braces.
 const MAX_LETTER: usize = 64;
 /// Longest formula.
@@ -46,7 +48,7 @@ fn convert(text: &str, mode: Mode) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());
-    Decoder { mode, depth: 0 }.decode(text, &mut out);
+    Decoder { mode, depth: 0, unclosed: &Cell::new(0) }.decode(text, &mut out);
     Cow::Owned(out)
 }
 
@@ -79,9 +81,11 @@ fn mark(text: &str, mode: Mode) -> Option<usize> {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Decoder {
+struct Decoder<'a> {
     mode: Mode,
     depth: usize,
+    /// The number of arguments whose end was not found.
+    unclosed: &'a Cell<usize>,
 }
 
 /// The modes in which a byte has a special meaning, as bits.
@@ -99,7 +103,7 @@ const SPECIAL: [u8; 256] = {
     special
 };
 
-impl Decoder {
+impl Decoder<'_> {
     fn inner(self) -> Self {
         Self { depth: self.depth + 1, ..self }
     }
@@ -150,10 +154,9 @@ impl Decoder {
         let dollars = if text.starts_with("$$") { 2 } else { 1 };
         let inner = &text[dollars..];
         let front = &inner[..inner.floor_char_boundary(MAX_FORMULA)];
-        let close = memchr::memchr_iter(b'$', front.as_bytes())
-            .find(|&at| !front[..at].ends_with('\\'))
-            .filter(|&at| is_formula(&front[..at], &inner[at + 1..]));
+        let close = memchr::memchr_iter(b'$', front.as_bytes()).find(|&at| !front[..at].ends_with('\\'));
         spend(close.unwrap_or(front.len()));
+        let close = close.filter(|&at| is_formula(&front[..at], &inner[at + 1..]));
         match close {
             Some(at) if self.depth < MAX_DEPTH && at > 0 => {
                 Self { mode: Mode::Formula, ..self.inner() }.decode(&front[..at], out);
@@ -228,7 +231,7 @@ impl Decoder {
         let mut left = rest;
         if let Ok(at) = DROPPED.binary_search_by_key(&name, |(known, _)| known) {
             for _ in 0..DROPPED[at].1 {
-                let Some((_, length)) = argument(left, MAX_ARGUMENT) else { break };
+                let Some((_, length)) = self.argument(left, MAX_ARGUMENT) else { break };
                 left = &left[length..];
             }
             return text.len() - left.len();
@@ -252,8 +255,8 @@ impl Decoder {
         if self.depth == MAX_DEPTH {
             return None;
         }
-        let (first, length) = argument_or_letter(text)?;
-        let second = if count > 1 { Some(argument_or_letter(&text[length..])?) } else { None };
+        let (first, length) = self.argument_or_letter(text)?;
+        let second = if count > 1 { Some(self.argument_or_letter(&text[length..])?) } else { None };
         out.push_str(around[0]);
         self.inner().decode(first, out);
         out.push_str(around[1]);
@@ -277,7 +280,7 @@ impl Decoder {
         let mut letter = String::new();
         let length = match rest.as_bytes().first()? {
             b'{' => {
-                let (inner, length) = argument(rest, MAX_LETTER)?;
+                let (inner, length) = self.argument(rest, MAX_LETTER)?;
                 self.letter().decode(inner, &mut letter);
                 length
             }
@@ -297,6 +300,30 @@ impl Decoder {
         };
         out.push_str(&whole);
         Some(start + blanks + length)
+    }
+
+    /// The argument in braces at the beginning, and its length including the braces.
+    fn argument(self, text: &str, most: usize) -> Option<(&str, usize)> {
+        let most = if self.unclosed.get() < MAX_UNCLOSED { most } else { most.min(MAX_LETTER) };
+        let blanks = text.bytes().take(most).take_while(|byte| *byte == b' ').count();
+        let end = argument_end(&text.as_bytes()[blanks..text.len().min(blanks + most)]);
+        let (Ok(searched) | Err(searched)) = end;
+        spend(blanks + searched);
+        if matches!(end, Err(1..)) {
+            self.unclosed.update(|unclosed| unclosed + 1);
+        }
+        let end = end.ok()?;
+        Some((&text[blanks + 1..blanks + end], blanks + end + 1))
+    }
+
+    /// The argument at the beginning, possibly a letter or digit without braces, and its length.
+    fn argument_or_letter(self, text: &str) -> Option<(&str, usize)> {
+        let bare = text.trim_start_matches(' ');
+        let skipped = text.len() - bare.len();
+        match bare.bytes().next()? {
+            byte if byte.is_ascii_alphanumeric() => Some((&bare[..1], skipped + 1)),
+            _ => self.argument(text, MAX_ARGUMENT),
+        }
     }
 }
 
@@ -320,39 +347,21 @@ pub(super) fn accented(base: char, mark: char) -> Option<String> {
     Some(compose(base, mark).map_or_else(|| String::from_iter([base, mark]), String::from))
 }
 
-/// The argument in braces at the beginning, and its length including the braces.
-fn argument(text: &str, most: usize) -> Option<(&str, usize)> {
-    let blanks = text.bytes().take(most).take_while(|byte| *byte == b' ').count();
-    let end = argument_end(&text.as_bytes()[blanks..text.len().min(blanks + most)]);
-    spend(blanks + end.unwrap_or(most.min(text.len())));
-    end.map(|end| (&text[blanks + 1..blanks + end], blanks + end + 1))
-}
-
-/// The end of the argument at the beginning.
-fn argument_end(text: &[u8]) -> Option<usize> {
+/// The end of the argument that begins at the first byte, or the number of bytes in which it was not found.
+fn argument_end(text: &[u8]) -> Result<usize, usize> {
     let (mut depth, mut escaped) = (0_usize, false);
     for (at, byte) in text.iter().enumerate() {
         match byte {
             _ if escaped => escaped = false,
-            b'\\' => escaped = true,
             b'{' => depth += 1,
-            b'}' if depth == 1 => return Some(at),
-            b'}' => depth = depth.checked_sub(1)?,
-            _ if depth == 0 => return None,
+            _ if depth == 0 => return Err(at),
+            b'\\' => escaped = true,
+            b'}' if depth == 1 => return Ok(at),
+            b'}' => depth -= 1,
             _ => {}
         }
     }
-    None
-}
-
-/// The argument at the beginning, possibly a letter or digit without braces, and its length.
-fn argument_or_letter(text: &str) -> Option<(&str, usize)> {
-    let bare = text.trim_start_matches(' ');
-    let skipped = text.len() - bare.len();
-    match bare.bytes().next()? {
-        byte if byte.is_ascii_alphanumeric() => Some((&bare[..1], skipped + 1)),
-        _ => argument(text, MAX_ARGUMENT),
-    }
+    Err(text.len())
 }
 
 /// Returns `true` if the text between two dollar signs is a formula, and not text between two prices.

@@ -137,7 +137,7 @@ fn assert_proportional(gap: (&str, &str), fragments: (&str, &str, &str), bytes: 
 }
 
 /// Shapes that once needed quadratic work, or a scan of a fixed part of the file for every few bytes.
-const FOUND: [(Gap, Fragments); 26] = [
+const FOUND: [(Gap, Fragments); 30] = [
     (("@article{k, title={a}}\n", ""), ("", "@b{z,crossref=z\n", "")),
     (("@article{k, title={a}}\n", ""), ("", "@b{z,crossref=z,}\n", "")),
     (("@article{k, title={a}}\n", ""), ("", "@b{z,crossref={q}}\n", "ids={")),
@@ -152,6 +152,10 @@ const FOUND: [(Gap, Fragments); 26] = [
     (("@article{k, title={a},\n", "}\n"), ("", "a=\"\\\",", "")),
     (("@article{k, title={a},\n", "}\n"), ("", "a=1,", "")),
     (("@article{k, title = {", "}}"), ("", "\\emph{", "")),
+    (("@article{k, title = {", "}}"), ("", "\\frac", "")),
+    (("@article{k, title = {", "}}"), ("", "\\end{", "")),
+    (("@article{k, title = {", "}}"), ("", "\\frac{a}{", "")),
+    (("@article{k, title = {", "}}"), ("", "\nTY  - $", "")),
     (("@article{k, title = {", "}}"), ("", "\\'{\\'{\\'{\\'{?}}}}", "")),
     (("@article{k, title={a}}\n", ""), ("", "@comment{\n", "")),
     (("@article{k, title={a}}\n", ""), ("", "@comment{\n@b{z,\n", "")),
