@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use messages::{Host, Noted, Observation, Observe, PartitionKey, StoreError, Verdict};
+use messages::{DecisionRecord, DecisionSink, Host, PartitionKey, RecordedVerdict, StoreError, Verdict};
 use saga::KeepHistory;
 use saga::history::{FLUSH_TIMEOUT, MAX_BUFFERED, Place, Recorder};
 use testing::history::observation;
@@ -19,12 +19,12 @@ enum StoreBehavior {
 
 struct FlakyHistory {
     mood: Mutex<StoreBehavior>,
-    calls: Mutex<Vec<Vec<Observation>>>,
+    calls: Mutex<Vec<Vec<DecisionRecord>>>,
 }
 
 #[async_trait]
 impl KeepHistory for FlakyHistory {
-    async fn append(&self, observations: &[Observation]) -> Result<(), StoreError> {
+    async fn append(&self, observations: &[DecisionRecord]) -> Result<(), StoreError> {
         self.calls.lock().unwrap().push(observations.to_vec());
         let mood = *self.mood.lock().unwrap();
         match mood {
@@ -39,7 +39,7 @@ impl KeepHistory for FlakyHistory {
         _: Option<PartitionKey>,
         _: Option<Place>,
         _: usize,
-    ) -> Result<Vec<(Place, Observation<Noted>)>, StoreError> {
+    ) -> Result<Vec<(Place, DecisionRecord<RecordedVerdict>)>, StoreError> {
         Ok(Vec::new())
     }
 
@@ -63,7 +63,7 @@ impl Desk {
         Self { host, store, seen, recorder }
     }
 
-    fn observe(&self, n: u32) -> Observation {
+    fn observe(&self, n: u32) -> DecisionRecord {
         let observed = observation(&*self.host, sample::partition(&*self.host), n, n.into());
         self.recorder.observe(observed.clone());
         observed
@@ -73,7 +73,7 @@ impl Desk {
 #[tokio::test]
 async fn decisions_since_flush_are_stored_in_one_call() {
     let desk = Desk::new(StoreBehavior::Well);
-    let observed: Vec<Observation> = (0..20).map(|n| desk.observe(n)).collect();
+    let observed: Vec<DecisionRecord> = (0..20).map(|n| desk.observe(n)).collect();
     assert!(desk.store.calls.lock().unwrap().is_empty(), "nothing is stored during work");
     desk.recorder.flush().await;
     desk.recorder.flush().await;
@@ -106,8 +106,8 @@ async fn hanging_history_store_is_awaited_until_timeout() {
 async fn full_history_buffer_keeps_latest_decisions() {
     let desk = Desk::new(StoreBehavior::Well);
     let most = u32::try_from(MAX_BUFFERED).unwrap();
-    let mut observed: Vec<Observation> = (0..most + 5).map(|n| desk.observe(n)).collect();
-    let long = Observation { why: "ä".repeat(5_000), ..observed[0].clone() };
+    let mut observed: Vec<DecisionRecord> = (0..most + 5).map(|n| desk.observe(n)).collect();
+    let long = DecisionRecord { why: "ä".repeat(5_000), ..observed[0].clone() };
     desk.recorder.observe(long);
     desk.recorder.flush().await;
     let stored = desk.store.calls.lock().unwrap().pop().unwrap();

@@ -17,10 +17,10 @@ use messages::{
     SessionId, StoreError,
 };
 use outbox::dispatch::Swept;
-use outbox::session::{CommitError, Found, Options, Ports, SettleSession, SettleSessions};
+use outbox::session::{CommitError, Options, Ports, SessionStatus, SettleSession, SettleSessions};
 use outbox::{
-    Claimed, DispatchOutbox, Dispatcher, Entry, InspectOutbox, Key, Owner, Policy, Session, Settlement,
-    SweepOutbox, Treatment, Unreadable,
+    ClaimedEntries, DispatchOutbox, Dispatcher, Entry, InspectOutbox, Key, Owner, Policy, Session,
+    Settlement, SweepOutbox, Unreadable, UnreadableAction,
 };
 use saga::Engine;
 use testing::{ManualHost, sample};
@@ -69,7 +69,12 @@ impl SweepOutbox for CrashedOutbox {
         Err(StoreError::unavailable("looking", "gone"))
     }
 
-    async fn claim_due(&self, _: &[Owner], _: Timestamp, _: Timestamp) -> Result<Vec<Claimed>, StoreError> {
+    async fn claim_due(
+        &self,
+        _: &[Owner],
+        _: Timestamp,
+        _: Timestamp,
+    ) -> Result<Vec<ClaimedEntries>, StoreError> {
         Err(StoreError::unavailable("claiming", "gone"))
     }
 
@@ -77,7 +82,7 @@ impl SweepOutbox for CrashedOutbox {
         Err(StoreError::unavailable("settling", "gone"))
     }
 
-    async fn treat(&self, _: &str, _: &Treatment) -> Result<(), StoreError> {
+    async fn resolve_unreadable(&self, _: &str, _: &UnreadableAction) -> Result<(), StoreError> {
         Err(StoreError::unavailable("treating", "gone"))
     }
 }
@@ -143,7 +148,7 @@ async fn dropped_session_leaves_nothing() {
     drop(dropped);
     world.run().await;
     assert_eq!(ports.records.record(&key).await.unwrap(), before);
-    assert_eq!(world.store().find(id).await.unwrap(), Found::Nothing);
+    assert_eq!(world.store().find(id).await.unwrap(), SessionStatus::Nothing);
     assert_eq!((arrived(&world).await, world.take(&CONTROL).await), (vec![], vec![]));
 }
 
@@ -445,7 +450,7 @@ async fn unreadable_entry_does_not_block_others() {
         pending.iter().flat_map(|of| &of.entries).map(|stored| stored.clone().unwrap_err()).collect();
     assert_eq!(left.len(), 2, "an operator sees them: {pending:?}");
     for unreadable in left {
-        outbox.treat(&unreadable.place, &Treatment::Delete).await.unwrap();
+        outbox.resolve_unreadable(&unreadable.place, &UnreadableAction::Delete).await.unwrap();
     }
     assert_eq!(outbox.pending(None, 10).await.unwrap(), []);
 }

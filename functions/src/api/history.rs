@@ -8,7 +8,7 @@ use axum::extract::{Query, State};
 use axum::response::IntoResponse;
 use imports::SearchId;
 use jiff::Timestamp;
-use messages::{Noted, Observation};
+use messages::{DecisionRecord, RecordedVerdict};
 use saga::history;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -59,8 +59,8 @@ pub(super) struct DecisionView {
     state: Option<String>,
 }
 
-impl From<Observation<Noted>> for DecisionView {
-    fn from(decision: Observation<Noted>) -> Self {
+impl From<DecisionRecord<RecordedVerdict>> for DecisionView {
+    fn from(decision: DecisionRecord<RecordedVerdict>) -> Self {
         let since = |began_at| u64::try_from(decision.at.duration_since(began_at).as_millis()).ok();
         Self {
             at: decision.at.to_string(),

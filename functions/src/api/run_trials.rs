@@ -1,7 +1,7 @@
 //! The port that runs fault trials.
 
 use async_trait::async_trait;
-use messages::{Noted, Observation};
+use messages::{DecisionRecord, RecordedVerdict};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
@@ -36,7 +36,7 @@ pub struct TrialOutcome {
     /// The duration in milliseconds.
     pub elapsed_ms: u64,
     /// Every decision, in chronological order.
-    pub decisions: Vec<Observation<Noted>>,
+    pub decisions: Vec<DecisionRecord<RecordedVerdict>>,
     /// The command that runs the same trial.
     pub command: String,
 }

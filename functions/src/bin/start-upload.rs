@@ -8,7 +8,7 @@ use axum::response::Response;
 use backend::services::Linked;
 use functions::api::{self, BodyMode, authorizer};
 use functions::start_upload::FUNCTION;
-use messages::Observe;
+use messages::DecisionSink;
 use service::SearchService;
 
 const LINKED: Linked = Linked::with(FUNCTION.services);
@@ -26,7 +26,7 @@ async fn main() -> anyhow::Result<()> {
     lambda_http::run(router).await.map_err(anyhow::Error::from_boxed)
 }
 
-async fn flush(State(observer): State<Arc<dyn Observe>>, request: Request, next: Next) -> Response {
+async fn flush(State(observer): State<Arc<dyn DecisionSink>>, request: Request, next: Next) -> Response {
     let answer = next.run(request).await;
     observer.flush().await;
     answer

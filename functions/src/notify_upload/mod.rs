@@ -93,7 +93,7 @@ impl NotifyUpload {
     /// # Errors
     /// Returns an error if a service is unavailable; the whole event must then be redelivered.
     pub async fn handle(&self, notifications: &[Notification]) -> Result<(), Error> {
-        let reporter = self.reporter.beginning();
+        let reporter = self.reporter.started_now();
         let mut messages = Vec::new();
         for notification in notifications {
             match ObjectKey::parse(&self.key_prefix, &notification.key) {
@@ -134,7 +134,7 @@ impl NotifyUpload {
     ) -> Result<Message, Error> {
         let version = notification.version.as_deref().unwrap_or("");
         let parts = [notification.bucket.as_str(), notification.key.as_str(), version];
-        let id = MessageId::of_fact(STORED_OBJECT, &parts);
+        let id = MessageId::for_fact(STORED_OBJECT, &parts);
         let object = ObjectRef {
             bucket: notification.bucket.clone(),
             key: notification.key.clone(),
@@ -158,7 +158,7 @@ impl Consumer for NotifyUpload {
     async fn consume(&self, batch: &[Delivery], deadline: Option<Timestamp>) -> Vec<Disposition> {
         let mut answers = Vec::with_capacity(batch.len());
         for delivery in batch {
-            let reporter = self.reporter.received(delivery.receive_count);
+            let reporter = self.reporter.with_receive_count(delivery.receive_count);
             let function = Self { reporter, ..self.clone() };
             let is_late = function.reporter.host.is_past(deadline);
             answers.push(match is_late {

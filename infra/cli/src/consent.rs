@@ -4,7 +4,7 @@
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
-use messages::shown::shown;
+use messages::escape::escape_for_terminal;
 
 use crate::args::Consent;
 
@@ -16,7 +16,7 @@ pub(crate) fn ask(consent: Consent, question: &str) -> anyhow::Result<()> {
     if consent.yes || !io::stdin().is_terminal() {
         return Ok(());
     }
-    write!(io::stderr().lock(), "{} [y/N] ", shown(question))?;
+    write!(io::stderr().lock(), "{} [y/N] ", escape_for_terminal(question))?;
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer)?;
     if is_yes(&answer) {

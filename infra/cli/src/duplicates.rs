@@ -4,7 +4,7 @@ use anyhow::{Context, bail};
 use imports::{Duplicate, Job, JobState, ProjectId, ReadStudies, Selection, Study, StudyRef, Tier, readable};
 use local::output;
 use messages::StoreError;
-use messages::shown::shown;
+use messages::escape::escape_for_terminal;
 use serde_json::{Value, json};
 use service::{DecisionKind, DecisionOutcome, SearchService};
 
@@ -123,11 +123,11 @@ impl DuplicateList<'_> {
             output::line(&format!(
                 "    record {} of {} of import {}",
                 at.record,
-                shown(&file),
-                shown(&search)
+                escape_for_terminal(&file),
+                escape_for_terminal(&search)
             ))?;
             if let Some(study) = side.study {
-                output::line(&format!("    {}", shown(&study.reference.title)))?;
+                output::line(&format!("    {}", escape_for_terminal(&study.reference.title)))?;
             }
         }
         Ok(())

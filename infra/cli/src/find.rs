@@ -1,7 +1,7 @@
 //! Looking up a search, or one of its files, by what the user typed.
 
 use imports::{FileId, Job, JobFile, Jobs, ProjectId};
-use messages::shown::shown;
+use messages::escape::escape_for_terminal;
 use outbox::Page;
 use uuid::Uuid;
 
@@ -64,8 +64,12 @@ pub(crate) fn file(job: &Job, text: &str) -> anyhow::Result<FileId> {
     match files.find(is_match) {
         Some(((file, _), _)) => Ok(file.file_id),
         None => {
-            let names: Vec<String> = names.iter().map(|name| shown(name).to_string()).collect();
-            anyhow::bail!("the import has no file {}; its files are {}", shown(text), names.join(", "))
+            let names: Vec<String> = names.iter().map(|name| escape_for_terminal(name).to_string()).collect();
+            anyhow::bail!(
+                "the import has no file {}; its files are {}",
+                escape_for_terminal(text),
+                names.join(", ")
+            )
         }
     }
 }
@@ -94,7 +98,7 @@ fn digits(text: &str) -> Option<String> {
 
 fn list(several: &[Job]) -> String {
     let one = |job: &Job| match &job.name {
-        Some(name) => format!("{} \"{}\" ({})", job.search_id, shown(name), job.state),
+        Some(name) => format!("{} \"{}\" ({})", job.search_id, escape_for_terminal(name), job.state),
         None => format!("{} ({})", job.search_id, job.state),
     };
     let mut listed: Vec<String> = several.iter().take(MAX_LISTED).map(one).collect();

@@ -6,7 +6,7 @@ use anyhow::Context;
 use jiff::{SignedDuration, Timestamp};
 use local::output;
 use messages::Host;
-use outbox::{Entry, Kind, Owner, Treatment, Unreadable};
+use outbox::{Entry, Kind, Owner, Unreadable, UnreadableAction};
 use serde::Serialize;
 use service::effects::{Effect, EffectFilter, EffectState, effects};
 
@@ -219,9 +219,11 @@ impl OutboxItem {
                 engine.operator()?.discard(owner, entry).await?;
             }
             (_, _, Change::Requeue(_)) => {
-                outbox.treat(&self.effect.id(), &Treatment::Requeue(now)).await?;
+                outbox.resolve_unreadable(&self.effect.id(), &UnreadableAction::Requeue(now)).await?;
             }
-            (_, _, Change::Delete(_)) => outbox.treat(&self.effect.id(), &Treatment::Delete).await?,
+            (_, _, Change::Delete(_)) => {
+                outbox.resolve_unreadable(&self.effect.id(), &UnreadableAction::Delete).await?;
+            }
         }
         self.changed = Some(match change {
             Change::Requeue(_) => EntryState::Waiting,

@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::{Context, bail};
 use imports::{FileId, Job};
 use local::output;
-use messages::shown::shown;
+use messages::escape::escape_for_terminal;
 use service::{FileRepair, NewFile, NewRepair, ProjectAccess, Refusal, Repair, SearchService};
 
 use crate::disk::DiskFull;
@@ -87,7 +87,7 @@ async fn request(
         if records.is_empty() {
             bail!(
                 "all records of {} are imported; there is nothing to correct",
-                shown(&job.file_name(file_id))
+                escape_for_terminal(&job.file_name(file_id))
             );
         }
         files.push(FileRepair { file_id, replacement, records });
@@ -136,7 +136,7 @@ fn refused(job: &Job, request: &NewRepair, refusal: &Refusal) -> anyhow::Error {
     };
     let one = |(index, why): &(usize, _)| {
         let name = file_id(*index).map(|file| job.file_name(file)).unwrap_or_default();
-        format!("{}: {why}", shown(&name))
+        format!("{}: {why}", escape_for_terminal(&name))
     };
     let files: Vec<String> = files.iter().map(one).collect();
     anyhow::anyhow!(

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use imports::{Job, JobFile, JobState, Outcome, SearchId};
 use local::output;
-use messages::{Noted, Observation, Verdict};
+use messages::{DecisionRecord, RecordedVerdict, Verdict};
 use serde::Serialize;
 
 use crate::table::{Column, table};
@@ -270,9 +270,9 @@ impl fmt::Display for Messages {
 }
 
 impl Messages {
-    fn count(decisions: &[Observation<Noted>]) -> Self {
+    fn count(decisions: &[DecisionRecord<RecordedVerdict>]) -> Self {
         // Upload notifications are not messages of the system, although they cause one.
-        let consumed = |decision: &&Observation<Noted>| {
+        let consumed = |decision: &&DecisionRecord<RecordedVerdict>| {
             decision.verdict != Verdict::Dispatched && decision.function != functions::notify_upload::NAME
         };
         let count = |verdict| decisions.iter().filter(|decision| decision.verdict == verdict).count();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use imports::{Job, Quarantined, SearchId, StudyStores};
 use local::output;
-use messages::{Noted, Observation};
+use messages::{DecisionRecord, RecordedVerdict};
 use serde::Serialize;
 use service::{SearchRepairs, SearchService};
 
@@ -25,7 +25,7 @@ struct SearchDetails {
     /// The searches that repair it, in the order in which they were announced.
     repaired_by: Vec<SearchId>,
     /// `None` if no history is kept.
-    decisions: Option<Vec<Observation<Noted>>>,
+    decisions: Option<Vec<DecisionRecord<RecordedVerdict>>>,
 }
 
 /// Shows state, files, unreadable records and the decision log.

@@ -10,7 +10,7 @@ use functions::SYSTEM;
 use imports::queues::QUEUES;
 use imports::{Jobs, Ports, ProjectId, SearchId, StudyStores};
 use local::{FaultInjection, Home, Runner};
-use messages::{Host, Noted, Observation, Observe, QueueSpec, Verdict};
+use messages::{DecisionRecord, DecisionSink, Host, QueueSpec, RecordedVerdict, Verdict};
 #[cfg(feature = "services")]
 use saga::Service;
 use telemetry::LogDecisions;
@@ -161,7 +161,7 @@ impl Workspace {
     pub(crate) async fn decisions(
         &self,
         search: SearchId,
-    ) -> anyhow::Result<Option<Vec<Observation<Noted>>>> {
+    ) -> anyhow::Result<Option<Vec<DecisionRecord<RecordedVerdict>>>> {
         let is_kept = self.backend.config.history.is_some();
         let Some(history) = self.ports().engine.history.as_ref().filter(|_| is_kept) else { return Ok(None) };
         let (mut decisions, mut after) = (Vec::new(), None);
@@ -253,8 +253,8 @@ async fn check_settings(config: &Config, services: &[Service]) -> Result<(), bac
 /// Stores decisions in the data directory, and also logs rejected messages.
 struct RejectionLog(Arc<Store>);
 
-impl Observe for RejectionLog {
-    fn observe(&self, observation: Observation) {
+impl DecisionSink for RejectionLog {
+    fn observe(&self, observation: DecisionRecord) {
         if observation.verdict == Verdict::Rejected {
             LogDecisions.observe(observation.clone());
         }

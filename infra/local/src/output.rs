@@ -1,14 +1,14 @@
 //! All output to the terminal. It may contain untrusted text, so control characters and bidirectional formatting characters
-//! are escaped ([`messages::shown`]).
+//! are escaped ([`messages::escape`]).
 
 use std::io::{self, Write};
 
-use messages::shown::{shown, shown_in_json};
+use messages::escape::{escape_for_terminal, escape_in_json};
 use serde::Serialize;
 
 /// Prints a line on standard output. A closed pipe (`| head`) is not an error.
 pub fn line(text: &str) -> io::Result<()> {
-    write(&shown(text))
+    write(&escape_for_terminal(text))
 }
 
 /// Prints formatted lines, such as a table. Its cells must be escaped with [`cell`].
@@ -18,18 +18,18 @@ pub fn block(text: &str) -> io::Result<()> {
 
 /// Escapes the text of a table cell, which is on one line.
 pub fn cell(text: &str) -> String {
-    shown(text).into_owned()
+    escape_for_terminal(text).into_owned()
 }
 
 /// Prints JSON on one line. Escapes do not change its strings.
 pub fn json<T: Serialize>(value: &T) -> io::Result<()> {
-    write(&shown_in_json(&serde_json::to_string(value)?))
+    write(&escape_in_json(&serde_json::to_string(value)?))
 }
 
 /// Prints indented JSON.
 pub fn pretty_json<T: Serialize>(value: &T) -> io::Result<()> {
     let json = serde_json::to_string_pretty(value)?;
-    json.lines().try_for_each(|line| write(&shown_in_json(line)))
+    json.lines().try_for_each(|line| write(&escape_in_json(line)))
 }
 
 fn write(line: &str) -> io::Result<()> {
@@ -47,5 +47,5 @@ pub fn complain(text: &str) {
 /// Prints a remark on standard error.
 pub fn remark(text: &str) {
     // A failure to print is ignored, because the exit code still reports success or failure.
-    let _ = writeln!(io::stderr().lock(), "{}", shown(text));
+    let _ = writeln!(io::stderr().lock(), "{}", escape_for_terminal(text));
 }

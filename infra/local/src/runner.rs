@@ -10,8 +10,8 @@ use futures::future::join_all;
 use jiff::Timestamp;
 use messages::queue::MAX_BATCH;
 use messages::{
-    Consumer, Delivery, Disposition, Host, Message, Observe, Queue, QueueSpec, ReceiveMessages, Received,
-    Reporter, StoreError,
+    Consumer, DecisionSink, Delivery, Disposition, Host, Message, Queue, QueueSpec, ReceiveMessages,
+    Received, Reporter, StoreError,
 };
 use outbox::DispatchOutbox;
 use rand::SeedableRng;
@@ -285,7 +285,7 @@ struct Pump {
     source: Arc<dyn ReceiveMessages>,
     store: Option<Arc<Store>>,
     host: Arc<dyn Host>,
-    observer: Arc<dyn Observe>,
+    observer: Arc<dyn DecisionSink>,
     turn: Duration,
     visibility: Option<Duration>,
     order: Option<Mutex<StdRng>>,
@@ -458,8 +458,8 @@ mod tests {
     #[test]
     fn message_at_receive_limit_is_dead_lettered() {
         let (queue, dead) = (Queue::named("work"), Queue::named("work-dead"));
-        let worked = QueueSpec::worked(queue, dead.clone(), 3, 30, 1, 1);
-        let kept = QueueSpec::kept(dead.clone());
+        let worked = QueueSpec::with_consumer(queue, dead.clone(), 3, 30, 1, 1);
+        let kept = QueueSpec::without_consumer(dead.clone());
         let delivery =
             |receive_count| Delivery { record_id: String::new(), body: String::new(), receive_count };
         let retry = Disposition::Retry { after: Duration::ZERO, reason: "away".to_owned() };

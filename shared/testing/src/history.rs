@@ -1,6 +1,8 @@
 //! The contract of [`KeepHistory`].
 
-use messages::{Host, MessageId, Noted, Observation, PartitionKey, StoreError, Traceparent, Verdict};
+use messages::{
+    DecisionRecord, Host, MessageId, PartitionKey, RecordedVerdict, StoreError, Traceparent, Verdict,
+};
 use saga::KeepHistory;
 
 use crate::{Checked, sample};
@@ -23,8 +25,8 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
 }
 
 /// An observation of a partition: the `n`th, after so many seconds.
-pub fn observation(host: &dyn Host, partition: PartitionKey, n: u32, seconds: i64) -> Observation {
-    Observation {
+pub fn observation(host: &dyn Host, partition: PartitionKey, n: u32, seconds: i64) -> DecisionRecord {
+    DecisionRecord {
         at: sample::later(sample::now(host), seconds),
         function: "runs".to_owned(),
         partition: Some(partition),
@@ -41,15 +43,15 @@ pub fn observation(host: &dyn Host, partition: PartitionKey, n: u32, seconds: i6
 }
 
 /// Returns these observations as they are read.
-pub fn noted(observations: &[Observation]) -> Vec<Observation<Noted>> {
-    observations.iter().cloned().map(Observation::from).collect()
+pub fn noted(observations: &[DecisionRecord]) -> Vec<DecisionRecord<RecordedVerdict>> {
+    observations.iter().cloned().map(DecisionRecord::from).collect()
 }
 
 async fn pages(
     store: &dyn KeepHistory,
     partition: Option<PartitionKey>,
     limit: usize,
-) -> Result<Vec<Observation<Noted>>, StoreError> {
+) -> Result<Vec<DecisionRecord<RecordedVerdict>>, StoreError> {
     let (mut found, mut after) = (Vec::new(), None);
     loop {
         let page = store.history(partition, after, limit).await?;
@@ -66,7 +68,7 @@ pub async fn an_observation_comes_back_as_it_was_appended(ports: &Ports<'_>) -> 
     let partition = sample::partition(ports.host);
     assert_eq!(ports.store.history(Some(partition), None, 10).await?, []);
     let scarce = observation(ports.host, partition, 0, 0);
-    let full = Observation {
+    let full = DecisionRecord {
         traceparent: scarce.message_id.map(|message| Traceparent::of(partition, message).to_string()),
         began_at: Some(scarce.at),
         attempt: Some(3),
@@ -86,7 +88,7 @@ pub async fn history_is_read_in_pages_in_the_order_in_which_it_happened(ports: &
     let observation = |n, seconds| observation(ports.host, partition, n, seconds);
     let first = [observation(0, 0), observation(1, 1), observation(2, 1)];
     let second = [observation(3, 1), observation(4, 1), observation(5, 2)];
-    let foreign = Observation { partition: Some(other), ..observation(6, 1) };
+    let foreign = DecisionRecord { partition: Some(other), ..observation(6, 1) };
     ports.store.append(&first).await?;
     ports.store.append(&[&second[..], std::slice::from_ref(&foreign)].concat()).await?;
     for limit in [1, 2, 4, 10] {
@@ -116,7 +118,7 @@ pub async fn what_is_appended_later_is_found_after_a_place(ports: &Ports<'_>) ->
 /// Such as what could not be read.
 pub async fn what_says_no_partition_is_found_without_one(ports: &Ports<'_>) -> Checked {
     let partition = sample::partition(ports.host);
-    let junk = |n| Observation {
+    let junk = |n| DecisionRecord {
         partition: None,
         message_id: None,
         message: String::new(),

@@ -1,7 +1,7 @@
 //! The contracts of all ports, as tests that any adapter can run.
 //!
 //! - [`host`]: a [`messages::Host`] whose time a test decides;
-//! - [`Seen`]: a [`messages::Observe`] that stores decisions;
+//! - [`Seen`]: a [`messages::DecisionSink`] that stores decisions;
 //! - [`fixtures`]: data and messages of earlier versions, for every adapter to read;
 //! - [`proof`]: the level of proof: for every change, or every night;
 //! - [`sample`]: documents, entries, views and studies to store;

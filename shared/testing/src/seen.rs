@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use messages::{Measure, Observation, Observe, Verdict};
+use messages::{DecisionRecord, DecisionSink, Metric, Verdict};
 
 /// An observer that stores decisions and metrics.
 #[derive(Debug, Default)]
@@ -19,18 +19,18 @@ impl Seen {
     }
 
     /// Returns the value of a metric.
-    pub fn measured(&self, measure: Measure) -> u64 {
+    pub fn measured(&self, measure: Metric) -> u64 {
         let measured = self.measured.lock().unwrap_or_else(PoisonError::into_inner);
         measured.get(measure.0).copied().unwrap_or(0)
     }
 }
 
-impl Observe for Seen {
-    fn observe(&self, observation: Observation) {
+impl DecisionSink for Seen {
+    fn observe(&self, observation: DecisionRecord) {
         self.verdicts.lock().unwrap_or_else(PoisonError::into_inner).push(observation.verdict);
     }
 
-    fn measure(&self, measure: Measure, value: u64) {
+    fn measure(&self, measure: Metric, value: u64) {
         *self.measured.lock().unwrap_or_else(PoisonError::into_inner).entry(measure.0).or_default() += value;
     }
 }

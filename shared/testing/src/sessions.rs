@@ -5,9 +5,9 @@
 
 use futures::future::join;
 use messages::{Host, PartitionKey, SessionId, StoreError};
-use outbox::session::Found;
+use outbox::session::SessionStatus;
 use outbox::{
-    CommitSession, Committed, Entry, Owner, ReadRecords, ReadViews, SessionRecord, SettleSessions,
+    CommitOutcome, CommitSession, Entry, Owner, ReadRecords, ReadViews, SessionRecord, SettleSessions,
     Settlement, SweepOutbox, WriteRecords,
 };
 
@@ -68,7 +68,7 @@ impl Prepared {
         Ok(Self { record, partition })
     }
 
-    async fn commit(&self, ports: &Ports<'_>) -> Result<Committed, StoreError> {
+    async fn commit(&self, ports: &Ports<'_>) -> Result<CommitOutcome, StoreError> {
         ports.commit.commit(&self.record).await
     }
 
@@ -85,9 +85,9 @@ impl Prepared {
 /// Both at once.
 pub async fn a_commit_stores_data_and_messages(ports: &Ports<'_>) -> Checked {
     let session = Prepared::new(ports, 2)?;
-    assert_eq!(ports.settle.find(session.record.id).await?, Found::Nothing);
-    assert_eq!(session.commit(ports).await?, Committed::Stored);
-    assert_eq!(ports.settle.find(session.record.id).await?, Found::Committed);
+    assert_eq!(ports.settle.find(session.record.id).await?, SessionStatus::Nothing);
+    assert_eq!(session.commit(ports).await?, CommitOutcome::Stored);
+    assert_eq!(ports.settle.find(session.record.id).await?, SessionStatus::Committed);
     assert!(session.has_view(ports).await? && session.is_due(ports).await?);
     Ok(())
 }
@@ -96,9 +96,9 @@ pub async fn a_commit_stores_data_and_messages(ports: &Ports<'_>) -> Checked {
 pub async fn a_repeated_commit_changes_nothing(ports: &Ports<'_>) -> Checked {
     let session = Prepared::new(ports, 1)?;
     session.commit(ports).await?;
-    assert_eq!(session.commit(ports).await?, Committed::Stored);
+    assert_eq!(session.commit(ports).await?, CommitOutcome::Stored);
     assert_eq!(sweep(ports, &session).await?.len(), 1);
-    assert_eq!(session.commit(ports).await?, Committed::Stored);
+    assert_eq!(session.commit(ports).await?, CommitOutcome::Stored);
     assert!(!session.is_due(ports).await?);
     Ok(())
 }
@@ -106,9 +106,9 @@ pub async fn a_repeated_commit_changes_nothing(ports: &Ports<'_>) -> Checked {
 /// It leaves no record, since none will be looked for.
 pub async fn a_commit_without_messages_writes_only_data(ports: &Ports<'_>) -> Checked {
     let session = Prepared::new(ports, 0)?;
-    assert_eq!(session.commit(ports).await?, Committed::Stored);
+    assert_eq!(session.commit(ports).await?, CommitOutcome::Stored);
     assert!(session.has_view(ports).await?);
-    assert_eq!(ports.settle.find(session.record.id).await?, Found::Nothing);
+    assert_eq!(ports.settle.find(session.record.id).await?, SessionStatus::Nothing);
     Ok(())
 }
 
@@ -119,7 +119,7 @@ pub async fn an_existing_view_stays_as_it_is(ports: &Ports<'_>) -> Checked {
     let before = ports.views.view(first.partition).await?;
     assert_eq!(before.as_slice(), first.record.views);
     second.record.views = vec![sample::view(ports.host, first.partition, 9, true)];
-    assert_eq!(second.commit(ports).await?, Committed::Stored);
+    assert_eq!(second.commit(ports).await?, CommitOutcome::Stored);
     assert_eq!(ports.views.view(first.partition).await?, before);
     Ok(())
 }
@@ -129,10 +129,10 @@ pub async fn a_session_that_was_given_up_commits_nothing(ports: &Ports<'_>) -> C
     let session = Prepared::new(ports, 1)?;
     let now = sample::now(ports.host);
     for _ in 0..2 {
-        assert_eq!(ports.settle.bury(session.record.id, now).await?, Found::Tombstone);
+        assert_eq!(ports.settle.bury(session.record.id, now).await?, SessionStatus::Tombstone);
     }
-    assert_eq!(session.commit(ports).await?, Committed::TooLate);
-    assert_eq!(ports.settle.find(session.record.id).await?, Found::Tombstone);
+    assert_eq!(session.commit(ports).await?, CommitOutcome::TooLate);
+    assert_eq!(ports.settle.find(session.record.id).await?, SessionStatus::Tombstone);
     assert!(!session.has_view(ports).await? && !session.is_due(ports).await?);
     Ok(())
 }
@@ -141,7 +141,10 @@ pub async fn a_session_that_was_given_up_commits_nothing(ports: &Ports<'_>) -> C
 pub async fn a_committed_session_is_not_given_up(ports: &Ports<'_>) -> Checked {
     let session = Prepared::new(ports, 1)?;
     session.commit(ports).await?;
-    assert_eq!(ports.settle.bury(session.record.id, sample::now(ports.host)).await?, Found::Committed);
+    assert_eq!(
+        ports.settle.bury(session.record.id, sample::now(ports.host)).await?,
+        SessionStatus::Committed
+    );
     assert!(session.is_due(ports).await?);
     Ok(())
 }
@@ -153,10 +156,10 @@ pub async fn of_a_commit_and_a_burial_at_once_one_wins(ports: &Ports<'_>) -> Che
         let now = sample::now(ports.host);
         let (committed, found) = join(session.commit(ports), ports.settle.bury(session.record.id, now)).await;
         match (committed?, found?) {
-            (Committed::Stored, Found::Committed) => {
+            (CommitOutcome::Stored, SessionStatus::Committed) => {
                 assert!(session.has_view(ports).await? && session.is_due(ports).await?);
             }
-            (Committed::TooLate, Found::Tombstone) => {
+            (CommitOutcome::TooLate, SessionStatus::Tombstone) => {
                 assert!(!session.has_view(ports).await? && !session.is_due(ports).await?);
             }
             disagreement => panic!("{disagreement:?}"),
@@ -172,7 +175,7 @@ pub async fn entries_are_swept_and_the_record_stays(ports: &Ports<'_>) -> Checke
     let swept: Vec<_> = sweep(ports, &session).await?.into_iter().map(|entry| entry.id).collect();
     assert_eq!(swept, session.record.entries.iter().map(|entry| entry.id).collect::<Vec<_>>());
     assert!(!session.is_due(ports).await?);
-    assert_eq!(ports.settle.find(session.record.id).await?, Found::Committed);
+    assert_eq!(ports.settle.find(session.record.id).await?, SessionStatus::Committed);
     Ok(())
 }
 

@@ -28,7 +28,7 @@ pub fn input(n: u32, event: &impl Payload) -> Message {
 /// # Panics
 /// Panics if the event cannot be written as JSON.
 pub fn reply(command: &Message, event: &impl Payload) -> Message {
-    let message = command.causes(command.id.derive(0), "handler", NOW, event.body().unwrap());
+    let message = command.caused_message(command.id.derive(0), "handler", NOW, event.body().unwrap());
     Message { token: command.reply_token.clone(), ..message }
 }
 

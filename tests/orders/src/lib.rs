@@ -213,13 +213,13 @@ const CONTROL_DEAD: Queue = Queue::named("control-dead");
 
 /// The specification of each queue.
 pub static QUEUES: [QueueSpec; 7] = [
-    QueueSpec::worked(SAGA, SAGA_DEAD, 20, 30, 10, 2),
-    QueueSpec::kept(SAGA_DEAD),
-    QueueSpec::worked(WAREHOUSE, WAREHOUSE_DEAD, 20, 30, 10, 1),
-    QueueSpec::kept(WAREHOUSE_DEAD),
-    QueueSpec::worked(CONTROL, CONTROL_DEAD, 20, 60, 10, 1),
-    QueueSpec::kept(CONTROL_DEAD),
-    QueueSpec::kept(NEWS),
+    QueueSpec::with_consumer(SAGA, SAGA_DEAD, 20, 30, 10, 2),
+    QueueSpec::without_consumer(SAGA_DEAD),
+    QueueSpec::with_consumer(WAREHOUSE, WAREHOUSE_DEAD, 20, 30, 10, 1),
+    QueueSpec::without_consumer(WAREHOUSE_DEAD),
+    QueueSpec::with_consumer(CONTROL, CONTROL_DEAD, 20, 60, 10, 1),
+    QueueSpec::without_consumer(CONTROL_DEAD),
+    QueueSpec::without_consumer(NEWS),
 ];
 
 /// Runs the saga.

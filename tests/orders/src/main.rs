@@ -13,7 +13,7 @@ use comfy_table::Table;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use embedded::{Settings, Store};
 use local::{FaultInjection, Home, Runner, output};
-use messages::{Noted, Observation, Verdict};
+use messages::{DecisionRecord, RecordedVerdict, Verdict};
 use orders::shop::{Refused, Shop, partition};
 use orders::{DISPATCH_OUTBOX, QUEUES, SYSTEM, TIME_TO_PAY};
 use outbox::View;
@@ -142,8 +142,8 @@ fn state(view: &View) -> String {
 }
 
 /// The decisions that changed something or refused it, each once.
-fn decided(decisions: &[Observation<Noted>]) -> String {
-    let told = |decision: &&Observation<Noted>| {
+fn decided(decisions: &[DecisionRecord<RecordedVerdict>]) -> String {
+    let told = |decision: &&DecisionRecord<RecordedVerdict>| {
         [Verdict::Handled, Verdict::Rejected].iter().any(|told| decision.verdict == *told)
     };
     let mut lines: Vec<String> = Vec::new();

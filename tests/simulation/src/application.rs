@@ -9,7 +9,7 @@ use dedup::ledger::NoLedger;
 use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use messages::{
-    Body, Consumer, Json, Message, MessageId, Observation, PartitionKey, Queue, QueueSpec, Token,
+    Body, Consumer, DecisionRecord, Json, Message, MessageId, PartitionKey, Queue, QueueSpec, Token,
 };
 use outbox::session::Options;
 use outbox::{Policy, SessionRecord, View};
@@ -103,7 +103,7 @@ pub(crate) trait Application: Send + Sync {
     fn bounds(&self, world: &World, partition: PartitionKey) -> Bounds;
     fn changed(&self, written: &Written<'_>) -> Checked;
     fn committed(&self, session: &SessionRecord) -> Checked;
-    fn observed(&self, world: &mut World, observation: &Observation) -> Checked;
+    fn observed(&self, world: &mut World, observation: &DecisionRecord) -> Checked;
     fn given_up(&self, world: &mut World, queue: &Queue, message: &Message, is_outlasted: bool);
     fn check(&self, world: &World) -> Checked;
     fn unchanged(&self, before: &(dyn Any + Send), world: &World) -> Result<(), String>;
@@ -258,7 +258,7 @@ impl<W: Workload> Application for Erased<W> {
         self.workload.committed(session)
     }
 
-    fn observed(&self, world: &mut World, observation: &Observation) -> Checked {
+    fn observed(&self, world: &mut World, observation: &DecisionRecord) -> Checked {
         self.workload.observed(&mut Scene::new(world), observation)
     }
 
@@ -333,7 +333,7 @@ impl<'a, S: Saga> Draft<'a, S> {
             Effect::Request { to, body } => self.send(id, to, body, true, false),
             Effect::Schedule { timer, due_at: _, to, body } => {
                 self.cancel(&timer);
-                let id = message.id.named(&timer);
+                let id = message.id.for_timer(&timer);
                 self.timers.insert(timer, id);
                 self.send(id, to, body, false, true);
             }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use messages::{Host, Observation, Observe, StoreError};
+use messages::{DecisionRecord, DecisionSink, Host, StoreError};
 use uuid::{Builder, Uuid};
 
 use crate::coverage::{Call, Phase};
@@ -205,8 +205,8 @@ impl World {
     }
 }
 
-impl Observe for Port {
-    fn observe(&self, observation: Observation) {
+impl DecisionSink for Port {
+    fn observe(&self, observation: DecisionRecord) {
         self.perform(|world| world.observed(&observation));
     }
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use jiff::Timestamp;
-use messages::{Message, Observation, PartitionKey, Queue};
-use outbox::session::Found;
+use messages::{DecisionRecord, Message, PartitionKey, Queue};
+use outbox::session::SessionStatus;
 use outbox::{SessionRecord, View};
 use saga::{Content, Document, Engine, Persist, Saga, System};
 
@@ -126,7 +126,7 @@ pub trait Workload: Clone + Send + Sync + 'static {
     ///
     /// # Errors
     /// When it should not have.
-    fn observed(&self, _scene: &mut Scene<'_, Self::World>, _observation: &Observation) -> Checked {
+    fn observed(&self, _scene: &mut Scene<'_, Self::World>, _observation: &DecisionRecord) -> Checked {
         Ok(())
     }
 
@@ -277,7 +277,8 @@ impl<W: Workload> Deref for Rest<'_, W> {
 
 impl World {
     pub(crate) fn is_committed(&self, partition: PartitionKey) -> bool {
-        let committed = |id| self.sessions.get(id).is_some_and(|stored| stored.found == Found::Committed);
+        let committed =
+            |id| self.sessions.get(id).is_some_and(|stored| stored.found == SessionStatus::Committed);
         self.checks.sessions.iter().any(|(id, of)| *of == partition && committed(id))
     }
 }

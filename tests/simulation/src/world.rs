@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use dedup::ledger::Item;
 use jiff::Timestamp;
-use messages::{Message, MessageId, Observation, PartitionKey, SessionId};
-use outbox::session::{CONTROL, Found};
+use messages::{DecisionRecord, Message, MessageId, PartitionKey, SessionId};
+use outbox::session::{CONTROL, SessionStatus};
 use outbox::{Entry, Key, Owner, Record, View};
 use saga::Document;
 
@@ -80,7 +80,7 @@ pub(crate) struct StoredDocument {
 
 /// A transactional session as stored.
 pub(crate) struct StoredSession {
-    pub(crate) found: Found,
+    pub(crate) found: SessionStatus,
     pub(crate) outbox: Vec<Entry>,
 }
 
@@ -310,9 +310,9 @@ impl World {
     }
 
     /// Records the decision of a function.
-    pub(crate) fn observed(&mut self, observation: &Observation) {
+    pub(crate) fn observed(&mut self, observation: &DecisionRecord) {
         self.note(|| {
-            let Observation { message, verdict, why, .. } = observation;
+            let DecisionRecord { message, verdict, why, .. } = observation;
             let id = observation.message_id.map(|id| short(&id)).unwrap_or_default();
             format!("{:<16} {message} {id}: {why}", verdict.name())
         });

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use backend::{Backend, Config, SystemHost};
 use jiff::Timestamp;
 use messages::Host;
-use messages::shown::is_hidden;
+use messages::escape::is_control_or_bidi;
 use outbox::Entry;
 use saga::Persist;
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ const CONTROL: &str =
 /// Checks that the output has no invisible characters except line ends.
 fn is_harmless(command: &[&str], run: &Run) {
     for (stream, text) in [("stdout", &run.stdout), ("stderr", &run.stderr)] {
-        let found = text.chars().find(|&c| is_hidden(c) && c != '\n');
+        let found = text.chars().find(|&c| is_control_or_bidi(c) && c != '\n');
         assert_eq!(found, None, "{command:?} wrote it to {stream}: {text:?}");
         assert!(!text.lines().any(|line| line == "error: forged"), "{command:?}: {text}");
     }

@@ -10,7 +10,7 @@ use backend::{Config, SystemHost};
 use embedded::{Settings, Store};
 use imports::job::earlier_view;
 use imports::queues::QUEUES;
-use messages::{Host, Measure, Observation, Observe, Outgoing, Reporter, SendError, SendMessages};
+use messages::{DecisionRecord, DecisionSink, Host, Metric, Outgoing, Reporter, SendError, SendMessages};
 use mongo::OnDifference;
 use outbox::dispatch::sweep;
 use outbox::{Dispatcher, Entry, Policy, SweepOutbox};
@@ -155,11 +155,11 @@ struct StoreCalls {
     calls: AtomicU64,
 }
 
-impl Observe for StoreCalls {
-    fn observe(&self, _: Observation) {}
+impl DecisionSink for StoreCalls {
+    fn observe(&self, _: DecisionRecord) {}
 
-    fn measure(&self, measure: Measure, value: u64) {
-        if measure == Measure::STORAGE_CALLS {
+    fn measure(&self, measure: Metric, value: u64) {
+        if measure == Metric::STORAGE_CALLS {
             self.calls.fetch_add(value, Ordering::Relaxed);
         }
     }

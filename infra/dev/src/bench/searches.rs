@@ -90,6 +90,6 @@ pub fn reply(command: &Message, parse: &StartParsing, now: Timestamp) -> Result<
     };
     let completed = ReferenceFileParsingCompleted { file_id: parse.file_id, counts };
     let body = SearchEvent::ReferenceFileParsingCompleted(completed).body()?;
-    let reply = command.causes(command.id.derive(0), SOURCE, now, body);
+    let reply = command.caused_message(command.id.derive(0), SOURCE, now, body);
     Ok(Message { token: parse.reply_token.clone(), ..reply })
 }

@@ -56,9 +56,9 @@ mod tests {
     static SHOP: System<()> = System {
         name: "shop",
         queues: &[
-            QueueSpec::worked(ORDERS, Queue::named("orders-dead"), 20, 30, 10, 1),
-            QueueSpec::kept(Queue::named("orders-dead")),
-            QueueSpec::worked(PARCELS, Queue::named("parcels-dead"), 20, 30, 1, 1),
+            QueueSpec::with_consumer(ORDERS, Queue::named("orders-dead"), 20, 30, 10, 1),
+            QueueSpec::without_consumer(Queue::named("orders-dead")),
+            QueueSpec::with_consumer(PARCELS, Queue::named("parcels-dead"), 20, 30, 1, 1),
         ],
         functions: &[&REQUESTS, &BATCHES, &EVENTS],
     };

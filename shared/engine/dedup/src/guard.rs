@@ -171,7 +171,7 @@ impl<H: Handler> Consumer for Guarded<H> {
     async fn consume(&self, batch: &[Delivery], deadline: Option<Timestamp>) -> Vec<Disposition> {
         let mut answers = Vec::with_capacity(batch.len());
         for delivery in batch {
-            let reporter = self.reporter.beginning().received(delivery.receive_count);
+            let reporter = self.reporter.started_now().with_receive_count(delivery.receive_count);
             let late = reporter.host.is_past(deadline);
             answers.push(self.consume_one(delivery, &reporter, deadline, late).await);
         }
@@ -261,7 +261,7 @@ impl<H: Handler> Guarded<H> {
     ) -> Result<(), Failure> {
         let outgoing = replies.into_iter().map(|Reply { index, queue, body }| {
             let (id, now) = (asked.message.id.derive(index), reporter.host.now());
-            let message = asked.message.causes(id, reporter.function, now, body);
+            let message = asked.message.caused_message(id, reporter.function, now, body);
             Outgoing::new(&Message { token: token.clone(), ..message }, queue, Duration::ZERO)
         });
         let outgoing = outgoing.collect::<Result<Vec<_>, _>>().map_err(SendError::from)?;

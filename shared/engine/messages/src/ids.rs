@@ -78,12 +78,12 @@ impl MessageId {
     }
 
     /// Returns the id of the message of a timer that this message schedules.
-    pub fn named(&self, timer: &str) -> Self {
+    pub fn for_timer(&self, timer: &str) -> Self {
         Self(Uuid::new_v5(&self.0, timer.as_bytes()))
     }
 
     /// Returns the id of a message that reports a fact identified by `parts`, such as one version of one stored object.
-    pub fn of_fact(namespace: Uuid, parts: &[&str]) -> Self {
+    pub fn for_fact(namespace: Uuid, parts: &[&str]) -> Self {
         Self(Uuid::new_v5(&namespace, parts.join("\n").as_bytes()))
     }
 }

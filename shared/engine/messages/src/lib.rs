@@ -16,7 +16,7 @@
 //! - [`host`]: the port for time, sleep and randomness;
 //! - [`observe`]: the decisions about messages, for logs and metrics;
 //! - [`trace`]: the trace context of messages;
-//! - [`shown`]: escaping untrusted text for terminals and logs;
+//! - [`escape`]: escaping untrusted text for terminals and logs;
 //! - [`store`]: the error that every store reports.
 //!
 //! The crate neither delivers messages nor deduplicates them.
@@ -26,6 +26,7 @@ extern crate self as messages;
 
 pub mod consumer;
 pub mod delivery;
+pub mod escape;
 pub mod host;
 pub mod ids;
 pub mod json;
@@ -34,7 +35,6 @@ pub mod observe;
 pub mod panics;
 pub mod payload;
 pub mod queue;
-pub mod shown;
 pub mod store;
 pub mod trace;
 
@@ -44,7 +44,7 @@ pub use host::Host;
 pub use ids::{AttemptId, MessageId, PartitionKey, SessionId, Token};
 pub use json::Json;
 pub use message::{Body, DecodeError, EncodeError, Message};
-pub use observe::{Measure, Noted, Observation, Observe, Reporter, Verdict};
+pub use observe::{DecisionRecord, DecisionSink, Metric, RecordedVerdict, Reporter, Verdict};
 pub use panics::Panicked;
 pub use payload::{Kind, Payload, ReadError};
 pub use queue::{

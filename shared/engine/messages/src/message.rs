@@ -107,7 +107,7 @@ impl Message {
 
     /// Creates a message that the handling of this one causes, in its partition and its trace.
     #[must_use]
-    pub fn causes(&self, id: MessageId, source: &str, time: Timestamp, body: Body) -> Self {
+    pub fn caused_message(&self, id: MessageId, source: &str, time: Timestamp, body: Body) -> Self {
         Self {
             causation_id: Some(self.id),
             traceparent: Some(self.traceparent_of_effects().to_string()),

@@ -19,7 +19,7 @@ use crate::trace::Traceparent;
 /// A line of the decision log. `V` is the verdict of this version, or the recorded one, which may be of a newer
 /// version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Observation<V = Verdict> {
+pub struct DecisionRecord<V = Verdict> {
     /// The time.
     pub at: Timestamp,
     /// The function that decided.
@@ -52,7 +52,7 @@ pub struct Observation<V = Verdict> {
     pub state: Option<String>,
 }
 
-impl<V> Observation<V> {
+impl<V> DecisionRecord<V> {
     /// Returns the trace that it belongs to: the one that the message names, or that of its partition.
     pub fn trace(&self) -> Option<u128> {
         let named = self.traceparent.as_deref().and_then(Traceparent::parse).map(|sender| sender.trace);
@@ -62,9 +62,9 @@ impl<V> Observation<V> {
 
 /// A metric in addition to the decisions, identified by its name. Applications may add their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Measure(pub &'static str);
+pub struct Metric(pub &'static str);
 
-impl Measure {
+impl Metric {
     /// Calls of the stores of documents, views and partitions.
     pub const STORAGE_CALLS: Self = Self("StorageCalls");
     /// The time in seconds for which an outbox entry was due when a sweep found it.
@@ -94,7 +94,7 @@ pub struct Reporter {
     /// The clock.
     pub host: Arc<dyn Host>,
     /// The observer that receives the decisions.
-    pub observer: Arc<dyn Observe>,
+    pub observer: Arc<dyn DecisionSink>,
     /// The time at which the handling began, if known.
     pub began_at: Option<Timestamp>,
     /// The receive count of the message, if known.
@@ -106,13 +106,13 @@ pub struct Reporter {
 impl Reporter {
     /// Returns a reporter for handling that begins now.
     #[must_use]
-    pub fn beginning(&self) -> Self {
+    pub fn started_now(&self) -> Self {
         Self { began_at: Some(self.host.now()), ..self.clone() }
     }
 
     /// Returns a reporter for a message with this receive count.
     #[must_use]
-    pub fn received(&self, times: u32) -> Self {
+    pub fn with_receive_count(&self, times: u32) -> Self {
         Self { attempt: Some(times), ..self.clone() }
     }
 
@@ -123,13 +123,13 @@ impl Reporter {
     }
 
     /// Adds to a metric.
-    pub fn measure(&self, measure: Measure, value: u64) {
+    pub fn measure(&self, measure: Metric, value: u64) {
         self.observer.measure(measure, value);
     }
 
     /// Records a decision about a message; none if it could not be read.
     pub fn note(&self, message: Option<&Message>, verdict: Verdict, why: &str) {
-        self.observer.observe(Observation {
+        self.observer.observe(DecisionRecord {
             at: self.host.now(),
             function: self.function.to_owned(),
             partition: message.map(|message| message.partition),
@@ -160,7 +160,7 @@ impl Reporter {
     /// stored. Retries it, and dead-letters it from delivery [`LAST_FAULTY_DELIVERY`] on.
     pub fn faulty(&self, message: Option<&Message>, received: u32, reason: String) -> Disposition {
         if received >= LAST_FAULTY_DELIVERY {
-            return self.received(received).reject(message, reason);
+            return self.with_receive_count(received).reject(message, reason);
         }
         self.again(message, Backoff::FAILURE, received, reason)
     }
@@ -172,7 +172,7 @@ impl Reporter {
         received: u32,
         reason: String,
     ) -> Disposition {
-        self.received(received).note(message, Verdict::Retried, &reason);
+        self.with_receive_count(received).note(message, Verdict::Retried, &reason);
         Disposition::Retry { after: backoff.after(received, self.host.unit_random()), reason }
     }
 
@@ -186,7 +186,7 @@ impl Reporter {
         delivery: &Delivery,
         read: impl FnOnce(&Message) -> Result<T, ReadError>,
     ) -> Result<(Message, T), Disposition> {
-        let received = self.received(delivery.receive_count);
+        let received = self.with_receive_count(delivery.receive_count);
         let message =
             Message::decode(&delivery.body).map_err(|error| received.reject(None, chain(&error)))?;
         match read(&message) {
@@ -237,14 +237,14 @@ impl Verdict {
 /// A recorded decision.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Noted {
+pub enum RecordedVerdict {
     /// A verdict of this version.
     Known(Verdict),
     /// A verdict of a newer version, by its name.
     Later(String),
 }
 
-impl Noted {
+impl RecordedVerdict {
     /// Returns the verdict, if this version knows it.
     pub fn known(&self) -> Option<Verdict> {
         match self {
@@ -262,21 +262,21 @@ impl Noted {
     }
 }
 
-impl PartialEq<Verdict> for Noted {
+impl PartialEq<Verdict> for RecordedVerdict {
     fn eq(&self, verdict: &Verdict) -> bool {
         matches!(self, Self::Known(known) if known == verdict)
     }
 }
 
-impl From<Observation> for Observation<Noted> {
-    fn from(observation: Observation) -> Self {
+impl From<DecisionRecord> for DecisionRecord<RecordedVerdict> {
+    fn from(observation: DecisionRecord) -> Self {
         Self {
             at: observation.at,
             function: observation.function,
             partition: observation.partition,
             message_id: observation.message_id,
             message: observation.message,
-            verdict: Noted::Known(observation.verdict),
+            verdict: RecordedVerdict::Known(observation.verdict),
             why: observation.why,
             source: observation.source,
             traceparent: observation.traceparent,
@@ -289,12 +289,12 @@ impl From<Observation> for Observation<Noted> {
 
 /// Receives decisions.
 #[async_trait]
-pub trait Observe: Send + Sync {
+pub trait DecisionSink: Send + Sync {
     /// Receives a decision.
-    fn observe(&self, observation: Observation);
+    fn observe(&self, observation: DecisionRecord);
 
     /// Adds to a metric.
-    fn measure(&self, _measure: Measure, _value: u64) {}
+    fn measure(&self, _measure: Metric, _value: u64) {}
 
     /// Delivers the collected decisions and metrics. A function waits for this at the end of each invocation, because
     /// Lambda freezes its process in between.
@@ -302,12 +302,12 @@ pub trait Observe: Send + Sync {
 }
 
 #[async_trait]
-impl<O: Observe + ?Sized> Observe for Arc<O> {
-    fn observe(&self, observation: Observation) {
+impl<O: DecisionSink + ?Sized> DecisionSink for Arc<O> {
+    fn observe(&self, observation: DecisionRecord) {
         (**self).observe(observation);
     }
 
-    fn measure(&self, measure: Measure, value: u64) {
+    fn measure(&self, measure: Metric, value: u64) {
         (**self).measure(measure, value);
     }
 
@@ -316,8 +316,8 @@ impl<O: Observe + ?Sized> Observe for Arc<O> {
     }
 }
 
-impl Observe for () {
-    fn observe(&self, _: Observation) {}
+impl DecisionSink for () {
+    fn observe(&self, _: DecisionRecord) {}
 }
 
 #[cfg(test)]
@@ -326,9 +326,9 @@ mod tests {
 
     #[test]
     fn a_verdict_of_a_later_release_is_read_by_its_name() {
-        let read = |text: &str| serde_json::from_str::<Noted>(text).unwrap();
+        let read = |text: &str| serde_json::from_str::<RecordedVerdict>(text).unwrap();
         assert_eq!(read("\"handled\""), Verdict::Handled);
         let later = read("\"postponed\"");
-        assert_eq!((&later, later.name()), (&Noted::Later("postponed".to_owned()), "postponed"));
+        assert_eq!((&later, later.name()), (&RecordedVerdict::Later("postponed".to_owned()), "postponed"));
     }
 }

@@ -67,7 +67,7 @@ pub struct QueueSpec {
 
 impl QueueSpec {
     /// Specifies a queue without a consumer: a dead-letter queue, or one that other systems read.
-    pub const fn kept(queue: Queue) -> Self {
+    pub const fn without_consumer(queue: Queue) -> Self {
         Self {
             queue,
             dead_letters: None,
@@ -80,7 +80,7 @@ impl QueueSpec {
 
     /// Specifies a queue with a consumer. Its visibility timeout is six times the timeout of the function, as Lambda
     /// recommends.
-    pub const fn worked(
+    pub const fn with_consumer(
         queue: Queue,
         dead_letters: Queue,
         receive_limit: u32,

@@ -11,14 +11,14 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use messages::store::chain;
 use messages::{
-    Backoff, Body, Consumer, Delivery, Disposition, Measure, Message, ReadError, SendError, StoreError,
+    Backoff, Body, Consumer, Delivery, Disposition, Message, Metric, ReadError, SendError, StoreError,
     Verdict, send_one,
 };
 
 use crate::dispatch::{self, Dispatcher, Swept};
 use crate::session::{
-    CONTROL, Found, SETTLE_SESSION, SETTLE_SESSION_VERSION, SettleSession, SettleSessions, control_message,
-    next_look,
+    CONTROL, SETTLE_SESSION, SETTLE_SESSION_VERSION, SessionStatus, SettleSession, SettleSessions,
+    control_message, next_look,
 };
 use crate::sweep::{Owner, SweepOutbox};
 
@@ -51,13 +51,13 @@ impl DispatchOutbox {
     /// Returns an error if a store is unavailable. The next sweep continues from there.
     pub async fn sweep(&self, deadline: Option<Timestamp>) -> Result<Swept, StoreError> {
         // Recorded even if nothing is due, so that an alarm has data.
-        self.dispatcher.reporter.measure(Measure::OUTBOX_AGE, 0);
+        self.dispatcher.reporter.measure(Metric::OUTBOX_AGE, 0);
         let stores = [Arc::clone(&self.session_outbox), Arc::clone(&self.saga_outbox)];
         dispatch::sweep(&stores, &self.dispatcher, deadline).await
     }
 
     async fn consume_one(&self, delivery: &Delivery) -> Disposition {
-        let reporter = self.dispatcher.reporter.beginning().received(delivery.receive_count);
+        let reporter = self.dispatcher.reporter.started_now().with_receive_count(delivery.receive_count);
         let (message, look) = match reporter.read(delivery, read) {
             Ok(read) => read,
             Err(refused) => return refused,
@@ -73,9 +73,9 @@ impl DispatchOutbox {
 
     async fn settle(&self, message: &Message, look: &SettleSession) -> Result<&'static str, Error> {
         match self.sessions.find(look.session_id).await? {
-            Found::Committed => self.dispatch(look).await,
-            Found::Tombstone => Ok("the session was abandoned before"),
-            Found::Nothing => match next_look(look) {
+            SessionStatus::Committed => self.dispatch(look).await,
+            SessionStatus::Tombstone => Ok("the session was abandoned before"),
+            SessionStatus::Nothing => match next_look(look) {
                 Some((delay, next)) => {
                     let now = self.dispatcher.reporter.host.now();
                     let control = control_message(&message.body.system, message.partition, &next, now);
@@ -90,8 +90,10 @@ impl DispatchOutbox {
     async fn give_up(&self, look: &SettleSession) -> Result<&'static str, Error> {
         match self.sessions.bury(look.session_id, self.dispatcher.reporter.host.now()).await? {
             // The session was committed just before it would have been abandoned.
-            Found::Committed => self.dispatch(look).await,
-            Found::Tombstone | Found::Nothing => Ok("the session took too long to commit and is abandoned"),
+            SessionStatus::Committed => self.dispatch(look).await,
+            SessionStatus::Tombstone | SessionStatus::Nothing => {
+                Ok("the session took too long to commit and is abandoned")
+            }
         }
     }
 

@@ -9,13 +9,13 @@ use jiff::{SignedDuration, Timestamp};
 use messages::queue::MAX_BATCH;
 use messages::store::chain;
 use messages::{
-    Measure, Message, MessageId, Outgoing, Queue, Reporter, SendError, SendMessages, StoreError, Verdict,
+    Message, MessageId, Metric, Outgoing, Queue, Reporter, SendError, SendMessages, StoreError, Verdict,
 };
 use serde_json::Value;
 
 use crate::entry::{Entry, Kind};
 use crate::policy::{Failure, Policy, Settlement};
-use crate::sweep::{Owner, SweepOutbox, Treatment, Unreadable};
+use crate::sweep::{Owner, SweepOutbox, Unreadable, UnreadableAction};
 use crate::views::{View, WriteViews};
 
 /// Performs entries.
@@ -56,7 +56,7 @@ impl Dispatcher {
             let function = self.reporter.function;
             tracing::error!(function, entry_id = %id, attempts, error, "an outbox entry is exhausted");
         }
-        self.reporter.measure(Measure::POISONED_ENTRIES, poisoned.len() as u64);
+        self.reporter.measure(Metric::POISONED_ENTRIES, poisoned.len() as u64);
     }
 
     /// Logs one line for all entries that failed together, so that an outage does not flood the log.
@@ -83,7 +83,7 @@ impl Dispatcher {
             }
         }
         if !views.is_empty() {
-            self.reporter.measure(Measure::STORAGE_CALLS, 1);
+            self.reporter.measure(Metric::STORAGE_CALLS, 1);
             let written = self.views.write(&views).await.map_err(|error| store_failure(&error));
             results.extend(readable.into_iter().map(|entry| (entry, written.clone())));
         }
@@ -135,7 +135,7 @@ impl Dispatcher {
         owners: &[Owner],
     ) -> Result<Taken, StoreError> {
         let now = self.reporter.host.now();
-        self.reporter.measure(Measure::STORAGE_CALLS, 1);
+        self.reporter.measure(Metric::STORAGE_CALLS, 1);
         let claimed = store.claim_due(owners, now, self.claim_until(now)).await?;
         let (mut taken, mut entries) = (Taken::default(), Vec::new());
         let (mut owner_of, mut unreadable) = (BTreeMap::new(), Vec::new());
@@ -158,8 +158,8 @@ impl Dispatcher {
         self.set_aside(store, &unreadable).await?;
         if let Some(due_at) = entries.iter().map(|entry| entry.due_at).min() {
             let age = u64::try_from(now.duration_since(due_at).as_secs()).unwrap_or(0);
-            self.reporter.measure(Measure::OUTBOX_AGE, age);
-            self.reporter.measure(Measure::STORAGE_CALLS, 1);
+            self.reporter.measure(Metric::OUTBOX_AGE, age);
+            self.reporter.measure(Metric::STORAGE_CALLS, 1);
             let settlements = self.perform(&entries).await;
             if let Err(error) = store.settle(&by_owner(settlements, &owner_of)).await {
                 taken.error.get_or_insert(error);
@@ -181,9 +181,9 @@ impl Dispatcher {
         for Unreadable { place, why } in unreadable {
             let function = self.reporter.function;
             tracing::error!(function, place, error = why, "an outbox entry cannot be read and is set aside");
-            self.reporter.measure(Measure::STORAGE_CALLS, 1);
-            store.treat(place, &Treatment::Poison(why.clone())).await?;
-            self.reporter.measure(Measure::POISONED_ENTRIES, 1);
+            self.reporter.measure(Metric::STORAGE_CALLS, 1);
+            store.resolve_unreadable(place, &UnreadableAction::Poison(why.clone())).await?;
+            self.reporter.measure(Metric::POISONED_ENTRIES, 1);
         }
         Ok(())
     }
@@ -230,7 +230,7 @@ impl Dispatcher {
         store: &dyn SweepOutbox,
         failed: &BTreeSet<Owner>,
     ) -> Result<Option<Taken>, StoreError> {
-        self.reporter.measure(Measure::STORAGE_CALLS, 1);
+        self.reporter.measure(Metric::STORAGE_CALLS, 1);
         let due = store.due(self.reporter.host.now(), self.policy.batch + failed.len()).await?;
         let (mut owners, mut unreadable) = (Vec::new(), Vec::new());
         for found in due {

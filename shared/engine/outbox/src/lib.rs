@@ -28,6 +28,9 @@ pub use dispatch::Dispatcher;
 pub use entry::{Entry, Kind, StageError};
 pub use policy::{Policy, Settlement};
 pub use records::{Key, ReadRecords, Record, Write, WriteRecords};
-pub use session::{CommitSession, Committed, Session, SessionRecord, SettleSessions};
-pub use sweep::{Claimed, InspectOutbox, Owner, Pending, Stored, SweepOutbox, Treatment, Unreadable};
+pub use session::{CommitOutcome, CommitSession, Session, SessionRecord, SettleSessions};
+pub use sweep::{
+    ClaimedEntries, EntryResult, InspectOutbox, OutboxRecord, Owner, SweepOutbox, Unreadable,
+    UnreadableAction,
+};
 pub use views::{Aged, Cursor, Page, ReadViews, View, WriteViews, Written};

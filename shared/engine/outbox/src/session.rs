@@ -86,7 +86,7 @@ pub struct SessionRecord {
 
 /// The outcome of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Committed {
+pub enum CommitOutcome {
     /// Data and messages are stored.
     Stored,
     /// The session was abandoned before; nothing is stored.
@@ -100,16 +100,16 @@ pub enum Committed {
 #[async_trait]
 pub trait CommitSession: Send + Sync {
     /// Stores a session in one transaction. A session without messages leaves no record of itself. Repeating a stored
-    /// commit changes nothing and returns [`Committed::Stored`].
+    /// commit changes nothing and returns [`CommitOutcome::Stored`].
     ///
     /// # Errors
     /// Returns an error if the store is unavailable. The outcome is then unknown.
-    async fn commit(&self, session: &SessionRecord) -> Result<Committed, StoreError>;
+    async fn commit(&self, session: &SessionRecord) -> Result<CommitOutcome, StoreError>;
 }
 
 /// The status of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Found {
+pub enum SessionStatus {
     /// It has no record.
     Nothing,
     /// The session is committed.
@@ -125,13 +125,13 @@ pub trait SettleSessions: Send + Sync {
     ///
     /// # Errors
     /// Returns an error if the store is unavailable.
-    async fn find(&self, session: SessionId) -> Result<Found, StoreError>;
+    async fn find(&self, session: SessionId) -> Result<SessionStatus, StoreError>;
 
     /// Abandons a session unless it was committed: later commits are refused. Returns the status after the call.
     ///
     /// # Errors
     /// Returns an error if the store is unavailable.
-    async fn bury(&self, session: SessionId, now: Timestamp) -> Result<Found, StoreError>;
+    async fn bury(&self, session: SessionId, now: Timestamp) -> Result<SessionStatus, StoreError>;
 }
 
 /// The ports of sessions.
@@ -234,9 +234,9 @@ impl<'a> Session<'a> {
         }
         self.record.committed_at = dispatcher.reporter.host.now();
         match self.ports.sessions.commit(&self.record).await.map_err(CommitError::Store)? {
-            Committed::Stored => {}
-            Committed::TooLate => return Err(CommitError::TooLate),
-            Committed::Changed => return Err(CommitError::Changed),
+            CommitOutcome::Stored => {}
+            CommitOutcome::TooLate => return Err(CommitError::TooLate),
+            CommitOutcome::Changed => return Err(CommitError::Changed),
         }
         if !self.record.entries.is_empty() {
             self.dispatch().await;

@@ -37,14 +37,14 @@ pub struct Unreadable {
 }
 
 /// An entry, or why it cannot be read.
-pub type Stored = Result<Entry, Unreadable>;
+pub type EntryResult = Result<Entry, Unreadable>;
 
 /// The entries that were claimed in one record; an error if only this record could not be claimed.
-pub type Claimed = Result<Vec<Stored>, StoreError>;
+pub type ClaimedEntries = Result<Vec<EntryResult>, StoreError>;
 
 /// An action on an unreadable entry. Its content is kept unchanged, so that a newer version may read it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Treatment {
+pub enum UnreadableAction {
     /// Marks it as exhausted, for this reason; sweeps ignore it.
     Poison(String),
     /// Makes it due again at this time.
@@ -74,7 +74,7 @@ pub trait SweepOutbox: Send + Sync {
         owners: &[Owner],
         now: Timestamp,
         until: Timestamp,
-    ) -> Result<Vec<Claimed>, StoreError>;
+    ) -> Result<Vec<ClaimedEntries>, StoreError>;
 
     /// Settles entries that still have the claim of their settlement; others are left unchanged.
     ///
@@ -86,18 +86,18 @@ pub trait SweepOutbox: Send + Sync {
     ///
     /// # Errors
     /// Returns an error if the store is unavailable, or the location is not one of its own.
-    async fn treat(&self, place: &str, treatment: &Treatment) -> Result<(), StoreError>;
+    async fn resolve_unreadable(&self, place: &str, treatment: &UnreadableAction) -> Result<(), StoreError>;
 }
 
 /// A record with outbox entries, for operators.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pending {
+pub struct OutboxRecord {
     /// Its id in a format of the store. The next page begins after it.
     pub id: String,
     /// The record; `None` if its id cannot be read. Then its entries cannot be read either.
     pub owner: Option<Owner>,
     /// All of its entries.
-    pub entries: Vec<Stored>,
+    pub entries: Vec<EntryResult>,
 }
 
 /// Lists outboxes for operators. Operators then settle entries, on condition of the listed claim, or resolve unreadable
@@ -108,14 +108,14 @@ pub trait InspectOutbox: SweepOutbox {
     ///
     /// # Errors
     /// Returns an error if the store is unavailable.
-    async fn pending(&self, after: Option<&str>, limit: usize) -> Result<Vec<Pending>, StoreError>;
+    async fn pending(&self, after: Option<&str>, limit: usize) -> Result<Vec<OutboxRecord>, StoreError>;
 
     /// Like [`InspectOutbox::pending`], with only the exhausted entries, unreadable ones included. Served by an index
     /// of such records.
     ///
     /// # Errors
     /// Returns an error if the store is unavailable.
-    async fn poisoned(&self, after: Option<&str>, limit: usize) -> Result<Vec<Pending>, StoreError>;
+    async fn poisoned(&self, after: Option<&str>, limit: usize) -> Result<Vec<OutboxRecord>, StoreError>;
 
     /// Returns the store's query plan of [`SweepOutbox::due`], in a format of the store, with the name of the index.
     ///

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use dedup::guard::{self, Handler};
 use dedup::{GrantTokens, ProcessedMessages, filter};
 use messages::{
-    Consumer, Host, InspectQueues, Message, MessageId, Observe, PartitionKey, Payload, Queue,
+    Consumer, DecisionSink, Host, InspectQueues, Message, MessageId, PartitionKey, Payload, Queue,
     ReceiveMessages, Reporter, SendMessages, SessionId, StoreError, Token,
 };
 use outbox::session::{self, CommitError, Options};
@@ -49,7 +49,7 @@ pub struct Engine {
     /// The clock, timers and random numbers.
     pub host: Arc<dyn Host>,
     /// Receives every decision about a message.
-    pub observer: Arc<dyn Observe>,
+    pub observer: Arc<dyn DecisionSink>,
     /// The history of decisions; `None` without a database.
     pub history: Option<Arc<dyn KeepHistory>>,
     /// The settings of the outbox.

@@ -11,7 +11,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::future::{Either, join, select};
 use jiff::Timestamp;
-use messages::{Host, Measure, Noted, Observation, Observe, PartitionKey, StoreError};
+use messages::{DecisionRecord, DecisionSink, Host, Metric, PartitionKey, RecordedVerdict, StoreError};
 
 /// The maximum number of observations in the buffer. A batch leaves about two for each of its messages; the rest is for
 /// decisions that were made while the store was unavailable.
@@ -40,7 +40,7 @@ pub trait KeepHistory: Send + Sync {
     ///
     /// # Errors
     /// Returns an error if it is not known whether all of them are stored.
-    async fn append(&self, observations: &[Observation]) -> Result<(), StoreError>;
+    async fn append(&self, observations: &[DecisionRecord]) -> Result<(), StoreError>;
 
     /// Returns up to `limit` observations about the messages of a partition, or about those without one, in order,
     /// after a cursor. They may come from any version. Observations that are added later follow the earlier ones,
@@ -53,7 +53,7 @@ pub trait KeepHistory: Send + Sync {
         partition: Option<PartitionKey>,
         after: Option<Place>,
         limit: usize,
-    ) -> Result<Vec<(Place, Observation<Noted>)>, StoreError>;
+    ) -> Result<Vec<(Place, DecisionRecord<RecordedVerdict>)>, StoreError>;
 
     /// Removes all stored observations about the messages of a partition. Idempotent.
     ///
@@ -64,7 +64,7 @@ pub trait KeepHistory: Send + Sync {
 
 /// Passes every observation to another observer, and stores the observations at each flush.
 pub struct Recorder {
-    observer: Arc<dyn Observe>,
+    observer: Arc<dyn DecisionSink>,
     store: Arc<dyn KeepHistory>,
     host: Arc<dyn Host>,
     buffer: Mutex<Buffer>,
@@ -72,13 +72,13 @@ pub struct Recorder {
 
 #[derive(Default)]
 struct Buffer {
-    observations: VecDeque<Observation>,
+    observations: VecDeque<DecisionRecord>,
     dropped: usize,
 }
 
 impl Recorder {
     /// Creates a recorder that stores what it passes on to `observer`.
-    pub fn new(observer: Arc<dyn Observe>, store: Arc<dyn KeepHistory>, host: Arc<dyn Host>) -> Self {
+    pub fn new(observer: Arc<dyn DecisionSink>, store: Arc<dyn KeepHistory>, host: Arc<dyn Host>) -> Self {
         Self { observer, store, host, buffer: Mutex::default() }
     }
 
@@ -106,8 +106,8 @@ impl Recorder {
 }
 
 #[async_trait]
-impl Observe for Recorder {
-    fn observe(&self, observation: Observation) {
+impl DecisionSink for Recorder {
+    fn observe(&self, observation: DecisionRecord) {
         let mut buffer = self.buffer();
         if buffer.observations.len() == MAX_BUFFERED {
             buffer.observations.pop_front();
@@ -118,7 +118,7 @@ impl Observe for Recorder {
         self.observer.observe(observation);
     }
 
-    fn measure(&self, measure: Measure, value: u64) {
+    fn measure(&self, measure: Metric, value: u64) {
         self.observer.measure(measure, value);
     }
 
@@ -127,8 +127,8 @@ impl Observe for Recorder {
     }
 }
 
-fn bounded(mut observation: Observation) -> Observation {
-    let Observation { message, why, source, traceparent, .. } = &mut observation;
+fn bounded(mut observation: DecisionRecord) -> DecisionRecord {
+    let DecisionRecord { message, why, source, traceparent, .. } = &mut observation;
     for text in [message, why, source].into_iter().chain(traceparent) {
         if text.len() > MAX_TEXT_BYTES {
             text.truncate(text.floor_char_boundary(MAX_TEXT_BYTES));

@@ -15,7 +15,7 @@ use futures::future::{join, join_all};
 use jiff::Timestamp;
 use messages::panics::contain;
 use messages::store::chain;
-use messages::{AttemptId, Measure, MessageId, PartitionKey, StoreError, Token};
+use messages::{AttemptId, MessageId, Metric, PartitionKey, StoreError, Token};
 use outbox::{Entry, Settlement};
 use serde::Serialize;
 
@@ -214,7 +214,7 @@ impl<S: Saga> Runner<S> {
         let (claim, admitted) = match answered {
             Ok((claim, Admission::Admitted(admitted))) => (claim, admitted),
             Ok((_, Admission::Busy { .. } | Admission::Moved { .. })) => {
-                self.contended(&attempt, Measure::BUSY_PARTITIONS, "another worker holds the partition");
+                self.contended(&attempt, Metric::BUSY_PARTITIONS, "another worker holds the partition");
                 return Err(AttemptOutcome::Busy);
             }
             Ok((_, Admission::Duplicate)) => {
@@ -229,7 +229,7 @@ impl<S: Saga> Runner<S> {
                 if matches!(ended, AttemptOutcome::Conflict) {
                     self.contended(
                         &attempt,
-                        Measure::CONFLICTS,
+                        Metric::CONFLICTS,
                         "another worker has taken the partition over",
                     );
                 }
@@ -265,7 +265,7 @@ impl<S: Saga> Runner<S> {
         if version(latest.as_ref()) == version(attempt.document.as_ref()) {
             return Ok(plan);
         }
-        self.contended(attempt, Measure::STALE_LOADS, "an earlier version of the document was loaded");
+        self.contended(attempt, Metric::STALE_LOADS, "an earlier version of the document was loaded");
         self.decide(&self.input(attempt, admitted, latest.as_ref(), expires_at), attempt)
     }
 
@@ -338,7 +338,7 @@ impl<S: Saga> Runner<S> {
                 Ok(Persisted::Stored) => stored.push(planned),
                 Ok(Persisted::Conflict) => {
                     let what = "another worker has changed the partition";
-                    self.contended(&planned.attempt, Measure::CONFLICTS, what);
+                    self.contended(&planned.attempt, Metric::CONFLICTS, what);
                     // The minted tokens are not removed: the other worker may have handed them out.
                     self.abandon(&planned.attempt, planned.fence, Vec::new()).await;
                     ended[planned.attempt.index] = Some(AttemptOutcome::Conflict);
@@ -482,7 +482,7 @@ impl<S: Saga> Runner<S> {
     }
 
     /// Counts and logs an attempt that lost against another worker.
-    fn contended(&self, attempt: &Attempt<'_, S>, measure: Measure, what: &'static str) {
+    fn contended(&self, attempt: &Attempt<'_, S>, measure: Metric, what: &'static str) {
         let reporter = &self.ports.dispatcher.reporter;
         reporter.measure(measure, 1);
         let (function, correlation_id, attempt) = (reporter.function, attempt.group.partition, attempt.id);
@@ -490,7 +490,7 @@ impl<S: Saga> Runner<S> {
     }
 
     fn count_calls(&self, calls: usize) {
-        self.ports.dispatcher.reporter.measure(Measure::STORAGE_CALLS, calls as u64);
+        self.ports.dispatcher.reporter.measure(Metric::STORAGE_CALLS, calls as u64);
     }
 }
 

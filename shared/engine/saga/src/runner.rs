@@ -45,7 +45,7 @@ struct Deferred {
 #[async_trait]
 impl<S: Saga> Consumer for Runner<S> {
     async fn consume(&self, batch: &[Delivery], deadline: Option<Timestamp>) -> Vec<Disposition> {
-        let reporter = self.ports.dispatcher.reporter.beginning();
+        let reporter = self.ports.dispatcher.reporter.started_now();
         let mut answers: Vec<Option<Disposition>> = vec![None; batch.len()];
         let mut groups: Vec<Group<S::Event>> = Vec::new();
         for (place, delivery) in batch.iter().enumerate() {
@@ -82,7 +82,7 @@ impl<S: Saga> Runner<S> {
         let (message, event) = reporter.read(delivery, Message::read)?;
         if message.token.is_none() && !self.settings.admit_untokened {
             let why = "it carries no token, and such messages are refused".to_owned();
-            return Err(reporter.received(delivery.receive_count).reject(Some(&message), why));
+            return Err(reporter.with_receive_count(delivery.receive_count).reject(Some(&message), why));
         }
         Ok(IncomingEvent { message, event })
     }
@@ -227,7 +227,9 @@ fn answer<E>(
     let messages = group.messages.iter().map(|incoming| &incoming.message).zip(&group.places);
     for ((message, (place, receive_count)), outcome) in messages.zip(outcomes) {
         answers[*place] = Some(match outcome {
-            Outcome::Decided(decision) => disposition(&reporter.received(*receive_count), message, decision),
+            Outcome::Decided(decision) => {
+                disposition(&reporter.with_receive_count(*receive_count), message, decision)
+            }
             Outcome::Deferred(Deferred { backoff, why }) => {
                 reporter.retry(message, backoff, *receive_count, why)
             }

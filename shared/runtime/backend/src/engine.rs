@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 #[cfg(feature = "embedded")]
 use embedded::Store;
-use messages::{Host, Observe};
+use messages::{DecisionSink, Host};
 use saga::{Engine, System};
 
 #[cfg(feature = "embedded")]
@@ -19,7 +19,7 @@ pub fn embedded<P>(
     system: &System<P>,
     store: &Arc<Store>,
     host: Arc<dyn Host>,
-    observer: Arc<dyn Observe>,
+    observer: Arc<dyn DecisionSink>,
     config: Config,
 ) -> Backend<Engine> {
     let ports = Adapters::of(store, config.mode).engine(system.name, host, observer, &config);
@@ -35,7 +35,7 @@ pub async fn services<P>(
     system: &System<P>,
     config: Config,
     host: Arc<dyn Host>,
-    observer: Arc<dyn Observe>,
+    observer: Arc<dyn DecisionSink>,
 ) -> Result<Backend<Engine>, OpenError> {
     opened(system, crate::services::Absent::Refused, config, host, observer).await
 }
@@ -46,7 +46,7 @@ async fn opened<P>(
     absent: crate::services::Absent,
     config: Config,
     host: Arc<dyn Host>,
-    observer: Arc<dyn Observe>,
+    observer: Arc<dyn DecisionSink>,
 ) -> Result<Backend<Engine>, OpenError> {
     let adapters = crate::services::adapters(absent, system.queues, &config, &host).await?;
     let ports = adapters.engine(system.name, host, observer, &config);
@@ -61,7 +61,7 @@ async fn opened<P>(
 pub async fn for_function<P>(
     system: &System<P>,
     name: &'static str,
-    observer: Arc<dyn Observe>,
+    observer: Arc<dyn DecisionSink>,
 ) -> Result<Backend<Engine>, OpenError> {
     let config = Config { backend: BackendKind::Aws, ..Config::from_env()? };
     let settings = match system.function(name) {

@@ -31,7 +31,7 @@ use imports::Ports;
 use imports::StudyStores;
 #[cfg(feature = "embedded")]
 use imports::queues::QUEUES;
-use messages::{Host, Observe, Queue, StoreError};
+use messages::{DecisionSink, Host, Queue, StoreError};
 use saga::Missing;
 #[cfg(any(feature = "embedded", feature = "services"))]
 use saga::history::Recorder;
@@ -148,7 +148,7 @@ pub fn queue_setting(queue: &Queue) -> String {
 pub async fn open(
     config: Config,
     host: Arc<dyn Host>,
-    observer: Arc<dyn Observe>,
+    observer: Arc<dyn DecisionSink>,
 ) -> Result<Backend, OpenError> {
     match config.backend {
         BackendKind::Embedded => open_embedded(config, host, observer),
@@ -165,14 +165,14 @@ pub async fn open(
 fn open_embedded(
     config: Config,
     host: Arc<dyn Host>,
-    observer: Arc<dyn Observe>,
+    observer: Arc<dyn DecisionSink>,
 ) -> Result<Backend, OpenError> {
     let store = Arc::new(Store::open(&config.data_dir, Arc::clone(&host), store_settings(&config))?);
     Ok(embedded(&store, host, observer, config))
 }
 
 #[cfg(not(feature = "embedded"))]
-fn open_embedded(_: Config, _: Arc<dyn Host>, _: Arc<dyn Observe>) -> Result<Backend, OpenError> {
+fn open_embedded(_: Config, _: Arc<dyn Host>, _: Arc<dyn DecisionSink>) -> Result<Backend, OpenError> {
     Err(OpenError::NotBuilt("embedded"))
 }
 
@@ -189,7 +189,7 @@ pub fn store_settings(config: &Config) -> embedded::Settings {
 pub fn embedded(
     store: &Arc<Store>,
     host: Arc<dyn Host>,
-    observer: Arc<dyn Observe>,
+    observer: Arc<dyn DecisionSink>,
     config: Config,
 ) -> Backend {
     let ports = Ports {
@@ -245,7 +245,7 @@ impl Adapters {
         self,
         system: &'static str,
         host: Arc<dyn Host>,
-        observer: Arc<dyn Observe>,
+        observer: Arc<dyn DecisionSink>,
         config: &Config,
     ) -> saga::Engine {
         let observer = match &self.history {

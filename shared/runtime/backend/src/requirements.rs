@@ -6,7 +6,7 @@ use aws::queues::Queues;
 use imports::Ports;
 use imports::ports::{BUCKET, EXPORTS, LINKS, OBJECTS, UPLOADS};
 use imports::queues::QUEUES;
-use messages::{Host, Observe, Queue, QueueSpec};
+use messages::{DecisionSink, Host, Queue, QueueSpec};
 use saga::{Function, Service};
 
 use crate::config::{BackendKind, Config, Mode};
@@ -88,7 +88,7 @@ pub async fn open_for(
     linked: &Linked,
     config: Config,
     host: Arc<dyn Host>,
-    observer: Arc<dyn Observe>,
+    observer: Arc<dyn DecisionSink>,
 ) -> Result<Backend, OpenError> {
     if config.backend == BackendKind::Embedded {
         return open_embedded(config, host, observer);
@@ -107,7 +107,7 @@ pub async fn open_for(
 pub async fn for_function(
     function: &Function<Ports>,
     linked: &Linked,
-    observer: Arc<dyn Observe>,
+    observer: Arc<dyn DecisionSink>,
 ) -> Result<Backend, OpenError> {
     open_for(function, linked, Config::from_env()?, Arc::new(SystemHost), observer).await
 }

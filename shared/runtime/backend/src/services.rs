@@ -17,7 +17,7 @@ use imports::queues::{CONTROL, EVENTS, PARSE, PARSE_DEAD, QUEUES, SAGA, UPLOADS}
 use imports::{Ports, ReadObject, StudyStores, ports};
 use jiff::SignedDuration;
 use messages::store::chain;
-use messages::{Host, Observe, Queue, QueueSpec};
+use messages::{DecisionSink, Host, Queue, QueueSpec};
 use mongo::{Client, ConnectError, Mongo, OnDifference, Settings, Uri};
 use s3::{Objects, Uploads};
 use saga::{KeepHistory, Missing, Partitions, Service, Stores};
@@ -115,7 +115,7 @@ pub(crate) async fn open(
     absent: Absent,
     config: Config,
     host: Arc<dyn Host>,
-    observer: Arc<dyn Observe>,
+    observer: Arc<dyn DecisionSink>,
 ) -> Result<Backend, OpenError> {
     let sdk = aws::config().await;
     let (adapters, study_stores) = connect(linked, absent, &sdk, &QUEUES, &config, &host).await?;

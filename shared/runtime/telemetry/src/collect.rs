@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
-use messages::{Measure, Observation, Observe};
+use messages::{DecisionRecord, DecisionSink, Metric};
 
 use crate::LogDecisions;
 use crate::metrics::Metrics;
@@ -34,8 +34,8 @@ impl Collect {
 }
 
 #[async_trait]
-impl Observe for Collect {
-    fn observe(&self, observation: Observation) {
+impl DecisionSink for Collect {
+    fn observe(&self, observation: DecisionRecord) {
         let span = self.collector.as_ref().and_then(|_| Span::of(&observation));
         let mut pending = self.pending();
         pending.metrics.count(observation.verdict, observation.attempt);
@@ -44,7 +44,7 @@ impl Observe for Collect {
         LogDecisions.observe(observation);
     }
 
-    fn measure(&self, measure: Measure, value: u64) {
+    fn measure(&self, measure: Metric, value: u64) {
         self.pending().metrics.add(measure, value);
     }
 

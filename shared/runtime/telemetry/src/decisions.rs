@@ -1,14 +1,14 @@
 //! Decisions as lines of the log.
 
-use messages::{Observation, Observe, Verdict};
+use messages::{DecisionRecord, DecisionSink, Verdict};
 
 /// Writes each decision to the log.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LogDecisions;
 
-impl Observe for LogDecisions {
-    fn observe(&self, observation: Observation) {
-        let Observation { function, partition, message_id, message, verdict, why, .. } = observation;
+impl DecisionSink for LogDecisions {
+    fn observe(&self, observation: DecisionRecord) {
+        let DecisionRecord { function, partition, message_id, message, verdict, why, .. } = observation;
         let correlation_id = partition.map(|id| id.to_string());
         let message_id = message_id.map(|id| id.to_string());
         let decision = verdict.name();

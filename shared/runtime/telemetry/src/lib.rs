@@ -5,7 +5,7 @@
 //!   - [`metrics`]: counts in CloudWatch's embedded metric format, one line for each invocation,
 //!   - [`trace`]: a span for each message, sent to an OpenTelemetry collector when one is named.
 //!
-//! Names and reasons of others are escaped, so that no line does anything to a terminal ([`messages::shown`]).
+//! Names and reasons of others are escaped, so that no line does anything to a terminal ([`messages::escape`]).
 //!
 //! None of them ever contains the text of references, object keys with their tokens, or URIs with credentials.
 //! `RUST_LOG` selects what is logged, as usual; without it, everything from `info` on is for machines, and warnings are
@@ -19,8 +19,8 @@ pub mod trace;
 
 use std::sync::Arc;
 
-use messages::Observe;
-use messages::shown::Lines;
+use messages::DecisionSink;
+use messages::escape::Lines;
 use tracing_subscriber::Layer;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt;
@@ -102,7 +102,7 @@ fn filter(asked: Option<&str>, audience: Audience) -> Targets {
 ///
 /// # Errors
 /// If that variable does not name a collector that accepts spans.
-pub fn for_function() -> Result<Arc<dyn Observe>, WrongEndpoint> {
+pub fn for_function() -> Result<Arc<dyn DecisionSink>, WrongEndpoint> {
     start(Audience::Machine);
     let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
     let function = variable("AWS_LAMBDA_FUNCTION_NAME").unwrap_or_default();

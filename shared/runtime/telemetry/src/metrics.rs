@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use messages::{Measure, Verdict};
+use messages::{Metric, Verdict};
 use serde_json::{Map, Value, json};
 
 /// The CloudWatch namespace.
@@ -13,7 +13,7 @@ pub const NAMESPACE: &str = "SearchImport";
 pub const DIMENSION: &str = "FunctionName";
 
 /// The metrics that are not counts: the maximum of an invocation is reported.
-const HIGHEST: [Measure; 2] = [Measure::OUTBOX_AGE, Measure::RETRIED_DELIVERIES];
+const HIGHEST: [Metric; 2] = [Metric::OUTBOX_AGE, Metric::RETRIED_DELIVERIES];
 
 /// Counts, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -37,12 +37,12 @@ impl Metrics {
     pub fn count(&mut self, verdict: Verdict, attempt: Option<u32>) {
         *self.0.entry(name_of(verdict)).or_default() += 1;
         if let (Verdict::Retried, Some(attempt)) = (verdict, attempt) {
-            self.add(Measure::RETRIED_DELIVERIES, attempt.into());
+            self.add(Metric::RETRIED_DELIVERIES, attempt.into());
         }
     }
 
     /// Adds to a count; of ages and deliveries the highest is kept.
-    pub fn add(&mut self, measure: Measure, value: u64) {
+    pub fn add(&mut self, measure: Metric, value: u64) {
         let count = self.0.entry(measure.name()).or_default();
         *count = if HIGHEST.contains(&measure) { value.max(*count) } else { count.saturating_add(value) };
     }
@@ -71,14 +71,14 @@ impl Metrics {
 }
 
 fn unit(name: &str) -> &'static str {
-    if name == Measure::OUTBOX_AGE.name() { "Seconds" } else { "Count" }
+    if name == Metric::OUTBOX_AGE.name() { "Seconds" } else { "Count" }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const STUDIES: Measure = Measure("Studies");
+    const STUDIES: Metric = Metric("Studies");
 
     #[test]
     fn every_count_is_a_defined_metric_of_the_function() {
@@ -111,10 +111,10 @@ mod tests {
     #[test]
     fn of_ages_the_highest_counts_also_when_it_is_nothing() {
         let mut metrics = Metrics::default();
-        metrics.add(Measure::OUTBOX_AGE, 0);
+        metrics.add(Metric::OUTBOX_AGE, 0);
         assert!(metrics.line("sweep", Timestamp::UNIX_EPOCH).unwrap().contains("\"OutboxAge\":0"));
-        metrics.add(Measure::OUTBOX_AGE, 9);
-        metrics.add(Measure::OUTBOX_AGE, 4);
+        metrics.add(Metric::OUTBOX_AGE, 9);
+        metrics.add(Metric::OUTBOX_AGE, 4);
         let line = metrics.line("sweep", Timestamp::UNIX_EPOCH).unwrap();
         assert!(line.contains("\"OutboxAge\":9") && line.contains("\"Unit\":\"Seconds\""));
     }

@@ -15,7 +15,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use jiff::Timestamp;
-use messages::{Observation, Traceparent, Verdict};
+use messages::{DecisionRecord, Traceparent, Verdict};
 use serde_json::{Value, json};
 
 /// The variable that names the collector
@@ -52,7 +52,7 @@ pub struct Span {
     trace: u128,
     id: u64,
     parent: Option<u64>,
-    observation: Observation,
+    observation: DecisionRecord,
 }
 
 impl Span {
@@ -60,7 +60,7 @@ impl Span {
     ///
     /// A sender's own observation is the span that the message's `traceparent` names. The delivery that had an effect
     /// is the parent of everything that the message caused. Every other delivery is a sibling of that span.
-    pub fn of(observation: &Observation) -> Option<Self> {
+    pub fn of(observation: &DecisionRecord) -> Option<Self> {
         let named = observation.traceparent.as_deref().and_then(Traceparent::parse);
         let (partition, message) = (observation.partition?, observation.message_id?);
         let had_effect = matches!(observation.verdict, Verdict::Handled | Verdict::Recovered);
@@ -78,7 +78,7 @@ impl Span {
     }
 
     fn json(&self) -> Value {
-        let Observation { at, began_at, function, message, verdict, why, .. } = &self.observation;
+        let DecisionRecord { at, began_at, function, message, verdict, why, .. } = &self.observation;
         let text = |key: &str, value: &str| json!({ "key": key, "value": { "stringValue": value } });
         let id_of = |id: Option<String>| id.unwrap_or_default();
         let mut span = json!({

@@ -120,7 +120,7 @@ impl FileId {
 impl TimeoutId {
     /// Returns the timeout that the handling of message `cause` schedules: the id of its timer's message.
     pub fn caused_by(cause: &MessageId) -> Self {
-        Self::from_uuid(cause.named(TIMEOUT).as_uuid())
+        Self::from_uuid(cause.for_timer(TIMEOUT).as_uuid())
     }
 }
 

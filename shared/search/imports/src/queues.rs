@@ -1,6 +1,6 @@
 //! The queues and their settings.
 
-use ::messages::{Measure, Queue, QueueSpec};
+use ::messages::{Metric, Queue, QueueSpec};
 pub use ::saga::SAGA;
 pub use outbox::session::CONTROL;
 
@@ -32,21 +32,21 @@ const PARSE_TIMEOUT_S: u64 = 900;
 /// outages of more than three hours. Waiting for a busy partition counts too. A file that crashes its function is
 /// rejected before that, because the parser counts crashes itself.
 pub static QUEUES: [QueueSpec; 10] = [
-    QueueSpec::worked(UPLOADS, UPLOADS_DEAD, 20, TIMEOUT_S, 10, 1),
-    QueueSpec::kept(UPLOADS_DEAD),
-    QueueSpec::worked(SAGA, SAGA_DEAD, 20, TIMEOUT_S, 10, 2),
-    QueueSpec::kept(SAGA_DEAD),
-    QueueSpec::worked(PARSE, PARSE_DEAD, 20, PARSE_TIMEOUT_S, 1, 2),
-    QueueSpec::worked(PARSE_DEAD, PARSE_UNREADABLE, 20, CONTROL_TIMEOUT_S, 10, 1),
-    QueueSpec::kept(PARSE_UNREADABLE),
-    QueueSpec::worked(CONTROL, CONTROL_DEAD, 20, CONTROL_TIMEOUT_S, 10, 1),
-    QueueSpec::kept(CONTROL_DEAD),
-    QueueSpec::kept(EVENTS),
+    QueueSpec::with_consumer(UPLOADS, UPLOADS_DEAD, 20, TIMEOUT_S, 10, 1),
+    QueueSpec::without_consumer(UPLOADS_DEAD),
+    QueueSpec::with_consumer(SAGA, SAGA_DEAD, 20, TIMEOUT_S, 10, 2),
+    QueueSpec::without_consumer(SAGA_DEAD),
+    QueueSpec::with_consumer(PARSE, PARSE_DEAD, 20, PARSE_TIMEOUT_S, 1, 2),
+    QueueSpec::with_consumer(PARSE_DEAD, PARSE_UNREADABLE, 20, CONTROL_TIMEOUT_S, 10, 1),
+    QueueSpec::without_consumer(PARSE_UNREADABLE),
+    QueueSpec::with_consumer(CONTROL, CONTROL_DEAD, 20, CONTROL_TIMEOUT_S, 10, 1),
+    QueueSpec::without_consumer(CONTROL_DEAD),
+    QueueSpec::without_consumer(EVENTS),
 ];
 
 /// Number of stored studies.
-pub const STUDIES: Measure = Measure("Studies");
+pub const STUDIES: Metric = Metric("Studies");
 /// Number of files that could not be read after several attempts and were reported to their searches.
-pub const UNREAD_FILES: Measure = Measure("UnreadFiles");
+pub const UNREAD_FILES: Metric = Metric("UnreadFiles");
 /// Number of records that could not be read.
-pub const QUARANTINED_RECORDS: Measure = Measure("QuarantinedRecords");
+pub const QUARANTINED_RECORDS: Metric = Metric("QuarantinedRecords");

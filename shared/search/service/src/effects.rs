@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use messages::StoreError;
-use outbox::{InspectOutbox, Owner, Pending, Stored};
+use outbox::{EntryResult, InspectOutbox, OutboxRecord, Owner};
 use saga::Stores;
 
 /// The number of records with effects that are read at a time, and the maximum for one page.
@@ -38,7 +38,7 @@ pub struct Effect {
     /// The record that contains it; `None` if the record's id cannot be read.
     pub owner: Option<Owner>,
     /// The effect, or why it cannot be read.
-    pub stored: Stored,
+    pub stored: EntryResult,
 }
 
 /// The state of an effect.
@@ -151,7 +151,7 @@ async fn records(
     wanted: &EffectFilter,
     EffectCursor { outboxes, after }: &EffectCursor,
     limit: usize,
-) -> Result<Vec<Pending>, StoreError> {
+) -> Result<Vec<OutboxRecord>, StoreError> {
     let (outbox, after) = (outboxes.of(stores), after.as_deref());
     match wanted.state {
         Some(EffectState::Poisoned) => outbox.poisoned(after, limit).await,

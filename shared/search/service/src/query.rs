@@ -4,7 +4,7 @@ use imports::{
     DuplicateCounts, FileId, Job, JobState, Outcome, ParsedFile, Progress, ProjectId, SearchId, Study,
 };
 use jiff::{SignedDuration, Span, SpanRelativeTo};
-use messages::{Noted, Observation, StoreError};
+use messages::{DecisionRecord, RecordedVerdict, StoreError};
 use outbox::{Cursor, Page};
 use saga::history::Place;
 
@@ -129,7 +129,7 @@ impl SearchService {
         search: SearchId,
         after: Option<Place>,
         limit: usize,
-    ) -> Result<Option<Vec<(Place, Observation<Noted>)>>, StoreError> {
+    ) -> Result<Option<Vec<(Place, DecisionRecord<RecordedVerdict>)>>, StoreError> {
         if self.find(caller, search).await?.is_none() {
             return Ok(None);
         }

@@ -26,7 +26,7 @@ pub enum Call {
     OutboxClaim,
     /// [`outbox::SweepOutbox::settle`].
     OutboxSettle,
-    /// [`outbox::SweepOutbox::treat`].
+    /// [`outbox::SweepOutbox::resolve_unreadable`].
     OutboxTreat,
     /// [`outbox::InspectOutbox::pending`].
     OutboxPending,

@@ -1,7 +1,7 @@
 //! The decision log: history, in the order in which it is stored.
 
 use async_trait::async_trait;
-use messages::{Noted, Observation, Observe, PartitionKey, StoreError};
+use messages::{DecisionRecord, DecisionSink, PartitionKey, RecordedVerdict, StoreError};
 use rusqlite::{Connection, params};
 use saga::KeepHistory;
 use saga::history::Place;
@@ -17,8 +17,8 @@ use crate::value::{from_json, json, limit, uint};
 pub const MAX_DECISIONS: usize = 10_000;
 
 /// Decisions are stored with the next commit without waiting for it: they are for operators.
-impl Observe for Store {
-    fn observe(&self, observation: Observation) {
+impl DecisionSink for Store {
+    fn observe(&self, observation: DecisionRecord) {
         if !self.settings().history {
             return;
         }
@@ -28,7 +28,7 @@ impl Observe for Store {
 
 #[async_trait]
 impl KeepHistory for Store {
-    async fn append(&self, observations: &[Observation]) -> Result<(), StoreError> {
+    async fn append(&self, observations: &[DecisionRecord]) -> Result<(), StoreError> {
         let observations = observations.to_vec();
         let work =
             move |db: &Connection| observations.iter().try_for_each(|observation| append(db, observation));
@@ -40,7 +40,7 @@ impl KeepHistory for Store {
         partition: Option<PartitionKey>,
         after: Option<Place>,
         limit: usize,
-    ) -> Result<Vec<(Place, Observation<Noted>)>, StoreError> {
+    ) -> Result<Vec<(Place, DecisionRecord<RecordedVerdict>)>, StoreError> {
         let partition = name(partition);
         // No row has a number that large.
         let after = after.map_or(0, |place| i64::try_from(place.sequence).unwrap_or(i64::MAX));
@@ -64,7 +64,10 @@ impl Store {
     ///
     /// # Errors
     /// If the store is unavailable, or contains something that is not an observation.
-    pub async fn decisions(&self, partition: PartitionKey) -> Result<Vec<Observation<Noted>>, StoreError> {
+    pub async fn decisions(
+        &self,
+        partition: PartitionKey,
+    ) -> Result<Vec<DecisionRecord<RecordedVerdict>>, StoreError> {
         let all = self.history(Some(partition), None, MAX_DECISIONS).await?;
         Ok(all.into_iter().map(|(_, observation)| observation).collect())
     }
@@ -79,7 +82,7 @@ fn name(partition: Option<PartitionKey>) -> String {
 const INSERT: &str = "INSERT INTO decision SELECT ?1, ?2, ?3
     WHERE NOT EXISTS (SELECT 1 FROM job WHERE search_id = ?1 AND project_id = ?4)";
 
-fn append(db: &Connection, observation: &Observation) -> Result<(), Fault> {
+fn append(db: &Connection, observation: &DecisionRecord) -> Result<(), Fault> {
     let partition = name(observation.partition);
     let last: i64 = db
         .prepare_cached("SELECT coalesce(max(n), 0) FROM decision WHERE search_id = ?1")?
@@ -99,7 +102,7 @@ fn list(
     partition: &str,
     after: i64,
     most: usize,
-) -> Result<Vec<(Place, Observation<Noted>)>, Fault> {
+) -> Result<Vec<(Place, DecisionRecord<RecordedVerdict>)>, Fault> {
     let mut statement = db.prepare_cached(
         "SELECT n, observation FROM decision WHERE search_id = ?1 AND n > ?2 ORDER BY n LIMIT ?3",
     )?;
@@ -108,7 +111,7 @@ fn list(
     })?;
     rows.map(|row| {
         let (n, text) = row?;
-        let observation: Observation<Noted> = from_json(&text)?;
+        let observation: DecisionRecord<RecordedVerdict> = from_json(&text)?;
         Ok((Place { at: observation.at, sequence: uint(n).into() }, observation))
     })
     .collect()

@@ -6,7 +6,8 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use messages::{MessageId, StoreError};
 use outbox::{
-    Claimed, Entry, InspectOutbox, Owner, Pending, Settlement, Stored, SweepOutbox, Treatment, Unreadable,
+    ClaimedEntries, Entry, EntryResult, InspectOutbox, OutboxRecord, Owner, Settlement, SweepOutbox,
+    Unreadable, UnreadableAction,
 };
 use rusqlite::{Connection, Row, named_params, params};
 
@@ -51,7 +52,7 @@ impl SweepOutbox for Outbox {
         owners: &[Owner],
         now: Timestamp,
         until: Timestamp,
-    ) -> Result<Vec<Claimed>, StoreError> {
+    ) -> Result<Vec<ClaimedEntries>, StoreError> {
         let doing = format!("claiming the outbox of {}", some_of(owners.iter()));
         let owners = owners.to_vec();
         let work = move |db: &Connection| {
@@ -69,23 +70,25 @@ impl SweepOutbox for Outbox {
         self.store.change_in_passing(Call::OutboxSettle, doing, work).await
     }
 
-    async fn treat(&self, place: &str, treatment: &Treatment) -> Result<(), StoreError> {
+    async fn resolve_unreadable(&self, place: &str, treatment: &UnreadableAction) -> Result<(), StoreError> {
         let (of, place, treatment) = (self.of, place.to_owned(), treatment.clone());
         let doing = format!("treating {of} entry {place}, which cannot be read");
-        self.store.change(Call::OutboxTreat, doing, move |db| treat(db, of, &place, &treatment)).await
+        self.store
+            .change(Call::OutboxTreat, doing, move |db| resolve_unreadable(db, of, &place, &treatment))
+            .await
     }
 }
 
 #[async_trait]
 impl InspectOutbox for Outbox {
-    async fn pending(&self, after: Option<&str>, limit: usize) -> Result<Vec<Pending>, StoreError> {
+    async fn pending(&self, after: Option<&str>, limit: usize) -> Result<Vec<OutboxRecord>, StoreError> {
         let of = self.of;
         let after = after.unwrap_or_default().to_owned();
         let doing = format!("listing the outboxes of every {of}");
         self.store.look(Call::OutboxPending, doing, move |db| listed(db, PENDING, of, &after, limit)).await
     }
 
-    async fn poisoned(&self, after: Option<&str>, limit: usize) -> Result<Vec<Pending>, StoreError> {
+    async fn poisoned(&self, after: Option<&str>, limit: usize) -> Result<Vec<OutboxRecord>, StoreError> {
         let of = self.of;
         let after = after.unwrap_or_default().to_owned();
         let doing = format!("listing what is poisoned in the outboxes of every {of}");
@@ -115,10 +118,10 @@ fn listed(
     of: &'static str,
     after: &str,
     count: usize,
-) -> Result<Vec<Pending>, Fault> {
+) -> Result<Vec<OutboxRecord>, Fault> {
     let mut statement = db.prepare_cached(sql)?;
     let mut rows = statement.query(params![of, after, limit(count)])?;
-    let mut found: Vec<Pending> = Vec::new();
+    let mut found: Vec<OutboxRecord> = Vec::new();
     while let Some(row) = rows.next()? {
         let id: String = row.get("owner_id")?;
         let owner = owner(of, &id);
@@ -128,7 +131,7 @@ fn listed(
         };
         match found.last_mut() {
             Some(last) if last.id == id => last.entries.push(entry),
-            _ => found.push(Pending { id, owner: owner.ok(), entries: vec![entry] }),
+            _ => found.push(OutboxRecord { id, owner: owner.ok(), entries: vec![entry] }),
         }
     }
     Ok(found)
@@ -181,7 +184,12 @@ pub(crate) const CLAIM: &str = "UPDATE outbox INDEXED BY outbox_entry
     WHERE owner = :owner AND owner_id = :id AND ready_at <= :now
     RETURNING *";
 
-fn claim_due(db: &Connection, owner: Owner, now: Timestamp, until: Timestamp) -> Result<Vec<Stored>, Fault> {
+fn claim_due(
+    db: &Connection,
+    owner: Owner,
+    now: Timestamp,
+    until: Timestamp,
+) -> Result<Vec<EntryResult>, Fault> {
     let (kind, id) = key(owner);
     let mut statement = db.prepare_cached(CLAIM)?;
     let mut rows = statement.query(named_params! {
@@ -198,21 +206,26 @@ fn claim_due(db: &Connection, owner: Owner, now: Timestamp, until: Timestamp) ->
 
 /// An unreadable entry is identified by its row number. Row numbers are reused, so the row may belong to another entry
 /// by now.
-fn treat(db: &Connection, of: &'static str, place: &str, treatment: &Treatment) -> Result<(), Fault> {
+fn resolve_unreadable(
+    db: &Connection,
+    of: &'static str,
+    place: &str,
+    treatment: &UnreadableAction,
+) -> Result<(), Fault> {
     let seq: i64 = parse("number of an outbox entry", place)?;
     if !is_unreadable(db, of, seq)? {
         return Ok(());
     }
     match treatment {
-        Treatment::Poison(why) => db
+        UnreadableAction::Poison(why) => db
             .prepare_cached("UPDATE outbox SET poisoned = 1, error = ?3, ready_at = NULL WHERE owner = ?1 AND seq = ?2")?
             .execute(params![of, seq, why])?,
-        Treatment::Requeue(now) => db
+        UnreadableAction::Requeue(now) => db
             .prepare_cached(
                 "UPDATE outbox SET poisoned = 0, claimed_until = NULL, ready_at = ?3 WHERE owner = ?1 AND seq = ?2",
             )?
             .execute(params![of, seq, nanos(*now)])?,
-        Treatment::Delete => {
+        UnreadableAction::Delete => {
             db.prepare_cached("DELETE FROM outbox WHERE owner = ?1 AND seq = ?2")?.execute(params![of, seq])?
         }
     };
@@ -329,7 +342,7 @@ pub(crate) fn entries(db: &Connection, owner: Owner) -> Result<Vec<Entry>, Fault
     Ok(entries)
 }
 
-fn stored(row: &Row<'_>) -> Result<Stored, Fault> {
+fn stored(row: &Row<'_>) -> Result<EntryResult, Fault> {
     match entry(row) {
         Ok(entry) => Ok(Ok(entry)),
         Err(fault) if fault.is_of_value() => Ok(Err(unreadable(row, &fault)?)),

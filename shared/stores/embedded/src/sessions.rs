@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 use jiff::Timestamp;
 use messages::{SessionId, StoreError};
-use outbox::session::Found;
-use outbox::{CommitSession, Committed, Owner, SessionRecord, SettleSessions};
+use outbox::session::SessionStatus;
+use outbox::{CommitOutcome, CommitSession, Owner, SessionRecord, SettleSessions};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::Store;
@@ -18,24 +18,24 @@ const TOMBSTONE: &str = "tombstone";
 
 #[async_trait]
 impl CommitSession for Store {
-    async fn commit(&self, session: &SessionRecord) -> Result<Committed, StoreError> {
+    async fn commit(&self, session: &SessionRecord) -> Result<CommitOutcome, StoreError> {
         let doing = format!("committing session {}", session.id);
         let session = session.clone();
         self.change(Call::SessionCommit, doing, move |db| commit(db, &session)).await
     }
 }
 
-fn commit(db: &Connection, session: &SessionRecord) -> Result<Committed, Fault> {
+fn commit(db: &Connection, session: &SessionRecord) -> Result<CommitOutcome, Fault> {
     // Before the reads: a commit that is repeated has changed by itself what it had read.
     match find(db, session.id)? {
-        Found::Tombstone => return Ok(Committed::TooLate),
-        Found::Committed => return Ok(Committed::Stored),
-        Found::Nothing => {}
+        SessionStatus::Tombstone => return Ok(CommitOutcome::TooLate),
+        SessionStatus::Committed => return Ok(CommitOutcome::Stored),
+        SessionStatus::Nothing => {}
     }
     // Before any write: what was found stands until the end of the transaction, and a refusal leaves nothing.
     for read in &session.reads {
         if !records::holds(db, read)? {
-            return Ok(Committed::Changed);
+            return Ok(CommitOutcome::Changed);
         }
     }
     if !session.entries.is_empty() {
@@ -44,17 +44,17 @@ fn commit(db: &Connection, session: &SessionRecord) -> Result<Committed, Fault> 
     }
     session.views.iter().try_for_each(|view| views::create(db, view))?;
     session.writes.iter().try_for_each(|write| records::write(db, write))?;
-    Ok(Committed::Stored)
+    Ok(CommitOutcome::Stored)
 }
 
 #[async_trait]
 impl SettleSessions for Store {
-    async fn find(&self, session: SessionId) -> Result<Found, StoreError> {
+    async fn find(&self, session: SessionId) -> Result<SessionStatus, StoreError> {
         let doing = format!("looking for session {session}");
         self.look(Call::SessionFind, doing, move |db| find(db, session)).await
     }
 
-    async fn bury(&self, session: SessionId, now: Timestamp) -> Result<Found, StoreError> {
+    async fn bury(&self, session: SessionId, now: Timestamp) -> Result<SessionStatus, StoreError> {
         let doing = format!("giving session {session} up");
         let work = move |db: &Connection| {
             put(db, session, TOMBSTONE, now)?;
@@ -74,15 +74,15 @@ fn put(db: &Connection, session: SessionId, state: &str, at: Timestamp) -> Resul
     Ok(())
 }
 
-fn find(db: &Connection, session: SessionId) -> Result<Found, Fault> {
+fn find(db: &Connection, session: SessionId) -> Result<SessionStatus, Fault> {
     let state = db
         .prepare_cached("SELECT state FROM session WHERE session_id = ?1")?
         .query_row([session.to_string()], |row| row.get::<_, String>(0))
         .optional()?;
     match state.as_deref() {
-        None => Ok(Found::Nothing),
-        Some(COMMITTED) => Ok(Found::Committed),
-        Some(TOMBSTONE) => Ok(Found::Tombstone),
+        None => Ok(SessionStatus::Nothing),
+        Some(COMMITTED) => Ok(SessionStatus::Committed),
+        Some(TOMBSTONE) => Ok(SessionStatus::Tombstone),
         Some(other) => Err(Fault::Malformed { what: "state of a session", text: other.to_owned() }),
     }
 }

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use futures::TryStreamExt;
 use jiff::Timestamp;
-use messages::{Noted, Observation, PartitionKey, StoreError};
+use messages::{DecisionRecord, PartitionKey, RecordedVerdict, StoreError};
 use mongodb::bson::oid::ObjectId;
 use mongodb::bson::{Bson, Document, doc};
 use saga::KeepHistory;
@@ -28,7 +28,7 @@ const WHAT: &str = "a decision";
 
 #[async_trait]
 impl KeepHistory for Mongo {
-    async fn append(&self, observations: &[Observation]) -> Result<(), StoreError> {
+    async fn append(&self, observations: &[DecisionRecord]) -> Result<(), StoreError> {
         if observations.is_empty() {
             return Ok(());
         }
@@ -46,7 +46,7 @@ impl KeepHistory for Mongo {
         partition: Option<PartitionKey>,
         after: Option<Place>,
         limit: usize,
-    ) -> Result<Vec<(Place, Observation<Noted>)>, StoreError> {
+    ) -> Result<Vec<(Place, DecisionRecord<RecordedVerdict>)>, StoreError> {
         self.call("reading the history of a partition".to_owned(), read(self, partition, after, limit)).await
     }
 
@@ -66,7 +66,7 @@ fn key(partition: Option<PartitionKey>) -> Bson {
     partition.map_or(Bson::Null, |partition| partition.key())
 }
 
-fn encode(mongo: &Mongo, observation: &Observation) -> Result<Document, Fault> {
+fn encode(mongo: &Mongo, observation: &DecisionRecord) -> Result<Document, Fault> {
     let expires_at = observation.at.checked_add(mongo.history_retention()).unwrap_or(Timestamp::MAX);
     Ok(doc! {
         ID: ObjectId::new(),
@@ -77,10 +77,11 @@ fn encode(mongo: &Mongo, observation: &Observation) -> Result<Document, Fault> {
     })
 }
 
-fn decode(stored: &Document) -> Result<(Place, Observation<Noted>), Fault> {
+fn decode(stored: &Document) -> Result<(Place, DecisionRecord<RecordedVerdict>), Fault> {
     let foreign = |why: &str| Fault::foreign(collections::HISTORY, stored.get(ID), WHAT, why);
     let id = stored.get_object_id(ID).map_err(|error| foreign(&error.to_string()))?;
-    let observation: Observation<Noted> = serde_field(stored, BODY).map_err(|why| foreign(&why))?;
+    let observation: DecisionRecord<RecordedVerdict> =
+        serde_field(stored, BODY).map_err(|why| foreign(&why))?;
     Ok((Place { at: observation.at, sequence: sequence(id) }, observation))
 }
 
@@ -89,7 +90,7 @@ async fn read(
     partition: Option<PartitionKey>,
     after: Option<Place>,
     limit: usize,
-) -> Result<Vec<(Place, Observation<Noted>)>, Fault> {
+) -> Result<Vec<(Place, DecisionRecord<RecordedVerdict>)>, Fault> {
     if limit == 0 {
         // MongoDB takes 0 for no limit.
         return Ok(Vec::new());

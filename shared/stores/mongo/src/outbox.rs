@@ -7,7 +7,8 @@ use messages::{PartitionKey, SessionId, StoreError};
 use mongodb::bson::{Bson, Document, doc};
 use mongodb::options::Hint;
 use outbox::{
-    Claimed, InspectOutbox, Owner, Pending, Settlement, Stored, SweepOutbox, Treatment, Unreadable,
+    ClaimedEntries, EntryResult, InspectOutbox, OutboxRecord, Owner, Settlement, SweepOutbox, Unreadable,
+    UnreadableAction,
 };
 
 use crate::fault::Fault;
@@ -51,7 +52,7 @@ impl SweepOutbox for Outbox {
         owners: &[Owner],
         now: Timestamp,
         until: Timestamp,
-    ) -> Result<Vec<Claimed>, StoreError> {
+    ) -> Result<Vec<ClaimedEntries>, StoreError> {
         let doing = format!("claiming the outbox of {}", some_of(owners.iter()));
         self.mongo.call(doing, claim_due(&self.mongo, self.collection, owners, now, until)).await
     }
@@ -70,9 +71,9 @@ impl SweepOutbox for Outbox {
         self.mongo.call(doing, work).await
     }
 
-    async fn treat(&self, place: &str, treatment: &Treatment) -> Result<(), StoreError> {
+    async fn resolve_unreadable(&self, place: &str, treatment: &UnreadableAction) -> Result<(), StoreError> {
         let work = async {
-            let statement = pipeline::treat(&Place::read(place)?, treatment);
+            let statement = pipeline::resolve_unreadable(&Place::read(place)?, treatment);
             update(&self.mongo, self.collection, vec![statement]).await?.expect_none_taken()
         };
         self.mongo
@@ -83,14 +84,14 @@ impl SweepOutbox for Outbox {
 
 #[async_trait]
 impl InspectOutbox for Outbox {
-    async fn pending(&self, after: Option<&str>, limit: usize) -> Result<Vec<Pending>, StoreError> {
+    async fn pending(&self, after: Option<&str>, limit: usize) -> Result<Vec<OutboxRecord>, StoreError> {
         let doing = format!("listing the outboxes in {}", self.collection);
         let (filter, index) = (doc! { record::PENDING: { "$gt": 0 } }, HAS_ENTRIES);
         let work = listed(&self.mongo, self.collection, (filter, index, |_| true), after, limit);
         self.mongo.call(doing, work).await
     }
 
-    async fn poisoned(&self, after: Option<&str>, limit: usize) -> Result<Vec<Pending>, StoreError> {
+    async fn poisoned(&self, after: Option<&str>, limit: usize) -> Result<Vec<OutboxRecord>, StoreError> {
         let doing = format!("listing what is poisoned in the outboxes in {}", self.collection);
         let (filter, index) = (has_poison(), POISONED);
         let work = listed(&self.mongo, self.collection, (filter, index, entry::is_poisoned), after, limit);
@@ -115,7 +116,7 @@ async fn listed(
     (mut filter, index, is_shown): (Document, &str, fn(&Bson) -> bool),
     after: Option<&str>,
     limit: usize,
-) -> Result<Vec<Pending>, Fault> {
+) -> Result<Vec<OutboxRecord>, Fault> {
     if limit == 0 {
         // MongoDB takes 0 for no limit.
         return Ok(Vec::new());
@@ -138,7 +139,7 @@ async fn listed(
     Ok(found.map_ok(|stored| shown(collection, &stored, is_shown)).try_collect().await?)
 }
 
-fn shown(collection: &'static str, stored: &Document, is_shown: fn(&Bson) -> bool) -> Pending {
+fn shown(collection: &'static str, stored: &Document, is_shown: fn(&Bson) -> bool) -> OutboxRecord {
     let record = Place::Record { record: stored.get(record::ID).cloned().unwrap_or(Bson::Null) };
     let owner = owner(collection, stored);
     let entries = match (&owner, entry::stored(stored, record::OUTBOX)) {
@@ -148,10 +149,10 @@ fn shown(collection: &'static str, stored: &Document, is_shown: fn(&Bson) -> boo
         (Ok(_), Err(why)) => vec![Err(Unreadable { place: record.write(), why })],
         (Err(unreadable), _) => vec![Err(unreadable.clone())],
     };
-    Pending { id: record.write(), owner: owner.ok(), entries }
+    OutboxRecord { id: record.write(), owner: owner.ok(), entries }
 }
 
-fn read(record: &Bson, stored: &Bson) -> Stored {
+fn read(record: &Bson, stored: &Bson) -> EntryResult {
     entry::decode(stored).map_err(|why| Unreadable { place: Place::of(record, stored).write(), why })
 }
 
@@ -240,7 +241,7 @@ async fn claim_due(
     owners: &[Owner],
     now: Timestamp,
     until: Timestamp,
-) -> Result<Vec<Claimed>, Fault> {
+) -> Result<Vec<ClaimedEntries>, Fault> {
     if owners.is_empty() {
         return Ok(Vec::new());
     }
@@ -265,7 +266,7 @@ async fn claim_due(
         .await?
         .try_collect()
         .await?;
-    let claimed_of = |owner: &Owner| -> Claimed {
+    let claimed_of = |owner: &Owner| -> ClaimedEntries {
         let record = id(*owner);
         match (found.iter().find(|stored| stored.get(record::ID) == Some(&record)), &refused) {
             (Some(stored), _) => {

@@ -7,7 +7,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use mongodb::bson::{Bson, Document, doc};
-use outbox::{Settlement, Treatment};
+use outbox::{Settlement, UnreadableAction};
 use saga::Persist;
 
 use crate::document;
@@ -133,7 +133,7 @@ pub(crate) fn claim(id: Bson, now: Timestamp, until: Timestamp) -> Statement {
 
 /// The treatment of entries of one record that cannot be read: of those with this id, whatever it is, or of those
 /// without one; of all of them when the record's own id cannot be read. Nothing is said about what else is in them.
-pub(crate) fn treat(place: &Place, treatment: &Treatment) -> Statement {
+pub(crate) fn resolve_unreadable(place: &Place, treatment: &UnreadableAction) -> Statement {
     let is_meant = match place {
         Place::Record { .. } => doc! { "$literal": true },
         Place::Entry { id: Some(id), .. } => {
@@ -144,11 +144,11 @@ pub(crate) fn treat(place: &Place, treatment: &Treatment) -> Statement {
         }
     };
     let outbox = match treatment {
-        Treatment::Delete => {
+        UnreadableAction::Delete => {
             doc! { "$filter": { "input": path(record::OUTBOX), "cond": { "$not": [is_meant] } } }
         }
-        Treatment::Poison(why) => changed(is_meant, entry::poisoned(why)),
-        Treatment::Requeue(now) => changed(is_meant, entry::requeued(*now)),
+        UnreadableAction::Poison(why) => changed(is_meant, entry::poisoned(why)),
+        UnreadableAction::Requeue(now) => changed(is_meant, entry::requeued(*now)),
     };
     Statement {
         filter: doc! { record::ID: place.record().clone() },

@@ -6,8 +6,8 @@ use messages::{SessionId, StoreError};
 use mongodb::ClientSession;
 use mongodb::bson::{Bson, Document, doc};
 use mongodb::options::{ReadConcern, ReturnDocument};
-use outbox::session::Found;
-use outbox::{CommitSession, Committed, Entry, SessionRecord, SettleSessions, View};
+use outbox::session::SessionStatus;
+use outbox::{CommitOutcome, CommitSession, Entry, SessionRecord, SettleSessions, View};
 
 use crate::fault::{DUPLICATE_KEY, Fault, is_code};
 use crate::names::{collections, record};
@@ -21,7 +21,7 @@ const TOMBSTONE: &str = "tombstone";
 
 #[async_trait]
 impl CommitSession for Mongo {
-    async fn commit(&self, session: &SessionRecord) -> Result<Committed, StoreError> {
+    async fn commit(&self, session: &SessionRecord) -> Result<CommitOutcome, StoreError> {
         let doing = format!("committing session {}", session.id);
         self.call(doing, commit(self, session)).await
     }
@@ -47,7 +47,7 @@ enum Ended {
     TooLate,
 }
 
-async fn commit(mongo: &Mongo, session: &SessionRecord) -> Result<Committed, Fault> {
+async fn commit(mongo: &Mongo, session: &SessionRecord) -> Result<CommitOutcome, Fault> {
     let staging = Staging {
         session: session.id,
         record: committed(session)?,
@@ -55,12 +55,12 @@ async fn commit(mongo: &Mongo, session: &SessionRecord) -> Result<Committed, Fau
         records: Plan::of(&session.reads, &session.writes),
     };
     if staging.is_empty() {
-        return Ok(Committed::Stored);
+        return Ok(CommitOutcome::Stored);
     }
     Ok(match transaction::run(mongo, &staging).await? {
-        Ended::Stored | Ended::RecordExists => Committed::Stored,
-        Ended::Changed => Committed::Changed,
-        Ended::TooLate => Committed::TooLate,
+        Ended::Stored | Ended::RecordExists => CommitOutcome::Stored,
+        Ended::Changed => CommitOutcome::Changed,
+        Ended::TooLate => CommitOutcome::TooLate,
     })
 }
 
@@ -126,27 +126,29 @@ impl Work for Staging<'_> {
             return Ok(Step::Leave(answer));
         }
         Ok(match find(mongo, self.session).await? {
-            Found::Committed => Step::Leave(Ended::Stored),
-            Found::Tombstone => Step::Leave(Ended::TooLate),
-            Found::Nothing => Step::Again(Fault::Answer("a record is there and is not found".to_owned())),
+            SessionStatus::Committed => Step::Leave(Ended::Stored),
+            SessionStatus::Tombstone => Step::Leave(Ended::TooLate),
+            SessionStatus::Nothing => {
+                Step::Again(Fault::Answer("a record is there and is not found".to_owned()))
+            }
         })
     }
 }
 
 #[async_trait]
 impl SettleSessions for Mongo {
-    async fn find(&self, session: SessionId) -> Result<Found, StoreError> {
+    async fn find(&self, session: SessionId) -> Result<SessionStatus, StoreError> {
         self.call(format!("looking for session {session}"), find(self, session)).await
     }
 
-    async fn bury(&self, session: SessionId, now: Timestamp) -> Result<Found, StoreError> {
+    async fn bury(&self, session: SessionId, now: Timestamp) -> Result<SessionStatus, StoreError> {
         self.call(format!("giving session {session} up"), bury(self, session, now)).await
     }
 }
 
 /// Linearizable, since a record that was just met as a taken key must be found: a majority may not have it yet,
 /// and this waits until it has.
-async fn find(mongo: &Mongo, session: SessionId) -> Result<Found, Fault> {
+async fn find(mongo: &Mongo, session: SessionId) -> Result<SessionStatus, Fault> {
     let stored = mongo
         .collection(collections::SESSION)
         .await?
@@ -154,11 +156,11 @@ async fn find(mongo: &Mongo, session: SessionId) -> Result<Found, Fault> {
         .projection(doc! { record::STATE: 1 })
         .read_concern(ReadConcern::linearizable())
         .await?;
-    stored.as_ref().map_or(Ok(Found::Nothing), found)
+    stored.as_ref().map_or(Ok(SessionStatus::Nothing), found)
 }
 
 /// The first record of a session stays: this writes a tombstone or nothing, and answers with what is there.
-async fn bury(mongo: &Mongo, session: SessionId, now: Timestamp) -> Result<Found, Fault> {
+async fn bury(mongo: &Mongo, session: SessionId, now: Timestamp) -> Result<SessionStatus, Fault> {
     let stored = mongo
         .collection(collections::SESSION)
         .await?
@@ -173,10 +175,10 @@ async fn bury(mongo: &Mongo, session: SessionId, now: Timestamp) -> Result<Found
     stored.as_ref().map_or_else(|| Err(Fault::Answer("it has no document".to_owned())), found)
 }
 
-fn found(stored: &Document) -> Result<Found, Fault> {
+fn found(stored: &Document) -> Result<SessionStatus, Fault> {
     match stored.get(record::STATE).and_then(Bson::as_str) {
-        Some(COMMITTED) => Ok(Found::Committed),
-        Some(TOMBSTONE) => Ok(Found::Tombstone),
+        Some(COMMITTED) => Ok(SessionStatus::Committed),
+        Some(TOMBSTONE) => Ok(SessionStatus::Tombstone),
         _ => Err(Fault::foreign(
             collections::SESSION,
             stored.get(record::ID),

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use futures::future::join_all;
 use jiff::Timestamp;
 use messages::{MessageId, PartitionKey, StoreError};
-use outbox::{Entry, Owner, Pending, Settlement, Stored, Treatment};
+use outbox::{Entry, EntryResult, OutboxRecord, Owner, Settlement, UnreadableAction};
 
 use super::Ports;
 use crate::outboxes::{self, claim, settle};
@@ -58,10 +58,12 @@ pub async fn every_record_with_entries_is_shown_once_with_all_of_them(ports: &Po
         let Some(last) = page.last() else { break };
         assert!(page.len() <= 2);
         after = Some(last.id.clone());
-        shown.extend(page.into_iter().filter_map(|Pending { owner, entries, .. }| Some((owner?, entries))));
+        shown.extend(
+            page.into_iter().filter_map(|OutboxRecord { owner, entries, .. }| Some((owner?, entries))),
+        );
     }
     shown.retain(|(owner, _)| ours.contains(owner));
-    let expected: Vec<(Owner, Vec<Stored>)> =
+    let expected: Vec<(Owner, Vec<EntryResult>)> =
         expected.into_iter().map(|(owner, entries)| (owner, entries.into_iter().map(Ok).collect())).collect();
     assert_eq!(shown, expected);
     Ok(())
@@ -208,9 +210,9 @@ pub async fn several_records_are_claimed_and_settled_together(ports: &Ports<'_>)
     let second = Owner::Saga(ports.create(vec![entry()?]).await?);
     let until = sample::later(now, 300);
     let claimed = ports.sweep.claim_due(&[first, absent, second], now, until).await?;
-    let claimed: Vec<Vec<Stored>> = claimed.into_iter().collect::<Result<_, _>>()?;
+    let claimed: Vec<Vec<EntryResult>> = claimed.into_iter().collect::<Result<_, _>>()?;
     assert_eq!(claimed.iter().map(Vec::len).collect::<Vec<_>>(), [2, 0, 1]);
-    let done = |stored: &Stored| {
+    let done = |stored: &EntryResult| {
         let entry = stored.as_ref().ok()?;
         Some(Settlement { id: entry.id, claim: entry.claimed_until, keep: None })
     };
@@ -239,18 +241,18 @@ pub async fn an_entry_that_cannot_be_read_costs_only_itself(ports: &Ports<'_>) -
     assert_eq!(ports.persist(write).await?, saga::Persisted::Stored);
     let take = async |at: Timestamp| -> Result<(usize, Vec<outbox::Unreadable>), StoreError> {
         let claimed = ports.sweep.claim_due(&[owner], at, sample::later(at, 300)).await?;
-        let stored: Vec<Stored> = claimed.into_iter().collect::<Result<Vec<_>, _>>()?.concat();
+        let stored: Vec<EntryResult> = claimed.into_iter().collect::<Result<Vec<_>, _>>()?.concat();
         let readable = stored.iter().filter(|stored| stored.is_ok()).count();
         Ok((readable, stored.into_iter().filter_map(Result::err).collect()))
     };
     let (readable, unreadable) = take(now).await?;
     let [found] = unreadable.as_slice() else { panic!("{unreadable:?}") };
     assert!(readable == 1 && !found.why.is_empty());
-    ports.sweep.treat(&found.place, &Treatment::Poison(found.why.clone())).await?;
+    ports.sweep.resolve_unreadable(&found.place, &UnreadableAction::Poison(found.why.clone())).await?;
     let later = sample::later(now, 600);
     assert_eq!(take(later).await?, (1, Vec::new()), "it is not looked for any more");
     assert!(shown(ports, owner).await?.contains(&Err(found.clone())), "an operator sees it");
-    ports.sweep.treat(&found.place, &Treatment::Requeue(later)).await?;
+    ports.sweep.resolve_unreadable(&found.place, &UnreadableAction::Requeue(later)).await?;
     let again = take(sample::later(later, 1)).await?;
     assert_eq!(again, (0, vec![found.clone()]), "another release might read it");
     deleting_reaches_nothing_else(ports, &found.place, (owner, good.id), entry()?).await
@@ -264,17 +266,17 @@ async fn deleting_reaches_nothing_else(
     later: Entry,
 ) -> Checked {
     for _ in 0..2 {
-        ports.sweep.treat(place, &Treatment::Delete).await?;
+        ports.sweep.resolve_unreadable(place, &UnreadableAction::Delete).await?;
         let left = shown(ports, owner).await?;
         assert!(left.len() == 1 && left[0].as_ref().is_ok_and(|entry| entry.id == good), "{left:?}");
     }
     let owner = Owner::Saga(ports.create(vec![later]).await?);
-    ports.sweep.treat(place, &Treatment::Delete).await?;
+    ports.sweep.resolve_unreadable(place, &UnreadableAction::Delete).await?;
     assert_eq!(shown(ports, owner).await?.len(), 1);
     Ok(())
 }
 
-async fn shown(ports: &Ports<'_>, owner: Owner) -> Result<Vec<Stored>, StoreError> {
+async fn shown(ports: &Ports<'_>, owner: Owner) -> Result<Vec<EntryResult>, StoreError> {
     let pending = ports.sweep.pending(None, MANY).await?;
     Ok(pending.into_iter().filter(|pending| pending.owner == Some(owner)).flat_map(|of| of.entries).collect())
 }

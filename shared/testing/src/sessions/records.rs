@@ -3,8 +3,8 @@
 use futures::future::join;
 use messages::StoreError;
 use outbox::records::Read;
-use outbox::session::Found;
-use outbox::{Committed, Key, Record, Write};
+use outbox::session::SessionStatus;
+use outbox::{CommitOutcome, Key, Record, Write};
 use serde_json::{Value, json};
 
 use super::{Ports, Prepared};
@@ -36,7 +36,7 @@ pub async fn a_record_written_without_a_session_counts_as_one_that_changed(ports
     put(ports, &key, json!("c"), 0).await?;
     let reader = Prepared::with_records(ports, 0, vec![read(&key, 3)], vec![write(&key, json!("d"))])?;
     ports.write_records.write_record(&write(&key, json!("e"))).await?;
-    assert_eq!(reader.commit(ports).await?, Committed::Changed);
+    assert_eq!(reader.commit(ports).await?, CommitOutcome::Changed);
     assert_eq!(ports.records.record(&key).await?, Some(Record { revision: 4, body: json!("e") }));
     Ok(())
 }
@@ -72,7 +72,7 @@ impl Prepared {
 /// Writes one record, with or without messages.
 async fn put(ports: &Ports<'_>, key: &Key, body: Value, entries: usize) -> Checked {
     let session = Prepared::with_records(ports, entries, Vec::new(), vec![write(key, body)])?;
-    assert_eq!(session.commit(ports).await?, Committed::Stored);
+    assert_eq!(session.commit(ports).await?, CommitOutcome::Stored);
     Ok(())
 }
 
@@ -114,7 +114,7 @@ pub async fn records_do_not_stand_in_each_others_way(ports: &Ports<'_>) -> Check
         .map(|(kind, id)| Key::new(format!("{unique}/{kind}"), id));
     let writes = keys.iter().zip(0..).map(|(key, n)| write(key, json!(n))).collect();
     let session = Prepared::with_records(ports, 1, Vec::new(), writes)?;
-    assert_eq!(session.commit(ports).await?, Committed::Stored);
+    assert_eq!(session.commit(ports).await?, CommitOutcome::Stored);
     for (key, n) in keys.iter().zip(0..) {
         let expected = Record { revision: 1, body: json!(n) };
         assert_eq!(ports.records.record(key).await?, Some(expected), "{key}");
@@ -130,11 +130,11 @@ pub async fn a_commit_is_refused_when_what_it_read_was_changed(ports: &Ports<'_>
     put(ports, &steady, json!("steady"), 0).await?;
     let reads = || vec![read(&steady, 1), read(&key, 1), read(&fresh(ports), 0)];
     let holds = Prepared::with_records(ports, 1, reads(), vec![write(&key, json!("second"))])?;
-    assert_eq!(holds.commit(ports).await?, Committed::Stored);
+    assert_eq!(holds.commit(ports).await?, CommitOutcome::Stored);
     for entries in [0, 1] {
         for written in [&key, &steady] {
             let late = Prepared::with_records(ports, entries, reads(), vec![write(written, json!("late"))])?;
-            assert_eq!(late.commit(ports).await?, Committed::Changed);
+            assert_eq!(late.commit(ports).await?, CommitOutcome::Changed);
             is_refused(ports, &late).await?;
         }
     }
@@ -148,11 +148,11 @@ pub async fn a_commit_is_refused_when_what_was_absent_was_created(ports: &Ports<
     let session = |entries| {
         Prepared::with_records(ports, entries, vec![read(&key, 0)], vec![write(&other, json!("written"))])
     };
-    assert_eq!(session(1)?.commit(ports).await?, Committed::Stored, "it is absent");
+    assert_eq!(session(1)?.commit(ports).await?, CommitOutcome::Stored, "it is absent");
     put(ports, &key, json!("created"), 0).await?;
     for entries in [0, 1] {
         let late = session(entries)?;
-        assert_eq!(late.commit(ports).await?, Committed::Changed);
+        assert_eq!(late.commit(ports).await?, CommitOutcome::Changed);
         is_refused(ports, &late).await?;
     }
     assert_eq!(revision(ports, &other).await?, 1);
@@ -160,7 +160,7 @@ pub async fn a_commit_is_refused_when_what_was_absent_was_created(ports: &Ports<
 }
 
 async fn is_refused(ports: &Ports<'_>, session: &Prepared) -> Checked {
-    assert_eq!(ports.settle.find(session.record.id).await?, Found::Nothing);
+    assert_eq!(ports.settle.find(session.record.id).await?, SessionStatus::Nothing);
     assert!(!session.has_view(ports).await? && !session.is_due(ports).await?);
     Ok(())
 }
@@ -171,9 +171,9 @@ pub async fn a_refused_session_leaves_nothing_and_may_be_committed_anew(ports: &
     put(ports, &key, json!("in between"), 0).await?;
     let mut session =
         Prepared::with_records(ports, 1, vec![read(&key, 0)], vec![write(&key, json!("anew"))])?;
-    assert_eq!(session.commit(ports).await?, Committed::Changed);
+    assert_eq!(session.commit(ports).await?, CommitOutcome::Changed);
     session.record.reads = vec![read(&key, 1)];
-    assert_eq!(session.commit(ports).await?, Committed::Stored);
+    assert_eq!(session.commit(ports).await?, CommitOutcome::Stored);
     assert!(session.has_view(ports).await? && session.is_due(ports).await?);
     assert_eq!(revision(ports, &key).await?, 2);
     Ok(())
@@ -184,7 +184,7 @@ pub async fn a_session_that_was_given_up_writes_no_record(ports: &Ports<'_>) -> 
     let key = fresh(ports);
     let session = Prepared::with_records(ports, 1, vec![read(&key, 0)], vec![write(&key, json!(1))])?;
     ports.settle.bury(session.record.id, session.record.committed_at).await?;
-    assert_eq!(session.commit(ports).await?, Committed::TooLate);
+    assert_eq!(session.commit(ports).await?, CommitOutcome::TooLate);
     assert_eq!(ports.records.record(&key).await?, None);
     Ok(())
 }
@@ -194,11 +194,11 @@ pub async fn a_repeated_commit_writes_no_record_again(ports: &Ports<'_>) -> Chec
     let key = fresh(ports);
     let session = Prepared::with_records(ports, 1, vec![read(&key, 0)], vec![write(&key, json!("first"))])?;
     for _ in 0..2 {
-        assert_eq!(session.commit(ports).await?, Committed::Stored);
+        assert_eq!(session.commit(ports).await?, CommitOutcome::Stored);
         assert_eq!(revision(ports, &key).await?, 1);
     }
     put(ports, &key, json!("second"), 0).await?;
-    assert_eq!(session.commit(ports).await?, Committed::Stored);
+    assert_eq!(session.commit(ports).await?, CommitOutcome::Stored);
     let expected = Record { revision: 2, body: json!("second") };
     assert_eq!(ports.records.record(&key).await?, Some(expected));
     Ok(())
@@ -213,8 +213,8 @@ pub async fn of_two_commits_at_once_one_is_refused(ports: &Ports<'_>) -> Checked
         };
         let (one, two) = (session("one")?, session("two")?);
         let winner = match join(one.commit(ports), two.commit(ports)).await {
-            (Ok(Committed::Stored), Ok(Committed::Changed)) => "one",
-            (Ok(Committed::Changed), Ok(Committed::Stored)) => "two",
+            (Ok(CommitOutcome::Stored), Ok(CommitOutcome::Changed)) => "one",
+            (Ok(CommitOutcome::Changed), Ok(CommitOutcome::Stored)) => "two",
             other => panic!("{other:?}"),
         };
         let expected = Record { revision: revision + 1, body: json!(winner) };
@@ -234,7 +234,7 @@ pub async fn of_two_that_read_what_the_other_writes_no_more_than_one_is_stored(p
         };
         let (one, two) = (session(&left, &right)?, session(&right, &left)?);
         let (one, two) = join(one.commit(ports), two.commit(ports)).await;
-        let stored = [one?, two?].into_iter().filter(|committed| *committed == Committed::Stored).count();
+        let stored = [one?, two?].into_iter().filter(|committed| *committed == CommitOutcome::Stored).count();
         assert!(stored <= 1, "both are stored");
     }
     Ok(())

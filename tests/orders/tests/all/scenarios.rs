@@ -133,7 +133,7 @@ async fn a_warehouse_of_an_earlier_release_names_no_carrier() -> Tested {
         version: 1,
         data: json!({ "tracking": "1Z" }).into(),
     };
-    let reply = asked.causes(asked.id.derive(0), "warehouse", world.engine.host.now(), body);
+    let reply = asked.caused_message(asked.id.derive(0), "warehouse", world.engine.host.now(), body);
     let reply = Message { token: asked.reply_token, ..reply };
     send_one(world.engine.send.as_ref(), &reply, SAGA, Duration::ZERO).await?;
     world.run().await;

@@ -24,7 +24,7 @@ use imports::queues::PARSE;
 use imports::saga::State;
 use imports::{Deadlines, ParseCommand, Ports, SearchEvent, SearchImport, Settings, StudyStores};
 use jiff::SignedDuration;
-use messages::{Message, Observation, PartitionKey, Queue, Verdict};
+use messages::{DecisionRecord, Message, PartitionKey, Queue, Verdict};
 use outbox::SessionRecord;
 use saga::{Engine, System};
 use simulation::access::short;
@@ -229,7 +229,7 @@ impl Workload for Searches {
     }
 
     /// A file is parsed by one command, however often.
-    fn observed(&self, scene: &mut Scene<'_, Outside>, observation: &Observation) -> Checked {
+    fn observed(&self, scene: &mut Scene<'_, Outside>, observation: &DecisionRecord) -> Checked {
         meet_ends(scene, observation);
         if observation.function != parse_references::NAME || observation.verdict != Verdict::Handled {
             return Ok(());
@@ -314,8 +314,8 @@ fn is_command(message: Option<&Message>) -> bool {
 }
 
 /// Takes note of what becomes of searches whose files were put into the bucket by hand.
-fn meet_ends(scene: &mut Scene<'_, Outside>, observation: &Observation) {
-    let Observation { partition: Some(search), verdict: Verdict::Handled, why, .. } = observation else {
+fn meet_ends(scene: &mut Scene<'_, Outside>, observation: &DecisionRecord) {
+    let DecisionRecord { partition: Some(search), verdict: Verdict::Handled, why, .. } = observation else {
         return;
     };
     let is_by_hand = |truth: &outside::Truth| truth.files.keys().all(|file| truth.by_hand.contains(file));

@@ -8,7 +8,7 @@ use dedup::GrantTokens;
 use imports::SearchEvent;
 use jiff::Timestamp;
 use messages::{Host, Message, MessageId, PartitionKey, StoreError, Token};
-use outbox::{CommitSession, Committed, Key, ReadRecords, Record, SessionRecord, Settlement, Write};
+use outbox::{CommitOutcome, CommitSession, Key, ReadRecords, Record, SessionRecord, Settlement, Write};
 use saga::{Engine, Persist, Persisted, WriteDocuments};
 use service::FIRST_REQUEST;
 use simulation::Access;
@@ -130,12 +130,12 @@ struct Burns {
 
 #[async_trait]
 impl CommitSession for Burns {
-    async fn commit(&self, session: &SessionRecord) -> Result<Committed, StoreError> {
+    async fn commit(&self, session: &SessionRecord) -> Result<CommitOutcome, StoreError> {
         let is_keyed = session.writes.iter().any(|write| write.key.kind == FIRST_REQUEST);
         let search = session.views.first().map(|view| view.partition).filter(|_| is_keyed);
         let is_burned =
             search.is_some_and(|search| !self.access.with(|scene| scene.attempted.insert(search)));
-        if is_burned { Ok(Committed::TooLate) } else { self.inner.commit(session).await }
+        if is_burned { Ok(CommitOutcome::TooLate) } else { self.inner.commit(session).await }
     }
 }
 
@@ -149,7 +149,7 @@ struct Remembers {
 
 #[async_trait]
 impl CommitSession for Remembers {
-    async fn commit(&self, session: &SessionRecord) -> Result<Committed, StoreError> {
+    async fn commit(&self, session: &SessionRecord) -> Result<CommitOutcome, StoreError> {
         let requests = session.writes.iter().filter(|write| write.key.kind == FIRST_REQUEST);
         locked(&self.meant).extend(requests.map(|write| (write.key.clone(), write.clone())));
         self.inner.commit(session).await

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use messages::{Message, MessageId, Observation, Outgoing, Verdict};
+use messages::{DecisionRecord, Message, MessageId, Outgoing, Verdict};
 use outbox::session::{CONTROL, SettleSession};
 use outbox::{Entry, Owner, SessionRecord, View};
 
@@ -136,8 +136,8 @@ impl World {
     }
 
     /// A request of the saga was handled: it must be one that was stored.
-    pub(crate) fn check_handled(&mut self, observation: &Observation) {
-        let Observation { function, source, verdict, .. } = observation;
+    pub(crate) fn check_handled(&mut self, observation: &DecisionRecord) {
+        let DecisionRecord { function, source, verdict, .. } = observation;
         let is_saga = |function: &str| self.saga == Some(function);
         let (Some(partition), Some(id)) = (observation.partition, observation.message_id) else { return };
         let is_request = is_saga(source) && !is_saga(function) && *verdict == Verdict::Handled;

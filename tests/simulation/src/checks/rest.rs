@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use messages::{PartitionKey, Token};
 use outbox::View;
-use outbox::session::Found;
+use outbox::session::SessionStatus;
 
 use super::Checks;
 use crate::options::{Invariant, Violation};
@@ -107,8 +107,8 @@ impl World {
             if !self.is_done_with(&stored.outbox) {
                 return broken(Invariant::Quiescence, format!("session {id} keeps its messages"));
             }
-            debug_assert!(stored.found != Found::Nothing);
-            if stored.found == Found::Committed && !self.documents.contains_key(partition) {
+            debug_assert!(stored.found != SessionStatus::Nothing);
+            if stored.found == SessionStatus::Committed && !self.documents.contains_key(partition) {
                 let detail = format!("session {id} was committed, and partition {partition} never began");
                 return broken(Invariant::Quiescence, detail);
             }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use messages::{Observation, PartitionKey, Queue, Token, Verdict};
+use messages::{DecisionRecord, PartitionKey, Queue, Token, Verdict};
 use outbox::View;
 
 use crate::access::short;
@@ -101,8 +101,10 @@ impl World {
     }
 
     /// Checks that a command is not carried out once its answer has taken effect, or is not awaited any more.
-    pub(crate) fn check_repeated(&mut self, observation: &Observation) {
-        let Observation { verdict: Verdict::Handled, message_id: Some(id), .. } = observation else { return };
+    pub(crate) fn check_repeated(&mut self, observation: &DecisionRecord) {
+        let DecisionRecord { verdict: Verdict::Handled, message_id: Some(id), .. } = observation else {
+            return;
+        };
         if !self.only_repeats || self.config.mode == Mode::Optimistic {
             return;
         }

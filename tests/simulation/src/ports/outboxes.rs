@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use messages::{MessageId, StoreError};
 use outbox::{
-    Claimed, Entry, InspectOutbox, Kind, Owner, Pending, Settlement, Stored, SweepOutbox, Treatment,
-    Unreadable,
+    ClaimedEntries, Entry, EntryResult, InspectOutbox, Kind, OutboxRecord, Owner, Settlement, SweepOutbox,
+    Unreadable, UnreadableAction,
 };
 use saga::SAGA;
 
@@ -42,7 +42,7 @@ macro_rules! outboxes {
                 owners: &[Owner],
                 now: Timestamp,
                 until: Timestamp,
-            ) -> Result<Vec<Claimed>, StoreError> {
+            ) -> Result<Vec<ClaimedEntries>, StoreError> {
                 claim(&self.0, Call::$claim, owners, now, until).await
             }
 
@@ -54,19 +54,33 @@ macro_rules! outboxes {
                 self.0.call(Call::$settle, settle).await
             }
 
-            async fn treat(&self, place: &str, treatment: &Treatment) -> Result<(), StoreError> {
+            async fn resolve_unreadable(
+                &self,
+                place: &str,
+                treatment: &UnreadableAction,
+            ) -> Result<(), StoreError> {
                 let (place, treatment) = (place.to_owned(), treatment.clone());
-                self.0.call(Call::OUTBOX_TREAT, move |world| world.treat(&place, &treatment)).await
+                self.0
+                    .call(Call::OUTBOX_TREAT, move |world| world.resolve_unreadable(&place, &treatment))
+                    .await
             }
         }
 
         #[async_trait]
         impl InspectOutbox for $of {
-            async fn pending(&self, after: Option<&str>, limit: usize) -> Result<Vec<Pending>, StoreError> {
+            async fn pending(
+                &self,
+                after: Option<&str>,
+                limit: usize,
+            ) -> Result<Vec<OutboxRecord>, StoreError> {
                 Ok(self.0.universe.with(|world| world.listed(world.$all(), |_| true, after, limit)))
             }
 
-            async fn poisoned(&self, after: Option<&str>, limit: usize) -> Result<Vec<Pending>, StoreError> {
+            async fn poisoned(
+                &self,
+                after: Option<&str>,
+                limit: usize,
+            ) -> Result<Vec<OutboxRecord>, StoreError> {
                 Ok(self
                     .0
                     .universe
@@ -103,7 +117,7 @@ async fn claim(
     owners: &[Owner],
     now: Timestamp,
     until: Timestamp,
-) -> Result<Vec<Claimed>, StoreError> {
+) -> Result<Vec<ClaimedEntries>, StoreError> {
     let owners = owners.to_vec();
     let claimed = if port.has(Mutant::ReadThenMarkClaim) {
         let ready: Vec<Vec<Entry>> =
@@ -126,7 +140,7 @@ async fn claim(
         };
         port.call(call, act).await?
     };
-    let is_unreadable = |stored: &Stored| stored.is_err();
+    let is_unreadable = |stored: &EntryResult| stored.is_err();
     if port.has(Mutant::UnreadableStopsSweep) && claimed.iter().flatten().any(is_unreadable) {
         return Err(failed(call));
     }
@@ -153,8 +167,8 @@ impl World {
         is_shown: fn(&Entry) -> bool,
         after: Option<&str>,
         limit: usize,
-    ) -> Vec<Pending> {
-        let listed = all.map(|(owner, outbox)| Pending {
+    ) -> Vec<OutboxRecord> {
+        let listed = all.map(|(owner, outbox)| OutboxRecord {
             id: owner.to_string(),
             owner: Some(owner),
             entries: outbox.iter().filter(|entry| is_shown(entry)).map(|entry| self.read(entry)).collect(),
@@ -163,7 +177,7 @@ impl World {
     }
 
     /// An entry as this release reads it.
-    fn read(&self, entry: &Entry) -> Stored {
+    fn read(&self, entry: &Entry) -> EntryResult {
         match self.unreadable.contains(&entry.id) {
             false => Ok(entry.clone()),
             true => {
@@ -178,7 +192,13 @@ impl World {
         self.outbox(owner).map_or_else(Vec::new, ready)
     }
 
-    fn mark(&mut self, owner: Owner, mut ready: Vec<Entry>, now: Timestamp, until: Timestamp) -> Vec<Stored> {
+    fn mark(
+        &mut self,
+        owner: Owner,
+        mut ready: Vec<Entry>,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> Vec<EntryResult> {
         for entry in &mut ready {
             entry.claimed_until = Some(until);
         }
@@ -225,22 +245,22 @@ impl World {
         }
     }
 
-    fn treat(&mut self, place: &str, treatment: &Treatment) {
+    fn resolve_unreadable(&mut self, place: &str, treatment: &UnreadableAction) {
         self.note(|| format!("outbox.treat     {place}: {treatment:?}"));
-        if let Treatment::Poison(_) = treatment {
+        if let UnreadableAction::Poison(_) = treatment {
             self.check_set_aside(place);
         }
         let sagas = self.documents.values_mut().map(|stored| &mut stored.document.outbox);
         let sessions = self.sessions.values_mut().map(|stored| &mut stored.outbox);
         for outbox in sagas.chain(sessions) {
             match treatment {
-                Treatment::Delete => outbox.retain(|entry| entry.id.to_string() != place),
-                Treatment::Poison(why) => {
+                UnreadableAction::Delete => outbox.retain(|entry| entry.id.to_string() != place),
+                UnreadableAction::Poison(why) => {
                     for entry in outbox.iter_mut().filter(|entry| entry.id.to_string() == place) {
                         (entry.poisoned, entry.error) = (true, Some(why.clone()));
                     }
                 }
-                Treatment::Requeue(now) => {
+                UnreadableAction::Requeue(now) => {
                     for entry in outbox.iter_mut().filter(|entry| entry.id.to_string() == place) {
                         *entry = entry.requeued(*now);
                     }

@@ -81,7 +81,7 @@ impl Queues {
         let mut specs = table.to_vec();
         for queue in [SAGA, CONTROL] {
             if QueueSpec::of(table, &queue).is_none() {
-                specs.push(QueueSpec::kept(queue));
+                specs.push(QueueSpec::without_consumer(queue));
             }
         }
         let is_worked = |queue: &Queue| stations.iter().any(|station| station.queue == *queue);

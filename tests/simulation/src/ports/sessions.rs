@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use messages::{SessionId, StoreError};
 use outbox::records::Read;
-use outbox::session::Found;
-use outbox::{CommitSession, Committed, Record, SessionRecord, SettleSessions, Write};
+use outbox::session::SessionStatus;
+use outbox::{CommitOutcome, CommitSession, Record, SessionRecord, SettleSessions, Write};
 
 use crate::access::short;
 use crate::coverage::Call;
@@ -14,7 +14,7 @@ use crate::world::{StoredSession, World};
 
 #[async_trait]
 impl CommitSession for Port {
-    async fn commit(&self, session: &SessionRecord) -> Result<Committed, StoreError> {
+    async fn commit(&self, session: &SessionRecord) -> Result<CommitOutcome, StoreError> {
         let session = session.clone();
         self.call(Call::SESSION_COMMIT, move |world| world.commit(&session)).await
     }
@@ -22,7 +22,7 @@ impl CommitSession for Port {
 
 #[async_trait]
 impl SettleSessions for Port {
-    async fn find(&self, session: SessionId) -> Result<Found, StoreError> {
+    async fn find(&self, session: SessionId) -> Result<SessionStatus, StoreError> {
         let find = move |world: &mut World| {
             let found = world.find(session);
             world.note(|| format!("session.find     {} -> {found:?}", short(&session)));
@@ -31,9 +31,9 @@ impl SettleSessions for Port {
         self.call(Call::SESSION_FIND, find).await
     }
 
-    async fn bury(&self, session: SessionId, _: Timestamp) -> Result<Found, StoreError> {
+    async fn bury(&self, session: SessionId, _: Timestamp) -> Result<SessionStatus, StoreError> {
         let bury = move |world: &mut World| {
-            let grave = || StoredSession { found: Found::Tombstone, outbox: Vec::new() };
+            let grave = || StoredSession { found: SessionStatus::Tombstone, outbox: Vec::new() };
             let found = world.sessions.entry(session).or_insert_with(grave).found;
             world.note(|| format!("session.bury     {} -> {found:?}", short(&session)));
             found
@@ -43,19 +43,19 @@ impl SettleSessions for Port {
 }
 
 impl World {
-    fn find(&self, session: SessionId) -> Found {
-        self.sessions.get(&session).map_or(Found::Nothing, |stored| stored.found)
+    fn find(&self, session: SessionId) -> SessionStatus {
+        self.sessions.get(&session).map_or(SessionStatus::Nothing, |stored| stored.found)
     }
 
-    fn commit(&mut self, session: &SessionRecord) -> Committed {
+    fn commit(&mut self, session: &SessionRecord) -> CommitOutcome {
         let found = self.find(session.id);
         let answer = match found {
-            Found::Tombstone => Committed::TooLate,
-            Found::Nothing if !self.still_hold(&session.reads) => Committed::Changed,
-            Found::Committed | Found::Nothing => Committed::Stored,
+            SessionStatus::Tombstone => CommitOutcome::TooLate,
+            SessionStatus::Nothing if !self.still_hold(&session.reads) => CommitOutcome::Changed,
+            SessionStatus::Committed | SessionStatus::Nothing => CommitOutcome::Stored,
         };
         self.note(|| format!("session.commit   {} -> {answer:?}", short(&session.id)));
-        if (found, answer) == (Found::Nothing, Committed::Stored) {
+        if (found, answer) == (SessionStatus::Nothing, CommitOutcome::Stored) {
             self.store_session(session);
         }
         answer
@@ -68,7 +68,7 @@ impl World {
 
     fn store_session(&mut self, session: &SessionRecord) {
         if !session.entries.is_empty() {
-            let stored = StoredSession { found: Found::Committed, outbox: session.entries.clone() };
+            let stored = StoredSession { found: SessionStatus::Committed, outbox: session.entries.clone() };
             self.sessions.insert(session.id, stored);
         }
         for view in &session.views {

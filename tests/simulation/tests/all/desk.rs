@@ -145,10 +145,10 @@ static ANSWERS: Function<Engine> = Function {
 static SYSTEM: System<Engine> = System {
     name: "desk",
     queues: &[
-        QueueSpec::worked(SAGA, Queue::named("saga-dead"), 20, 30, 10, 2),
-        QueueSpec::kept(Queue::named("saga-dead")),
-        QueueSpec::worked(DESK, Queue::named("desk-dead"), 20, 30, 10, 2),
-        QueueSpec::kept(Queue::named("desk-dead")),
+        QueueSpec::with_consumer(SAGA, Queue::named("saga-dead"), 20, 30, 10, 2),
+        QueueSpec::without_consumer(Queue::named("saga-dead")),
+        QueueSpec::with_consumer(DESK, Queue::named("desk-dead"), 20, 30, 10, 2),
+        QueueSpec::without_consumer(Queue::named("desk-dead")),
     ],
     functions: &[&RUNS, &ANSWERS],
 };

@@ -13,8 +13,8 @@ use imports::queues::{CONTROL, PARSE, PARSE_DEAD, SAGA, UPLOADS};
 use imports::{ProjectId, SearchId};
 use jiff::{SignedDuration, Timestamp};
 use messages::{
-    Consumer, Delivery, Host, Observation, Observe, Queue, QueueSpec, ReceiveMessages, Received, StoreError,
-    Verdict,
+    Consumer, DecisionRecord, DecisionSink, Delivery, Host, Queue, QueueSpec, ReceiveMessages, Received,
+    StoreError, Verdict,
 };
 use outbox::DispatchOutbox;
 use saga::failures::{Failure, FailureStatus, Selection};
@@ -48,10 +48,10 @@ const FILE: &str = "psycinfo.ris";
 
 /// The decisions about messages.
 #[derive(Default)]
-pub(super) struct Log(Mutex<Vec<Observation>>);
+pub(super) struct Log(Mutex<Vec<DecisionRecord>>);
 
-impl Observe for Log {
-    fn observe(&self, observation: Observation) {
+impl DecisionSink for Log {
+    fn observe(&self, observation: DecisionRecord) {
         self.0.lock().unwrap().push(observation);
     }
 }

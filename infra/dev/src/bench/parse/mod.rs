@@ -109,7 +109,7 @@ impl Large {
 /// # Errors
 /// Returns an error if a read file differs from the generated one.
 pub fn measure(sizes: [usize; 2]) -> anyhow::Result<Report> {
-    // Measure memory first, because the allocator may keep memory once it was allocated.
+    // Metric memory first, because the allocator may keep memory once it was allocated.
     let large = KINDS.iter().filter_map(|kind| {
         let (_, megabytes) = LARGE.into_iter().find(|(name, _)| *name == kind.name)?;
         Some(in_little_memory(*kind, kind.records_for(megabytes * 1_000_000)))

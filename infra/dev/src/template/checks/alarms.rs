@@ -1,6 +1,6 @@
 //! Checks that alarms report problems.
 
-use messages::Measure;
+use messages::Metric;
 use serde_json::Value;
 
 use super::Finding;
@@ -34,7 +34,7 @@ fn is_watched(template: &Template, namespace: &str, metric: &str, resource: &str
 /// that is read in many invocations.
 pub(crate) fn retries(template: &Template) -> Vec<Finding> {
     let worked = template.functions().filter(|function| function.sources(template).next().is_some());
-    let metric = ("SearchImport", Measure::RETRIED_DELIVERIES.name());
+    let metric = ("SearchImport", Metric::RETRIED_DELIVERIES.name());
     unwatched(template, worked.map(|function| function.id), metric, "what it retries")
 }
 

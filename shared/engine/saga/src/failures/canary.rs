@@ -11,7 +11,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use messages::{MessageId, PartitionKey, Presence, Queue, StoreError, Verdict};
-use outbox::{Owner, Pending};
+use outbox::{OutboxRecord, Owner};
 
 use super::keeper::Failures;
 use super::record::{Failure, Origin, State};
@@ -121,7 +121,7 @@ impl Failures {
                 document.map(|document| document.outbox).unwrap_or_default()
             }
             Owner::Session(_) => {
-                let is_owner = |record: &Pending| record.owner == Some(owner);
+                let is_owner = |record: &OutboxRecord| record.owner == Some(owner);
                 let Some(found) = self.record_with(true, is_owner).await? else {
                     return Ok(Outcome::Waiting);
                 };
@@ -137,7 +137,7 @@ impl Failures {
     }
 
     async fn of_unreadable(&self, place: &str, of_sessions: bool) -> Result<Outcome, StoreError> {
-        let has_it = |record: &Pending| {
+        let has_it = |record: &OutboxRecord| {
             record.entries.iter().flat_map(|stored| stored.as_ref().err()).any(|found| found.place == place)
         };
         let found = self.record_with(of_sessions, has_it).await?;
@@ -148,8 +148,8 @@ impl Failures {
     async fn record_with(
         &self,
         of_sessions: bool,
-        condition: impl Fn(&Pending) -> bool + Send,
-    ) -> Result<Option<Option<Pending>>, StoreError> {
+        condition: impl Fn(&OutboxRecord) -> bool + Send,
+    ) -> Result<Option<Option<OutboxRecord>>, StoreError> {
         let mut after: Option<String> = None;
         for _ in 0..MAX_PAGES {
             let page = self.outbox(of_sessions).pending(after.as_deref(), PAGE).await?;

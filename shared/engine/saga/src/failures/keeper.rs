@@ -7,10 +7,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 use messages::queue::MAX_BATCH;
 use messages::{
-    Disposition, InspectQueues, Measure, MessageId, Queue, ReceiveMessages, Received, Reporter, SendMessages,
+    Disposition, InspectQueues, MessageId, Metric, Queue, ReceiveMessages, Received, Reporter, SendMessages,
     StoreError,
 };
-use outbox::{Entry, InspectOutbox, Owner, Stored};
+use outbox::{Entry, EntryResult, InspectOutbox, Owner};
 
 use super::ids::FailureId;
 use super::record::{Failure, FailureReport, FailureStatus, Origin, State};
@@ -24,7 +24,7 @@ const VISIBILITY: Duration = Duration::from_secs(60);
 /// The delay between two checks for a due step.
 const PACE: Duration = Duration::from_millis(250);
 /// The number of open failures.
-pub const OPEN_FAILURES: Measure = Measure("OpenFailures");
+pub const OPEN_FAILURES: Metric = Metric("OpenFailures");
 /// The maximum number of batches that are drained from one queue before the next queue has its turn.
 const BATCHES: usize = 100;
 /// The number of records with exhausted entries, and of failures, that are read in one call.
@@ -241,7 +241,7 @@ impl Failures {
     /// Converts exhausted entries to reports.
     async fn reports(
         &self,
-        entries: Vec<(Option<Owner>, Stored)>,
+        entries: Vec<(Option<Owner>, EntryResult)>,
         of_sessions: bool,
     ) -> Result<Vec<FailureReport>, StoreError> {
         let mut reports = Vec::new();
@@ -303,7 +303,7 @@ impl Failures {
 }
 
 /// Exhausted entries, and the cursor of the next page.
-type Page = (Vec<(Option<Owner>, Stored)>, String);
+type Page = (Vec<(Option<Owner>, EntryResult)>, String);
 
 /// Returns the exhausted entries of some records of an outbox; `None` at the end.
 async fn poisoned(outbox: &dyn InspectOutbox, after: Option<&str>) -> Result<Option<Page>, StoreError> {

@@ -15,7 +15,7 @@ use futures::{StreamExt, stream};
 use jiff::{SignedDuration, Timestamp};
 use messages::store::chain;
 use messages::{Message, MessageId, Outgoing, PartitionKey, StoreError};
-use outbox::{Entry, Owner, Treatment};
+use outbox::{Entry, Owner, UnreadableAction};
 use uuid::Uuid;
 
 use super::canary::Outcome;
@@ -365,8 +365,8 @@ impl Failures {
                 None => Ok(Access::Gained),
             },
             Origin::Unreadable { place, of_sessions } => {
-                let treatment = Treatment::Requeue(self.now());
-                let treated = self.outbox(*of_sessions).treat(place, &treatment).await;
+                let treatment = UnreadableAction::Requeue(self.now());
+                let treated = self.outbox(*of_sessions).resolve_unreadable(place, &treatment).await;
                 treated.map(|()| Access::Gained).map_err(|error| error.chain())
             }
         }
@@ -486,7 +486,7 @@ impl Failures {
                 None => Ok(()),
             },
             Origin::Unreadable { place, of_sessions } => {
-                self.outbox(*of_sessions).treat(place, &Treatment::Delete).await
+                self.outbox(*of_sessions).resolve_unreadable(place, &UnreadableAction::Delete).await
             }
         }
     }

@@ -381,7 +381,7 @@ mod tests {
     fn ignored_reply_is_no_longer_expected() {
         let stored = toy::stored(&[toy::incoming(1, Event::Opened {})]);
         let token = stored.content.expected[0].token.clone();
-        let timer = toy::id(1).named("patience");
+        let timer = toy::id(1).for_timer("patience");
         let answer = toy::with_token(toy::incoming(2, Event::Opened {}), &token);
         let mut fired = toy::untokened(toy::timer_event(3, &timer));
         fired.event = Event::Opened {};
@@ -417,12 +417,11 @@ mod tests {
     #[test]
     fn document_admits_expected_token_missing_in_ledger() {
         let stored = toy::stored(&[toy::incoming(1, Event::Opened {})]);
-        let expected =
-            stored.content.expected.iter().find(|expected| {
-                expected.by == crate::Awaited::Timeout(toy::id(1).named("patience").as_uuid())
-            });
+        let expected = stored.content.expected.iter().find(|expected| {
+            expected.by == crate::Awaited::Timeout(toy::id(1).for_timer("patience").as_uuid())
+        });
         let token = &expected.unwrap().token;
-        let fired = toy::with_token(toy::timer_event(1, &toy::id(1).named("patience")), token);
+        let fired = toy::with_token(toy::timer_event(1, &toy::id(1).for_timer("patience")), token);
         let forgotten = toy::listed(&toy::minted(2));
         let input = toy::PlanInput { tokens: &forgotten, ..toy::input(Some(&stored)) };
         let plan = decide(&Toy, &input, std::slice::from_ref(&fired)).unwrap();
@@ -487,7 +486,7 @@ mod tests {
     #[test]
     fn evidently_sent_entries_leave_outbox() {
         let stored = toy::stored(&[toy::incoming(1, Event::Opened {})]);
-        let (request, timer) = (toy::id(1).derive(1), toy::id(1).named("patience"));
+        let (request, timer) = (toy::id(1).derive(1), toy::id(1).for_timer("patience"));
         let struck_off = |incoming: toy::In| {
             let plan = decide(&Toy, &toy::input(Some(&stored)), &[incoming]).unwrap();
             let cancel = plan.persist.unwrap().cancel;

@@ -22,16 +22,16 @@ impl<S: Saga> Draft<'_, S> {
         let (id, now) = (cause.id.derive(index), self.input.now);
         match effect {
             Effect::Send { to, body } => {
-                let message = cause.causes(id, self.input.function, now, body);
+                let message = cause.caused_message(id, self.input.function, now, body);
                 self.add.push(Entry::message(&message, to, now)?);
             }
             Effect::Request { to, body } => self.ask(cause, id, to, body)?,
             Effect::Schedule { timer, due_at, to, body } => {
                 self.cancel_timer(&timer);
-                let id = cause.id.named(&timer);
+                let id = cause.id.for_timer(&timer);
                 let token = self.token_for(Awaited::Timeout(id.as_uuid()));
                 self.timers.insert(timer.clone(), id);
-                let message = cause.causes(id, self.input.function, due_at, body);
+                let message = cause.caused_message(id, self.input.function, due_at, body);
                 let message = Message { token, timer: Some(timer), ..message };
                 self.add.push(Entry::message(&message, to, due_at)?);
             }
@@ -47,7 +47,7 @@ impl<S: Saga> Draft<'_, S> {
         if let Some(token) = &reply_token {
             self.saga.embed_reply_token(&mut body, token);
         }
-        let message = cause.causes(id, self.input.function, self.input.now, body);
+        let message = cause.caused_message(id, self.input.function, self.input.now, body);
         self.add.push(Entry::message(&Message { reply_token, ..message }, to, self.input.now)?);
         Ok(())
     }
@@ -105,7 +105,7 @@ mod tests {
         let opened = toy::incoming(1, Event::Opened {});
         let messages = staged(std::slice::from_ref(&opened));
         let ids: Vec<_> = messages.iter().map(|message| message.id).collect();
-        assert_eq!(ids, [toy::id(1).derive(1), toy::id(1).named("patience")]);
+        assert_eq!(ids, [toy::id(1).derive(1), toy::id(1).for_timer("patience")]);
         for message in messages {
             assert_eq!(message.causation_id, Some(opened.message.id));
             let trace = opened.message.traceparent_of_effects().to_string();
@@ -130,11 +130,11 @@ mod tests {
         let retry_with = toy::incoming(2, Event::Prolonged {});
         let plan = decide(&Toy, &toy::input(Some(&stored)), std::slice::from_ref(&retry_with)).unwrap();
         let persist = plan.persist.unwrap();
-        assert_eq!(persist.cancel, [toy::id(1).named("patience")]);
-        assert_eq!(persist.content.timers["patience"], toy::id(2).named("patience"));
+        assert_eq!(persist.cancel, [toy::id(1).for_timer("patience")]);
+        assert_eq!(persist.content.timers["patience"], toy::id(2).for_timer("patience"));
         let timeouts = persist.content.expected.len();
         assert_eq!(timeouts, 2, "the answer and one timer: {:?}", persist.content.expected);
-        let old = toy::timer_event(7, &toy::id(1).named("patience"));
+        let old = toy::timer_event(7, &toy::id(1).for_timer("patience"));
         let renewed = toy::stored(&[toy::incoming(1, Event::Opened {}), retry_with]);
         let plan = decide(&Toy, &toy::input(Some(&renewed)), &[old]).unwrap();
         assert_eq!(plan.decisions[0].why, "an old timer, which was cancelled or set again");
@@ -148,7 +148,7 @@ mod tests {
             &[toy::incoming(1, Event::Opened {}), toy::incoming(2, Event::Closed {})],
         );
         let persist = plan.unwrap().persist.unwrap();
-        assert!(persist.add.iter().all(|entry| entry.id != toy::id(1).named("patience")));
+        assert!(persist.add.iter().all(|entry| entry.id != toy::id(1).for_timer("patience")));
     }
 
     #[test]

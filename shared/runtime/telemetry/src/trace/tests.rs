@@ -3,17 +3,17 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use axum::routing::post;
-use messages::{MessageId, Observe, PartitionKey};
+use messages::{DecisionSink, MessageId, PartitionKey};
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use super::*;
 use crate::Collect;
 
-fn observation(function: &str, source: &str, verdict: Verdict) -> Observation {
+fn observation(function: &str, source: &str, verdict: Verdict) -> DecisionRecord {
     let partition = PartitionKey::from_uuid(Uuid::from_u128(1));
     let message = MessageId::from_uuid(Uuid::from_u128(2));
-    Observation {
+    DecisionRecord {
         at: Timestamp::UNIX_EPOCH,
         function: function.into(),
         partition: Some(partition),
@@ -44,7 +44,7 @@ fn a_delivery_without_effect_is_a_span_beside_the_one_with_effect() {
     let handled = Span::of(&observation("run-saga", "notify-upload", Verdict::Handled)).unwrap();
     let copy = observation("run-saga", "notify-upload", Verdict::Duplicate);
     let later = Timestamp::from_second(1).unwrap();
-    let copy = Span::of(&Observation { at: later, ..copy }).unwrap();
+    let copy = Span::of(&DecisionRecord { at: later, ..copy }).unwrap();
     assert_ne!(copy.id, handled.id);
     assert_eq!(copy.parent, handled.parent);
 }

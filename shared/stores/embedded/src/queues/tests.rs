@@ -9,7 +9,8 @@ use crate::tables;
 
 const BUSY: Queue = Queue::named("busy");
 const DEAD: Queue = Queue::named("dead");
-static QUEUES: [QueueSpec; 2] = [QueueSpec::worked(BUSY, DEAD, 3, 30, 10, 2), QueueSpec::kept(DEAD)];
+static QUEUES: [QueueSpec; 2] =
+    [QueueSpec::with_consumer(BUSY, DEAD, 3, 30, 10, 2), QueueSpec::without_consumer(DEAD)];
 
 fn database() -> Connection {
     let mut db = Connection::open_in_memory().unwrap();

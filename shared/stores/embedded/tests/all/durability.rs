@@ -67,7 +67,7 @@ async fn dropping_the_last_clone_waits_for_what_was_handed_over() -> Tested {
     let Depot { store, folder, host } = Depot::new();
     let partition = sample::partition(&*host);
     for n in 0..500 {
-        messages::Observe::observe(&store, observation(partition, n));
+        messages::DecisionSink::observe(&store, observation(partition, n));
     }
     drop(store);
     let after = Store::open(folder.path(), host, Settings::new(&QUEUES))?;
@@ -132,8 +132,8 @@ async fn nothing_that_was_acknowledged_is_lost_by_kill_9() -> Tested {
     Ok(())
 }
 
-pub(crate) fn observation(partition: PartitionKey, n: u32) -> messages::Observation {
-    messages::Observation {
+pub(crate) fn observation(partition: PartitionKey, n: u32) -> messages::DecisionRecord {
+    messages::DecisionRecord {
         at: jiff::Timestamp::UNIX_EPOCH,
         function: "run-saga".into(),
         partition: Some(partition),

@@ -14,8 +14,10 @@ use crate::depot::{Depot, Tested};
 const VISIBILITY: Duration = Duration::from_secs(30);
 
 /// Commands are dead-lettered after one delivery.
-static IMPATIENT: [QueueSpec; 2] =
-    [QueueSpec::worked(queues::PARSE, queues::PARSE_DEAD, 1, 900, 1, 2), QueueSpec::kept(queues::PARSE_DEAD)];
+static IMPATIENT: [QueueSpec; 2] = [
+    QueueSpec::with_consumer(queues::PARSE, queues::PARSE_DEAD, 1, 900, 1, 2),
+    QueueSpec::without_consumer(queues::PARSE_DEAD),
+];
 
 async fn send(depot: &Depot, queue: Queue, delay_s: u64) -> Result<Outgoing, SendError> {
     let message = sample::message(&*depot.host, sample::partition(&*depot.host));

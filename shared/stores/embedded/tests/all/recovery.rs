@@ -7,7 +7,7 @@ use embedded::Store;
 use imports::queues;
 use jiff::SignedDuration;
 use messages::{Outgoing, ReceiveMessages, SendMessages};
-use outbox::{InspectOutbox, Owner, Pending};
+use outbox::{InspectOutbox, OutboxRecord, Owner};
 use saga::{Persist, WriteDocuments};
 use testing::outboxes::claim;
 use testing::sample;
@@ -88,7 +88,7 @@ async fn outbox_claims_end_and_poison_stays_poison() -> Tested {
     assert_eq!(again, claimed);
 
     let left = outbox.pending(None, 10).await?;
-    let [Pending { owner, entries, .. }] = left.as_slice() else { panic!("{left:?}") };
+    let [OutboxRecord { owner, entries, .. }] = left.as_slice() else { panic!("{left:?}") };
     assert_eq!(
         (*owner, entries),
         (Some(Owner::Saga(partition)), &vec![Ok(claimed[0].clone()), Ok(poisoned)])

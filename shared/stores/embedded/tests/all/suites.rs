@@ -130,10 +130,10 @@ async fn processed() -> Tested {
 
 /// Two queues of the application, one with a limit that the suite reaches sooner.
 static QUEUES: [QueueSpec; 4] = [
-    QueueSpec::worked(queues::SAGA, queues::SAGA_DEAD, 4, 30, 10, 2),
-    QueueSpec::kept(queues::SAGA_DEAD),
-    QueueSpec::worked(queues::PARSE, queues::PARSE_DEAD, 8, 900, 1, 2),
-    QueueSpec::kept(queues::PARSE_DEAD),
+    QueueSpec::with_consumer(queues::SAGA, queues::SAGA_DEAD, 4, 30, 10, 2),
+    QueueSpec::without_consumer(queues::SAGA_DEAD),
+    QueueSpec::with_consumer(queues::PARSE, queues::PARSE_DEAD, 8, 900, 1, 2),
+    QueueSpec::without_consumer(queues::PARSE_DEAD),
 ];
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use dedup::{GrantTokens, ProcessedMessages};
 use embedded::{MAX_DECISIONS, Purged};
-use messages::{Observe, SessionId};
+use messages::{DecisionSink, SessionId};
 use outbox::{Entry, SettleSessions};
 use saga::{KeepHistory, Persist, Persisted, ReadDocuments, WriteDocuments};
 use testing::sample;
@@ -53,7 +53,7 @@ async fn the_decision_log_keeps_the_latest_of_each_search_in_order() -> Tested {
     let depot = Depot::new();
     let (partition, other) = (sample::partition(&*depot.host), sample::partition(&*depot.host));
     depot.store.observe(observation(other, 0));
-    depot.store.observe(messages::Observation { partition: None, ..observation(other, 0) });
+    depot.store.observe(messages::DecisionRecord { partition: None, ..observation(other, 0) });
     let count = u32::try_from(MAX_DECISIONS)? + 10;
     for n in 0..count {
         depot.store.observe(observation(partition, n));

@@ -6,7 +6,7 @@ use backend::SystemHost;
 use futures::future::try_join;
 use messages::{Host, SessionId};
 use mongodb::bson::doc;
-use outbox::{CommitSession, Committed, ReadViews, SessionRecord, View, WriteViews};
+use outbox::{CommitOutcome, CommitSession, ReadViews, SessionRecord, View, WriteViews};
 use servers::mongo::eventually;
 use testing::sample;
 
@@ -43,7 +43,7 @@ async fn change_feed_finds_late_transactions() -> Tested {
     let (committed, found) = try_join(store.commit(&session), meanwhile).await?;
     fault.off().await?;
     let [(place, found)] = found.try_into().expect("one");
-    assert_eq!((committed, found), (Committed::Stored, late));
+    assert_eq!((committed, found), (CommitOutcome::Stored, late));
     assert_eq!(store.changed(list, place.at, None, 10).await?, [], "it has the smaller number");
     let again = store.changed(list, store.settled(place.at), None, 10).await?;
     let partitions: Vec<_> = again.iter().map(|(place, _)| place.partition).collect();

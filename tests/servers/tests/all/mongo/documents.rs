@@ -8,8 +8,8 @@ use messages::{Host, PartitionKey};
 use mongo::collections;
 use mongodb::bson::{Binary, Bson, doc, spec::BinarySubtype};
 use outbox::{
-    Entry, InspectOutbox, Key, Owner, Pending, ReadRecords, ReadViews, SettleSessions, Settlement,
-    SweepOutbox, Treatment, Unreadable, View, WriteViews,
+    Entry, InspectOutbox, Key, OutboxRecord, Owner, ReadRecords, ReadViews, SettleSessions, Settlement,
+    SweepOutbox, Unreadable, UnreadableAction, View, WriteViews,
 };
 use saga::{Persist, Persisted, ReadDocuments, WriteDocuments};
 use testing::{outboxes, sample};
@@ -304,7 +304,7 @@ async fn unreadable_unpoisoned_entry_is_not_listed() -> Tested {
     let sweep = scratch.mongo.saga_outbox();
     let both = sweep.poisoned(None, 10).await?.remove(0).entries;
     let [Ok(_), Err(Unreadable { place, .. })] = both.as_slice() else { panic!("{both:?}") };
-    sweep.treat(place, &Treatment::Requeue(now)).await?;
+    sweep.resolve_unreadable(place, &UnreadableAction::Requeue(now)).await?;
     assert_eq!(sweep.poisoned(None, 10).await?.remove(0).entries, both[..1]);
     scratch.end().await
 }
@@ -317,21 +317,21 @@ async fn record_with_unreadable_id_does_not_hide_others() -> Tested {
     let mut write = create("good");
     write.add = vec![sample::entry(HOST, write.partition, now)?];
     scratch.mongo.persist(std::slice::from_ref(&write), now).await?;
-    let odd = doc! { "_id": "not ours", "ReadyAt": 1_i64, "Pending": 1, "Outbox": [{ "id": 7, "ready_at": 1_i64 }] };
+    let odd = doc! { "_id": "not ours", "ReadyAt": 1_i64, "OutboxRecord": 1, "Outbox": [{ "id": 7, "ready_at": 1_i64 }] };
     scratch.collection(collections::SAGA).insert_one(odd).await?;
     let (sweep, good) = (scratch.mongo.saga_outbox(), Owner::Saga(write.partition));
     let due = sweep.due(now, 10).await?;
     let [Err(Unreadable { place, why }), Ok(found)] = due.as_slice() else { panic!("{due:?}") };
     assert!(why.contains("pmSearchImportJobState") && why.contains("not ours"), "{why}");
     assert_eq!(*found, good);
-    sweep.treat(place, &Treatment::Poison(why.clone())).await?;
+    sweep.resolve_unreadable(place, &UnreadableAction::Poison(why.clone())).await?;
     assert_eq!(sweep.due(now, 10).await?, [Ok(good)]);
     let first = sweep.pending(None, 1).await?;
-    let [Pending { id, owner: None, entries }] = first.as_slice() else { panic!("{first:?}") };
+    let [OutboxRecord { id, owner: None, entries }] = first.as_slice() else { panic!("{first:?}") };
     assert_eq!(entries, &[Err(Unreadable { place: place.clone(), why: why.clone() })]);
     let second = sweep.pending(Some(id), 1).await?;
     assert_eq!(second.iter().map(|pending| pending.owner).collect::<Vec<_>>(), [Some(good)]);
-    sweep.treat(place, &Treatment::Delete).await?;
+    sweep.resolve_unreadable(place, &UnreadableAction::Delete).await?;
     let left = sweep.pending(None, 10).await?;
     assert_eq!(left.iter().map(|pending| pending.owner).collect::<Vec<_>>(), [Some(good)]);
     scratch.end().await

@@ -93,7 +93,7 @@ async fn session_progress_and_history_records_expire() -> Tested {
         Ok::<_, mongodb::error::Error>(left == [1, 0, 0])
     })
     .await?;
-    assert_eq!(store.find(unsent.id).await?, outbox::session::Found::Committed);
+    assert_eq!(store.find(unsent.id).await?, outbox::session::SessionStatus::Committed);
     scratch.end().await
 }
 

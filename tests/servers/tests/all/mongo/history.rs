@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use backend::SystemHost;
 use imports::FileId;
-use messages::{Delivery, Disposition, Host, Observe};
+use messages::{DecisionSink, Delivery, Disposition, Host};
 use mongo::collections;
 use mongodb::bson::doc;
 use saga::KeepHistory;
@@ -16,7 +16,7 @@ use super::race::{consumer, saved};
 use super::{Scratch, Tested};
 
 /// Returns the commands for a batch of ten messages, each about a separate search.
-async fn batch(scratch: &Scratch, observer: Arc<dyn Observe>) -> Vec<String> {
+async fn batch(scratch: &Scratch, observer: Arc<dyn DecisionSink>) -> Vec<String> {
     let deliveries = (0..10).map(|_| {
         let message = saved(sample::partition(&SystemHost), FileId::from_uuid(SystemHost.fresh_id()));
         Delivery { record_id: "1".into(), body: message.encode().unwrap(), receive_count: 1 }

@@ -10,7 +10,7 @@ use imports::messages::{ObjectRef, SearchUploadSaved};
 use imports::{FileId, ProjectId, SearchEvent, SearchId, SearchImport, UploadMetadata};
 use jiff::Timestamp;
 use messages::{
-    Consumer, Delivery, Disposition, Host, Measure, Message, MessageId, Observe, Outgoing, PartitionKey,
+    Consumer, DecisionSink, Delivery, Disposition, Host, Message, MessageId, Metric, Outgoing, PartitionKey,
     Payload, Reporter, SendError, SendMessages, StoreError, Verdict,
 };
 use mongo::Mongo;
@@ -57,7 +57,7 @@ impl SendMessages for Sent {
 }
 
 /// Returns the function on this database, without a ledger.
-pub(super) fn consumer(mongo: &Mongo, observer: Arc<dyn Observe>) -> Arc<dyn Consumer> {
+pub(super) fn consumer(mongo: &Mongo, observer: Arc<dyn DecisionSink>) -> Arc<dyn Consumer> {
     over(mongo, Arc::new(mongo.clone()), Arc::new(Sent::default()), observer)
 }
 
@@ -65,7 +65,7 @@ fn over(
     mongo: &Mongo,
     write: Arc<dyn WriteDocuments>,
     send: Arc<dyn SendMessages>,
-    observer: Arc<dyn Observe>,
+    observer: Arc<dyn DecisionSink>,
 ) -> Arc<dyn Consumer> {
     let host = Arc::new(SystemHost);
     let reporter = Reporter {
@@ -145,7 +145,7 @@ async fn duplicate_key_loser_sends_nothing() -> Tested {
     assert_eq!(*winner.writes.answers.lock().unwrap(), [Persisted::Stored]);
     assert_eq!(*loser.writes.answers.lock().unwrap(), [Persisted::Conflict], "it wrote once, and lost");
     assert_eq!(loser.seen.take(), [Verdict::Ignored]);
-    let conflicts = [winner, loser].map(|replica| replica.seen.measured(Measure::CONFLICTS));
+    let conflicts = [winner, loser].map(|replica| replica.seen.measured(Metric::CONFLICTS));
     assert_eq!(conflicts, [0, 1], "the taken key is counted");
     assert_eq!(loser.sent.0.lock().unwrap().len(), 0, "its commands never left");
     assert_eq!(winner.sent.0.lock().unwrap().len(), 1, "the file is parsed once");

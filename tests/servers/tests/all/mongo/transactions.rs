@@ -8,8 +8,10 @@ use futures::future::try_join_all;
 use messages::{Host, PartitionKey, SessionId, StoreError};
 use mongodb::bson::doc;
 use outbox::records::Read;
-use outbox::session::Found;
-use outbox::{CommitSession, Committed, Key, ReadRecords, ReadViews, SessionRecord, SettleSessions, Write};
+use outbox::session::SessionStatus;
+use outbox::{
+    CommitOutcome, CommitSession, Key, ReadRecords, ReadViews, SessionRecord, SettleSessions, Write,
+};
 use serde_json::json;
 use servers::mongo::{OwnServer, eventually};
 use testing::sample;
@@ -47,7 +49,7 @@ impl PreparedSession {
     }
 
     /// Returns the status of the record, and whether the view is stored.
-    async fn stored(&self, scratch: &Scratch) -> Result<(Found, bool), StoreError> {
+    async fn stored(&self, scratch: &Scratch) -> Result<(SessionStatus, bool), StoreError> {
         Ok((scratch.mongo.find(self.record.id).await?, scratch.mongo.view(self.partition).await?.is_some()))
     }
 }
@@ -66,9 +68,9 @@ async fn transaction_is_repeated_after_conflict_or_disconnect() -> Tested {
     for (command, how) in faults {
         let session = PreparedSession::new();
         let fault = scratch.fail(1, &[command], how).await?;
-        assert_eq!(scratch.mongo.commit(&session.record).await?, Committed::Stored, "{command}");
+        assert_eq!(scratch.mongo.commit(&session.record).await?, CommitOutcome::Stored, "{command}");
         fault.off().await?;
-        assert_eq!(session.stored(&scratch).await?, (Found::Committed, true), "{command}");
+        assert_eq!(session.stored(&scratch).await?, (SessionStatus::Committed, true), "{command}");
     }
     scratch.end().await
 }
@@ -81,10 +83,13 @@ async fn failed_transaction_leaves_neither_record_nor_data() -> Tested {
         let fault = scratch.fail(100, &[command], doc! { "closeConnection": true }).await?;
         unknown(scratch.mongo.commit(&session.record).await);
         fault.off().await?;
-        assert_eq!(session.stored(&scratch).await?, (Found::Nothing, false), "{command}");
-        assert_eq!(scratch.mongo.bury(session.record.id, sample::now(HOST)).await?, Found::Tombstone);
+        assert_eq!(session.stored(&scratch).await?, (SessionStatus::Nothing, false), "{command}");
+        assert_eq!(scratch.mongo.bury(session.record.id, sample::now(HOST)).await?, SessionStatus::Tombstone);
         let late = scratch.mongo.commit(&session.record).await?;
-        assert_eq!((late, session.stored(&scratch).await?), (Committed::TooLate, (Found::Tombstone, false)));
+        assert_eq!(
+            (late, session.stored(&scratch).await?),
+            (CommitOutcome::TooLate, (SessionStatus::Tombstone, false))
+        );
     }
     scratch.end().await
 }
@@ -100,18 +105,18 @@ async fn open_transaction_blocks_commit_and_abandon() -> Tested {
     let fault = scratch.fail(100, &["commitTransaction"], doc! { "closeConnection": true }).await?;
     unknown(scratch.mongo.commit(&session.record).await);
     fault.off().await?;
-    assert_eq!(session.stored(&scratch).await?, (Found::Nothing, false));
+    assert_eq!(session.stored(&scratch).await?, (SessionStatus::Nothing, false));
     unknown(scratch.mongo.bury(session.record.id, sample::now(HOST)).await);
     eventually("the session is buried", Duration::from_secs(30), async || {
         match scratch.mongo.bury(session.record.id, sample::now(HOST)).await {
-            Ok(found) => Ok(found == Found::Tombstone),
+            Ok(found) => Ok(found == SessionStatus::Tombstone),
             Err(error) if error.is_retryable() => Ok(false),
             Err(error) => Err(error),
         }
     })
     .await?;
-    assert_eq!(scratch.mongo.commit(&session.record).await?, Committed::TooLate);
-    assert_eq!(session.stored(&scratch).await?, (Found::Tombstone, false));
+    assert_eq!(scratch.mongo.commit(&session.record).await?, CommitOutcome::TooLate);
+    assert_eq!(session.stored(&scratch).await?, (SessionStatus::Tombstone, false));
     Ok(())
 }
 
@@ -123,8 +128,8 @@ async fn commit_without_majority_is_unknown_and_repeatable() -> Tested {
     let fault = scratch.fail(100, &["commitTransaction"], how).await?;
     unknown(scratch.mongo.commit(&session.record).await);
     fault.off().await?;
-    assert_eq!(session.stored(&scratch).await?, (Found::Committed, true));
-    assert_eq!(scratch.mongo.commit(&session.record).await?, Committed::Stored);
+    assert_eq!(session.stored(&scratch).await?, (SessionStatus::Committed, true));
+    assert_eq!(scratch.mongo.commit(&session.record).await?, CommitOutcome::Stored);
     scratch.end().await
 }
 
@@ -137,7 +142,7 @@ async fn put(scratch: &Scratch, key: &Key, times: usize) -> Tested {
     for _ in 0..times {
         let mut session = PreparedSession::new();
         session.record.writes.push(Write { key: key.clone(), body: json!("put") });
-        assert_eq!(scratch.mongo.commit(&session.record).await?, Committed::Stored);
+        assert_eq!(scratch.mongo.commit(&session.record).await?, CommitOutcome::Stored);
     }
     Ok(())
 }
@@ -159,15 +164,16 @@ async fn concurrent_sessions_reading_one_record_commit_once() -> Tested {
         let commits = sessions.iter().map(|session| scratch.mongo.commit(&session.record));
         let answers = try_join_all(commits).await?;
         let winners: Vec<_> =
-            sessions.iter().zip(&answers).filter(|(_, answer)| **answer == Committed::Stored).collect();
+            sessions.iter().zip(&answers).filter(|(_, answer)| **answer == CommitOutcome::Stored).collect();
         assert_eq!(winners.len(), 1, "{answers:?}");
-        let losers = answers.iter().filter(|answer| **answer == Committed::Changed).count();
+        let losers = answers.iter().filter(|answer| **answer == CommitOutcome::Changed).count();
         assert_eq!(losers, rivals - 1, "{answers:?}");
         let stored = scratch.mongo.record(&key).await?.unwrap();
         assert_eq!((stored.revision, stored.body), (read + 1, json!(winners[0].0.record.id.to_string())));
         for (session, answer) in sessions.iter().zip(&answers) {
-            let is_stored = *answer == Committed::Stored;
-            let expected = if is_stored { (Found::Committed, true) } else { (Found::Nothing, false) };
+            let is_stored = *answer == CommitOutcome::Stored;
+            let expected =
+                if is_stored { (SessionStatus::Committed, true) } else { (SessionStatus::Nothing, false) };
             assert_eq!(session.stored(&scratch).await?, expected);
         }
     }
@@ -208,7 +214,7 @@ async fn sessions_only_reading_one_record_all_commit() -> Tested {
     });
     let sessions: Vec<_> = sessions.collect();
     let answers = try_join_all(sessions.iter().map(|session| scratch.mongo.commit(&session.record))).await?;
-    assert_eq!(answers, [Committed::Stored; 4]);
+    assert_eq!(answers, [CommitOutcome::Stored; 4]);
     assert_eq!((revision(&scratch, &there).await?, revision(&scratch, &absent).await?), (1, 0));
     scratch.end().await
 }
@@ -219,7 +225,9 @@ async fn session_without_writes_checks_its_reads() -> Tested {
     let scratch = Scratch::new().await?;
     let key = fresh();
     put(&scratch, &key, 2).await?;
-    for (read, expected) in [(2, Committed::Stored), (1, Committed::Changed), (0, Committed::Changed)] {
+    for (read, expected) in
+        [(2, CommitOutcome::Stored), (1, CommitOutcome::Changed), (0, CommitOutcome::Changed)]
+    {
         let mut session = PreparedSession::new();
         session.record.entries.clear();
         session.record.views.clear();

@@ -23,9 +23,9 @@ use servers::{Tested, cleaned_up, unique};
 const RECEIVE_LIMIT: u32 = 4;
 /// The queues of these tests.
 static QUEUES: [QueueSpec; 3] = [
-    QueueSpec::worked(queues::SAGA, queues::SAGA_DEAD, RECEIVE_LIMIT, 30, 10, 1),
-    QueueSpec::kept(queues::SAGA_DEAD),
-    QueueSpec::kept(queues::CONTROL),
+    QueueSpec::with_consumer(queues::SAGA, queues::SAGA_DEAD, RECEIVE_LIMIT, 30, 10, 1),
+    QueueSpec::without_consumer(queues::SAGA_DEAD),
+    QueueSpec::without_consumer(queues::CONTROL),
 ];
 
 /// Runs a test with separate queues: the saga queue with its dead-letter queue, and the control queue.

@@ -10,18 +10,18 @@ use std::io;
 
 /// Returns `true` if a character changes how its context is displayed: control characters, line and paragraph
 /// separators, and the marks, embeddings, overrides and isolates of bidirectional text (Unicode's `Bidi_Control`).
-pub fn is_hidden(c: char) -> bool {
+pub fn is_control_or_bidi(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Escapes text for display on one line.
-pub fn shown(text: &str) -> Cow<'_, str> {
+pub fn escape_for_terminal(text: &str) -> Cow<'_, str> {
     replaced(text, |out, c| out.extend(c.escape_default()))
 }
 
 /// Escapes JSON for display: the same JSON on one line, with such characters in its strings as `\u202e`.
-pub fn shown_in_json(json: &str) -> Cow<'_, str> {
+pub fn escape_in_json(json: &str) -> Cow<'_, str> {
     replaced(json, |out, c| {
         let mut units = [0; 2];
         for unit in c.encode_utf16(&mut units) {
@@ -32,12 +32,12 @@ pub fn shown_in_json(json: &str) -> Cow<'_, str> {
 }
 
 fn replaced(text: &str, escape: impl Fn(&mut String, char)) -> Cow<'_, str> {
-    if !text.contains(is_hidden) {
+    if !text.contains(is_control_or_bidi) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
     for c in text.chars() {
-        if is_hidden(c) { escape(&mut out, c) } else { out.push(c) }
+        if is_control_or_bidi(c) { escape(&mut out, c) } else { out.push(c) }
     }
     Cow::Owned(out)
 }
@@ -45,18 +45,18 @@ fn replaced(text: &str, escape: impl Fn(&mut String, char)) -> Cow<'_, str> {
 /// A writer that escapes whole lines, one per call.
 pub struct Lines<W> {
     out: W,
-    show: fn(&str) -> Cow<'_, str>,
+    escape: fn(&str) -> Cow<'_, str>,
 }
 
 impl<W: io::Write> Lines<W> {
     /// Returns a writer of lines of text.
     pub fn of_text(out: W) -> Self {
-        Self { out, show: shown }
+        Self { out, escape: escape_for_terminal }
     }
 
     /// Returns a writer of lines of JSON.
     pub fn of_json(out: W) -> Self {
-        Self { out, show: shown_in_json }
+        Self { out, escape: escape_in_json }
     }
 }
 
@@ -67,7 +67,7 @@ impl<W: io::Write> io::Write for Lines<W> {
             Some(line) => (line, "\n"),
             None => (&*text, ""),
         };
-        self.out.write_all(((self.show)(line).into_owned() + end).as_bytes())?;
+        self.out.write_all(((self.escape)(line).into_owned() + end).as_bytes())?;
         Ok(bytes.len())
     }
 
@@ -89,18 +89,18 @@ mod tests {
     #[test]
     fn what_is_not_to_be_seen_is_shown() {
         assert_eq!(
-            shown(HOSTILE),
+            escape_for_terminal(HOSTILE),
             "\\u{0}\\t\\n\\r\\u{1b}[31m\\u{7f}\\u{85}\\u{9b}\\u{61c}\\u{200e}\\u{200f}\\u{2028}\\u{2029}\\u{202a}\
              \\u{202e}\\u{2066}\\u{2069}"
         );
-        assert!(matches!(shown(HARMLESS), Cow::Borrowed(text) if text == HARMLESS));
+        assert!(matches!(escape_for_terminal(HARMLESS), Cow::Borrowed(text) if text == HARMLESS));
     }
 
     #[test]
     fn json_stays_what_it_is() {
         let json = serde_json::to_string(&[HOSTILE, HARMLESS]).unwrap();
-        let shown = shown_in_json(&json);
-        assert!(!shown.contains(is_hidden));
+        let shown = escape_in_json(&json);
+        assert!(!shown.contains(is_control_or_bidi));
         assert_eq!(serde_json::from_str::<Vec<String>>(&shown).unwrap(), [HOSTILE, HARMLESS]);
     }
 
