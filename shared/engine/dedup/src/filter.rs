@@ -1,11 +1,11 @@
-//! The filter pair: a guard before a handler and a note after it.
+//! Duplicate filter: a check before a handler runs and a record after it succeeds.
 //!
-//! The guard is cheap, not perfect: two copies handled at the same moment both pass it. So it belongs in front
-//! of handlers that may safely run twice, and only spares them the work.
+//! The check is cheap but not exact: two redeliveries that are handled at the same time both pass it. It therefore
+//! only protects handlers that may safely run twice, and saves them the work.
 //!
-//! It asks two things. Whether the message is remembered, which is known for a while after it was handled. And, of a
-//! command that is to be answered, whether its answer is still awaited: the token of the answer leaves the ledger when
-//! the answer takes effect, so a command that was answered is recognised at any age.
+//! A message is a duplicate in two cases. It was recorded as processed and the record has not expired. Or it is a
+//! command whose reply is no longer expected: the reply's token leaves the ledger when the reply takes effect, so an
+//! answered command is recognised at any age.
 
 use std::sync::Arc;
 
@@ -15,65 +15,64 @@ use messages::{Host, Message, StoreError, Token};
 
 use crate::ledger::CheckTokens;
 
-/// How long a processed message is remembered: 14 days, the longest that SQS keeps a message
-/// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>). One that an
-/// operator puts back into its queue lives that long once more; it is recognised by its answer's token, where there is a
-/// ledger.
+/// Lifetime of the record of a processed message: 14 days, the maximum retention of SQS
+/// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>). A message that
+/// an operator redrives lives for another 14 days; with a ledger it is recognised by the token of its reply.
 pub const REMEMBER_FOR: SignedDuration = SignedDuration::from_hours(14 * 24);
 
-/// What the guard says.
+/// Decision of the check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// Run the handler.
     Continue,
-    /// Acknowledge it without running the handler; why.
+    /// Acknowledge the message without running the handler, for this reason.
     Stop(&'static str),
 }
 
-/// Remembers keys for a while.
+/// Set of keys, each with an expiry time.
 #[async_trait]
 pub trait ProcessedMessages: Send + Sync {
-    /// Whether `key` is remembered at `now`. Deletion by the store may be late, so the expiry counts, not the
-    /// presence.
+    /// Returns whether the set contains `key` and its expiry is after `now`. Implementations compare the expiry,
+    /// because a store may delete expired entries late.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// Returns an error if the store is unavailable.
     async fn is_remembered(&self, key: &str, now: Timestamp) -> Result<bool, StoreError>;
 
-    /// Remembers `key` until `expires_at`; repeating it changes nothing but the expiry.
+    /// Inserts `key` until `expires_at`. Inserting it again only changes the expiry.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// Returns an error if the store is unavailable.
     async fn remember(&self, key: &str, expires_at: Timestamp) -> Result<(), StoreError>;
 }
 
-/// What a filter asks.
+/// Stores that a filter reads and writes.
 #[derive(Clone)]
 pub struct Stores {
-    /// Remembers what was handled.
+    /// Messages that were processed.
     pub processed: Arc<dyn ProcessedMessages>,
-    /// Knows which answers are awaited.
+    /// Tokens of the expected replies.
     pub tokens: Arc<dyn CheckTokens>,
 }
 
-/// The filter pair of one handler.
+/// Duplicate filter of one handler.
 pub struct Filter {
-    /// The handler's name: two handlers of one message do not stand in each other's way.
+    /// Name of the handler. It is part of the key, so that two handlers of one message are independent.
     handler: &'static str,
     stores: Stores,
     host: Arc<dyn Host>,
 }
 
 impl Filter {
-    /// The pair for `handler`.
+    /// Creates the filter of `handler`.
     pub fn new(handler: &'static str, stores: Stores, host: Arc<dyn Host>) -> Self {
         Self { handler, stores, host }
     }
 
-    /// To be asked before the handler runs, with the token that the answer will carry.
+    /// Decides whether the handler runs. `answer` is the token that the reply will carry.
     ///
     /// # Errors
-    /// When a store does not answer; the message is then to be delivered again.
+    /// Returns an error if a store is unavailable. The message must then be redelivered.
     pub async fn before(&self, message: &Message, answer: Option<&Token>) -> Result<Verdict, StoreError> {
         let now = self.host.now();
         if self.stores.processed.is_remembered(&self.key(message), now).await? {
@@ -87,11 +86,10 @@ impl Filter {
         Ok(Verdict::Continue)
     }
 
-    /// Remembers the message. To be called after the handler succeeded, and only then: a handler that fails leaves no
-    /// trace.
+    /// Records the message as processed. Call it only after the handler succeeded, so that a failed attempt is repeated.
     ///
     /// # Errors
-    /// When the store does not answer. The handler has succeeded all the same.
+    /// Returns an error if the store is unavailable. The work of the handler remains valid.
     pub async fn on_success(&self, message: &Message) -> Result<(), StoreError> {
         let expires_at = self.host.now().checked_add(REMEMBER_FOR).unwrap_or(Timestamp::MAX);
         self.stores.processed.remember(&self.key(message), expires_at).await

@@ -1,4 +1,4 @@
-//! A handler without state behind a queue: decoded, guarded, answered and noted, each in one place.
+//! Consumer around a stateless handler: it decodes messages, filters duplicates, sends replies and logs decisions.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,16 +15,16 @@ use messages::{
 
 use crate::filter::{self, Filter, Stores};
 
-/// A command, and the message that it came with.
+/// A command together with its message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Asked<C> {
     /// The message.
     pub message: Message,
-    /// What it says.
+    /// The decoded payload.
     pub command: C,
 }
 
-/// What a handler did.
+/// Result of a handler.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Done {
     why: String,
@@ -40,45 +40,46 @@ struct Reply {
 }
 
 impl Done {
-    /// It did its work; why, or what came of it, is for the log.
+    /// The command is complete. `why` is the reason or the result for the log.
     pub fn because(why: impl Into<String>) -> Self {
         Self { why: why.into(), replies: Vec::new(), is_again: false }
     }
 
-    /// It did a part of its work, has stored how far it is, and goes on when the command comes again. That is no
-    /// failure: the command is sent once more, as a message that was never received, and this delivery is acknowledged.
-    /// After a crash in between there are two of them; both go on where the work is, and both end with it.
+    /// The handler completed a part of the work, saved a checkpoint, and resumes when it receives the command again.
+    /// This does not count as a failure: the command is sent again as a new message with a receive count of zero, and
+    /// this delivery is acknowledged. After a crash between the two steps the queue contains the command twice. Both
+    /// resume from the checkpoint, and both end when the work is complete.
     pub fn again(why: impl Into<String>) -> Self {
         Self { is_again: true, ..Self::because(why) }
     }
 
-    /// Replies to the sender of the command, with the token that came with it.
+    /// Adds a reply to the sender of the command. It carries the command's reply token.
     ///
     /// # Errors
-    /// When the reply cannot be encoded.
+    /// Returns an error if the reply cannot be encoded.
     pub fn reply<P: Payload>(self, reply: &P) -> Result<Self, HandlerError> {
         let index = self.replies.len();
         self.reply_as(index, reply)
     }
 
-    /// The same under an index of its own: the reply's id is derived from the command's id and this. Handlers that may
-    /// both answer one command take different ones; the token admits one of the replies.
+    /// Adds a reply like [`Self::reply`] with an explicit index. The id of the reply is derived from the command's id
+    /// and the index. Handlers that may both answer one command use different indexes; the token admits only one reply.
     ///
     /// # Errors
-    /// When the reply cannot be encoded.
+    /// Returns an error if the reply cannot be encoded.
     pub fn reply_as<P: Payload>(mut self, index: usize, reply: &P) -> Result<Self, HandlerError> {
         self.replies.push(Reply { index, queue: P::QUEUE, body: reply.body()? });
         Ok(self)
     }
 }
 
-/// Why a command was not handled.
+/// Failure of a handler.
 #[derive(Debug, thiserror::Error)]
 pub enum HandlerError {
-    /// A store did not answer, or never will: the command comes again, until its queue gives it up.
+    /// A store failed. The command is redelivered until its queue dead-letters it.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The command is wrong in itself, in words; it goes to the dead-letter queue at once.
+    /// The command is invalid, for this reason. It is dead-lettered at once.
     #[error("{0}")]
     GiveUp(String),
 }
@@ -89,19 +90,19 @@ impl From<EncodeError> for HandlerError {
     }
 }
 
-/// Handles commands. It may be called twice with one command, and must then do no harm.
+/// Handler of commands. It must be idempotent, because it may be called twice with one command.
 #[async_trait]
 pub trait Handler: Send + Sync + 'static {
-    /// What it is asked to do.
+    /// Type of the command.
     type Command: Payload;
-    /// Whether a command that only a later release can read waits for that release; otherwise it goes to the dead-letter
-    /// queue at once.
+    /// Whether a command that only a newer version can read waits for that version. Otherwise it is dead-lettered at
+    /// once.
     const AWAITS_UPGRADE: bool = true;
 
-    /// Does it. `reporter` takes notes of this command; nothing is to be begun after `deadline`.
+    /// Executes the command. `reporter` logs decisions about it. The handler starts no new step after `deadline`.
     ///
     /// # Errors
-    /// When it was not done.
+    /// Returns an error if the command was not completed.
     async fn handle(
         &self,
         asked: &Asked<Self::Command>,
@@ -109,25 +110,26 @@ pub trait Handler: Send + Sync + 'static {
         deadline: Option<Timestamp>,
     ) -> Result<Done, HandlerError>;
 
-    /// The token for the answer, for commands of earlier releases, which have it in their data.
+    /// Returns the reply token of a command of an earlier version, which carries the token in its payload.
     fn reply_token(&self, _command: &Self::Command) -> Option<Token> {
         None
     }
 }
 
-/// What a guarded handler works on.
+/// Ports of a guarded handler.
 #[derive(Clone)]
 pub struct Ports {
-    /// Takes the replies.
+    /// Sends the replies.
     pub send: Arc<dyn SendMessages>,
-    /// Know what was handled. Without them every copy is handled: for handlers that do no more than reply.
+    /// Stores of the duplicate filter. Without them every redelivery is handled, which suits handlers that only reply.
     pub filter: Option<Stores>,
-    /// Time, and who wants to know; with the handler's name.
+    /// Clock and decision log, with the handler's name.
     pub reporter: Reporter,
 }
 
-/// The handler behind a queue. For each message, in this order: the guard, the handler, its replies, the note. A crash
-/// between two of them leads to a repetition, and never to a reply that is not sent.
+/// Wraps a handler as the consumer of a queue. The steps for each message are, in this order: the duplicate check, the
+/// handler, its replies, the record of the processed message. A crash between two steps repeats the message, so a reply
+/// is never lost.
 pub fn guard<H: Handler>(ports: Ports, handler: H) -> Arc<dyn Consumer> {
     let filter = ports
         .filter
@@ -142,7 +144,7 @@ struct Guarded<H> {
     handler: H,
 }
 
-/// Why a message has to come again.
+/// Reason why a message is not acknowledged.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
     #[error(transparent)]
@@ -156,7 +158,7 @@ enum Failure {
 }
 
 impl Failure {
-    /// Whether the message itself is at fault, so that it fails the same way each time.
+    /// Returns whether the message itself causes the failure, so that every attempt fails.
     fn is_of_message(&self) -> bool {
         match self {
             Self::Panicked(_) => true,
@@ -239,12 +241,13 @@ impl<H: Handler> Guarded<H> {
             return Ok(());
         }
         self.reply(asked, reporter, token, done.replies).await?;
-        // Before it is remembered: after a crash in between, a copy is called a duplicate.
+        // Log before recording the message as processed. In the other order a crash in between would leave only the log
+        // of a duplicate.
         reporter.note(Some(&asked.message), Verdict::Handled, &done.why);
         if let Some(filter) = &self.filter
             && let Err(error) = filter.on_success(&asked.message).await
         {
-            // A copy will be handled again, which does no harm.
+            // A redelivery will be handled again, which is safe because handlers are idempotent.
             let (function, correlation_id) = (reporter.function, asked.message.partition);
             let (message_id, error) = (asked.message.id, error.chain());
             tracing::warn!(function, %correlation_id, %message_id, error, "remembering a message failed");

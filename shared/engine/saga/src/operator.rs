@@ -1,4 +1,4 @@
-//! What an operator does with effects that were given up.
+//! Operator actions on exhausted and dead-lettered effects.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,22 +11,22 @@ use outbox::{Entry, InspectOutbox, Owner, Settlement};
 use crate::document::Document;
 use crate::ports::{Partitions, Stores};
 
-/// Puts effects that were given up back to work.
+/// Requeues or deletes effects that are exhausted or dead-lettered.
 ///
-/// By then the partition's ledger item may have expired, as after a restore, or of a partition that has not begun. A
-/// requeued request's answer, or a timer's message, would count as a duplicate. So the tokens are granted again first.
-/// Which ones follows from what is stored, and not from the entry: those that the document *expects*. A token leaves that
-/// list in the very write that takes its message, so none of them was ever used; and garbage is what is not on it, so
-/// none of them is collected. That makes it harmless to repeat.
+/// By that time the partition's ledger item may be missing: after a restore, after its expiry, or because the partition
+/// has not started. The reply to a requeued request, or the message of a timer, would then be dropped as a duplicate.
+/// Therefore the tokens are restored first. The stored document determines which ones: those that it *expects*. A token
+/// leaves that list in the write that accepts its message, so no token on the list was used. The garbage collection
+/// removes only tokens that are not on the list, so it keeps the restored ones. Repeating the operation is harmless.
 #[derive(Clone)]
 pub struct Operator {
-    /// The documents, and the outboxes.
+    /// Documents and outboxes.
     pub stores: Stores,
     /// The ledger.
     pub partitions: Partitions,
-    /// Time and ids.
+    /// Clock and random ids.
     pub host: Arc<dyn Host>,
-    /// How long a claim of a partition lasts at most.
+    /// Maximum duration of a claim of a partition.
     pub lease: SignedDuration,
 }
 
@@ -34,14 +34,14 @@ pub struct Operator {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Access {
-    /// It admits the message, unless the message was handled before.
+    /// The partition admits the message, unless the message was already processed.
     Gained,
-    /// Somebody is inside, who leaves within the lease.
+    /// Another worker holds the partition, for at most the lease.
     Busy,
 }
 
 impl Operator {
-    /// The outbox of a record.
+    /// Returns the outbox of a record.
     pub fn outbox(&self, owner: Owner) -> &dyn InspectOutbox {
         match owner {
             Owner::Saga(_) => self.stores.saga_outbox.as_ref(),
@@ -49,10 +49,10 @@ impl Operator {
         }
     }
 
-    /// Requeues an entry, unless it was claimed or requeued since it was seen.
+    /// Requeues an entry, unless it was claimed or requeued after it was read.
     ///
     /// # Errors
-    /// When a store does not answer, or somebody is inside the partition just now. It may be repeated.
+    /// Returns an error if a store is unavailable or another worker holds the partition. The call may be repeated.
     pub async fn requeue(&self, owner: Owner, entry: &Entry) -> Result<(), StoreError> {
         match self.try_requeue(owner, entry).await? {
             Access::Gained => Ok(()),
@@ -63,17 +63,17 @@ impl Operator {
         }
     }
 
-    /// Deletes an entry from its outbox, unless it was claimed or requeued since it was seen: what it should have done is never
-    /// done. One that failed again in between is deleted too.
+    /// Deletes an entry from its outbox without performing its effect, unless it was claimed or requeued after it was
+    /// read. An entry that failed again in between is deleted too.
     ///
     /// # Errors
-    /// When a store does not answer. It may be repeated.
+    /// Returns an error if a store is unavailable. The call may be repeated.
     pub async fn discard(&self, owner: Owner, entry: &Entry) -> Result<(), StoreError> {
         let settlement = Settlement { id: entry.id, claim: entry.claimed_until, keep: None };
         self.outbox(owner).settle(&[(owner, vec![settlement])]).await
     }
 
-    /// The same as [`Operator::requeue`], unless somebody is inside the partition just now.
+    /// Requeues an entry like [`Operator::requeue`]. Returns [`Access::Busy`] if another worker holds the partition.
     pub(crate) async fn try_requeue(&self, owner: Owner, entry: &Entry) -> Result<Access, StoreError> {
         if let Ok(message) = Message::decode(&entry.payload)
             && self.readmit(&message).await? == Access::Busy
@@ -86,23 +86,23 @@ impl Operator {
         Ok(Access::Gained)
     }
 
-    /// Makes a message's partition admit again what it waits for, unless somebody is inside it just now.
+    /// Restores the tokens that a message's partition expects, unless another worker holds the partition.
     pub(crate) async fn readmit(&self, message: &Message) -> Result<Access, StoreError> {
         let partition = message.partition;
         let document = self.load(partition).await?;
         if let Some(token) = self.entry_token(message, &document).await? {
-            // A token that is absent from an item which lives was used; such an item stays as it is.
+            // If the ledger item exists without the token, the token was used. Such an item is left unchanged.
             self.partitions.tokens.begin(partition, &[token], self.host.now()).await?;
         }
         self.admit(partition, document.as_ref()).await
     }
 
-    /// Makes a partition admit again what its document waits for, unless somebody is inside it just now. It is for a
-    /// database and a ledger that were restored to different times: tokens may be missing, and the ledger may count its
-    /// fences from before the one that the document names.
+    /// Restores the tokens that a partition's document expects, unless another worker holds the partition. It is needed
+    /// if the database and the ledger were restored to different times: tokens may be missing, and the fence of the
+    /// ledger may be lower than the fence in the document.
     ///
     /// # Errors
-    /// When a store does not answer. It may be repeated.
+    /// Returns an error if a store is unavailable. The call may be repeated.
     pub async fn admit_awaited(&self, partition: PartitionKey) -> Result<Access, StoreError> {
         let document = self.load(partition).await?;
         self.admit(partition, document.as_ref()).await
@@ -122,19 +122,19 @@ impl Operator {
         let Some(Admitted { fence, .. }) = self.claim(partition, attempt, document, &mint).await? else {
             return Ok(Access::Busy);
         };
-        // Another worker may have used a token between the load and the claim; while the claim lasts none does.
+        // Another worker may have used a token between the load and the claim. During the claim this is impossible.
         let latest = self.load(partition).await?;
         let still = waits_for(latest.as_ref());
         let remove: BTreeSet<Token> = expected.difference(&still).cloned().collect();
         let now = self.host.now();
         let until = latest.map(|document| document.content.waits_until(&document.outbox, now));
         let release = Release { partition, attempt, fence, remove, ended: false, until, now };
-        // Should this fail, or come too late, the lease runs out by itself.
+        // If this fails or is late, the lease expires.
         self.partitions.ledger.release(&release).await?;
         Ok(Access::Gained)
     }
 
-    /// The token of an event from an entry point, if it may never have been used: neither document nor view knows of it.
+    /// Returns the token of an event from an entry point, if neither the document nor the view shows that it was used.
     async fn entry_token(
         &self,
         message: &Message,
@@ -153,12 +153,12 @@ impl Operator {
         Ok((!was_used).then_some(token))
     }
 
-    /// An earlier version would hide what the partition waits for.
+    /// Loads the latest version of the document: an older one would lack tokens that the partition expects.
     async fn load(&self, partition: PartitionKey) -> Result<Option<Document>, StoreError> {
         self.stores.read_documents.load_latest(partition, self.host.now()).await
     }
 
-    /// None when somebody is inside.
+    /// Claims the partition. Returns `None` if another worker holds it.
     async fn claim(
         &self,
         partition: PartitionKey,
@@ -168,11 +168,11 @@ impl Operator {
     ) -> Result<Option<Admitted>, StoreError> {
         let now: Timestamp = self.host.now();
         let requires = ClaimCondition::Always;
-        // What the document waits for is bounded by itself.
+        // The number of expected tokens is already limited by the document.
         let (lease, mint, room) = (self.lease, mint.to_vec(), usize::MAX);
         let finished = document.and_then(|document| document.content.finished());
-        // An item that came into being just now counts its fences from the beginning, and workers that come after must not be
-        // taken for ones that have lost the partition long ago.
+        // A newly created ledger item restarts its fence. Without this minimum, later workers would look as if they had
+        // lost the lease.
         let fence = document.map_or(0, |document| document.content.fence);
         let until = document.map_or(now, |document| document.content.waits_until(&document.outbox, now));
         let claim = Claim {
@@ -196,7 +196,7 @@ impl Operator {
     }
 }
 
-/// The tokens that a document waits for.
+/// Returns the tokens that a document expects.
 fn waits_for(document: Option<&Document>) -> BTreeSet<Token> {
     let content = document.map(|document| &document.content).filter(|content| content.ended_at.is_none());
     content.into_iter().flat_map(|content| &content.expected).map(|expected| expected.token.clone()).collect()
