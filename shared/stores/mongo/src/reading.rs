@@ -19,11 +19,11 @@ use crate::value::{count_field, from_bson, int, to_bson};
 
 const ID: &str = "_id";
 const BEGUN: &str = "Begun";
-const PLACE: &str = "ReadingStatus";
+const PLACE: &str = "Place";
 /// There in a place that is not final.
-const WITHIN: &str = "ReadingStatus.within";
+const WITHIN: &str = "Place.within";
 /// There in the place of a file that was refused.
-const REFUSED: &str = "ReadingStatus.refused";
+const REFUSED: &str = "Place.refused";
 /// Missing in documents of releases without fences; then it is 0.
 const FENCE: &str = "Fence";
 /// The version of the reader that was at work last.
@@ -310,4 +310,18 @@ fn decode(stored: &Document) -> Result<AttemptState, Fault> {
     read().map_err(|why: String| {
         Fault::foreign(collections::READING, stored.get(ID), "the attempts at a file", &why)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn status_of_earlier_versions_is_readable() {
+        let refused = doc! { "refused": { "reason": "empty", "reply": 1_i64 } };
+        let stored = doc! { "Begun": 2_i64, "Place": refused, "Fence": 3_i64 };
+        let place = Some(ReadingStatus::refused("empty", 1));
+        assert_eq!(decode(&stored).unwrap(), AttemptState { begun: 1, place, fence: 3 });
+        assert!([WITHIN, REFUSED].iter().all(|field| field.starts_with("Place.")));
+    }
 }
