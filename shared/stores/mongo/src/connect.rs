@@ -1,4 +1,4 @@
-//! Connecting.
+//! Connection to the database.
 
 use std::time::Duration;
 
@@ -7,61 +7,50 @@ use mongodb::bson::doc;
 use mongodb::error::ErrorKind;
 use mongodb::options::{Acknowledgment, ClientOptions, ReadConcern, SelectionCriteria, WriteConcern};
 
-use crate::Mongo;
-use crate::fault::{Described, Fault};
+use crate::driver_error::{DriverErrorText, timeout_text};
 use crate::settings::Settings;
 
-/// A connection that has not been used for this long is not used again. What lies between a function and its
-/// database (NAT gateways, load balancers) forgets idle connections after about 350 s without telling either end.
+/// Idle time after which a connection is closed. NAT gateways and load balancers between a function and its database
+/// drop idle connections after about 350 s, without notifying either end.
 const MAX_IDLE: Duration = Duration::from_secs(120);
 
-/// Why there is no database to work with. Each says which setting to change; none shows an address.
+/// Reasons for a failed connection. Each text names the setting to change, and none contains an address.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// Nothing is set.
+    /// The address is not set.
     #[error(
         "MONGODB_URI is not set; it is the address of a MongoDB replica set, such as mongodb://host:27017/?replicaSet=rs0"
     )]
     NoUri,
-    /// It is not an address.
+    /// The address is invalid.
     #[error(
         "MONGODB_URI cannot be used as an address{}; user name and password must be percent-encoded, and \
          socketTimeoutMS is not supported",
         .0.as_ref().map(|why| format!(": {why}")).unwrap_or_default()
     )]
     MalformedUri(Option<String>),
-    /// MongoDB allows no database of that name.
+    /// The name of the database is invalid.
     #[error("MONGODB_DATABASE must be a name of 1 to 63 bytes without any of /\\. \"$*<>:|?")]
     Database,
-    /// User name and password do not match.
+    /// The server rejects the user name or the password.
     #[error("MongoDB refuses the user name or the password in MONGODB_URI: {0}")]
     Credentials(String),
-    /// Nobody answers.
+    /// No server answers.
     #[error("no MongoDB server answers at the address in MONGODB_URI: {0}")]
     Unreachable(String),
-    /// It has no transactions.
+    /// The server is standalone and does not support transactions.
     #[error(
         "MONGODB_URI leads to a standalone server, which has no transactions; use a replica set (one member is \
          enough: start mongod with --replSet and initiate it)"
     )]
     Standalone,
-    /// The server answered with a failure.
+    /// The server answered with an error.
     #[error("MongoDB at MONGODB_URI cannot be used: {0}")]
     Refused(String),
 }
 
-impl Mongo {
-    /// Connects, and asks the server once what it is.
-    ///
-    /// # Errors
-    /// With the setting to change.
-    pub async fn connect(settings: &Settings) -> Result<Self, ConnectError> {
-        Ok(Self::new(client(settings).await?, settings))
-    }
-}
-
 impl ConnectError {
-    /// Whether a setting is wrong, so that every attempt fails.
+    /// Returns whether a setting is wrong, so that every attempt fails.
     pub fn is_of_settings(&self) -> bool {
         match self {
             Self::NoUri | Self::MalformedUri(_) | Self::Database | Self::Standalone => true,
@@ -70,10 +59,10 @@ impl ConnectError {
     }
 }
 
-/// A client for these settings, after one request to the server.
+/// Creates a client for these settings and sends one request to the server.
 ///
 /// # Errors
-/// With the setting to change.
+/// Returns an error that names the setting to change.
 pub async fn client(settings: &Settings) -> Result<Client, ConnectError> {
     check_name(&settings.database)?;
     let client =
@@ -81,18 +70,18 @@ pub async fn client(settings: &Settings) -> Result<Client, ConnectError> {
     let database = client.database(&settings.database);
     let hello = tokio::time::timeout(settings.call_timeout, database.run_command(doc! { "hello": 1 }))
         .await
-        .map_err(|_| ConnectError::Unreachable(Fault::NoAnswer(settings.call_timeout).to_string()))?
+        .map_err(|_| ConnectError::Unreachable(timeout_text(settings.call_timeout)))?
         .map_err(|error| refused(&error))?;
-    // A router of a sharded cluster has transactions too.
+    // A router of a sharded cluster supports transactions too.
     let has_transactions =
         hello.contains_key("setName") || hello.get_str("msg").is_ok_and(|msg| msg == "isdbgrid");
     if has_transactions { Ok(client) } else { Err(ConnectError::Standalone) }
 }
 
-/// The driver's options for these settings.
+/// Returns the driver's options for these settings.
 ///
 /// # Errors
-/// When the address is missing or cannot be read.
+/// Returns an error if the address is missing or invalid.
 pub async fn client_options(settings: &Settings) -> Result<ClientOptions, ConnectError> {
     if settings.uri.expose().trim().is_empty() {
         return Err(ConnectError::NoUri);
@@ -113,7 +102,7 @@ pub async fn client_options(settings: &Settings) -> Result<ClientOptions, Connec
     options.server_selection_timeout.get_or_insert(settings.server_selection_timeout);
     options.connect_timeout.get_or_insert(settings.connect_timeout);
     options.max_idle_time.get_or_insert(MAX_IDLE);
-    // Not for the address to choose: what the ports promise rests on these.
+    // The address cannot override these options, because the guarantees of the ports depend on them.
     options.write_concern = Some(WriteConcern::builder().w(Acknowledgment::Majority).build());
     options.read_concern = Some(ReadConcern::majority());
     options.selection_criteria =
@@ -123,7 +112,7 @@ pub async fn client_options(settings: &Settings) -> Result<ClientOptions, Connec
     Ok(options)
 }
 
-/// <https://www.mongodb.com/docs/manual/reference/limits/#naming-restrictions>
+/// Checks the name against <https://www.mongodb.com/docs/manual/reference/limits/#naming-restrictions>.
 fn check_name(database: &str) -> Result<(), ConnectError> {
     let allowed = (1..=63).contains(&database.len())
         && !database.contains(['/', '\\', '.', ' ', '"', '$', '*', '<', '>', ':', '|', '?', '\0']);
@@ -131,19 +120,19 @@ fn check_name(database: &str) -> Result<(), ConnectError> {
 }
 
 fn malformed(settings: &Settings, error: &mongodb::error::Error) -> ConnectError {
-    let tellable = !settings.uri.may_hold_a_secret();
-    ConnectError::MalformedUri(tellable.then(|| Described(error).to_string()))
+    let may_show = !settings.uri.may_contain_secret();
+    ConnectError::MalformedUri(may_show.then(|| DriverErrorText(error).to_string()))
 }
 
-/// What a failure of the first call says about the settings.
+/// Derives the error of the settings from a failure of the first call.
 fn refused(error: &mongodb::error::Error) -> ConnectError {
-    /// Authentication failed; and, from Atlas, the same in its own words.
+    /// Codes of a failed authentication, the second one from Atlas.
     const AUTHENTICATION: [i32; 2] = [18, 8000];
-    let text = Described(error).to_string();
+    let text = DriverErrorText(error).to_string();
     match error.kind.as_ref() {
         ErrorKind::Authentication { .. } => ConnectError::Credentials(text),
         ErrorKind::Command(error) if AUTHENTICATION.contains(&error.code) => ConnectError::Credentials(text),
-        // With what each server said.
+        // The message contains the state of each server.
         ErrorKind::ServerSelection { message, .. } => ConnectError::Unreachable(message.clone()),
         ErrorKind::Io(_) | ErrorKind::ConnectionPoolCleared { .. } => ConnectError::Unreachable(text),
         _ => ConnectError::Refused(text),
@@ -153,6 +142,7 @@ fn refused(error: &mongodb::error::Error) -> ConnectError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Mongo;
     use crate::settings::Uri;
 
     async fn refusal(uri: &str, database: &str) -> String {
@@ -161,12 +151,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_missing_address_is_said_to_be_missing() {
+    async fn missing_address_is_reported() {
         assert!(refusal(" ", "reviews").await.contains("MONGODB_URI is not set"));
     }
 
     #[tokio::test]
-    async fn an_address_that_cannot_be_read_is_refused_without_repeating_its_password() {
+    async fn invalid_address_is_rejected_without_its_password() {
         for uri in [
             "mongodb://reviewer:hun/ter2@db.example",
             "mongodb://reviewer:hunter2@db.example/?maxPoolSize=hunter2",
@@ -181,12 +171,12 @@ mod tests {
         let text = refusal("mongodb://localhost/?maxPoolSize=many", "reviews").await;
         assert!(
             text.to_lowercase().contains("maxpoolsize"),
-            "without a secret it may say what is wrong: {text}"
+            "an error without a secret contains the reason: {text}"
         );
     }
 
     #[tokio::test]
-    async fn a_database_that_cannot_exist_is_refused() {
+    async fn invalid_database_name_is_rejected() {
         for name in ["", "a.b", "a b", &"x".repeat(64)] {
             assert!(refusal("mongodb://localhost", name).await.contains("MONGODB_DATABASE"), "{name}");
         }

@@ -1,4 +1,4 @@
-//! Saga documents from BSON; how they are written is in [`crate::pipeline`].
+//! Saga documents from BSON. [`crate::pipeline`] writes them.
 
 use messages::{AttemptId, PartitionKey};
 use mongodb::bson::{Bson, DateTime, Document};
@@ -6,14 +6,15 @@ use saga::{Content, Document as Saga};
 use serde_json::Value;
 
 use crate::entry;
-use crate::fault::Fault;
+use crate::error::CallError;
 use crate::names::{collections, record};
 use crate::value::{count_field, serde_field, to_bson, uuid_field};
 
-/// Reads a stored document.
-pub(crate) fn decode(stored: &Document) -> Result<Saga, Fault> {
-    read(stored)
-        .map_err(|why| Fault::foreign(collections::SAGA, stored.get(record::ID), "a saga document", &why))
+/// Decodes a stored document.
+pub(crate) fn decode(stored: &Document) -> Result<Saga, CallError> {
+    read(stored).map_err(|why| {
+        CallError::unreadable(collections::SAGA, stored.get(record::ID), "a saga document", &why)
+    })
 }
 
 fn read(stored: &Document) -> Result<Saga, String> {
@@ -25,9 +26,9 @@ fn read(stored: &Document) -> Result<Saga, String> {
     })
 }
 
-/// A saga's content in the form that JSON has, its state included.
-pub(crate) fn content(content: &Content) -> Result<Bson, Fault> {
-    to_bson(&serde_json::to_value(content).map_err(Fault::encode)?)
+/// Encodes the content of a saga, including its state, as its JSON form in BSON.
+pub(crate) fn content(content: &Content) -> Result<Bson, CallError> {
+    Ok(to_bson(&serde_json::to_value(content).map_err(CallError::encode)?)?)
 }
 
 /// The inverse of [`content`].
@@ -40,24 +41,24 @@ fn partition(stored: &Document) -> Result<PartitionKey, String> {
     uuid_field(stored, record::ID).map(PartitionKey::from_uuid)
 }
 
-/// Whether a document counts as absent although MongoDB has not deleted it yet.
+/// Returns whether a document has expired, although MongoDB has not deleted it yet.
 pub(crate) fn has_expired(stored: &Document, expired_until: DateTime) -> bool {
     matches!(stored.get(record::COMPLETED_AT), Some(Bson::DateTime(at)) if *at <= expired_until)
 }
 
-/// Which version of a document is stored, and who wrote it.
+/// Version of a stored document and the attempt that wrote it.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Written {
+pub(crate) struct StoredVersion {
     pub(crate) version: u64,
-    /// None where the content is not one of ours.
+    /// `None` if the content does not have the expected form.
     pub(crate) attempt: Option<AttemptId>,
 }
 
-/// The partition of a document, and how it was written, from no more of it than that.
-pub(crate) fn written(stored: &Document) -> Result<(PartitionKey, Written), String> {
+/// Reads the partition and the version of a document that was loaded without its other fields.
+pub(crate) fn stored_version(stored: &Document) -> Result<(PartitionKey, StoredVersion), String> {
     let content = stored.get_document(record::CONTENT).ok();
     let attempt = content.and_then(|content| serde_field(content, "attempt").ok());
-    Ok((partition(stored)?, Written { version: count_field(stored, record::VERSION)?, attempt }))
+    Ok((partition(stored)?, StoredVersion { version: count_field(stored, record::VERSION)?, attempt }))
 }
 
 #[cfg(test)]
@@ -81,16 +82,16 @@ mod tests {
     }
 
     #[test]
-    fn a_document_comes_back() {
+    fn document_round_trips() {
         let (content, document) = stored();
         let saga = decode(&document).unwrap();
         assert_eq!((saga.version, &saga.content, saga.outbox.len()), (4, &content, 0));
-        let by = Written { version: 4, attempt: Some(content.attempt) };
-        assert_eq!(written(&document).unwrap(), (saga.partition, by));
+        let by = StoredVersion { version: 4, attempt: Some(content.attempt) };
+        assert_eq!(stored_version(&document).unwrap(), (saga.partition, by));
     }
 
     #[test]
-    fn a_document_of_another_shape_is_unusable_and_named() {
+    fn unexpected_document_is_unusable_and_named() {
         let (_, mut document) = stored();
         document.insert("Content", doc! { "status": "PROCESSING" });
         let id = uuid_field(&document, "_id").unwrap().to_string();
@@ -98,11 +99,11 @@ mod tests {
         let text = error.chain();
         assert!(!error.is_retryable());
         assert!(text.contains("pmSearchImportJobState") && text.contains(&id), "{text}");
-        assert_eq!(written(&document).unwrap().1, Written { version: 4, attempt: None });
+        assert_eq!(stored_version(&document).unwrap().1, StoredVersion { version: 4, attempt: None });
     }
 
     #[test]
-    fn it_counts_as_absent_from_the_end_of_its_retention_on() {
+    fn document_expires_at_end_of_retention() {
         let (_, mut document) = stored();
         document.insert("CompletedAt", DateTime::from_millis(1_000));
         assert!(!has_expired(&document, DateTime::from_millis(999)));

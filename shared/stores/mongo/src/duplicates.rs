@@ -1,4 +1,4 @@
-//! By what studies of a project are found that may be the same work, and their marks.
+//! Keys that find the candidates of a project's studies, and the marks of duplicates.
 
 use std::collections::BTreeMap;
 
@@ -18,28 +18,27 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::Mongo;
-use crate::fault::Fault;
+use crate::error::CallError;
 use crate::names::collections;
+use crate::names::study::{DUPLICATE, FILE, KEYS, PROJECT, RECORD, REFERENCE, SEARCH};
 use crate::pipeline::Statement;
-use crate::studies::{DUPLICATE, FILE, PROJECT, RECORD, REFERENCE, SEARCH, at, of_file};
+use crate::study_key::{of_file, study_ref};
 use crate::value::{Key, count_field, from_bson, int, literal, serde_field, to_bson};
 
 const ID: &str = "_id";
-/// What a study has in common with others, as signed numbers; there is no such field in what releases before stored.
-pub(crate) const KEYS: &str = "Keys";
-/// How often what a project holds has changed.
+/// Number of changes of a project's studies.
 const REVISION: &str = "Revision";
-/// The revision of a mark, within it.
+/// Revision of a mark, as a field of the mark.
 const BY: &str = "Duplicate.revision";
-/// The revision by which a study has no mark.
+/// Revision that removed the mark of a study.
 const UNMARKED: &str = "Unmarked";
 
-/// The most studies that are found by many keys together. Where there are more, each key is looked up by itself.
-const FOUND_TOGETHER: usize = 10_000;
-/// How many keys are looked up by themselves at the same time.
-const AT_ONCE: usize = 8;
+/// Maximum number of studies found by one query with many keys. If there are more, each key is queried separately.
+const MAX_FOUND_TOGETHER: usize = 10_000;
+/// Number of keys that are queried concurrently.
+const CONCURRENT_LOOKUPS: usize = 8;
 
-/// The keys of a study, as they are stored with it.
+/// Returns the keys of a study in their stored form.
 pub(crate) fn keys(reference: &Reference) -> Vec<i64> {
     Fields::new(reference).keys().into_iter().map(u64::cast_signed).collect()
 }
@@ -57,8 +56,8 @@ impl CompareStudies for Mongo {
                 .upsert(true)
                 .return_document(ReturnDocument::After)
                 .await?;
-            let counted = counted.ok_or_else(|| Fault::Answer("it has no document".to_owned()))?;
-            count_field(&counted, REVISION).map_err(Fault::Answer)
+            let counted = counted.ok_or_else(|| CallError::InvalidReply("it has no document".to_owned()))?;
+            count_field(&counted, REVISION).map_err(CallError::InvalidReply)
         };
         self.call(format!("counting a change of project {project}"), work).await
     }
@@ -87,15 +86,15 @@ impl CompareStudies for Mongo {
 }
 
 impl Mongo {
-    /// Makes the keys of studies that a release before has stored; returns how many these were. It may be repeated, and be
-    /// broken off.
+    /// Computes the keys of studies that earlier versions stored without them, and returns the number of these studies.
+    /// It may be interrupted and repeated.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// Returns an error if the store is unavailable.
     pub async fn make_missing_keys(&self) -> Result<u64, StoreError> {
         let mut made = 0;
         loop {
-            let some = self.call("making keys of studies".to_owned(), make_some(self)).await?;
+            let some = self.call("computing keys of studies".to_owned(), make_batch(self)).await?;
             if some == 0 {
                 return Ok(made);
             }
@@ -104,16 +103,16 @@ impl Mongo {
     }
 }
 
-/// How many keys are made in one call.
-const MADE_AT_ONCE: i64 = 1_000;
+/// Number of studies whose keys are computed in one call.
+const KEY_BATCH: i64 = 1_000;
 
-async fn make_some(mongo: &Mongo) -> Result<u64, Fault> {
+async fn make_batch(mongo: &Mongo) -> Result<u64, CallError> {
     let studies = mongo.collection(collections::STUDY).await?;
-    // Null is in the index where there is no such field.
-    let missing = studies.find(doc! { KEYS: null }).projection(doc! { REFERENCE: 1 }).limit(MADE_AT_ONCE);
+    // The index contains null for documents without the field.
+    let missing = studies.find(doc! { KEYS: null }).projection(doc! { REFERENCE: 1 }).limit(KEY_BATCH);
     let missing: Vec<Document> = missing.await?.try_collect().await?;
     let statements = missing.iter().map(|study| {
-        // Whoever reads a study that cannot be read is told so. None is found by what it says.
+        // An unreadable study gets no keys, so it is not a candidate. Readers of the study get the error.
         let made =
             serde_field::<Reference>(study, REFERENCE).map(|reference| keys(&reference)).unwrap_or_default();
         let filter = doc! { ID: study.get(ID).cloned().unwrap_or(Bson::Null) };
@@ -132,57 +131,57 @@ async fn sharing(
     project: ProjectId,
     keys: &[u64],
     limit: usize,
-) -> Result<Vec<Candidate>, Fault> {
-    let together = with_keys(mongo, project, keys, FOUND_TOGETHER).await?;
-    let is_all = together.len() < FOUND_TOGETHER;
+) -> Result<Vec<Candidate>, CallError> {
+    let together = with_keys(mongo, project, keys, MAX_FOUND_TOGETHER).await?;
+    let is_complete = together.len() < MAX_FOUND_TOGETHER;
     let mut found: BTreeMap<u64, Vec<Candidate>> = BTreeMap::new();
-    for (relative, shared) in &together {
+    for (study, shared) in &together {
         for key in shared {
             let key = key.cast_unsigned();
             if keys.binary_search(&key).is_ok() {
-                found.entry(key).or_default().push(Candidate { key, at: *relative });
+                found.entry(key).or_default().push(Candidate { key, at: *study });
             }
         }
     }
     let (few, many): (Vec<u64>, Vec<u64>) =
-        keys.iter().partition(|key| is_all && found.get(key).is_none_or(|found| found.len() <= limit));
-    let mut relatives: Vec<Candidate> = few.iter().filter_map(|key| found.remove(key)).flatten().collect();
-    // In the order of the index: those that were stored first.
+        keys.iter().partition(|key| is_complete && found.get(key).is_none_or(|found| found.len() <= limit));
+    let mut candidates: Vec<Candidate> = few.iter().filter_map(|key| found.remove(key)).flatten().collect();
+    // The query returns studies in the order of the index, so the oldest ones are kept.
     let of_many = stream::iter(many).map(|key| async move {
         let studies = with_keys(mongo, project, &[key], limit).await?;
-        Ok::<_, Fault>(studies.into_iter().map(move |(at, _)| Candidate { key, at }).collect::<Vec<_>>())
+        Ok::<_, CallError>(studies.into_iter().map(move |(at, _)| Candidate { key, at }).collect::<Vec<_>>())
     });
-    relatives.extend(of_many.buffered(AT_ONCE).try_concat().await?);
-    Ok(relatives)
+    candidates.extend(of_many.buffered(CONCURRENT_LOOKUPS).try_concat().await?);
+    Ok(candidates)
 }
 
-/// Studies that have one of these keys, each with all of its own.
+/// Returns studies that have one of these keys, each with all of its keys.
 async fn with_keys(
     mongo: &Mongo,
     project: ProjectId,
     keys: &[u64],
     limit: usize,
-) -> Result<Vec<(StudyRef, Vec<i64>)>, Fault> {
+) -> Result<Vec<(StudyRef, Vec<i64>)>, CallError> {
     let keys: Vec<i64> = keys.iter().map(|key| key.cast_signed()).collect();
     let which = doc! { PROJECT: project.as_uuid().key(), KEYS: { "$in": keys } };
     let fields = doc! { SEARCH: 1, FILE: 1, RECORD: 1, KEYS: 1 };
     let studies = mongo.collection(collections::STUDY).await?;
     let found = studies.find(which).projection(fields).limit(int(limit)).await?;
     let decode = async |stored: Document| {
-        let read = || Ok::<_, String>((at(&stored)?, serde_field(&stored, KEYS)?));
-        read().map_err(|why| Fault::foreign(collections::STUDY, stored.get(ID), "a study", &why))
+        let read = || Ok::<_, String>((study_ref(&stored)?, serde_field(&stored, KEYS)?));
+        read().map_err(|why| CallError::unreadable(collections::STUDY, stored.get(ID), "a study", &why))
     };
-    found.map_err(Fault::from).and_then(decode).try_collect().await
+    found.map_err(CallError::from).and_then(decode).try_collect().await
 }
 
-/// What a later revision has said of a study stays.
-fn statement(revision: Revision, mark: &Mark) -> Result<Statement, Fault> {
+/// Returns the update that sets or removes a mark, unless a later revision has done so.
+fn statement(revision: Revision, mark: &Mark) -> Result<Statement, CallError> {
     let later = doc! { "$gt": int(revision) };
     let filter = doc! { ID: mark.at.id().key(), "$nor": [{ BY: later.clone() }, { UNMARKED: later }] };
     let update = match mark.duplicate {
         None => vec![doc! { "$set": { UNMARKED: int(revision) } }, doc! { "$unset": DUPLICATE }],
         Some(duplicate) => {
-            let mut stored = Stored::from(duplicate);
+            let mut stored = MarkDocument::from(duplicate);
             stored.revision = Some(int(revision));
             vec![doc! { "$set": { DUPLICATE: literal(to_bson(&stored)?) } }, doc! { "$unset": UNMARKED }]
         }
@@ -190,14 +189,18 @@ fn statement(revision: Revision, mark: &Mark) -> Result<Statement, Fault> {
     Ok(Statement { filter, pipeline: update, upsert: false })
 }
 
-/// The mark of a study of this search.
+/// Decodes the mark of a study of this search.
 pub(crate) fn decode(search: SearchId, stored: &Document) -> Result<Option<Duplicate>, String> {
     let Some(stored) = stored.get(DUPLICATE).cloned() else { return Ok(None) };
-    Ok(Some(from_bson::<Stored>(stored)?.of(search)))
+    Ok(Some(from_bson::<MarkDocument>(stored)?.into_duplicate(search)))
 }
 
-/// How many studies of a file have which mark.
-pub(crate) async fn marked(mongo: &Mongo, search: SearchId, file: FileId) -> Result<DuplicateCounts, Fault> {
+/// Counts the marks of a file's studies.
+pub(crate) async fn marked(
+    mongo: &Mongo,
+    search: SearchId,
+    file: FileId,
+) -> Result<DuplicateCounts, CallError> {
     let mut which = of_file(search, file);
     which.insert(DUPLICATE, doc! { "$exists": true });
     let kind = doc! { "tier": "$Duplicate.tier", "line": "$Duplicate.line" };
@@ -207,56 +210,56 @@ pub(crate) async fn marked(mongo: &Mongo, search: SearchId, file: FileId) -> Res
     let mut marked = DuplicateCounts::default();
     for counted in counts {
         let kind = counted.get_document(ID).cloned().unwrap_or_default();
-        let is_said =
+        let is_decided =
             from_bson::<Reason>(kind.get("line").cloned().unwrap_or(Bson::Null)) == Ok(Reason::Said);
-        // Marks of releases before have no tier, and are certain.
+        // Marks of earlier versions have no tier and are certain.
         let tier =
             from_bson::<Tier>(kind.get("tier").cloned().unwrap_or(Bson::Null)).unwrap_or(Tier::Certain);
         let count = match tier {
-            _ if is_said => &mut marked.said,
+            _ if is_decided => &mut marked.said,
             Tier::Certain => &mut marked.certain,
             Tier::Likely => &mut marked.likely,
             Tier::Possible => &mut marked.possible,
         };
-        *count += count_field::<u64>(&counted, "count").map_err(Fault::Answer)?;
+        *count += count_field::<u64>(&counted, "count").map_err(CallError::InvalidReply)?;
     }
     Ok(marked)
 }
 
-/// A mark as releases before read it too: they know three reasons, take every mark for a certain one, and look for the study
-/// that it names in the same search.
+/// Stored form of a mark, which earlier versions can read. They support three reasons, treat every mark as certain, and
+/// look for the original in the same search.
 #[derive(Serialize, Deserialize)]
-struct Stored {
+struct MarkDocument {
     of: Uuid,
     file_id: FileId,
     position: u32,
     record: u64,
-    reason: Earlier,
-    /// None in marks of releases before.
+    reason: LegacyReason,
+    /// `None` in marks of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tier: Option<Tier>,
-    /// The reason, if it is none of those three.
+    /// The exact reason, if it is not one of those three.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     line: Option<Reason>,
-    /// None in marks of releases that looked within one search.
+    /// `None` in marks of versions that compared studies within one search.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     search_id: Option<SearchId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     revision: Option<i64>,
 }
 
-/// The reasons of the first releases.
+/// Reasons that the first versions support.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Earlier {
+enum LegacyReason {
     Doi,
     Pmid,
     TitleYearAuthor,
 }
 
-impl Earlier {
-    /// What comes closest to a reason.
-    fn to(reason: Reason) -> Self {
+impl LegacyReason {
+    /// Returns the closest supported reason.
+    fn closest_to(reason: Reason) -> Self {
         match reason {
             Reason::Pmid | Reason::PmidAlone => Self::Pmid,
             Reason::Doi
@@ -281,10 +284,10 @@ impl Earlier {
     }
 }
 
-impl From<Duplicate> for Stored {
+impl From<Duplicate> for MarkDocument {
     fn from(duplicate: Duplicate) -> Self {
         let Duplicate { search_id, file_id, position, record, tier, reason } = duplicate;
-        let earlier = Earlier::to(reason);
+        let earlier = LegacyReason::closest_to(reason);
         let line = (earlier.reason() != reason).then_some(reason);
         let (of, search_id) = (duplicate.of().id().as_uuid(), Some(search_id));
         Self {
@@ -301,8 +304,8 @@ impl From<Duplicate> for Stored {
     }
 }
 
-impl Stored {
-    fn of(self, search: SearchId) -> Duplicate {
+impl MarkDocument {
+    fn into_duplicate(self, search: SearchId) -> Duplicate {
         let Self { file_id, position, record, reason, tier, line, search_id, .. } = self;
         let (tier, reason) = (tier.unwrap_or(Tier::Certain), line.unwrap_or_else(|| reason.reason()));
         Duplicate { search_id: search_id.unwrap_or(search), file_id, position, record, tier, reason }
@@ -319,22 +322,22 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_comes_back_as_it_was_stored_and_has_a_reason_that_earlier_releases_know() {
+    fn mark_round_trips_with_a_legacy_reason() {
         for reason in Reason::ALL {
-            let stored = serde_json::to_value(Stored::from(mark(*reason))).unwrap();
+            let stored = serde_json::to_value(MarkDocument::from(mark(*reason))).unwrap();
             assert!(["doi", "pmid", "title_year_author"].contains(&stored["reason"].as_str().unwrap()));
-            let read: Stored = serde_json::from_value(stored).unwrap();
-            assert_eq!(read.of(SearchId::from_uuid(Uuid::nil())), mark(*reason));
+            let read: MarkDocument = serde_json::from_value(stored).unwrap();
+            assert_eq!(read.into_duplicate(SearchId::from_uuid(Uuid::nil())), mark(*reason));
         }
     }
 
     #[test]
-    fn a_mark_of_an_earlier_release_is_certain_and_of_the_same_search() {
+    fn earlier_mark_is_certain_and_in_same_search() {
         let id = Uuid::nil();
         let stored =
             serde_json::json!({ "of": id, "file_id": id, "position": 0, "record": 4, "reason": "doi" });
         let search = SearchId::from_uuid(Uuid::max());
-        let read = serde_json::from_value::<Stored>(stored).unwrap().of(search);
+        let read = serde_json::from_value::<MarkDocument>(stored).unwrap().into_duplicate(search);
         assert_eq!(
             (read.search_id, read.tier, read.reason, read.record),
             (search, Tier::Certain, Reason::Doi, 4)

@@ -5,16 +5,17 @@ use messages::MessageId;
 use mongodb::bson::{Bson, Document, doc};
 use outbox::Entry;
 
-use crate::fault::Fault;
+use crate::error::CallError;
+use crate::names::record;
 use crate::value::{
     self, Key, count_field, field, int, int_field, literal, nanos, serde_field, timestamp, to_bson,
 };
 
-/// Recognises the entry.
+/// Id of the entry.
 pub(crate) const ID: &str = "id";
-/// The claim's end in nanoseconds, or null: there in every entry, so that pipelines can compare it.
+/// End of the claim in nanoseconds, or null. Present in every entry, so that pipelines can compare it.
 pub(crate) const CLAIMED_UNTIL: &str = "claimed_until";
-/// When it is ready in nanoseconds, null when poisoned.
+/// Time at which the entry is ready in nanoseconds; null if it is poisoned.
 pub(crate) const READY_AT: &str = "ready_at";
 
 const KIND: &str = "kind";
@@ -26,7 +27,7 @@ pub(crate) const POISONED: &str = "poisoned";
 const ERROR: &str = "error";
 const REQUEUED: &str = "requeued";
 
-/// Everything that an attempt changes in an entry; its message stays as it was stored.
+/// Encodes the fields of an entry that an attempt changes. The message never changes.
 pub(crate) fn progress(entry: &Entry) -> Document {
     doc! {
         DUE_AT: nanos(entry.due_at),
@@ -40,23 +41,28 @@ pub(crate) fn progress(entry: &Entry) -> Document {
     }
 }
 
-/// What poisons an entry of which nothing else can be said.
+/// Returns the fields that poison an unreadable entry.
 pub(crate) fn poisoned(why: &str) -> Document {
     doc! { POISONED: true, ERROR: why, READY_AT: Bson::Null }
 }
 
-/// Whether an entry is poisoned, which is told also of one that cannot be read.
+/// Returns whether an entry is poisoned, even if the entry is unreadable.
 pub(crate) fn is_poisoned(stored: &Bson) -> bool {
     stored.as_document().is_some_and(|entry| entry.get_bool(POISONED).unwrap_or_default())
 }
 
-/// What makes such an entry due again.
+/// Returns the filter of records with a poisoned entry.
+pub(crate) fn has_poisoned() -> Document {
+    doc! { format!("{}.{}", record::OUTBOX, POISONED): true }
+}
+
+/// Returns the fields that make an unreadable entry due again.
 pub(crate) fn requeued(now: Timestamp) -> Document {
     doc! { POISONED: false, CLAIMED_UNTIL: Bson::Null, READY_AT: nanos(now) }
 }
 
-/// A whole entry.
-pub(crate) fn encode(entry: &Entry) -> Result<Document, Fault> {
+/// Encodes an entry.
+pub(crate) fn encode(entry: &Entry) -> Result<Document, CallError> {
     let mut encoded = doc! { ID: entry.id.key(), KIND: to_bson(&entry.kind)?, PAYLOAD: &entry.payload };
     encoded.extend(progress(entry));
     Ok(encoded)
@@ -83,7 +89,7 @@ pub(crate) fn decode(value: &Bson) -> Result<Entry, String> {
     })
 }
 
-/// The stored entries of a record; none at all reads as empty.
+/// Returns the stored entries of a record. A missing field counts as empty.
 pub(crate) fn stored<'a>(record: &'a Document, name: &str) -> Result<&'a [Bson], String> {
     match record.get(name) {
         None => Ok(&[]),
@@ -92,24 +98,24 @@ pub(crate) fn stored<'a>(record: &'a Document, name: &str) -> Result<&'a [Bson],
     }
 }
 
-/// What can be read of the outbox of a record. The rest is the business of the sweep and of operators: whoever changes a
-/// record names the entries that it means, and touches no others.
+/// Returns the readable entries of a record's outbox. Unreadable entries are left to the sweep and to operators, because
+/// every write names the entries that it changes.
 pub(crate) fn readable(record: &Document, name: &str) -> Result<Vec<Entry>, String> {
     Ok(stored(record, name)?.iter().filter_map(|entry| decode(entry).ok()).collect())
 }
 
-/// When the claim of a stored entry ends, whatever else can be read of it.
+/// Returns the end of the claim of a stored entry, even if the entry is unreadable.
 pub(crate) fn claimed_until(entry: &Bson) -> Option<i64> {
     int_field(entry.as_document()?, CLAIMED_UNTIL).ok()
 }
 
-/// An entry and the claim that is expected on it, as pipelines build it from a stored entry.
+/// Returns an entry's id and its expected claim in the form that pipelines build from a stored entry.
 pub(crate) fn identity(id: MessageId, claim: Option<Timestamp>) -> Document {
     doc! { "id": id.key(), "claim": time(claim) }
 }
 
-/// [`encode`] for several, as they are taken into a pipeline.
-pub(crate) fn literals(entries: &[Entry]) -> Result<Bson, Fault> {
+/// Encodes entries as a literal of a pipeline.
+pub(crate) fn literals(entries: &[Entry]) -> Result<Bson, CallError> {
     Ok(literal(entries.iter().map(encode).collect::<Result<Vec<_>, _>>()?))
 }
 
@@ -129,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn every_field_comes_back() {
+    fn entry_round_trips() {
         let plain = entry();
         let tried = Entry {
             attempts: 3,
@@ -146,18 +152,18 @@ mod tests {
     }
 
     #[test]
-    fn the_ready_time_is_stored_with_the_entry_and_is_null_when_it_is_poisoned() {
+    fn ready_time_is_null_if_poisoned() {
         let ready = |entry: &Entry| encode(entry).unwrap().get(READY_AT).cloned();
         assert_eq!(ready(&entry()), Some(Bson::Int64(1_234_567_891)));
         assert_eq!(ready(&Entry { poisoned: true, ..entry() }), Some(Bson::Null));
     }
 
     #[test]
-    fn an_entry_of_another_shape_is_refused_and_hides_no_other() {
-        let mut foreign = encode(&entry()).unwrap();
-        foreign.insert(DUE_AT, "tomorrow");
-        assert_eq!(decode(&foreign.clone().into()).unwrap_err(), "its due_at is not a whole number");
-        let record = doc! { "Outbox": [encode(&entry()).unwrap(), foreign] };
+    fn unreadable_entry_does_not_hide_others() {
+        let mut unreadable = encode(&entry()).unwrap();
+        unreadable.insert(DUE_AT, "tomorrow");
+        assert_eq!(decode(&unreadable.clone().into()).unwrap_err(), "its due_at is not a whole number");
+        let record = doc! { "Outbox": [encode(&entry()).unwrap(), unreadable] };
         assert_eq!(readable(&record, "Outbox"), Ok(vec![entry()]));
         assert!(readable(&doc! { "Outbox": 7 }, "Outbox").is_err());
     }

@@ -1,6 +1,6 @@
-//! What was given up, the operations on it, and who did what.
+//! Failures, operations on them, and the audit log.
 //!
-//! Each is one field in the form that JSON has; what it is found by is in fields beside it.
+//! Each document contains the value in one field, in its JSON form, and separate fields for queries.
 
 use async_trait::async_trait;
 use futures::TryStreamExt;
@@ -15,34 +15,27 @@ use saga::failures::{
 use serde::de::DeserializeOwned;
 
 use crate::Mongo;
-use crate::fault::{DUPLICATE_KEY, Fault};
+use crate::driver_error::DUPLICATE_KEY;
+use crate::error::CallError;
 use crate::names::collections;
+use crate::names::failure::{AT, CAUSE, EXPIRES_AT, LAST_SEEN, RUNNING, STATUS};
 use crate::value::{
     Key, count_field, date, from_bson, int, int_field, nanos, serde_field, timestamp, to_bson,
 };
 
 const ID: &str = "_id";
 const REVISION: &str = "Revision";
-pub(crate) const STANDING: &str = "State";
-pub(crate) const CAUSE: &str = "Cause";
 const PLACE: &str = "Place";
 const PARTITION: &str = "Partition";
 const MESSAGE: &str = "Message";
 const REASON: &str = "Reason";
 const FIRST_SEEN: &str = "FirstSeen";
-pub(crate) const LAST_SEEN: &str = "LastSeen";
-/// A date, for the TTL index; there is no such field as long as somebody has to look at it.
-pub(crate) const EXPIRES_AT: &str = "ExpiresAt";
 const BODY: &str = "Failure";
-/// Whether an operation is running; the index that makes it the only one holds just those.
-pub(crate) const RUNNING: &str = "Running";
-/// When an operation began, or somebody did something, in nanoseconds.
-pub(crate) const AT: &str = "At";
 const OPERATION: &str = "Operation";
 const ACT: &str = "Act";
 
-/// How long what somebody did is known.
-const ACTS_KEPT: jiff::SignedDuration = jiff::SignedDuration::from_hours(400 * 24);
+/// Retention of audit entries.
+const AUDIT_RETENTION: jiff::SignedDuration = jiff::SignedDuration::from_hours(400 * 24);
 
 #[async_trait]
 impl KeepFailures for Mongo {
@@ -85,7 +78,7 @@ impl KeepFailures for Mongo {
 
     async fn running(&self) -> Result<Option<Operation>, StoreError> {
         let work = async { Ok(operations(self, doc! { RUNNING: true }, 1).await?.pop()) };
-        self.call("looking for an operation that is running".to_owned(), work).await
+        self.call("looking for a running operation".to_owned(), work).await
     }
 
     async fn advance(&self, revision: u64, operation: &Operation) -> Result<bool, StoreError> {
@@ -94,12 +87,12 @@ impl KeepFailures for Mongo {
 
     async fn note(&self, act: &AuditEntry) -> Result<(), StoreError> {
         let work = async {
-            let expires_at = act.at.checked_add(ACTS_KEPT).unwrap_or(jiff::Timestamp::MAX);
+            let expires_at = act.at.checked_add(AUDIT_RETENTION).unwrap_or(jiff::Timestamp::MAX);
             let noted = doc! { AT: nanos(act.at), EXPIRES_AT: date(expires_at), ACT: to_bson(act)? };
             self.collection(collections::ACT).await?.insert_one(noted).await?;
             Ok(())
         };
-        self.call("writing down what somebody did".to_owned(), work).await
+        self.call("storing an audit entry".to_owned(), work).await
     }
 
     async fn acts(&self, limit: usize) -> Result<Vec<AuditEntry>, StoreError> {
@@ -110,9 +103,9 @@ impl KeepFailures for Mongo {
             let acts = self.collection(collections::ACT).await?;
             let found = acts.find(doc! {}).sort(doc! { AT: -1, ID: -1 }).limit(int(limit)).await?;
             let found: Vec<Document> = found.try_collect().await?;
-            found.iter().map(|stored| read(collections::ACT, "an act", stored, ACT)).collect()
+            found.iter().map(|stored| read(collections::ACT, "an audit entry", stored, ACT)).collect()
         };
-        self.call("reading what somebody did".to_owned(), work).await
+        self.call("reading the audit log".to_owned(), work).await
     }
 }
 
@@ -121,21 +114,21 @@ fn read<T: DeserializeOwned>(
     what: &'static str,
     stored: &Document,
     field: &str,
-) -> Result<T, Fault> {
-    serde_field(stored, field).map_err(|why| Fault::foreign(collection, stored.get(ID), what, &why))
+) -> Result<T, CallError> {
+    serde_field(stored, field).map_err(|why| CallError::unreadable(collection, stored.get(ID), what, &why))
 }
 
-fn revision(collection: &'static str, what: &'static str, stored: &Document) -> Result<u64, Fault> {
-    count_field(stored, REVISION).map_err(|why| Fault::foreign(collection, stored.get(ID), what, &why))
+fn revision(collection: &'static str, what: &'static str, stored: &Document) -> Result<u64, CallError> {
+    count_field(stored, REVISION).map_err(|why| CallError::unreadable(collection, stored.get(ID), what, &why))
 }
 
-fn decode(stored: &Document) -> Result<Failure, Fault> {
+fn decode(stored: &Document) -> Result<Failure, CallError> {
     let (collection, what) = (collections::FAILURE, "a failure");
     let failure: Failure = read(collection, what, stored, BODY)?;
     Ok(Failure { revision: revision(collection, what, stored)?, ..failure })
 }
 
-async fn failures(mongo: &Mongo, ids: &[FailureId]) -> Result<Vec<Option<Failure>>, Fault> {
+async fn failures(mongo: &Mongo, ids: &[FailureId]) -> Result<Vec<Option<Failure>>, CallError> {
     if ids.is_empty() {
         return Ok(Vec::new());
     }
@@ -146,9 +139,9 @@ async fn failures(mongo: &Mongo, ids: &[FailureId]) -> Result<Vec<Option<Failure
     Ok(ids.iter().map(|id| found.iter().find(|failure| failure.id == *id).cloned()).collect())
 }
 
-fn fields(next: &Failure) -> Result<Document, Fault> {
+fn fields(next: &Failure) -> Result<Document, CallError> {
     let mut fields = doc! {
-        STANDING: next.state.standing().name(),
+        STATUS: next.state.standing().name(),
         CAUSE: &next.fingerprint,
         PLACE: next.origin.place(),
         MESSAGE: &next.message,
@@ -162,8 +155,9 @@ fn fields(next: &Failure) -> Result<Document, Fault> {
     Ok(fields)
 }
 
-/// What was read has its revision still. A change that is made twice, because its answer was lost, is not made.
-async fn change(mongo: &Mongo, Change { id, revision, next }: &Change) -> Result<bool, Fault> {
+/// Makes a change if the failure still has the revision that was read. A change that is repeated after a lost reply
+/// therefore returns `false`.
+async fn change(mongo: &Mongo, Change { id, revision, next }: &Change) -> Result<bool, CallError> {
     let failures = mongo.collection(collections::FAILURE).await?;
     let as_read = doc! { ID: id.key(), REVISION: int(*revision) };
     let Some(next) = next else {
@@ -178,8 +172,8 @@ async fn change(mongo: &Mongo, Change { id, revision, next }: &Change) -> Result
     Ok(failures.replace_one(as_read, stored).await?.matched_count == 1)
 }
 
-/// Whether it was stored, or something was in its place.
-fn inserted<T>(answer: Result<T, Error>) -> Result<bool, Fault> {
+/// Returns whether a document was inserted. `false` means that its id was taken.
+fn inserted<T>(answer: Result<T, Error>) -> Result<bool, CallError> {
     match answer {
         Ok(_) => Ok(true),
         Err(error) if is_taken(&error) => Ok(false),
@@ -192,7 +186,7 @@ fn is_taken(error: &Error) -> bool {
 }
 
 fn filter(selection: &Selection) -> Document {
-    let mut filter = doc! { STANDING: selection.standing.name() };
+    let mut filter = doc! { STATUS: selection.standing.name() };
     filter.extend(selection.fingerprint.as_ref().map(|cause| (CAUSE.to_owned(), cause.into())));
     filter.extend(selection.place.as_ref().map(|place| (PLACE.to_owned(), place.into())));
     filter.extend(selection.partition.map(|partition| (PARTITION.to_owned(), partition.key())));
@@ -211,9 +205,9 @@ async fn select(
     selection: &Selection,
     after: Option<FailureCursor>,
     limit: usize,
-) -> Result<Vec<Failure>, Fault> {
+) -> Result<Vec<Failure>, CallError> {
     if limit == 0 {
-        // MongoDB takes 0 for no limit.
+        // MongoDB interprets 0 as no limit.
         return Ok(Vec::new());
     }
     let mut filter = filter(selection);
@@ -228,7 +222,7 @@ async fn select(
     found.iter().map(decode).collect()
 }
 
-async fn groups(mongo: &Mongo, selection: &Selection) -> Result<Vec<CauseGroup>, Fault> {
+async fn groups(mongo: &Mongo, selection: &Selection) -> Result<Vec<CauseGroup>, CallError> {
     let group = doc! {
         ID: format!("${CAUSE}"),
         "count": { "$sum": 1_i64 },
@@ -256,10 +250,10 @@ async fn groups(mongo: &Mongo, selection: &Selection) -> Result<Vec<CauseGroup>,
             last_seen: at("last")?,
         })
     };
-    found.iter().map(|stored| read(stored).map_err(Fault::Answer)).collect()
+    found.iter().map(|stored| read(stored).map_err(CallError::InvalidReply)).collect()
 }
 
-async fn operations(mongo: &Mongo, filter: Document, limit: usize) -> Result<Vec<Operation>, Fault> {
+async fn operations(mongo: &Mongo, filter: Document, limit: usize) -> Result<Vec<Operation>, CallError> {
     if limit == 0 {
         return Ok(Vec::new());
     }
@@ -274,7 +268,7 @@ async fn operations(mongo: &Mongo, filter: Document, limit: usize) -> Result<Vec
     found.iter().map(read).collect()
 }
 
-async fn advance(mongo: &Mongo, revision: u64, operation: &Operation) -> Result<bool, Fault> {
+async fn advance(mongo: &Mongo, revision: u64, operation: &Operation) -> Result<bool, CallError> {
     let operations = mongo.collection(collections::OPERATION).await?;
     let mut stored = doc! {
         ID: operation.id.key(),

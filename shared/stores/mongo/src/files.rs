@@ -1,34 +1,34 @@
-//! Files that were read to their end.
+//! Files that were read completely.
 
 use async_trait::async_trait;
 use futures::TryStreamExt;
-use imports::{FileId, ParsedFile, SearchId, StudyId};
+use imports::{ParsedFile, SearchId};
 use mongodb::ClientSession;
 use mongodb::bson::{Document, doc};
 
-use crate::fault::Fault;
+use crate::error::CallError;
 use crate::names::collections;
-use crate::studies::SEARCH;
+use crate::names::file::POSITION;
+use crate::names::study::SEARCH;
+use crate::study_key::by_id;
 use crate::transaction::{Step, Work};
 use crate::value::{Key, int, serde_field, to_bson};
-use crate::{Mongo, reading};
+use crate::{Mongo, parse_attempts};
 
 const ID: &str = "_id";
-/// The place among the files of the search.
-pub(crate) const POSITION: &str = "Position";
 const FILE: &str = "File";
 
-/// Stores a file unless it is stored, or was removed.
-pub(crate) struct Finishing<'a>(pub(crate) &'a ParsedFile);
+/// Transaction that stores a completed file, unless it is stored already or was refused.
+pub(crate) struct FinishTransaction<'a>(pub(crate) &'a ParsedFile);
 
 #[async_trait]
-impl Work for Finishing<'_> {
+impl Work for FinishTransaction<'_> {
     type Answer = ();
 
-    async fn stage(&self, mongo: &Mongo, client: &mut ClientSession) -> Result<Step<()>, Fault> {
+    async fn stage(&self, mongo: &Mongo, client: &mut ClientSession) -> Result<Step<()>, CallError> {
         let ParsedFile { search_id, file_id, position, .. } = *self.0;
-        if reading::is_refused(mongo, client, search_id, file_id).await? {
-            return Ok(Step::Leave(()));
+        if parse_attempts::is_refused(mongo, client, search_id, file_id).await? {
+            return Ok(Step::Abort(()));
         }
         let fields = doc! {
             SEARCH: search_id.key(),
@@ -46,17 +46,12 @@ impl Work for Finishing<'_> {
     }
 }
 
-/// Records are numbered from 1, so that 0 stands for the file itself.
-pub(crate) fn by_id(search: SearchId, file: FileId) -> Document {
-    doc! { ID: StudyId::of(search, file, 0).key() }
-}
-
-pub(crate) async fn parsed(mongo: &Mongo, search: SearchId) -> Result<Vec<ParsedFile>, Fault> {
+pub(crate) async fn parsed(mongo: &Mongo, search: SearchId) -> Result<Vec<ParsedFile>, CallError> {
     let files = mongo.collection(collections::FILE).await?;
     let found = files.find(doc! { SEARCH: search.key() }).sort(doc! { POSITION: 1 }).await?;
     let decode = async |stored: Document| {
         serde_field(&stored, FILE)
-            .map_err(|why| Fault::foreign(collections::FILE, stored.get(ID), "a file", &why))
+            .map_err(|why| CallError::unreadable(collections::FILE, stored.get(ID), "a file", &why))
     };
-    found.map_err(Fault::from).and_then(decode).try_collect().await
+    found.map_err(CallError::from).and_then(decode).try_collect().await
 }

@@ -1,4 +1,4 @@
-//! What was decided about each message: one document an observation.
+//! History of decisions about messages: one document per decision.
 
 use async_trait::async_trait;
 use futures::TryStreamExt;
@@ -10,18 +10,13 @@ use saga::KeepHistory;
 use saga::history::Place;
 
 use crate::Mongo;
-use crate::fault::Fault;
+use crate::error::CallError;
 use crate::names::collections;
+use crate::names::history::{AT, EXPIRES_AT, PARTITION};
 use crate::value::{Key, date, int, nanos, serde_field, to_bson};
 
-/// An object id: those of one process ascend, and no two are the same.
+/// An object id, unique and ascending within one process.
 const ID: &str = "_id";
-/// Null where the message does not say it.
-pub(crate) const PARTITION: &str = "Partition";
-/// When it was decided, in nanoseconds.
-pub(crate) const AT: &str = "At";
-/// A date, for the TTL index.
-pub(crate) const EXPIRES_AT: &str = "ExpiresAt";
 const BODY: &str = "Decision";
 
 const WHAT: &str = "a decision";
@@ -66,7 +61,7 @@ fn key(partition: Option<PartitionKey>) -> Bson {
     partition.map_or(Bson::Null, |partition| partition.key())
 }
 
-fn encode(mongo: &Mongo, observation: &DecisionRecord) -> Result<Document, Fault> {
+fn encode(mongo: &Mongo, observation: &DecisionRecord) -> Result<Document, CallError> {
     let expires_at = observation.at.checked_add(mongo.history_retention()).unwrap_or(Timestamp::MAX);
     Ok(doc! {
         ID: ObjectId::new(),
@@ -77,11 +72,11 @@ fn encode(mongo: &Mongo, observation: &DecisionRecord) -> Result<Document, Fault
     })
 }
 
-fn decode(stored: &Document) -> Result<(Place, DecisionRecord<RecordedVerdict>), Fault> {
-    let foreign = |why: &str| Fault::foreign(collections::HISTORY, stored.get(ID), WHAT, why);
-    let id = stored.get_object_id(ID).map_err(|error| foreign(&error.to_string()))?;
+fn decode(stored: &Document) -> Result<(Place, DecisionRecord<RecordedVerdict>), CallError> {
+    let unreadable = |why: &str| CallError::unreadable(collections::HISTORY, stored.get(ID), WHAT, why);
+    let id = stored.get_object_id(ID).map_err(|error| unreadable(&error.to_string()))?;
     let observation: DecisionRecord<RecordedVerdict> =
-        serde_field(stored, BODY).map_err(|why| foreign(&why))?;
+        serde_field(stored, BODY).map_err(|why| unreadable(&why))?;
     Ok((Place { at: observation.at, sequence: sequence(id) }, observation))
 }
 
@@ -90,15 +85,16 @@ async fn read(
     partition: Option<PartitionKey>,
     after: Option<Place>,
     limit: usize,
-) -> Result<Vec<(Place, DecisionRecord<RecordedVerdict>)>, Fault> {
+) -> Result<Vec<(Place, DecisionRecord<RecordedVerdict>)>, CallError> {
     if limit == 0 {
-        // MongoDB takes 0 for no limit.
+        // MongoDB interprets 0 as no limit.
         return Ok(Vec::new());
     }
     let mut filter = doc! { PARTITION: key(partition) };
     if let Some(Place { at, sequence }) = after {
         let at = nanos(at);
-        // The first condition is where the index is entered; the others leave out what was read of that moment.
+        // The first condition bounds the scan of the index. The others skip the decisions of that instant that were
+        // read before.
         filter.insert(AT, doc! { "$gte": at });
         filter.insert("$or", vec![doc! { AT: { "$gt": at } }, doc! { ID: { "$gt": object_id(sequence) } }]);
     }
@@ -123,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_comes_back_from_its_place_and_ascends_with_it() {
+    fn sequence_of_an_id_round_trips_in_order() {
         let ids = [
             ObjectId::from_bytes([0; 12]),
             ObjectId::new(),

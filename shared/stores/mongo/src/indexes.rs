@@ -1,48 +1,69 @@
-//! The indexes, and what there is in their place.
+//! Definitions of the indexes, and their comparison with the existing ones.
 
 use jiff::SignedDuration;
 use mongodb::bson::{Bson, Document, doc};
 
-use crate::migrate::{OnDifference, Outcome};
-use crate::names::{collections, record};
-use crate::{duplicates, entry, failures, files, history, outbox, progress, reading, studies, views};
+use crate::entry;
+use crate::names::{attempts, collections, failure, file, history, progress, record, study, view};
 
-/// An index as it should be.
+/// Treatment of an index that exists with other options than defined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnDifference {
+    /// Keep the index and report it. The operator decides about the rebuild of a large index.
+    Report,
+    /// Drop the index and build it as defined.
+    Rebuild,
+}
+
+/// Outcome of the migration of an index.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// The index exists as defined.
+    Present,
+    /// The index was missing and is built.
+    Created,
+    /// These indexes conflict with the definition and remain.
+    Differs(Vec<Document>),
+    /// These indexes conflicted with the definition and were replaced.
+    Rebuilt(Vec<Document>),
+}
+
+/// Definition of an index.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Index {
-    /// Its collection.
+    /// Collection.
     pub(crate) collection: &'static str,
-    /// Its name.
+    /// Name of the index.
     pub(crate) name: &'static str,
     key: Document,
     options: Document,
 }
 
-/// The index of records that have entries.
+/// Index of records with outbox entries.
 pub(crate) const HAS_ENTRIES: &str = "outbox_pending";
 
-/// The index of records that have a poisoned entry.
+/// Index of records with a poisoned entry.
 pub(crate) const POISONED: &str = "outbox_poisoned";
 
-/// How long what is known of the attempts at a file stays at least, from the last of them on: several days of comparing its
-/// studies, and of waiting for another attempt.
-const READING_KEPT: SignedDuration = SignedDuration::from_hours(7 * 24);
+/// Minimum retention of the attempts to read a file, from the last write on. It exceeds the several days that the
+/// comparison of its studies and the wait for another attempt may take.
+const MIN_ATTEMPT_RETENTION: SignedDuration = SignedDuration::from_hours(7 * 24);
 
-/// Every index, for a retention of ended sagas and one of settled sessions.
+/// Returns the definitions of all indexes, for these retentions of ended sagas and of settled sessions.
 pub(crate) fn wanted(sagas: SignedDuration, sessions: SignedDuration) -> Vec<Index> {
-    // The server takes no more than 31 bits.
+    // The server accepts at most 31 bits.
     let seconds = |retention: SignedDuration| i32::try_from(retention.as_secs().max(0)).unwrap_or(i32::MAX);
     let index = |collection, name, key, options| Index { collection, name, key, options };
-    // Expiry only without entries: what was not performed, or is poisoned, is never deleted by the system.
+    // Records expire only without entries, so that no pending or poisoned effect is deleted automatically.
     let ttl = |retention| doc! { "expireAfterSeconds": seconds(retention), "partialFilterExpression": { record::PENDING: 0 } };
-    // Only what waits is in it, so that a sweep stays as fast however much has ended. The id makes the answer of a
-    // sweep complete without reading a document.
+    // The index contains waiting records only, so the cost of a sweep does not depend on the number of ended ones. With
+    // the id in the index a sweep reads no documents.
     let ready = doc! { record::READY_AT: 1, record::ID: 1 };
     let waiting = doc! { "partialFilterExpression": { record::READY_AT: { "$exists": true } } };
     let with_entries = doc! { "partialFilterExpression": { record::PENDING: { "$gt": 0 } } };
-    let by_file = doc! { studies::SEARCH: 1, studies::FILE: 1, studies::RECORD: 1 };
+    let by_file = doc! { study::SEARCH: 1, study::FILE: 1, study::RECORD: 1 };
     let poisoned = doc! { format!("{}.{}", record::OUTBOX, entry::POISONED): 1, record::ID: 1 };
-    let with_poison = doc! { "partialFilterExpression": outbox::has_poison() };
+    let with_poison = doc! { "partialFilterExpression": entry::has_poisoned() };
     let at_its_time = doc! { "expireAfterSeconds": 0 };
     vec![
         index(collections::SAGA, "ttl_CompletedAt_7d", doc! { record::COMPLETED_AT: 1 }, ttl(sagas)),
@@ -54,38 +75,38 @@ pub(crate) fn wanted(sagas: SignedDuration, sessions: SignedDuration) -> Vec<Ind
         index(
             collections::VIEW,
             "unfinished",
-            doc! { views::CREATED_AT: 1, "_id": 1 },
-            doc! { "partialFilterExpression": { views::ENDED: false } },
+            doc! { view::CREATED_AT: 1, "_id": 1 },
+            doc! { "partialFilterExpression": { view::ENDED: false } },
         ),
         index(
             collections::VIEW,
             "ended",
-            doc! { views::CREATED_AT: -1, "_id": -1 },
-            doc! { "partialFilterExpression": { views::ENDED: true } },
+            doc! { view::CREATED_AT: -1, "_id": -1 },
+            doc! { "partialFilterExpression": { view::ENDED: true } },
         ),
         index(
             collections::VIEW,
             "unfinished_of_project",
-            doc! { views::LIST: 1, views::CREATED_AT: 1, "_id": 1 },
-            doc! { "partialFilterExpression": { views::ENDED: false } },
+            doc! { view::LIST: 1, view::CREATED_AT: 1, "_id": 1 },
+            doc! { "partialFilterExpression": { view::ENDED: false } },
         ),
         index(
             collections::VIEW,
             "by_project",
-            doc! { views::LIST: 1, views::CREATED_AT: -1, "_id": -1 },
+            doc! { view::LIST: 1, view::CREATED_AT: -1, "_id": -1 },
             doc! {},
         ),
         index(
             collections::VIEW,
             "changed",
-            doc! { views::TOLD_IN: 1, views::WRITTEN_AT: 1, "_id": 1 },
+            doc! { view::CHANGED_IN: 1, view::CHANGED_AT: 1, "_id": 1 },
             doc! {},
         ),
         index(
             collections::VIEW,
             "unfinished_changed",
-            doc! { views::LIST: 1, views::WRITTEN_AT: 1, "_id": 1 },
-            doc! { "partialFilterExpression": { views::ENDED: false } },
+            doc! { view::LIST: 1, view::CHANGED_AT: 1, "_id": 1 },
+            doc! { "partialFilterExpression": { view::ENDED: false } },
         ),
         index(
             collections::PROGRESS,
@@ -96,48 +117,48 @@ pub(crate) fn wanted(sagas: SignedDuration, sessions: SignedDuration) -> Vec<Ind
         index(
             collections::READING,
             "ttl_TouchedAt",
-            doc! { reading::TOUCHED_AT: 1 },
-            doc! { "expireAfterSeconds": seconds(sagas.max(READING_KEPT)) },
+            doc! { attempts::TOUCHED_AT: 1 },
+            doc! { "expireAfterSeconds": seconds(sagas.max(MIN_ATTEMPT_RETENTION)) },
         ),
         index(collections::STUDY, "by_file", by_file.clone(), doc! {}),
         index(collections::QUARANTINE, "by_file", by_file, doc! {}),
-        // Each study is in it some nine times: with each of its keys.
-        index(collections::STUDY, "by_key", doc! { studies::PROJECT: 1, duplicates::KEYS: 1 }, doc! {}),
-        // Only marked studies are in it, and they are rare. It is read from its end, in the order of records: two indexes
-        // on the same fields in the same direction would count as one.
+        // Each study has about nine keys, with one index entry each.
+        index(collections::STUDY, "by_key", doc! { study::PROJECT: 1, study::KEYS: 1 }, doc! {}),
+        // The index contains marked studies only, which are rare. It is read backwards, in the order of records, because
+        // two indexes on the same fields in the same direction would count as one.
         index(
             collections::STUDY,
             "marked",
-            doc! { studies::SEARCH: 1, studies::FILE: 1, studies::RECORD: -1 },
-            doc! { "partialFilterExpression": { studies::DUPLICATE: { "$exists": true } } },
+            doc! { study::SEARCH: 1, study::FILE: 1, study::RECORD: -1 },
+            doc! { "partialFilterExpression": { study::DUPLICATE: { "$exists": true } } },
         ),
-        // Records with something poisoned: few, of many that wait.
+        // Records with a poisoned entry, which are few among those that wait.
         index(collections::SAGA, POISONED, poisoned.clone(), with_poison.clone()),
         index(collections::SESSION, POISONED, poisoned, with_poison),
         index(
             collections::FAILURE,
             "by_state",
-            doc! { failures::STANDING: 1, failures::LAST_SEEN: -1, "_id": -1 },
+            doc! { failure::STATUS: 1, failure::LAST_SEEN: -1, "_id": -1 },
             doc! {},
         ),
         index(
             collections::FAILURE,
             "by_cause",
-            doc! { failures::STANDING: 1, failures::CAUSE: 1, failures::LAST_SEEN: -1, "_id": -1 },
+            doc! { failure::STATUS: 1, failure::CAUSE: 1, failure::LAST_SEEN: -1, "_id": -1 },
             doc! {},
         ),
-        index(collections::FAILURE, "ttl_ExpiresAt", doc! { failures::EXPIRES_AT: 1 }, at_its_time.clone()),
-        // One at a time.
+        index(collections::FAILURE, "ttl_ExpiresAt", doc! { failure::EXPIRES_AT: 1 }, at_its_time.clone()),
+        // Only one operation may run at a time.
         index(
             collections::OPERATION,
             "running",
-            doc! { failures::RUNNING: 1 },
-            doc! { "unique": true, "partialFilterExpression": { failures::RUNNING: true } },
+            doc! { failure::RUNNING: 1 },
+            doc! { "unique": true, "partialFilterExpression": { failure::RUNNING: true } },
         ),
-        index(collections::OPERATION, "latest", doc! { failures::AT: -1, "_id": -1 }, doc! {}),
-        index(collections::OPERATION, "ttl_ExpiresAt", doc! { failures::EXPIRES_AT: 1 }, at_its_time.clone()),
-        index(collections::ACT, "latest", doc! { failures::AT: -1, "_id": -1 }, doc! {}),
-        index(collections::ACT, "ttl_ExpiresAt", doc! { failures::EXPIRES_AT: 1 }, at_its_time.clone()),
+        index(collections::OPERATION, "latest", doc! { failure::AT: -1, "_id": -1 }, doc! {}),
+        index(collections::OPERATION, "ttl_ExpiresAt", doc! { failure::EXPIRES_AT: 1 }, at_its_time.clone()),
+        index(collections::ACT, "latest", doc! { failure::AT: -1, "_id": -1 }, doc! {}),
+        index(collections::ACT, "ttl_ExpiresAt", doc! { failure::EXPIRES_AT: 1 }, at_its_time.clone()),
         index(
             collections::HISTORY,
             "by_partition",
@@ -145,19 +166,19 @@ pub(crate) fn wanted(sagas: SignedDuration, sessions: SignedDuration) -> Vec<Ind
             doc! {},
         ),
         index(collections::HISTORY, "ttl_ExpiresAt", doc! { history::EXPIRES_AT: 1 }, at_its_time),
-        index(collections::FILE, "by_search", doc! { studies::SEARCH: 1, files::POSITION: 1 }, doc! {}),
+        index(collections::FILE, "by_search", doc! { study::SEARCH: 1, file::POSITION: 1 }, doc! {}),
     ]
 }
 
 impl Index {
-    /// As the server takes it.
+    /// Returns the specification for the server.
     pub(crate) fn specification(&self) -> Document {
         let mut specification = doc! { "name": self.name, "key": self.key.clone() };
         specification.extend(self.options.clone());
         specification
     }
 
-    /// The existing indexes that take its place: those of its name or on its fields.
+    /// Returns the existing indexes that conflict with this one: those with its name or its fields.
     fn rivals(&self, existing: &[Document]) -> Vec<Document> {
         let is_rival = |index: &&Document| {
             let same_name = index.get_str("name").is_ok_and(|name| name == self.name);
@@ -166,10 +187,10 @@ impl Index {
         existing.iter().filter(is_rival).cloned().collect()
     }
 
-    fn is(&self, existing: &Document) -> bool {
+    fn matches(&self, existing: &Document) -> bool {
         let same_key = existing.get_document("key").is_ok_and(|key| pairs(key) == pairs(&self.key));
         let mut options = existing.clone();
-        // `v` and `background` change nothing about what an index does; `ns` is from before 4.4.
+        // `v` and `background` do not change the function of an index. `ns` was removed in 4.4.
         for name in ["name", "key", "v", "ns", "background"] {
             options.remove(name);
         }
@@ -178,24 +199,24 @@ impl Index {
             && plain(&options) == plain(&self.options)
     }
 
-    /// What is to become of it beside the indexes that exist.
+    /// Returns the outcome of the migration of this index, given the existing ones.
     pub(crate) fn outcome(&self, existing: &[Document], on_difference: OnDifference) -> Outcome {
         let rivals = self.rivals(existing);
         match (rivals.as_slice(), on_difference) {
             ([], _) => Outcome::Created,
-            ([only], _) if self.is(only) => Outcome::Present,
+            ([only], _) if self.matches(only) => Outcome::Present,
             (_, OnDifference::Report) => Outcome::Differs(rivals),
             (_, OnDifference::Rebuild) => Outcome::Rebuilt(rivals),
         }
     }
 }
 
-/// The fields of a key, in their order, which counts.
+/// Returns the fields of a key in their order, which is significant.
 fn pairs(key: &Document) -> Vec<(String, Bson)> {
     key.iter().map(|(name, value)| (name.clone(), number(value))).collect()
 }
 
-/// Options with their numbers in one type: a shell writes doubles where a driver writes integers.
+/// Converts the numbers of options to one type, because a shell writes doubles where a driver writes integers.
 fn plain(options: &Document) -> Document {
     options.iter().map(|(name, value)| (name.clone(), number(value))).collect()
 }
@@ -225,36 +246,36 @@ mod tests {
     }
 
     #[test]
-    fn the_ttl_index_has_its_name_its_field_and_seven_days() {
+    fn ttl_index_has_name_field_and_seven_days() {
         let index = ttl();
         assert_eq!((index.collection, index.name), ("pmSearchImportJobState", "ttl_CompletedAt_7d"));
         assert_eq!(index.key, doc! { "CompletedAt": 1 });
         assert_eq!(index.options.get("expireAfterSeconds"), Some(&Bson::Int32(604_800)));
     }
 
-    /// A place that expired while its file was being compared would have the file read from its beginning again.
+    /// If the status expired during the comparison of a file, the file would be read from its beginning again.
     #[test]
-    fn what_is_known_of_reading_outlives_any_retention_of_ended_searches() {
+    fn attempts_outlive_short_retention_of_ended_searches() {
         let minute = SignedDuration::from_mins(1);
         let index = wanted(minute, minute).into_iter().find(|index| index.name == "ttl_TouchedAt").unwrap();
         assert_eq!(index.options.get("expireAfterSeconds"), Some(&Bson::Int32(604_800)));
     }
 
     #[test]
-    fn an_index_as_it_should_be_is_present_even_with_numbers_of_another_type() {
+    fn index_with_other_number_type_is_present() {
         let mut listed = as_listed(&ttl());
         listed.insert("expireAfterSeconds", 604_800.0);
         assert_eq!(ttl().outcome(&[listed], OnDifference::Rebuild), Outcome::Present);
     }
 
     #[test]
-    fn a_missing_index_is_created() {
+    fn missing_index_is_created() {
         let id = doc! { "v": 2, "key": { "_id": 1 }, "name": "_id_" };
         assert_eq!(ttl().outcome(&[id], OnDifference::Report), Outcome::Created);
     }
 
     #[test]
-    fn other_options_or_another_name_on_the_same_fields_differ() {
+    fn other_options_or_name_on_same_fields_differ() {
         let mut seconds = as_listed(&ttl());
         seconds.insert("expireAfterSeconds", 60);
         let renamed =

@@ -1,59 +1,63 @@
 //! MongoDB adapters: saga documents, views, transactional sessions with their records, and studies.
 //!
 //! In reading order:
-//! - [`settings`]: what may be set, and an address whose password never shows;
-//! - [`connect`]: connecting, and what is said when that fails;
+//! - [`settings`]: the settings, and an address whose password is never displayed;
+//! - `names`: the collections, and the fields that queries use;
+//! - `value`, `entry`, `document`: conversion of stored values to and from BSON;
+//! - `driver_error`, `error`: failures, and whether a retry may help;
+//! - [`connect`]: the client, and the errors of a failed connection;
+//! - `pipeline`: changes of a record with an outbox, as update pipelines;
+//! - `reply`: the outcome of each statement of a batch, from the server's reply;
 //! - `store`: [`Mongo`], which implements the ports;
-//! - `names`: the collections and the fields that queries use;
-//! - `value`, `entry`, `document`: what is stored, to and from BSON;
-//! - `transaction`: several writes that are made together or not at all;
-//! - `pipeline`: the changes of a record with an outbox, as update pipelines;
-//! - `reply`: what the answer to a batch says of each of its statements;
-//! - `fault`: what goes wrong, and whether trying again is of use;
-//! - `saga`, `outbox`, `views`, `sessions`, `records`, `progress`, `reading`, `studies`, `files`, `history`: the ports;
-//! - `indexes`, [`migrate`]: the indexes, and bringing a database up to them.
+//! - `transaction`: several writes that are committed together or not at all;
+//! - `saga_documents`, `outboxes`, `views`, `sessions`, `records`, `progress`, `parse_attempts`, `studies`, `files`,
+//!   `history`: the ports;
+//! - `indexes`, [`migrate`]: the indexes, and their creation.
 //!
-//! # What it rests on
-//! A replica set, MongoDB 6 or later. A saga's document is changed by one conditional write of one document, its
-//! outbox included, and never needs a transaction; sessions use one, and so do studies, which are stored while their file
-//! has its fence. Writes are acknowledged by a majority,
-//! and documents are read as a majority has them, so that nothing is acted upon that a failover could take back.
+//! # Requirements
+//! A replica set with MongoDB 6 or later. A saga document is changed by one conditional write of one document, including
+//! its outbox, so it needs no transaction. Sessions use transactions, and so do studies, which are only stored while the
+//! attempt holds the fence of the file. A majority acknowledges all writes, and reads return only data that a majority
+//! has, so that we never act on data that a failover could roll back.
 //!
-//! # What it does not do
-//! It does not repeat a write whose answer was lost, except where the driver can do so safely: such a write is
-//! reported as [`messages::StoreError::Unavailable`], and the caller finds out.
+//! # Limits
+//! A write whose reply was lost is not repeated, except where the driver can do so safely. It is reported as
+//! [`messages::StoreError::Unavailable`], and the caller has to determine its outcome.
 
 pub mod connect;
 mod document;
+mod driver_error;
 mod duplicates;
 mod entry;
+mod entry_location;
+mod error;
 mod failures;
-mod fault;
 mod files;
 mod history;
 mod indexes;
 pub mod migrate;
 mod names;
-mod outbox;
+mod outboxes;
+mod parse_attempts;
 mod pipeline;
-mod place;
 mod progress;
-mod reading;
 mod records;
 mod reply;
-mod saga;
+mod saga_documents;
 mod sessions;
 pub mod settings;
 mod store;
 mod studies;
+mod study_key;
 mod transaction;
 mod value;
 mod views;
 
 pub use connect::ConnectError;
-pub use migrate::{IndexReport, Migration, OnDifference, Outcome};
+pub use indexes::{OnDifference, Outcome};
+pub use migrate::{IndexReport, Migration};
 pub use mongodb::Client;
 pub use names::collections;
-pub use outbox::Outbox;
+pub use outboxes::Outbox;
 pub use settings::{Settings, Uri};
 pub use store::{Connect, Mongo};

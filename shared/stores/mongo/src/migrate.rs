@@ -1,4 +1,4 @@
-//! Bringing a database up to the indexes it should have.
+//! Creation of the indexes.
 
 use std::fmt;
 
@@ -9,45 +9,24 @@ use messages::StoreError;
 use mongodb::bson::{Bson, Document, doc};
 
 use crate::Mongo;
-use crate::fault::{Fault, NAMESPACE_EXISTS, NAMESPACE_NOT_FOUND, is_code};
-use crate::indexes::{Index, wanted};
+use crate::driver_error::{NAMESPACE_EXISTS, NAMESPACE_NOT_FOUND, is_code};
+use crate::error::CallError;
+use crate::indexes::{Index, OnDifference, Outcome, wanted};
 use crate::names::collections;
 
-/// What to do with an index that exists with other options than it should have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OnDifference {
-    /// Leave it and report it: a rebuild of a large index is for an operator to decide.
-    Report,
-    /// Drop it and build the right one.
-    Rebuild,
-}
-
-/// What became of an index.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Outcome {
-    /// It was there.
-    Present,
-    /// It was missing and is built.
-    Created,
-    /// These are there in its place, and stay.
-    Differs(Vec<Document>),
-    /// These were there in its place; now it is.
-    Rebuilt(Vec<Document>),
-}
-
-/// One index after [`Mongo::ensure_indexes`].
+/// Result of [`Mongo::ensure_indexes`] for one index.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IndexReport {
-    /// Its collection.
+    /// Collection.
     pub collection: &'static str,
-    /// Its name.
+    /// Name of the index.
     pub name: &'static str,
-    /// What became of it.
+    /// Outcome.
     pub outcome: Outcome,
 }
 
 impl IndexReport {
-    /// Whether what is in its place deletes documents of sagas sooner than `retention` after their end.
+    /// Returns whether a conflicting index deletes saga documents earlier than `retention` after the end of the saga.
     pub fn deletes_sagas_before(&self, retention: SignedDuration) -> bool {
         let Outcome::Differs(found) = &self.outcome else { return false };
         let expiry = found.iter().filter_map(|index| index.get("expireAfterSeconds"));
@@ -74,26 +53,26 @@ impl fmt::Display for IndexReport {
     }
 }
 
-/// What [`Mongo::ensure_indexes`] found and did.
+/// Result of [`Mongo::ensure_indexes`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Migration {
-    /// Each index.
+    /// Results of all indexes.
     pub indexes: Vec<IndexReport>,
 }
 
 impl Migration {
-    /// The indexes that are not as they should be.
+    /// Returns the indexes that differ from their definition.
     pub fn differences(&self) -> impl Iterator<Item = &IndexReport> {
         self.indexes.iter().filter(|report| matches!(report.outcome, Outcome::Differs(_)))
     }
 }
 
 impl Mongo {
-    /// Builds the indexes that are missing. Repeating it, or running it from many places at once, changes nothing
-    /// more; it is cheap enough for a cold start, where it asks for the indexes of each collection and no more.
+    /// Builds the missing indexes. It is idempotent, and concurrent calls are safe. It is cheap enough for a cold start:
+    /// if all indexes exist, it only lists the indexes of each collection.
     ///
     /// # Errors
-    /// When the store does not answer, or forbids it.
+    /// Returns an error if the store is unavailable or denies the operation.
     pub async fn ensure_indexes(&self, on_difference: OnDifference) -> Result<Migration, StoreError> {
         let wanted = wanted(self.saga_retention(), self.outbox_retention());
         let ensure = collections::ALL.iter().map(|collection| {
@@ -106,7 +85,7 @@ impl Mongo {
     }
 }
 
-/// No limit of time but the server's own: building an index may take long.
+/// Creates the indexes of a collection. Building an index may take long, so only the server limits its time.
 async fn ensure(
     mongo: &Mongo,
     collection: &'static str,
@@ -123,7 +102,7 @@ async fn ensure(
             outcome: index.outcome(&existing, on_difference),
         })
         .collect();
-    drop_rivals(mongo, collection, &reports).await.map_err(|fault| fault.while_doing(doing("dropping")))?;
+    drop_rivals(mongo, collection, &reports).await.map_err(|error| error.while_doing(doing("dropping")))?;
     let missing: Vec<Document> = indexes
         .iter()
         .zip(&reports)
@@ -133,13 +112,13 @@ async fn ensure(
     if indexes.is_empty() && existing.is_empty() {
         create_collection(mongo, collection)
             .await
-            .map_err(|fault| fault.while_doing(format!("creating {collection}")))?;
+            .map_err(|error| error.while_doing(format!("creating {collection}")))?;
     }
-    create(mongo, collection, missing).await.map_err(|fault| fault.while_doing(doing("building")))?;
+    create(mongo, collection, missing).await.map_err(|error| error.while_doing(doing("building")))?;
     Ok(reports)
 }
 
-async fn existing(mongo: &Mongo, collection: &str) -> Result<Vec<Document>, Fault> {
+async fn existing(mongo: &Mongo, collection: &str) -> Result<Vec<Document>, CallError> {
     match mongo.database().await?.run_cursor_command(doc! { "listIndexes": collection }).await {
         Ok(found) => Ok(found.try_collect().await?),
         Err(error) if is_code(&error, NAMESPACE_NOT_FOUND) => Ok(Vec::new()),
@@ -147,7 +126,7 @@ async fn existing(mongo: &Mongo, collection: &str) -> Result<Vec<Document>, Faul
     }
 }
 
-async fn drop_rivals(mongo: &Mongo, collection: &str, reports: &[IndexReport]) -> Result<(), Fault> {
+async fn drop_rivals(mongo: &Mongo, collection: &str, reports: &[IndexReport]) -> Result<(), CallError> {
     let names: Vec<&str> = reports
         .iter()
         .filter_map(|report| match &report.outcome {
@@ -162,27 +141,27 @@ async fn drop_rivals(mongo: &Mongo, collection: &str, reports: &[IndexReport]) -
     Ok(())
 }
 
-/// A collection comes into being with its first index. One without any is created here, since a transaction that
-/// reaches several shards cannot create it.
-async fn create_collection(mongo: &Mongo, collection: &str) -> Result<(), Fault> {
+/// Creates a collection without indexes; the others are created with their first index. A transaction on several shards
+/// could not create it.
+async fn create_collection(mongo: &Mongo, collection: &str) -> Result<(), CallError> {
     match run(mongo, doc! { "create": collection }).await {
-        Err(Fault::Driver(error)) if is_code(&error, NAMESPACE_EXISTS) => Ok(()),
+        Err(CallError::Driver(error)) if is_code(&error, NAMESPACE_EXISTS) => Ok(()),
         created => created,
     }
 }
 
-async fn create(mongo: &Mongo, collection: &str, missing: Vec<Document>) -> Result<(), Fault> {
+async fn create(mongo: &Mongo, collection: &str, missing: Vec<Document>) -> Result<(), CallError> {
     if missing.is_empty() {
         return Ok(());
     }
     run(mongo, doc! { "createIndexes": collection, "indexes": missing }).await
 }
 
-async fn run(mongo: &Mongo, mut command: Document) -> Result<(), Fault> {
+async fn run(mongo: &Mongo, mut command: Document) -> Result<(), CallError> {
     command.insert("writeConcern", doc! { "w": "majority" });
     let answer = mongo.database().await?.run_command(command).await?;
     match answer.get_document("writeConcernError") {
-        Ok(error) => Err(Fault::WriteConcern {
+        Ok(error) => Err(CallError::WriteConcern {
             code: error.get_i32("code").unwrap_or_default(),
             message: error.get_str("errmsg").unwrap_or_default().to_owned(),
         }),
@@ -195,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_index_that_deletes_sagas_too_early_is_told_from_one_that_does_not() {
+    fn index_that_deletes_sagas_early_is_detected() {
         let days = |days: i64| SignedDuration::from_hours(24 * days);
         let report = |collection, seconds: Bson| {
             let found = doc! { "name": "old", "key": { "CompletedAt": 1 }, "expireAfterSeconds": seconds };

@@ -1,9 +1,9 @@
-//! The changes of a record with an outbox, as statements whose update is a pipeline.
+//! Changes of a record with an outbox, as statements whose update is a pipeline.
 //!
-//! A pipeline computes the new record from the stored one within one atomic write, so that each change can keep
-//! the fields that are derived from the outbox ([`record::READY_AT`], [`record::PENDING`]) right by itself.
+//! A pipeline computes the new record from the stored one in one atomic write. Each change can therefore update the fields
+//! that are derived from the outbox ([`record::READY_AT`], [`record::PENDING`]).
 //!
-//! Whatever comes from outside is wrapped as a [`literal`].
+//! All values from outside are wrapped as a [`literal`].
 
 use jiff::{SignedDuration, Timestamp};
 use mongodb::bson::{Bson, Document, doc};
@@ -12,45 +12,45 @@ use saga::Persist;
 
 use crate::document;
 use crate::entry;
-use crate::fault::Fault;
+use crate::entry_location::EntryLocation;
+use crate::error::CallError;
 use crate::names::record;
-use crate::place::Place;
 use crate::value::{Key, date, expired_until, int, literal, nanos};
 
 /// One statement of an `update` command.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Statement {
-    /// Selects the document.
+    /// Filter that selects the document.
     pub(crate) filter: Document,
-    /// What becomes of it.
+    /// Update of the document.
     pub(crate) pipeline: Vec<Document>,
-    /// Whether the document is inserted when no document matches.
+    /// Whether a document is inserted if none matches.
     pub(crate) upsert: bool,
 }
 
 impl Statement {
-    /// As the command takes it.
+    /// Returns the statement in the form of the command.
     pub(crate) fn into_document(self) -> Document {
         doc! { "q": self.filter, "u": self.pipeline, "upsert": self.upsert }
     }
 }
 
-/// The write of a saga document, on condition of what was loaded.
+/// Returns the write of a saga document, on condition that the loaded version is still stored.
 ///
-/// With nothing loaded it matches a document whose retention has passed, which counts as absent, and inserts one
-/// otherwise: then a document that lives has the id already, and the server answers with a duplicate key. The
-/// outbox of an expired document stays: an effect that was not performed, or is poisoned, is never dropped.
+/// If no document was loaded, the filter matches an expired document, which counts as absent. Otherwise the statement
+/// inserts one; if an unexpired document has the id, the server answers with a duplicate key. The outbox of an expired
+/// document is kept, so that no pending or poisoned effect is lost.
 pub(crate) fn persist(
     write: &Persist,
     now: Timestamp,
     retention: SignedDuration,
-) -> Result<Statement, Fault> {
+) -> Result<Statement, CallError> {
     let mut filter = doc! { record::ID: write.partition.key() };
     match write.loaded {
         None => filter.insert(record::COMPLETED_AT, doc! { "$lte": expired_until(now, retention) }),
         Some(loaded) => filter.insert(record::VERSION, int(loaded)),
     };
-    // An entry that is added again takes the place of the one that was there.
+    // An added entry replaces a stored one with the same id.
     let leaving: Vec<Bson> = write
         .cancel
         .iter()
@@ -71,7 +71,7 @@ pub(crate) fn persist(
     Ok(Statement { filter, pipeline: vec![set, derived()], upsert: write.loaded.is_none() })
 }
 
-/// The settling of entries of one record, each on condition of its claim.
+/// Returns the settlement of entries of one record, each on condition of its claim.
 pub(crate) fn settle(id: Bson, settlements: &[Settlement]) -> Statement {
     let identity =
         |entry: &str| doc! { "id": format!("{entry}.id"), "claim": format!("{entry}.claimed_until") };
@@ -100,7 +100,7 @@ pub(crate) fn settle(id: Bson, settlements: &[Settlement]) -> Statement {
     } else {
         doc! { "$map": { "input": staying, "as": "this", "in": { "$switch": { "branches": kept, "default": "$$this" } } } }
     };
-    // Only a record that holds one of them is touched; nothing is computed for one that was settled before.
+    // The filter skips records without these entries, so repeated settlements compute nothing.
     let ids: Vec<Bson> = settlements.iter().map(|settlement| settlement.id.key()).collect();
     Statement {
         filter: doc! { record::ID: id, format!("{}.{}", record::OUTBOX, entry::ID): { "$in": ids } },
@@ -109,11 +109,11 @@ pub(crate) fn settle(id: Bson, settlements: &[Settlement]) -> Statement {
     }
 }
 
-/// The claiming of all ready entries of one record.
+/// Returns the claim of all ready entries of one record.
 pub(crate) fn claim(id: Bson, now: Timestamp, until: Timestamp) -> Statement {
     let (now, until) = (nanos(now), nanos(until));
     let ready_at = format!("$$this.{}", entry::READY_AT);
-    // Null sorts before every number, so it has to be excluded: a poisoned entry is never ready.
+    // Exclude null, the value of poisoned entries, because it sorts before every number.
     let is_ready = doc! { "$and": [{ "$isNumber": &ready_at }, { "$lte": [&ready_at, now] }] };
     let claimed = doc! { "$mergeObjects": ["$$this", {
         entry::CLAIMED_UNTIL: until,
@@ -131,46 +131,46 @@ pub(crate) fn claim(id: Bson, now: Timestamp, until: Timestamp) -> Statement {
     }
 }
 
-/// The treatment of entries of one record that cannot be read: of those with this id, whatever it is, or of those
-/// without one; of all of them when the record's own id cannot be read. Nothing is said about what else is in them.
-pub(crate) fn resolve_unreadable(place: &Place, treatment: &UnreadableAction) -> Statement {
-    let is_meant = match place {
-        Place::Record { .. } => doc! { "$literal": true },
-        Place::Entry { id: Some(id), .. } => {
+/// Returns the action on unreadable entries of one record. The location selects the entries with an id of any type, those
+/// without an id, or all entries of the record. The other fields of the entries are not examined.
+pub(crate) fn resolve_unreadable(location: &EntryLocation, action: &UnreadableAction) -> Statement {
+    let is_selected = match location {
+        EntryLocation::Record { .. } => doc! { "$literal": true },
+        EntryLocation::Entry { id: Some(id), .. } => {
             doc! { "$eq": [format!("$$this.{}", entry::ID), literal(id.clone())] }
         }
-        Place::Entry { id: None, .. } => {
+        EntryLocation::Entry { id: None, .. } => {
             doc! { "$eq": [{ "$type": format!("$$this.{}", entry::ID) }, "missing"] }
         }
     };
-    let outbox = match treatment {
+    let outbox = match action {
         UnreadableAction::Delete => {
-            doc! { "$filter": { "input": path(record::OUTBOX), "cond": { "$not": [is_meant] } } }
+            doc! { "$filter": { "input": path(record::OUTBOX), "cond": { "$not": [is_selected] } } }
         }
-        UnreadableAction::Poison(why) => changed(is_meant, entry::poisoned(why)),
-        UnreadableAction::Requeue(now) => changed(is_meant, entry::requeued(*now)),
+        UnreadableAction::Poison(why) => changed(is_selected, entry::poisoned(why)),
+        UnreadableAction::Requeue(now) => changed(is_selected, entry::requeued(*now)),
     };
     Statement {
-        filter: doc! { record::ID: place.record().clone() },
+        filter: doc! { record::ID: location.record().clone() },
         pipeline: vec![doc! { "$set": { record::OUTBOX: outbox } }, derived()],
         upsert: false,
     }
 }
 
-fn changed(is_meant: Document, fields: Document) -> Document {
+fn changed(is_selected: Document, fields: Document) -> Document {
     let is_document = doc! { "$eq": [{ "$type": "$$this" }, "object"] };
     doc! { "$map": {
         "input": path(record::OUTBOX),
         "as": "this",
         "in": { "$cond": [
-            { "$and": [is_document, is_meant] },
+            { "$and": [is_document, is_selected] },
             { "$mergeObjects": ["$$this", literal(fields)] },
             "$$this",
         ] },
     } }
 }
 
-/// The fields that follow from the outbox.
+/// Returns the stage that updates the fields derived from the outbox.
 fn derived() -> Document {
     let first = doc! { "$min": format!("${}.{}", record::OUTBOX, entry::READY_AT) };
     doc! { "$set": {
@@ -183,7 +183,7 @@ fn path(field: &str) -> String {
     format!("${field}")
 }
 
-/// The value of a field that is to be absent.
+/// Returns the expression that removes a field.
 fn removed() -> Bson {
     Bson::String("$$REMOVE".to_owned())
 }
@@ -194,7 +194,7 @@ mod tests {
     use testing::{ManualHost, sample};
 
     #[test]
-    fn a_creating_write_is_conditional_on_expiry_and_a_later_one_on_the_version() {
+    fn first_write_requires_expiry_and_later_ones_the_version() {
         let host = ManualHost::seeded(1);
         let (partition, now) = (sample::partition(&host), sample::now(&host));
         let statement = |loaded| {
@@ -207,9 +207,9 @@ mod tests {
         assert_eq!(update.filter.get_i64("Version").unwrap(), 3);
     }
 
-    /// Server-side evaluation of anything that a reviewer wrote would be an injection.
+    /// Evaluation of a reviewer's text on the server would be an injection.
     #[test]
-    fn names_from_outside_reach_the_server_only_as_literals() {
+    fn outside_values_are_literals() {
         let host = ManualHost::seeded(1);
         let mut write = sample::persist(sample::partition(&host), None, sample::content(&host, "$$ROOT"));
         write.add = vec![sample::entry(&host, write.partition, sample::now(&host)).unwrap()];

@@ -1,4 +1,4 @@
-//! How far files are: one document a search, with a field for each file.
+//! Progress of reading files: one document per search, with a field for each file.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,13 @@ use messages::StoreError;
 use mongodb::bson::doc;
 
 use crate::Mongo;
-use crate::fault::Fault;
+use crate::error::CallError;
 use crate::names::collections;
+use crate::names::progress::REPORTED_AT;
 use crate::value::{Key, serde_field, to_bson};
 
 const ID: &str = "_id";
 const FILES: &str = "Files";
-/// A date by the server's clock, for the TTL index: the port passes no time.
-pub(crate) const REPORTED_AT: &str = "ReportedAt";
 
 #[async_trait]
 impl ReportProgress for Mongo {
@@ -40,11 +39,12 @@ impl ReadProgress for Mongo {
     }
 }
 
-/// In the order of the files.
-async fn read(mongo: &Mongo, search: SearchId) -> Result<Vec<(FileId, Progress)>, Fault> {
+/// Reads the progress of a search's files, in the order of their ids.
+async fn read(mongo: &Mongo, search: SearchId) -> Result<Vec<(FileId, Progress)>, CallError> {
     let reports = mongo.collection(collections::PROGRESS).await?;
     let Some(stored) = reports.find_one(doc! { ID: search.key() }).await? else { return Ok(Vec::new()) };
-    let files: BTreeMap<FileId, Progress> = serde_field(&stored, FILES)
-        .map_err(|why| Fault::foreign(collections::PROGRESS, stored.get(ID), "a search's progress", &why))?;
+    let files: BTreeMap<FileId, Progress> = serde_field(&stored, FILES).map_err(|why| {
+        CallError::unreadable(collections::PROGRESS, stored.get(ID), "a search's progress", &why)
+    })?;
     Ok(files.into_iter().collect())
 }

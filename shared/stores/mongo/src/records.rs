@@ -1,4 +1,4 @@
-//! An application's records: read by themselves, checked and written in the transaction of a session.
+//! Records of applications: read outside transactions, then checked and written in the transaction of a session.
 
 use std::collections::BTreeMap;
 
@@ -12,30 +12,32 @@ use outbox::{Key, ReadRecords, Record, Write, WriteRecords};
 use serde_json::Value;
 
 use crate::Mongo;
-use crate::fault::{DUPLICATE_KEY, Fault, is_code};
+use crate::driver_error::{DUPLICATE_KEY, is_code};
+use crate::error::CallError;
 use crate::names::collections;
 use crate::value::{count_field, int, serde_field, to_bson};
 
 const ID: &str = "_id";
 const REVISION: &str = "Revision";
 const BODY: &str = "Body";
-/// Counts the sessions that have relied on the record without writing it.
+/// Number of sessions that read the record and depended on it without writing it.
 const CHECKS: &str = "Checks";
 
-/// Kind and id with a slash between them. A slash within the kind is escaped, so that no two keys share an id.
+/// Returns the stored id of a key: kind and id, separated by a slash. Slashes in the kind are escaped, so that the ids of
+/// different keys differ.
 fn id(key: &Key) -> String {
     format!("{}/{}", key.kind.replace('%', "%25").replace('/', "%2F"), key.id)
 }
 
-fn decode(stored: &Document) -> Result<Record, Fault> {
+fn decode(stored: &Document) -> Result<Record, CallError> {
     let read = || Ok(Record { revision: count_field(stored, REVISION)?, body: serde_field(stored, BODY)? });
-    read().map_err(|why: String| Fault::foreign(collections::RECORD, stored.get(ID), "a record", &why))
+    read().map_err(|why: String| CallError::unreadable(collections::RECORD, stored.get(ID), "a record", &why))
 }
 
 #[async_trait]
 impl ReadRecords for Mongo {
-    /// Linearizable: a majority may be asked through a primary that has been deposed and does not know it. A session
-    /// would notice when it commits; a request that only reads would not.
+    /// The read is linearizable, because a deposed primary that does not know it yet could answer a majority read with old
+    /// data. A session would detect this when it commits, but a read-only request would not.
     async fn record(&self, key: &Key) -> Result<Option<Record>, StoreError> {
         let work = async {
             let records = self.collection(collections::RECORD).await?;
@@ -52,10 +54,10 @@ impl WriteRecords for Mongo {
         let work = async {
             let records = self.collection(collections::RECORD).await?;
             let update =
-                || Ok::<_, Fault>(doc! { "$set": { BODY: to_bson(body)? }, "$inc": { REVISION: 1_i64 } });
+                || Ok::<_, CallError>(doc! { "$set": { BODY: to_bson(body)? }, "$inc": { REVISION: 1_i64 } });
             let written = records.update_one(doc! { ID: id(key) }, update()?).upsert(true).await;
             match written {
-                // Somebody has created it at the same moment: now it is there.
+                // A concurrent write created the record, so the update now matches.
                 Err(error) if is_code(&error, DUPLICATE_KEY) => {
                     records.update_one(doc! { ID: id(key) }, update()?).await?;
                 }
@@ -67,36 +69,36 @@ impl WriteRecords for Mongo {
     }
 }
 
-/// What a session does with one record.
+/// Access of a session to one record.
 #[derive(Debug, Default, PartialEq)]
-struct Step {
-    /// The revision that it has read; 0 when there was no record.
+struct RecordStep {
+    /// Revision that the session read; 0 if the record was absent.
     read: Option<u64>,
-    /// How often it writes the record; each counts.
+    /// Number of writes; each one increments the revision.
     writes: u32,
-    /// What it writes, the latest.
+    /// Body of the last write.
     body: Option<Value>,
 }
 
-/// Everything that a session does with records, in the order of their ids: two sessions that meet in several records
-/// meet in the same one first, and one of them goes on.
+/// Accesses of a session to records, in the order of their ids. If two sessions share several records, both access the
+/// same one first, so one of them proceeds.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Plan(BTreeMap<String, Step>);
+pub(crate) struct Plan(BTreeMap<String, RecordStep>);
 
-/// What became of the records of a session.
-pub(crate) enum Staged {
-    /// What was read still holds, and what is to be written is.
-    Done,
-    /// Something that was read has changed.
+/// Outcome of staging the records of a session in its transaction.
+pub(crate) enum RecordsOutcome {
+    /// The revisions that were read are current, and the writes are staged.
+    Staged,
+    /// A record that was read has changed.
     Changed,
-    /// Somebody created a record at the same moment; the next transaction will see it.
-    Overtaken(Fault),
+    /// A concurrent write created a record. The next transaction will see it.
+    Conflict(CallError),
 }
 
 impl Plan {
-    /// What is to be done; none when the session has read one record twice and not found the same.
+    /// Returns the accesses; `None` if the session read different revisions of one record.
     pub(crate) fn of(reads: &[Read], writes: &[Write]) -> Option<Self> {
-        let mut steps: BTreeMap<String, Step> = BTreeMap::new();
+        let mut steps: BTreeMap<String, RecordStep> = BTreeMap::new();
         for Read { key, revision } in reads {
             let step = steps.entry(id(key)).or_default();
             if step.read.is_some_and(|read| read != *revision) {
@@ -116,12 +118,16 @@ impl Plan {
         self.0.is_empty()
     }
 
-    /// Does it in a transaction.
+    /// Checks and writes the records in a transaction.
     ///
-    /// A transaction sees a snapshot, and two of them that only read what the other one writes would both commit (write
-    /// skew). The server refuses two that write the same document. So what was read is written too, whether or not
-    /// its content changes; a write that changes nothing would not count, hence [`CHECKS`].
-    pub(crate) async fn stage(&self, mongo: &Mongo, client: &mut ClientSession) -> Result<Staged, Fault> {
+    /// Transactions use snapshot isolation. Two of them that each read a record that the other one writes would both commit
+    /// (write skew). The server only detects conflicting writes of one document. Therefore the transaction also writes each
+    /// record that was only read. A write without a change would not conflict, so it increments [`CHECKS`].
+    pub(crate) async fn stage(
+        &self,
+        mongo: &Mongo,
+        client: &mut ClientSession,
+    ) -> Result<RecordsOutcome, CallError> {
         let records = mongo.collection(collections::RECORD).await?;
         for (id, step) in &self.0 {
             let staged = match step.read {
@@ -129,63 +135,64 @@ impl Plan {
                 Some(0) => step.create(&records, id, client).await?,
                 Some(revision) => step.replace(&records, id, revision, client).await?,
             };
-            if !matches!(staged, Staged::Done) {
+            if !matches!(staged, RecordsOutcome::Staged) {
                 return Ok(staged);
             }
         }
-        Ok(Staged::Done)
+        Ok(RecordsOutcome::Staged)
     }
 }
 
-impl Step {
-    /// What was not read is written whatever is there.
+impl RecordStep {
+    /// Writes a record that was not read, unconditionally.
     async fn write(
         &self,
         records: &Collection<Document>,
         id: &str,
         client: &mut ClientSession,
-    ) -> Result<Staged, Fault> {
+    ) -> Result<RecordsOutcome, CallError> {
         let update = doc! { "$set": { BODY: to_bson(&self.body)? }, "$inc": { REVISION: int(self.writes) } };
         match records.update_one(doc! { ID: id }, update).upsert(true).session(client).await {
-            Err(error) if is_code(&error, DUPLICATE_KEY) => Ok(Staged::Overtaken(error.into())),
-            written => Ok(written.map(|_| Staged::Done)?),
+            Err(error) if is_code(&error, DUPLICATE_KEY) => Ok(RecordsOutcome::Conflict(error.into())),
+            written => Ok(written.map(|_| RecordsOutcome::Staged)?),
         }
     }
 
-    /// What was absent is inserted. When it is not to be written it is removed again at once: a transaction that
-    /// creates it meanwhile writes the same key of the index of ids, and the server refuses one of the two.
+    /// Inserts a record that was absent when it was read. If the session does not write it, the record is deleted again in
+    /// the same transaction: a concurrent transaction that creates it writes the same key of the id index, and the server
+    /// rejects one of the two.
     async fn create(
         &self,
         records: &Collection<Document>,
         id: &str,
         client: &mut ClientSession,
-    ) -> Result<Staged, Fault> {
+    ) -> Result<RecordsOutcome, CallError> {
         let record = doc! { ID: id, REVISION: int(self.writes), BODY: to_bson(&self.body)? };
         match records.insert_one(record).session(&mut *client).await {
-            Err(error) if is_code(&error, DUPLICATE_KEY) => return Ok(Staged::Changed),
+            Err(error) if is_code(&error, DUPLICATE_KEY) => return Ok(RecordsOutcome::Changed),
             inserted => inserted?,
         };
         if self.writes == 0 {
             records.delete_one(doc! { ID: id }).session(client).await?;
         }
-        Ok(Staged::Done)
+        Ok(RecordsOutcome::Staged)
     }
 
-    /// What was there must be what was read.
+    /// Writes or checks a record that must still have the revision that was read.
     async fn replace(
         &self,
         records: &Collection<Document>,
         id: &str,
         revision: u64,
         client: &mut ClientSession,
-    ) -> Result<Staged, Fault> {
+    ) -> Result<RecordsOutcome, CallError> {
         let update = match &self.body {
             Some(body) => doc! { "$set": { BODY: to_bson(body)? }, "$inc": { REVISION: int(self.writes) } },
             None => doc! { "$inc": { CHECKS: 1_i64 } },
         };
         let as_read = doc! { ID: id, REVISION: int(revision) };
         let replaced = records.update_one(as_read, update).session(client).await?;
-        Ok(if replaced.matched_count == 0 { Staged::Changed } else { Staged::Done })
+        Ok(if replaced.matched_count == 0 { RecordsOutcome::Changed } else { RecordsOutcome::Staged })
     }
 }
 
@@ -200,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn no_two_keys_share_an_id() {
+    fn different_keys_have_different_ids() {
         assert_eq!(id(&Key::new("stock", "a/b")), "stock/a/b");
         let all = [("stock", "a/b"), ("stock/a", "b"), ("stock%2Fa", "b"), ("stock%252Fa", "b")];
         let ids: std::collections::BTreeSet<_> =
@@ -209,22 +216,22 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_and_written_is_one_step_and_each_write_counts() {
+    fn accesses_of_one_record_are_merged_and_writes_counted() {
         let key = Key::new("stock", "a");
         let write = |body| Write { key: key.clone(), body };
         let plan = Plan::of(&[read(&key, 3), read(&key, 3)], &[write(json!(1)), write(json!(2))]).unwrap();
-        let step = Step { read: Some(3), writes: 2, body: Some(json!(2)) };
+        let step = RecordStep { read: Some(3), writes: 2, body: Some(json!(2)) };
         assert_eq!(plan, Plan([("stock/a".to_owned(), step)].into()));
     }
 
     #[test]
-    fn a_record_that_changed_between_two_reads_has_changed() {
+    fn record_changed_between_two_reads_has_no_plan() {
         let key = Key::new("stock", "a");
         assert_eq!(Plan::of(&[read(&key, 0), read(&key, 1)], &[]), None);
     }
 
     #[test]
-    fn a_body_comes_back_with_the_numbers_that_it_had() {
+    fn body_round_trips_with_its_numbers() {
         let body =
             json!({ "count": 3, "below": -3, "price": 0.5, "whole": 2.0, "most": i64::MAX, "none": null });
         let stored = doc! { ID: "stock/a", REVISION: 1_i64, BODY: to_bson(&body).unwrap() };

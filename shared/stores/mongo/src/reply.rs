@@ -1,55 +1,60 @@
-//! What the answer to an `update` command says of each of its statements.
+//! Outcomes of the statements of an `update` command, from the server's reply.
 //!
-//! The answer names the statements that failed and those that inserted a document, and gives one total for those
-//! that matched one. So what became of an upsert is always known: it failed, or it was made. For the others only
-//! the total is: when some of them matched and some did not, the documents have to tell which.
+//! The reply lists the statements that failed and those that inserted a document, and contains one total of the statements
+//! that matched a document. The outcome of an upsert is therefore always known. For updates only the total is known: if
+//! some matched and some did not, the caller has to read the documents.
 
 use mongodb::bson::{Bson, Document};
 use saga::Persisted;
 
-use crate::fault::{DUPLICATE_KEY, Fault};
+use crate::driver_error::DUPLICATE_KEY;
+use crate::error::CallError;
 
-/// The answer.
+/// Reply to an `update` command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Reply {
-    /// How many statements matched a document or inserted one.
+    /// Number of statements that matched or inserted a document.
     touched: usize,
-    /// Which statements met a document that they expected to be absent.
+    /// Indices of the statements that failed with a duplicate key, because the document was expected to be absent.
     taken: Vec<usize>,
 }
 
 impl Reply {
-    /// Reads an answer. A statement that failed for another reason than a taken key makes all of it a failure.
-    pub(crate) fn read(answer: &Document) -> Result<Self, Fault> {
-        // First, since it covers all statements: none of what follows is certain.
+    /// Parses a reply. Returns an error if a statement failed for another reason than a duplicate key.
+    pub(crate) fn read(answer: &Document) -> Result<Self, CallError> {
+        // Check this first: it affects all statements, so the rest of the reply is not reliable.
         if let Some(Bson::Document(error)) = answer.get("writeConcernError") {
-            return Err(Fault::WriteConcern { code: code(error), message: message(error) });
+            return Err(CallError::WriteConcern { code: code(error), message: message(error) });
         }
-        let touched = number(answer.get("n")).ok_or_else(|| Fault::Answer("it has no n".to_owned()))?;
+        let touched =
+            number(answer.get("n")).ok_or_else(|| CallError::InvalidReply("it has no n".to_owned()))?;
         let mut taken = Vec::new();
         for error in documents(answer, "writeErrors") {
             if code(error) != DUPLICATE_KEY {
-                return Err(Fault::Statement { code: code(error), message: message(error) });
+                return Err(CallError::Statement { code: code(error), message: message(error) });
             }
             let index = number(error.get("index"));
-            taken.push(index.ok_or_else(|| Fault::Answer("a write error names no statement".to_owned()))?);
+            taken.push(
+                index
+                    .ok_or_else(|| CallError::InvalidReply("a write error names no statement".to_owned()))?,
+            );
         }
         Ok(Self { touched, taken })
     }
 
-    /// For statements that cannot meet a taken key.
-    pub(crate) fn expect_none_taken(&self) -> Result<(), Fault> {
+    /// Returns an error if a statement failed with a duplicate key, for statements that cannot.
+    pub(crate) fn expect_none_taken(&self) -> Result<(), CallError> {
         match self.taken.first() {
             None => Ok(()),
-            Some(index) => Err(Fault::Statement {
+            Some(index) => Err(CallError::Statement {
                 code: DUPLICATE_KEY,
-                message: format!("statement {index} inserted beside another"),
+                message: format!("statement {index} unexpectedly inserted a document with a taken key"),
             }),
         }
     }
 
-    /// What became of each write; none where only the document can tell. `inserts` says of each statement
-    /// whether it was an upsert.
+    /// Returns the outcome of each write; `None` if only the document shows it. `inserts` contains for each statement
+    /// whether it is an upsert.
     pub(crate) fn outcomes(&self, inserts: &[bool]) -> Vec<Option<Persisted>> {
         let upserted =
             (0..inserts.len()).filter(|index| inserts[*index] && !self.taken.contains(index)).count();
@@ -102,35 +107,35 @@ mod tests {
     }
 
     #[test]
-    fn upserts_are_told_apart_by_the_keys_that_were_taken() {
+    fn upserts_are_distinguished_by_duplicate_keys() {
         let answer = doc! { "n": 2, "ok": 1.0, "writeErrors": [{ "index": 1, "code": 11000, "errmsg": "" }] };
         assert_eq!(outcomes(&answer, &[true, true, true]), [Some(Stored), Some(Conflict), Some(Stored)]);
     }
 
     #[test]
-    fn updates_are_told_apart_only_when_all_matched_or_none() {
+    fn updates_are_known_if_all_or_none_matched() {
         assert_eq!(outcomes(&doc! { "n": 2 }, &[false, false]), [Some(Stored); 2]);
         assert_eq!(outcomes(&doc! { "n": 0 }, &[false, false]), [Some(Conflict); 2]);
         assert_eq!(outcomes(&doc! { "n": 1 }, &[false, false]), [None; 2]);
     }
 
     #[test]
-    fn an_upsert_over_an_expired_document_counts_among_those_that_matched() {
+    fn upsert_of_expired_document_counts_as_match() {
         assert_eq!(outcomes(&doc! { "n": 1 }, &[true, false]), [Some(Stored), Some(Conflict)]);
         assert_eq!(outcomes(&doc! { "n": 2 }, &[true, false]), [Some(Stored), Some(Stored)]);
         assert_eq!(outcomes(&doc! { "n": 2 }, &[true, false, false]), [Some(Stored), None, None]);
     }
 
     #[test]
-    fn an_unconfirmed_write_is_no_outcome_whatever_else_is_said() {
+    fn write_concern_error_takes_precedence() {
         let answer = doc! { "n": 1, "writeConcernError": { "code": 64, "errmsg": "timed out" } };
-        assert!(matches!(Reply::read(&answer), Err(Fault::WriteConcern { code: 64, .. })));
+        assert!(matches!(Reply::read(&answer), Err(CallError::WriteConcern { code: 64, .. })));
     }
 
     #[test]
-    fn a_statement_that_failed_otherwise_is_a_failure() {
+    fn other_statement_errors_are_returned() {
         let answer = doc! { "n": 1, "writeErrors": [{ "index": 0, "code": 121, "errmsg": "validation" }] };
-        assert!(matches!(Reply::read(&answer), Err(Fault::Statement { code: 121, .. })));
-        assert!(matches!(Reply::read(&doc! { "ok": 1.0 }), Err(Fault::Answer(_))));
+        assert!(matches!(Reply::read(&answer), Err(CallError::Statement { code: 121, .. })));
+        assert!(matches!(Reply::read(&doc! { "ok": 1.0 }), Err(CallError::InvalidReply(_))));
     }
 }

@@ -1,4 +1,4 @@
-//! Transactional sessions: the record with its messages, and the data, in one transaction.
+//! Transactional sessions: the record with its messages and the data are committed in one transaction.
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -9,9 +9,10 @@ use mongodb::options::{ReadConcern, ReturnDocument};
 use outbox::session::SessionStatus;
 use outbox::{CommitOutcome, CommitSession, Entry, SessionRecord, SettleSessions, View};
 
-use crate::fault::{DUPLICATE_KEY, Fault, is_code};
+use crate::driver_error::{DUPLICATE_KEY, is_code};
+use crate::error::CallError;
 use crate::names::{collections, record};
-use crate::records::{Plan, Staged};
+use crate::records::{Plan, RecordsOutcome};
 use crate::transaction::{self, Step, Work};
 use crate::value::{Key, date, nanos};
 use crate::{Mongo, entry, views};
@@ -27,28 +28,28 @@ impl CommitSession for Mongo {
     }
 }
 
-/// What a transaction stores.
-struct Staging<'a> {
+/// Transaction that commits a session.
+struct SessionTransaction<'a> {
     session: SessionId,
     record: Option<Document>,
     views: &'a [View],
-    /// None when what the session has read contradicts itself.
+    /// `None` if the session read different revisions of one record.
     records: Option<Plan>,
 }
 
-/// What a session's transaction is answered.
-enum Ended {
+/// Outcome of a session's transaction.
+enum SessionOutcome {
     Stored,
-    /// The session has a record already.
+    /// The session already has a record.
     RecordExists,
-    /// What the session has read does not hold any more.
+    /// A record that the session read has changed.
     Changed,
-    /// The session was given up.
+    /// The session was abandoned.
     TooLate,
 }
 
-async fn commit(mongo: &Mongo, session: &SessionRecord) -> Result<CommitOutcome, Fault> {
-    let staging = Staging {
+async fn commit(mongo: &Mongo, session: &SessionRecord) -> Result<CommitOutcome, CallError> {
+    let staging = SessionTransaction {
         session: session.id,
         record: committed(session)?,
         views: &session.views,
@@ -58,14 +59,14 @@ async fn commit(mongo: &Mongo, session: &SessionRecord) -> Result<CommitOutcome,
         return Ok(CommitOutcome::Stored);
     }
     Ok(match transaction::run(mongo, &staging).await? {
-        Ended::Stored | Ended::RecordExists => CommitOutcome::Stored,
-        Ended::Changed => CommitOutcome::Changed,
-        Ended::TooLate => CommitOutcome::TooLate,
+        SessionOutcome::Stored | SessionOutcome::RecordExists => CommitOutcome::Stored,
+        SessionOutcome::Changed => CommitOutcome::Changed,
+        SessionOutcome::TooLate => CommitOutcome::TooLate,
     })
 }
 
-/// The record to be stored; none for a session without messages, for which nobody will look.
-fn committed(session: &SessionRecord) -> Result<Option<Document>, Fault> {
+/// Returns the record to store; `None` for a session without messages, whose record no sweep would read.
+fn committed(session: &SessionRecord) -> Result<Option<Document>, CallError> {
     if session.entries.is_empty() {
         return Ok(None);
     }
@@ -83,23 +84,29 @@ fn body(state: &str, at: Timestamp, entries: Vec<Document>) -> Document {
     doc! { record::STATE: state, record::AT: date(at), record::OUTBOX: entries, record::PENDING: pending }
 }
 
-impl Staging<'_> {
+impl SessionTransaction<'_> {
     fn is_empty(&self) -> bool {
         self.record.is_none() && self.views.is_empty() && self.records.as_ref().is_some_and(Plan::is_empty)
     }
 }
 
 #[async_trait]
-impl Work for Staging<'_> {
-    type Answer = Ended;
+impl Work for SessionTransaction<'_> {
+    type Answer = SessionOutcome;
 
-    /// The session's record first: a session that is stored is found so before what it has read is looked at, which
-    /// need not hold any more.
-    async fn stage(&self, mongo: &Mongo, client: &mut ClientSession) -> Result<Step<Ended>, Fault> {
+    /// Inserts the session's record first. A session that is already committed is thereby detected before its reads are
+    /// checked, which may be outdated by then.
+    async fn stage(
+        &self,
+        mongo: &Mongo,
+        client: &mut ClientSession,
+    ) -> Result<Step<SessionOutcome>, CallError> {
         if let Some(record) = &self.record {
             let sessions = mongo.collection(collections::SESSION).await?;
             match sessions.insert_one(record).session(&mut *client).await {
-                Err(error) if is_code(&error, DUPLICATE_KEY) => return Ok(Step::Leave(Ended::RecordExists)),
+                Err(error) if is_code(&error, DUPLICATE_KEY) => {
+                    return Ok(Step::Abort(SessionOutcome::RecordExists));
+                }
                 inserted => inserted?,
             };
         }
@@ -107,30 +114,34 @@ impl Work for Staging<'_> {
             let (filter, update) = views::create(view)?;
             let views = mongo.collection(collections::VIEW).await?;
             match views.update_one(filter, update).upsert(true).session(&mut *client).await {
-                // Between this transaction's snapshot and its write the saga was faster.
-                Err(error) if is_code(&error, DUPLICATE_KEY) => return Ok(Step::Again(error.into())),
+                // The saga created the view after the snapshot of this transaction.
+                Err(error) if is_code(&error, DUPLICATE_KEY) => return Ok(Step::Retry(error.into())),
                 created => created?,
             };
         }
-        let Some(records) = &self.records else { return Ok(Step::Leave(Ended::Changed)) };
+        let Some(records) = &self.records else { return Ok(Step::Abort(SessionOutcome::Changed)) };
         Ok(match records.stage(mongo, client).await? {
-            Staged::Done => Step::Commit(Ended::Stored),
-            Staged::Changed => Step::Leave(Ended::Changed),
-            Staged::Overtaken(fault) => Step::Again(fault),
+            RecordsOutcome::Staged => Step::Commit(SessionOutcome::Stored),
+            RecordsOutcome::Changed => Step::Abort(SessionOutcome::Changed),
+            RecordsOutcome::Conflict(error) => Step::Retry(error),
         })
     }
 
-    /// A record that is there says what became of the session.
-    async fn left(&self, mongo: &Mongo, answer: Ended) -> Result<Step<Ended>, Fault> {
-        if !matches!(answer, Ended::RecordExists) {
-            return Ok(Step::Leave(answer));
+    /// Reads the outcome of the session from its existing record.
+    async fn after_abort(
+        &self,
+        mongo: &Mongo,
+        answer: SessionOutcome,
+    ) -> Result<Step<SessionOutcome>, CallError> {
+        if !matches!(answer, SessionOutcome::RecordExists) {
+            return Ok(Step::Abort(answer));
         }
         Ok(match find(mongo, self.session).await? {
-            SessionStatus::Committed => Step::Leave(Ended::Stored),
-            SessionStatus::Tombstone => Step::Leave(Ended::TooLate),
-            SessionStatus::Nothing => {
-                Step::Again(Fault::Answer("a record is there and is not found".to_owned()))
-            }
+            SessionStatus::Committed => Step::Abort(SessionOutcome::Stored),
+            SessionStatus::Tombstone => Step::Abort(SessionOutcome::TooLate),
+            SessionStatus::Nothing => Step::Retry(CallError::InvalidReply(
+                "the session's record exists but was not found".to_owned(),
+            )),
         })
     }
 }
@@ -142,13 +153,13 @@ impl SettleSessions for Mongo {
     }
 
     async fn bury(&self, session: SessionId, now: Timestamp) -> Result<SessionStatus, StoreError> {
-        self.call(format!("giving session {session} up"), bury(self, session, now)).await
+        self.call(format!("abandoning session {session}"), bury(self, session, now)).await
     }
 }
 
-/// Linearizable, since a record that was just met as a taken key must be found: a majority may not have it yet,
-/// and this waits until it has.
-async fn find(mongo: &Mongo, session: SessionId) -> Result<SessionStatus, Fault> {
+/// Finds the record of a session. The read is linearizable: it must find a record that just caused a duplicate key, so it
+/// waits until a majority has it.
+async fn find(mongo: &Mongo, session: SessionId) -> Result<SessionStatus, CallError> {
     let stored = mongo
         .collection(collections::SESSION)
         .await?
@@ -159,8 +170,8 @@ async fn find(mongo: &Mongo, session: SessionId) -> Result<SessionStatus, Fault>
     stored.as_ref().map_or(Ok(SessionStatus::Nothing), found)
 }
 
-/// The first record of a session stays: this writes a tombstone or nothing, and answers with what is there.
-async fn bury(mongo: &Mongo, session: SessionId, now: Timestamp) -> Result<SessionStatus, Fault> {
+/// Writes a tombstone unless the session has a record, and returns the status. The first record of a session remains.
+async fn bury(mongo: &Mongo, session: SessionId, now: Timestamp) -> Result<SessionStatus, CallError> {
     let stored = mongo
         .collection(collections::SESSION)
         .await?
@@ -172,14 +183,14 @@ async fn bury(mongo: &Mongo, session: SessionId, now: Timestamp) -> Result<Sessi
         .projection(doc! { record::STATE: 1 })
         .return_document(ReturnDocument::After)
         .await?;
-    stored.as_ref().map_or_else(|| Err(Fault::Answer("it has no document".to_owned())), found)
+    stored.as_ref().map_or_else(|| Err(CallError::InvalidReply("it has no document".to_owned())), found)
 }
 
-fn found(stored: &Document) -> Result<SessionStatus, Fault> {
+fn found(stored: &Document) -> Result<SessionStatus, CallError> {
     match stored.get(record::STATE).and_then(Bson::as_str) {
         Some(COMMITTED) => Ok(SessionStatus::Committed),
         Some(TOMBSTONE) => Ok(SessionStatus::Tombstone),
-        _ => Err(Fault::foreign(
+        _ => Err(CallError::unreadable(
             collections::SESSION,
             stored.get(record::ID),
             "a session's record",

@@ -1,12 +1,11 @@
-//! What may be set.
+//! Settings of the connection and of the retention.
 
 use std::fmt;
 use std::time::Duration;
 
 use jiff::SignedDuration;
 
-/// The address of the database, credentials included. Neither `Debug` nor any error
-/// prints it.
+/// The address of the database, which may contain credentials. `Debug` and errors never display it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Uri(String);
 
@@ -20,9 +19,9 @@ impl Uri {
         &self.0
     }
 
-    /// Whether a text about this address could repeat a secret out of it. The driver quotes pieces of what it
-    /// cannot read, and with an unescaped `@` or `/` in a password these are pieces of the password.
-    pub(crate) fn may_hold_a_secret(&self) -> bool {
+    /// Returns whether an error text about this address may contain a secret. The driver quotes parts of an invalid address,
+    /// and if a password contains an unescaped `@` or `/`, these are parts of the password.
+    pub(crate) fn may_contain_secret(&self) -> bool {
         let text = self.0.to_ascii_lowercase();
         ["@", "password", "token", "secret"].iter().any(|sign| text.contains(sign))
     }
@@ -34,35 +33,34 @@ impl fmt::Debug for Uri {
     }
 }
 
-/// What may be set. Where the address sets the same as an option, the address wins.
+/// Settings. Options in the address take precedence over the fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// The address, `MONGODB_URI`.
     pub uri: Uri,
     /// The database, `MONGODB_DATABASE`.
     pub database: String,
-    /// The most connections to one server: 10, one for each partition that a batch works on at the same time.
+    /// Maximum number of connections to one server: 10, one for each partition that a batch processes concurrently.
     pub max_pool_size: u32,
-    /// How long to look for a server that takes writes: 5 s. An election takes about that long, and a function
-    /// that waits longer only delays the redelivery.
+    /// Time limit for the selection of a primary: 5 s. An election takes about that long, and a function that waits longer
+    /// only delays the redelivery.
     pub server_selection_timeout: Duration,
-    /// How long setting up a connection may take: 5 s.
+    /// Time limit for establishing a connection: 5 s.
     pub connect_timeout: Duration,
-    /// How long one call may take, retries of the driver included, before it counts as unanswered: 10 s. The
-    /// driver has no such limit (it refuses `socketTimeoutMS`), so without it a silent network would hold a
-    /// function until it is killed.
+    /// Time limit of one call, including the driver's retries: 10 s. The driver has no such limit (it does not support
+    /// `socketTimeoutMS`), so without it a network that drops packets would block a function until its own time limit.
     pub call_timeout: Duration,
-    /// How long the document of a saga that has ended stays: 7 days, so that late duplicates meet it. Whole
-    /// seconds, the grain of a TTL index, as below.
+    /// Retention of the documents of ended sagas: 7 days, so that late duplicates are detected. Like the retentions below,
+    /// it is a whole number of seconds, the resolution of a TTL index.
     pub saga_retention: SignedDuration,
-    /// How long the record of a session stays once it is settled: 7 days.
+    /// Retention of the records of settled sessions: 7 days.
     pub outbox_retention: SignedDuration,
-    /// How long a decision about a message stays: 30 days.
+    /// Retention of the decisions about messages: 30 days.
     pub history_retention: SignedDuration,
 }
 
 impl Settings {
-    /// The defaults for a database at an address.
+    /// Returns the default settings for a database at an address.
     pub fn new(uri: Uri, database: impl Into<String>) -> Self {
         Self {
             uri,
@@ -83,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_do_not_show_the_address() {
+    fn settings_do_not_display_the_address() {
         let settings = Settings::new(Uri::new("mongodb://reviewer:hunter2@db.example/"), "reviews");
         let shown = format!("{settings:?} {settings:#?}");
         assert!(
@@ -93,11 +91,11 @@ mod tests {
     }
 
     #[test]
-    fn an_address_without_credentials_may_be_talked_about() {
-        assert!(!Uri::new("mongodb://localhost:27017/?replicaSet=rs0").may_hold_a_secret());
-        assert!(Uri::new("mongodb://a:b@localhost").may_hold_a_secret());
+    fn address_without_credentials_may_be_displayed() {
+        assert!(!Uri::new("mongodb://localhost:27017/?replicaSet=rs0").may_contain_secret());
+        assert!(Uri::new("mongodb://a:b@localhost").may_contain_secret());
         assert!(
-            Uri::new("mongodb://localhost/?authMechanismProperties=AWS_SESSION_TOKEN:x").may_hold_a_secret()
+            Uri::new("mongodb://localhost/?authMechanismProperties=AWS_SESSION_TOKEN:x").may_contain_secret()
         );
     }
 }

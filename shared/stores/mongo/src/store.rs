@@ -1,4 +1,4 @@
-//! What all ports share.
+//! The database handle that all ports use.
 
 use std::error::Error;
 use std::fmt;
@@ -12,18 +12,17 @@ use mongodb::bson::{Document, doc};
 use mongodb::{Client, Collection, Database};
 use tokio::sync::OnceCell;
 
-use crate::fault::Fault;
-use crate::names::collections;
-use crate::outbox::Outbox;
+use crate::connect::{self, ConnectError};
+use crate::error::CallError;
 use crate::pipeline::Statement;
 use crate::reply::Reply;
 use crate::settings::Settings;
 
-/// A database. It implements the ports of sagas, views, progress, studies, sessions, records and history; a copy is cheap and shares
-/// the connections.
+/// A database. It implements the ports of sagas, views, progress, studies, sessions, records and history. Clones are cheap
+/// and share the connections.
 #[derive(Clone)]
 pub struct Mongo {
-    link: Arc<Link>,
+    connection: Arc<Connection>,
     database: String,
     call_timeout: Duration,
     saga_retention: SignedDuration,
@@ -31,41 +30,49 @@ pub struct Mongo {
     history_retention: SignedDuration,
 }
 
-/// Connects to the database. Each call is another attempt.
+/// Function that connects to the database. Each call is a new attempt.
 pub type Connect =
     Box<dyn Fn() -> BoxFuture<'static, Result<Client, Box<dyn Error + Send + Sync>>> + Send + Sync>;
 
 /// The connection to the database.
-enum Link {
-    /// There was one at the beginning.
-    Made(Client),
-    /// The first call that needs it makes it.
-    Awaited { client: OnceCell<Client>, connect: Connect },
+enum Connection {
+    /// A client that exists from the beginning.
+    Ready(Client),
+    /// A client that the first call creates.
+    Lazy { client: OnceCell<Client>, connect: Connect },
 }
 
 impl fmt::Debug for Mongo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The client knows the address, and the address the password.
+        // Exclude the client, because its address may contain the password.
         f.debug_struct("Mongo").field("database", &self.database).finish_non_exhaustive()
     }
 }
 
 impl Mongo {
-    /// Works with a client that is there already, without asking the server anything. The client must read and
-    /// write with majority concern, as [`crate::connect::client_options`] has it.
+    /// Connects, and checks with one request that the server supports transactions.
+    ///
+    /// # Errors
+    /// Returns an error that names the setting to change.
+    pub async fn connect(settings: &Settings) -> Result<Self, ConnectError> {
+        Ok(Self::new(connect::client(settings).await?, settings))
+    }
+
+    /// Uses an existing client and sends no request. The client must read and write with majority concern, as the options of
+    /// [`crate::connect::client_options`] do.
     pub fn new(client: Client, settings: &Settings) -> Self {
-        Self::over(Link::Made(client), settings)
+        Self::with_connection(Connection::Ready(client), settings)
     }
 
-    /// Connects at the first call. As long as that fails, each call fails with a retryable error, and the next call tries
-    /// again. It is for a program that starts while the database is unavailable.
+    /// Connects at the first call. While the connection fails, each call returns a retryable error and the next call tries
+    /// again. A program can thus start while the database is unavailable.
     pub fn connecting(connect: Connect, settings: &Settings) -> Self {
-        Self::over(Link::Awaited { client: OnceCell::new(), connect }, settings)
+        Self::with_connection(Connection::Lazy { client: OnceCell::new(), connect }, settings)
     }
 
-    fn over(link: Link, settings: &Settings) -> Self {
+    fn with_connection(connection: Connection, settings: &Settings) -> Self {
         Self {
-            link: Arc::new(link),
+            connection: Arc::new(connection),
             database: settings.database.clone(),
             call_timeout: settings.call_timeout,
             saga_retention: settings.saga_retention,
@@ -74,43 +81,33 @@ impl Mongo {
         }
     }
 
-    /// The outboxes of all sagas.
-    pub fn saga_outbox(&self) -> Outbox {
-        Outbox::new(self.clone(), collections::SAGA)
-    }
-
-    /// The outboxes of all committed sessions.
-    pub fn session_outbox(&self) -> Outbox {
-        Outbox::new(self.clone(), collections::SESSION)
-    }
-
-    /// Removes the database and everything in it: for a program that made one for a while.
+    /// Deletes the database with all data, for programs that use a temporary one.
     ///
     /// # Errors
-    /// When the server does not answer, or forbids it.
+    /// Returns an error if the server is unavailable or denies the operation.
     pub async fn drop_database(&self) -> Result<(), StoreError> {
-        let doing = format!("removing database {}", self.database);
+        let doing = format!("deleting database {}", self.database);
         self.call(doing, async { Ok(self.database().await?.drop().await?) }).await
     }
 
-    pub(crate) async fn client(&self) -> Result<&Client, Fault> {
-        match &*self.link {
-            Link::Made(client) => Ok(client),
-            Link::Awaited { client, connect } => {
-                client.get_or_try_init(|| async { connect().await.map_err(Fault::NotConnected) }).await
+    pub(crate) async fn client(&self) -> Result<&Client, CallError> {
+        match &*self.connection {
+            Connection::Ready(client) => Ok(client),
+            Connection::Lazy { client, connect } => {
+                client.get_or_try_init(|| async { connect().await.map_err(CallError::NotConnected) }).await
             }
         }
     }
 
-    pub(crate) async fn database(&self) -> Result<Database, Fault> {
+    pub(crate) async fn database(&self) -> Result<Database, CallError> {
         Ok(self.client().await?.database(&self.database))
     }
 
-    pub(crate) async fn collection(&self, name: &str) -> Result<Collection<Document>, Fault> {
+    pub(crate) async fn collection(&self, name: &str) -> Result<Collection<Document>, CallError> {
         Ok(self.database().await?.collection(name))
     }
 
-    /// How long the document of a saga that has ended stays.
+    /// Returns the retention of the documents of ended sagas.
     pub fn saga_retention(&self) -> SignedDuration {
         self.saga_retention
     }
@@ -123,22 +120,26 @@ impl Mongo {
         self.history_retention
     }
 
-    /// Waits for one piece of work, for a limited time.
+    /// Runs one call with the time limit.
     pub(crate) async fn call<T>(
         &self,
         doing: String,
-        work: impl Future<Output = Result<T, Fault>>,
+        work: impl Future<Output = Result<T, CallError>>,
     ) -> Result<T, StoreError> {
         match tokio::time::timeout(self.call_timeout, work).await {
-            Ok(answer) => answer.map_err(|fault| fault.while_doing(doing)),
-            Err(_) => Err(Fault::NoAnswer(self.call_timeout).while_doing(doing)),
+            Ok(answer) => answer.map_err(|error| error.while_doing(doing)),
+            Err(_) => Err(CallError::Timeout(self.call_timeout).while_doing(doing)),
         }
     }
 
-    /// Sends statements as one command, each applied whatever becomes of the others. Not the driver's
-    /// `bulk_write`, which needs MongoDB 8. A command that is run like this is not repeated by the driver, and
-    /// carries its own write concern.
-    pub(crate) async fn update(&self, collection: &str, statements: Vec<Statement>) -> Result<Reply, Fault> {
+    /// Sends statements as one command, which applies them independently of each other. The driver's `bulk_write` is not
+    /// used, because it requires MongoDB 8. The driver does not retry such a command, and the command needs an explicit
+    /// write concern.
+    pub(crate) async fn update(
+        &self,
+        collection: &str,
+        statements: Vec<Statement>,
+    ) -> Result<Reply, CallError> {
         let updates: Vec<Document> = statements.into_iter().map(Statement::into_document).collect();
         let command = doc! {
             "update": collection,

@@ -1,4 +1,4 @@
-//! Studies and quarantined records, each once: their ids follow from search, file and record.
+//! Studies and quarantined records, with ids that are derived from search, file and record.
 
 use std::collections::HashSet;
 
@@ -14,27 +14,22 @@ use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use mongodb::error::{Error, ErrorKind};
 use references::Reference;
 
-use crate::duplicates::KEYS;
-use crate::fault::{DUPLICATE_KEY, Fault};
+use crate::driver_error::DUPLICATE_KEY;
+use crate::error::CallError;
 use crate::names::collections;
+use crate::names::study::{DUPLICATE, FILE, KEYS, PROJECT, RECORD, REFERENCE, SEARCH};
+use crate::study_key::{of_file, study_ref};
 use crate::transaction::{self, Step, Work};
 use crate::value::{Key, count_field, int, serde_field, to_bson, uuid_field};
-use crate::{Mongo, duplicates, files, reading};
+use crate::{Mongo, duplicates, files, parse_attempts};
 
 const ID: &str = "_id";
-pub(crate) const SEARCH: &str = "SearchId";
-pub(crate) const FILE: &str = "FileId";
-pub(crate) const RECORD: &str = "Record";
-pub(crate) const PROJECT: &str = "ProjectId";
 const LINE: &str = "Line";
-/// Where the record is in its file; there is no such field in what releases before stored.
+/// Position of the record in its file. Absent in studies of earlier versions.
 const BYTES: &str = "Bytes";
-pub(crate) const REFERENCE: &str = "Reference";
-/// The mark of a study that repeats another; there is no such field in others.
-pub(crate) const DUPLICATE: &str = "Duplicate";
 const QUARANTINE: &str = "Quarantine";
 
-fn encode_study(study: &Study) -> Result<Document, Fault> {
+fn encode_study(study: &Study) -> Result<Document, CallError> {
     let mut document = doc! {
         ID: study.id.key(),
         PROJECT: study.project_id.as_uuid().key(),
@@ -52,9 +47,9 @@ fn encode_study(study: &Study) -> Result<Document, Fault> {
 }
 
 fn decode_study(stored: &Document) -> Result<Study, String> {
-    let (search_id, file_id, record) = place(stored)?;
+    let StudyRef { search_id, file_id, record } = study_ref(stored)?;
     Ok(Study {
-        // Serde is the one way to make an id that is not derived, and a stored id need not be: it is what it is.
+        // Use the stored id as it is. Only serde can create an id that is not derived.
         id: crate::value::from_bson::<StudyId>(Bson::String(uuid_field(stored, ID)?.to_string()))?,
         project_id: imports::ProjectId::from_uuid(uuid_field(stored, PROJECT)?),
         search_id,
@@ -67,14 +62,14 @@ fn decode_study(stored: &Document) -> Result<Study, String> {
     })
 }
 
-/// A study of which only some fields were asked for.
+/// Decodes a study that was loaded with the fields of [`identity_fields`].
 fn decode_identity(stored: &Document) -> Result<Identity, String> {
     let reference = serde_field::<Reference>(stored, REFERENCE)?;
     let is_marked = stored.contains_key(DUPLICATE);
     Ok(Identity { is_marked, ..Identity::of(count_field(stored, RECORD)?, &reference) })
 }
 
-/// The keys of a study, of which nothing else was asked for.
+/// Decodes a study that was loaded with its keys only.
 fn decode_keyed(stored: &Document) -> Result<StudyKeys, String> {
     let keys: Option<Vec<i64>> =
         stored.get(KEYS).cloned().map(crate::value::from_bson).transpose()?.flatten();
@@ -82,7 +77,7 @@ fn decode_keyed(stored: &Document) -> Result<StudyKeys, String> {
     Ok(StudyKeys { record: count_field(stored, RECORD)?, keys, is_marked: stored.contains_key(DUPLICATE) })
 }
 
-/// What a study is recognised by, and nothing of the rest.
+/// Returns the projection of the fields that identify a study.
 fn identity_fields() -> Document {
     let of_reference = [
         "title", "authors", "year", "journal", "volume", "issue", "pages", "doi", "pmid", "abstract", "extra",
@@ -92,24 +87,24 @@ fn identity_fields() -> Document {
     fields
 }
 
-/// What some studies of a file are recognised by.
+/// Reads the identities of some studies of a file.
 async fn identities_of(
     mongo: &Mongo,
     (search, file): (SearchId, FileId),
     records: &[u64],
-) -> Result<Vec<Identity>, Fault> {
+) -> Result<Vec<Identity>, CallError> {
     let ids: Vec<Bson> = records.iter().map(|record| StudyId::of(search, file, *record).key()).collect();
     let studies = mongo.collection(collections::STUDY).await?;
     let found = studies.find(doc! { ID: { "$in": ids } }).projection(identity_fields()).await?;
     let decode = async |stored: Document| {
         decode_identity(&stored)
-            .map_err(|why| Fault::foreign(collections::STUDY, stored.get(ID), "a study", &why))
+            .map_err(|why| CallError::unreadable(collections::STUDY, stored.get(ID), "a study", &why))
     };
-    found.map_err(Fault::from).and_then(decode).try_collect().await
+    found.map_err(CallError::from).and_then(decode).try_collect().await
 }
 
-/// A record is a study or quarantined, so the same rule gives an id to both.
-fn encode_quarantined(record: &Quarantined) -> Result<Document, Fault> {
+/// Encodes a quarantined record. Its id is derived like that of a study, because each record is one or the other.
+fn encode_quarantined(record: &Quarantined) -> Result<Document, CallError> {
     Ok(doc! {
         ID: StudyId::of(record.search_id, record.file_id, record.record.number).key(),
         SEARCH: record.search_id.key(),
@@ -120,26 +115,15 @@ fn encode_quarantined(record: &Quarantined) -> Result<Document, Fault> {
 }
 
 fn decode_quarantined(stored: &Document) -> Result<Quarantined, String> {
-    let (search_id, file_id, _) = place(stored)?;
+    let StudyRef { search_id, file_id, .. } = study_ref(stored)?;
     Ok(Quarantined { search_id, file_id, record: serde_field(stored, QUARANTINE)? })
-}
-
-/// Where a study is of which only some fields were asked for.
-pub(crate) fn at(stored: &Document) -> Result<StudyRef, String> {
-    let (search_id, file_id, record) = place(stored)?;
-    Ok(StudyRef { search_id, file_id, record })
-}
-
-fn place(stored: &Document) -> Result<(SearchId, FileId, u64), String> {
-    let (search, file) = (uuid_field(stored, SEARCH)?, uuid_field(stored, FILE)?);
-    Ok((SearchId::from_uuid(search), FileId::from_uuid(file), count_field(stored, RECORD)?))
 }
 
 #[async_trait]
 impl WriteStudies for Mongo {
     fn prepare(&self, study: Study) -> Result<PreparedStudy, StoreError> {
-        let doing = || format!("making study {} of file {} ready", study.record, study.file_id);
-        encode_study(&study).map(PreparedStudy::new).map_err(|fault| fault.while_doing(doing()))
+        let doing = || format!("preparing study {} of file {}", study.record, study.file_id);
+        encode_study(&study).map(PreparedStudy::new).map_err(|error| error.while_doing(doing()))
     }
 
     async fn store_prepared(
@@ -153,7 +137,7 @@ impl WriteStudies for Mongo {
         let studies = studies.into_iter().map(PreparedStudy::into_inner).collect::<Result<_, _>>()?;
         let work = async {
             let quarantined = quarantined.iter().map(encode_quarantined).collect::<Result<Vec<_>, _>>()?;
-            transaction::run(self, &Storing { file, studies, quarantined }).await
+            transaction::run(self, &StudyTransaction { file, studies, quarantined }).await
         };
         let is_held = self.call(doing.clone(), work).await?;
         if is_held { Ok(()) } else { Err(FileFence::overtaken(doing)) }
@@ -161,7 +145,7 @@ impl WriteStudies for Mongo {
 
     async fn discard(&self, file: &FileFence, then: Option<&ReadingStatus>) -> Result<FileFence, StoreError> {
         let doing = format!("discarding file {} of search {}", file.file_id, file.search_id);
-        reading::take_back(self, file, then, &doing).await
+        parse_attempts::discard(self, file, then, &doing).await
     }
 
     async fn remove(
@@ -171,12 +155,12 @@ impl WriteStudies for Mongo {
         refused: &ReadingStatus,
     ) -> Result<(), StoreError> {
         let doing = format!("removing file {file} of search {search}");
-        reading::remove(self, search, file, refused, &doing).await
+        parse_attempts::remove(self, search, file, refused, &doing).await
     }
 
     async fn finish(&self, file: &ParsedFile) -> Result<(), StoreError> {
-        let doing = format!("remembering that file {} of search {} was read", file.file_id, file.search_id);
-        self.call(doing, transaction::run(self, &files::Finishing(file))).await
+        let doing = format!("recording the completion of file {} of search {}", file.file_id, file.search_id);
+        self.call(doing, transaction::run(self, &files::FinishTransaction(file))).await
     }
 
     async fn withdraw(
@@ -186,29 +170,25 @@ impl WriteStudies for Mongo {
         refused: &ReadingStatus,
     ) -> Result<(), StoreError> {
         let doing = format!("withdrawing file {file} of search {search}");
-        reading::withdraw(self, search, file, refused, &doing).await
+        parse_attempts::withdraw(self, search, file, refused, &doing).await
     }
 }
 
-pub(crate) fn of_file(search: SearchId, file: FileId) -> Document {
-    doc! { SEARCH: search.key(), FILE: file.key() }
-}
-
-/// What is to be stored of a file while it has its fence.
-struct Storing<'a> {
+/// Transaction that stores records of a file if it has the fence.
+struct StudyTransaction<'a> {
     file: &'a FileFence,
     studies: Vec<Document>,
     quarantined: Vec<Document>,
 }
 
 #[async_trait]
-impl Work for Storing<'_> {
-    /// Whether the file has its fence.
+impl Work for StudyTransaction<'_> {
+    /// Whether the file has the fence.
     type Answer = bool;
 
-    async fn stage(&self, mongo: &Mongo, client: &mut ClientSession) -> Result<Step<bool>, Fault> {
-        if !reading::hold(mongo, client, self.file).await? {
-            return Ok(Step::Leave(false));
+    async fn stage(&self, mongo: &Mongo, client: &mut ClientSession) -> Result<Step<bool>, CallError> {
+        if !parse_attempts::lock_fence(mongo, client, self.file).await? {
+            return Ok(Step::Abort(false));
         }
         let all = [(collections::QUARANTINE, &self.quarantined), (collections::STUDY, &self.studies)];
         for (collection, documents) in all {
@@ -217,8 +197,8 @@ impl Work for Storing<'_> {
                 continue;
             }
             match mongo.collection(collection).await?.insert_many(new).session(&mut *client).await {
-                // A release without fences stores the same right now.
-                Err(error) if is_only_repetition(&error) => return Ok(Step::Again(error.into())),
+                // A worker of a version without fences stores the same records concurrently.
+                Err(error) if is_only_repetition(&error) => return Ok(Step::Retry(error.into())),
                 inserted => inserted?,
             };
         }
@@ -226,13 +206,13 @@ impl Work for Storing<'_> {
     }
 }
 
-/// Those documents that are not stored.
+/// Returns the documents that are not stored yet.
 async fn missing<'a>(
     mongo: &Mongo,
     client: &mut ClientSession,
     collection: &'static str,
     documents: &'a [Document],
-) -> Result<Vec<&'a Document>, Fault> {
+) -> Result<Vec<&'a Document>, CallError> {
     let ids: Vec<&Bson> = documents.iter().filter_map(|document| document.get(ID)).collect();
     if ids.is_empty() {
         return Ok(Vec::new());
@@ -247,7 +227,7 @@ async fn missing<'a>(
     Ok(documents.iter().filter(is_new).collect())
 }
 
-/// Whether nothing is wrong but that some of the documents were stored before.
+/// Returns whether an insert failed only because some documents were stored before.
 fn is_only_repetition(error: &Error) -> bool {
     let ErrorKind::InsertMany(many) = error.kind.as_ref() else { return false };
     let errors = many.write_errors.as_deref().unwrap_or_default();
@@ -264,8 +244,8 @@ impl ReadStudies for Mongo {
         file: FileId,
         Selection { marked, after, limit, bytes }: Selection,
     ) -> Result<Vec<Study>, StoreError> {
-        let shelf = Shelf { marked, ..STUDIES };
-        let work = page(self, &shelf, (search, file), Room { after, limit, bytes });
+        let query = StudyQuery { marked, ..STUDIES };
+        let work = page(self, &query, (search, file), PageBounds { after, limit, bytes });
         self.call(format!("reading the studies of file {file} of search {search}"), work).await
     }
 
@@ -276,7 +256,7 @@ impl ReadStudies for Mongo {
         after: u64,
         limit: usize,
     ) -> Result<Vec<Quarantined>, StoreError> {
-        let work = page(self, &QUARANTINED, (search, file), Room { after, limit, bytes: usize::MAX });
+        let work = page(self, &QUARANTINED, (search, file), PageBounds { after, limit, bytes: usize::MAX });
         self.call(format!("reading the quarantined records of file {file} of search {search}"), work).await
     }
 
@@ -287,7 +267,7 @@ impl ReadStudies for Mongo {
         after: u64,
         limit: usize,
     ) -> Result<Vec<StudyKeys>, StoreError> {
-        let work = page(self, &KEYED, (search, file), Room { after, limit, bytes: usize::MAX });
+        let work = page(self, &KEYED, (search, file), PageBounds { after, limit, bytes: usize::MAX });
         self.call(format!("reading the keys of the studies of file {file} of search {search}"), work).await
     }
 
@@ -297,12 +277,12 @@ impl ReadStudies for Mongo {
         file: FileId,
         records: &[u64],
     ) -> Result<Vec<Identity>, StoreError> {
-        let doing = format!("reading what some studies of file {file} of search {search} are recognised by");
+        let doing = format!("reading identities of studies of file {file} of search {search}");
         self.call(doing, identities_of(self, (search, file), records)).await
     }
 
     async fn parsed(&self, search: SearchId) -> Result<Vec<ParsedFile>, StoreError> {
-        self.call(format!("reading which files of search {search} were read"), files::parsed(self, search))
+        self.call(format!("reading the completed files of search {search}"), files::parsed(self, search))
             .await
     }
 
@@ -312,32 +292,32 @@ impl ReadStudies for Mongo {
     }
 }
 
-/// What a collection holds.
-struct Shelf<T> {
+/// Query of a collection of records.
+struct StudyQuery<T> {
     collection: &'static str,
     what: &'static str,
-    /// Only those with a mark that is at least as sure as this.
+    /// Minimum tier of the mark; `None` for all studies.
     marked: Option<Tier>,
-    /// All of them when there are none.
+    /// Projection; empty for all fields.
     fields: fn() -> Document,
     decode: fn(&Document) -> Result<T, String>,
 }
 
-const STUDIES: Shelf<Study> = Shelf {
+const STUDIES: StudyQuery<Study> = StudyQuery {
     collection: collections::STUDY,
     what: "a study",
     marked: None,
     fields: Document::new,
     decode: decode_study,
 };
-const KEYED: Shelf<StudyKeys> = Shelf {
+const KEYED: StudyQuery<StudyKeys> = StudyQuery {
     collection: collections::STUDY,
     what: "a study",
     marked: None,
     fields: || doc! { RECORD: 1, KEYS: 1, format!("{DUPLICATE}.record"): 1 },
     decode: decode_keyed,
 };
-const QUARANTINED: Shelf<Quarantined> = Shelf {
+const QUARANTINED: StudyQuery<Quarantined> = StudyQuery {
     collection: collections::QUARANTINE,
     what: "a quarantined record",
     marked: None,
@@ -345,8 +325,8 @@ const QUARANTINED: Shelf<Quarantined> = Shelf {
     decode: decode_quarantined,
 };
 
-/// Where a page begins, and what it may come to.
-struct Room {
+/// Start and maximum size of a page.
+struct PageBounds {
     after: u64,
     limit: usize,
     bytes: usize,
@@ -354,40 +334,41 @@ struct Room {
 
 async fn page<T>(
     mongo: &Mongo,
-    shelf: &Shelf<T>,
+    query: &StudyQuery<T>,
     (search, file): (SearchId, FileId),
-    Room { after, limit, bytes: most_bytes }: Room,
-) -> Result<Vec<T>, Fault> {
+    PageBounds { after, limit, bytes: max_bytes }: PageBounds,
+) -> Result<Vec<T>, CallError> {
     if limit == 0 {
-        // MongoDB takes 0 for no limit.
+        // MongoDB interprets 0 as no limit.
         return Ok(Vec::new());
     }
     let mut filter = of_file(search, file);
     filter.insert(RECORD, doc! { "$gt": int(after) });
-    if let Some(least) = shelf.marked {
+    if let Some(least) = query.marked {
         filter.insert(DUPLICATE, doc! { "$exists": true });
         let less_sure = [Tier::Possible, Tier::Likely].into_iter().filter(|tier| *tier < least);
         let less_sure = less_sure.map(|tier| to_bson(&tier)).collect::<Result<Vec<_>, _>>()?;
-        // Marks of releases before have no tier, and are certain.
+        // Marks of earlier versions have no tier and are certain.
         filter.insert(format!("{DUPLICATE}.tier"), doc! { "$nin": less_sure });
     }
-    let collection = mongo.collection(shelf.collection).await?.clone_with_type::<RawDocumentBuf>();
-    let find = collection.find(filter).projection((shelf.fields)()).sort(doc! { RECORD: 1 });
+    let collection = mongo.collection(query.collection).await?.clone_with_type::<RawDocumentBuf>();
+    let find = collection.find(filter).projection((query.fields)()).sort(doc! { RECORD: 1 });
     let mut cursor = find.limit(int(limit)).await?;
     let (mut found, mut bytes) = (Vec::new(), 0_usize);
-    while bytes < most_bytes
+    while bytes < max_bytes
         && let Some(stored) = cursor.try_next().await?
     {
         bytes = bytes.saturating_add(stored.as_bytes().len());
-        let stored = Document::try_from(stored.as_ref()).map_err(Fault::encode)?;
-        let foreign = |why: String| Fault::foreign(shelf.collection, stored.get(ID), shelf.what, &why);
-        let decoded = (shelf.decode)(&stored).map_err(foreign);
-        // Without its number, no page can follow it.
-        let named = |fault: Fault| match count_field(&stored, RECORD) {
-            Ok(record) => Fault::Study { record, before: found.len(), source: Box::new(fault) },
-            Err(_) => fault,
+        let stored = Document::try_from(stored.as_ref()).map_err(CallError::encode)?;
+        let unreadable =
+            |why: String| CallError::unreadable(query.collection, stored.get(ID), query.what, &why);
+        let decoded = (query.decode)(&stored).map_err(unreadable);
+        // The next page starts after the number of the damaged record. Without a number the whole page fails.
+        let with_number = |error: CallError| match count_field(&stored, RECORD) {
+            Ok(record) => CallError::DamagedStudy { record, before: found.len(), source: Box::new(error) },
+            Err(_) => error,
         };
-        found.push(decoded.map_err(named)?);
+        found.push(decoded.map_err(with_number)?);
     }
     Ok(found)
 }

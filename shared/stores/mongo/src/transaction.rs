@@ -1,4 +1,4 @@
-//! Transactions: tried again for as long as they only meet others.
+//! Transactions, with retries after conflicts.
 
 use std::time::Duration;
 
@@ -7,58 +7,60 @@ use mongodb::ClientSession;
 use mongodb::error::{Error, TRANSIENT_TRANSACTION_ERROR, UNKNOWN_TRANSACTION_COMMIT_RESULT};
 
 use crate::Mongo;
-use crate::fault::Fault;
+use crate::error::CallError;
 
-/// How often a transaction is begun. In its own record and in its view it meets others once or twice in all; in a
-/// record that many sessions read or write it may meet one each time, and one of two that meet goes on. Besides, after
-/// a pause the first connection may be dead. Without a bound a failure that lasts would spin.
+/// Maximum number of attempts of a transaction. Conflicts in a session's own record or its view happen once or twice at
+/// most. In a record that many sessions access, each attempt may conflict, although one of two conflicting transactions
+/// always proceeds. The first connection may also be closed after an idle period. The limit stops retries of a permanent
+/// failure.
 const MAX_TRANSACTIONS: u32 = 9;
-/// How long to wait after the first transaction that met another; twice as long each time, 1.3 s in all. A transaction
-/// takes some milliseconds until a majority has confirmed it, and whoever meets it is refused at once.
+/// Pause after the first conflict. It doubles after each further one, 1.3 s in total. A transaction takes a few
+/// milliseconds until a majority confirms it, and a conflicting one fails at once.
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 
-/// How often a transaction is asked to commit, each time twice by the driver. Giving up has a price: it is
-/// unknown whether it is committed; while it is not, whoever writes the same record waits until the server gives the
-/// transaction up (`transactionLifetimeLimitSeconds`, 60 s).
+/// Maximum number of commit requests of a transaction; the driver sends each one twice. If all fail, the outcome is
+/// unknown. If the transaction is still open, writers of the same records are blocked until the server aborts it
+/// (`transactionLifetimeLimitSeconds`, 60 s).
 const MAX_COMMITS: usize = 3;
 
-/// What is to become of a transaction.
+/// End of a transaction.
 pub(crate) enum Step<T> {
-    /// It is committed, and this is the answer.
+    /// Commit the transaction and return this answer.
     Commit(T),
-    /// Nothing of it is stored, and this is the answer.
-    Leave(T),
-    /// Nothing of it is stored; the next one may go better.
-    Again(Fault),
+    /// Abort the transaction and return this answer.
+    Abort(T),
+    /// Abort the transaction and repeat it, because of this error.
+    Retry(CallError),
 }
 
-/// The work of a transaction, which may have to be done several times.
+/// Reads and writes of a transaction, which may be repeated.
 #[async_trait]
 pub(crate) trait Work: Sync {
     type Answer: Send;
 
-    /// Does it, within the session's transaction.
-    async fn stage(&self, mongo: &Mongo, client: &mut ClientSession) -> Result<Step<Self::Answer>, Fault>;
+    /// Executes the reads and writes in the session's transaction.
+    async fn stage(&self, mongo: &Mongo, client: &mut ClientSession)
+    -> Result<Step<Self::Answer>, CallError>;
 
-    /// What follows from an answer with which nothing was stored: it need not be the last word.
-    async fn left(&self, _: &Mongo, answer: Self::Answer) -> Result<Step<Self::Answer>, Fault> {
-        Ok(Step::Leave(answer))
+    /// Revises the answer of an aborted transaction.
+    async fn after_abort(&self, _: &Mongo, answer: Self::Answer) -> Result<Step<Self::Answer>, CallError> {
+        Ok(Step::Abort(answer))
     }
 }
 
-/// Does the work in a transaction of its own.
-pub(crate) async fn run<W: Work>(mongo: &Mongo, work: &W) -> Result<W::Answer, Fault> {
+/// Executes the work in a transaction, and repeats it after conflicts.
+pub(crate) async fn run<W: Work>(mongo: &Mongo, work: &W) -> Result<W::Answer, CallError> {
     let mut client = mongo.client().await?.start_session().await?;
     let mut earlier = 0;
     loop {
         let step = match once(mongo, &mut client, work).await? {
-            Step::Leave(answer) => work.left(mongo, answer).await?,
+            Step::Abort(answer) => work.after_abort(mongo, answer).await?,
             step => step,
         };
         match step {
-            Step::Commit(answer) | Step::Leave(answer) => return Ok(answer),
-            Step::Again(fault) if earlier + 1 == MAX_TRANSACTIONS => return Err(fault),
-            Step::Again(_) => tokio::time::sleep(FIRST_PAUSE * 2_u32.pow(earlier)).await,
+            Step::Commit(answer) | Step::Abort(answer) => return Ok(answer),
+            Step::Retry(error) if earlier + 1 == MAX_TRANSACTIONS => return Err(error),
+            Step::Retry(_) => tokio::time::sleep(FIRST_PAUSE * 2_u32.pow(earlier)).await,
         }
         earlier += 1;
     }
@@ -68,19 +70,21 @@ async fn once<W: Work>(
     mongo: &Mongo,
     client: &mut ClientSession,
     work: &W,
-) -> Result<Step<W::Answer>, Fault> {
+) -> Result<Step<W::Answer>, CallError> {
     client.start_transaction().await?;
     let step = match work.stage(mongo, client).await {
-        Ok(Step::Commit(answer)) => commit(client).await.map(|()| Step::Commit(answer)).map_err(Fault::from),
+        Ok(Step::Commit(answer)) => {
+            commit(client).await.map(|()| Step::Commit(answer)).map_err(CallError::from)
+        }
         other => {
-            // The next transaction of this session, or in the end its age, aborts it too; this is sooner.
+            // An error is ignored: the next transaction of this session or the server's time limit aborts it too.
             let _ = client.abort_transaction().await;
             other
         }
     };
     match step {
-        Err(Fault::Driver(error)) if error.contains_label(TRANSIENT_TRANSACTION_ERROR) => {
-            Ok(Step::Again(Fault::Driver(error)))
+        Err(CallError::Driver(error)) if error.contains_label(TRANSIENT_TRANSACTION_ERROR) => {
+            Ok(Step::Retry(CallError::Driver(error)))
         }
         step => step,
     }

@@ -1,10 +1,9 @@
-//! Single values to and from BSON.
+//! Conversion of single values to and from BSON.
 //!
 //! # Times
-//! A BSON date keeps milliseconds, and a claim is recognised by its exact end. So a time that is compared with one
-//! that a worker holds in memory is stored as a whole number of nanoseconds in 64 bits, which gives back exactly
-//! what was stored and sorts as time does (years 1677 to 2262; beyond that the ends stand in). A date is stored
-//! only where MongoDB's TTL monitor reads it.
+//! A BSON date has a resolution of milliseconds, but a claim is identified by its exact end. A time that is compared with a
+//! time in a worker's memory is therefore stored as a 64-bit number of nanoseconds, which round-trips exactly and sorts in
+//! the order of time (years 1677 to 2262; other times are clamped). Dates are stored only for MongoDB's TTL monitor.
 
 use imports::FileId;
 use jiff::{SignedDuration, Timestamp};
@@ -14,11 +13,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
-use crate::fault::Fault;
-
-/// An id as a BSON UUID.
+/// Conversion of an id to a BSON UUID.
 pub(crate) trait Key {
-    /// As stored.
+    /// Returns the stored form of the id.
     fn key(&self) -> Bson;
 }
 
@@ -42,7 +39,7 @@ pub(crate) fn uuid(value: &Bson) -> Option<Uuid> {
     }
 }
 
-/// A time as stored where it must come back exactly.
+/// Converts a time to its exact stored form.
 pub(crate) fn nanos(at: Timestamp) -> i64 {
     let nanos = at.as_nanosecond();
     i64::try_from(nanos).unwrap_or(if nanos < 0 { i64::MIN } else { i64::MAX })
@@ -53,34 +50,34 @@ pub(crate) fn timestamp(nanos: i64) -> Timestamp {
     Timestamp::from_nanosecond(nanos.into()).unwrap_or(Timestamp::MAX)
 }
 
-/// A time as a date, rounded up: what expires by it never does so early.
+/// Converts a time to a date, rounded up so that nothing expires early.
 pub(crate) fn date(at: Timestamp) -> DateTime {
     let whole = at.as_millisecond();
     let exact = Timestamp::from_millisecond(whole).is_ok_and(|rounded| rounded >= at);
     DateTime::from_millis(if exact { whole } else { whole.saturating_add(1) })
 }
 
-/// What has a date up to this has been kept for its retention by `now`.
+/// Returns the latest date whose retention has passed at `now`.
 pub(crate) fn expired_until(now: Timestamp, retention: SignedDuration) -> DateTime {
     let now = i64::try_from(now.as_nanosecond().div_euclid(1_000_000)).unwrap_or(i64::MIN);
     let retention = i64::try_from(retention.as_millis()).unwrap_or(i64::MAX);
     DateTime::from_millis(now.saturating_sub(retention))
 }
 
-/// A count as stored; none of ours comes near the limit.
+/// Converts a count to its stored form. Counts above the maximum, which do not occur in practice, are clamped.
 pub(crate) fn int(count: impl TryInto<i64>) -> i64 {
     count.try_into().unwrap_or(i64::MAX)
 }
 
-/// A value that an update pipeline takes as it is. Without it, a name like `$ROOT` from a reviewer's file would be
-/// an expression.
+/// Wraps a value as a literal of an update pipeline. Otherwise a text like `$ROOT` in a reviewer's file would be evaluated
+/// as an expression.
 pub(crate) fn literal(value: impl Into<Bson>) -> Bson {
     Bson::Document(doc! { "$literal": value.into() })
 }
 
-/// As BSON, in the form that JSON has: ids and times as text, enums as serde writes them.
-pub(crate) fn to_bson<T: Serialize>(value: &T) -> Result<Bson, Fault> {
-    bson::serialize_to_bson(value).map_err(Fault::encode)
+/// Serializes a value to BSON in its JSON form: ids and times as text, enums as serde writes them.
+pub(crate) fn to_bson<T: Serialize>(value: &T) -> Result<Bson, bson::error::Error> {
+    bson::serialize_to_bson(value)
 }
 
 /// The inverse of [`to_bson`].
@@ -88,12 +85,12 @@ pub(crate) fn from_bson<T: DeserializeOwned>(value: Bson) -> Result<T, String> {
     bson::deserialize_from_bson(value).map_err(|error| error.to_string())
 }
 
-/// A field that has to be there.
+/// Returns a required field.
 pub(crate) fn field<'a>(document: &'a Document, name: &str) -> Result<&'a Bson, String> {
     document.get(name).ok_or_else(|| format!("it has no {name}"))
 }
 
-/// A whole number.
+/// Reads an integer.
 pub(crate) fn int_field(document: &Document, name: &str) -> Result<i64, String> {
     match field(document, name)? {
         Bson::Int64(number) => Ok(*number),
@@ -102,27 +99,27 @@ pub(crate) fn int_field(document: &Document, name: &str) -> Result<i64, String> 
     }
 }
 
-/// A whole number that is not negative.
+/// Reads an integer in the range of `T`.
 pub(crate) fn count_field<T: TryFrom<i64>>(document: &Document, name: &str) -> Result<T, String> {
     T::try_from(int_field(document, name)?).map_err(|_| format!("its {name} is out of range"))
 }
 
-/// A truth value.
+/// Reads a boolean.
 pub(crate) fn bool_field(document: &Document, name: &str) -> Result<bool, String> {
     field(document, name)?.as_bool().ok_or_else(|| format!("its {name} is neither true nor false"))
 }
 
-/// A UUID.
+/// Reads a UUID.
 pub(crate) fn uuid_field(document: &Document, name: &str) -> Result<Uuid, String> {
     uuid(field(document, name)?).ok_or_else(|| format!("its {name} is not a UUID"))
 }
 
-/// A value that serde reads.
+/// Deserializes a field.
 pub(crate) fn serde_field<T: DeserializeOwned>(document: &Document, name: &str) -> Result<T, String> {
     from_bson(field(document, name)?.clone()).map_err(|why| format!("its {name}: {why}"))
 }
 
-/// Names joined for an error's text, the first few of them.
+/// Joins the first names for the text of an error.
 pub(crate) fn some_of<T: std::fmt::Display>(items: impl ExactSizeIterator<Item = T>) -> String {
     const SHOWN: usize = 3;
     let count = items.len();
@@ -142,28 +139,24 @@ mod tests {
     }
 
     #[test]
-    fn a_stored_time_comes_back_to_the_nanosecond() {
+    fn stored_time_round_trips_to_the_nanosecond() {
         for nanos_of in [0, -1, 1_767_225_600_123_456_789] {
             assert_eq!(timestamp(nanos(at(nanos_of))), at(nanos_of));
         }
         assert_eq!(nanos(Timestamp::MAX), i64::MAX);
         assert_eq!(nanos(Timestamp::MIN), i64::MIN);
-        assert_eq!(
-            nanos(timestamp(nanos(Timestamp::MAX))),
-            i64::MAX,
-            "a claim without end is recognised too"
-        );
+        assert_eq!(nanos(timestamp(nanos(Timestamp::MAX))), i64::MAX, "a claim without end round-trips too");
     }
 
     #[test]
-    fn a_date_is_never_earlier_than_the_time() {
+    fn date_is_never_earlier_than_time() {
         assert_eq!(date(at(5_000_000)).timestamp_millis(), 5);
         assert_eq!(date(at(5_000_001)).timestamp_millis(), 6);
         assert_eq!(date(at(-5_000_001)).timestamp_millis(), -5);
     }
 
     #[test]
-    fn what_expires_does_so_when_its_retention_has_passed_and_not_before() {
+    fn expiry_is_not_before_end_of_retention() {
         let ended = at(1_000_000_500);
         let retention = SignedDuration::from_secs(10);
         assert!(date(ended) > expired_until(at(11_000_000_499), retention));
@@ -171,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_comes_back() {
+    fn id_round_trips() {
         let id = Uuid::from_u128(77);
         assert_eq!(uuid(&id.key()), Some(id));
         assert_eq!(uuid(&Bson::String(id.to_string())), None);

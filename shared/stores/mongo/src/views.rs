@@ -1,7 +1,7 @@
-//! Views: sagas as their readers see them.
+//! Views of sagas for readers.
 //!
-//! What is shown is in a field of its own, as the application wrote it; what a view is found by is in fields beside it,
-//! under the names that they had first.
+//! A document contains the view in one field, as the application wrote it, and separate fields for queries. Those keep the
+//! names of the first version.
 
 use std::collections::BTreeMap;
 
@@ -14,8 +14,9 @@ use outbox::{Aged, Cursor, Page, ReadViews, View, WriteViews, Written};
 use uuid::Uuid;
 
 use crate::Mongo;
-use crate::fault::Fault;
+use crate::error::CallError;
 use crate::names::collections;
+use crate::names::view::{CHANGED_AT, CHANGED_IN, CREATED_AT, ENDED, LIST};
 use crate::pipeline::Statement;
 use crate::value::{
     Key, bool_field, count_field, int, int_field, literal, nanos, serde_field, some_of, timestamp, to_bson,
@@ -24,44 +25,33 @@ use crate::value::{
 
 const ID: &str = "_id";
 const REVISION: &str = "Revision";
-/// Whether nothing will change any more; the index of unfinished views holds only those for which it is false.
-pub(crate) const ENDED: &str = "Ended";
-/// The list that it is in.
-pub(crate) const LIST: &str = "ProjectId";
-/// In nanoseconds, for the order.
-pub(crate) const CREATED_AT: &str = "CreatedAt";
-/// The list whose readers are told when it changes.
-pub(crate) const TOLD_IN: &str = "ChangedIn";
-/// When it was written last, by the cluster's clock, which never goes back: neither at an election nor when a server's own
-/// clock does. Views that the release before has written have none.
-pub(crate) const WRITTEN_AT: &str = "ChangedAt";
 const BODY: &str = "Job";
 
-/// How long a write takes at most from the moment that it is numbered by to the moment from which it can be read, in
-/// seconds: the server ends a transaction after a minute
+/// Maximum time from the cluster time of a write until it is readable, in seconds. The server ends a transaction after a
+/// minute
 /// (<https://www.mongodb.com/docs/manual/reference/parameters/#mongodb-parameter-param.transactionLifetimeLimitSeconds>).
-const OVERLAP: u64 = 5 * 60;
+const MAX_WRITE_DELAY: u64 = 5 * 60;
 
-fn encode(view: &View) -> Result<Document, Fault> {
+fn encode(view: &View) -> Result<Document, CallError> {
     Ok(doc! {
         ID: view.partition.key(),
         REVISION: int(view.revision),
         ENDED: view.ended,
         LIST: view.list.key(),
         CREATED_AT: nanos(view.created_at),
-        TOLD_IN: view.told_in().key(),
+        CHANGED_IN: view.told_in().key(),
         BODY: to_bson(&view.body)?,
     })
 }
 
-/// The view as an update pipeline writes it, with the time of the write.
-fn as_written(view: &View) -> Result<Document, Fault> {
-    let at = doc! { WRITTEN_AT: "$$CLUSTER_TIME" };
+/// Returns the expression of a view with the cluster time of its write.
+fn as_written(view: &View) -> Result<Document, CallError> {
+    let at = doc! { CHANGED_AT: "$$CLUSTER_TIME" };
     Ok(doc! { "$mergeObjects": [literal(encode(view)?), at] })
 }
 
-fn decode(stored: &Document) -> Result<View, Fault> {
-    read(stored).map_err(|why| Fault::foreign(collections::VIEW, stored.get(ID), "a view", &why))
+fn decode(stored: &Document) -> Result<View, CallError> {
+    read(stored).map_err(|why| CallError::unreadable(collections::VIEW, stored.get(ID), "a view", &why))
 }
 
 fn read(stored: &Document) -> Result<View, String> {
@@ -75,16 +65,16 @@ fn read(stored: &Document) -> Result<View, String> {
     })
 }
 
-/// Creates a view unless there is one: filter and update of an upsert.
-pub(crate) fn create(view: &View) -> Result<(Document, Vec<Document>), Fault> {
+/// Returns the filter and the update of an upsert that creates a view unless it exists.
+pub(crate) fn create(view: &View) -> Result<(Document, Vec<Document>), CallError> {
     let is_absent = doc! { "$eq": [{ "$type": format!("${REVISION}") }, "missing"] };
     Ok((doc! { ID: view.partition.key() }, replaced(is_absent, view)?))
 }
 
-/// Writes a view unless the stored one is as recent. The condition is in the update, not in the filter: then the
-/// filter is the id alone, and of two that insert at once the server itself repeats the loser, which compares
-/// revisions with the winner. With the condition in the filter a later revision could lose to an earlier one.
-fn statement(view: &View) -> Result<Statement, Fault> {
+/// Returns the write of a view, unless the stored revision is the same or later. The condition is part of the update and
+/// the filter contains only the id. If two statements insert concurrently, the server then repeats the loser, which compares
+/// its revision with the winner's. With the condition in the filter, a later revision could lose to an earlier one.
+fn statement(view: &View) -> Result<Statement, CallError> {
     let is_later = doc! { "$gt": [int(view.revision), { "$ifNull": [format!("${REVISION}"), -1] }] };
     Ok(Statement {
         filter: doc! { ID: view.partition.key() },
@@ -93,7 +83,7 @@ fn statement(view: &View) -> Result<Statement, Fault> {
     })
 }
 
-fn replaced(condition: Document, view: &View) -> Result<Vec<Document>, Fault> {
+fn replaced(condition: Document, view: &View) -> Result<Vec<Document>, CallError> {
     Ok(vec![doc! { "$replaceWith": { "$cond": [condition, as_written(view)?, "$$ROOT"] } }])
 }
 
@@ -131,7 +121,7 @@ impl ReadViews for Mongo {
         filter.extend(meant.list.map(|list| (LIST.to_owned(), list.key())));
         if let Some(Cursor { created_at, partition }) = after {
             let created_at = nanos(created_at);
-            // Where the index is entered.
+            // This condition bounds the scan of the index.
             created.insert(format!("{beyond}e"), created_at);
             let same_time = doc! { CREATED_AT: created_at, ID: { beyond: partition.key() } };
             filter.insert("$or", vec![doc! { CREATED_AT: { beyond: created_at } }, same_time]);
@@ -152,7 +142,7 @@ impl ReadViews for Mongo {
     async fn count_unfinished_of(&self, list: Uuid, limit: usize) -> Result<usize, StoreError> {
         let work = async {
             let views = self.collection(collections::VIEW).await?;
-            // MongoDB takes 0 for no limit.
+            // MongoDB interprets 0 as no limit.
             let most = u64::try_from(limit.max(1)).unwrap_or(u64::MAX);
             let count = views.count_documents(doc! { LIST: list.key(), ENDED: false }).limit(most).await?;
             Ok(usize::try_from(count).unwrap_or(usize::MAX).min(limit))
@@ -162,13 +152,17 @@ impl ReadViews for Mongo {
 
     async fn unfinished_of(&self, list: Uuid, limit: usize) -> Result<Vec<View>, StoreError> {
         if limit == 0 {
-            // MongoDB takes 0 for no limit.
+            // MongoDB interprets 0 as no limit.
             return Ok(Vec::new());
         }
         let work = async {
             let views = self.collection(collections::VIEW).await?;
             let found = views.find(doc! { LIST: list.key(), ENDED: false }).limit(int(limit)).await?;
-            found.map_err(Fault::from).and_then(async |stored: Document| decode(&stored)).try_collect().await
+            found
+                .map_err(CallError::from)
+                .and_then(async |stored: Document| decode(&stored))
+                .try_collect()
+                .await
         };
         self.call(format!("listing the unfinished views of list {list}"), work).await
     }
@@ -198,12 +192,12 @@ impl ReadViews for Mongo {
         limit: usize,
     ) -> Result<Vec<(Written, View)>, StoreError> {
         if limit == 0 {
-            // MongoDB takes 0 for no limit.
+            // MongoDB interprets 0 as no limit.
             return Ok(Vec::new());
         }
         let mut open = doc! { LIST: list.key(), ENDED: false };
         open.extend(after.map(|after| beyond(after.at, Some(after.partition))).unwrap_or_default());
-        let mut written = doc! { TOLD_IN: list.key() };
+        let mut written = doc! { CHANGED_IN: list.key() };
         written.extend(match after {
             Some(after) if after.at > since => beyond(after.at, Some(after.partition)),
             _ => beyond(since, None),
@@ -214,42 +208,42 @@ impl ReadViews for Mongo {
             let found: BTreeMap<Written, View> = open.into_iter().chain(written).collect();
             Ok(found.into_iter().take(limit).collect())
         };
-        self.call(format!("reading what has changed of the views of list {list}"), work).await
+        self.call(format!("reading changed views of list {list}"), work).await
     }
 
     async fn last_written(&self, list: Uuid) -> Result<u64, StoreError> {
         let work = async {
             let views = self.collection(collections::VIEW).await?;
             let last =
-                views.find_one(doc! { TOLD_IN: list.key() }).sort(doc! { WRITTEN_AT: -1, ID: -1 }).await?;
+                views.find_one(doc! { CHANGED_IN: list.key() }).sort(doc! { CHANGED_AT: -1, ID: -1 }).await?;
             Ok(last.as_ref().map_or(0, written_at))
         };
-        self.call(format!("looking when the views of list {list} changed last"), work).await
+        self.call(format!("reading the last change of the views of list {list}"), work).await
     }
 
     fn settled(&self, at: u64) -> u64 {
-        at.saturating_sub(OVERLAP << u32::BITS)
+        at.saturating_sub(MAX_WRITE_DELAY << u32::BITS)
     }
 }
 
-/// What was written after this number, or after a partition of it.
+/// Returns the filter of views written after this time, or at this time after the partition.
 fn beyond(at: u64, partition: Option<PartitionKey>) -> Document {
-    let later = doc! { WRITTEN_AT: { "$gt": cluster_time(at) } };
+    let later = doc! { CHANGED_AT: { "$gt": cluster_time(at) } };
     let Some(partition) = partition else { return later };
     let beyond = doc! { "$gt": partition.key() };
-    // Those without a number are before all others.
+    // Views without a time sort before all others.
     let number = if at == 0 { Bson::Null } else { cluster_time(at).into() };
-    let mut filter = doc! { "$or": [later, { WRITTEN_AT: number.clone(), ID: beyond }] };
+    let mut filter = doc! { "$or": [later, { CHANGED_AT: number.clone(), ID: beyond }] };
     if at > 0 {
-        // Where the index is entered.
-        filter.insert(WRITTEN_AT, doc! { "$gte": number });
+        // This condition bounds the scan of the index.
+        filter.insert(CHANGED_AT, doc! { "$gte": number });
     }
     filter
 }
 
-async fn in_order(mongo: &Mongo, filter: Document, limit: usize) -> Result<Vec<(Written, View)>, Fault> {
+async fn in_order(mongo: &Mongo, filter: Document, limit: usize) -> Result<Vec<(Written, View)>, CallError> {
     let views = mongo.collection(collections::VIEW).await?;
-    let found = views.find(filter).sort(doc! { WRITTEN_AT: 1, ID: 1 }).limit(int(limit)).await?;
+    let found = views.find(filter).sort(doc! { CHANGED_AT: 1, ID: 1 }).limit(int(limit)).await?;
     let found: Vec<Document> = found.try_collect().await?;
     let read = |stored: &Document| {
         let view = decode(stored)?;
@@ -258,9 +252,9 @@ async fn in_order(mongo: &Mongo, filter: Document, limit: usize) -> Result<Vec<(
     found.iter().map(read).collect()
 }
 
-/// The cluster's clock as a number: seconds, and what distinguishes the operations of one second.
+/// Returns the cluster time of the last write as a number: seconds, and the counter within the second.
 fn written_at(stored: &Document) -> u64 {
-    match stored.get(WRITTEN_AT) {
+    match stored.get(CHANGED_AT) {
         Some(Bson::Timestamp(at)) => u64::from(at.time) << u32::BITS | u64::from(at.increment),
         _ => 0,
     }

@@ -1,4 +1,4 @@
-//! The attempts at reading files, and the fences that keep overtaken ones from storing more: one document a file.
+//! Attempts to read files, and the fences that stop outdated attempts from writing: one document per file.
 
 use async_trait::async_trait;
 use futures::TryStreamExt;
@@ -10,46 +10,43 @@ use mongodb::bson::{Bson, Document, doc};
 use mongodb::options::ReturnDocument;
 
 use crate::Mongo;
-use crate::fault::Fault;
-use crate::files::by_id;
+use crate::error::CallError;
+use crate::names::attempts::TOUCHED_AT;
 use crate::names::collections;
-use crate::studies::of_file;
+use crate::study_key::{by_id, of_file};
 use crate::transaction::{self, Step, Work};
 use crate::value::{count_field, from_bson, int, to_bson};
 
 const ID: &str = "_id";
 const BEGUN: &str = "Begun";
 const PLACE: &str = "Place";
-/// There in a place that is not final.
+/// Present in a status that is not final.
 const WITHIN: &str = "Place.within";
-/// There in the place of a file that was refused.
+/// Present in the status of a refused file.
 const REFUSED: &str = "Place.refused";
-/// Missing in documents of releases without fences; then it is 0.
+/// Absent in documents of versions without fences, which counts as 0.
 const FENCE: &str = "Fence";
-/// The version of the reader that was at work last.
+/// Version of the reader of the latest attempt.
 const READER: &str = "Reader";
-/// There while something is stored from before the fence was raised.
-const CLEARING: &str = "Clearing";
-/// Grows with each transaction: a write that changes nothing would not meet the one that raises the fence.
+/// Present while records from before the latest increment of the fence are stored.
+const CLEARING: &str = "ClearTransaction";
+/// Incremented by each transaction, because a write without a change would not conflict with the increment of the fence.
 const WRITES: &str = "Writes";
-/// A date by the server's clock, for the TTL index: the port passes no time.
-pub(crate) const TOUCHED_AT: &str = "TouchedAt";
-
-/// How many records a transaction removes.
-const REMOVED_AT_ONCE: i64 = 1_000;
+/// Number of records that one transaction deletes.
+const DELETE_BATCH: i64 = 1_000;
 
 #[async_trait]
 impl ParseAttempts for Mongo {
     async fn start(&self, search: SearchId, file: FileId, reader: u32) -> Result<AttemptState, StoreError> {
-        let doing = format!("beginning to read file {file} of search {search}");
+        let doing = format!("starting an attempt to read file {file} of search {search}");
         let work = async {
             let attempts = self.collection(collections::READING).await?;
             let after = attempts
-                .find_one_and_update(by_id(search, file), begun(reader))
+                .find_one_and_update(by_id(search, file), start_update(reader))
                 .upsert(true)
                 .return_document(ReturnDocument::After)
                 .await?;
-            let stored = after.ok_or_else(|| Fault::Answer("it has no document".to_owned()))?;
+            let stored = after.ok_or_else(|| CallError::InvalidReply("it has no document".to_owned()))?;
             Ok((decode(&stored)?, stored.contains_key(CLEARING)))
         };
         let (reading, is_clearing) = self.call(doing.clone(), work).await?;
@@ -61,16 +58,17 @@ impl ParseAttempts for Mongo {
     }
 
     async fn save(&self, file: &FileFence, place: &ReadingStatus) -> Result<(), StoreError> {
-        let doing = format!("remembering how far file {} of search {} is read", file.file_id, file.search_id);
+        let doing =
+            format!("saving the reading status of file {} of search {}", file.file_id, file.search_id);
         let work = async {
-            let mut which = held(file);
+            let mut which = with_fence(file);
             if !place.is_final() {
                 which.insert("$or", not_final());
             }
             let is_set = set(self, which, doc! { PLACE: to_bson(place)? }).await?;
             let attempts = self.collection(collections::READING).await?;
-            // Another attempt may have read on to the end; that is no failure of this one.
-            Ok(is_set || attempts.find_one(held(file)).await?.is_some())
+            // Another attempt may have completed the file, which is not an error of this one.
+            Ok(is_set || attempts.find_one(with_fence(file)).await?.is_some())
         };
         let is_held = self.call(doing.clone(), work).await?;
         if is_held { Ok(()) } else { Err(FileFence::overtaken(doing)) }
@@ -82,17 +80,18 @@ impl ParseAttempts for Mongo {
             let Some(stored) = attempts.find_one(by_id(search, file)).await? else { return Ok(None) };
             Ok(decode(&stored)?.place)
         };
-        self.call(format!("looking how far file {file} of search {search} is read"), look).await
+        self.call(format!("reading the status of file {file} of search {search}"), look).await
     }
 
     async fn end(&self, search: SearchId, file: FileId) -> Result<(), StoreError> {
         let work = async { set(self, by_id(search, file), doc! { BEGUN: int(0_u32) }).await.map(|_| ()) };
-        self.call(format!("ending an attempt at file {file} of search {search}"), work).await
+        self.call(format!("ending an attempt to read file {file} of search {search}"), work).await
     }
 }
 
-/// Counts an attempt, and raises the fence of a file that another reader has not read to its end.
-fn begun(reader: u32) -> Vec<Document> {
+/// Returns the update that counts an attempt. If a reader of another version has not completed the file, it also
+/// increments the fence.
+fn start_update(reader: u32) -> Vec<Document> {
     const STALE: &str = "Stale";
     let missing = |field: &str| doc! { "$eq": [{ "$type": format!("${field}") }, "missing"] };
     let if_stale = |then: Bson, otherwise: Bson| doc! { "$cond": [format!("${STALE}"), then, otherwise] };
@@ -117,13 +116,13 @@ fn begun(reader: u32) -> Vec<Document> {
     ]
 }
 
-/// Of a file that was neither read to its end nor refused.
+/// Returns the alternative conditions of a status that is not final.
 fn not_final() -> Vec<Document> {
     vec![doc! { PLACE: { "$exists": false } }, doc! { WITHIN: { "$exists": true } }]
 }
 
-/// The file's document, while it has this fence.
-fn held(file: &FileFence) -> Document {
+/// Returns the filter of the file's document with this fence.
+fn with_fence(file: &FileFence) -> Document {
     let mut which = by_id(file.search_id, file.file_id);
     let fence = Bson::from(int(file.fence));
     let fences = if file.fence == 0 { vec![fence, Bson::Null] } else { vec![fence] };
@@ -131,34 +130,39 @@ fn held(file: &FileFence) -> Document {
     which
 }
 
-async fn set(mongo: &Mongo, which: Document, fields: Document) -> Result<bool, Fault> {
+async fn set(mongo: &Mongo, which: Document, fields: Document) -> Result<bool, CallError> {
     let update = doc! { "$set": fields, "$currentDate": { TOUCHED_AT: true } };
     let updated = mongo.collection(collections::READING).await?.update_one(which, update).await?;
     Ok(updated.matched_count > 0)
 }
 
-/// Within a transaction: whether the file has this fence, which stays so until the transaction ends.
-pub(crate) async fn hold(mongo: &Mongo, client: &mut ClientSession, file: &FileFence) -> Result<bool, Fault> {
-    let mut which = held(file);
+/// Returns within a transaction whether the file has this fence, and prevents a change of the fence until the transaction
+/// ends.
+pub(crate) async fn lock_fence(
+    mongo: &Mongo,
+    client: &mut ClientSession,
+    file: &FileFence,
+) -> Result<bool, CallError> {
+    let mut which = with_fence(file);
     which.insert(CLEARING, doc! { "$exists": false });
     touch(mongo, client, which).await
 }
 
-async fn touch(mongo: &Mongo, client: &mut ClientSession, which: Document) -> Result<bool, Fault> {
+async fn touch(mongo: &Mongo, client: &mut ClientSession, which: Document) -> Result<bool, CallError> {
     let update = doc! { "$inc": { WRITES: 1_i64 }, "$currentDate": { TOUCHED_AT: true } };
     let attempts = mongo.collection(collections::READING).await?;
     Ok(attempts.update_one(which, update).session(client).await?.matched_count > 0)
 }
 
-/// Raises the fence of a file that was neither read to its end nor refused, and removes what is stored of it.
-pub(crate) async fn take_back(
+/// Increments the fence of a file whose status is not final, and deletes its stored records.
+pub(crate) async fn discard(
     mongo: &Mongo,
     file: &FileFence,
     then: Option<&ReadingStatus>,
     doing: &str,
 ) -> Result<FileFence, StoreError> {
     let raise = async {
-        let mut which = held(file);
+        let mut which = with_fence(file);
         which.insert("$or", not_final());
         let mut update = doc! {
             "$inc": { FENCE: 1_i64 },
@@ -179,7 +183,7 @@ pub(crate) async fn take_back(
     Ok(raised)
 }
 
-/// Refuses a file as [`withdraw`] does, and removes what is stored of it.
+/// Refuses a file like [`withdraw`], and deletes its stored records.
 pub(crate) async fn remove(
     mongo: &Mongo,
     search: SearchId,
@@ -191,8 +195,8 @@ pub(crate) async fn remove(
     clear(mongo, &held, doing).await
 }
 
-/// Refuses a file whatever is known of it, raises its fence unless it was refused before, and forgets that it was read. What is
-/// stored of it stays: others may name it.
+/// Refuses a file in any status, increments its fence unless it was refused before, and deletes its record of completion.
+/// Its studies remain, because other studies may refer to them.
 pub(crate) async fn withdraw(
     mongo: &Mongo,
     search: SearchId,
@@ -203,7 +207,7 @@ pub(crate) async fn withdraw(
     refuse(mongo, (search, file), refused, doc! {}, doing).await.map(|_| ())
 }
 
-/// Whoever removes a file that was refused before goes on under its fence.
+/// Refuses a file and returns its fence. Deleting a file that was refused before continues with the same fence.
 async fn refuse(
     mongo: &Mongo,
     (search, file): (SearchId, FileId),
@@ -211,13 +215,13 @@ async fn refuse(
     mut fields: Document,
     doing: &str,
 ) -> Result<FileFence, StoreError> {
-    let refuse = async {
+    let work = async {
         let is_first = doc! { "$eq": [{ "$type": format!("${REFUSED}") }, "missing"] };
         let fence = doc! { "$ifNull": [format!("${FENCE}"), int(0_u32)] };
         let more = doc! { "$cond": [is_first, int(1_u32), int(0_u32)] };
         fields.extend(doc! {
             FENCE: { "$add": [fence, more] },
-            // What it says is no expression.
+            // A literal, because its text could be an expression.
             PLACE: { "$literal": to_bson(refused)? },
             BEGUN: { "$ifNull": [format!("${BEGUN}"), int(0_u32)] },
             TOUCHED_AT: "$$NOW",
@@ -226,22 +230,22 @@ async fn refuse(
         let update = vec![doc! { "$set": fields }];
         let after = attempts.find_one_and_update(by_id(search, file), update).upsert(true);
         let after = after.return_document(ReturnDocument::After).await?;
-        let stored = after.ok_or_else(|| Fault::Answer("it has no document".to_owned()))?;
-        // Afterwards: whoever finishes it from now on finds it refused.
+        let stored = after.ok_or_else(|| CallError::InvalidReply("it has no document".to_owned()))?;
+        // This comes last: any later attempt to complete the file finds it refused.
         mongo.collection(collections::FILE).await?.delete_one(by_id(search, file)).await?;
-        count_field(&stored, FENCE).map_err(Fault::Answer)
+        count_field(&stored, FENCE).map_err(CallError::InvalidReply)
     };
-    let fence = mongo.call(doing.to_owned(), refuse).await?;
+    let fence = mongo.call(doing.to_owned(), work).await?;
     Ok(FileFence { search_id: search, file_id: file, fence })
 }
 
-/// Within a transaction: whether a file was refused, or removed; which stays so until the transaction ends.
+/// Returns within a transaction whether a file was refused or deleted, and prevents a change until the transaction ends.
 pub(crate) async fn is_refused(
     mongo: &Mongo,
     client: &mut ClientSession,
     search: SearchId,
     file: FileId,
-) -> Result<bool, Fault> {
+) -> Result<bool, CallError> {
     let mut which = by_id(search, file);
     which.insert(REFUSED, doc! { "$exists": false });
     if touch(mongo, client, which.clone()).await? {
@@ -251,29 +255,29 @@ pub(crate) async fn is_refused(
     Ok(mongo.collection(collections::READING).await?.find_one(which).session(client).await?.is_some())
 }
 
-/// Removes what is stored from before the fence was raised, some at a time.
+/// Deletes the records from before the latest increment of the fence, in batches.
 async fn clear(mongo: &Mongo, file: &FileFence, doing: &str) -> Result<(), StoreError> {
-    while !mongo.call(doing.to_owned(), transaction::run(mongo, &Clearing(file))).await? {}
+    while !mongo.call(doing.to_owned(), transaction::run(mongo, &ClearTransaction(file))).await? {}
     Ok(())
 }
 
-struct Clearing<'a>(&'a FileFence);
+struct ClearTransaction<'a>(&'a FileFence);
 
 #[async_trait]
-impl Work for Clearing<'_> {
-    /// Whether nothing is left to be done.
+impl Work for ClearTransaction<'_> {
+    /// Whether all records are deleted.
     type Answer = bool;
 
-    async fn stage(&self, mongo: &Mongo, client: &mut ClientSession) -> Result<Step<bool>, Fault> {
-        let mut which = held(self.0);
+    async fn stage(&self, mongo: &Mongo, client: &mut ClientSession) -> Result<Step<bool>, CallError> {
+        let mut which = with_fence(self.0);
         which.insert(CLEARING, true);
         if !touch(mongo, client, which.clone()).await? {
-            // Somebody else did it.
-            return Ok(Step::Leave(true));
+            // Another worker has completed it.
+            return Ok(Step::Abort(true));
         }
         let mut is_clear = true;
         for collection in [collections::STUDY, collections::QUARANTINE] {
-            is_clear &= remove_some(mongo, client, collection, self.0).await? == 0;
+            is_clear &= remove_batch(mongo, client, collection, self.0).await? == 0;
         }
         if is_clear {
             let update = doc! { "$unset": { CLEARING: "" } };
@@ -283,15 +287,15 @@ impl Work for Clearing<'_> {
     }
 }
 
-async fn remove_some(
+async fn remove_batch(
     mongo: &Mongo,
     client: &mut ClientSession,
     collection: &'static str,
     file: &FileFence,
-) -> Result<usize, Fault> {
+) -> Result<usize, CallError> {
     let collection = mongo.collection(collection).await?;
     let found = collection.find(of_file(file.search_id, file.file_id)).projection(doc! { ID: 1 });
-    let mut found = found.limit(REMOVED_AT_ONCE).session(&mut *client).await?;
+    let mut found = found.limit(DELETE_BATCH).session(&mut *client).await?;
     let found: Vec<Document> = found.stream(client).try_collect().await?;
     let ids: Vec<&Bson> = found.iter().filter_map(|stored| stored.get(ID)).collect();
     if !ids.is_empty() {
@@ -300,15 +304,15 @@ async fn remove_some(
     Ok(ids.len())
 }
 
-fn decode(stored: &Document) -> Result<AttemptState, Fault> {
+fn decode(stored: &Document) -> Result<AttemptState, CallError> {
     let read = || {
-        // This attempt is counted, and is not one before it.
+        // The count includes the current attempt.
         let begun = count_field::<u32>(stored, BEGUN)?.saturating_sub(1);
         let place = stored.get(PLACE).cloned().map(from_bson::<ReadingStatus>).transpose()?;
         Ok(AttemptState { begun, place, fence: count_field(stored, FENCE)? })
     };
     read().map_err(|why: String| {
-        Fault::foreign(collections::READING, stored.get(ID), "the attempts at a file", &why)
+        CallError::unreadable(collections::READING, stored.get(ID), "the attempts at a file", &why)
     })
 }
 

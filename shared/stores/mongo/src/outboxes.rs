@@ -1,4 +1,4 @@
-//! The outbox entries of sagas and of transactional sessions, in the records that caused them.
+//! Outbox entries of sagas and transactional sessions, stored in the records that caused them.
 
 use async_trait::async_trait;
 use futures::TryStreamExt;
@@ -11,16 +11,16 @@ use outbox::{
     UnreadableAction,
 };
 
-use crate::fault::Fault;
+use crate::entry_location::EntryLocation;
+use crate::error::CallError;
 use crate::indexes::{HAS_ENTRIES, POISONED};
 use crate::names::{collections, record};
 use crate::pipeline::Statement;
-use crate::place::Place;
 use crate::reply::Reply;
 use crate::value::{Key, literal, nanos, some_of, uuid};
 use crate::{Mongo, entry, pipeline};
 
-/// The outboxes of all records of one kind.
+/// Outboxes of all records in one collection.
 #[derive(Debug, Clone)]
 pub struct Outbox {
     mongo: Mongo,
@@ -28,8 +28,20 @@ pub struct Outbox {
 }
 
 impl Outbox {
-    pub(crate) fn new(mongo: Mongo, collection: &'static str) -> Self {
+    fn new(mongo: Mongo, collection: &'static str) -> Self {
         Self { mongo, collection }
+    }
+}
+
+impl Mongo {
+    /// Returns the outboxes of all sagas.
+    pub fn saga_outbox(&self) -> Outbox {
+        Outbox::new(self.clone(), collections::SAGA)
+    }
+
+    /// Returns the outboxes of all committed sessions.
+    pub fn session_outbox(&self) -> Outbox {
+        Outbox::new(self.clone(), collections::SESSION)
     }
 }
 
@@ -73,12 +85,10 @@ impl SweepOutbox for Outbox {
 
     async fn resolve_unreadable(&self, place: &str, treatment: &UnreadableAction) -> Result<(), StoreError> {
         let work = async {
-            let statement = pipeline::resolve_unreadable(&Place::read(place)?, treatment);
+            let statement = pipeline::resolve_unreadable(&EntryLocation::read(place)?, treatment);
             update(&self.mongo, self.collection, vec![statement]).await?.expect_none_taken()
         };
-        self.mongo
-            .call(format!("treating entry {place} of {}, which cannot be read", self.collection), work)
-            .await
+        self.mongo.call(format!("resolving unreadable entry {place} of {}", self.collection), work).await
     }
 }
 
@@ -92,38 +102,33 @@ impl InspectOutbox for Outbox {
     }
 
     async fn poisoned(&self, after: Option<&str>, limit: usize) -> Result<Vec<OutboxRecord>, StoreError> {
-        let doing = format!("listing what is poisoned in the outboxes in {}", self.collection);
-        let (filter, index) = (has_poison(), POISONED);
+        let doing = format!("listing poisoned entries in {}", self.collection);
+        let (filter, index) = (entry::has_poisoned(), POISONED);
         let work = listed(&self.mongo, self.collection, (filter, index, entry::is_poisoned), after, limit);
         self.mongo.call(doing, work).await
     }
 
     async fn plan(&self) -> Result<String, StoreError> {
-        let doing = format!("explaining how due entries in {} are looked for", self.collection);
+        let doing = format!("explaining the query for due entries in {}", self.collection);
         self.mongo.call(doing, plan(&self.mongo, self.collection)).await
     }
 }
 
-/// Records of which an entry is poisoned.
-pub(crate) fn has_poison() -> Document {
-    doc! { format!("{}.{}", record::OUTBOX, entry::POISONED): true }
-}
-
-/// Entries of records that an index finds.
+/// Lists the entries of records that an index finds.
 async fn listed(
     mongo: &Mongo,
     collection: &'static str,
     (mut filter, index, is_shown): (Document, &str, fn(&Bson) -> bool),
     after: Option<&str>,
     limit: usize,
-) -> Result<Vec<OutboxRecord>, Fault> {
+) -> Result<Vec<OutboxRecord>, CallError> {
     if limit == 0 {
-        // MongoDB takes 0 for no limit.
+        // MongoDB interprets 0 as no limit.
         return Ok(Vec::new());
     }
     if let Some(after) = after {
-        // Ids of every type have an order for an expression; a plain comparison finds those of the same type only.
-        let after = literal(Place::read(after)?.record().clone());
+        // An expression compares ids of all types. A plain comparison would only find ids of the same type.
+        let after = literal(EntryLocation::read(after)?.record().clone());
         filter.insert("$expr", doc! { "$gt": [format!("${}", record::ID), after] });
     }
     let found = mongo
@@ -132,7 +137,7 @@ async fn listed(
         .find(filter)
         .projection(doc! { record::ID: 1, record::OUTBOX: 1 })
         .sort(doc! { record::ID: 1 })
-        // Of many documents with an empty outbox it would otherwise read each, in the order of ids.
+        // Without the hint the server would scan the index of ids and read all records with an empty outbox.
         .hint(Hint::Name(index.to_owned()))
         .limit(i64::try_from(limit).unwrap_or(i64::MAX))
         .await?;
@@ -140,7 +145,7 @@ async fn listed(
 }
 
 fn shown(collection: &'static str, stored: &Document, is_shown: fn(&Bson) -> bool) -> OutboxRecord {
-    let record = Place::Record { record: stored.get(record::ID).cloned().unwrap_or(Bson::Null) };
+    let record = EntryLocation::Record { record: stored.get(record::ID).cloned().unwrap_or(Bson::Null) };
     let owner = owner(collection, stored);
     let entries = match (&owner, entry::stored(stored, record::OUTBOX)) {
         (Ok(_), Ok(entries)) => {
@@ -153,18 +158,19 @@ fn shown(collection: &'static str, stored: &Document, is_shown: fn(&Bson) -> boo
 }
 
 fn read(record: &Bson, stored: &Bson) -> EntryResult {
-    entry::decode(stored).map_err(|why| Unreadable { place: Place::of(record, stored).write(), why })
+    entry::decode(stored).map_err(|why| Unreadable { place: EntryLocation::of(record, stored).write(), why })
 }
 
-/// Reads nothing but the index: it holds only records that wait, in the order of waiting, with their ids.
+/// Lists the owners of due entries. It reads only the index, which contains the waiting records in the order of their due
+/// times, with their ids.
 async fn due(
     mongo: &Mongo,
     collection: &'static str,
     now: Timestamp,
     limit: usize,
-) -> Result<Vec<Result<Owner, Unreadable>>, Fault> {
+) -> Result<Vec<Result<Owner, Unreadable>>, CallError> {
     if limit == 0 {
-        // MongoDB takes 0 for no limit.
+        // MongoDB interprets 0 as no limit.
         return Ok(Vec::new());
     }
     let found = mongo
@@ -190,7 +196,7 @@ fn order() -> Document {
     doc! { record::READY_AT: 1, record::ID: 1 }
 }
 
-async fn plan(mongo: &Mongo, collection: &'static str) -> Result<String, Fault> {
+async fn plan(mongo: &Mongo, collection: &'static str) -> Result<String, CallError> {
     let find = doc! {
         "find": collection,
         "filter": ready_by(Timestamp::UNIX_EPOCH),
@@ -204,7 +210,7 @@ async fn plan(mongo: &Mongo, collection: &'static str) -> Result<String, Fault> 
     Ok(planner.and_then(|planner| planner.get_document("winningPlan").ok()).map(stages).unwrap_or_default())
 }
 
-/// The stages of a plan, the outermost first, with the index that is read.
+/// Returns the stages of a plan from the outermost one, with the index that is read.
 fn stages(plan: &Document) -> String {
     let name = |field| plan.get_str(field).ok().map(str::to_owned);
     let inner = plan.get_document("inputStage").ok().map(stages);
@@ -217,39 +223,40 @@ fn owner(collection: &'static str, stored: &Document) -> Result<Owner, Unreadabl
         (Some(id), collections::SESSION) => Ok(Owner::Session(SessionId::from_uuid(id))),
         (Some(id), _) => Ok(Owner::Saga(PartitionKey::from_uuid(id))),
         (None, _) => {
-            let place = Place::Record { record: id.cloned().unwrap_or(Bson::Null) }.write();
-            let fault = Fault::foreign(collection, id, "a record with an outbox", "its _id is not a UUID");
-            Err(Unreadable { place, why: fault.to_string() })
+            let place = EntryLocation::Record { record: id.cloned().unwrap_or(Bson::Null) }.write();
+            let error =
+                CallError::unreadable(collection, id, "a record with an outbox", "its _id is not a UUID");
+            Err(Unreadable { place, why: error.to_string() })
         }
     }
 }
 
-/// Claims, settlements and treatments do nothing when they are repeated. So a lost answer costs one more call, and not
-/// entries that are claimed by nobody who knows of it.
-async fn update(mongo: &Mongo, collection: &str, statements: Vec<Statement>) -> Result<Reply, Fault> {
+/// Applies claims, settlements or treatments of entries, which are idempotent. It repeats the command once after a
+/// retryable error, because otherwise a lost reply would leave entries claimed by a worker that does not know it.
+async fn update(mongo: &Mongo, collection: &str, statements: Vec<Statement>) -> Result<Reply, CallError> {
     match mongo.update(collection, statements.clone()).await {
-        Err(fault) if fault.may_pass() => mongo.update(collection, statements).await,
+        Err(error) if error.is_retryable() => mongo.update(collection, statements).await,
         answer => answer,
     }
 }
 
-/// One command marks the ready entries of all records, each record atomically; a second one fetches them by the mark.
-/// When the server refuses some of the statements, the others are applied all the same.
+/// Claims the ready entries of records. The first command marks them, atomically per record, and the second one fetches
+/// them by the mark. If the server rejects some of the statements, it still applies the others.
 async fn claim_due(
     mongo: &Mongo,
     collection: &'static str,
     owners: &[Owner],
     now: Timestamp,
     until: Timestamp,
-) -> Result<Vec<ClaimedEntries>, Fault> {
+) -> Result<Vec<ClaimedEntries>, CallError> {
     if owners.is_empty() {
         return Ok(Vec::new());
     }
     let statements = owners.iter().map(|owner| pipeline::claim(id(*owner), now, until)).collect();
     let refused = match update(mongo, collection, statements).await {
         Ok(_) => None,
-        Err(fault @ Fault::Statement { .. }) => Some(fault),
-        Err(fault) => return Err(fault),
+        Err(error @ CallError::Statement { .. }) => Some(error),
+        Err(error) => return Err(error),
     };
     let ids: Vec<Bson> = owners.iter().map(|owner| id(*owner)).collect();
     let mark = nanos(until);

@@ -12,8 +12,8 @@ use outbox::Settlement;
 use saga::{Loaded, Persist, Persisted, ReadDocuments, WriteDocuments};
 
 use crate::Mongo;
-use crate::document::{Written, decode, has_expired, written};
-use crate::fault::Fault;
+use crate::document::{StoredVersion, decode, has_expired, stored_version};
+use crate::error::CallError;
 use crate::names::{collections, record};
 use crate::pipeline::{self, Statement};
 use crate::value::{Key, expired_until, some_of, uuid};
@@ -25,8 +25,8 @@ impl ReadDocuments for Mongo {
         self.call(doing, load(self, partitions, now)).await
     }
 
-    /// Linearizable: a primary that was deposed and does not know it yet answers majority reads from the past, but
-    /// cannot answer this one. It is promised for one document at a time.
+    /// The read is linearizable, because a deposed primary that does not know it yet answers majority reads with old data.
+    /// MongoDB guarantees this for reads of one document.
     async fn load_latest(&self, partition: PartitionKey, now: Timestamp) -> Loaded {
         let expired_until = expired_until(now, self.saga_retention());
         let read = async {
@@ -43,8 +43,8 @@ impl ReadDocuments for Mongo {
     }
 }
 
-/// What is stored is read one by one, so that what is wrong with one document is no other's business.
-async fn load(mongo: &Mongo, partitions: &[PartitionKey], now: Timestamp) -> Result<Vec<Loaded>, Fault> {
+/// Loads and decodes each document separately, so that an unreadable document does not affect the others.
+async fn load(mongo: &Mongo, partitions: &[PartitionKey], now: Timestamp) -> Result<Vec<Loaded>, CallError> {
     let expired_until = expired_until(now, mongo.saga_retention());
     let stored = find(mongo, partitions, doc! {}, ReadConcern::majority()).await?;
     let stored: BTreeMap<PartitionKey, Bsons> = stored
@@ -54,19 +54,19 @@ async fn load(mongo: &Mongo, partitions: &[PartitionKey], now: Timestamp) -> Res
         .collect();
     let read = |partition: &PartitionKey| {
         let decoded = stored.get(partition).map(decode).transpose();
-        decoded.map_err(|fault| fault.while_doing(format!("loading partition {partition}")))
+        decoded.map_err(|error| error.while_doing(format!("loading partition {partition}")))
     };
     Ok(partitions.iter().map(read).collect())
 }
 
-/// The documents of partitions, in one call: the limit tells the server that there is nothing more to ask for, so
-/// that it keeps no cursor open.
+/// Finds the documents of partitions in one call. With the limit the server knows that no further batch follows and keeps no
+/// cursor open.
 async fn find(
     mongo: &Mongo,
     partitions: &[PartitionKey],
     projection: Bsons,
     concern: ReadConcern,
-) -> Result<Vec<Bsons>, Fault> {
+) -> Result<Vec<Bsons>, CallError> {
     let ids: Vec<Bson> = partitions.iter().collect::<BTreeSet<_>>().into_iter().map(Key::key).collect();
     if ids.is_empty() {
         return Ok(Vec::new());
@@ -107,7 +107,7 @@ impl WriteDocuments for Mongo {
     }
 }
 
-async fn persist(mongo: &Mongo, writes: &[Persist], now: Timestamp) -> Result<Vec<Persisted>, Fault> {
+async fn persist(mongo: &Mongo, writes: &[Persist], now: Timestamp) -> Result<Vec<Persisted>, CallError> {
     if writes.is_empty() {
         return Ok(Vec::new());
     }
@@ -118,44 +118,44 @@ async fn persist(mongo: &Mongo, writes: &[Persist], now: Timestamp) -> Result<Ve
     let inserts: Vec<bool> = statements.iter().map(|statement| statement.upsert).collect();
     let outcomes = mongo.update(collections::SAGA, statements).await?.outcomes(&inserts);
     if outcomes.contains(&None) {
-        look_up(mongo, writes, outcomes).await
+        resolve_unknown_outcomes(mongo, writes, outcomes).await
     } else {
         Ok(outcomes.into_iter().flatten().collect())
     }
 }
 
-/// Lets the documents say what became of the writes that the answer leaves open.
+/// Determines from the stored documents the outcomes that the reply does not contain.
 ///
 /// # Errors
-/// When one of them cannot tell. Whoever asked then has to read it once more; the others tell the same again.
-async fn look_up(
+/// Returns an error if a document does not show the outcome. The caller then has to load the documents again.
+async fn resolve_unknown_outcomes(
     mongo: &Mongo,
     writes: &[Persist],
     outcomes: Vec<Option<Persisted>>,
-) -> Result<Vec<Persisted>, Fault> {
+) -> Result<Vec<Persisted>, CallError> {
     let open = writes.iter().zip(&outcomes).filter(|(_, outcome)| outcome.is_none());
     let partitions: Vec<PartitionKey> = open.map(|(write, _)| write.partition).collect();
     let projection = doc! { record::VERSION: 1, format!("{}.attempt", record::CONTENT): 1 };
     let stored = find(mongo, &partitions, projection, ReadConcern::majority()).await?;
-    let written: BTreeMap<PartitionKey, Written> =
-        stored.iter().filter_map(|stored| written(stored).ok()).collect();
-    let told = |(write, known): (&Persist, Option<Persisted>)| {
-        let told = known.or_else(|| outcome(write, written.get(&write.partition)));
-        told.ok_or(Fault::Undecided(write.partition))
+    let stored: BTreeMap<PartitionKey, StoredVersion> =
+        stored.iter().filter_map(|stored| stored_version(stored).ok()).collect();
+    let resolve = |(write, known): (&Persist, Option<Persisted>)| {
+        let outcome = known.or_else(|| outcome(write, stored.get(&write.partition)));
+        outcome.ok_or(CallError::UnknownOutcome(write.partition))
     };
-    writes.iter().zip(outcomes).map(told).collect()
+    writes.iter().zip(outcomes).map(resolve).collect()
 }
 
-/// What a document says of a write that has ended and is confirmed; nothing when the document is of an earlier version
-/// than the write's own, or absent. A primary that was deposed and does not know it yet answers majority reads so.
+/// Returns the outcome of a completed and confirmed write, if the stored document shows it. Returns `None` if the document
+/// is absent or older than the write, which a deposed primary that does not know it yet may return for a majority read.
 ///
-/// A later document by another author is one that this write did not make, or one that somebody has built upon it
-/// already. Taking the latter for a conflict does no harm: the new attempt finds its message among the processed ones;
-/// and whoever wrote in between has taken the partition over, so that nothing this attempt gives back counts. (Of two
-/// writes of one partition in one call the earlier is taken for a conflict likewise; the runner writes a partition once
-/// in a call.) A later document that names no author is one that this write did not make either.
-fn outcome(write: &Persist, written: Option<&Written>) -> Option<Persisted> {
-    let Written { version, attempt } = written?;
+/// A later version by another attempt means that this write failed, or that another attempt has already replaced it.
+/// Reporting the second case as a conflict is safe: the next attempt finds its message among the processed ones, and the
+/// other attempt has taken over the partition, so this attempt's release of its claim has no effect. (If one call contained
+/// two writes of one partition, the first would also be reported as a conflict. The runner writes each partition once per
+/// call.) A later version without a readable attempt also means that this write failed.
+fn outcome(write: &Persist, stored: Option<&StoredVersion>) -> Option<Persisted> {
+    let StoredVersion { version, attempt } = stored?;
     match *attempt == Some(write.content.attempt) {
         true => Some(Persisted::Stored),
         false => write.loaded.is_none_or(|loaded| *version > loaded).then_some(Persisted::Conflict),
@@ -172,13 +172,13 @@ mod tests {
         let host = ManualHost::seeded(1);
         let write = sample::persist(sample::partition(&host), Some(4), sample::content(&host, "mine"));
         let (mine, other) = (Some(write.content.attempt), Some(sample::attempt(&host)));
-        let told = |version, attempt| outcome(&write, Some(&Written { version, attempt }));
-        assert_eq!(told(5, mine), Some(Persisted::Stored));
+        let resolved = |version, attempt| outcome(&write, Some(&StoredVersion { version, attempt }));
+        assert_eq!(resolved(5, mine), Some(Persisted::Stored));
         for by in [other, None] {
-            assert_eq!(told(5, by), Some(Persisted::Conflict));
-            assert_eq!(told(9, by), Some(Persisted::Conflict));
-            assert_eq!(told(4, by), None, "what was loaded may have been read from the past");
-            assert_eq!(told(1, by), None);
+            assert_eq!(resolved(5, by), Some(Persisted::Conflict));
+            assert_eq!(resolved(9, by), Some(Persisted::Conflict));
+            assert_eq!(resolved(4, by), None, "a majority read may return old data");
+            assert_eq!(resolved(1, by), None);
         }
         assert_eq!(outcome(&write, None), None);
     }

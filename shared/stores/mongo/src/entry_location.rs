@@ -1,30 +1,30 @@
-//! Where something is that cannot be read: pointed at by ids as they are stored, whatever they are.
+//! Locations of entries and records that may be unreadable, by their stored ids of any type.
 
 use mongodb::bson::{Bson, Document, doc};
 
 use crate::entry;
-use crate::fault::Fault;
+use crate::error::CallError;
 use crate::names::record;
 
-/// Where it is.
+/// Location of one or more outbox entries.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Place {
-    /// A record whose id is none of ours, with all of its entries.
+pub(crate) enum EntryLocation {
+    /// All entries of a record.
     Record {
-        /// The record's id.
+        /// Id of the record.
         record: Bson,
     },
-    /// An entry of a record; without an id all those that have none.
+    /// One entry of a record.
     Entry {
-        /// The record's id.
+        /// Id of the record.
         record: Bson,
-        /// The entry's.
+        /// Id of the entry; `None` for all entries without an id.
         id: Option<Bson>,
     },
 }
 
-impl Place {
-    /// Where a stored entry is.
+impl EntryLocation {
+    /// Returns the location of a stored entry.
     pub(crate) fn of(record: &Bson, entry: &Bson) -> Self {
         let id = entry.as_document().and_then(|entry| entry.get(entry::ID)).cloned();
         Self::Entry { record: record.clone(), id }
@@ -36,7 +36,7 @@ impl Place {
         }
     }
 
-    /// As extended JSON, which an operator can copy.
+    /// Writes the location as extended JSON, which an operator can copy.
     pub(crate) fn write(&self) -> String {
         let place = match self {
             Self::Record { record } => doc! { record::ID: record.clone() },
@@ -44,19 +44,19 @@ impl Place {
                 doc! { record::ID: record.clone(), entry::ID: id.clone().into_iter().collect::<Vec<_>>() }
             }
         };
-        // Whatever is in a document can be written.
+        // Every BSON document can be serialized.
         serde_json::to_string(&place).unwrap_or_default()
     }
 
-    /// The inverse of [`Place::write`].
-    pub(crate) fn read(text: &str) -> Result<Self, Fault> {
-        let foreign = || Fault::Encode(format!("{text} is not the place of an entry"));
-        let mut place: Document = serde_json::from_str(text).map_err(|_| foreign())?;
-        let record = place.remove(record::ID).ok_or_else(foreign)?;
+    /// The inverse of [`EntryLocation::write`].
+    pub(crate) fn read(text: &str) -> Result<Self, CallError> {
+        let unreadable = || CallError::Encode(format!("{text} is not the location of an entry"));
+        let mut place: Document = serde_json::from_str(text).map_err(|_| unreadable())?;
+        let record = place.remove(record::ID).ok_or_else(unreadable)?;
         match place.remove(entry::ID) {
             None => Ok(Self::Record { record }),
             Some(Bson::Array(ids)) => Ok(Self::Entry { record, id: ids.into_iter().next() }),
-            Some(_) => Err(foreign()),
+            Some(_) => Err(unreadable()),
         }
     }
 }
@@ -69,20 +69,20 @@ mod tests {
     use testing::{ManualHost, sample};
 
     #[test]
-    fn a_place_reads_back_whatever_the_ids_are() {
+    fn location_round_trips_with_ids_of_any_type() {
         let partition = sample::partition(&ManualHost::seeded(1)).key();
         for record in
             [partition.clone(), Bson::ObjectId(ObjectId::from_bytes([7; 12])), "x".into(), Bson::Null]
         {
             for place in [
-                Place::Record { record: record.clone() },
-                Place::Entry { record: record.clone(), id: None },
-                Place::Entry { record: record.clone(), id: Some(partition.clone()) },
-                Place::Entry { record: record.clone(), id: Some(7.5.into()) },
+                EntryLocation::Record { record: record.clone() },
+                EntryLocation::Entry { record: record.clone(), id: None },
+                EntryLocation::Entry { record: record.clone(), id: Some(partition.clone()) },
+                EntryLocation::Entry { record: record.clone(), id: Some(7.5.into()) },
             ] {
-                assert_eq!(Place::read(&place.write()).unwrap(), place);
+                assert_eq!(EntryLocation::read(&place.write()).unwrap(), place);
             }
         }
-        assert!(Place::read("{}").is_err() && Place::read("17").is_err());
+        assert!(EntryLocation::read("{}").is_err() && EntryLocation::read("17").is_err());
     }
 }
