@@ -2,7 +2,7 @@
 
 use aws_lambda_events::sqs::SqsBatchResponse;
 use backend::Backend;
-use backend::services::Linked;
+use backend::services::LinkedServices;
 use functions::dispatch_outbox::{self, FUNCTION};
 use imports::queues::CONTROL;
 use lambda::Trigger;
@@ -11,7 +11,7 @@ use messages::store::chain;
 use outbox::DispatchOutbox;
 use serde_json::Value;
 
-const LINKED: Linked = Linked::with(FUNCTION.services);
+const LINKED: LinkedServices = LinkedServices::with(FUNCTION.services);
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {

@@ -2,7 +2,7 @@
 
 use aws_lambda_events::sqs::SqsBatchResponse;
 use backend::Backend;
-use backend::services::Linked;
+use backend::services::LinkedServices;
 use functions::notify_upload::{FUNCTION, Notification, NotifyUpload};
 use imports::queues::UPLOADS;
 use lambda::Trigger;
@@ -10,7 +10,7 @@ use lambda_runtime::{Error, LambdaEvent, service_fn};
 use messages::store::chain;
 use serde_json::Value;
 
-const LINKED: Linked = Linked::with(FUNCTION.services);
+const LINKED: LinkedServices = LinkedServices::with(FUNCTION.services);
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {

@@ -1,6 +1,6 @@
 //! The Lambda function for the parse queue.
 
-use backend::services::Linked;
+use backend::services::LinkedServices;
 use functions::parse_references::FUNCTION;
 use mimalloc::MiMalloc;
 
@@ -8,7 +8,7 @@ use mimalloc::MiMalloc;
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
-const LINKED: Linked = Linked::with(FUNCTION.services);
+const LINKED: LinkedServices = LinkedServices::with(FUNCTION.services);
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {

@@ -2,7 +2,7 @@
 
 use aws_lambda_events::sqs::SqsBatchResponse;
 use backend::Backend;
-use backend::services::Linked;
+use backend::services::LinkedServices;
 use functions::report_faults::{self, FUNCTION};
 use imports::queues::PARSE_DEAD;
 use lambda::Trigger;
@@ -12,7 +12,7 @@ use messages::store::chain;
 use saga::{Failures, Missing};
 use serde_json::Value;
 
-const LINKED: Linked = Linked::with(FUNCTION.services);
+const LINKED: LinkedServices = LinkedServices::with(FUNCTION.services);
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {

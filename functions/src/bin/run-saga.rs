@@ -1,9 +1,9 @@
 //! The Lambda function for the saga queue.
 
-use backend::services::Linked;
+use backend::services::LinkedServices;
 use functions::run_saga::FUNCTION;
 
-const LINKED: Linked = Linked::with(FUNCTION.services);
+const LINKED: LinkedServices = LinkedServices::with(FUNCTION.services);
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
-use backend::services::Linked;
+use backend::services::LinkedServices;
 use functions::api::{self, BodyMode, authorizer};
 use functions::start_upload::FUNCTION;
 use messages::DecisionSink;
 use service::SearchService;
 
-const LINKED: Linked = Linked::with(FUNCTION.services);
+const LINKED: LinkedServices = LinkedServices::with(FUNCTION.services);
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {

@@ -1,40 +1,34 @@
-//! Every setting of every program, read once at start from the environment, into typed values.
+//! Settings of all programs, which are read once from the environment at start and converted to typed values.
 //!
-//! All faults are reported together: whoever corrects a configuration wants to do it once.
+//! All faults are reported together, so that an operator can correct them at once.
 
 mod reader;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use imports::manifest::{MAX_FILE_BYTES, MAX_NAME_CHARS};
 use imports::ports::Quota;
-use imports::{Deadlines, ObjectKey, ProjectId, Settings, exports};
+use imports::{Deadlines, ProjectId, Settings};
 use outbox::Policy;
 use uuid::Uuid;
 
-use self::reader::Reader;
-
-/// See [`Config::max_record_bytes`].
-const MAX_RECORD_BYTES: usize = 5 << 20;
-
-/// Settings without a meaning on Lambda, where there is no data directory, every request names its project, and the queues
-/// decide how long a message is hidden.
+/// Settings without a meaning on Lambda, where no data directory exists, every request names its project, and the queues
+/// determine the visibility timeout.
 pub const NOT_ON_LAMBDA: [&str; 3] =
     ["SEARCH_IMPORT_DATA_DIR", "SEARCH_IMPORT_PROJECT", "SEARCH_IMPORT_VISIBILITY_SECONDS"];
 
-/// The project of everything that names none.
+/// Project of commands that name none.
 const DEFAULT_PROJECT: ProjectId = ProjectId::from_uuid(Uuid::nil());
 
-/// How duplicates are recognised.
+/// Method of recognizing duplicate messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// By tokens in the partition's ledger item: at any age.
+    /// Tokens in the partition's ledger item, which recognize duplicates of any age.
     Ledger,
-    /// By versions, processed ids and states alone: while the saga's document lives.
+    /// Versions, processed ids and states only, which recognize duplicates while the saga's document exists.
     Optimistic,
 }
 
@@ -50,10 +44,10 @@ impl FromStr for Mode {
     }
 }
 
-/// Which adapters are behind the ports.
+/// Adapters of the ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BackendKind {
-    /// SQLite and a folder, on this machine.
+    /// SQLite and a folder on this machine.
     Embedded,
     /// MongoDB, DynamoDB, SQS and S3.
     Aws,
@@ -71,17 +65,17 @@ impl FromStr for BackendKind {
     }
 }
 
-/// Text that may hold credentials. `Debug` does not print it.
+/// Text that may contain credentials. `Debug` does not display it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Keeps a text that was read from elsewhere.
+    /// Wraps a text.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The text itself.
+    /// Returns the text.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -93,20 +87,20 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Where the services of [`BackendKind::Aws`] are. A program needs only those that it uses; an empty value
-/// counts as not set. Region, credentials and endpoints are in the variables that every AWS program has.
+/// Addresses of the services of [`BackendKind::Aws`]. A program needs only those that it uses, and an empty value counts as
+/// not set. Region, credentials and endpoints are read from the usual variables of AWS programs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Services {
-    /// `MONGODB_URI`: the address of the database, credentials included.
+    /// `MONGODB_URI`: the address of the database, including credentials.
     pub mongodb_uri: Option<Secret>,
-    /// `MONGODB_URI_SECRET_ARN`: the secret of Secrets Manager that holds the address instead.
+    /// `MONGODB_URI_SECRET_ARN`: the secret of Secrets Manager that contains the address instead.
     pub mongodb_uri_secret: Option<String>,
-    /// `MONGODB_URI_SECRET_VERSION`: the id of the version to read of it; the current one.
+    /// `MONGODB_URI_SECRET_VERSION`: the id of the version of the secret. Default: the current one.
     pub mongodb_uri_secret_version: Option<String>,
-    /// `MONGODB_DATABASE`: its name; `search_import`.
+    /// `MONGODB_DATABASE`: the name of the database. Default: `search_import`.
     pub mongodb_database: String,
-    /// `SEARCH_IMPORT_MONGODB_POOL_SIZE`: the most connections that one process has to one server; 10. Times the
-    /// number of processes, that must stay below what the server allows.
+    /// `SEARCH_IMPORT_MONGODB_POOL_SIZE`: the maximum number of connections of one process to one server. Default: 10. Its
+    /// product with the number of processes must be below the limit of the server.
     pub mongodb_pool_size: u32,
     /// `SEARCH_IMPORT_LEDGER_TABLE`: the DynamoDB table of the partitions.
     pub ledger_table: Option<String>,
@@ -134,85 +128,86 @@ impl Default for Services {
     }
 }
 
-/// The scope of operators where no other is named.
+/// Default scope of operators.
 const OPERATOR_SCOPE: &str = "searches:operate";
 
-/// The settings.
+/// Settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// `SEARCH_IMPORT_BACKEND`: `embedded` or `aws`; `embedded`.
+    /// `SEARCH_IMPORT_BACKEND`: `embedded` or `aws`. Default: `embedded`.
     pub backend: BackendKind,
-    /// Where the services of the `aws` backend are.
+    /// Services of the `aws` backend.
     pub services: Services,
-    /// `SEARCH_IMPORT_DATA_DIR`: where the embedded stores are; `.search-import` below the working directory.
+    /// `SEARCH_IMPORT_DATA_DIR`: the folder of the embedded stores. Default: `.search-import` in the working directory.
     pub data_dir: PathBuf,
-    /// `SEARCH_IMPORT_PROJECT`: the project of commands that name none, by its id or its name; one for everything.
+    /// `SEARCH_IMPORT_PROJECT`: the id or the name of the project of commands that name none. Default: one shared project.
     pub project: ProjectId,
-    /// `SEARCH_IMPORT_MODE`: `ledger` or `optimistic`; `ledger`.
+    /// `SEARCH_IMPORT_MODE`: `ledger` or `optimistic`. Default: `ledger`.
     pub mode: Mode,
-    /// `SEARCH_IMPORT_KEY_PREFIX`: what the keys of uploads begin with; `uploads/`. The longer it is, the shorter are the
-    /// names of files: a key has 1,024 bytes.
+    /// `SEARCH_IMPORT_KEY_PREFIX`: the prefix of the keys of uploads. Default: `uploads/`. A longer prefix reduces the maximum
+    /// length of file names, because a key has at most 1,024 bytes.
     pub key_prefix: String,
-    /// `SEARCH_IMPORT_MAX_FILE_BYTES`: the largest file accepted; 1 GiB. At most 5 GB, what one presigned upload
-    /// can create.
+    /// `SEARCH_IMPORT_MAX_FILE_BYTES`: the maximum size of a file. Default: 1 GiB. At most 5 GB, the limit of a presigned
+    /// upload.
     pub max_file_bytes: u64,
-    /// `SEARCH_IMPORT_MAX_RECORD_BYTES`: the largest record accepted; 4 MiB. At most 5 MiB: text that is not UTF-8 may
-    /// grow to three times its size, and MongoDB takes no document beyond 16 MiB
+    /// `SEARCH_IMPORT_MAX_RECORD_BYTES`: the maximum size of a record. Default: 4 MiB. At most 5 MiB, because text in another
+    /// encoding may grow to three times its size in UTF-8, and MongoDB limits documents to 16 MiB
     /// (<https://www.mongodb.com/docs/manual/reference/limits/#mongodb-limit-BSON-Document-Size>).
     pub max_record_bytes: usize,
-    /// `SEARCH_IMPORT_MAX_RECORDS`: the most records that a file may have, unreadable ones counted; 2,000,000. A file with
-    /// more is refused as a whole.
+    /// `SEARCH_IMPORT_MAX_RECORDS`: the maximum number of records of a file, including unreadable ones. Default: 2,000,000. A
+    /// file with more is rejected as a whole.
     pub max_records: u64,
-    /// `SEARCH_IMPORT_MAX_QUARANTINED_PERCENT`: the percentage of unreadable records tolerated; 50. A file with
-    /// more is refused as a whole.
+    /// `SEARCH_IMPORT_MAX_QUARANTINED_PERCENT`: the maximum percentage of unreadable records. Default: 50. A file with more is
+    /// rejected as a whole.
     pub max_quarantined_percent: u8,
-    /// `SEARCH_IMPORT_UPLOAD_VALID_SECONDS`: how long an upload form is valid; 3,600.
+    /// `SEARCH_IMPORT_UPLOAD_VALID_SECONDS`: the validity of an upload form. Default: 3,600.
     pub upload_valid_for: Duration,
-    /// How long a search waits:
-    /// - `SEARCH_IMPORT_UPLOAD_TIMEOUT_SECONDS`: for its next file; 3,600. Never shorter than an upload form is valid;
-    /// - `SEARCH_IMPORT_PARSE_TIMEOUT_SECONDS`: for its files to be read, once all of them are here; 86,400.
+    /// Time limits of a search:
+    /// - `SEARCH_IMPORT_UPLOAD_TIMEOUT_SECONDS`: until the next file is uploaded. Default: 3,600. At least the validity of an
+    ///   upload form;
+    /// - `SEARCH_IMPORT_PARSE_TIMEOUT_SECONDS`: until all files are read, after all of them are uploaded. Default: 86,400.
     pub deadlines: Deadlines,
-    /// What the searches of a project that have not ended may come to:
-    /// - `SEARCH_IMPORT_MAX_OPEN_SEARCHES`: how many there may be; 1,000;
-    /// - `SEARCH_IMPORT_MAX_OPEN_BYTES`: the announced size of all their files; 1 TiB.
+    /// Limits of a project's unfinished searches:
+    /// - `SEARCH_IMPORT_MAX_OPEN_SEARCHES`: their maximum number. Default: 1,000;
+    /// - `SEARCH_IMPORT_MAX_OPEN_BYTES`: the maximum announced size of all their files. Default: 1 TiB.
     pub quota: Quota,
-    /// `SEARCH_IMPORT_ADMIT_UNTOKENED`: whether a file that was put into the bucket by hand is admitted; `false`.
+    /// `SEARCH_IMPORT_ADMIT_UNTOKENED`: whether a file that was copied to the bucket manually is admitted. Default: `false`.
     pub admit_untokened: bool,
-    /// `SEARCH_IMPORT_PROJECTS_CLAIM`: the claim of a caller's token that lists the projects that are theirs; none, for
-    /// callers without tokens, who may see all projects.
+    /// `SEARCH_IMPORT_PROJECTS_CLAIM`: the claim of a caller's token that lists the caller's projects. Default: none, for
+    /// callers without tokens, who have access to all projects.
     pub projects_claim: Option<String>,
-    /// `SEARCH_IMPORT_OPERATOR_SCOPE`: the scope of a caller's token that lets them operate the deployment.
+    /// `SEARCH_IMPORT_OPERATOR_SCOPE`: the scope in the token of an operator. Default: `searches:operate`.
     pub operator_scope: String,
-    /// `SEARCH_IMPORT_CONCURRENCY`: the most searches that one batch works on at the same time; 10.
+    /// `SEARCH_IMPORT_CONCURRENCY`: the maximum number of searches that a batch processes concurrently. Default: 10.
     pub concurrency: usize,
     /// The outbox:
-    /// - `SEARCH_IMPORT_OUTBOX_GIVE_UP_SECONDS`: how long after its first failure an entry that fails again is
-    ///   poisoned; 86,400;
-    /// - `SEARCH_IMPORT_OUTBOX_MAX_DELAY_SECONDS`: the longest delay between two attempts; 300;
-    /// - `SEARCH_IMPORT_OUTBOX_STUCK_SECONDS`: how long a claim lasts before another worker takes over; 300;
-    /// - `SEARCH_IMPORT_OUTBOX_BATCH`: the most records with entries that a sweep takes at a time; 250;
-    /// - `SEARCH_IMPORT_OUTBOX_SEND_TIMEOUT_SECONDS`: how long one call to a queue may take before its messages count
-    ///   as not sent; 15, at most what a claim lasts;
-    /// - `SEARCH_IMPORT_OUTBOX_RETENTION_SECONDS`: how long the record of a session stays once it is settled; 604,800.
+    /// - `SEARCH_IMPORT_OUTBOX_GIVE_UP_SECONDS`: the time since its first failure after which an entry that fails again is
+    ///   exhausted. Default: 86,400;
+    /// - `SEARCH_IMPORT_OUTBOX_MAX_DELAY_SECONDS`: the maximum delay between two attempts. Default: 300;
+    /// - `SEARCH_IMPORT_OUTBOX_STUCK_SECONDS`: the duration of a claim, after which another worker may take over. Default: 300;
+    /// - `SEARCH_IMPORT_OUTBOX_BATCH`: the maximum number of records that a sweep claims at a time. Default: 250;
+    /// - `SEARCH_IMPORT_OUTBOX_SEND_TIMEOUT_SECONDS`: the time limit of a call to a queue, after which its messages count as
+    ///   not sent. Default: 15. At most the duration of a claim;
+    /// - `SEARCH_IMPORT_OUTBOX_RETENTION_SECONDS`: the retention of the records of settled sessions. Default: 604,800.
     pub outbox: Policy,
-    /// `SEARCH_IMPORT_SESSION_MAX_COMMIT_SECONDS`: how long an announcement may take to be stored before it is given up;
-    /// 15, at most 900.
+    /// `SEARCH_IMPORT_SESSION_MAX_COMMIT_SECONDS`: the time limit of a session's commit, after which the session is abandoned.
+    /// Default: 15. At most 900.
     pub session_max_commit: Duration,
-    /// `SEARCH_IMPORT_SESSION_INCREMENT_SECONDS`: half the first delay between two looks for it, which doubles; 2, at
-    /// most the former.
+    /// `SEARCH_IMPORT_SESSION_INCREMENT_SECONDS`: half the first delay between two checks for the commit, which doubles.
+    /// Default: 2. At most the time limit of the commit.
     pub session_increment: Duration,
-    /// `SEARCH_IMPORT_VISIBILITY_SECONDS`: how long a program that receives messages by itself hides them from
-    /// others, at most 43,200; else 60, and 900 for parse commands. On Lambda the queues decide.
+    /// `SEARCH_IMPORT_VISIBILITY_SECONDS`: the visibility timeout in programs that receive messages themselves, at most
+    /// 43,200. Default: 60, and 900 for parse commands. On Lambda the queues determine it.
     pub visibility: Option<Duration>,
-    /// `SEARCH_IMPORT_SAGA_RETENTION_SECONDS`: how long the document of a search that has ended is kept; 604,800
-    /// (7 days) in ledger mode, [`Config::message_lifetime`] in optimistic mode.
+    /// `SEARCH_IMPORT_SAGA_RETENTION_SECONDS`: the retention of the documents of ended searches. Default: 604,800 (7 days) in
+    /// ledger mode, [`Config::message_lifetime`] in optimistic mode.
     pub saga_retention: Duration,
-    /// `SEARCH_IMPORT_MESSAGE_LIFETIME_SECONDS`: the longest time that a message can live in a queue and its
-    /// dead-letter queue; 1,209,600, the most that SQS allows
+    /// `SEARCH_IMPORT_MESSAGE_LIFETIME_SECONDS`: the maximum lifetime of a message in a queue and its dead-letter queue.
+    /// Default: 1,209,600, the limit of SQS
     /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-queues.html>).
     pub message_lifetime: Duration,
-    /// `SEARCH_IMPORT_HISTORY_SECONDS`: how long decisions about messages are kept in the database; 2,592,000 (30 days).
-    /// With 0, which is none here, none are written. A data directory keeps the latest of each search instead.
+    /// `SEARCH_IMPORT_HISTORY_SECONDS`: the retention of the decisions about messages in the database. Default: 2,592,000
+    /// (30 days). With 0, which is `None` here, none are stored. A data directory keeps the latest ones of each search instead.
     pub history: Option<Duration>,
 }
 
@@ -247,7 +242,7 @@ impl Default for Config {
     }
 }
 
-/// Everything that is wrong with a configuration.
+/// All faults of a configuration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct Faults(Vec<String>);
 
@@ -258,7 +253,7 @@ impl fmt::Display for Faults {
 }
 
 impl Config {
-    /// What of it concerns the application.
+    /// Returns the settings of the application.
     pub fn settings(&self) -> Settings {
         Settings {
             key_prefix: self.key_prefix.clone(),
@@ -270,105 +265,6 @@ impl Config {
             deadlines: self.deadlines,
             quota: self.quota,
             ..Settings::default()
-        }
-    }
-
-    /// Reads the process's environment.
-    ///
-    /// # Errors
-    /// With every setting that is wrong.
-    pub fn from_env() -> Result<Self, Faults> {
-        Self::from_pairs(std::env::vars())
-    }
-
-    /// Reads settings from pairs of name and value; other names are passed over.
-    ///
-    /// # Errors
-    /// With every setting that is wrong.
-    pub fn from_pairs(pairs: impl IntoIterator<Item = (String, String)>) -> Result<Self, Faults> {
-        let mut reader = Reader { pairs: pairs.into_iter().collect(), ..Reader::default() };
-        let config = Self::read(&mut reader);
-        if reader.faults.is_empty() { Ok(config) } else { Err(Faults(reader.faults)) }
-    }
-
-    /// The names of all settings, as reading them asks for them; those of queues apart, which are one for each queue.
-    pub fn names() -> BTreeSet<String> {
-        let mut reader = Reader::default();
-        Self::read(&mut reader);
-        reader.asked
-    }
-
-    fn read(reader: &mut Reader) -> Self {
-        let default = Self::default();
-        let mode = reader.read("MODE", default.mode, |_| true, "either \"ledger\" or \"optimistic\"");
-        let message_lifetime = reader.seconds("MESSAGE_LIFETIME_SECONDS", default.message_lifetime);
-        let (session_max_commit, session_increment) = reader.session(&default);
-        let upload_valid_for = Duration::from_secs(reader.read(
-            "UPLOAD_VALID_SECONDS",
-            default.upload_valid_for.as_secs(),
-            |seconds| (1..=604_800).contains(seconds),
-            "a number of seconds from 1 to 604800",
-        ));
-        Self {
-            backend: reader.read("BACKEND", default.backend, |_| true, "either \"embedded\" or \"aws\""),
-            services: reader.services(default.services),
-            data_dir: reader.read(
-                "DATA_DIR",
-                default.data_dir,
-                |path| !path.as_os_str().is_empty(),
-                "a folder",
-            ),
-            project: reader.project(default.project),
-            mode,
-            key_prefix: reader.read(
-                "KEY_PREFIX",
-                default.key_prefix,
-                |prefix: &String| {
-                    ObjectKey::max_name_bytes(prefix) >= MAX_NAME_CHARS
-                        && !prefix.starts_with(exports::PREFIX)
-                },
-                "text of at most 621 bytes, so that keys have room for names of 255, and not below exports/",
-            ),
-            max_file_bytes: reader.read(
-                "MAX_FILE_BYTES",
-                default.max_file_bytes,
-                |bytes| (1..=MAX_FILE_BYTES).contains(bytes),
-                "a number of bytes from 1 to 5000000000",
-            ),
-            max_record_bytes: reader.read(
-                "MAX_RECORD_BYTES",
-                default.max_record_bytes,
-                |bytes| (1..=MAX_RECORD_BYTES).contains(bytes),
-                "a number of bytes from 1 to 5242880",
-            ),
-            max_records: reader.read("MAX_RECORDS", default.max_records, |n| *n > 0, "a number, at least 1"),
-            max_quarantined_percent: reader.read(
-                "MAX_QUARANTINED_PERCENT",
-                default.max_quarantined_percent,
-                |percent| *percent <= 100,
-                "a number from 0 to 100",
-            ),
-            upload_valid_for,
-            deadlines: reader.deadlines(upload_valid_for, default.deadlines),
-            quota: reader.quota(default.quota),
-            admit_untokened: reader.read(
-                "ADMIT_UNTOKENED",
-                default.admit_untokened,
-                |_| true,
-                "true or false",
-            ),
-            projects_claim: reader.text("SEARCH_IMPORT_PROJECTS_CLAIM"),
-            operator_scope: reader
-                .text("SEARCH_IMPORT_OPERATOR_SCOPE")
-                .unwrap_or_else(|| OPERATOR_SCOPE.to_owned()),
-            concurrency: reader.read("CONCURRENCY", default.concurrency, |n| *n > 0, "a number, at least 1"),
-            outbox: reader.outbox(default.outbox),
-            session_max_commit,
-            session_increment,
-            visibility: reader.visibility(),
-            saga_retention: reader.retention(mode, message_lifetime, default.saga_retention),
-            message_lifetime,
-            history: reader.history(default.history),
         }
     }
 }
@@ -384,12 +280,12 @@ mod tests {
     }
 
     #[test]
-    fn without_settings_the_defaults_hold() {
+    fn empty_environment_gives_defaults() {
         assert_eq!(Config::from_pairs([]), Ok(Config::default()));
     }
 
     #[test]
-    fn without_a_ledger_documents_outlive_every_message() {
+    fn optimistic_mode_keeps_documents_longer_than_messages() {
         let config = |more: &[(&str, &str)]| {
             let mut all = pairs(&[("SEARCH_IMPORT_MODE", "optimistic")]);
             all.extend(pairs(more));
@@ -406,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn services_are_where_the_environment_says_and_their_secret_is_not_shown() {
+    fn services_are_read_and_their_secret_is_not_displayed() {
         let config = Config::from_pairs(pairs(&[
             ("SEARCH_IMPORT_BACKEND", "aws"),
             ("MONGODB_URI", "mongodb://reviewer:hunter2@db.example"),
@@ -420,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn the_outbox_follows_its_settings() {
+    fn outbox_settings_are_read() {
         let read =
             |name: &str, value: &str| Config::from_pairs(pairs(&[(name, value)])).map(|read| read.outbox);
         let eager = read("SEARCH_IMPORT_OUTBOX_STUCK_SECONDS", "10").unwrap();
@@ -437,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_waits_at_least_as_long_as_its_forms_are_valid() {
+    fn upload_timeout_is_at_least_form_validity() {
         let upload = |settings: &[(&str, &str)]| {
             Config::from_pairs(pairs(settings)).map(|config| config.deadlines.upload.as_secs())
         };
@@ -449,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_looks_at_least_once_before_it_is_given_up() {
+    fn session_increment_is_at_most_its_time_limit() {
         let read = |max: &str, increment: &str| {
             let max = ("SEARCH_IMPORT_SESSION_MAX_COMMIT_SECONDS", max);
             Config::from_pairs(pairs(&[max, ("SEARCH_IMPORT_SESSION_INCREMENT_SECONDS", increment)]))
@@ -460,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn history_is_kept_for_a_month_or_as_long_as_is_said_or_not_at_all() {
+    fn history_retention_is_optional() {
         let read = |seconds: &str| {
             Config::from_pairs(pairs(&[("SEARCH_IMPORT_HISTORY_SECONDS", seconds)])).map(|read| read.history)
         };
@@ -469,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn every_setting_is_known_by_its_name() {
+    fn names_contain_every_setting() {
         let names = Config::names();
         for name in ["MONGODB_URI", "MONGODB_DATABASE", "SEARCH_IMPORT_MODE", "SEARCH_IMPORT_OUTBOX_BATCH"] {
             assert!(names.contains(name), "{names:?}");
@@ -478,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_prefix_leaves_room_for_names() {
+    fn key_prefix_leaves_capacity_for_names() {
         let read = |prefix: &str| Config::from_pairs(pairs(&[("SEARCH_IMPORT_KEY_PREFIX", prefix)]));
         assert!(read(&"x".repeat(621)).is_ok());
         assert!(read(&"x".repeat(622)).unwrap_err().to_string().contains("at most 621 bytes"));
@@ -486,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn the_share_of_unreadable_records_is_a_percentage() {
+    fn maximum_of_unreadable_records_is_a_percentage() {
         let read = |percent: &str| {
             Config::from_pairs(pairs(&[("SEARCH_IMPORT_MAX_QUARANTINED_PERCENT", percent)]))
                 .map(|config| config.max_quarantined_percent)

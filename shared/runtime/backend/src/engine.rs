@@ -1,4 +1,4 @@
-//! The engine on the adapters that the settings name, for any application. One with ports of its own opens those beside it.
+//! The engine with the adapters that the settings select, for any application. Applications open their own ports separately.
 
 use std::sync::Arc;
 
@@ -9,11 +9,13 @@ use saga::{Engine, System};
 
 #[cfg(feature = "embedded")]
 use crate::Adapters;
+#[cfg(feature = "services")]
+use crate::services::DatabaseOutage;
 use crate::{Backend, Config};
 #[cfg(feature = "services")]
 use crate::{BackendKind, OpenError, SystemHost};
 
-/// The engine on a data directory.
+/// Returns the engine with a data directory.
 #[cfg(feature = "embedded")]
 pub fn embedded<P>(
     system: &System<P>,
@@ -26,10 +28,10 @@ pub fn embedded<P>(
     Backend { ports, config }
 }
 
-/// The engine on MongoDB, DynamoDB and SQS, as far as they are configured.
+/// Opens the engine with MongoDB, DynamoDB and SQS, as far as they are configured.
 ///
 /// # Errors
-/// When the database does not answer.
+/// Returns an error if the database is unavailable.
 #[cfg(feature = "services")]
 pub async fn services<P>(
     system: &System<P>,
@@ -37,26 +39,27 @@ pub async fn services<P>(
     host: Arc<dyn Host>,
     observer: Arc<dyn DecisionSink>,
 ) -> Result<Backend<Engine>, OpenError> {
-    opened(system, crate::services::Absent::Refused, config, host, observer).await
+    open(system, DatabaseOutage::Fail, config, host, observer).await
 }
 
 #[cfg(feature = "services")]
-async fn opened<P>(
+async fn open<P>(
     system: &System<P>,
-    absent: crate::services::Absent,
+    outage: DatabaseOutage,
     config: Config,
     host: Arc<dyn Host>,
     observer: Arc<dyn DecisionSink>,
 ) -> Result<Backend<Engine>, OpenError> {
-    let adapters = crate::services::adapters(absent, system.queues, &config, &host).await?;
+    let adapters = crate::services::adapters(outage, system.queues, &config, &host).await?;
     let ports = adapters.engine(system.name, host, observer, &config);
     Ok(Backend { ports, config })
 }
 
-/// The engine of one function by the environment, on the real machine and the services of AWS.
+/// Opens the engine of one function with the settings of the environment and the services of AWS. If the database is
+/// unavailable, calls return retryable errors until it is available.
 ///
 /// # Errors
-/// With every setting that is wrong or that the function needs and does not have. A database that is unavailable is waited for.
+/// Returns all settings that are wrong, or all required settings that are not set.
 #[cfg(feature = "services")]
 pub async fn for_function<P>(
     system: &System<P>,
@@ -65,11 +68,11 @@ pub async fn for_function<P>(
 ) -> Result<Backend<Engine>, OpenError> {
     let config = Config { backend: BackendKind::Aws, ..Config::from_env()? };
     let settings = match system.function(name) {
-        Some(function) => crate::requirements::unset(function, system.queues, &config),
+        Some(function) => crate::requirements::missing_settings(function, system.queues, &config),
         None => Vec::new(),
     };
     if !settings.is_empty() {
         return Err(OpenError::Unset { function: name, settings });
     }
-    opened(system, crate::services::Absent::Awaited, config, Arc::new(SystemHost), observer).await
+    open(system, DatabaseOutage::ConnectLater, config, Arc::new(SystemHost), observer).await
 }

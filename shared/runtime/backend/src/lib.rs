@@ -1,19 +1,21 @@
-//! Every setting, and the adapters behind the ports of a program, chosen and opened once, at its start.
+//! Settings of the programs, and the adapters of their ports, which a program selects and opens once at start.
 //!
-//! - [`config`]: every setting, read once;
-//! - [`machine`]: the real clock, sleep and randomness;
-//! - [`open`]: the ports that the settings name;
+//! - [`config`]: all settings;
+//! - [`machine`]: the clock, sleep and randomness of the system;
+//! - [`open`]: opens the ports that the settings select;
 //! - [`queue_setting`]: the setting with a queue's address;
-//! - [`embedded()`], with feature `embedded`: the ports of a data directory that is open already;
+//! - [`embedded()`], with feature `embedded`: the ports of an open data directory;
 //! - [`services`], with feature `services`: MongoDB, DynamoDB, SQS and S3;
-//! - [`open_for`], with the same: the ports of one function, which is refused to start without what it uses;
-//! - [`engine`]: the same three for an application that has no ports beside the engine's.
+//! - [`open_for`], with feature `services`: opens the ports of one function, and fails if a required setting is missing;
+//! - [`engine`]: the corresponding functions for an application that only has the engine's ports.
 //!
-//! A program has only the adapters whose features it asks for; there are none by default.
+//! The features select the adapters that a program contains. By default it contains none.
 
 pub mod config;
 #[cfg(any(feature = "embedded", feature = "services"))]
 pub mod engine;
+#[cfg(feature = "services")]
+mod function;
 pub mod machine;
 #[cfg(feature = "services")]
 mod requirements;
@@ -37,13 +39,15 @@ use saga::Missing;
 use saga::history::Recorder;
 
 pub use config::{BackendKind, Config, Mode};
+#[cfg(feature = "services")]
+pub use function::{for_function, open_for};
 pub use machine::SystemHost;
 #[cfg(feature = "services")]
-pub use requirements::{complete, for_function, open_for, settings};
+pub use requirements::{complete, settings};
 #[cfg(feature = "services")]
 pub use secret::SecretError;
 
-/// The ports of one program, with the settings that they were opened by.
+/// Ports of a program, with its settings.
 #[derive(Clone)]
 pub struct Backend<P = Ports> {
     /// The ports.
@@ -52,27 +56,27 @@ pub struct Backend<P = Ports> {
     pub config: Config,
 }
 
-/// Why a backend cannot be opened.
+/// Failure to open a backend.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The data directory.
+    /// The data directory cannot be opened.
     #[cfg(feature = "embedded")]
     #[error(transparent)]
     Embedded(#[from] embedded::OpenError),
-    /// The database.
+    /// The database cannot be opened.
     #[cfg(feature = "services")]
     #[error(transparent)]
     Database(#[from] mongo::ConnectError),
-    /// One of the services.
+    /// A service failed.
     #[error(transparent)]
     Service(#[from] StoreError),
-    /// Settings that are wrong.
+    /// Settings are wrong.
     #[error(transparent)]
     Settings(#[from] config::Faults),
-    /// A service that is not configured.
+    /// A service is not configured.
     #[error(transparent)]
     Missing(#[from] Missing),
-    /// Settings that a function needs.
+    /// Settings that a function requires are not set.
     #[cfg(feature = "services")]
     #[error("{function} cannot start: not set are {}", settings.join(", "))]
     Unset {
@@ -81,38 +85,38 @@ pub enum OpenError {
         /// The environment variables.
         settings: Vec<String>,
     },
-    /// Settings that a program needs.
+    /// Settings that a program requires are not set.
     #[cfg(feature = "services")]
-    #[error("{}; docs/settings.md has all settings", told_unset(settings))]
+    #[error("{}; docs/settings.md has all settings", missing_text(settings))]
     NotSet {
         /// The environment variables.
         settings: Vec<String>,
     },
-    /// Without a ledger only the document tells that its search has ended: one that is deleted while messages still
-    /// come lets them begin the search anew.
+    /// The database deletes ended searches too early for optimistic mode. Without a ledger only the document shows that a
+    /// search has ended, so a message after its deletion would restart the search.
     #[cfg(feature = "services")]
     #[error(
         "in optimistic mode ended searches must be kept for {needed} s, and the database deletes them sooner \
-         ({index}); `search-import migrate --rebuild` builds the index as it should be"
+         ({index}); `search-import migrate --rebuild` corrects the index"
     )]
     DeletesEarly {
-        /// What is there, and in whose place.
+        /// The difference of the existing index.
         index: String,
-        /// How many seconds they must be kept.
+        /// Required retention in seconds.
         needed: i64,
     },
-    /// The secret that holds the database's address.
+    /// The secret with the database's address cannot be read.
     #[cfg(feature = "services")]
     #[error(transparent)]
     Secret(#[from] SecretError),
-    /// A backend whose adapters this program is built without.
+    /// The program does not contain the adapters of the backend.
     #[error("this program is built without the {0} backend")]
     NotBuilt(&'static str),
 }
 
 #[cfg(feature = "services")]
 impl OpenError {
-    /// Whether a setting is wrong, so that every attempt fails.
+    /// Returns whether a setting is wrong, so that every attempt fails.
     fn is_of_settings(&self) -> bool {
         match self {
             Self::Database(error) => error.is_of_settings(),
@@ -124,23 +128,23 @@ impl OpenError {
 }
 
 #[cfg(feature = "services")]
-fn told_unset(settings: &[String]) -> String {
+fn missing_text(settings: &[String]) -> String {
     match settings {
         [one] => format!("{one} is not set"),
         several => format!("not set are {}", several.join(", ")),
     }
 }
 
-/// The environment variable that a queue's address is read from, such as `SEARCH_IMPORT_SAGA_QUEUE_URL`.
+/// Returns the environment variable with a queue's address, such as `SEARCH_IMPORT_SAGA_QUEUE_URL`.
 pub fn queue_setting(queue: &Queue) -> String {
     format!("SEARCH_IMPORT_{}_QUEUE_URL", queue.name().replace('-', "_").to_uppercase())
 }
 
-/// Opens the backend that the settings name. A data directory is opened beside other programs that work in it.
+/// Opens the backend that the settings select. Other programs may use the same data directory at the same time.
 ///
 /// # Errors
-/// When the data directory or the database cannot be opened, or the program is built without the backend. What is not
-/// configured is no error here, but where it is used.
+/// Returns an error if the data directory or the database cannot be opened, or if the program does not contain the backend.
+/// A service that is not configured only causes an error when it is used.
 #[cfg_attr(
     not(any(feature = "embedded", feature = "services")),
     allow(unused_variables, reason = "without adapters nothing is opened")
@@ -154,7 +158,8 @@ pub async fn open(
         BackendKind::Embedded => open_embedded(config, host, observer),
         #[cfg(feature = "services")]
         BackendKind::Aws => {
-            services::open(&services::Linked::ALL, services::Absent::Refused, config, host, observer).await
+            use services::{DatabaseOutage, LinkedServices};
+            services::open(&LinkedServices::ALL, DatabaseOutage::Fail, config, host, observer).await
         }
         #[cfg(not(feature = "services"))]
         BackendKind::Aws => Err(OpenError::NotBuilt("aws")),
@@ -176,7 +181,7 @@ fn open_embedded(_: Config, _: Arc<dyn Host>, _: Arc<dyn DecisionSink>) -> Resul
     Err(OpenError::NotBuilt("embedded"))
 }
 
-/// What a data directory is opened with.
+/// Returns the settings of a data directory.
 #[cfg(feature = "embedded")]
 pub fn store_settings(config: &Config) -> embedded::Settings {
     let retention =
@@ -184,7 +189,7 @@ pub fn store_settings(config: &Config) -> embedded::Settings {
     embedded::Settings { history: config.history.is_some(), ..retention }
 }
 
-/// The ports of a data directory.
+/// Returns the ports of a data directory.
 #[cfg(feature = "embedded")]
 pub fn embedded(
     store: &Arc<Store>,
@@ -205,7 +210,7 @@ pub fn embedded(
     Backend { ports, config }
 }
 
-/// What stands behind the engine's ports.
+/// Adapters of the engine's ports.
 #[cfg(any(feature = "embedded", feature = "services"))]
 struct Adapters {
     stores: Result<saga::Stores, Missing>,
@@ -214,7 +219,7 @@ struct Adapters {
     send: Arc<dyn messages::SendMessages>,
     receive: Arc<dyn messages::ReceiveMessages>,
     history: Option<Arc<dyn saga::KeepHistory>>,
-    /// Whether that is told of decisions here. A data directory is an observer itself, for whoever wants it told.
+    /// Whether a [`Recorder`] stores decisions in the history. A data directory is a sink of decisions itself.
     records: bool,
     inspect: Arc<dyn messages::InspectQueues>,
 }

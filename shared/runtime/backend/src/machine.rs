@@ -1,4 +1,4 @@
-//! The real machine.
+//! Clock, sleep and randomness of the system.
 
 use std::time::Duration;
 
@@ -38,12 +38,12 @@ impl Host for SystemHost {
 mod tests {
     use super::*;
 
-    /// Those of version 7 that are drawn at one moment share its time and go on counting.
+    /// Ids of version 7 that are created at one time contain this time and ascending counters.
     #[test]
-    fn what_tokens_are_made_of_has_neither_time_nor_count_in_it() {
+    fn random_ids_contain_neither_time_nor_counter() {
         let drawn: Vec<Uuid> = (0..1_000).map(|_| SystemHost.random_id()).collect();
         assert!(drawn.iter().all(|id| id.get_version_num() == 4));
         let beginnings: std::collections::BTreeSet<u32> = drawn.iter().map(|id| id.as_fields().0).collect();
-        assert!(beginnings.len() > 990, "of 1,000 only {} begin differently", beginnings.len());
+        assert!(beginnings.len() > 990, "only {} of 1,000 prefixes differ", beginnings.len());
     }
 }

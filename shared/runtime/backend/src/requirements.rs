@@ -1,19 +1,14 @@
-//! What a function needs before it may start.
-
-use std::sync::Arc;
+//! Settings that a function requires.
 
 use aws::queues::Queues;
-use imports::Ports;
 use imports::ports::{BUCKET, EXPORTS, LINKS, OBJECTS, UPLOADS};
-use imports::queues::QUEUES;
-use messages::{DecisionSink, Host, Queue, QueueSpec};
+use messages::{Queue, QueueSpec};
 use saga::{Function, Service};
 
-use crate::config::{BackendKind, Config, Mode};
-use crate::services::{self, Linked};
-use crate::{Backend, OpenError, SystemHost, open_embedded, secret};
+use crate::config::{Config, Mode};
+use crate::{OpenError, secret};
 
-/// The settings that lead to a service. Of a service with several, the first ones are alternatives or have a default.
+/// Returns the settings of a service. If a service has several, they are alternatives or have a default.
 pub fn settings(service: Service) -> &'static [&'static str] {
     match service {
         Service::DATABASE => &[
@@ -30,12 +25,16 @@ pub fn settings(service: Service) -> &'static [&'static str] {
     }
 }
 
-/// The settings of `config` that the function needs and that are not there.
-pub(crate) fn unset<P>(function: &Function<P>, table: &[QueueSpec], config: &Config) -> Vec<String> {
+/// Returns the settings that the function requires and that are not set.
+pub(crate) fn missing_settings<P>(
+    function: &Function<P>,
+    table: &[QueueSpec],
+    config: &Config,
+) -> Vec<String> {
     missing(function.services, &function.queues(table), config)
 }
 
-/// The settings of `config` that lead to these services and queues and that are not there.
+/// Returns the settings of these services and queues that are not set.
 fn missing<'a>(
     needed: &[Service],
     queues: impl IntoIterator<Item = &'a Queue>,
@@ -49,23 +48,23 @@ fn missing<'a>(
         }
         Service::PROCESSED => services.processed_table.is_some(),
         BUCKET | UPLOADS | EXPORTS | LINKS => services.upload_bucket.is_some(),
-        // Each event says itself where its object is.
+        // Each event contains the location of its object.
         OBJECTS => true,
         _ => false,
     };
     let known = Queues::from_pairs(services.queue_urls.clone());
     let missing = needed.iter().filter(|service| !has(service));
-    // A service without a setting is one that this crate opens nothing for; its name is all there is to say.
+    // This crate has no adapter for a service without a setting, so its name is reported.
     let of_services = missing.map(|service| settings(*service).first().unwrap_or(&service.0).to_string());
     let of_queues = queues.into_iter().filter(|queue| known.url(queue).is_none()).map(Queues::setting);
     of_services.chain(of_queues).collect()
 }
 
-/// Whether everything is set that leads to these services and queues of AWS, and the region that they are in. It is for
-/// programs that people start, which have nothing built before; a function is in a region in any case.
+/// Checks that the settings of these services and queues and the region of AWS are set. It is for programs that operators
+/// start. The environment of a function always contains the region.
 ///
 /// # Errors
-/// With all settings that are not there.
+/// Returns all settings that are not set.
 pub async fn complete(config: &Config, services: &[Service], queues: &[Queue]) -> Result<(), OpenError> {
     let mut settings = missing(services, queues, config);
     let only_database = queues.is_empty()
@@ -77,45 +76,11 @@ pub async fn complete(config: &Config, services: &[Service], queues: &[Queue]) -
     if settings.is_empty() { Ok(()) } else { Err(OpenError::NotSet { settings }) }
 }
 
-/// Opens the ports of one function, as far as it is linked with what is behind them. While the database is
-/// unavailable, calls fail with errors that are retryable.
-///
-/// # Errors
-/// Like [`open()`](crate::open()); and, on the services of AWS, with every setting that the function needs and does not have. A queue
-/// whose address is missing would otherwise be noticed by the first message for it.
-pub async fn open_for(
-    function: &Function<Ports>,
-    linked: &Linked,
-    config: Config,
-    host: Arc<dyn Host>,
-    observer: Arc<dyn DecisionSink>,
-) -> Result<Backend, OpenError> {
-    if config.backend == BackendKind::Embedded {
-        return open_embedded(config, host, observer);
-    }
-    let settings = unset(function, &QUEUES, &config);
-    if !settings.is_empty() {
-        return Err(OpenError::Unset { function: function.name, settings });
-    }
-    services::open(linked, services::Absent::Awaited, config, host, observer).await
-}
-
-/// Opens the ports of one function by the environment, on the real machine.
-///
-/// # Errors
-/// With every setting that is wrong, and as [`open_for`].
-pub async fn for_function(
-    function: &Function<Ports>,
-    linked: &Linked,
-    observer: Arc<dyn DecisionSink>,
-) -> Result<Backend, OpenError> {
-    open_for(function, linked, Config::from_env()?, Arc::new(SystemHost), observer).await
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use imports::queues::{PARSE, SAGA};
+    use imports::Ports;
+    use imports::queues::{PARSE, QUEUES, SAGA};
     use saga::Source;
 
     const FUNCTION: Function<Ports> = Function {
@@ -129,16 +94,16 @@ mod tests {
 
     fn missing(pairs: &[(&str, &str)]) -> Vec<String> {
         let pairs = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        unset(&FUNCTION, &QUEUES, &Config::from_pairs(pairs).unwrap())
+        missing_settings(&FUNCTION, &QUEUES, &Config::from_pairs(pairs).unwrap())
     }
 
     #[test]
-    fn a_queue_has_the_setting_that_its_adapter_reads() {
+    fn queue_setting_equals_that_of_its_adapter() {
         assert!(QUEUES.iter().all(|spec| crate::queue_setting(&spec.queue) == Queues::setting(&spec.queue)));
     }
 
     #[test]
-    fn a_function_names_every_setting_that_it_needs_and_does_not_have() {
+    fn all_missing_settings_are_listed() {
         let queues = ["SAGA", "SAGA_DEAD", "PARSE"].map(|queue| format!("SEARCH_IMPORT_{queue}_QUEUE_URL"));
         let services = ["MONGODB_URI", aws::ledger::LEDGER_TABLE].map(str::to_owned);
         assert_eq!(missing(&[]), [services.as_slice(), queues.as_slice()].concat());

@@ -1,7 +1,7 @@
-//! MongoDB, DynamoDB, SQS and S3 behind the ports.
+//! Adapters of MongoDB, DynamoDB, SQS and S3.
 //!
-//! Every client is built once, while the program starts. AWS's clients connect when they are first used. The database is
-//! connected to while the program starts. If it is unavailable, a program that may wait (`Absent`) connects later.
+//! Every client is created once, while the program starts. AWS's clients connect when they are first used. The program
+//! connects to the database while it starts, or later if the database is unavailable and `DatabaseOutage` allows it.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -23,7 +23,8 @@ use s3::{Objects, Uploads};
 use saga::{KeepHistory, Missing, Partitions, Service, Stores};
 
 use crate::config::{Config, Mode, Secret};
-use crate::{Adapters, Backend, OpenError, complete, secret};
+use crate::requirements::complete;
+use crate::{Adapters, Backend, OpenError, secret};
 
 const DATABASE: Missing =
     Missing { setting: "MONGODB_URI", what: "the address of a MongoDB replica set, credentials included" };
@@ -33,54 +34,54 @@ const PROCESSED: Missing =
     Missing { setting: aws::ledger::PROCESSED_TABLE, what: "the DynamoDB table of processed messages" };
 const BUCKET: Missing = Missing { setting: s3::UPLOAD_BUCKET, what: "the S3 bucket of the uploads" };
 
-/// The queues that the functions send to or receive from.
+/// Queues that the functions use.
 const NEEDED: [Queue; 6] = [UPLOADS, SAGA, PARSE, PARSE_DEAD, CONTROL, EVENTS];
 
-/// The adapters that a program is linked with. Of those that are not named here nothing is in it, so what a function says it
-/// uses, as a constant, is what it carries.
+/// Adapters that a program is linked with. If the value is a constant, the linker removes the code of all other adapters, so
+/// the program of a function contains only the adapters that it uses.
 #[derive(Clone, Copy)]
-pub struct Linked {
+pub struct LinkedServices {
     database: Option<OpenDatabase>,
     ledger: Option<OpenTable<Partitions>>,
     processed: Option<OpenTable<Arc<dyn ProcessedMessages>>>,
     files: Option<OpenFiles>,
 }
 
-type OpenDatabase = for<'a> fn(&'a Config, &'a SdkConfig, Absent) -> BoxFuture<'a, Connected>;
+type OpenDatabase = for<'a> fn(&'a Config, &'a SdkConfig, DatabaseOutage) -> BoxFuture<'a, DatabaseResult>;
 type OpenTable<T> = fn(&SdkConfig, &str) -> T;
 type OpenFiles = fn(&SdkConfig, &Config, &Arc<dyn Host>) -> Files;
-/// A database that is not configured is no error.
-type Connected = Result<Result<Database, Missing>, OpenError>;
+/// Result of opening a database. `Missing` reports one that is not configured, which is an error only if it is used.
+type DatabaseResult = Result<Result<Database, Missing>, OpenError>;
 
-/// The time that a function waits for its database while it starts: less than the ten seconds that Lambda gives it
+/// Time limit for connecting to the database while a function starts: less than Lambda's limit of ten seconds
 /// (<https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html>).
-const START: Duration = Duration::from_secs(8);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// The consequence of an unavailable database for a program that starts.
+/// Behavior of a starting program if the database is unavailable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Absent {
-    /// It does not start. An operator reads the reason.
-    Refused,
-    /// It starts, and each call tries to connect. A function that does not start answers no delivery, and each delivery costs a
-    /// visibility timeout. A function that has started sets the time of the next delivery.
-    Awaited,
+pub(crate) enum DatabaseOutage {
+    /// The program does not start and reports the reason to the operator.
+    Fail,
+    /// The program starts, and each call tries to connect. A function that does not start cannot respond to deliveries, so each
+    /// one is delayed by the visibility timeout. A function that has started determines the time of the next delivery.
+    ConnectLater,
 }
 
-/// What stands behind the ports that the database has.
+/// Adapters of the database.
 struct Database {
     stores: Stores,
     study_stores: StudyStores,
     history: Arc<dyn KeepHistory>,
 }
 
-/// What stands behind the ports of the uploaded files.
+/// Adapters of the uploaded files.
 struct Files {
     objects: Arc<dyn ReadObject>,
     uploads: Result<Arc<Uploads>, Missing>,
 }
 
-impl Linked {
-    /// Every adapter, for programs that use what their settings name.
+impl LinkedServices {
+    /// All adapters, for programs whose settings select them.
     pub const ALL: Self = Self {
         database: Some(open_database),
         ledger: Some(open_ledger),
@@ -88,7 +89,7 @@ impl Linked {
         files: Some(open_files),
     };
 
-    /// Those that these services need. It is for a constant: in a variable it would bring all of them.
+    /// Returns the adapters of these services. Use it for a constant: a variable would link all adapters.
     pub const fn with(services: &[Service]) -> Self {
         let mut linked = Self { database: None, ledger: None, processed: None, files: None };
         let mut rest = services;
@@ -100,7 +101,7 @@ impl Linked {
             } else if service.is(Service::PROCESSED) {
                 linked.processed = Self::ALL.processed;
             } else {
-                // The application's own are all of the uploaded files and what is kept beside them.
+                // All services of the application store uploaded files or exports.
                 linked.files = Self::ALL.files;
             }
             rest = others;
@@ -109,16 +110,16 @@ impl Linked {
     }
 }
 
-/// Opens the services that are configured, as far as the program is linked with them.
+/// Opens the configured services, as far as their adapters are linked.
 pub(crate) async fn open(
-    linked: &Linked,
-    absent: Absent,
+    linked: &LinkedServices,
+    outage: DatabaseOutage,
     config: Config,
     host: Arc<dyn Host>,
     observer: Arc<dyn DecisionSink>,
 ) -> Result<Backend, OpenError> {
     let sdk = aws::config().await;
-    let (adapters, study_stores) = connect(linked, absent, &sdk, &QUEUES, &config, &host).await?;
+    let (adapters, study_stores) = connect(linked, outage, &sdk, &QUEUES, &config, &host).await?;
     let files = linked.files.map(|open| open(&sdk, &config, &host)).ok_or(BUCKET);
     let (objects, uploads) = match files {
         Ok(Files { objects, uploads }) => (Ok(objects), uploads),
@@ -137,22 +138,23 @@ pub(crate) async fn open(
     Ok(Backend { ports, config })
 }
 
-/// What stands behind the engine's ports, for an application with these queues.
+/// Opens the adapters of the engine's ports for an application with these queues.
 pub(crate) async fn adapters(
-    absent: Absent,
+    outage: DatabaseOutage,
     queues: &'static [QueueSpec],
     config: &Config,
     host: &Arc<dyn Host>,
 ) -> Result<Adapters, OpenError> {
-    const ENGINE: Linked = Linked::with(&[Service::DATABASE, Service::LEDGER, Service::PROCESSED]);
-    let (adapters, _) = connect(&ENGINE, absent, &aws::config().await, queues, config, host).await?;
+    const ENGINE: LinkedServices =
+        LinkedServices::with(&[Service::DATABASE, Service::LEDGER, Service::PROCESSED]);
+    let (adapters, _) = connect(&ENGINE, outage, &aws::config().await, queues, config, host).await?;
     Ok(adapters)
 }
 
-/// What stands behind the engine's ports, and what the database holds of the application.
+/// Opens the adapters of the engine's ports and the application's stores in the database.
 async fn connect(
-    linked: &Linked,
-    absent: Absent,
+    linked: &LinkedServices,
+    outage: DatabaseOutage,
     sdk: &SdkConfig,
     queues: &'static [QueueSpec],
     config: &Config,
@@ -160,7 +162,7 @@ async fn connect(
 ) -> Result<(Adapters, Result<StudyStores, Missing>), OpenError> {
     let services = &config.services;
     let (stores, study_stores, history) = match linked.database {
-        Some(open) => match open(config, sdk, absent).await? {
+        Some(open) => match open(config, sdk, outage).await? {
             Ok(Database { stores, study_stores, history }) => (Ok(stores), Ok(study_stores), Some(history)),
             Err(missing) => (Err(missing), Err(missing), None),
         },
@@ -190,9 +192,13 @@ async fn connect(
     Ok((adapters, study_stores))
 }
 
-fn open_database<'a>(config: &'a Config, sdk: &'a SdkConfig, absent: Absent) -> BoxFuture<'a, Connected> {
+fn open_database<'a>(
+    config: &'a Config,
+    sdk: &'a SdkConfig,
+    outage: DatabaseOutage,
+) -> BoxFuture<'a, DatabaseResult> {
     Box::pin(async move {
-        let database = match documents(config, sdk, absent).await? {
+        let database = match documents(config, sdk, outage).await? {
             Ok(database) => database,
             Err(missing) => return Ok(Err(missing)),
         };
@@ -235,26 +241,26 @@ fn sqs(sdk: &SdkConfig, queues: &'static [QueueSpec], config: &Config, host: &Ar
     Sqs::new(aws::queues::client(sdk, config.outbox.send_timeout), urls, queues, Arc::clone(host))
 }
 
-/// The database, with its indexes. A database that is not configured is missing. For one that does not answer, `absent` decides.
+/// Opens the database and creates its indexes. `outage` determines the behavior if the database is unavailable.
 async fn documents(
     config: &Config,
     sdk: &SdkConfig,
-    absent: Absent,
+    outage: DatabaseOutage,
 ) -> Result<Result<Arc<Mongo>, Missing>, OpenError> {
     if !is_configured(config) {
         return Ok(Err(DATABASE));
     }
     let connecting = client(config, sdk);
-    let connected = match absent {
-        Absent::Refused => connecting.await,
-        Absent::Awaited => match tokio::time::timeout(START, connecting).await {
+    let connected = match outage {
+        DatabaseOutage::Fail => connecting.await,
+        DatabaseOutage::ConnectLater => match tokio::time::timeout(CONNECT_TIMEOUT, connecting).await {
             Ok(connected) => connected,
             Err(_) => Err(ConnectError::Unreachable("it does not answer in time".to_owned()).into()),
         },
     };
     let database = match connected {
         Ok((client, settings)) => Mongo::new(client, &settings),
-        Err(error) if absent == Absent::Refused || error.is_of_settings() => return Err(error),
+        Err(error) if outage == DatabaseOutage::Fail || error.is_of_settings() => return Err(error),
         Err(error) => {
             tracing::warn!(error = chain(&error), "the database is unavailable; each call tries to connect");
             let of = (config.clone(), sdk.clone());
@@ -276,7 +282,7 @@ async fn documents(
     Ok(Ok(Arc::new(database)))
 }
 
-/// A client of a database that has its indexes.
+/// Connects to the database and creates its indexes.
 async fn client(config: &Config, sdk: &SdkConfig) -> Result<(Client, Settings), OpenError> {
     let settings = settings(config, address(config, sdk).await?.expose());
     let client = mongo::connect::client(&settings).await?;
@@ -289,7 +295,7 @@ async fn client(config: &Config, sdk: &SdkConfig) -> Result<(Client, Settings), 
                 needed: retention.as_secs(),
             });
         }
-        tracing::warn!("index {difference}; `search-import migrate --rebuild` builds it as it should be");
+        tracing::warn!("index {difference}; `search-import migrate --rebuild` corrects it");
     }
     Ok((client, settings))
 }
@@ -315,7 +321,7 @@ fn settings(config: &Config, address: &str) -> Settings {
         max_pool_size: services.mongodb_pool_size,
         saga_retention: SignedDuration::try_from(config.saga_retention).unwrap_or(SignedDuration::MAX),
         outbox_retention: config.outbox.retention,
-        // Without a setting nothing is written.
+        // Without the setting no history is stored.
         history_retention: SignedDuration::try_from(config.history.unwrap_or_default())
             .unwrap_or(SignedDuration::MAX),
         ..Settings::new(Uri::new(address), &services.mongodb_database)
@@ -325,16 +331,16 @@ fn settings(config: &Config, address: &str) -> Settings {
 /// Connects to the database.
 ///
 /// # Errors
-/// When none is configured, or it does not answer.
+/// Returns an error if the database is not configured or unavailable.
 pub async fn database(config: &Config, sdk: &SdkConfig) -> Result<Mongo, OpenError> {
     Ok(Mongo::connect(&settings(config, address(config, sdk).await?.expose())).await?)
 }
 
-/// Asks whether all the services are there that the functions work on, before anything is begun. Functions do not
-/// ask: their roles do not allow it, and each would find out by itself.
+/// Checks that all services of the functions exist, before a program starts its work. Functions do not call it, because
+/// their roles deny it and each service reports the error itself.
 ///
 /// # Errors
-/// With all settings that are missing, or the first that leads nowhere.
+/// Returns all settings that are not set, or the first service that does not exist.
 pub async fn check(config: &Config, host: Arc<dyn Host>) -> Result<(), OpenError> {
     let services = [Service::DATABASE, Service::LEDGER, Service::PROCESSED, ports::UPLOADS];
     complete(config, &services, &NEEDED).await?;
@@ -353,20 +359,21 @@ pub async fn check(config: &Config, host: Arc<dyn Host>) -> Result<(), OpenError
 mod tests {
     use super::*;
 
-    /// Which of the database, the ledger, the processed messages and the files.
-    fn parts(linked: &Linked) -> [bool; 4] {
-        let Linked { database, ledger, processed, files } = linked;
+    /// Returns whether the database, the ledger, the processed messages and the files are linked.
+    fn parts(linked: &LinkedServices) -> [bool; 4] {
+        let LinkedServices { database, ledger, processed, files } = linked;
         [database.is_some(), ledger.is_some(), processed.is_some(), files.is_some()]
     }
 
     #[test]
-    fn a_program_is_linked_with_what_its_services_need() {
-        const NONE: Linked = Linked::with(&[]);
-        const WRITER: Linked = Linked::with(&[Service::LEDGER, Service::DATABASE]);
-        const READER: Linked = Linked::with(&[Service::PROCESSED, Service::TOKENS, ports::OBJECTS]);
+    fn program_links_adapters_of_its_services() {
+        const NONE: LinkedServices = LinkedServices::with(&[]);
+        const WRITER: LinkedServices = LinkedServices::with(&[Service::LEDGER, Service::DATABASE]);
+        const READER: LinkedServices =
+            LinkedServices::with(&[Service::PROCESSED, Service::TOKENS, ports::OBJECTS]);
         assert_eq!(parts(&NONE), [false; 4]);
         assert_eq!(parts(&WRITER), [true, true, false, false]);
         assert_eq!(parts(&READER), [false, true, true, true]);
-        assert_eq!(parts(&Linked::ALL), [true; 4]);
+        assert_eq!(parts(&LinkedServices::ALL), [true; 4]);
     }
 }

@@ -51,7 +51,7 @@ fn every_setting_is_on_the_page_and_no_other() {
     assert!(missing.is_empty(), "settings that the page does not explain: {missing:?}");
     let words = page.split(|c: char| !(c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_'));
     let unknown: Vec<_> = words.filter(|word| word.starts_with(PREFIX) && !known.contains(*word)).collect();
-    assert!(unknown.is_empty(), "settings that nobody reads: {unknown:?}");
+    assert!(unknown.is_empty(), "settings that no program reads: {unknown:?}");
 }
 
 #[test]

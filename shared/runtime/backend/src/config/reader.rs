@@ -1,34 +1,38 @@
-//! Settings as text, one by one.
+//! Conversion of the environment to a [`Config`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 use std::time::Duration;
 
+use imports::manifest::{MAX_FILE_BYTES, MAX_NAME_CHARS};
 use imports::ports::Quota;
-use imports::{Deadlines, ProjectId};
+use imports::{Deadlines, ObjectKey, ProjectId, exports};
 use jiff::SignedDuration;
 use outbox::Policy;
 
-use super::{Config, Mode, Secret, Services};
+use super::{Config, Faults, Mode, OPERATOR_SCOPE, Secret, Services};
 
-/// More than a century is a slip of the hand.
+/// See [`Config::max_record_bytes`].
+const MAX_RECORD_BYTES: usize = 5 << 20;
+
+/// Maximum of settings in seconds: a century. Larger values are typing errors.
 const MAX_SECONDS: u64 = 3_155_760_000;
 
 fn span(duration: Duration) -> SignedDuration {
     SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX)
 }
 
-/// Reads settings, and remembers which were asked for and what was wrong with them.
+/// Reader of settings, which collects their names and faults.
 #[derive(Default)]
-pub(super) struct Reader {
-    pub(super) pairs: BTreeMap<String, String>,
-    /// The name of every setting that was looked for.
-    pub(super) asked: BTreeSet<String>,
-    pub(super) faults: Vec<String>,
+struct Reader {
+    pairs: BTreeMap<String, String>,
+    /// Names of the settings that were read.
+    names: BTreeSet<String>,
+    faults: Vec<String>,
 }
 
 impl Reader {
-    pub(super) fn services(&mut self, default: Services) -> Services {
+    fn services(&mut self, default: Services) -> Services {
         let pool_size = "a number of connections, at least 1";
         Services {
             mongodb_pool_size: self.read(
@@ -53,9 +57,9 @@ impl Reader {
         }
     }
 
-    /// The delays are those of SQS, which waits for 15 minutes at most
+    /// Reads the delays of a session. SQS limits delays to 15 minutes
     /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-delay-queues.html>).
-    pub(super) fn session(&mut self, default: &Config) -> (Duration, Duration) {
+    fn session(&mut self, default: &Config) -> (Duration, Duration) {
         let must_be = "a number of seconds from 1 to 900";
         let mut read = |name: &str, default: Duration| {
             let seconds = self.read(name, default.as_secs(), |n| (1..=900).contains(n), must_be);
@@ -73,7 +77,7 @@ impl Reader {
         (max_commit, increment)
     }
 
-    pub(super) fn outbox(&mut self, default: Policy) -> Policy {
+    fn outbox(&mut self, default: Policy) -> Policy {
         let from_1 = "a number, at least 1";
         let give_up_after = self.seconds("OUTBOX_GIVE_UP_SECONDS", default.give_up_after.unsigned_abs());
         let max_delay = self.seconds("OUTBOX_MAX_DELAY_SECONDS", default.max_delay.unsigned_abs());
@@ -98,29 +102,29 @@ impl Reader {
         }
     }
 
-    /// Whoever has a form that is still valid may upload with it.
-    pub(super) fn deadlines(&mut self, upload_valid_for: Duration, default: Deadlines) -> Deadlines {
+    /// Reads the time limits of a search. It waits for uploads at least as long as an upload form is valid.
+    fn deadlines(&mut self, upload_valid_for: Duration, default: Deadlines) -> Deadlines {
         let upload = self.seconds("UPLOAD_TIMEOUT_SECONDS", default.upload.unsigned_abs());
         let parse = self.seconds("PARSE_TIMEOUT_SECONDS", default.parse.unsigned_abs());
         Deadlines { upload: span(upload.max(upload_valid_for)), parse: span(parse) }
     }
 
-    pub(super) fn quota(&mut self, default: Quota) -> Quota {
+    fn quota(&mut self, default: Quota) -> Quota {
         Quota {
             searches: self.read("MAX_OPEN_SEARCHES", default.searches, |n| *n > 0, "a number, at least 1"),
             bytes: self.read("MAX_OPEN_BYTES", default.bytes, |n| *n > 0, "a number of bytes, at least 1"),
         }
     }
 
-    /// At most what SQS allows
+    /// Reads the visibility timeout, within the limit of SQS
     /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-visibility-timeout.html>).
-    pub(super) fn visibility(&mut self) -> Option<Duration> {
+    fn visibility(&mut self) -> Option<Duration> {
         let seconds = "a number of seconds from 1 to 43200";
         let visibility = self.read("VISIBILITY_SECONDS", 0, |n| (1..=43_200).contains(n), seconds);
         (visibility > 0).then(|| Duration::from_secs(visibility))
     }
 
-    pub(super) fn project(&mut self, default: ProjectId) -> ProjectId {
+    fn project(&mut self, default: ProjectId) -> ProjectId {
         let Some(text) = self.text("SEARCH_IMPORT_PROJECT") else { return default };
         ProjectId::meant_by(&text).unwrap_or_else(|error| {
             self.faults.push(format!("SEARCH_IMPORT_PROJECT names no project: the name {error}"));
@@ -128,24 +132,19 @@ impl Reader {
         })
     }
 
-    pub(super) fn text(&mut self, name: &str) -> Option<String> {
-        self.asked.insert(name.to_owned());
+    fn text(&mut self, name: &str) -> Option<String> {
+        self.names.insert(name.to_owned());
         self.pairs.get(name).filter(|text| !text.trim().is_empty()).cloned()
     }
 
-    pub(super) fn seconds(&mut self, name: &str, default: Duration) -> Duration {
+    fn seconds(&mut self, name: &str, default: Duration) -> Duration {
         let valid = |seconds: &u64| (1..=MAX_SECONDS).contains(seconds);
         Duration::from_secs(self.read(name, default.as_secs(), valid, "a number of seconds, at least 1"))
     }
 
-    /// Without a ledger only the document tells that its search has ended, so it has to outlive every message: one
-    /// that came later would begin the search anew.
-    pub(super) fn retention(
-        &mut self,
-        mode: Mode,
-        message_lifetime: Duration,
-        default: Duration,
-    ) -> Duration {
+    /// Reads the retention of documents. Without a ledger only the document shows that a search has ended, so it must outlive
+    /// every message. A later message would restart the search.
+    fn retention(&mut self, mode: Mode, message_lifetime: Duration, default: Duration) -> Duration {
         let default = match mode {
             Mode::Ledger => default,
             Mode::Optimistic => message_lifetime,
@@ -161,8 +160,8 @@ impl Reader {
         retention
     }
 
-    /// None for 0.
-    pub(super) fn history(&mut self, default: Option<Duration>) -> Option<Duration> {
+    /// Reads the retention of the history; `None` for 0.
+    fn history(&mut self, default: Option<Duration>) -> Option<Duration> {
         let must_be = "a number of seconds, or 0 for no history";
         let valid = |seconds: &u64| (0..=MAX_SECONDS).contains(seconds);
         let default = default.map_or(0, |kept| kept.as_secs());
@@ -170,15 +169,9 @@ impl Reader {
         (seconds > 0).then(|| Duration::from_secs(seconds))
     }
 
-    pub(super) fn read<T: FromStr>(
-        &mut self,
-        name: &str,
-        default: T,
-        valid: impl Fn(&T) -> bool,
-        must_be: &str,
-    ) -> T {
+    fn read<T: FromStr>(&mut self, name: &str, default: T, valid: impl Fn(&T) -> bool, must_be: &str) -> T {
         let name = format!("SEARCH_IMPORT_{name}");
-        self.asked.insert(name.clone());
+        self.names.insert(name.clone());
         let Some(text) = self.pairs.get(&name) else {
             return default;
         };
@@ -188,6 +181,107 @@ impl Reader {
                 self.faults.push(format!("{name} must be {must_be}"));
                 default
             }
+        }
+    }
+}
+
+impl Config {
+    /// Reads the settings from the environment of the process.
+    ///
+    /// # Errors
+    /// Returns all settings that are wrong.
+    pub fn from_env() -> Result<Self, Faults> {
+        Self::from_pairs(std::env::vars())
+    }
+
+    /// Reads the settings from pairs of names and values, and ignores other names.
+    ///
+    /// # Errors
+    /// Returns all settings that are wrong.
+    pub fn from_pairs(pairs: impl IntoIterator<Item = (String, String)>) -> Result<Self, Faults> {
+        let mut reader = Reader { pairs: pairs.into_iter().collect(), ..Reader::default() };
+        let config = Self::read(&mut reader);
+        if reader.faults.is_empty() { Ok(config) } else { Err(Faults(reader.faults)) }
+    }
+
+    /// Returns the names of all settings except the addresses of the queues.
+    pub fn names() -> BTreeSet<String> {
+        let mut reader = Reader::default();
+        Self::read(&mut reader);
+        reader.names
+    }
+
+    fn read(reader: &mut Reader) -> Self {
+        let default = Self::default();
+        let mode = reader.read("MODE", default.mode, |_| true, "either \"ledger\" or \"optimistic\"");
+        let message_lifetime = reader.seconds("MESSAGE_LIFETIME_SECONDS", default.message_lifetime);
+        let (session_max_commit, session_increment) = reader.session(&default);
+        let upload_valid_for = Duration::from_secs(reader.read(
+            "UPLOAD_VALID_SECONDS",
+            default.upload_valid_for.as_secs(),
+            |seconds| (1..=604_800).contains(seconds),
+            "a number of seconds from 1 to 604800",
+        ));
+        Self {
+            backend: reader.read("BACKEND", default.backend, |_| true, "either \"embedded\" or \"aws\""),
+            services: reader.services(default.services),
+            data_dir: reader.read(
+                "DATA_DIR",
+                default.data_dir,
+                |path| !path.as_os_str().is_empty(),
+                "a folder",
+            ),
+            project: reader.project(default.project),
+            mode,
+            key_prefix: reader.read(
+                "KEY_PREFIX",
+                default.key_prefix,
+                |prefix: &String| {
+                    ObjectKey::max_name_bytes(prefix) >= MAX_NAME_CHARS
+                        && !prefix.starts_with(exports::PREFIX)
+                },
+                "text of at most 621 bytes, so that file names of 255 characters fit into a key, and not below exports/",
+            ),
+            max_file_bytes: reader.read(
+                "MAX_FILE_BYTES",
+                default.max_file_bytes,
+                |bytes| (1..=MAX_FILE_BYTES).contains(bytes),
+                "a number of bytes from 1 to 5000000000",
+            ),
+            max_record_bytes: reader.read(
+                "MAX_RECORD_BYTES",
+                default.max_record_bytes,
+                |bytes| (1..=MAX_RECORD_BYTES).contains(bytes),
+                "a number of bytes from 1 to 5242880",
+            ),
+            max_records: reader.read("MAX_RECORDS", default.max_records, |n| *n > 0, "a number, at least 1"),
+            max_quarantined_percent: reader.read(
+                "MAX_QUARANTINED_PERCENT",
+                default.max_quarantined_percent,
+                |percent| *percent <= 100,
+                "a number from 0 to 100",
+            ),
+            upload_valid_for,
+            deadlines: reader.deadlines(upload_valid_for, default.deadlines),
+            quota: reader.quota(default.quota),
+            admit_untokened: reader.read(
+                "ADMIT_UNTOKENED",
+                default.admit_untokened,
+                |_| true,
+                "true or false",
+            ),
+            projects_claim: reader.text("SEARCH_IMPORT_PROJECTS_CLAIM"),
+            operator_scope: reader
+                .text("SEARCH_IMPORT_OPERATOR_SCOPE")
+                .unwrap_or_else(|| OPERATOR_SCOPE.to_owned()),
+            concurrency: reader.read("CONCURRENCY", default.concurrency, |n| *n > 0, "a number, at least 1"),
+            outbox: reader.outbox(default.outbox),
+            session_max_commit,
+            session_increment,
+            visibility: reader.visibility(),
+            saga_retention: reader.retention(mode, message_lifetime, default.saga_retention),
+            message_lifetime,
+            history: reader.history(default.history),
         }
     }
 }

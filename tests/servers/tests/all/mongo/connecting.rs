@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use backend::SystemHost;
 use backend::config::{BackendKind, Config, Mode, Secret, Services};
-use backend::services::Linked;
+use backend::services::LinkedServices;
 use functions::run_saga::FUNCTION;
 use imports::messages::SearchUploadStarted;
 use imports::queues::QUEUES;
@@ -108,7 +108,7 @@ async fn outage_message_does_not_depend_on_server() -> Tested {
 /// A function that has started in an outage needs no other start.
 #[tokio::test]
 async fn a_function_started_without_its_database_works_once_it_answers() -> Tested {
-    const LINKED: Linked = Linked::with(FUNCTION.services);
+    const LINKED: LinkedServices = LinkedServices::with(FUNCTION.services);
     let proxy = Proxy::before(servers::mongo::host().await?).await?;
     proxy.cut_off();
     // Nothing listens there. Messages stay in the outbox.
