@@ -83,7 +83,8 @@ class Crate:
                 return base
             if path[0] not in ("super", "self"):
                 return base + path
-        return path if path[:1] in self.files else ("::", *path)
+        # Other names are child modules or external crates.
+        return module + path if (*module, path[0]) in self.files else ("::", *path)
 
     def definer(
         self, path: tuple[str, ...], seen: frozenset[tuple[str, ...]] = frozenset()
