@@ -4,7 +4,7 @@ use messages::MessageId;
 use saga::Saga;
 
 use crate::defects::Defect;
-use crate::steps::is_request;
+use crate::sent::is_request;
 use crate::system::{Batch, Phase, System};
 
 /// A step of the model.

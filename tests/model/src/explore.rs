@@ -9,9 +9,9 @@ use std::hash::BuildHasherDefault;
 
 use saga::Saga;
 
+use crate::check::Check;
 use crate::keyed::{Mixer, key};
-use crate::properties::{Kind, Property};
-use crate::protocol::Check;
+use crate::property::{Kind, Property};
 use crate::system::System;
 
 /// Number of states expanded before their successors are merged.

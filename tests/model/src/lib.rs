@@ -7,7 +7,7 @@
 //! call as one atomic step.
 //!
 //! # Bring your saga
-//! Describe the messages of one partition and the replies of the handlers, and call [`check`]:
+//! Describe the messages of one partition and the replies of the handlers, and call [`check()`]:
 //!
 //! ```no_run
 //! # use jiff::Timestamp;
@@ -77,13 +77,13 @@
 //! Two inputs with two requests and a [`Budget`] of two have up to 300,000 states and take ten seconds. Each further
 //! element multiplies them by two to ten. A saga must be deterministic, as [`saga::Saga::transition`] requires. The
 //! number of timers that fire is part of the budget, so a saga may set its timer again indefinitely. Compile the crate
-//! that calls [`check`] with at least `opt-level = 1`, because generic code is compiled there.
+//! that calls [`check()`] with at least `opt-level = 1`, because generic code is compiled there.
 //!
 //! In reading order:
-//! - [`Protocol`], [`Budget`], [`check`]: the checked protocol;
+//! - [`Protocol`], [`Budget`], [`check()`]: the checked protocol;
 //! - [`input`], [`reply`], [`report`]: messages as entry points and handlers send them;
 //! - `system`, `actions`, `steps`: the state of the system, its possible actions, and their effects;
-//! - `limits`, `properties`: the invariants;
+//! - `property`, `check`, `limits`, `properties`: the invariants;
 //! - `explore`: the visit of every state, and the search for paths to the end;
 //! - `defects`: the defects that have to be found;
 //! - `normal`, `keyed`: reductions that keep the number of states small and comparisons fast.
@@ -101,20 +101,25 @@
 #![allow(clippy::print_stdout, reason = "the number of states is worth knowing")]
 
 mod actions;
+mod check;
 mod defects;
 mod explore;
 mod keyed;
 mod limits;
 mod normal;
 mod properties;
+mod property;
 mod protocol;
+mod run;
 mod sent;
 mod steps;
 mod system;
 
 pub use actions::Action;
+pub use check::{Check, always, sometimes};
 pub use defects::Defect;
-pub use properties::{Property, StateSpace, always, sometimes};
-pub use protocol::{Budget, Check, Protocol, check};
+pub use property::{Property, StateSpace};
+pub use protocol::{Budget, Protocol};
+pub use run::check;
 pub use sent::{NOW, input, partition, reply, report};
 pub use system::{Batch, System};

@@ -5,49 +5,10 @@ use std::collections::BTreeSet;
 use messages::{MessageId, Token, Verdict};
 use saga::Saga;
 
+use crate::check::{Check, always, sometimes};
 use crate::keyed::Of;
-use crate::protocol::Check;
+use crate::property::Property;
 use crate::system::{Batch, Phase, StoredDocument, System};
-
-/// A property of the states of a check.
-pub struct Property<C: StateSpace> {
-    pub(crate) kind: Kind,
-    pub(crate) name: &'static str,
-    pub(crate) condition: fn(&C, &C::System) -> bool,
-}
-
-/// The states in which a property has to hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Always,
-    Sometimes,
-}
-
-/// A check that visits the states of a system.
-pub trait StateSpace {
-    /// The system.
-    type System;
-}
-
-impl<S: Saga> StateSpace for Check<S> {
-    type System = System<S>;
-}
-
-/// Creates a property that must hold in every state.
-pub fn always<S: Saga>(
-    name: &'static str,
-    condition: fn(&Check<S>, &System<S>) -> bool,
-) -> Property<Check<S>> {
-    Property { kind: Kind::Always, name, condition }
-}
-
-/// Creates a property that must hold in at least one state.
-pub fn sometimes<S: Saga>(
-    name: &'static str,
-    condition: fn(&Check<S>, &System<S>) -> bool,
-) -> Property<Check<S>> {
-    Property { kind: Kind::Sometimes, name, condition }
-}
 
 /// Returns the properties of every saga. The invariants have the names used in ARCHITECTURE.md.
 pub(crate) fn all<S: Saga>() -> Vec<Property<Check<S>>> {

@@ -1,18 +1,10 @@
-//! The checked protocol, and its check.
+//! The checked protocol, and its budget of faults.
 
-use std::time::Instant;
-
-use messages::Message;
+use messages::{Message, MessageId};
 use saga::Saga;
 
-use crate::actions::Action;
 use crate::defects::Defect;
-use crate::explore::explore;
-use crate::limits::{self, Limits};
-use crate::properties::{self, Property};
 use crate::sent::is_report;
-use crate::steps::PermanentFailure;
-use crate::system::System;
 
 /// A saga, the messages of one partition, and a budget of faults.
 #[derive(Debug, Clone)]
@@ -78,32 +70,12 @@ impl Budget {
     };
 }
 
-/// A protocol with its properties.
-pub struct Check<S: Saga> {
-    pub(crate) protocol: Protocol<S>,
-    pub(crate) limits: Limits,
-    properties: Vec<Property<Self>>,
-}
-
-/// Visits every state that the protocol can reach and prints their number. `own` contains the application's properties,
-/// in addition to those of every saga: invariants, and situations that must occur so that the check cannot silently
-/// become too narrow.
-///
-/// # Panics
-/// Panics if a property does not hold, with the fewest steps that lead there.
-pub fn check<S: Saga>(name: &str, protocol: Protocol<S>, own: Vec<Property<Check<S>>>) {
-    let began = Instant::now();
-    let limits = limits::of(&protocol);
-    let properties = properties::all().into_iter().chain(own).collect();
-    let check = Check { protocol, limits, properties };
-    let graph = explore(&check);
-    println!(
-        "{name}: {} states, {} steps, depth {}, {:.1} s",
-        graph.states(),
-        graph.steps,
-        graph.depth,
-        began.elapsed().as_secs_f64()
-    );
+/// A request that fails permanently.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PermanentFailure {
+    pub(crate) id: MessageId,
+    /// Whether the handler replied before it failed.
+    pub(crate) answered: bool,
 }
 
 impl<S: Saga> Protocol<S> {
@@ -120,28 +92,5 @@ impl<S: Saga> Protocol<S> {
         let mut answers = (self.replies)(message);
         answers.retain(|answer| wanted(is_report(message, answer)));
         answers
-    }
-}
-
-impl<S: Saga> Check<S> {
-    /// The budget of faults.
-    pub fn budget(&self) -> Budget {
-        self.protocol.budget
-    }
-
-    pub(crate) fn properties(&self) -> &[Property<Self>] {
-        &self.properties
-    }
-
-    pub(crate) fn actions(&self, system: &System<S>) -> Vec<Action> {
-        system.actions(self.budget().defect)
-    }
-
-    /// Returns the system after an action, or `None` if the action changes nothing.
-    pub(crate) fn after(&self, system: &System<S>, action: Action) -> Option<System<S>> {
-        let mut next = system.clone();
-        let changed = next.apply(action, &self.protocol);
-        next.normalise();
-        changed.then_some(next)
     }
 }

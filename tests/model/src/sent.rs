@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use messages::{Message, MessageId, PartitionKey, Payload, Token};
+use outbox::{Entry, Kind};
 use uuid::Uuid;
 
 /// The time of all events. Leases expire and timers fire by steps of the model, not by the clock.
@@ -48,4 +49,9 @@ pub(crate) fn is_report(command: &Message, answer: &Message) -> bool {
 
 fn report_id(command: &Message) -> MessageId {
     command.id.derive(1)
+}
+
+/// Returns `true` if an entry is a message whose sender expects a reply.
+pub(crate) fn is_request(entry: &Entry) -> bool {
+    matches!(entry.kind, Kind::Message(_)) && Message::decode(&entry.payload).unwrap().reply_token.is_some()
 }

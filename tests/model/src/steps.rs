@@ -15,7 +15,7 @@ use uuid::Uuid;
 use crate::actions::Action;
 use crate::defects::Defect;
 use crate::keyed::{Family, IncomingOf, KeyedValue, Of, PlanOf, key};
-use crate::protocol::Protocol;
+use crate::protocol::{PermanentFailure, Protocol};
 use crate::sent::{NOW, partition};
 use crate::system::{
     Batch, HeldClaim, LEASE, Ledger, Phase, QueuedMessage, StoredDocument, System, TokenDemand,
@@ -430,23 +430,10 @@ impl<S: Saga> System<S> {
     }
 }
 
-/// A request that fails permanently.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct PermanentFailure {
-    id: MessageId,
-    /// Whether the handler replied before it failed.
-    pub(crate) answered: bool,
-}
-
 enum Answer {
     Admitted(HeldClaim),
     Duplicate,
     Busy,
-}
-
-/// Returns `true` if an entry is a message whose sender expects a reply.
-pub(crate) fn is_request(entry: &Entry) -> bool {
-    matches!(entry.kind, Kind::Message(_)) && Message::decode(&entry.payload).unwrap().reply_token.is_some()
 }
 
 /// Returns the phase after the write. If there is nothing to send, the sending step is skipped.

@@ -1,0 +1,21 @@
+//! Properties of states.
+
+/// A property of the states of a check.
+pub struct Property<C: StateSpace> {
+    pub(crate) kind: Kind,
+    pub(crate) name: &'static str,
+    pub(crate) condition: fn(&C, &C::System) -> bool,
+}
+
+/// The states in which a property has to hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Always,
+    Sometimes,
+}
+
+/// A check that visits the states of a system.
+pub trait StateSpace {
+    /// The system.
+    type System;
+}

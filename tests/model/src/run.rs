@@ -1,0 +1,32 @@
+//! The run of a check.
+
+use std::time::Instant;
+
+use saga::Saga;
+
+use crate::check::Check;
+use crate::explore::explore;
+use crate::property::Property;
+use crate::protocol::Protocol;
+use crate::{limits, properties};
+
+/// Visits every state that the protocol can reach and prints their number. `own` contains the application's properties,
+/// in addition to those of every saga: invariants, and situations that must occur so that the check cannot silently
+/// become too narrow.
+///
+/// # Panics
+/// Panics if a property does not hold, with the fewest steps that lead there.
+pub fn check<S: Saga>(name: &str, protocol: Protocol<S>, own: Vec<Property<Check<S>>>) {
+    let began = Instant::now();
+    let limits = limits::of(&protocol);
+    let properties = properties::all().into_iter().chain(own).collect();
+    let check = Check { protocol, limits, properties };
+    let graph = explore(&check);
+    println!(
+        "{name}: {} states, {} steps, depth {}, {:.1} s",
+        graph.states(),
+        graph.steps,
+        graph.depth,
+        began.elapsed().as_secs_f64()
+    );
+}
