@@ -6,6 +6,7 @@
 //! - `mutants`: defects between the functions and the engine's ports;
 //! - `outside`: what outlives the workers besides what the engine stores: objects, studies, and the truth;
 //! - `ports`: the application's own ports;
+//! - `situations`: names of defects and situations;
 //! - `changes`, `rest`: what must hold of each change, and of everything at rest.
 
 mod changes;
@@ -14,6 +15,7 @@ mod mutants;
 mod outside;
 mod ports;
 mod rest;
+mod situations;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,39 +35,11 @@ use simulation::{
 };
 
 use self::outside::Outside;
-
-/// The prefix of the keys of uploads.
-const KEY_PREFIX: &str = "uploads/";
-
-/// The number of studies stored together.
-const BATCH: usize = 2;
-
-/// Defect: a search waits indefinitely for the outcome of its files.
-const NO_PARSE_DEADLINE: &str = "no parse deadline";
-/// Defect: a search that has waited long enough ends without asking the store.
-const NO_LOOK: &str = "no look before the timeout";
-
-/// The reason why a file fails an announced search: a client that uploads with a form sends the metadata.
-const NO_METADATA: &str = "the upload's metadata has no";
-
-/// The situations to cover in addition to faults at calls.
-const CANCELLED: &str = "a search is cancelled while its files are being read";
-const LATE_MARK: &str = "a mark comes after one that has seen more";
-const OVERTAKEN: &str = "a write is refused because the studies of its file were deleted";
-const BEGUN_ANEW: &str = "another reader restarts a file";
-const STREAM_BREAKS: &str = "a stream breaks off after its first piece";
-const MANY_BATCHES: &str = "a file of many batches is read to its end";
-const READ_ON: &str = "a file is read on from a place in it";
-const HALF_UNREADABLE: &str = "a file is refused after some of its studies were stored";
-const KEY_REPEATED: &str = "a request under a key is answered again";
-const KEY_SHARED: &str = "two different requests under one key are answered";
-const BY_HAND_COMPLETES: &str = "a search completes whose files were put into the bucket by hand";
-const BY_HAND_ENDS: &str = "a search ends that was never announced";
-const BY_HAND_REFUSED: &str = "a file without metadata fails a search that was announced";
-
-const EXPORTED: &str = "an export is promised";
-const REPAIRED: &str = "a search is repaired";
-const DELETED: &str = "a search is deleted";
+use self::situations::{
+    BEGUN_ANEW, BY_HAND_COMPLETES, BY_HAND_ENDS, BY_HAND_REFUSED, CANCELLED, DELETED, EXPORTED,
+    HALF_UNREADABLE, KEY_PREFIX, KEY_REPEATED, KEY_SHARED, LATE_MARK, MANY_BATCHES, NO_LOOK, NO_METADATA,
+    NO_PARSE_DEADLINE, OVERTAKEN, READ_ON, REPAIRED, STREAM_BREAKS,
+};
 
 /// The search import.
 #[derive(Debug, Clone, Copy, Default)]

@@ -17,8 +17,7 @@ use service::NewSearch;
 use simulation::Scene;
 use simulation::access::short;
 
-use super::KEY_PREFIX;
-use super::ports::of_version;
+use super::situations::KEY_PREFIX;
 
 /// Where uploads go.
 const BUCKET: &str = "bucket";
@@ -383,5 +382,14 @@ pub(super) fn store(scene: &mut Scene<'_, Outside>, upload: Upload) {
             scene.later(late, move |scene| scene.post(&UPLOADS, &event));
         }
         _ => scene.post(&UPLOADS, &event),
+    }
+}
+
+/// A place as a reader of another version would have written it down.
+pub(super) fn of_version(place: &mut ReadingStatus, version: u32) {
+    if let ReadingStatus::Within(checkpoint) = place
+        && let Some(checkpoint) = checkpoint.as_object_mut()
+    {
+        checkpoint.insert("reader".to_owned(), version.into());
     }
 }

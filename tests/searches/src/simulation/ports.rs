@@ -21,8 +21,8 @@ use references::READER_VERSION;
 use simulation::access::short;
 use simulation::{Access, Call, Scene};
 
-use super::outside::{Outside, Quality};
-use super::{
+use super::outside::{Outside, Quality, of_version};
+use super::situations::{
     BATCH, BEGUN_ANEW, CANCELLED, HALF_UNREADABLE, LATE_MARK, MANY_BATCHES, NO_LOOK, OVERTAKEN, READ_ON,
     STREAM_BREAKS,
 };
@@ -240,15 +240,6 @@ impl PresignUpload for Own {
         let mut fields = grant.metadata.clone();
         fields.insert("key".to_owned(), grant.key.clone());
         Ok(PresignedPost { url: "simulated".to_owned(), fields, expires_at: grant.expires_at })
-    }
-}
-
-/// A place as a reader of another version would have written it down.
-pub(super) fn of_version(place: &mut ReadingStatus, version: u32) {
-    if let ReadingStatus::Within(checkpoint) = place
-        && let Some(checkpoint) = checkpoint.as_object_mut()
-    {
-        checkpoint.insert("reader".to_owned(), version.into());
     }
 }
 

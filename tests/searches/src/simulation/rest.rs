@@ -18,9 +18,10 @@ use service::marking::MAX_CANDIDATES_PER_KEY;
 use simulation::access::short;
 use simulation::{Checked, Invariant, Rest, Violation};
 
+use super::Searches;
 use super::client::project;
 use super::outside::{Quality, StoredObject, Told, Truth};
-use super::{KEY_PREFIX, NO_METADATA, Searches};
+use super::situations::{KEY_PREFIX, NO_METADATA};
 
 type AtRest<'a> = Rest<'a, Searches>;
 

@@ -9,7 +9,7 @@ use simulation::access::short;
 use simulation::{Access, Rng, Scene};
 
 use crate::simulation::outside::{Outside, Truth};
-use crate::simulation::{DELETED, EXPORTED, REPAIRED};
+use crate::simulation::situations::{DELETED, EXPORTED, REPAIRED};
 
 /// The maximum number of requests until a search has ended.
 const TRIES: u32 = 9;

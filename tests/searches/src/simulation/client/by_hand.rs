@@ -11,8 +11,8 @@ use simulation::{Access, Rng, Scene};
 use uuid::Uuid;
 
 use super::{FileIntent, LATE_MS, files_of, project, request, upload};
-use crate::simulation::KEY_PREFIX;
 use crate::simulation::outside::{Outside, Truth, Upload};
+use crate::simulation::situations::KEY_PREFIX;
 
 /// The plan of the user.
 #[derive(Debug, Clone)]

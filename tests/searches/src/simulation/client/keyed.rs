@@ -117,10 +117,10 @@ fn take_note(scene: &mut Scene<'_, Outside>, search: SearchId, request: &NewSear
     let differs = answers.iter().any(|(known, _)| known != request);
     answers.push((request.clone(), told));
     if is_repeated {
-        scene.meet(super::super::KEY_REPEATED);
+        scene.meet(super::super::situations::KEY_REPEATED);
     }
     if differs {
-        scene.meet(super::super::KEY_SHARED);
+        scene.meet(super::super::situations::KEY_SHARED);
     }
 }
 
