@@ -9,10 +9,13 @@ use messages::{Message, MessageId, PartitionKey, Queue, StoreError};
 
 use crate::coverage::{Call, Phase};
 use crate::options::{Mode, Mutant};
-use crate::point::{Gate, Kind};
+use crate::point::Kind;
 use crate::port::Port;
 use crate::rng::Rng;
-use crate::world::{Occasion, World, span, timestamp};
+use crate::time::{span, timestamp};
+use crate::world::{Occasion, World};
+
+pub use crate::describe::short;
 
 /// The simulation, as one worker of a workload with the world `A` has it.
 pub struct Access<A> {
@@ -54,7 +57,7 @@ impl<A: Send + 'static> Access<A> {
     /// Waits. A waiting worker or client may crash.
     pub async fn sleep(&self, duration: Duration) {
         let until = self.port.universe.with(|world| world.now.saturating_add(span(duration)));
-        Gate::new(&self.port, Kind::Call(Call::HOST_SLEEP, Phase::Before), until).await;
+        self.port.stop_at(Kind::Call(Call::HOST_SLEEP, Phase::Before), until).await;
     }
 
     /// Whether this defect of the workload's own is planted.
@@ -135,10 +138,4 @@ impl<A: 'static> DerefMut for Scene<'_, A> {
     fn deref_mut(&mut self) -> &mut A {
         self.world.outside.downcast_mut().expect("the world is this workload's")
     }
-}
-
-/// The end of an id, enough to tell it from others in a trace.
-pub fn short(id: &impl ToString) -> String {
-    let text = id.to_string();
-    text.get(text.len().saturating_sub(5)..).unwrap_or(&text).to_owned()
 }

@@ -11,11 +11,12 @@ use outbox::session::CONTROL;
 use saga::failures::{FailureStatus, Retry, Selection};
 use saga::{Partitions, SAGA};
 
-use crate::application::{Application, SETTLES, Station, engine};
+use crate::application::{Application, engine};
 use crate::coverage::{Call, Phase};
+use crate::model::{SETTLES, Station};
 use crate::mutants;
 use crate::options::{Invariant, Mode, Mutant};
-use crate::point::{Gate, Kind};
+use crate::point::Kind;
 use crate::port::Port;
 use crate::rng::Rng;
 use crate::world::World;
@@ -64,8 +65,7 @@ impl Role {
     }
 
     /// A worker of this kind, which works until it is dropped.
-    pub(crate) fn start(&self, port: Port) -> BoxFuture<'static, ()> {
-        let application = port.universe.with(|world| Arc::clone(&world.application));
+    pub(crate) fn start(&self, port: Port, application: Arc<dyn Application>) -> BoxFuture<'static, ()> {
         match self {
             Self::Client(rng, _) => Box::pin(client(port, application, rng.clone())),
             Self::Station(station, queue) => Box::pin(work(port, application, station.clone(), *queue)),
@@ -100,7 +100,7 @@ impl World {
 
 async fn client(port: Port, application: Arc<dyn Application>, mut rng: Rng) {
     let begins = rng.below(BEGINNING_MS);
-    Gate::new(&port, Kind::Call(Call::HOST_SLEEP, Phase::Before), begins).await;
+    port.stop_at(Kind::Call(Call::HOST_SLEEP, Phase::Before), begins).await;
     application.client(&port, rng).await;
 }
 
@@ -134,7 +134,7 @@ async fn sweep(port: Port, application: Arc<dyn Application>) {
     loop {
         let next = port.universe.with(|world| (world.now / SWEEP_EVERY_MS + 1) * SWEEP_EVERY_MS);
         // A sweep that finds nothing changes nothing, so it waits until there is something to find.
-        Gate::new(&port, Kind::Sweep, next).await;
+        port.stop_at(Kind::Sweep, next).await;
         // The next sweep finds the rest.
         let _ = function.sweep(None).await;
     }
@@ -162,12 +162,12 @@ async fn operate(port: Port, application: Arc<dyn Application>) {
     }
     let Ok(operator) = engine.operator() else { return };
     loop {
-        Gate::new(&port, Kind::Operate, 0).await;
+        port.stop_at(Kind::Operate, 0).await;
         // By then the last notification that is late has come.
         let comes = port.universe.with(|world| world.now + OPERATES_AFTER_MS);
-        Gate::new(&port, Kind::Operate, comes).await;
+        port.stop_at(Kind::Operate, comes).await;
         let later = port.universe.with(|world| world.now + world.operates_later_by_ms());
-        Gate::new(&port, Kind::Operate, later).await;
+        port.stop_at(Kind::Operate, later).await;
         port.perform(World::begin_anew);
         for outbox in [&operator.stores.saga_outbox, &operator.stores.session_outbox] {
             let pending = outbox.pending(None, usize::MAX).await.unwrap_or_default();
@@ -189,7 +189,7 @@ const STEP: Duration = Duration::from_secs(1);
 async fn retry(port: Port, application: Arc<dyn Application>) {
     let Ok(failures) = application.failures(&port) else { return };
     loop {
-        Gate::new(&port, Kind::Retry, 0).await;
+        port.stop_at(Kind::Retry, 0).await;
         let (per_second, gathers) =
             port.perform(|world| (world.more.pick(&[1, 2, 100]), world.gathers_dead_letters));
         // The next round repeats a step that fails.

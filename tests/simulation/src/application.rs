@@ -12,104 +12,28 @@ use messages::{
     Body, Consumer, DecisionRecord, Json, Message, MessageId, PartitionKey, Queue, QueueSpec, Token,
 };
 use outbox::session::Options;
-use outbox::{Policy, SessionRecord, View};
-use saga::{
-    Content, Effect, Engine, Event, Failures, Missing, Partitions, Persist, SAGA, Saga, Settings, Stores,
-};
+use outbox::{Policy, SessionRecord};
+use saga::{Content, Effect, Engine, Event, Failures, Missing, Partitions, Saga, Settings, Stores};
 
 use crate::access::{Access, Scene};
 use crate::coverage::Call;
+use crate::model::{Bounds, Checked, SETTLES, State, Station, Wanted, WantedMessage, Written};
 use crate::options::{Mode, Mutant};
 use crate::port::Port;
 use crate::ports::outboxes::{SagaOutboxes, SessionOutboxes};
 use crate::rng::Rng;
-use crate::workload::{Bounds, Change, Checked, Rest, Workload};
-use crate::world::World;
+use crate::workload::{Change, Rest, Workload};
+use crate::world::{Rules, World};
 
-/// A state whose type only the workload knows.
-pub(crate) type State = Arc<dyn Any + Send + Sync>;
-
-/// A function behind a queue.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Station {
-    pub(crate) function: &'static str,
-    pub(crate) queue: Queue,
-}
-
-/// The required content of a write, according to the saga's transitions.
-pub(crate) struct Wanted {
-    /// The state as stored.
-    pub(crate) state: Json,
-    /// The messages, by their ids.
-    pub(crate) messages: BTreeMap<MessageId, WantedMessage>,
-    /// The id of the last view.
-    pub(crate) shown: Option<MessageId>,
-    /// The timers that run afterwards.
-    pub(crate) timers: BTreeMap<String, MessageId>,
-    /// The messages of timers that ran before and run no more.
-    pub(crate) cancelled: Vec<MessageId>,
-}
-
-/// One message that a write has to contain.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct WantedMessage {
-    pub(crate) queue: Queue,
-    pub(crate) name: String,
-    /// Whether it is to be answered.
-    pub(crate) asks: bool,
-    /// Whether a timer sends it.
-    pub(crate) is_timer: bool,
-}
-
-/// One write, states read.
-pub(crate) struct Written<'a> {
-    pub(crate) write: &'a Persist,
-    pub(crate) before: Option<&'a State>,
-    pub(crate) after: &'a State,
-    pub(crate) messages: &'a [Message],
-    pub(crate) views: &'a [View],
-}
-
-/// A workload.
-pub(crate) trait Application: Send + Sync {
+/// A simulated application without the types of its workload.
+pub(crate) trait Application: Rules {
     fn system(&self) -> &'static str;
-    fn queues(&self) -> &'static [QueueSpec];
-    fn stations(&self) -> Vec<Station>;
     fn consumer(&self, port: &Port, function: &str) -> Result<Arc<dyn Consumer>, Missing>;
     fn failures(&self, port: &Port) -> Result<Failures, Missing>;
     fn client(&self, port: &Port, rng: Rng) -> BoxFuture<'static, ()>;
-    fn world(&self) -> Box<dyn Any + Send>;
-    fn world_of(&self, world: &World) -> Box<dyn Any + Send>;
-    fn clients_return(&self) -> bool;
-    fn calls(&self) -> &'static [Call];
-    fn situations(&self) -> &'static [&'static str];
-    fn unused(&self) -> &'static [Call];
-    fn races(&self) -> &'static [Call];
-
-    fn read(&self, content: &Content) -> Result<State, String>;
-    fn succeeded(&self, state: &State) -> bool;
-    fn may_wait(&self, state: &State) -> bool;
-    fn refuses(&self, world: &World, message: &Message) -> bool;
-    fn relies_on_documents(&self, world: &World) -> bool;
-    fn embed_reply_token(&self, request: &mut Body, reply_token: &Token);
-    fn follow(
-        &self,
-        base: Option<(&Content, &State)>,
-        messages: &[&Message],
-        now: Timestamp,
-    ) -> Result<Wanted, String>;
-
-    fn patience(&self) -> Option<Duration>;
-    fn bounds(&self, world: &World, partition: PartitionKey) -> Bounds;
-    fn changed(&self, written: &Written<'_>) -> Checked;
-    fn committed(&self, session: &SessionRecord) -> Checked;
-    fn observed(&self, world: &mut World, observation: &DecisionRecord) -> Checked;
-    fn given_up(&self, world: &mut World, queue: &Queue, message: &Message, is_outlasted: bool);
-    fn check(&self, world: &World) -> Checked;
-    fn unchanged(&self, before: &(dyn Any + Send), world: &World) -> Result<(), String>;
 }
 
-/// The workload without its types.
+/// Returns the application of a workload.
 pub(crate) fn of<W: Workload>(workload: &W) -> Arc<dyn Application> {
     Arc::new(Erased { saga: workload.saga(), workload: workload.clone() })
 }
@@ -134,19 +58,6 @@ impl<W: Workload> Application for Erased<W> {
         self.workload.system().name
     }
 
-    fn queues(&self) -> &'static [QueueSpec] {
-        self.workload.system().queues
-    }
-
-    fn stations(&self) -> Vec<Station> {
-        let functions = self.workload.system().functions.iter().filter(|function| function.build.is_some());
-        functions
-            .filter_map(|function| {
-                Some(Station { function: function.name, queue: function.source.queue()?.clone() })
-            })
-            .collect()
-    }
-
     fn consumer(&self, port: &Port, function: &str) -> Result<Arc<dyn Consumer>, Missing> {
         let build = self.workload.system().function(function).and_then(|function| function.build);
         match build {
@@ -162,6 +73,21 @@ impl<W: Workload> Application for Erased<W> {
 
     fn client(&self, port: &Port, rng: Rng) -> BoxFuture<'static, ()> {
         self.workload.client(self.ports(port), Access::new(port), rng)
+    }
+}
+
+impl<W: Workload> Rules for Erased<W> {
+    fn queues(&self) -> &'static [QueueSpec] {
+        self.workload.system().queues
+    }
+
+    fn stations(&self) -> Vec<Station> {
+        let functions = self.workload.system().functions.iter().filter(|function| function.build.is_some());
+        functions
+            .filter_map(|function| {
+                Some(Station { function: function.name, queue: function.source.queue()?.clone() })
+            })
+            .collect()
     }
 
     fn world(&self) -> Box<dyn Any + Send> {
@@ -355,9 +281,6 @@ impl<'a, S: Saga> Draft<'a, S> {
     }
 }
 
-/// The function that settles sessions and sweeps, where a system names none.
-pub(crate) const SETTLES: &str = "dispatch-outbox";
-
 /// The engine of one worker.
 pub(crate) fn engine(system: &'static str, port: &Port) -> Engine {
     let (mode, room, keep) = port.universe.with(|world| (world.config.mode, world.room, world.keep));
@@ -391,9 +314,4 @@ pub(crate) fn engine(system: &'static str, port: &Port) -> Engine {
         },
         earlier_view: |_| None,
     }
-}
-
-/// The function behind the saga's queue.
-pub(crate) fn saga_of(stations: &[Station]) -> Option<&'static str> {
-    stations.iter().find(|station| station.queue == SAGA).map(|station| station.function)
 }

@@ -1,10 +1,9 @@
 //! The workers' clocks. Each stands ahead of the world's or behind it, by as much as a machine's clock may be off before
 //! AWS refuses the requests that it signs.
 
-use jiff::Timestamp;
+use jiff::SignedDuration;
 
 use crate::rng::Rng;
-use crate::world::{World, timestamp};
 
 /// The most that a clock is ahead of the world's, or behind it: what AWS tolerates in a signed request.
 pub(crate) const MAX_MS: u64 = 300_000;
@@ -30,13 +29,9 @@ impl Clocks {
         let ahead = i64::try_from(rng.between(0, 2 * self.most_ms)).unwrap_or(0);
         self.ahead_ms.push(ahead - i64::try_from(self.most_ms).unwrap_or(0));
     }
-}
 
-impl World {
-    /// Returns the time of a worker's clock.
-    pub(crate) fn time_of(&self, worker: usize) -> Timestamp {
-        let ahead = self.clocks.ahead_ms.get(worker).copied().unwrap_or(0);
-        let ahead = jiff::SignedDuration::from_millis(ahead);
-        timestamp(self.now).checked_add(ahead).unwrap_or(Timestamp::MAX)
+    /// Returns the error of a worker's clock, which is positive if the clock is ahead.
+    pub(crate) fn error_of(&self, worker: usize) -> SignedDuration {
+        SignedDuration::from_millis(self.ahead_ms.get(worker).copied().unwrap_or(0))
     }
 }

@@ -6,8 +6,9 @@ use outbox::Entry;
 
 use crate::clocks;
 use crate::coverage::Call;
+use crate::describe::describe;
 use crate::options::Mutant;
-use crate::ports::queues::{Copy, describe};
+use crate::ports::queues::Copy;
 use crate::world::{Occasion, RETRIED, World};
 
 /// The delay of an operator after everything has come to rest.

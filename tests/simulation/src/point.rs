@@ -3,11 +3,9 @@
 //! Each point has a ticket and its own waker, so that one of several concurrent calls of a worker can continue while
 //! the others wait.
 
-use std::pin::Pin;
-use std::task::{Context, Poll, Waker};
+use std::task::Waker;
 
 use crate::coverage::{Call, Phase};
-use crate::port::Port;
 
 /// The condition that a point waits for, in addition to its turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,14 +55,14 @@ pub(crate) struct Points {
 }
 
 impl Points {
-    fn add(&mut self, process: usize, kind: Kind, not_before: u64, waker: Waker) -> u64 {
+    pub(crate) fn add(&mut self, process: usize, kind: Kind, not_before: u64, waker: Waker) -> u64 {
         self.tickets += 1;
         let point = Point { ticket: self.tickets, process, kind, not_before, waker, granted: None };
         self.waiting.push(point);
         self.tickets
     }
 
-    fn take(&mut self, ticket: u64, waker: &Waker) -> Option<Grant> {
+    pub(crate) fn take(&mut self, ticket: u64, waker: &Waker) -> Option<Grant> {
         let index = self.waiting.iter().position(|point| point.ticket == ticket)?;
         let point = &mut self.waiting[index];
         match point.granted {
@@ -76,7 +74,7 @@ impl Points {
         }
     }
 
-    fn remove(&mut self, ticket: u64) {
+    pub(crate) fn remove(&mut self, ticket: u64) {
         self.waiting.retain(|point| point.ticket != ticket);
     }
 
@@ -99,50 +97,5 @@ impl Points {
 
     pub(crate) fn at(&self, index: usize) -> &Point {
         &self.waiting[index]
-    }
-}
-
-/// Is pending until the scheduler grants it. A dropped one is forgotten.
-pub(crate) struct Gate<'a> {
-    port: &'a Port,
-    kind: Kind,
-    not_before: u64,
-    ticket: Option<u64>,
-}
-
-impl<'a> Gate<'a> {
-    pub(crate) fn new(port: &'a Port, kind: Kind, not_before: u64) -> Self {
-        Self { port, kind, not_before, ticket: None }
-    }
-}
-
-impl Future for Gate<'_> {
-    type Output = Grant;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Grant> {
-        let (process, kind, not_before) = (self.port.process, self.kind, self.not_before);
-        let waker = context.waker();
-        match self.ticket {
-            None => {
-                let add = |points: &mut Points| points.add(process, kind, not_before, waker.clone());
-                self.ticket = Some(self.port.universe.with(|world| add(&mut world.points)));
-                Poll::Pending
-            }
-            Some(ticket) => match self.port.universe.with(|world| world.points.take(ticket, waker)) {
-                Some(grant) => {
-                    self.ticket = None;
-                    Poll::Ready(grant)
-                }
-                None => Poll::Pending,
-            },
-        }
-    }
-}
-
-impl Drop for Gate<'_> {
-    fn drop(&mut self) {
-        if let Some(ticket) = self.ticket {
-            self.port.universe.with(|world| world.points.remove(ticket));
-        }
     }
 }

@@ -2,7 +2,6 @@
 //!
 //! Each call has two points: before anything is performed, and after it was performed but before the caller knows.
 
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -12,24 +11,11 @@ use uuid::{Builder, Uuid};
 
 use crate::coverage::{Call, Phase};
 use crate::fault::{LATENESS_MS, SECOND_COPY_MS};
-use crate::point::{Gate, Grant, Kind};
-use crate::world::{Occasion, World, timestamp};
-
-/// The one world, shared by all workers of a schedule.
-#[derive(Clone)]
-pub(crate) struct Universe(Arc<Mutex<World>>);
-
-impl Universe {
-    pub(crate) fn new(world: World) -> Self {
-        Self(Arc::new(Mutex::new(world)))
-    }
-
-    /// Does something to the world. Never across an await, and never twice at once.
-    pub(crate) fn with<T>(&self, act: impl FnOnce(&mut World) -> T) -> T {
-        // A panic while the world was borrowed has been recorded as a violation, which ends the schedule.
-        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
+use crate::gate::Gate;
+use crate::point::{Grant, Kind};
+use crate::time::timestamp;
+use crate::universe::Universe;
+use crate::world::{Occasion, World};
 
 /// All ports, as one worker holds them.
 #[derive(Clone)]
@@ -39,8 +25,13 @@ pub(crate) struct Port {
 }
 
 impl Port {
+    /// Returns a future that stops this worker until the scheduler grants it, not before this time.
+    pub(crate) fn stop_at(&self, kind: Kind, not_before: u64) -> Gate<'_> {
+        Gate::new(&self.universe, self.process, kind, not_before)
+    }
+
     pub(crate) async fn gate(&self, call: Call, phase: Phase) -> Grant {
-        Gate::new(self, Kind::Call(call, phase), 0).await
+        self.stop_at(Kind::Call(call, phase), 0).await
     }
 
     /// Makes a call.
@@ -120,7 +111,7 @@ impl Port {
             return first;
         }
         let at = self.universe.with(|world| world.now + world.more.pick(&SECOND_COPY_MS[..2]));
-        Gate::new(self, Kind::Call(Call::HOST_SLEEP, Phase::Before), at).await;
+        self.stop_at(Kind::Call(Call::HOST_SLEEP, Phase::Before), at).await;
         self.perform(|world| {
             world.note(|| format!("{} is sent again", call.name()));
             again(world)
@@ -190,7 +181,7 @@ impl Host for Port {
     async fn sleep(&self, duration: Duration) {
         let millis = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         let until = self.universe.with(|world| world.now.saturating_add(millis));
-        Gate::new(self, Kind::Call(Call::HOST_SLEEP, Phase::Before), until).await;
+        self.stop_at(Kind::Call(Call::HOST_SLEEP, Phase::Before), until).await;
     }
 }
 

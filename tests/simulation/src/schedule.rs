@@ -11,7 +11,8 @@ use crate::application::Application;
 use crate::checks::ages;
 use crate::choice::Next;
 use crate::options::{Config, Invariant, Outcome};
-use crate::port::{Port, Universe};
+use crate::port::Port;
+use crate::universe::Universe;
 use crate::world::{Occasion, World};
 
 /// The number of times that an operator redrives dead letters.
@@ -19,6 +20,7 @@ const REDRIVES: usize = 3;
 
 /// One schedule.
 pub(crate) struct Schedule {
+    application: Arc<dyn Application>,
     universe: Universe,
     workers: Vec<Worker>,
     /// The percentage of steps in which the same worker continues.
@@ -34,7 +36,7 @@ struct Worker {
 impl Schedule {
     /// The schedule of a seed.
     pub(crate) fn new(application: &Arc<dyn Application>, config: &Config, seed: u64) -> Self {
-        let mut world = World::new(Arc::clone(application), config.clone(), seed);
+        let mut world = World::new(Arc::<dyn Application>::clone(application), config.clone(), seed);
         let roles = world.roles();
         let rng = &mut world.rng;
         let sticky = rng.pick(&[0, 0, 50, 85]);
@@ -69,7 +71,8 @@ impl Schedule {
         }
         world.replace_during_outage();
         let workers = roles.into_iter().map(|role| Worker { role, future: None }).collect();
-        Self { universe: Universe::new(world), workers, sticky, last: usize::MAX }
+        let application = Arc::clone(application);
+        Self { application, universe: Universe::new(world), workers, sticky, last: usize::MAX }
     }
 
     /// Runs to the end, and duplicates after it.
@@ -176,7 +179,8 @@ impl Schedule {
 
     fn start(&mut self, index: usize) {
         let port = Port { universe: self.universe.clone(), process: index };
-        self.workers[index].future = Some(self.workers[index].role.start(port));
+        self.workers[index].future =
+            Some(self.workers[index].role.start(port, Arc::clone(&self.application)));
         self.poll(index);
     }
 

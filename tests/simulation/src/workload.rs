@@ -13,12 +13,12 @@ use saga::{Content, Document, Engine, Persist, Saga, System};
 
 use crate::access::{Access, Scene};
 use crate::coverage::Call;
-use crate::options::{Mode, Violation};
+use crate::options::Mode;
 use crate::rng::Rng;
-use crate::world::{World, millis, span};
+use crate::time::{millis, span};
+use crate::world::World;
 
-/// Whether what must hold does.
-pub type Checked = Result<(), Violation>;
+pub use crate::model::{Bounds, Checked};
 
 /// An application under simulation. Its functions come from its system's table; this trait adds the outside world, and
 /// invariants in addition to the engine's guarantees.
@@ -156,31 +156,6 @@ pub trait Workload: Clone + Send + Sync + 'static {
     fn unchanged(&self, _before: &Self::World, _after: &Self::World) -> Result<(), String> {
         Ok(())
     }
-}
-
-/// Returns the maximum stored size of a partition.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bounds {
-    /// Messages that change its state, from beginning to end.
-    pub messages: usize,
-    /// Answers and timers that it waits for, from beginning to end.
-    pub awaited: usize,
-    /// Entries in its outbox at one time.
-    pub outbox: usize,
-    /// Tokens that entry points grant it, from beginning to end.
-    pub granted: usize,
-}
-
-impl Default for Bounds {
-    fn default() -> Self {
-        Self { messages: 16, awaited: 8, outbox: 16, granted: usize::MAX }
-    }
-}
-
-impl Bounds {
-    /// None.
-    pub const NONE: Self =
-        Self { messages: usize::MAX, awaited: usize::MAX, outbox: usize::MAX, granted: usize::MAX };
 }
 
 /// One change of a document that is about to be stored.

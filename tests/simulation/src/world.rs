@@ -7,27 +7,25 @@ use std::time::Duration;
 
 use dedup::ledger::Item;
 use jiff::Timestamp;
-use messages::{DecisionRecord, Message, MessageId, PartitionKey, SessionId};
+use messages::{Body, DecisionRecord, Message, MessageId, PartitionKey, Queue, QueueSpec, SessionId, Token};
 use outbox::session::{CONTROL, SessionStatus};
-use outbox::{Entry, Key, Owner, Record, View};
-use saga::Document;
+use outbox::{Entry, Key, Owner, Record, SessionRecord, View};
+use saga::{Content, Document};
 
-use crate::access::short;
-use crate::application::{self, Application, SETTLES, State, Station};
 use crate::checks::Checks;
 use crate::clocks::Clocks;
 use crate::coverage::{Call, Coverage};
 use crate::damage::Damage;
+use crate::describe::short;
 use crate::fault::Plan;
+use crate::model::{self, Bounds, Checked, SETTLES, State, Station, Wanted, Written};
 use crate::mutants::Notes;
 use crate::options::{Config, Invariant, Mode, Stats, Violation};
 use crate::point::{Kind, Points};
 use crate::ports::failures::Kept;
 use crate::ports::queues::{Copy, Queues};
 use crate::rng::Rng;
-
-/// The beginning of time: 1 January 2026.
-const START_SECOND: i64 = 1_767_225_600;
+use crate::time::{millis, timestamp};
 
 /// Derives the second random generator of a schedule from its seed.
 const MORE: u64 = 0xA24B_AED4_963E_E407;
@@ -38,26 +36,6 @@ pub(crate) const RETRIED: &str = "dead letters are retried as failures";
 
 /// The situations that every application has to meet.
 const SITUATIONS: [&str; 3] = [STARTS_WITHOUT_STORE, RETRIER_DIES, RETRIED];
-
-/// A moment, from milliseconds since the beginning.
-pub(crate) fn timestamp(ms: u64) -> Timestamp {
-    let ms = i64::try_from(ms).unwrap_or(i64::MAX);
-    Timestamp::from_millisecond(START_SECOND.saturating_mul(1_000).saturating_add(ms))
-        .unwrap_or(Timestamp::MAX)
-}
-
-/// Milliseconds since the beginning.
-pub(crate) fn millis(at: Timestamp) -> u64 {
-    let ms = at.as_millisecond().saturating_sub(START_SECOND * 1_000);
-    // A fraction of a millisecond has to pass too before the moment is reached.
-    let fraction = i64::from(at.as_nanosecond() % 1_000_000 != 0);
-    u64::try_from(ms.saturating_add(fraction)).unwrap_or(0)
-}
-
-/// A duration in milliseconds.
-pub(crate) fn span(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
-}
 
 /// Something that happens at a certain time.
 pub(crate) enum Occasion {
@@ -84,10 +62,45 @@ pub(crate) struct StoredSession {
     pub(crate) outbox: Vec<Entry>,
 }
 
+/// Rules of the simulated application, as far as the world and the checks need them.
+pub(crate) trait Rules: Send + Sync {
+    fn queues(&self) -> &'static [QueueSpec];
+    fn stations(&self) -> Vec<Station>;
+    fn world(&self) -> Box<dyn Any + Send>;
+    fn world_of(&self, world: &World) -> Box<dyn Any + Send>;
+    fn clients_return(&self) -> bool;
+    fn calls(&self) -> &'static [Call];
+    fn situations(&self) -> &'static [&'static str];
+    fn unused(&self) -> &'static [Call];
+    fn races(&self) -> &'static [Call];
+
+    fn read(&self, content: &Content) -> Result<State, String>;
+    fn succeeded(&self, state: &State) -> bool;
+    fn may_wait(&self, state: &State) -> bool;
+    fn refuses(&self, world: &World, message: &Message) -> bool;
+    fn relies_on_documents(&self, world: &World) -> bool;
+    fn embed_reply_token(&self, request: &mut Body, reply_token: &Token);
+    fn follow(
+        &self,
+        base: Option<(&Content, &State)>,
+        messages: &[&Message],
+        now: Timestamp,
+    ) -> Result<Wanted, String>;
+
+    fn patience(&self) -> Option<Duration>;
+    fn bounds(&self, world: &World, partition: PartitionKey) -> Bounds;
+    fn changed(&self, written: &Written<'_>) -> Checked;
+    fn committed(&self, session: &SessionRecord) -> Checked;
+    fn observed(&self, world: &mut World, observation: &DecisionRecord) -> Checked;
+    fn given_up(&self, world: &mut World, queue: &Queue, message: &Message, is_outlasted: bool);
+    fn check(&self, world: &World) -> Checked;
+    fn unchanged(&self, before: &(dyn Any + Send), world: &World) -> Result<(), String>;
+}
+
 /// The world.
 pub(crate) struct World {
     pub(crate) config: Config,
-    pub(crate) application: Arc<dyn Application>,
+    pub(crate) application: Arc<dyn Rules>,
     /// The functions behind the queues.
     pub(crate) stations: Vec<Station>,
     /// The function that runs the saga.
@@ -166,7 +179,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub(crate) fn new(application: Arc<dyn Application>, config: Config, seed: u64) -> Self {
+    pub(crate) fn new(application: Arc<dyn Rules>, config: Config, seed: u64) -> Self {
         let mut rng = Rng::new(seed);
         let mut stations = application.stations();
         if stations.iter().all(|station| station.queue != CONTROL) {
@@ -175,7 +188,7 @@ impl World {
         let unused = application.unused();
         let calls = Call::ENGINE.iter().chain(application.calls());
         let calls: Vec<Call> = calls.filter(|call| !unused.contains(call)).copied().collect();
-        let queues = Queues::new(application.as_ref(), &stations);
+        let queues = Queues::new(application.queues(), &stations);
         let mut more = Rng::new(seed ^ MORE);
         let (gathers_dead_letters, retriers_die) = (more.one_in(2), more.below(3));
         let mut world = Self {
@@ -218,7 +231,7 @@ impl World {
             given_up_at: BTreeMap::new(),
             requeued: Vec::new(),
             outside: application.world(),
-            saga: application::saga_of(&stations),
+            saga: model::saga_of(&stations),
             stations,
             checks: Checks::default(),
             mutants: Notes::default(),
@@ -235,6 +248,11 @@ impl World {
     /// Returns how duplicates are detected after documents have expired.
     pub(crate) fn tells_duplicates_by(&self) -> Mode {
         if self.application.relies_on_documents(self) { Mode::Optimistic } else { self.config.mode }
+    }
+
+    /// Returns the time of a worker's clock.
+    pub(crate) fn time_of(&self, worker: usize) -> Timestamp {
+        timestamp(self.now).checked_add(self.clocks.error_of(worker)).unwrap_or(Timestamp::MAX)
     }
 
     /// Has something happen at a time.

@@ -8,7 +8,7 @@ use outbox::{Entry, Kind, Owner, View};
 use saga::{Awaited, Content, Persist, Processed};
 
 use super::{Effect, EffectKind, Stored};
-use crate::application::{State, Wanted, WantedMessage, Written};
+use crate::model::{State, Wanted, WantedMessage, Written};
 use crate::options::{Invariant, Mode};
 use crate::world::World;
 

@@ -3,7 +3,7 @@
 use dedup::{Claim, Release};
 use messages::{AttemptId, PartitionKey};
 
-use crate::access::short;
+use crate::describe::short;
 use crate::options::Invariant;
 use crate::world::World;
 

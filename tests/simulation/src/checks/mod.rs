@@ -26,7 +26,7 @@ use messages::{AttemptId, Message, MessageId, PartitionKey, Queue, SessionId, To
 use outbox::{Owner, View};
 use saga::Content;
 
-use crate::application::State;
+use crate::model::State;
 
 /// The memory of the checks.
 #[derive(Default)]

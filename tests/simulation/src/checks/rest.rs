@@ -7,10 +7,12 @@ use outbox::View;
 use outbox::session::SessionStatus;
 
 use super::Checks;
+use crate::describe::describe;
 use crate::options::{Invariant, Violation};
-use crate::ports::queues::{Copy, describe};
+use crate::ports::queues::Copy;
+use crate::time::timestamp;
 use crate::workload::Checked;
-use crate::world::{World, timestamp};
+use crate::world::World;
 
 fn broken<T>(invariant: Invariant, detail: String) -> Result<T, Violation> {
     Err(Violation { invariant, detail })

@@ -2,7 +2,7 @@
 
 use messages::PartitionKey;
 
-use crate::access::short;
+use crate::describe::short;
 use crate::options::Invariant;
 use crate::world::World;
 

@@ -8,11 +8,11 @@ use std::time::Duration;
 use messages::{DecisionRecord, PartitionKey, Queue, Token, Verdict};
 use outbox::View;
 
-use crate::access::short;
-use crate::application::Station;
 use crate::checks::Sent;
+use crate::describe::describe;
+use crate::describe::short;
+use crate::model::Station;
 use crate::options::{Invariant, Mode};
-use crate::ports::queues::describe;
 use crate::world::World;
 
 /// A day in milliseconds.

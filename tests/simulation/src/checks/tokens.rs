@@ -7,11 +7,12 @@ use messages::{Message, MessageId, PartitionKey, Token};
 use outbox::Entry;
 use saga::SAGA;
 
-use crate::access::short;
 use crate::clocks;
+use crate::describe::short;
 use crate::options::{Invariant, Mode};
+use crate::time::{millis, span, timestamp};
 use crate::workload::Bounds;
-use crate::world::{World, millis, span, timestamp};
+use crate::world::World;
 
 impl World {
     /// An entry point granted tokens.

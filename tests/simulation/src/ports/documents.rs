@@ -7,8 +7,8 @@ use outbox::{Owner, Settlement};
 use saga::{Document, Loaded, Persist, Persisted, ReadDocuments, WriteDocuments};
 use serde_json::Value;
 
-use crate::access::short;
 use crate::coverage::{Call, Phase};
+use crate::describe::short;
 use crate::options::Mutant;
 use crate::point::Grant;
 use crate::port::Port;

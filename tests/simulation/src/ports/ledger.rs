@@ -6,11 +6,12 @@ use dedup::{Admission, CheckTokens, Claim, ClaimPartition, GrantTokens, Release}
 use jiff::Timestamp;
 use messages::{PartitionKey, StoreError, Token};
 
-use crate::access::short;
 use crate::coverage::Call;
+use crate::describe::short;
 use crate::options::Mutant;
 use crate::port::Port;
-use crate::world::{World, timestamp};
+use crate::time::timestamp;
+use crate::world::World;
 
 #[async_trait]
 impl ClaimPartition for Port {

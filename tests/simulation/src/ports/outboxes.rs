@@ -13,7 +13,8 @@ use crate::coverage::{Call, Phase};
 use crate::options::{Invariant, Mutant};
 use crate::point::Grant;
 use crate::port::{Port, failed};
-use crate::world::{Occasion, World, timestamp};
+use crate::time::timestamp;
+use crate::world::{Occasion, World};
 
 /// The time within which an effect is exhausted.
 const GIVES_UP_MS: u64 = 100_000;

@@ -7,7 +7,8 @@ use messages::StoreError;
 
 use crate::coverage::Call;
 use crate::port::Port;
-use crate::world::{World, timestamp};
+use crate::time::timestamp;
+use crate::world::World;
 
 #[async_trait]
 impl ProcessedMessages for Port {

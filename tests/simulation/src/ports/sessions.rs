@@ -7,8 +7,8 @@ use outbox::records::Read;
 use outbox::session::SessionStatus;
 use outbox::{CommitOutcome, CommitSession, Record, SessionRecord, SettleSessions, Write};
 
-use crate::access::short;
 use crate::coverage::Call;
+use crate::describe::short;
 use crate::port::Port;
 use crate::world::{StoredSession, World};
 

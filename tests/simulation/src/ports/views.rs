@@ -7,8 +7,8 @@ use outbox::{
 };
 use uuid::Uuid;
 
-use crate::access::short;
 use crate::coverage::Call;
+use crate::describe::short;
 use crate::port::Port;
 use crate::world::World;
 

@@ -1,0 +1,91 @@
+//! Types that the world and the application share.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use messages::{Json, Message, MessageId, Queue};
+use outbox::View;
+use saga::{Persist, SAGA};
+
+use crate::options::Violation;
+
+/// Whether what must hold does.
+pub type Checked = Result<(), Violation>;
+
+/// Returns the maximum stored size of a partition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// Messages that change its state, from beginning to end.
+    pub messages: usize,
+    /// Answers and timers that it waits for, from beginning to end.
+    pub awaited: usize,
+    /// Entries in its outbox at one time.
+    pub outbox: usize,
+    /// Tokens that entry points grant it, from beginning to end.
+    pub granted: usize,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { messages: 16, awaited: 8, outbox: 16, granted: usize::MAX }
+    }
+}
+
+impl Bounds {
+    /// None.
+    pub const NONE: Self =
+        Self { messages: usize::MAX, awaited: usize::MAX, outbox: usize::MAX, granted: usize::MAX };
+}
+
+/// A state whose type only the workload knows.
+pub(crate) type State = Arc<dyn Any + Send + Sync>;
+
+/// A function behind a queue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Station {
+    pub(crate) function: &'static str,
+    pub(crate) queue: Queue,
+}
+
+/// The required content of a write, according to the saga's transitions.
+pub(crate) struct Wanted {
+    /// The state as stored.
+    pub(crate) state: Json,
+    /// The messages, by their ids.
+    pub(crate) messages: BTreeMap<MessageId, WantedMessage>,
+    /// The id of the last view.
+    pub(crate) shown: Option<MessageId>,
+    /// The timers that run afterwards.
+    pub(crate) timers: BTreeMap<String, MessageId>,
+    /// The messages of timers that ran before and run no more.
+    pub(crate) cancelled: Vec<MessageId>,
+}
+
+/// One message that a write has to contain.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct WantedMessage {
+    pub(crate) queue: Queue,
+    pub(crate) name: String,
+    /// Whether it is to be answered.
+    pub(crate) asks: bool,
+    /// Whether a timer sends it.
+    pub(crate) is_timer: bool,
+}
+
+/// One write, states read.
+pub(crate) struct Written<'a> {
+    pub(crate) write: &'a Persist,
+    pub(crate) before: Option<&'a State>,
+    pub(crate) after: &'a State,
+    pub(crate) messages: &'a [Message],
+    pub(crate) views: &'a [View],
+}
+
+/// The function that settles sessions and sweeps, where a system names none.
+pub(crate) const SETTLES: &str = "dispatch-outbox";
+
+/// The function behind the saga's queue.
+pub(crate) fn saga_of(stations: &[Station]) -> Option<&'static str> {
+    stations.iter().find(|station| station.queue == SAGA).map(|station| station.function)
+}

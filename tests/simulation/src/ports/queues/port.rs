@@ -1,0 +1,221 @@
+//! The ports of the queues.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use messages::{
+    Delivery, Depth, Disposition, InspectQueues, Message, Outgoing, Queue, QueueSpec, ReceiveMessages,
+    Received, SendError, SendMessages, StoreError,
+};
+
+use super::Copy;
+use crate::coverage::{Call, Phase};
+use crate::describe::describe;
+use crate::options::Invariant;
+use crate::point::Kind;
+use crate::port::{Port, failed};
+use crate::time::span;
+use crate::world::World;
+
+impl Port {
+    /// Waits for up to `max` messages.
+    pub(crate) async fn receive_some(&self, queue: usize, max: usize) -> Vec<Received> {
+        loop {
+            self.stop_at(Kind::Receive(queue), 0).await;
+            let received = self.perform(|world| {
+                world.begin_anew();
+                world.receive(queue, max)
+            });
+            if !received.is_empty() {
+                // Hidden from other workers, and perhaps never handled.
+                self.gate(Call::QUEUE_RECEIVE, Phase::After).await;
+                return received;
+            }
+        }
+    }
+
+    /// Does with a message what its handler decided. When this fails the message becomes visible again by itself.
+    pub(crate) async fn answer_one(&self, queue: usize, receipt: &str, disposition: &Disposition) {
+        let (receipt, disposition) = (receipt.to_owned(), disposition.clone());
+        let act = move |world: &mut World| world.answer(queue, &receipt, &disposition);
+        let _ = self.call(Call::QUEUE_ANSWER, act).await;
+    }
+}
+
+impl World {
+    fn receive(&mut self, queue: usize, max: usize) -> Vec<Received> {
+        let now = self.now;
+        let copies = self.queues.queues[queue].copies.iter().enumerate();
+        let mut visible: Vec<usize> =
+            copies.filter(|(_, copy)| copy.visible_at <= now).map(|(index, _)| index).collect();
+        let wanted = 1 + self.rng.index(max.min(visible.len()));
+        let mut taken = Vec::new();
+        for _ in 0..wanted.min(visible.len()) {
+            let index = visible.swap_remove(self.rng.index(visible.len()));
+            taken.push(self.queues.queues[queue].copies[index].seq);
+        }
+        taken.into_iter().filter_map(|seq| self.take(queue, seq)).collect()
+    }
+
+    fn take(&mut self, queue: usize, seq: u64) -> Option<Received> {
+        let (now, again) = (self.now, self.copies() > 1);
+        let again_at = now + if again { self.rng.below(70_000) } else { 0 };
+        let stored = &mut self.queues.queues[queue];
+        let index = stored.copies.iter().position(|copy| copy.seq == seq)?;
+        let copy = &mut stored.copies[index];
+        if stored.receive_limit.is_some_and(|limit| copy.receive_count >= limit) {
+            let copy = stored.copies.remove(index);
+            self.bury(queue, copy, "received too often");
+            return None;
+        }
+        copy.receive_count += 1;
+        copy.visible_at = now + stored.visibility_ms;
+        let receive_count = copy.receive_count;
+        let copy = copy.clone();
+        self.stats.received += 1;
+        if again {
+            // Standard queues deliver a message twice now and then.
+            self.queues.put(queue, copy.clone(), again_at);
+        }
+        let body = self.delivered(&copy.body, copy.is_later);
+        let delivery = Delivery { record_id: seq.to_string(), body, receive_count };
+        Some(Received { receipt: format!("{seq}:{receive_count}"), delivery, reason: None })
+    }
+
+    fn answer(&mut self, queue: usize, receipt: &str, disposition: &Disposition) {
+        let now = self.now;
+        let current =
+            |copy: &Copy| copy.visible_at > now && format!("{}:{}", copy.seq, copy.receive_count) == receipt;
+        let copies = &mut self.queues.queues[queue].copies;
+        let Some(index) = copies.iter().position(current) else { return };
+        match disposition {
+            Disposition::Acknowledge => {
+                let copy = copies.swap_remove(index);
+                self.check_done_with(queue, &copy.body);
+            }
+            Disposition::Retry { after, .. } => {
+                copies[index].visible_at = now.saturating_add(span(*after));
+            }
+            Disposition::DeadLetter { reason } => {
+                let copy = copies.swap_remove(index);
+                self.bury(queue, copy, reason);
+            }
+        }
+    }
+
+    fn bury(&mut self, place: usize, copy: Copy, reason: &str) {
+        let QueueSpec { queue, dead_letters, .. } = self.queues.spec(place).clone();
+        let Some(dead) = dead_letters.and_then(|dead| self.queues.place(&dead)) else { return };
+        self.note(|| format!("{queue} dead-letters it: {reason}"));
+        let is_damaged = self.is_damaged(&copy.body, copy.is_later, copy.came_at);
+        let is_outlasted = is_damaged || self.plan.outlasts_queues(copy.came_at, self.now);
+        // Messages that wait for the upgrade were never tried.
+        let was_tried = self.reads(&copy.body, copy.is_later);
+        if let (true, Ok(message)) = (was_tried, Message::decode(&copy.body)) {
+            let application = std::sync::Arc::clone(&self.application);
+            application.given_up(self, &queue, &message, is_outlasted);
+        }
+        let is_excused = copy.is_excused || is_outlasted;
+        let given_up_by = copy.given_up_by.or(Some(place));
+        self.queues.put(dead, Copy { given_up_by, is_excused, ..copy }, self.now);
+    }
+
+    /// Puts a message into its queue, perhaps twice, each copy after a time of its own.
+    pub(crate) fn post(&mut self, queue: usize, body: &str, delay: Duration) {
+        self.post_copy(queue, &Copy::new(body.to_owned()), delay);
+    }
+
+    fn post_copy(&mut self, queue: usize, copy: &Copy, delay: Duration) {
+        for _ in 0..self.copies() {
+            let visible_at = self.now.saturating_add(span(delay)) + self.transit_ms();
+            self.queues.put(queue, copy.clone(), visible_at);
+            self.stats.sent += 1;
+        }
+    }
+
+    /// Puts something into a queue that none of the functions has sent.
+    pub(crate) fn post_from_outside(&mut self, queue: &Queue, body: &str) {
+        match self.queues.place(queue) {
+            Some(place) => self.post(place, body, Duration::ZERO),
+            None => self.violate(Invariant::Application, || format!("there is no queue {queue}")),
+        }
+    }
+
+    pub(crate) fn send(&mut self, message: &Outgoing) {
+        let Some(place) = self.queues.place(&message.queue) else { return };
+        self.note(|| format!("queue.send       {} to {}", describe(&message.body), message.queue));
+        self.check_sent(message);
+        let is_later = self.queues.queues[place].is_worked && self.sends_later_version();
+        let copy = Copy { is_later, ..Copy::new(message.body.clone()) };
+        self.post_copy(place, &copy, message.delay);
+    }
+}
+
+#[async_trait]
+impl SendMessages for Port {
+    async fn send(&self, messages: &[Outgoing]) -> Vec<Result<(), SendError>> {
+        self.clear_early(messages).await;
+        let messages = &self.renamed(messages)[..];
+        let known: Vec<bool> = self.universe.with(|world| {
+            messages.iter().map(|message| world.queues.place(&message.queue).is_some()).collect()
+        });
+        let refused = || Err(SendError::Store(failed(Call::QUEUE_SEND)));
+        // Some messages of a batch may be refused, and the answer names them.
+        let mut accepted = Vec::with_capacity(messages.len());
+        let mut some = |world: &mut World| {
+            for message in messages {
+                let accept = world.rng.one_in(2) && messages.len() > 1;
+                if accept {
+                    world.send(message);
+                }
+                accepted.push(accept);
+            }
+        };
+        let all = messages.to_vec();
+        let perform = move |world: &mut World| all.iter().for_each(|message| world.send(message));
+        let sent = self.call_or(Call::QUEUE_SEND, perform, &mut some).await;
+        let answer = |(index, message): (usize, &Outgoing)| match sent {
+            _ if !known[index] => Err(SendError::UnknownQueue(message.queue.clone())),
+            Ok(()) => Ok(()),
+            Err(_) if accepted.get(index).copied().unwrap_or(false) => Ok(()),
+            Err(_) => refused(),
+        };
+        messages.iter().enumerate().map(answer).collect()
+    }
+}
+
+/// For functions that receive by themselves; those behind a queue are given what the queue has.
+#[async_trait]
+impl ReceiveMessages for Port {
+    async fn receive(&self, queue: &Queue, max: usize, _: Duration) -> Result<Vec<Received>, StoreError> {
+        let queue = queue.clone();
+        let receive = move |world: &mut World| {
+            let place = world.queues.place(&queue);
+            place.map_or_else(Vec::new, |place| world.receive(place, max))
+        };
+        self.universe.with(|world| Ok(receive(world)))
+    }
+
+    async fn answer(
+        &self,
+        queue: &Queue,
+        receipt: &str,
+        disposition: &Disposition,
+    ) -> Result<(), StoreError> {
+        self.universe.with(|world| {
+            if let Some(place) = world.queues.place(queue) {
+                world.answer(place, receipt, disposition);
+            }
+        });
+        Ok(())
+    }
+}
+
+/// Never called here: the world knows the content of the queues.
+#[async_trait]
+impl InspectQueues for Port {
+    async fn depths(&self) -> BTreeMap<Queue, Result<Depth, StoreError>> {
+        BTreeMap::new()
+    }
+}
