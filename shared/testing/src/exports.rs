@@ -34,10 +34,10 @@ pub struct Ports<'a> {
 
 /// Checks the whole contract.
 pub async fn all(ports: &Ports<'_>) -> Checked {
-    an_export_is_downloaded_as_it_was_made(ports).await?;
-    an_export_that_breaks_off_is_not_there(ports).await?;
-    an_export_that_is_made_again_takes_the_place_of_the_first(ports).await?;
-    exports_are_found_below_their_search_and_can_be_removed(ports).await
+    export_download_has_the_written_bytes(ports).await?;
+    interrupted_export_is_absent(ports).await?;
+    repeated_export_replaces_the_first(ports).await?;
+    exports_of_a_search_are_found_and_deleted(ports).await
 }
 
 impl Ports<'_> {
@@ -74,7 +74,7 @@ impl Ports<'_> {
 type Linked = (Vec<u8>, u64);
 
 /// Whatever its size.
-pub async fn an_export_is_downloaded_as_it_was_made(ports: &Ports<'_>) -> Checked {
+pub async fn export_download_has_the_written_bytes(ports: &Ports<'_>) -> Checked {
     for (pieces, of) in [(0, 0), (1, 5), (3, 1_000), (70, 256 * 1024), (2, 8 << 20), (1, 17 << 20)] {
         let key = ports.key();
         assert_eq!(ports.linked(&key).await?, None, "nobody has made it");
@@ -90,7 +90,7 @@ pub async fn an_export_is_downloaded_as_it_was_made(ports: &Ports<'_>) -> Checke
 }
 
 /// Not even its beginning, however much of it was sent.
-pub async fn an_export_that_breaks_off_is_not_there(ports: &Ports<'_>) -> Checked {
+pub async fn interrupted_export_is_absent(ports: &Ports<'_>) -> Checked {
     for after in [0, 10, 9 << 20] {
         let key = ports.key();
         let broken = Err(StoreError::unavailable("reading studies", "the store is away"));
@@ -104,7 +104,7 @@ pub async fn an_export_that_breaks_off_is_not_there(ports: &Ports<'_>) -> Checke
 }
 
 /// As it is when the message that asks for it comes twice.
-pub async fn an_export_that_is_made_again_takes_the_place_of_the_first(ports: &Ports<'_>) -> Checked {
+pub async fn repeated_export_replaces_the_first(ports: &Ports<'_>) -> Checked {
     let key = ports.key();
     for bytes in [&b"first"[..], b"the second"] {
         ports.keep(&key, vec![Ok(bytes.to_vec())]).await?;
@@ -114,7 +114,7 @@ pub async fn an_export_that_is_made_again_takes_the_place_of_the_first(ports: &P
 }
 
 /// So they go with it.
-pub async fn exports_are_found_below_their_search_and_can_be_removed(ports: &Ports<'_>) -> Checked {
+pub async fn exports_of_a_search_are_found_and_deleted(ports: &Ports<'_>) -> Checked {
     let (key, other) = (ports.key(), ports.key());
     let second = ExportKey { export: ExportId::from_uuid(ports.host.fresh_id()), ..key };
     let second = ExportKey { format: Format::Asreview, ..second };

@@ -23,15 +23,15 @@ pub struct Ports<'a> {
 
 /// Checks the whole contract.
 pub async fn all(ports: &Ports<'_>) -> Checked {
-    a_failure_comes_back_as_it_was_stored(ports).await?;
-    a_change_holds_only_for_what_was_read(ports).await?;
-    each_change_of_a_call_holds_by_itself(ports).await?;
-    a_selection_is_read_in_pages_those_seen_last_first(ports).await?;
-    a_selection_has_what_it_says_and_nothing_else(ports).await?;
-    causes_are_counted_the_most_frequent_first(ports).await?;
-    one_operation_runs_at_a_time(ports).await?;
-    an_operation_is_changed_as_it_was_read(ports).await?;
-    what_was_done_is_listed_the_latest_first(ports).await
+    failure_round_trips(ports).await?;
+    failure_change_requires_the_read_revision(ports).await?;
+    changes_of_one_call_are_independent(ports).await?;
+    selection_pages_start_with_the_latest(ports).await?;
+    selection_returns_only_matching_failures(ports).await?;
+    causes_start_with_the_most_frequent(ports).await?;
+    only_one_operation_runs(ports).await?;
+    operation_change_requires_the_read_revision(ports).await?;
+    audit_log_starts_with_the_latest(ports).await
 }
 
 fn sighting(host: &dyn Host, reason: &str) -> FailureReport {
@@ -55,7 +55,7 @@ async fn stored(ports: &Ports<'_>, failure: Failure) -> Result<Failure, messages
 }
 
 /// Failures of any origin and in any state.
-pub async fn a_failure_comes_back_as_it_was_stored(ports: &Ports<'_>) -> Checked {
+pub async fn failure_round_trips(ports: &Ports<'_>) -> Checked {
     let now = sample::now(ports.host);
     let partition = sample::partition(ports.host);
     let owner = Owner::Saga(partition);
@@ -83,7 +83,7 @@ pub async fn a_failure_comes_back_as_it_was_stored(ports: &Ports<'_>) -> Checked
 }
 
 /// Of two readers of one revision, only one changes it.
-pub async fn a_change_holds_only_for_what_was_read(ports: &Ports<'_>) -> Checked {
+pub async fn failure_change_requires_the_read_revision(ports: &Ports<'_>) -> Checked {
     let first = failure(ports.host, "one");
     let begun = Change { id: first.id, revision: 0, next: Some(first.clone()) };
     assert_eq!(ports.store.change(std::slice::from_ref(&begun)).await?, [true]);
@@ -101,7 +101,7 @@ pub async fn a_change_holds_only_for_what_was_read(ports: &Ports<'_>) -> Checked
 }
 
 /// One that does not hold keeps no other back.
-pub async fn each_change_of_a_call_holds_by_itself(ports: &Ports<'_>) -> Checked {
+pub async fn changes_of_one_call_are_independent(ports: &Ports<'_>) -> Checked {
     let known = stored(ports, failure(ports.host, "known")).await?;
     let new = failure(ports.host, "new");
     let changes = [
@@ -120,7 +120,7 @@ fn at(failure: Failure, seconds: i64) -> Failure {
 }
 
 /// Each once, also those that were seen at one moment.
-pub async fn a_selection_is_read_in_pages_those_seen_last_first(ports: &Ports<'_>) -> Checked {
+pub async fn selection_pages_start_with_the_latest(ports: &Ports<'_>) -> Checked {
     let partition = sample::partition(ports.host);
     let mut wanted = Vec::new();
     for seconds in [3, 1, 2, 2, 2] {
@@ -143,7 +143,7 @@ pub async fn a_selection_is_read_in_pages_those_seen_last_first(ports: &Ports<'_
 }
 
 /// State, cause, place, partition, time and ids.
-pub async fn a_selection_has_what_it_says_and_nothing_else(ports: &Ports<'_>) -> Checked {
+pub async fn selection_returns_only_matching_failures(ports: &Ports<'_>) -> Checked {
     let partition = sample::partition(ports.host);
     let now = sample::now(ports.host);
     // A second may end between two of them.
@@ -181,7 +181,7 @@ pub async fn a_selection_has_what_it_says_and_nothing_else(ports: &Ports<'_>) ->
 }
 
 /// With an example, and from when to when.
-pub async fn causes_are_counted_the_most_frequent_first(ports: &Ports<'_>) -> Checked {
+pub async fn causes_start_with_the_most_frequent(ports: &Ports<'_>) -> Checked {
     let partition: PartitionKey = sample::partition(ports.host);
     let of = |reason: &str, message: &str| Failure {
         partition: Some(partition),
@@ -220,7 +220,7 @@ fn operation(host: &dyn Host, begun_at: Timestamp) -> Operation {
 }
 
 /// A second one is refused while the first one has not ended.
-pub async fn one_operation_runs_at_a_time(ports: &Ports<'_>) -> Checked {
+pub async fn only_one_operation_runs(ports: &Ports<'_>) -> Checked {
     let now = sample::now(ports.host);
     assert_eq!(ports.store.running().await?, None);
     let first = operation(ports.host, now);
@@ -237,7 +237,7 @@ pub async fn one_operation_runs_at_a_time(ports: &Ports<'_>) -> Checked {
 }
 
 /// A caller that has not read the latest revision changes nothing.
-pub async fn an_operation_is_changed_as_it_was_read(ports: &Ports<'_>) -> Checked {
+pub async fn operation_change_requires_the_read_revision(ports: &Ports<'_>) -> Checked {
     let now = sample::now(ports.host);
     let first = operation(ports.host, now);
     assert!(ports.store.advance(0, &first).await?);
@@ -260,7 +260,7 @@ async fn end(ports: &Ports<'_>, operation: &Operation) -> Checked {
 }
 
 /// The entry is returned as it was recorded.
-pub async fn what_was_done_is_listed_the_latest_first(ports: &Ports<'_>) -> Checked {
+pub async fn audit_log_starts_with_the_latest(ports: &Ports<'_>) -> Checked {
     let act = |seconds, did: &str| AuditEntry {
         at: sample::later(sample::now(ports.host), seconds),
         by: "somebody".to_owned(),

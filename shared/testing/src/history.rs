@@ -17,11 +17,11 @@ pub struct Ports<'a> {
 
 /// Checks the whole contract.
 pub async fn all(ports: &Ports<'_>) -> Checked {
-    an_observation_comes_back_as_it_was_appended(ports).await?;
-    history_is_read_in_pages_in_the_order_in_which_it_happened(ports).await?;
-    what_is_appended_later_is_found_after_a_place(ports).await?;
-    what_says_no_partition_is_found_without_one(ports).await?;
-    what_is_removed_is_gone_and_nothing_else_is(ports).await
+    observation_round_trips(ports).await?;
+    history_pages_are_in_chronological_order(ports).await?;
+    later_observations_follow_the_cursor(ports).await?;
+    observations_without_partition_are_found(ports).await?;
+    removal_deletes_only_its_partition(ports).await
 }
 
 /// An observation of a partition: the `n`th, after so many seconds.
@@ -64,7 +64,7 @@ async fn pages(
 }
 
 /// With all fields, or with the required fields only.
-pub async fn an_observation_comes_back_as_it_was_appended(ports: &Ports<'_>) -> Checked {
+pub async fn observation_round_trips(ports: &Ports<'_>) -> Checked {
     let partition = sample::partition(ports.host);
     assert_eq!(ports.store.history(Some(partition), None, 10).await?, []);
     let scarce = observation(ports.host, partition, 0, 0);
@@ -83,7 +83,7 @@ pub async fn an_observation_comes_back_as_it_was_appended(ports: &Ports<'_>) -> 
 }
 
 /// By time, and what happened at one moment in the order in which it was appended; each once, and nothing of others.
-pub async fn history_is_read_in_pages_in_the_order_in_which_it_happened(ports: &Ports<'_>) -> Checked {
+pub async fn history_pages_are_in_chronological_order(ports: &Ports<'_>) -> Checked {
     let (partition, other) = (sample::partition(ports.host), sample::partition(ports.host));
     let observation = |n, seconds| observation(ports.host, partition, n, seconds);
     let first = [observation(0, 0), observation(1, 1), observation(2, 1)];
@@ -102,7 +102,7 @@ pub async fn history_is_read_in_pages_in_the_order_in_which_it_happened(ports: &
 }
 
 /// A reader that has read everything resumes at its position.
-pub async fn what_is_appended_later_is_found_after_a_place(ports: &Ports<'_>) -> Checked {
+pub async fn later_observations_follow_the_cursor(ports: &Ports<'_>) -> Checked {
     let partition = sample::partition(ports.host);
     let (early, late) = (observation(ports.host, partition, 0, 0), observation(ports.host, partition, 1, 5));
     ports.store.append(&[early]).await?;
@@ -116,7 +116,7 @@ pub async fn what_is_appended_later_is_found_after_a_place(ports: &Ports<'_>) ->
 }
 
 /// Such as what could not be read.
-pub async fn what_says_no_partition_is_found_without_one(ports: &Ports<'_>) -> Checked {
+pub async fn observations_without_partition_are_found(ports: &Ports<'_>) -> Checked {
     let partition = sample::partition(ports.host);
     let junk = |n| DecisionRecord {
         partition: None,
@@ -136,7 +136,7 @@ pub async fn what_says_no_partition_is_found_without_one(ports: &Ports<'_>) -> C
 }
 
 /// However often it is asked for; what is added later is kept.
-pub async fn what_is_removed_is_gone_and_nothing_else_is(ports: &Ports<'_>) -> Checked {
+pub async fn removal_deletes_only_its_partition(ports: &Ports<'_>) -> Checked {
     let (partition, other) = (sample::partition(ports.host), sample::partition(ports.host));
     let of = |partition, n| observation(ports.host, partition, n, 0);
     let kept = of(other, 2);

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn random_numbers_stay_within_their_range_and_spread() {
+    fn random_numbers_are_spread_over_their_range() {
         let host = ManualHost::seeded(7);
         let drawn: Vec<f64> = (0..1000).map(|_| host.unit_random()).collect();
         assert!(drawn.iter().all(|number| (0.0..1.0).contains(number)));
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn sleeping_moves_the_clock_and_is_remembered() {
+    fn sleep_advances_the_clock_and_is_recorded() {
         let host = ManualHost::seeded(1);
         let before = host.now();
         let mut sleep = host.sleep(Duration::from_secs(5));

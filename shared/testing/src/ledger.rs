@@ -26,24 +26,24 @@ pub struct Ports<'a> {
 
 /// Checks the whole contract.
 pub async fn all(ports: &Ports<'_>) -> Checked {
-    a_token_admits_until_it_is_released(ports).await?;
-    an_unknown_partition_admits_only_what_requires_nothing(ports).await?;
-    a_claim_lists_its_own_mints_with_the_rest(ports).await?;
-    tokens_are_added_only_while_there_is_room(ports).await?;
-    of_many_claimers_at_once_exactly_one_is_admitted(ports).await?;
-    a_held_partition_is_busy_until_its_lease_ends(ports).await?;
+    token_admits_until_its_release(ports).await?;
+    unknown_partition_admits_only_unconditional_claims(ports).await?;
+    claim_returns_all_tokens_with_new_ones(ports).await?;
+    tokens_are_added_within_the_capacity(ports).await?;
+    concurrent_claims_admit_exactly_one(ports).await?;
+    held_partition_is_busy_until_lease_expires(ports).await?;
     finished_attempt_does_not_block_claim(ports).await?;
-    an_absent_token_is_a_duplicate_even_while_the_partition_is_held(ports).await?;
+    missing_token_is_duplicate_while_partition_is_held(ports).await?;
     a_zombie_releases_nothing(ports).await?;
-    an_attempt_whose_answer_was_lost_is_admitted_again(ports).await?;
+    attempt_is_readmitted_after_lost_reply(ports).await?;
     ended_partition_loses_all_tokens(ports).await?;
     an_expired_item_is_absent(ports).await?;
     duplicate_claim_changes_nothing(ports).await?;
     item_outlives_awaited_messages(ports).await?;
     expired_item_continues_from_document_fence(ports).await?;
     granting_again_changes_nothing(ports).await?;
-    beginning_again_brings_no_token_back(ports).await?;
-    a_token_is_granted_until_it_is_released_whoever_is_inside(ports).await
+    repeated_begin_restores_no_token(ports).await?;
+    token_is_granted_until_its_release(ports).await
 }
 
 const LEASE: i64 = 30;
@@ -129,7 +129,7 @@ fn is_duplicate(answer: &(AttemptId, Admission)) -> bool {
 }
 
 /// And never again; a release without it keeps it.
-pub async fn a_token_admits_until_it_is_released(ports: &Ports<'_>) -> Checked {
+pub async fn token_admits_until_its_release(ports: &Ports<'_>) -> Checked {
     let partition = Partition::granted(ports).await?;
     let (attempt, first) = partition.admitted(0).await?;
     assert!(ports.claim.release(&partition.giving_back(attempt, first.fence, 1)).await?);
@@ -146,7 +146,7 @@ pub async fn a_token_admits_until_it_is_released(ports: &Ports<'_>) -> Checked {
 }
 
 /// A message from outside, that is.
-pub async fn an_unknown_partition_admits_only_what_requires_nothing(ports: &Ports<'_>) -> Checked {
+pub async fn unknown_partition_admits_only_unconditional_claims(ports: &Ports<'_>) -> Checked {
     let partition = Partition::unknown(ports);
     assert!(is_duplicate(&partition.claim(0, partition.needs_token()).await?));
     assert!(is_duplicate(&partition.claim(0, ClaimCondition::ItemExists).await?));
@@ -159,7 +159,7 @@ pub async fn an_unknown_partition_admits_only_what_requires_nothing(ports: &Port
 }
 
 /// The tokens of earlier attempts that were not removed are included.
-pub async fn a_claim_lists_its_own_mints_with_the_rest(ports: &Ports<'_>) -> Checked {
+pub async fn claim_returns_all_tokens_with_new_ones(ports: &Ports<'_>) -> Checked {
     let partition = Partition::granted(ports).await?;
     let (one, first) = partition.admitted(0).await?;
     let mint = |attempt: &AttemptId| Token::minted_by_attempt(partition.id, attempt, 0);
@@ -171,7 +171,7 @@ pub async fn a_claim_lists_its_own_mints_with_the_rest(ports: &Ports<'_>) -> Che
 }
 
 /// Unreleased claims leave only the tokens that they created.
-pub async fn tokens_are_added_only_while_there_is_room(ports: &Ports<'_>) -> Checked {
+pub async fn tokens_are_added_within_the_capacity(ports: &Ports<'_>) -> Checked {
     let partition = Partition::granted(ports).await?;
     for (round, requires) in [partition.needs_token(), ClaimCondition::ItemExists, ClaimCondition::Always]
         .into_iter()
@@ -193,7 +193,7 @@ pub async fn tokens_are_added_only_while_there_is_room(ports: &Ports<'_>) -> Che
 }
 
 /// All others get the answer that it is busy.
-pub async fn of_many_claimers_at_once_exactly_one_is_admitted(ports: &Ports<'_>) -> Checked {
+pub async fn concurrent_claims_admit_exactly_one(ports: &Ports<'_>) -> Checked {
     let partition = Partition::granted(ports).await?;
     let answers = join_all((0..16).map(|_| partition.claim(0, partition.needs_token()))).await;
     let mut admitted = 0;
@@ -211,7 +211,7 @@ pub async fn of_many_claimers_at_once_exactly_one_is_admitted(ports: &Ports<'_>)
 }
 
 /// Then it is taken over.
-pub async fn a_held_partition_is_busy_until_its_lease_ends(ports: &Ports<'_>) -> Checked {
+pub async fn held_partition_is_busy_until_lease_expires(ports: &Ports<'_>) -> Checked {
     let partition = Partition::granted(ports).await?;
     let (_, first) = partition.admitted(0).await?;
     for requires in [partition.needs_token(), ClaimCondition::ItemExists, ClaimCondition::Always] {
@@ -249,7 +249,7 @@ pub async fn finished_attempt_does_not_block_claim(ports: &Ports<'_>) -> Checked
 }
 
 /// It is a duplicate regardless of the holder.
-pub async fn an_absent_token_is_a_duplicate_even_while_the_partition_is_held(ports: &Ports<'_>) -> Checked {
+pub async fn missing_token_is_duplicate_while_partition_is_held(ports: &Ports<'_>) -> Checked {
     let partition = Partition::granted(ports).await?;
     partition.admitted(0).await?;
     let absent = ClaimCondition::TokenPresent(Token::minted_at_entry(partition.id, ports.host.fresh_id()));
@@ -276,7 +276,7 @@ pub async fn a_zombie_releases_nothing(ports: &Ports<'_>) -> Checked {
 }
 
 /// It holds the lease itself; its first fence is outdated.
-pub async fn an_attempt_whose_answer_was_lost_is_admitted_again(ports: &Ports<'_>) -> Checked {
+pub async fn attempt_is_readmitted_after_lost_reply(ports: &Ports<'_>) -> Checked {
     let partition = Partition::granted(ports).await?;
     let (attempt, first) = partition.admitted(0).await?;
     let again = asked(ports, partition.request(attempt, 1, partition.needs_token())).await?;
@@ -400,7 +400,7 @@ pub async fn granting_again_changes_nothing(ports: &Ports<'_>) -> Checked {
 }
 
 /// Regardless of its tokens; after its expiry a new item is created.
-pub async fn beginning_again_brings_no_token_back(ports: &Ports<'_>) -> Checked {
+pub async fn repeated_begin_restores_no_token(ports: &Ports<'_>) -> Checked {
     let partition = Partition::unknown(ports);
     let token = std::slice::from_ref(&partition.token);
     assert!(ports.grant.begin(partition.id, token, partition.now).await?);
@@ -418,7 +418,7 @@ pub async fn beginning_again_brings_no_token_back(ports: &Ports<'_>) -> Checked 
 }
 
 /// Looking takes nothing and changes nothing; an unknown partition and an expired one grant nothing.
-pub async fn a_token_is_granted_until_it_is_released_whoever_is_inside(ports: &Ports<'_>) -> Checked {
+pub async fn token_is_granted_until_its_release(ports: &Ports<'_>) -> Checked {
     let is_granted = async |partition: &Partition<'_>, after| {
         ports.check.is_granted(partition.id, &partition.token, sample::later(partition.now, after)).await
     };

@@ -52,17 +52,17 @@ pub struct Ports<'a> {
 
 /// Checks the whole contract.
 pub async fn all(ports: &Ports<'_>) -> Checked {
-    an_uploaded_object_has_its_bytes_size_and_metadata(ports).await?;
-    an_object_of_several_pieces_reads_back_whole(ports).await?;
-    the_size_must_be_the_announced_one(ports).await?;
-    a_form_is_for_its_key_alone(ports).await?;
+    uploaded_object_keeps_bytes_size_and_metadata(ports).await?;
+    object_of_several_pieces_round_trips(ports).await?;
+    upload_size_must_match_announcement(ports).await?;
+    form_is_valid_for_one_key(ports).await?;
     an_expired_form_is_refused(ports).await?;
-    a_form_may_be_used_again_until_its_object_is_stored(ports).await?;
+    form_is_reusable_until_object_is_stored(ports).await?;
     an_absent_object_is_none(ports).await?;
-    an_object_that_is_removed_is_absent(ports).await?;
-    what_is_found_begins_with_the_prefix_in_the_order_of_keys(ports).await?;
-    what_is_found_is_what_is_there(ports).await?;
-    no_more_is_found_than_the_first_thousand(ports).await
+    removed_object_is_absent(ports).await?;
+    objects_are_listed_by_prefix_in_order(ports).await?;
+    listed_size_is_that_of_stored_object(ports).await?;
+    listing_is_limited_to_one_thousand(ports).await
 }
 
 impl Ports<'_> {
@@ -113,7 +113,7 @@ impl Ports<'_> {
 }
 
 /// Under exactly its key.
-pub async fn an_uploaded_object_has_its_bytes_size_and_metadata(ports: &Ports<'_>) -> Checked {
+pub async fn uploaded_object_keeps_bytes_size_and_metadata(ports: &Ports<'_>) -> Checked {
     let grant = ports.grant(12);
     let form = ports.form(&grant).await?;
     assert_eq!(ports.size(&grant.key).await?, None, "a form alone stores nothing");
@@ -125,7 +125,7 @@ pub async fn an_uploaded_object_has_its_bytes_size_and_metadata(ports: &Ports<'_
 }
 
 /// Larger than any piece that a store would read at once.
-pub async fn an_object_of_several_pieces_reads_back_whole(ports: &Ports<'_>) -> Checked {
+pub async fn object_of_several_pieces_round_trips(ports: &Ports<'_>) -> Checked {
     let bytes: Vec<u8> = (0..1_500_001_u32).flat_map(u32::to_le_bytes).collect();
     let grant = ports.grant(bytes.len());
     let form = ports.form(&grant).await?;
@@ -142,7 +142,7 @@ pub async fn an_object_of_several_pieces_reads_back_whole(ports: &Ports<'_>) -> 
 }
 
 /// Neither a byte less nor one more.
-pub async fn the_size_must_be_the_announced_one(ports: &Ports<'_>) -> Checked {
+pub async fn upload_size_must_match_announcement(ports: &Ports<'_>) -> Checked {
     for (size, expected) in [
         (0, Uploaded::Refused),
         (999, Uploaded::Refused),
@@ -159,7 +159,7 @@ pub async fn the_size_must_be_the_announced_one(ports: &Ports<'_>) -> Checked {
 }
 
 /// A changed form is another form, which was not granted.
-pub async fn a_form_is_for_its_key_alone(ports: &Ports<'_>) -> Checked {
+pub async fn form_is_valid_for_one_key(ports: &Ports<'_>) -> Checked {
     let grant = ports.grant(1);
     let mut form = ports.form(&grant).await?;
     let other = ports.grant(1).key;
@@ -183,7 +183,7 @@ pub async fn an_expired_form_is_refused(ports: &Ports<'_>) -> Checked {
 
 /// A reviewer who sees an error tries again. Whether a stored object is replaced or the form refused is the store's
 /// affair; what is there is one of them, and has the announced size.
-pub async fn a_form_may_be_used_again_until_its_object_is_stored(ports: &Ports<'_>) -> Checked {
+pub async fn form_is_reusable_until_object_is_stored(ports: &Ports<'_>) -> Checked {
     let grant = ports.grant(6);
     let form = ports.form(&grant).await?;
     assert_eq!(ports.upload.upload(&form, b"broke".to_vec()).await?, Uploaded::Refused);
@@ -206,7 +206,7 @@ pub async fn an_absent_object_is_none(ports: &Ports<'_>) -> Checked {
 }
 
 /// And may be removed again.
-pub async fn an_object_that_is_removed_is_absent(ports: &Ports<'_>) -> Checked {
+pub async fn removed_object_is_absent(ports: &Ports<'_>) -> Checked {
     let folder = ports.folder();
     let (key, kept) = (format!("{folder}a.ris"), format!("{folder}b.ris"));
     for key in [&key, &kept] {
@@ -223,7 +223,7 @@ pub async fn an_object_that_is_removed_is_absent(ports: &Ports<'_>) -> Checked {
 }
 
 /// By their bytes. The folder of another search is not included, even if its name has the same prefix.
-pub async fn what_is_found_begins_with_the_prefix_in_the_order_of_keys(ports: &Ports<'_>) -> Checked {
+pub async fn objects_are_listed_by_prefix_in_order(ports: &Ports<'_>) -> Checked {
     let folder = ports.folder();
     assert_eq!(ports.keys(&folder).await?, Vec::<String>::new());
     let names = ["Z.ris", "a b.ris", "a/b+%/c.ris", "a/Ärzte.ris", "a.ris", "\u{10FFFF}.ris"];
@@ -248,7 +248,7 @@ pub async fn what_is_found_begins_with_the_prefix_in_the_order_of_keys(ports: &P
 }
 
 /// A file that was uploaded twice is found once, as it is stored.
-pub async fn what_is_found_is_what_is_there(ports: &Ports<'_>) -> Checked {
+pub async fn listed_size_is_that_of_stored_object(ports: &Ports<'_>) -> Checked {
     let key = format!("{}a.ris", ports.folder());
     let mut size = 0;
     for bytes in [&b"first"[..], b"the second"] {
@@ -263,7 +263,7 @@ pub async fn what_is_found_is_what_is_there(ports: &Ports<'_>) -> Checked {
 }
 
 /// If there is more than one page of keys, the first page is returned.
-pub async fn no_more_is_found_than_the_first_thousand(ports: &Ports<'_>) -> Checked {
+pub async fn listing_is_limited_to_one_thousand(ports: &Ports<'_>) -> Checked {
     let folder = ports.folder();
     let keys: Vec<String> = (0..=MAX_FOUND).map(|n| format!("{folder}{n:04}.ris")).collect();
     // Backwards, so that the order of keys is not that of storing.

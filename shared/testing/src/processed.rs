@@ -15,13 +15,13 @@ pub struct Ports<'a> {
 
 /// Checks the whole contract.
 pub async fn all(ports: &Ports<'_>) -> Checked {
-    a_key_is_remembered_until_it_expires_deleted_or_not(ports).await?;
+    key_is_remembered_until_its_expiry(ports).await?;
     remembering_again_moves_the_expiry(ports).await?;
-    keys_do_not_stand_in_each_others_way(ports).await
+    different_keys_are_independent(ports).await
 }
 
 /// The expiry counts, since deletion by the store may be late.
-pub async fn a_key_is_remembered_until_it_expires_deleted_or_not(ports: &Ports<'_>) -> Checked {
+pub async fn key_is_remembered_until_its_expiry(ports: &Ports<'_>) -> Checked {
     let (key, now) = (ports.host.fresh_id().to_string(), sample::now(ports.host));
     assert!(!ports.store.is_remembered(&key, now).await?, "nothing is remembered at first");
     ports.store.remember(&key, sample::later(now, 60)).await?;
@@ -41,7 +41,7 @@ pub async fn remembering_again_moves_the_expiry(ports: &Ports<'_>) -> Checked {
 }
 
 /// Two handlers of one message have two keys.
-pub async fn keys_do_not_stand_in_each_others_way(ports: &Ports<'_>) -> Checked {
+pub async fn different_keys_are_independent(ports: &Ports<'_>) -> Checked {
     let (id, now) = (ports.host.fresh_id(), sample::now(ports.host));
     ports.store.remember(&format!("one:{id}"), sample::later(now, 60)).await?;
     assert!(!ports.store.is_remembered(&format!("two:{id}"), now).await?);

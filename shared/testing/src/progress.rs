@@ -18,11 +18,11 @@ pub struct Ports<'a> {
 
 /// Checks the whole contract.
 pub async fn all(ports: &Ports<'_>) -> Checked {
-    a_progress_report_replaces_the_one_before(ports).await
+    later_report_replaces_the_earlier(ports).await
 }
 
 /// Each file has one, the latest, in the order of the files; no other search's are among them.
-pub async fn a_progress_report_replaces_the_one_before(ports: &Ports<'_>) -> Checked {
+pub async fn later_report_replaces_the_earlier(ports: &Ports<'_>) -> Checked {
     let (search, other) = (sample::partition(ports.host), sample::partition(ports.host));
     let (one, two) = (search::file(ports.host), search::file(ports.host));
     assert_eq!(ports.read.progress(search).await?, []);

@@ -19,12 +19,12 @@ const READER: u32 = 1;
 
 /// Checks the whole contract.
 pub async fn all(ports: &Ports<'_>) -> Checked {
-    attempts_are_counted_until_one_ends_by_itself(ports).await?;
-    a_place_stays_until_another_is_reached(ports).await
+    attempts_are_counted_until_one_ends(ports).await?;
+    status_is_kept_until_the_next_one(ports).await
 }
 
 /// Those of other files are counted by themselves.
-pub async fn attempts_are_counted_until_one_ends_by_itself(ports: &Ports<'_>) -> Checked {
+pub async fn attempts_are_counted_until_one_ends(ports: &Ports<'_>) -> Checked {
     let (search, file, other) =
         (sample::partition(ports.host), search::file(ports.host), search::file(ports.host));
     ports.track.end(search, file).await?;
@@ -43,7 +43,7 @@ pub async fn attempts_are_counted_until_one_ends_by_itself(ports: &Ports<'_>) ->
 }
 
 /// Whatever becomes of the attempts.
-pub async fn a_place_stays_until_another_is_reached(ports: &Ports<'_>) -> Checked {
+pub async fn status_is_kept_until_the_next_one(ports: &Ports<'_>) -> Checked {
     let (search_id, file_id) = (sample::partition(ports.host), search::file(ports.host));
     let within = |byte: u64| {
         ReadingStatus::Within(serde_json::json!({ "byte": byte, "carried": ["Title,Ärzte"], "none": null }))

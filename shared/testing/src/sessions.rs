@@ -35,14 +35,14 @@ pub struct Ports<'a> {
 
 /// Checks the whole contract.
 pub async fn all(ports: &Ports<'_>) -> Checked {
-    a_commit_stores_data_and_messages(ports).await?;
+    commit_stores_data_and_messages(ports).await?;
     a_repeated_commit_changes_nothing(ports).await?;
-    a_commit_without_messages_writes_only_data(ports).await?;
-    an_existing_view_stays_as_it_is(ports).await?;
-    a_session_that_was_given_up_commits_nothing(ports).await?;
-    a_committed_session_is_not_given_up(ports).await?;
-    of_a_commit_and_a_burial_at_once_one_wins(ports).await?;
-    entries_are_swept_and_the_record_stays(ports).await?;
+    commit_without_messages_writes_only_data(ports).await?;
+    existing_view_is_not_replaced(ports).await?;
+    abandoned_session_commits_nothing(ports).await?;
+    committed_session_is_not_abandoned(ports).await?;
+    concurrent_commit_and_abandon_have_one_winner(ports).await?;
+    swept_entries_leave_the_record(ports).await?;
     records::all(ports).await
 }
 
@@ -83,7 +83,7 @@ impl Prepared {
 }
 
 /// Both at once.
-pub async fn a_commit_stores_data_and_messages(ports: &Ports<'_>) -> Checked {
+pub async fn commit_stores_data_and_messages(ports: &Ports<'_>) -> Checked {
     let session = Prepared::new(ports, 2)?;
     assert_eq!(ports.settle.find(session.record.id).await?, SessionStatus::Nothing);
     assert_eq!(session.commit(ports).await?, CommitOutcome::Stored);
@@ -104,7 +104,7 @@ pub async fn a_repeated_commit_changes_nothing(ports: &Ports<'_>) -> Checked {
 }
 
 /// It leaves no record, since none will be looked for.
-pub async fn a_commit_without_messages_writes_only_data(ports: &Ports<'_>) -> Checked {
+pub async fn commit_without_messages_writes_only_data(ports: &Ports<'_>) -> Checked {
     let session = Prepared::new(ports, 0)?;
     assert_eq!(session.commit(ports).await?, CommitOutcome::Stored);
     assert!(session.has_view(ports).await?);
@@ -113,7 +113,7 @@ pub async fn a_commit_without_messages_writes_only_data(ports: &Ports<'_>) -> Ch
 }
 
 /// The saga may have been faster.
-pub async fn an_existing_view_stays_as_it_is(ports: &Ports<'_>) -> Checked {
+pub async fn existing_view_is_not_replaced(ports: &Ports<'_>) -> Checked {
     let (first, mut second) = (Prepared::new(ports, 1)?, Prepared::new(ports, 1)?);
     first.commit(ports).await?;
     let before = ports.views.view(first.partition).await?;
@@ -125,7 +125,7 @@ pub async fn an_existing_view_stays_as_it_is(ports: &Ports<'_>) -> Checked {
 }
 
 /// Neither data nor messages.
-pub async fn a_session_that_was_given_up_commits_nothing(ports: &Ports<'_>) -> Checked {
+pub async fn abandoned_session_commits_nothing(ports: &Ports<'_>) -> Checked {
     let session = Prepared::new(ports, 1)?;
     let now = sample::now(ports.host);
     for _ in 0..2 {
@@ -138,7 +138,7 @@ pub async fn a_session_that_was_given_up_commits_nothing(ports: &Ports<'_>) -> C
 }
 
 /// Committed messages are sent.
-pub async fn a_committed_session_is_not_given_up(ports: &Ports<'_>) -> Checked {
+pub async fn committed_session_is_not_abandoned(ports: &Ports<'_>) -> Checked {
     let session = Prepared::new(ports, 1)?;
     session.commit(ports).await?;
     assert_eq!(
@@ -150,7 +150,7 @@ pub async fn a_committed_session_is_not_given_up(ports: &Ports<'_>) -> Checked {
 }
 
 /// And both agree on which.
-pub async fn of_a_commit_and_a_burial_at_once_one_wins(ports: &Ports<'_>) -> Checked {
+pub async fn concurrent_commit_and_abandon_have_one_winner(ports: &Ports<'_>) -> Checked {
     for _ in 0..5 {
         let session = Prepared::new(ports, 1)?;
         let now = sample::now(ports.host);
@@ -169,7 +169,7 @@ pub async fn of_a_commit_and_a_burial_at_once_one_wins(ports: &Ports<'_>) -> Che
 }
 
 /// In the order of staging, by one sweeper at a time; a late repetition of the commit still finds the record.
-pub async fn entries_are_swept_and_the_record_stays(ports: &Ports<'_>) -> Checked {
+pub async fn swept_entries_leave_the_record(ports: &Ports<'_>) -> Checked {
     let session = Prepared::new(ports, 3)?;
     session.commit(ports).await?;
     let swept: Vec<_> = sweep(ports, &session).await?.into_iter().map(|entry| entry.id).collect();

@@ -11,12 +11,12 @@ use crate::{Checked, sample};
 
 /// Checks the whole contract.
 pub async fn all(ports: &Ports<'_>) -> Checked {
-    entries_join_in_order_and_leave_with_a_write(ports).await?;
+    write_adds_and_cancels_entries_in_order(ports).await?;
     a_performed_entry_is_removed(ports).await?;
-    a_failed_entry_is_kept_as_settled(ports).await?;
-    a_settlement_with_another_claim_changes_nothing(ports).await?;
-    entries_of_several_partitions_are_settled_in_one_call(ports).await?;
-    settling_does_not_touch_the_version(ports).await
+    failed_entry_is_kept_as_settled(ports).await?;
+    settlement_of_another_claim_changes_nothing(ports).await?;
+    one_call_settles_entries_of_several_partitions(ports).await?;
+    settlement_does_not_change_the_version(ports).await
 }
 
 async fn with_entries(
@@ -41,7 +41,7 @@ fn done(entry: &Entry) -> Settlement {
 }
 
 /// Every field of an entry is returned; cancelling an absent entry succeeds.
-pub async fn entries_join_in_order_and_leave_with_a_write(ports: &Ports<'_>) -> Checked {
+pub async fn write_adds_and_cancels_entries_in_order(ports: &Ports<'_>) -> Checked {
     let (partition, entries) = with_entries(ports, 3).await?;
     assert_eq!(ports.stored(partition).await?.outbox, entries);
     let [first, second, third] = entries.as_slice() else { panic!("three were added") };
@@ -68,7 +68,7 @@ pub async fn a_performed_entry_is_removed(ports: &Ports<'_>) -> Checked {
 }
 
 /// With its attempts, its error and its next attempt; poisoned in the end.
-pub async fn a_failed_entry_is_kept_as_settled(ports: &Ports<'_>) -> Checked {
+pub async fn failed_entry_is_kept_as_settled(ports: &Ports<'_>) -> Checked {
     let (partition, entries) = with_entries(ports, 1).await?;
     let (policy, now) = (Policy::default(), sample::now(ports.host));
     let mut entry = entries.first().cloned().ok_or("no entry")?;
@@ -85,7 +85,7 @@ pub async fn a_failed_entry_is_kept_as_settled(ports: &Ports<'_>) -> Checked {
 }
 
 /// A worker that was overtaken by a sweeper, or by a later claim, settles nothing.
-pub async fn a_settlement_with_another_claim_changes_nothing(ports: &Ports<'_>) -> Checked {
+pub async fn settlement_of_another_claim_changes_nothing(ports: &Ports<'_>) -> Checked {
     let (partition, entries) = with_entries(ports, 1).await?;
     let now = sample::now(ports.host);
     let unclaimed = entries.first().ok_or("no entry")?;
@@ -107,7 +107,7 @@ pub async fn a_settlement_with_another_claim_changes_nothing(ports: &Ports<'_>) 
 }
 
 /// Each on condition of its own claim.
-pub async fn entries_of_several_partitions_are_settled_in_one_call(ports: &Ports<'_>) -> Checked {
+pub async fn one_call_settles_entries_of_several_partitions(ports: &Ports<'_>) -> Checked {
     let ((one, first), (two, second)) = (with_entries(ports, 2).await?, with_entries(ports, 2).await?);
     let settlements =
         [(one, first.iter().map(done).collect()), (two, second.iter().take(1).map(done).collect::<Vec<_>>())];
@@ -119,7 +119,7 @@ pub async fn entries_of_several_partitions_are_settled_in_one_call(ports: &Ports
 }
 
 /// Clearing the outbox does not conflict with the worker that changes the state.
-pub async fn settling_does_not_touch_the_version(ports: &Ports<'_>) -> Checked {
+pub async fn settlement_does_not_change_the_version(ports: &Ports<'_>) -> Checked {
     let (partition, entries) = with_entries(ports, 1).await?;
     ports.write.settle(&[(partition, entries.iter().map(done).collect())]).await?;
     let write = sample::persist(partition, Some(1), sample::content(ports.host, "after"));

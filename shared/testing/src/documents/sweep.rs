@@ -13,17 +13,17 @@ use crate::{Checked, sample};
 
 /// Checks the whole contract.
 pub async fn all(ports: &Ports<'_>) -> Checked {
-    due_finds_what_is_ready_and_nothing_else(ports).await?;
-    due_lists_the_longest_waiting_first_each_once(ports).await?;
+    due_lists_only_ready_entries(ports).await?;
+    due_lists_each_owner_once_oldest_first(ports).await?;
     due_is_served_by_an_index(ports).await?;
-    a_claim_takes_every_ready_entry_and_no_other(ports).await?;
-    no_entry_is_claimed_by_two_at_once(ports).await?;
-    a_stuck_claim_is_taken_over(ports).await?;
-    a_failed_entry_is_claimed_again_when_its_time_has_come(ports).await?;
-    every_record_with_entries_is_shown_once_with_all_of_them(ports).await?;
-    several_records_are_claimed_and_settled_together(ports).await?;
-    an_entry_that_cannot_be_read_costs_only_itself(ports).await?;
-    a_poisoned_entry_is_put_back_to_work_by_a_settlement(ports).await
+    claim_takes_all_and_only_ready_entries(ports).await?;
+    concurrent_claims_share_no_entry(ports).await?;
+    expired_claim_is_taken_over(ports).await?;
+    failed_entry_is_claimed_after_its_delay(ports).await?;
+    each_record_is_listed_once_with_entries(ports).await?;
+    several_records_are_claimed_and_settled(ports).await?;
+    unreadable_entry_does_not_affect_others(ports).await?;
+    settlement_requeues_a_poisoned_entry(ports).await
 }
 
 /// The store says so itself.
@@ -34,7 +34,7 @@ pub async fn due_is_served_by_an_index(ports: &Ports<'_>) -> Checked {
 }
 
 /// Whatever state the entries are in; page by page in the order of ids, and none whose outbox is empty.
-pub async fn every_record_with_entries_is_shown_once_with_all_of_them(ports: &Ports<'_>) -> Checked {
+pub async fn each_record_is_listed_once_with_entries(ports: &Ports<'_>) -> Checked {
     let now = sample::now(ports.host);
     let entry = |due_at| sample::entry(ports.host, sample::partition(ports.host), due_at);
     let poisoned = Entry { poisoned: true, error: Some("no".to_owned()), ..entry(now)? };
@@ -71,7 +71,7 @@ pub async fn every_record_with_entries_is_shown_once_with_all_of_them(ports: &Po
 
 /// It is due at once, has its attempts before it, and counts how often that was done; who saw an older claim changes
 /// nothing.
-pub async fn a_poisoned_entry_is_put_back_to_work_by_a_settlement(ports: &Ports<'_>) -> Checked {
+pub async fn settlement_requeues_a_poisoned_entry(ports: &Ports<'_>) -> Checked {
     let now = sample::now(ports.host);
     let entry = sample::entry(ports.host, sample::partition(ports.host), now)?;
     let poisoned = Entry { poisoned: true, attempts: 5, error: Some("no".to_owned()), ..entry };
@@ -95,7 +95,7 @@ async fn is_due(ports: &Ports<'_>, partition: PartitionKey, now: Timestamp) -> R
 }
 
 /// Not what is in the future, poisoned or claimed; a claim that has run out is stuck and is found.
-pub async fn due_finds_what_is_ready_and_nothing_else(ports: &Ports<'_>) -> Checked {
+pub async fn due_lists_only_ready_entries(ports: &Ports<'_>) -> Checked {
     let now = sample::now(ports.host);
     let id = sample::partition(ports.host);
     let entry = |due_at| sample::entry(ports.host, id, due_at);
@@ -120,7 +120,7 @@ pub async fn due_finds_what_is_ready_and_nothing_else(ports: &Ports<'_>) -> Chec
 }
 
 /// However many of its entries are ready; cut off at the limit.
-pub async fn due_lists_the_longest_waiting_first_each_once(ports: &Ports<'_>) -> Checked {
+pub async fn due_lists_each_owner_once_oldest_first(ports: &Ports<'_>) -> Checked {
     let now = sample::now(ports.host);
     let id = sample::partition(ports.host);
     // Older than anything else in the store, so that the limit cuts off ours.
@@ -151,7 +151,7 @@ async fn remove_all(ports: &Ports<'_>, partition: PartitionKey, now: Timestamp) 
 }
 
 /// With the claim in them.
-pub async fn a_claim_takes_every_ready_entry_and_no_other(ports: &Ports<'_>) -> Checked {
+pub async fn claim_takes_all_and_only_ready_entries(ports: &Ports<'_>) -> Checked {
     let now = sample::now(ports.host);
     let id = sample::partition(ports.host);
     let entries = vec![
@@ -185,7 +185,7 @@ pub async fn a_claim_takes_every_ready_entry_and_no_other(ports: &Ports<'_>) -> 
 }
 
 /// While the claim lasts.
-pub async fn no_entry_is_claimed_by_two_at_once(ports: &Ports<'_>) -> Checked {
+pub async fn concurrent_claims_share_no_entry(ports: &Ports<'_>) -> Checked {
     let now = sample::now(ports.host);
     let id = sample::partition(ports.host);
     let entries = (0..5).map(|_| sample::entry(ports.host, id, now)).collect::<Result<Vec<_>, _>>()?;
@@ -202,7 +202,7 @@ pub async fn no_entry_is_claimed_by_two_at_once(ports: &Ports<'_>) -> Checked {
 }
 
 /// Each answers for itself, in order; one that is not there has nothing.
-pub async fn several_records_are_claimed_and_settled_together(ports: &Ports<'_>) -> Checked {
+pub async fn several_records_are_claimed_and_settled(ports: &Ports<'_>) -> Checked {
     let now = sample::now(ports.host);
     let entry = || sample::entry(ports.host, sample::partition(ports.host), now);
     let first = Owner::Saga(ports.create(vec![entry()?, entry()?]).await?);
@@ -228,7 +228,7 @@ pub async fn several_records_are_claimed_and_settled_together(ports: &Ports<'_>)
 
 /// It is claimed with its reason, hides no other entry, stays when its document is written, and is marked as exhausted,
 /// requeued and deleted by its position.
-pub async fn an_entry_that_cannot_be_read_costs_only_itself(ports: &Ports<'_>) -> Checked {
+pub async fn unreadable_entry_does_not_affect_others(ports: &Ports<'_>) -> Checked {
     let Some(damage) = ports.damage_entry else { return Ok(()) };
     let now = sample::now(ports.host);
     let entry = || sample::entry(ports.host, sample::partition(ports.host), now);
@@ -282,7 +282,7 @@ async fn shown(ports: &Ports<'_>, owner: Owner) -> Result<Vec<EntryResult>, Stor
 }
 
 /// The previous holder cannot settle it any more.
-pub async fn a_stuck_claim_is_taken_over(ports: &Ports<'_>) -> Checked {
+pub async fn expired_claim_is_taken_over(ports: &Ports<'_>) -> Checked {
     let now = sample::now(ports.host);
     let entry = sample::entry(ports.host, sample::partition(ports.host), now)?;
     let partition = ports.create(vec![entry]).await?;
@@ -304,7 +304,7 @@ pub async fn a_stuck_claim_is_taken_over(ports: &Ports<'_>) -> Checked {
 }
 
 /// Not before, and never once it is poisoned.
-pub async fn a_failed_entry_is_claimed_again_when_its_time_has_come(ports: &Ports<'_>) -> Checked {
+pub async fn failed_entry_is_claimed_after_its_delay(ports: &Ports<'_>) -> Checked {
     let now = sample::now(ports.host);
     let entry = sample::entry(ports.host, sample::partition(ports.host), now)?;
     let partition = ports.create(vec![entry]).await?;

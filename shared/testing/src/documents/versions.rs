@@ -10,22 +10,22 @@ use crate::{Checked, sample};
 
 /// Checks the whole contract.
 pub async fn all(ports: &Ports<'_>) -> Checked {
-    a_first_write_inserts_version_1(ports).await?;
-    whatever_the_content_holds_comes_back(ports).await?;
+    first_write_inserts_version_1(ports).await?;
+    content_of_any_form_round_trips(ports).await?;
     any_json_is_a_state(ports).await?;
-    a_first_write_conflicts_with_what_is_there(ports).await?;
-    a_write_on_the_loaded_version_makes_the_next_one(ports).await?;
-    a_conflict_leaves_neither_content_nor_outbox(ports).await?;
-    a_write_on_a_document_that_is_not_there_conflicts(ports).await?;
-    a_conflict_in_a_batch_leaves_the_others_stored(ports).await?;
-    of_racing_writes_exactly_one_is_stored(ports).await?;
-    loading_answers_in_the_order_of_the_request(ports).await?;
-    an_unreadable_document_fails_its_own_partition_and_no_other(ports).await?;
-    an_ended_partition_is_absent_once_its_retention_has_passed(ports).await
+    first_write_conflicts_with_existing_document(ports).await?;
+    write_increments_the_loaded_version(ports).await?;
+    conflict_stores_neither_content_nor_entries(ports).await?;
+    update_of_absent_document_conflicts(ports).await?;
+    conflict_does_not_affect_other_writes(ports).await?;
+    concurrent_writes_store_exactly_one(ports).await?;
+    documents_are_returned_in_request_order(ports).await?;
+    unreadable_document_fails_only_its_partition(ports).await?;
+    ended_partition_is_absent_after_retention(ports).await
 }
 
 /// And what was written is what is read.
-pub async fn a_first_write_inserts_version_1(ports: &Ports<'_>) -> Checked {
+pub async fn first_write_inserts_version_1(ports: &Ports<'_>) -> Checked {
     let partition = sample::partition(ports.host);
     assert_eq!(ports.load(partition).await?, None);
     let write = sample::persist(partition, None, sample::content(ports.host, "first"));
@@ -37,7 +37,7 @@ pub async fn a_first_write_inserts_version_1(ports: &Ports<'_>) -> Checked {
 }
 
 /// Field by field, and nothing of the content before.
-pub async fn whatever_the_content_holds_comes_back(ports: &Ports<'_>) -> Checked {
+pub async fn content_of_any_form_round_trips(ports: &Ports<'_>) -> Checked {
     let partition = ports.create(Vec::new()).await?;
     let attempt = sample::attempt(ports.host);
     let id = || MessageId::from_uuid(ports.host.fresh_id());
@@ -91,7 +91,7 @@ pub async fn any_json_is_a_state(ports: &Ports<'_>) -> Checked {
 }
 
 /// Two workers that both found nothing do not both create the partition.
-pub async fn a_first_write_conflicts_with_what_is_there(ports: &Ports<'_>) -> Checked {
+pub async fn first_write_conflicts_with_existing_document(ports: &Ports<'_>) -> Checked {
     let partition = ports.create(Vec::new()).await?;
     let before = ports.stored(partition).await?;
     let write = sample::persist(partition, None, sample::content(ports.host, "second"));
@@ -101,7 +101,7 @@ pub async fn a_first_write_conflicts_with_what_is_there(ports: &Ports<'_>) -> Ch
 }
 
 /// One larger, each time.
-pub async fn a_write_on_the_loaded_version_makes_the_next_one(ports: &Ports<'_>) -> Checked {
+pub async fn write_increments_the_loaded_version(ports: &Ports<'_>) -> Checked {
     let partition = ports.create(Vec::new()).await?;
     for version in 1..=3 {
         let write = sample::persist(partition, Some(version), sample::content(ports.host, "next"));
@@ -113,7 +113,7 @@ pub async fn a_write_on_the_loaded_version_makes_the_next_one(ports: &Ports<'_>)
 }
 
 /// Neither added nor cancelled entries of a refused write have any effect.
-pub async fn a_conflict_leaves_neither_content_nor_outbox(ports: &Ports<'_>) -> Checked {
+pub async fn conflict_stores_neither_content_nor_entries(ports: &Ports<'_>) -> Checked {
     let now = sample::now(ports.host);
     let first = sample::entry(ports.host, sample::partition(ports.host), now)?;
     let partition = ports.create(vec![first.clone()]).await?;
@@ -131,7 +131,7 @@ pub async fn a_conflict_leaves_neither_content_nor_outbox(ports: &Ports<'_>) -> 
 }
 
 /// A document that was deleted in between is not recreated.
-pub async fn a_write_on_a_document_that_is_not_there_conflicts(ports: &Ports<'_>) -> Checked {
+pub async fn update_of_absent_document_conflicts(ports: &Ports<'_>) -> Checked {
     let partition = sample::partition(ports.host);
     let write = sample::persist(partition, Some(1), sample::content(ports.host, "orphan"));
     assert_eq!(ports.persist(write).await?, Persisted::Conflict);
@@ -140,7 +140,7 @@ pub async fn a_write_on_a_document_that_is_not_there_conflicts(ports: &Ports<'_>
 }
 
 /// The answers are in the order of the writes.
-pub async fn a_conflict_in_a_batch_leaves_the_others_stored(ports: &Ports<'_>) -> Checked {
+pub async fn conflict_does_not_affect_other_writes(ports: &Ports<'_>) -> Checked {
     let taken = ports.create(Vec::new()).await?;
     let (one, two) = (sample::partition(ports.host), sample::partition(ports.host));
     let entry = sample::entry(ports.host, two, sample::now(ports.host))?;
@@ -154,7 +154,7 @@ pub async fn a_conflict_in_a_batch_leaves_the_others_stored(ports: &Ports<'_>) -
 }
 
 /// Whether they create the partition or change it, and with nothing of the losers stored.
-pub async fn of_racing_writes_exactly_one_is_stored(ports: &Ports<'_>) -> Checked {
+pub async fn concurrent_writes_store_exactly_one(ports: &Ports<'_>) -> Checked {
     let partition = sample::partition(ports.host);
     for loaded in [None, Some(1), Some(2)] {
         let mut writes = Vec::new();
@@ -180,7 +180,7 @@ pub async fn of_racing_writes_exactly_one_is_stored(ports: &Ports<'_>) -> Checke
 }
 
 /// With none in the place of what is not there; nothing asked for is nothing answered.
-pub async fn loading_answers_in_the_order_of_the_request(ports: &Ports<'_>) -> Checked {
+pub async fn documents_are_returned_in_request_order(ports: &Ports<'_>) -> Checked {
     let (one, two) = (ports.create(Vec::new()).await?, ports.create(Vec::new()).await?);
     let absent = sample::partition(ports.host);
     let now = sample::now(ports.host);
@@ -194,7 +194,7 @@ pub async fn loading_answers_in_the_order_of_the_request(ports: &Ports<'_>) -> C
 }
 
 /// It is an error in its place, every time.
-pub async fn an_unreadable_document_fails_its_own_partition_and_no_other(ports: &Ports<'_>) -> Checked {
+pub async fn unreadable_document_fails_only_its_partition(ports: &Ports<'_>) -> Checked {
     let Some(damage) = ports.damage else { return Ok(()) };
     let (one, two) = (ports.create(Vec::new()).await?, ports.create(Vec::new()).await?);
     let (damaged, absent) = (ports.create(Vec::new()).await?, sample::partition(ports.host));
@@ -215,7 +215,7 @@ pub async fn an_unreadable_document_fails_its_own_partition_and_no_other(ports: 
 }
 
 /// Deletion by the store may be late.
-pub async fn an_ended_partition_is_absent_once_its_retention_has_passed(ports: &Ports<'_>) -> Checked {
+pub async fn ended_partition_is_absent_after_retention(ports: &Ports<'_>) -> Checked {
     let (partition, ended_at) = (sample::partition(ports.host), sample::now(ports.host));
     ports.persist(sample::persist(partition, None, sample::ended(ports.host, ended_at))).await?;
     let expiry = sample::later(ended_at, ports.retention.as_secs());

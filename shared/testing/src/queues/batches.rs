@@ -11,13 +11,13 @@ use crate::Checked;
 
 /// Checks the whole contract.
 pub async fn all(ports: &Ports<'_>) -> Checked {
-    a_receive_returns_no_more_than_asked_for_and_allowed(ports).await?;
-    a_batch_has_one_result_for_each_message(ports).await?;
-    copies_of_one_message_are_delivered_both(ports).await
+    receive_is_limited_by_request_and_queue(ports).await?;
+    batch_has_one_result_per_message(ports).await?;
+    duplicates_are_both_delivered(ports).await
 }
 
 /// Nor the same message twice.
-pub async fn a_receive_returns_no_more_than_asked_for_and_allowed(ports: &Ports<'_>) -> Checked {
+pub async fn receive_is_limited_by_request_and_queue(ports: &Ports<'_>) -> Checked {
     ports.drain().await?;
     let mut messages = Vec::new();
     for _ in 0..MAX_BATCH + 5 {
@@ -46,7 +46,7 @@ pub async fn a_receive_returns_no_more_than_asked_for_and_allowed(ports: &Ports<
 }
 
 /// In their order, regardless of their queues; without messages there are no results.
-pub async fn a_batch_has_one_result_for_each_message(ports: &Ports<'_>) -> Checked {
+pub async fn batch_has_one_result_per_message(ports: &Ports<'_>) -> Checked {
     ports.drain().await?;
     assert!(ports.send.send(&[]).await.is_empty());
     let (one, other) = (ports.outgoing(Duration::ZERO)?, ports.outgoing(Duration::ZERO)?);
@@ -61,7 +61,7 @@ pub async fn a_batch_has_one_result_for_each_message(ports: &Ports<'_>) -> Check
 }
 
 /// The queue does not distinguish messages by their ids; acknowledging one copy leaves the other.
-pub async fn copies_of_one_message_are_delivered_both(ports: &Ports<'_>) -> Checked {
+pub async fn duplicates_are_both_delivered(ports: &Ports<'_>) -> Checked {
     ports.drain().await?;
     let message = ports.outgoing(Duration::ZERO)?;
     ports.send(std::slice::from_ref(&message)).await?;

@@ -9,12 +9,12 @@ use crate::Checked;
 
 /// Checks the whole contract.
 pub async fn all(ports: &Ports<'_>) -> Checked {
-    a_rejected_message_moves_to_the_dead_letters_unchanged(ports).await?;
-    a_message_received_too_often_moves_to_the_dead_letters(ports).await
+    rejected_message_is_dead_lettered_unchanged(ports).await?;
+    message_is_dead_lettered_after_receive_limit(ports).await
 }
 
 /// At once, and out of the queue it was in.
-pub async fn a_rejected_message_moves_to_the_dead_letters_unchanged(ports: &Ports<'_>) -> Checked {
+pub async fn rejected_message_is_dead_lettered_unchanged(ports: &Ports<'_>) -> Checked {
     ports.drain().await?;
     let sent = ports.sent().await?;
     let received = ports.one(&ports.queue, VISIBILITY).await?;
@@ -29,7 +29,7 @@ pub async fn a_rejected_message_moves_to_the_dead_letters_unchanged(ports: &Port
 }
 
 /// Exactly as often as the queue allows it is delivered.
-pub async fn a_message_received_too_often_moves_to_the_dead_letters(ports: &Ports<'_>) -> Checked {
+pub async fn message_is_dead_lettered_after_receive_limit(ports: &Ports<'_>) -> Checked {
     ports.drain().await?;
     let sent = ports.sent().await?;
     for count in 1..=ports.receive_limit()? {

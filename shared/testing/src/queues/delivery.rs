@@ -9,16 +9,16 @@ use crate::Checked;
 
 /// Checks the whole contract.
 pub async fn all(ports: &Ports<'_>) -> Checked {
-    a_message_arrives_unchanged_where_it_belongs(ports).await?;
-    an_acknowledged_message_never_comes_again(ports).await?;
-    a_received_message_is_hidden_and_comes_again(ports).await?;
-    a_delayed_message_is_held_back(ports).await?;
+    message_arrives_unchanged_in_its_queue(ports).await?;
+    acknowledged_message_is_not_redelivered(ports).await?;
+    received_message_is_hidden_and_redelivered(ports).await?;
+    delayed_message_is_invisible_until_due(ports).await?;
     an_outdated_receipt_answers_nothing(ports).await?;
-    a_retried_message_comes_again_after_its_delay(ports).await
+    retried_message_is_redelivered_after_delay(ports).await
 }
 
 /// In its queue and in no other.
-pub async fn a_message_arrives_unchanged_where_it_belongs(ports: &Ports<'_>) -> Checked {
+pub async fn message_arrives_unchanged_in_its_queue(ports: &Ports<'_>) -> Checked {
     ports.drain().await?;
     let sent = ports.sent().await?;
     assert!(ports.is_empty(&ports.other).await?, "it is in another queue");
@@ -31,7 +31,7 @@ pub async fn a_message_arrives_unchanged_where_it_belongs(ports: &Ports<'_>) -> 
 }
 
 /// Not even after its visibility timeout; acknowledging it again succeeds.
-pub async fn an_acknowledged_message_never_comes_again(ports: &Ports<'_>) -> Checked {
+pub async fn acknowledged_message_is_not_redelivered(ports: &Ports<'_>) -> Checked {
     ports.drain().await?;
     ports.sent().await?;
     let received = ports.one(&ports.queue, VISIBILITY).await?;
@@ -44,7 +44,7 @@ pub async fn an_acknowledged_message_never_comes_again(ports: &Ports<'_>) -> Che
 }
 
 /// A message is redelivered after its visibility timeout, with the receive count incremented.
-pub async fn a_received_message_is_hidden_and_comes_again(ports: &Ports<'_>) -> Checked {
+pub async fn received_message_is_hidden_and_redelivered(ports: &Ports<'_>) -> Checked {
     ports.drain().await?;
     let sent = ports.sent().await?;
     let first = ports.one(&ports.queue, VISIBILITY).await?;
@@ -59,7 +59,7 @@ pub async fn a_received_message_is_hidden_and_comes_again(ports: &Ports<'_>) -> 
 }
 
 /// As long as it was sent with.
-pub async fn a_delayed_message_is_held_back(ports: &Ports<'_>) -> Checked {
+pub async fn delayed_message_is_invisible_until_due(ports: &Ports<'_>) -> Checked {
     ports.drain().await?;
     let message = ports.outgoing(VISIBILITY)?;
     ports.send(std::slice::from_ref(&message)).await?;
@@ -92,7 +92,7 @@ pub async fn an_outdated_receipt_answers_nothing(ports: &Ports<'_>) -> Checked {
 }
 
 /// Earlier or later than its visibility timeout would have it.
-pub async fn a_retried_message_comes_again_after_its_delay(ports: &Ports<'_>) -> Checked {
+pub async fn retried_message_is_redelivered_after_delay(ports: &Ports<'_>) -> Checked {
     ports.drain().await?;
     let sent = ports.sent().await?;
     let first = ports.one(&ports.queue, LONG).await?;

@@ -12,14 +12,14 @@ const LOOKS: usize = 100;
 
 /// Checks the whole contract.
 pub async fn all(ports: &Ports<'_>) -> Checked {
-    every_message_is_counted_where_it_is(ports).await
+    messages_are_counted_by_state(ports).await
 }
 
 /// Visible messages, messages in flight, and delayed messages. The age is that of an existing message.
 ///
 /// # Errors
 /// If a port fails, or the counts of a queue stay wrong.
-pub async fn every_message_is_counted_where_it_is(ports: &Ports<'_>) -> Checked {
+pub async fn messages_are_counted_by_state(ports: &Ports<'_>) -> Checked {
     ports.drain().await?;
     until(ports, Depth::default()).await?;
     let mut messages = vec![ports.outgoing(Duration::ZERO)?, ports.outgoing(Duration::ZERO)?];

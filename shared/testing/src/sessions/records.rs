@@ -13,21 +13,21 @@ use crate::Checked;
 /// Checks the whole contract.
 pub async fn all(ports: &Ports<'_>) -> Checked {
     an_absent_record_is_none(ports).await?;
-    each_commit_counts_a_records_revision_up(ports).await?;
+    each_commit_increments_the_revision(ports).await?;
     any_json_is_a_body(ports).await?;
-    records_do_not_stand_in_each_others_way(ports).await?;
-    a_commit_is_refused_when_what_it_read_was_changed(ports).await?;
-    a_commit_is_refused_when_what_was_absent_was_created(ports).await?;
-    a_refused_session_leaves_nothing_and_may_be_committed_anew(ports).await?;
-    a_session_that_was_given_up_writes_no_record(ports).await?;
-    a_repeated_commit_writes_no_record_again(ports).await?;
-    a_record_written_without_a_session_counts_as_one_that_changed(ports).await?;
-    of_two_commits_at_once_one_is_refused(ports).await?;
-    of_two_that_read_what_the_other_writes_no_more_than_one_is_stored(ports).await
+    different_records_do_not_conflict(ports).await?;
+    commit_fails_if_read_record_was_changed(ports).await?;
+    commit_fails_if_absent_record_was_created(ports).await?;
+    rejected_session_can_be_committed_again(ports).await?;
+    abandoned_session_writes_no_record(ports).await?;
+    repeated_commit_writes_no_second_record(ports).await?;
+    write_without_session_changes_a_record(ports).await?;
+    concurrent_commits_store_one(ports).await?;
+    write_skew_stores_at_most_one(ports).await
 }
 
 /// Nothing of it differs from one that a session wrote.
-pub async fn a_record_written_without_a_session_counts_as_one_that_changed(ports: &Ports<'_>) -> Checked {
+pub async fn write_without_session_changes_a_record(ports: &Ports<'_>) -> Checked {
     let key = fresh(ports);
     for (revision, body) in [(1, json!("a")), (2, json!({ "b": 1 }))] {
         ports.write_records.write_record(&write(&key, body.clone())).await?;
@@ -87,7 +87,7 @@ pub async fn an_absent_record_is_none(ports: &Ports<'_>) -> Checked {
 }
 
 /// From 1, whether or not the session has messages; the body is the latest.
-pub async fn each_commit_counts_a_records_revision_up(ports: &Ports<'_>) -> Checked {
+pub async fn each_commit_increments_the_revision(ports: &Ports<'_>) -> Checked {
     let key = fresh(ports);
     for (revision, entries) in [(1, 0), (2, 1), (3, 0)] {
         let body = json!({ "number": revision, revision.to_string(): "only in this one" });
@@ -108,7 +108,7 @@ pub async fn any_json_is_a_body(ports: &Ports<'_>) -> Checked {
 }
 
 /// Kind and id together name one, however they are spelt.
-pub async fn records_do_not_stand_in_each_others_way(ports: &Ports<'_>) -> Checked {
+pub async fn different_records_do_not_conflict(ports: &Ports<'_>) -> Checked {
     let unique = ports.host.fresh_id();
     let keys = [("a", "b/c"), ("a/b", "c"), ("a", "b/C"), ("b", "b/c"), ("a", "b/c ")]
         .map(|(kind, id)| Key::new(format!("{unique}/{kind}"), id));
@@ -124,7 +124,7 @@ pub async fn records_do_not_stand_in_each_others_way(ports: &Ports<'_>) -> Check
 
 /// With or without messages, and regardless of whether it writes the records that it has read. An unchanged record
 /// refuses nothing.
-pub async fn a_commit_is_refused_when_what_it_read_was_changed(ports: &Ports<'_>) -> Checked {
+pub async fn commit_fails_if_read_record_was_changed(ports: &Ports<'_>) -> Checked {
     let (key, steady) = (fresh(ports), fresh(ports));
     put(ports, &key, json!("first"), 0).await?;
     put(ports, &steady, json!("steady"), 0).await?;
@@ -143,7 +143,7 @@ pub async fn a_commit_is_refused_when_what_it_read_was_changed(ports: &Ports<'_>
 }
 
 /// Having found nothing is a reading too.
-pub async fn a_commit_is_refused_when_what_was_absent_was_created(ports: &Ports<'_>) -> Checked {
+pub async fn commit_fails_if_absent_record_was_created(ports: &Ports<'_>) -> Checked {
     let (key, other) = (fresh(ports), fresh(ports));
     let session = |entries| {
         Prepared::with_records(ports, entries, vec![read(&key, 0)], vec![write(&other, json!("written"))])
@@ -166,7 +166,7 @@ async fn is_refused(ports: &Ports<'_>, session: &Prepared) -> Checked {
 }
 
 /// Under the same id, with what it has read since.
-pub async fn a_refused_session_leaves_nothing_and_may_be_committed_anew(ports: &Ports<'_>) -> Checked {
+pub async fn rejected_session_can_be_committed_again(ports: &Ports<'_>) -> Checked {
     let key = fresh(ports);
     put(ports, &key, json!("in between"), 0).await?;
     let mut session =
@@ -180,7 +180,7 @@ pub async fn a_refused_session_leaves_nothing_and_may_be_committed_anew(ports: &
 }
 
 /// Although what it has read still holds.
-pub async fn a_session_that_was_given_up_writes_no_record(ports: &Ports<'_>) -> Checked {
+pub async fn abandoned_session_writes_no_record(ports: &Ports<'_>) -> Checked {
     let key = fresh(ports);
     let session = Prepared::with_records(ports, 1, vec![read(&key, 0)], vec![write(&key, json!(1))])?;
     ports.settle.bury(session.record.id, session.record.committed_at).await?;
@@ -190,7 +190,7 @@ pub async fn a_session_that_was_given_up_writes_no_record(ports: &Ports<'_>) -> 
 }
 
 /// Not even if its own commit, or a later one of another session, changed the records that it has read.
-pub async fn a_repeated_commit_writes_no_record_again(ports: &Ports<'_>) -> Checked {
+pub async fn repeated_commit_writes_no_second_record(ports: &Ports<'_>) -> Checked {
     let key = fresh(ports);
     let session = Prepared::with_records(ports, 1, vec![read(&key, 0)], vec![write(&key, json!("first"))])?;
     for _ in 0..2 {
@@ -205,7 +205,7 @@ pub async fn a_repeated_commit_writes_no_record_again(ports: &Ports<'_>) -> Chec
 }
 
 /// Regardless of whether the record that both have read existed.
-pub async fn of_two_commits_at_once_one_is_refused(ports: &Ports<'_>) -> Checked {
+pub async fn concurrent_commits_store_one(ports: &Ports<'_>) -> Checked {
     let key = fresh(ports);
     for revision in 0..5 {
         let session = |body| {
@@ -226,7 +226,7 @@ pub async fn of_two_commits_at_once_one_is_refused(ports: &Ports<'_>) -> Checked
 }
 
 /// If a session only checked the records that it writes, both would be stored without having seen each other.
-pub async fn of_two_that_read_what_the_other_writes_no_more_than_one_is_stored(ports: &Ports<'_>) -> Checked {
+pub async fn write_skew_stores_at_most_one(ports: &Ports<'_>) -> Checked {
     for _ in 0..5 {
         let (left, right) = (fresh(ports), fresh(ports));
         let session = |reads: &Key, writes: &Key| {
