@@ -115,17 +115,32 @@ seeds: ## Record the seeds that find the simulator's planted defects, after a ch
 prove: page ## Run the long proofs, for hours, and record what they came to in docs/measured/proof.json
 	@python3 infra/prove.py
 
-# What samconfig.toml has for the environment STACK, and PARAMETERS besides: make deploy STACK=dev PARAMETERS="Mode=ledger".
+# The name of the application's stack, whose parameters are in config/STACK.toml.
+STACK ?= search-import-dev
+# Neither make nor a shell interprets what these contain.
+override MONGODB := $(value MONGODB)
+override PARAMETERS := $(value PARAMETERS)
+DEPLOY := $(TOOLS) run sam -- python infra/deploy.py $(STACK)
+export MONGODB PARAMETERS
+
+.aws-sam/build/template.yaml:
+	@$(MAKE) --no-print-directory build
+
 .PHONY: deploy
-deploy: ## Deploy what `make build` has built to an environment of samconfig.toml: STACK, and more PARAMETERS
-	@$(TOOLS) run sam -- python3 infra/deploy.py $(STACK) $(PARAMETERS)
+deploy: .aws-sam/build/template.yaml ## Deploy what was built as STACK; the first time: make deploy MONGODB=… (docs/deploy.md)
+	@$(DEPLOY)
 
 .PHONY: review
-review: ## Show what that would change, and change nothing
-	@$(TOOLS) run sam -- python3 infra/deploy.py --review $(STACK) $(PARAMETERS)
+review: .aws-sam/build/template.yaml ## Show what that would change, and change nothing
+	@$(DEPLOY) --review
+
+.PHONY: deploy-sign-in
+deploy-sign-in: ## Deploy a user pool for the page of STACK
+	@$(DEPLOY) --part sign-in
 
 .PHONY: deploy-page
-deploy-page: page ## Bring the page to the stack STACK, which was deployed with Page=true
+deploy-page: page ## Deploy the page of STACK, and upload its files
+	@$(DEPLOY) --part page
 	@$(TOOLS) run sam -- python infra/deploy_page.py $(STACK)
 
 .PHONY: openapi
@@ -230,10 +245,12 @@ lint-tls: ## Prove that the functions have one TLS stack: rustls, with aws-lc
 lint-deny: ## Check licences, sources, banned and doubled crates, and known vulnerabilities (see docs/security.md)
 	@$(TOOLS) run cargo-deny -- python3 infra/deny.py
 
+TEMPLATES := template.yaml $(wildcard infra/templates/*.yaml)
+
 .PHONY: lint-template
 lint-template: ## Check the deployment's template by the rules of AWS, and messages against their schemas
-	$(TOOLS) run cfn-lint -- cfn-lint --regions us-east-1 eu-central-1 -- template.yaml infra/templates/sign-in.yaml
-	$(TOOLS) run checkov -- checkov --config-file .checkov.yaml --file template.yaml infra/templates/sign-in.yaml
+	$(TOOLS) run cfn-lint -- cfn-lint --regions us-east-1 eu-central-1 -- $(TEMPLATES)
+	$(TOOLS) run checkov -- checkov --config-file .checkov.yaml --file $(TEMPLATES)
 	$(TOOLS) run check-jsonschema -- check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(TOOLS) run check-jsonschema -- check-jsonschema --schemafile docs/messages.schema.json $(SENT)
 

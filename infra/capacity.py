@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from scripts import console, queueing
+from scripts import console, environments
 from scripts.paths import ROOT
 from scripts.queueing import Load, Service, Simulation, quantile
 
@@ -35,9 +35,17 @@ REQUEST_SECONDS = 0.05
 NOTIFY_SECONDS = 0.03
 PARSE_SECONDS = 1.0
 
-POOL = 10
+POOL = 5
 WATCHING = 2
 BEHIND_QUEUES = 6  # dispatch-outbox and report-faults, three each
+
+# The concurrency of an environment for production.
+ENVIRONMENT = "search-import-prod"
+PARAMETERS = environments.read(ENVIRONMENT)
+SAGA, PARSE, API = (int(PARAMETERS[f"{name}Concurrency"]) for name in ("Saga", "Parse", "Api"))
+SOURCE = f"`{{}}Concurrency` in config/{ENVIRONMENT}.toml"
+# The template has a batch size of 10 and no window.
+BATCH = 10
 
 
 @dataclass(frozen=True)
@@ -71,6 +79,27 @@ LIMITS = (
         20,
         "`DefaultRouteSettings` of the template",
         "raise it there; the account allows 10,000",
+    ),
+    Limit(
+        "files that are read at the same time",
+        per_second(PARSE_SECONDS),
+        PARSE,
+        SOURCE.format("Parse"),
+        "raise it, as far as the connections to MongoDB allow",
+    ),
+    Limit(
+        "requests that are handled at the same time",
+        per_second(REQUESTS * REQUEST_SECONDS),
+        API,
+        SOURCE.format("Api"),
+        "raise it, as far as the connections to MongoDB allow",
+    ),
+    Limit(
+        "batches of the saga at the same time, of one message each",
+        per_second(SAGA_MESSAGES * SAGA_SECONDS),
+        SAGA,
+        SOURCE.format("Saga"),
+        "raise it, as far as the connections to MongoDB allow",
     ),
     Limit(
         "concurrent executions of Lambda",
@@ -114,7 +143,7 @@ LIMITS = (
         (with_database()) * (POOL + WATCHING),
         1_500,
         "https://www.mongodb.com/docs/atlas/reference/atlas-limits/",
-        "a larger size, a smaller `MongoPoolSize`, fuller batches (`SagaBatchWindowSeconds`)",
+        "a larger size, smaller pools (`SEARCH_IMPORT_MONGODB_POOL_SIZE`), or a batching window for run-saga",
     ),
 )
 
@@ -158,9 +187,7 @@ def first_limits() -> str:
 
 
 def queues() -> str:
-    """A minute of searches, with the executions of the template and with as many as are asked for."""
-    batch, window = queueing.template("SagaBatchSize"), queueing.template("SagaBatchWindowSeconds")
-    given = (queueing.template("SagaConcurrency"), queueing.template("ParseConcurrency"))
+    """A minute of searches, with the executions of the environment and with as many as are needed."""
     each = 0.003
     rows = [
         "| a minute | executions, saga / parse | messages a second | saga waits p50 / p99, s "
@@ -169,9 +196,9 @@ def queues() -> str:
         "| --- " * 10 + "|",
     ]
     for rate in RATES:
-        for saga, parse in (given, (1_000, 1_000)):
-            base = SAGA_SECONDS - batch * each
-            service = Service(saga, parse, batch, window, base, each, PARSE_SECONDS)
+        for saga, parse in ((SAGA, PARSE), (1_000, 1_000)):
+            base = SAGA_SECONDS - BATCH * each
+            service = Service(saga, parse, BATCH, 0, base, each, PARSE_SECONDS)
             # At one a minute, an hour: a minute would be a single search.
             load = Load(rate / 60, seconds=60 if rate > 1 else 3_600)
             found = Simulation(load, service).run()

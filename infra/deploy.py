@@ -1,70 +1,245 @@
 #!/usr/bin/env python3
-"""Deploys what was built to an environment of samconfig.toml, with more parameters than that has.
+"""Deploys the stacks of an application, without questions.
 
-    tools.py run sam -- deploy.py [--review] ENVIRONMENT [NAME=VALUE ...]
+    tools.py run sam -- python infra/deploy.py STACK [NAME=VALUE ...]
+        [--review] [--part PART]... [--drop NAME]...
 
-`sam deploy --parameter-overrides` replaces the list of samconfig.toml as a whole; here it is added to, and
-named by the parameter Release, without which a change of parameters does not reach the HTTP API. With
---review the change set is made and shown, and not executed. Nothing is asked: whoever wants to be asked uses
-`sam deploy` itself.
+STACK is the name of the application's stack. Its parameters are in config/STACK.toml, and those of the
+command line replace them. MONGODB in the environment (or of `make`) is the address of MongoDB: the ARN of a
+secret, or a connection string without user and password. Each deployment sends a value for every parameter,
+so new defaults arrive and removed values are cleared. Unknown names, invalid values, and what AWS would
+reject late are refused before anything is uploaded.
+
+The parts are application and monitoring, which are deployed by default, and sign-in and page. The page is
+deployed in us-east-1, the others in the region of the environment. With --review, change sets are created
+and shown, and not executed. --drop allows the loss of a value of a parameter that no longer exists.
 """
 
+import argparse
 import hashlib
+import json
 import os
-import tomllib
-from collections.abc import Mapping, Sequence
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
-from scripts import commands, console
-from scripts.errors import check
+from scripts import commands, console, environments, parameters, preflight
+from scripts.console import say
+from scripts.errors import Failure, check
 from scripts.paths import ROOT
+from scripts.preflight import Deployed
 
-CONFIG = ROOT / "samconfig.toml"
-
-
-def overrides(config: Mapping[str, Any], environment: str) -> dict[str, str]:
-    """Returns the parameters that an environment sets."""
-    check(environment in config, f"samconfig.toml has no environment {environment}")
-    listed = config[environment].get("deploy", {}).get("parameters", {}).get("parameter_overrides", [])
-    return dict(parameter(text) for text in listed)
-
-
-def parameter(text: str) -> tuple[str, str]:
-    name, separator, value = text.partition("=")
-    check(bool(name and separator), f"a parameter is NAME=VALUE, and not {text!r}")
-    return name, value
+BUILT = ROOT / ".aws-sam" / "build" / "template.yaml"
+TEMPLATES = ROOT / "infra" / "templates"
+# CloudFront requires its certificate, its web ACL and its log deliveries there.
+REGION_OF_PAGES = "us-east-1"
+# Both are missing in alarms that fire without data.
+FIRST_METRICS = (("OutboxAge", "dispatch-outbox"), ("OpenFailures", "report-faults"))
 
 
-def release(parameters: Mapping[str, str]) -> str:
-    """Returns a name for these parameters, which changes with each of them."""
-    listed = "\n".join(f"{name}={value}" for name, value in sorted(parameters.items()))
-    return hashlib.sha256(listed.encode()).hexdigest()[:10]
+@dataclass(frozen=True)
+class Part:
+    """A template with a stack of its own."""
+
+    template: Path
+    # The name of the stack, for an application and its region.
+    stack: Callable[[str, str], str]
+    capabilities: tuple[str, ...] = ()
+    region: str | None = None
 
 
-def given(parameters: Mapping[str, str]) -> list[str]:
-    """Returns the options of `sam deploy` for these parameters, with a Release unless they have one."""
-    named = {"Release": release(parameters), **parameters}
-    return ["--parameter-overrides", *(f"{name}={value}" for name, value in named.items())]
+PARTS = {
+    "application": Part(ROOT / "template.yaml", lambda stack, _: stack, ("CAPABILITY_IAM",)),
+    "monitoring": Part(TEMPLATES / "monitoring.yaml", lambda stack, _: f"{stack}-monitoring"),
+    "sign-in": Part(TEMPLATES / "sign-in.yaml", lambda stack, _: f"{stack}-sign-in", ("CAPABILITY_IAM",)),
+    # Its name contains the region, because the pages of all regions are in the same one.
+    "page": Part(
+        TEMPLATES / "page.yaml", lambda stack, region: f"{stack}-page-{region}", (), REGION_OF_PAGES
+    ),
+}
+DEFAULT_PARTS = ("application", "monitoring")
 
 
-def command(environment: str, parameters: Mapping[str, str], *, is_review: bool) -> list[str]:
-    asked = ["--no-execute-changeset"] if is_review else ["--no-confirm-changeset"]
-    # Without changes, the stack is up to date, and the deployment does nothing.
-    always = ["sam", "deploy", "--config-env", environment, "--no-fail-on-empty-changeset", *asked]
-    return [*always, *given(parameters)]
+@dataclass(frozen=True)
+class Account:
+    """The AWS account and region of a deployment."""
+
+    region: str
+    # Returns a client of boto3 for a service and a region.
+    client: Callable[[str, str], Any]
+    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    # More options of `sam deploy`.
+    options: tuple[str, ...] = ("--resolve-s3",)
+
+    def clients(self, region: str | None = None) -> preflight.Clients:
+        return lambda service: self.client(service, region or self.region)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked for."""
+
+    stack: str
+    given: Mapping[str, str]
+    parts: Sequence[str] = DEFAULT_PARTS
+    is_review: bool = False
+    dropped: Sequence[str] = ()
+    # The seconds to wait for the first metrics, before alarms fire without them.
+    patience: float = 600
+    # Templates other than those of the parts. That of the application has the code of its functions.
+    templates: Mapping[str, Path] = field(default_factory=lambda: {"application": BUILT})
+
+
+def known() -> dict[str, parameters.Parameters]:
+    """Returns the parameters of each part."""
+    return {name: parameters.declared(part.template) for name, part in PARTS.items()}
+
+
+def check_given(given: Mapping[str, str]) -> None:
+    """Refuses unknown names and values that CloudFormation rejects."""
+    of_parts = known()
+    environments.check_names(given, {name for part in of_parts.values() for name in part})
+    for part in of_parts.values():
+        for name, value in given.items():
+            fault = part[name].fault(value) if name in part else None
+            check(fault is None, str(fault))
+
+
+def release(*parts: Mapping[str, str]) -> str:
+    """Returns a name for what is deployed, which changes with each value."""
+    content = json.dumps([sorted(part.items()) for part in parts])
+    return hashlib.sha256(content.encode()).hexdigest()[:10]
+
+
+def of_application(request: Request, account: Account, application: Deployed) -> dict[str, str]:
+    """Returns the values that other parts have from the application."""
+    outputs = {"ApiId": application.outputs["ApiId"]} if "ApiId" in application.outputs else {}
+    return {"Application": request.stack, "ApplicationRegion": account.region, **outputs}
+
+
+def changes(before: Mapping[str, str], values: Mapping[str, str]) -> list[str]:
+    """Returns the changes of values in lines. New parameters are none."""
+    pairs = ((name, before[name], value) for name, value in values.items() if name in before)
+    return [f"{name}: {old!r} becomes {new!r}" for name, old, new in pairs if old != new]
+
+
+def command(name: str, region: str, values: Path, request: Request) -> list[str]:
+    part = PARTS[name]
+    template = request.templates.get(name, part.template)
+    stack = part.stack(request.stack, region)
+    executed = ["--no-execute-changeset"] if request.is_review else ["--no-confirm-changeset"]
+    return [
+        *("sam", "deploy", "--stack-name", stack, "--template-file", str(template)),
+        *("--config-file", str(ROOT / "samconfig.toml"), "--region", part.region or region),
+        *("--capabilities", *(part.capabilities or ("CAPABILITY_AUTO_EXPAND",))),
+        # A stack whose first creation fails could only be deleted, and would block its name.
+        *("--on-failure", "DELETE", "--no-fail-on-empty-changeset", *executed),
+        *("--tags", "application=search-import", f"stack={request.stack}", f"part={name}"),
+        *("--parameter-overrides", f"file://{values}"),
+    ]
+
+
+def deploy_part(
+    name: str, request: Request, account: Account, values: Mapping[str, str], before: Deployed
+) -> None:
+    part = PARTS[name]
+    for line in changes(before.parameters, values):
+        say(f"{name}: {line}")
+    with tempfile.TemporaryDirectory() as folder:
+        # JSON is YAML, in which a value may contain any character.
+        file = Path(folder) / "parameters.yaml"
+        file.write_text(json.dumps(values), "utf-8")
+        run = command(name, account.region, file, request)
+        say(f"deploying {part.stack(request.stack, account.region)}")
+        commands.openly([*run, *account.options], {**account.environment, "SAM_CLI_TELEMETRY": "0"})
+
+
+def values_of(name: str, request: Request, account: Account, before: Deployed) -> dict[str, str]:
+    """Returns a value for every parameter of a part."""
+    declared = known()[name]
+    if name == "application":
+        environments.check_values(request.given)
+        values = parameters.all_values(declared, request.given)
+        clients = account.clients()
+        version = preflight.check_application(clients, request.stack, values, before, request.dropped)
+        named = {"Release": release({**values, "Release": ""}, {"secret": version})}
+        return {**values, **named, **{key: request.given[key] for key in named if key in request.given}}
+    application = preflight.deployed(account.clients(), request.stack)
+    check(
+        name != "page" or "ApiId" in application.outputs,
+        f"{request.stack} has no HTTP API: deploy the application first",
+    )
+    return parameters.all_values(declared, {**request.given, **of_application(request, account, application)})
+
+
+def deploy(request: Request, account: Account) -> None:
+    check_given(request.given)
+    for name in request.parts:
+        part = PARTS[name]
+        stack = part.stack(request.stack, account.region)
+        before = preflight.deployed(account.clients(part.region), stack)
+        if name == "monitoring" and not before.exists and not request.is_review:
+            await_metrics(account.clients(), request.stack, request.patience)
+        deploy_part(name, request, account, values_of(name, request, account, before), before)
+
+
+def await_metrics(clients: preflight.Clients, stack: str, patience: float) -> None:
+    """Waits until both schedules have run once, so that their alarms do not fire at their creation."""
+    give_up = time.monotonic() + patience
+    while missing := [metric for metric, of in FIRST_METRICS if not reported(clients, stack, metric, of)]:
+        if time.monotonic() >= give_up:
+            say(f"no function has reported {', '.join(missing)} yet: expect alarms")
+            return
+        time.sleep(10)
+
+
+def reported(clients: preflight.Clients, stack: str, metric: str, function: str) -> bool:
+    now = datetime.now(UTC)
+    found = clients("cloudwatch").get_metric_statistics(
+        Namespace="SearchImport",
+        MetricName=metric,
+        Dimensions=[{"Name": "FunctionName", "Value": f"{stack}-{function}"}],
+        StartTime=now - timedelta(minutes=10),
+        EndTime=now,
+        Period=60,
+        Statistics=["SampleCount"],
+    )
+    return bool(found["Datapoints"])
+
+
+def own_account() -> Account:
+    try:
+        import boto3  # noqa: PLC0415 - only the Python of sam has it
+    except ImportError:
+        raise Failure("run this with the Python of sam: `make deploy STACK=…`") from None
+    session = boto3.Session()
+    check(bool(session.region_name), "no region is set: export AWS_REGION")
+    return Account(session.region_name, lambda service, region: session.client(service, region_name=region))
 
 
 def main(arguments: Sequence[str]) -> int:
-    is_review = "--review" in arguments
-    match [one for one in arguments if one != "--review"]:
-        case [environment, *added]:
-            config = tomllib.loads(CONFIG.read_text("utf-8"))
-            parameters = overrides(config, environment) | dict(parameter(text) for text in added)
-            run = command(environment, parameters, is_review=is_review)
-            commands.openly(run, {**os.environ, "SAM_CLI_TELEMETRY": "0"})
-            return 0
-        case _:
-            return console.usage(__doc__)
+    parser = argparse.ArgumentParser("deploy.py", usage=__doc__)
+    parser.add_argument("stack")
+    parser.add_argument("--review", action="store_true")
+    parser.add_argument("--part", action="append", choices=[*PARTS])
+    parser.add_argument("--drop", action="append", default=[])
+    parser.add_argument("parameters", nargs="*")
+    asked = parser.parse_intermixed_args(arguments)
+    given = {
+        **environments.read(asked.stack),
+        **environments.of_mongodb(os.environ.get("MONGODB", "")),
+        # Those of `make`, without a shell between that would interpret them.
+        **environments.pairs(os.environ.get("PARAMETERS", "").split()),
+        **environments.pairs(asked.parameters),
+    }
+    parts = asked.part or DEFAULT_PARTS
+    check("application" not in parts or BUILT.is_file(), "nothing is built: run `make build`")
+    deploy(Request(asked.stack, given, parts, asked.review, asked.drop), own_account())
+    return 0
 
 
 if __name__ == "__main__":

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Brings the page to a stack that was deployed with `Page=true`.
+"""Uploads the page of an application to its stack, which `deploy.py --part page` has deployed.
 
     tools.py run sam -- python infra/deploy_page.py STACK
 
-What `make page` has built goes into the stack's bucket, the page itself last, so that nobody is shown one
-whose files are not there yet. Files of earlier builds stay: somebody may have the page of yesterday open.
-Where people sign in is written into the page, from the parameters of the stack.
+The files of `make page` go into the bucket of the page, index.html last, so that all files that it names
+exist. Files of earlier builds remain, because a browser may have an earlier page open. The address of the
+sign-in is written into the page.
 """
 
-from scripts import console
+import deploy
+from scripts import console, preflight
 from scripts.errors import Failure, check
 from scripts.page import DIST, Page, bring
 
@@ -16,18 +17,24 @@ from scripts.page import DIST, Page, bring
 def main(arguments: list[str]) -> int:
     if len(arguments) != 1:
         return console.usage(__doc__)
-    try:
-        import boto3  # noqa: PLC0415 - only the Python of sam has it
-        from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
-    except ImportError:
-        raise Failure("run this with the Python of sam: `make deploy-page STACK=…`") from None
+    account = deploy.own_account()
+    from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - only the Python of sam has it
+
     check((DIST / "index.html").is_file(), f"{DIST} has no page: `make page` builds it")
+    [stack] = arguments
     try:
-        page = Page.of(boto3.client, arguments[0])
-        console.say(f"{bring(boto3.client, page)} files are at {page.url}")
+        page = read(account, stack)
+        console.say(f"{bring(account.clients(deploy.REGION_OF_PAGES), page)} files are at {page.url}")
     except (BotoCoreError, ClientError) as error:
-        raise Failure(f"bringing the page to {arguments[0]}: {error}") from error
+        raise Failure(f"uploading the page of {stack}: {error}") from error
     return 0
+
+
+def read(account: deploy.Account, stack: str) -> Page:
+    application = preflight.deployed(account.clients(), stack)
+    check(application.exists, f"the stack {stack} does not exist")
+    name = deploy.PARTS["page"].stack(stack, account.region)
+    return Page.of(account.clients(deploy.REGION_OF_PAGES), name, application.parameters["ScopePrefix"])
 
 
 if __name__ == "__main__":

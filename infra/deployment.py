@@ -22,6 +22,7 @@ stays right for AWS.
 import time
 from collections.abc import Sized
 
+import deploy_page
 from scripts import console, page
 from scripts.deployment import checks, life, program, progress, reading, search, sign_in
 from scripts.deployment.gaps import GAPS
@@ -64,13 +65,10 @@ def check_search(found: Json, stored: Sized) -> None:
 
 def show_page(stack: Stack) -> None:
     """The stack gets a page, for people who sign in, and the page its files."""
-    stack.parameters |= {
-        "Page": "true",
-        "ApiAuthorization": "JWT",
-        **sign_in.deploy(stack),
-    }
+    stack.parameters |= sign_in.deploy(stack)
     update(stack)
-    shown = page.Page.of(stack.client, stack.name)
+    stack.deploy_page()
+    shown = deploy_page.read(stack.account, stack.name)
     count = page.bring(stack.client, shown)
     checks.check_page(stack, shown)
     say(f"the page: {count} files")

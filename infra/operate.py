@@ -65,8 +65,8 @@ def request(
 
 def authorizer(identity: Mapping[str, str], parameters: Mapping[str, str]) -> dict[str, Any]:
     """Returns the caller's identity in the form of the API's authorizer."""
-    if parameters.get("ApiAuthorization") == "JWT":
-        claims = {"sub": identity["Arn"], "scope": parameters["OperatorScope"]}
+    if parameters.get("JwtIssuer"):
+        claims = {"sub": identity["Arn"], "scope": f"{parameters['ScopePrefix']}operate"}
         return {"jwt": {"claims": {**claims, parameters["ProjectsClaim"]: "*"}}}
     return {"iam": {"accountId": identity["Account"], "userArn": identity["Arn"]}}
 

@@ -38,12 +38,11 @@ class Page:
     sign_in: Mapping[str, str]
 
     @classmethod
-    def of(cls, clients: Clients, stack: str) -> "Page":
+    def of(cls, clients: Clients, stack: str, scope_prefix: str) -> "Page":
+        """Reads the stack of a page. Its application has the prefix of the scopes."""
         [found] = clients("cloudformation").describe_stacks(StackName=stack)["Stacks"]
         outputs = {one["OutputKey"]: one["OutputValue"] for one in found.get("Outputs", [])}
-        check("PageBucketName" in outputs, f"{stack} has no page: deploy it with the parameter Page=true")
         given = {one["ParameterKey"]: one["ParameterValue"] for one in found.get("Parameters", [])}
-        scopes = ",".join(given[name] for name in ("ReadScopes", "WriteScopes"))
         return cls(
             outputs["PageUrl"],
             outputs["PageBucketName"],
@@ -51,9 +50,9 @@ class Page:
             {
                 "url": given["SignInUrl"],
                 "client": given["SignInClientId"],
-                "scope": " ".join(["openid", *(scope for scope in scopes.split(",") if scope)]),
+                "scope": f"openid {scope_prefix}read {scope_prefix}write",
                 # The page requests it when a user opens a screen for operators.
-                "operator_scope": given["OperatorScope"],
+                "operator_scope": f"{scope_prefix}operate",
             },
         )
 

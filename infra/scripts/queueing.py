@@ -9,26 +9,14 @@ import functools
 import heapq
 import itertools
 import random
-import re
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-
-from scripts.paths import ROOT
 
 # As in shared/engine/saga/src/settings.rs: a busy partition is tried in place, then left to a later delivery.
 BUSY_TRIES, BUSY_WAIT, BUSY_VISIBILITY = 5, 0.05, 1.0
 # From the announcement to the file's upload; assumed.
 UPLOAD = 1.0
-
-
-def template(parameter: str) -> int:
-    """Returns the default of a parameter of template.yaml."""
-    text = (ROOT / "template.yaml").read_text("utf-8")
-    found = re.search(rf'^  {parameter}:\n(?:    .*\n)*?    Default: "(\d+)"', text, re.MULTILINE)
-    if not found:
-        raise ValueError(f"template.yaml has no number as the default of {parameter}")
-    return int(found[1])
 
 
 @dataclass(frozen=True)

@@ -82,9 +82,12 @@ fn bucket_prefix(name: &str) -> Result<String, String> {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct CheckTemplate {
-    /// The template; a samconfig.toml in the same folder defines the environments to check it for
-    #[arg(value_name = "TEMPLATE", default_value = "template.yaml")]
-    pub(crate) template: PathBuf,
+    /// The templates of the deployment, that of the application first
+    #[arg(value_name = "TEMPLATE", default_values = ["template.yaml", "infra/templates/monitoring.yaml", "infra/templates/page.yaml", "infra/templates/sign-in.yaml"])]
+    pub(crate) templates: Vec<PathBuf>,
+    /// Folder with a file for each environment to check them for; without files, they are checked with their defaults
+    #[arg(long, value_name = "FOLDER", default_value = "config")]
+    pub(crate) config: PathBuf,
     /// Value of a parameter in every environment
     #[arg(long, value_name = "NAME=VALUE", value_parser = name_and_value)]
     pub(crate) set: Vec<(String, String)>,

@@ -6,14 +6,21 @@ same, so a rehearsal takes those. With FUNCTIONS=sam it takes what `sam build` c
 
 import re
 import shutil
+from collections.abc import Collection
 from pathlib import Path
 
 from scripts import commands
 from scripts.deployment.program import program
+from scripts.deployment.progress import say
 from scripts.errors import check
 from scripts.paths import ROOT
 
 TEMPLATE = ROOT / "template.yaml"
+PAGE = ROOT / "infra" / "templates" / "page.yaml"
+# Types that ministack refuses with the whole template.
+UNKNOWN_TYPES = ("AWS::Logs::Delivery", "AWS::Logs::DeliveryDestination", "AWS::Logs::DeliverySource")
+# A resource up to the next one or the next section.
+RESOURCE = re.compile(r"^  (\w+):\n    Type: (\S+)\n(?:(?:    .*)?\n)*", re.MULTILINE)
 # A function up to its properties, with the name of its program.
 FUNCTION = re.compile(
     r"Metadata:\n +BuildMethod: rust-cargolambda\n +BuildProperties: { Binary: (\S+) }\n( +)Properties:\n"
@@ -40,5 +47,28 @@ def arrange(folder: Path) -> Path:
         commands.quietly(["strip", bootstrap], f"strip (on Debian: apt install binutils) of {name}")
         bootstrap.chmod(0o755)
     template = folder / TEMPLATE.name
+    template.write_text(text, "utf-8")
+    return template
+
+
+def without(template: str, types: Collection[str]) -> tuple[str, list[str]]:
+    """Returns a template without the resources of some types, and the names of these."""
+    removed = []
+
+    def keep(resource: re.Match[str]) -> str:
+        if resource[2] not in types:
+            return resource[0]
+        removed.append(resource[1])
+        return ""
+
+    return RESOURCE.sub(keep, template), removed
+
+
+def arrange_page(folder: Path) -> Path:
+    """Writes the template of the page without the resources that the stand-in does not know."""
+    text, removed = without(PAGE.read_text("utf-8"), UNKNOWN_TYPES)
+    say(f"left out: types that the stand-in does not know ({', '.join(removed)})")
+    folder.mkdir(parents=True, exist_ok=True)
+    template = folder / PAGE.name
     template.write_text(text, "utf-8")
     return template

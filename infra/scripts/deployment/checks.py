@@ -72,6 +72,7 @@ def check_page(stack: Stack, page: Page) -> None:
     check(all(block.values()), "the bucket of the page is not private")
     answer = stack.client("cloudfront").get_distribution_config(Id=page.distribution)
     config = answer["DistributionConfig"]
+    check(bool(config.get("WebACLId")), "the page has no web ACL")
     check(config["DefaultRootObject"] == "index.html", "the page is not what its name answers with")
     paths = {one["PathPattern"] for one in config["CacheBehaviors"]["Items"]}
     missing = {"/projects/*", "/admin/*", "/config.json"} - paths

@@ -8,9 +8,6 @@ from collections.abc import Callable
 from scripts.deployment.stack import Stack
 from scripts.errors import check
 
-# The default of the template's ApiConcurrency.
-API_CONCURRENCY = 20
-
 
 def time_to_live(stack: Stack) -> list[str]:
     """A TimeToLiveSpecification in a template is not applied."""
@@ -43,10 +40,12 @@ def lifecycle(stack: Stack) -> list[str]:
 
 def reserved_concurrency(stack: Stack) -> list[str]:
     """The ReservedConcurrentExecutions of a function are not applied."""
+    reserved = int(stack.parameters.get("ApiConcurrency", 0))
     lambda_, function = stack.client("lambda"), stack.resources["StartUpload"].physical
-    if "ReservedConcurrentExecutions" in lambda_.get_function_concurrency(FunctionName=function):
+    found = lambda_.get_function_concurrency(FunctionName=function)
+    if reserved == found.get("ReservedConcurrentExecutions", 0):
         return []
-    lambda_.put_function_concurrency(FunctionName=function, ReservedConcurrentExecutions=API_CONCURRENCY)
+    lambda_.put_function_concurrency(FunctionName=function, ReservedConcurrentExecutions=reserved)
     return [function]
 
 

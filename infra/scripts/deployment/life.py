@@ -12,10 +12,7 @@ from scripts.errors import Failure, check
 
 Update = Callable[[Stack], None]
 # Functions are created after the buckets and tables that their roles name.
-NO_SUCH_LAYER = {
-    "CollectorLayerArn": "arn:aws:lambda:us-east-1:000000000000:layer:none:1",
-    "CollectorEndpoint": "http://localhost:4318",
-}
+NO_SUCH_LAYER = {"CollectorLayerArn": "arn:aws:lambda:us-east-1:000000000000:layer:none:1"}
 
 
 def fail_to_create(stack: Stack) -> None:
@@ -43,25 +40,29 @@ def kept(stack: Stack) -> list[str]:
 
 
 def rotate(stack: Stack, update: Update) -> None:
-    """Functions read a new version of the secret by its id, while the current version is invalid."""
-    secrets = stack.client("secretsmanager")
-
-    def put(uri: str) -> str:
-        content = json.dumps({"uri": uri})
-        secret = stack.parameters["MongoSecretArn"]
-        answer = secrets.put_secret_value(SecretId=secret, SecretString=content)
-        return str(answer["VersionId"])
-
-    good = put(setting("MONGODB_URI"))
-    put("mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=100")
-    stack.parameters["MongoSecretVersion"] = good
+    """A deployment with unchanged parameters makes functions read the new value of the secret."""
+    before = versions(stack)
     update(stack)
-    # A published version handles requests, not the current configuration of the function.
-    function = stack.resources["StartUpload"].physical
-    answering = stack.client("lambda").get_function_configuration(FunctionName=function, Qualifier="live")
-    read = answering["Environment"]["Variables"].get("MONGODB_URI_SECRET_VERSION")
-    check(read == good, f"the HTTP API reads version {read} of the secret, and not {good}")
-    say("the secret was rotated: functions read the configured version")
+    check(versions(stack) == before, "a deployment without changes has made new versions")
+    address = setting("MONGODB_URI")
+    stack.client("secretsmanager").put_secret_value(
+        SecretId=stack.parameters["MongoSecretArn"],
+        SecretString=json.dumps({"uri": f"{address}{'&' if '?' in address else '/?'}appName=rotated"}),
+    )
+    update(stack)
+    same = [name for name, version in versions(stack).items() if version == before[name]]
+    check(not same, f"after a rotation of the secret, these run the same version: {same}")
+    say("the secret was rotated: every function has a new version")
+
+
+def versions(stack: Stack) -> dict[str, str]:
+    """Returns the version behind the alias of each function."""
+    lambda_ = stack.client("lambda")
+    functions = stack.of_type("AWS::Lambda::Function")
+    return {
+        logical: lambda_.get_alias(FunctionName=name, Name="live")["FunctionVersion"]
+        for logical, name in functions.items()
+    }
 
 
 def take_back(stack: Stack, update: Update, file: Path) -> None:
@@ -98,9 +99,10 @@ def operate_it(stack: Stack) -> None:
 def check_what_is_left(stack: Stack) -> None:
     """Only resources with data remain after the stack is deleted."""
     left = kept(stack)
-    wanted = [*stack.of_type("AWS::S3::Bucket").values(), *stack.of_type("AWS::DynamoDB::Table").values()]
+    buckets = [*stack.of_type("AWS::S3::Bucket").values(), *stack.buckets_of_page]
+    wanted = [*buckets, *stack.of_type("AWS::DynamoDB::Table").values()]
     check(left == sorted(wanted), f"of {wanted} there is left {left}")
-    for bucket in stack.of_type("AWS::S3::Bucket").values():
+    for bucket in buckets:
         # The call fails if there is none.
         stack.client("s3").get_bucket_policy(Bucket=bucket)
     queues = stack.client("sqs").list_queues(QueueNamePrefix=f"{stack.name}-").get("QueueUrls", [])

@@ -7,8 +7,6 @@ from scripts.deployment.references import References
 from scripts.deployment.stack import Client, Json, Stack
 from scripts.errors import check
 
-# The default of a parameter that the checks of the template ask for, and a deployment need not give.
-CONNECTION_LIMIT = {"MongoConnectionLimit": {"Default": 1500}}
 Resources = Iterator[tuple[str, Json]]
 
 
@@ -17,14 +15,14 @@ def template(stack: Stack) -> Json:
     references = References(stack.resources, stack.region)
     found = {
         logical: {**resource, "Properties": references.restore(resource["Properties"])}
-        for read in (functions, queues, roles, buckets, stages)
+        for read in (functions, queues, roles, policies, buckets, stages)
         for logical, resource in read(stack)
     }
     # The name of a bucket stays a name: it is how the checks know it.
     for logical, name in stack.of_type("AWS::S3::Bucket").items():
         found[logical]["Properties"]["BucketName"] = name
     defaults = {name: {"Default": value} for name, value in stack.parameters.items()}
-    return {"Parameters": {**CONNECTION_LIMIT, **defaults}, "Resources": found}
+    return {"Parameters": defaults, "Resources": found}
 
 
 def functions(stack: Stack) -> Resources:
@@ -83,7 +81,7 @@ def event_source(mapping: Json) -> Json:
 
 def invocation(lambda_: Client, name: str) -> Json:
     try:
-        config = lambda_.get_function_event_invoke_config(FunctionName=name, Qualifier="$LATEST")
+        config = lambda_.get_function_event_invoke_config(FunctionName=name, Qualifier="live")
     except lambda_.exceptions.ResourceNotFoundException:
         return {}
     destination = config.get("DestinationConfig", {}).get("OnFailure", {}).get("Destination")
@@ -110,7 +108,19 @@ def roles(stack: Stack) -> Resources:
         names = iam.list_role_policies(RoleName=role)["PolicyNames"]
         policies = [iam.get_role_policy(RoleName=role, PolicyName=name)["PolicyDocument"] for name in names]
         documents = [{"PolicyDocument": policy} for policy in policies]
-        yield logical, {"Type": "AWS::IAM::Role", "Properties": {"Policies": documents}}
+        attached = iam.list_attached_role_policies(RoleName=role)["AttachedPolicies"]
+        arns = [one["PolicyArn"] for one in attached]
+        properties = {"Policies": documents, "ManagedPolicyArns": arns}
+        yield logical, {"Type": "AWS::IAM::Role", "Properties": properties}
+
+
+def policies(stack: Stack) -> Resources:
+    iam = stack.client("iam")
+    for logical, arn in stack.of_type("AWS::IAM::ManagedPolicy").items():
+        version = iam.get_policy(PolicyArn=arn)["Policy"]["DefaultVersionId"]
+        found = iam.get_policy_version(PolicyArn=arn, VersionId=version)["PolicyVersion"]
+        properties = {"PolicyDocument": found["Document"]}
+        yield logical, {"Type": "AWS::IAM::ManagedPolicy", "Properties": properties}
 
 
 def buckets(stack: Stack) -> Resources:

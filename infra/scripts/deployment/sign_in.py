@@ -6,6 +6,7 @@ Cognito would invoke it, and its answer is compared with what `start-upload` exp
 
 import json
 
+from scripts import preflight
 from scripts.deployment.progress import say
 from scripts.deployment.stack import Client, Json, Stack
 from scripts.errors import check
@@ -17,32 +18,14 @@ PROJECT = "8f0c6a52-5a0e-4b6f-9c55-0d2f4f3c1e77"
 
 
 def deploy(stack: Stack) -> dict[str, str]:
-    """Creates the pool, checks it and deletes it; returns the parameters that it gives the stack."""
-    client, name = stack.client("cloudformation"), f"{stack.name}-sign-in"
-    parameters = {"DomainPrefix": name, "PageUrl": PAGE}
-    client.create_stack(
-        StackName=name,
-        TemplateBody=TEMPLATE.read_text(),
-        Parameters=[{"ParameterKey": key, "ParameterValue": value} for key, value in parameters.items()],
-        Capabilities=["CAPABILITY_IAM"],
-    )
-    try:
-        client.get_waiter("stack_create_complete").wait(
-            StackName=name, WaiterConfig={"Delay": 1, "MaxAttempts": 120}
-        )
-        [found] = client.describe_stacks(StackName=name)["Stacks"]
-        outputs = {one["OutputKey"]: one["OutputValue"] for one in found["Outputs"]}
-        pages = client.get_paginator("list_stack_resources").paginate(StackName=name)
-        resources = {
-            one["LogicalResourceId"]: one["PhysicalResourceId"]
-            for page in pages
-            for one in page["StackResourceSummaries"]
-        }
-        pool = outputs.pop("UserPoolId")
-        check_pool(stack.client("cognito-idp"), pool, outputs)
-        check_trigger(stack.client("lambda"), resources["AddProjects"], outputs["OperatorScope"])
-    finally:
-        client.delete_stack(StackName=name)
+    """Deploys the pool and checks it. Returns the parameters that it gives the other stacks."""
+    stack.deploy("sign-in", given={"DomainPrefix": f"{stack.name}-sign-in", "PageUrl": PAGE})
+    name = stack.stack_of("sign-in")
+    outputs = dict(preflight.deployed(stack.account.clients(), name).outputs)
+    resources = stack.read_resources(name)
+    check_pool(stack.client("cognito-idp"), outputs.pop("UserPoolId"), outputs)
+    operate = f"{outputs['ScopePrefix']}operate"
+    check_trigger(stack.client("lambda"), resources["AddProjects"].physical, operate)
     say("the user pool: a client, scopes, a group, and a trigger that adds projects")
     return outputs
 
@@ -51,7 +34,7 @@ def check_pool(cognito: Client, pool: str, outputs: dict[str, str]) -> None:
     client = cognito.describe_user_pool_client(UserPoolId=pool, ClientId=outputs["SignInClientId"])[
         "UserPoolClient"
     ]
-    wanted = {"openid", *(outputs[name] for name in ("ReadScopes", "WriteScopes", "OperatorScope"))}
+    wanted = {"openid", *(outputs["ScopePrefix"] + name for name in ("read", "write", "operate"))}
     check(set(client["AllowedOAuthScopes"]) == wanted, f"the client has the scopes {client}")
     check(client["CallbackURLs"] == [PAGE], f"people are sent back to {client['CallbackURLs']}")
     check("ClientSecret" not in client, "the client of a page has a secret")

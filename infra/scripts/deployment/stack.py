@@ -16,6 +16,8 @@ from scripts.paths import ROOT
 Client = Any
 # A resource as a template has it, or a part of one.
 Json = dict[str, Any]
+# The folder of the templates that are deployed to the stand-in.
+FOLDER = ROOT / "target" / "deployed"
 
 
 @dataclass(frozen=True)
@@ -63,10 +65,11 @@ class Stack:
         self.name = f"si-{uuid.uuid4().hex[:8]}"
         self.database = f"{self.name}-database"
         self.session: Any = boto3.Session("test", "test", region_name=self.region)
-        self.parameters = {"Architecture": "x86_64"}
-        # Without this option, `sam deploy` uses the output of `sam build`.
-        self.template: list[str] = []
+        # Without a reservation, the throttle of the API would allow more connections than the database has.
+        self.parameters = {"Architecture": "x86_64", "ApiConcurrency": "20"}
+        self.templates = {"application": deploy.BUILT}
         self.resources: dict[str, Resource] = {}
+        self.buckets_of_page: list[str] = []
 
     def client(self, service: str) -> Client:
         return self.session.client(service, endpoint_url=self.endpoint)
@@ -87,12 +90,10 @@ class Stack:
         self.client("s3").create_bucket(Bucket=self.code)
         self.sam("validate", "--lint")
         if os.environ.get("FUNCTIONS") == "sam":
-            self.sam("build", *self.overrides())
+            self.sam("build", "--parameter-overrides", "Architecture=x86_64")
         else:
-            template = built.arrange(ROOT / "target" / "deployed")
-            # SAM looks for its settings in the folder of the template.
-            config = ROOT / "samconfig.toml"
-            self.template = ["--template-file", str(template), "--config-file", str(config)]
+            self.templates["application"] = built.arrange(FOLDER)
+        self.templates["page"] = built.arrange_page(FOLDER)
 
     def status(self) -> str:
         """Returns CloudFormation's description of the stack, which is empty if the stack does not exist."""
@@ -108,20 +109,39 @@ class Stack:
         """Returns the bucket of the programs."""
         return f"{self.name}-code"
 
-    def overrides(self) -> list[str]:
-        return deploy.given(self.parameters)
+    @property
+    def account(self) -> deploy.Account:
+        return deploy.Account(
+            self.region,
+            lambda service, region: self.session.client(
+                service, endpoint_url=self.endpoint, region_name=region
+            ),
+            self.environment(),
+            ("--s3-bucket", self.code, "--no-resolve-s3"),
+        )
+
+    def deploy(self, *parts: str, given: Mapping[str, str] | None = None, is_review: bool = False) -> None:
+        """Deploys parts as `make deploy` does, with the current parameters or others."""
+        values = self.parameters if given is None else given
+        # The stand-in has no metrics to wait for.
+        request = deploy.Request(self.name, values, parts, is_review, patience=0, templates=self.templates)
+        deploy.deploy(request, self.account)
 
     def update(self) -> None:
-        """Deploys the build with the current parameters."""
-        place = ["--stack-name", self.name, "--s3-bucket", self.code, "--no-resolve-s3"]
-        unasked = ["--no-confirm-changeset", "--capabilities", "CAPABILITY_IAM"]
-        self.sam("deploy", *self.template, *place, *unasked, *self.overrides())
-        self.resources = self.read_resources()
+        """Deploys the application and its monitoring with the current parameters."""
+        self.deploy(*deploy.DEFAULT_PARTS)
+        self.resources = self.read_resources(self.name)
 
-    def read_resources(self) -> dict[str, Resource]:
-        pages = (
-            self.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=self.name)
-        )
+    def deploy_page(self) -> None:
+        self.deploy("page")
+        resources = self.read_resources(self.stack_of("page")).values()
+        self.buckets_of_page = [one.physical for one in resources if one.kind == "AWS::S3::Bucket"]
+
+    def stack_of(self, part: str) -> str:
+        return deploy.PARTS[part].stack(self.name, self.region)
+
+    def read_resources(self, name: str) -> dict[str, Resource]:
+        pages = self.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=name)
         return by_logical_id(one for page in pages for one in page["StackResourceSummaries"])
 
     def of_type(self, kind: str) -> dict[str, str]:
@@ -136,5 +156,8 @@ class Stack:
 
     def delete(self) -> None:
         client = self.client("cloudformation")
-        client.delete_stack(StackName=self.name)
-        client.get_waiter("stack_delete_complete").wait(StackName=self.name, WaiterConfig={"Delay": 1})
+        # The application last, because the others are made of it.
+        for part in reversed(deploy.PARTS):
+            name = self.stack_of(part)
+            client.delete_stack(StackName=name)
+            client.get_waiter("stack_delete_complete").wait(StackName=name, WaiterConfig={"Delay": 1})

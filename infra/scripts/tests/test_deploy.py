@@ -1,54 +1,249 @@
+import json
+import os
+import tempfile
 import tomllib
 import unittest
+from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import deploy
-from scripts import commands
+from scripts import commands, environments, parameters
 from scripts.errors import Failure
+from scripts.paths import ROOT
 
-CONFIG = {"dev": {"deploy": {"parameters": {"parameter_overrides": ["A=1", "B=x=y"]}}}, "bare": {}}
+SECRET = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:search-import/mongodb-AbCdE1"
+STACKS = sorted(path.stem for path in environments.CONFIG.glob("*.toml"))
 
 
-class Parameters(unittest.TestCase):
-    def test_an_environment_has_its_own(self) -> None:
-        self.assertEqual(deploy.overrides(CONFIG, "dev"), {"A": "1", "B": "x=y"})
-        self.assertEqual(deploy.overrides(CONFIG, "bare"), {})
+class Missing(Exception):
+    def __init__(self, code: str, text: str = "") -> None:
+        super().__init__(text)
+        self.response = {"Error": {"Code": code}}
 
-    def test_an_environment_that_is_not_there_is_refused(self) -> None:
-        with self.assertRaisesRegex(Failure, "no environment prod"):
-            deploy.overrides(CONFIG, "prod")
 
-    def test_what_is_no_parameter_is_refused(self) -> None:
-        for text in ("A", "=1", ""):
-            with self.assertRaisesRegex(Failure, "NAME=VALUE"):
-                deploy.parameter(text)
+class Amazon:
+    """An account with the clients that a deployment asks."""
+
+    exceptions = mock.Mock(ClientError=Missing, ResourceNotFoundException=Missing)
+    meta = mock.Mock(region_name="eu-central-1")
+
+    def __init__(self, limit: int = 1000) -> None:
+        self.limit = limit
+        self.stacks: dict[str, dict[str, Any]] = {}
+        self.buckets: set[str] = set()
+        self.secret: str | None = "version-1"
+        self.busses: set[str] = set()
+        self.reported: list[bool] = []
+
+    def __call__(self, _service: str, _region: str) -> "Amazon":
+        return self
+
+    def describe_stacks(self, StackName: str) -> Any:  # noqa: N803 - as boto3 has it
+        if StackName not in self.stacks:
+            raise Missing("ValidationError", f"Stack with id {StackName} does not exist")
+        stack = self.stacks[StackName]
+        given = [{"ParameterKey": k, "ParameterValue": v} for k, v in stack.get("given", {}).items()]
+        outputs = [{"OutputKey": k, "OutputValue": v} for k, v in stack.get("outputs", {}).items()]
+        return {"Stacks": [{"StackStatus": stack["status"], "Parameters": given, "Outputs": outputs}]}
+
+    def get_account_settings(self) -> Any:
+        return {"AccountLimit": {"ConcurrentExecutions": self.limit}}
+
+    def get_caller_identity(self) -> Any:
+        return {"Account": "123456789012"}
+
+    def head_bucket(self, Bucket: str) -> None:  # noqa: N803
+        if Bucket not in self.buckets:
+            raise Missing("404")
+
+    def describe_secret(self, SecretId: str) -> Any:  # noqa: N803
+        if not self.secret:
+            raise Missing("ResourceNotFoundException", SecretId)
+        return {"VersionIdsToStages": {"old": ["AWSPREVIOUS"], self.secret: ["AWSCURRENT"]}}
+
+    def describe_event_bus(self, Name: str) -> None:  # noqa: N803
+        if Name not in self.busses:
+            raise Missing("ResourceNotFoundException")
+
+    def get_metric_statistics(self, **_: Any) -> Any:
+        return {"Datapoints": [{}] if self.reported.pop(0) else []}
 
 
 class Deploying(unittest.TestCase):
-    def deployed(self, *arguments: str) -> list[str]:
-        with mock.patch.object(commands, "openly") as openly:
-            self.assertEqual(deploy.main(arguments), 0)
-        run: list[str] = openly.call_args.args[0]
-        return run
+    def setUp(self) -> None:
+        self.amazon = Amazon()
+        self.runs: list[tuple[list[str], dict[str, str]]] = []
 
-    def test_what_is_given_is_added_to_what_the_environment_has(self) -> None:
-        config = tomllib.loads(deploy.CONFIG.read_text("utf-8"))
-        [first, *_] = config["prod"]["deploy"]["parameters"]["parameter_overrides"]
-        run = self.deployed("prod", "MongoSecretArn=arn", "SagaConcurrency=7")
-        self.assertEqual(run[:4], ["sam", "deploy", "--config-env", "prod"])
-        self.assertIn("--no-confirm-changeset", run)
-        given = run[run.index("--parameter-overrides") + 1 :]
-        self.assertIn(first, given)
-        self.assertIn("MongoSecretArn=arn", given)
-        self.assertEqual([one for one in given if one.startswith("SagaConcurrency")], ["SagaConcurrency=7"])
+    def run_sam(self, command: list[str], _environment: Any) -> None:
+        [values] = [one.removeprefix("file://") for one in command if one.startswith("file://")]
+        self.runs.append((command, json.loads(Path(values).read_text("utf-8"))))
 
-    def test_other_parameters_are_another_release(self) -> None:
-        def release(*arguments: str) -> list[str]:
-            return [one for one in self.deployed("prod", *arguments) if one.startswith("Release=")]
+    def deploy(self, given: dict[str, str], *parts: str, **options: Any) -> list[dict[str, str]]:
+        """Returns the values that are sent for each stack."""
+        self.runs = []
+        request = deploy.Request(
+            "reviews", given, parts or deploy.DEFAULT_PARTS, patience=0, **{"dropped": (), **options}
+        )
+        self.amazon.reported = [True, True]
+        account = deploy.Account("eu-central-1", self.amazon, {})
+        with mock.patch.object(commands, "openly", self.run_sam), mock.patch.object(deploy, "say"):
+            deploy.deploy(request, account)
+        return [values for _, values in self.runs]
 
-        self.assertEqual(release("A=1", "B=2"), release("B=2", "A=1"))
-        self.assertNotEqual(release("MongoSecretVersion=1"), release("MongoSecretVersion=2"))
-        self.assertEqual(release("Release=mine"), ["Release=mine"])
+    def refuses(self, pattern: str, given: dict[str, str], *parts: str, **options: Any) -> None:
+        with self.assertRaisesRegex(Failure, pattern):
+            self.deploy(given, *parts, **options)
+        self.assertEqual(self.runs, [], "something was deployed")
+
+    def test_one_value_deploys_the_application_and_its_monitoring(self) -> None:
+        application, monitoring = self.deploy({"MongoSecretArn": SECRET})
+        names = [run[run.index("--stack-name") + 1] for run, _ in self.runs]
+        self.assertEqual(names, ["reviews", "reviews-monitoring"])
+        self.assertEqual(application["MongoSecretArn"], SECRET)
+        self.assertEqual(monitoring["Application"], "reviews")
+        for run, _ in self.runs:
+            self.assertIn("--no-confirm-changeset", run)
+            self.assertEqual(run[run.index("--on-failure") + 1], "DELETE")
+            self.assertIn("stack=reviews", run, "the budget filters costs by it")
+            self.assertNotIn("--guided", run)
+
+    def test_every_parameter_has_a_value(self) -> None:
+        sent = self.deploy({"MongoSecretArn": SECRET, "SagaConcurrency": "7"})
+        for part, values in zip(deploy.DEFAULT_PARTS, sent, strict=True):
+            self.assertEqual(set(values), set(deploy.known()[part]))
+        self.assertEqual(sent[0]["SagaConcurrency"], "7")
+        [cleared, _] = self.deploy({"MongoSecretArn": SECRET})
+        self.assertEqual(cleared["SagaConcurrency"], "2", "the default arrives")
+
+    def test_a_value_may_contain_any_character(self) -> None:
+        odd = "mongodb+srv://h.example/?authSource=%24external&a='b c'\"$d`e`;#"
+        self.assertEqual(self.deploy({"MongoUri": odd})[0]["MongoUri"], odd)
+
+    def test_other_values_or_another_secret_are_another_release(self) -> None:
+        given = {"MongoSecretArn": SECRET}
+        first = self.deploy(given)[0]["Release"]
+        self.assertEqual(self.deploy(given)[0]["Release"], first)
+        self.assertNotEqual(self.deploy({**given, "LogFilter": "debug"})[0]["Release"], first)
+        self.amazon.secret = "version-2"
+        self.assertNotEqual(self.deploy(given)[0]["Release"], first)
+        self.assertEqual(self.deploy({**given, "Release": "mine"})[0]["Release"], "mine")
+
+    def test_unknown_names_and_invalid_values_are_refused(self) -> None:
+        given = {"MongoSecretArn": SECRET}
+        self.refuses("SagaConcurency, did you mean SagaConcurrency", {**given, "SagaConcurency": "3"})
+        self.refuses("SagaConcurrency has to be at least 2", {**given, "SagaConcurrency": "1"})
+        self.refuses("without user and password", {"MongoUri": "mongodb://ann:secret@h.example"})
+        self.refuses("one address of MongoDB", {})
+        self.refuses("one address of MongoDB", {**given, "MongoUri": "mongodb://h.example"})
+
+    def test_what_aws_rejects_late_is_refused(self) -> None:
+        given = {"MongoSecretArn": SECRET}
+        self.amazon.limit = 10
+        self.refuses("ApiConcurrency reserves 1 of the 10", {**given, "ApiConcurrency": "1"})
+        self.refuses("the event bus reviews does not exist", {**given, "EventBusName": "reviews"})
+        self.refuses("a stack that exists", {**given, "ProtectTables": "true"})
+        self.amazon.buckets = {"reviews-uploads-123456789012-eu-central-1"}
+        self.refuses("exists already", given)
+        self.amazon.buckets, self.amazon.secret = set(), None
+        self.refuses("mongodb-AbCdE1 does not exist", given)
+
+    def test_values_that_a_new_template_would_drop_are_refused(self) -> None:
+        given = {"MongoSecretArn": SECRET}
+        old = {"KeyPrefix": "files/", "Mode": "ledger", "SagaConcurrency": "10"}
+        self.amazon.stacks["reviews"] = {"status": "UPDATE_COMPLETE", "given": old}
+        self.refuses("KeyPrefix=files/: see the variable SEARCH_IMPORT_KEY_PREFIX", given)
+        self.assertEqual(len(self.deploy(given, dropped=["KeyPrefix"])), 2)
+        self.amazon.stacks["reviews"]["given"] = {"KeyPrefix": "uploads/"}
+        self.assertEqual(len(self.deploy(given)), 2)
 
     def test_a_review_executes_nothing(self) -> None:
-        self.assertIn("--no-execute-changeset", self.deployed("--review", "prod"))
+        self.deploy({"MongoSecretArn": SECRET}, is_review=True)
+        for run, _ in self.runs:
+            self.assertIn("--no-execute-changeset", run)
+
+    def test_a_page_needs_an_application(self) -> None:
+        given = {"SignInUrl": "https://sign-in.example", "SignInClientId": "page"}
+        self.refuses("deploy the application first", given, "page")
+        self.amazon.stacks["reviews"] = {"status": "CREATE_COMPLETE", "outputs": {"ApiId": "abcd1234"}}
+        [values] = self.deploy(given, "page")
+        self.assertEqual((values["ApiId"], values["ApplicationRegion"]), ("abcd1234", "eu-central-1"))
+        [(run, _)] = self.runs
+        self.assertEqual(run[run.index("--region") + 1], "us-east-1")
+        self.assertEqual(run[run.index("--stack-name") + 1], "reviews-page-eu-central-1")
+
+    def test_alarms_wait_for_the_first_metrics(self) -> None:
+        self.amazon.reported = [False, True, True, True]
+        with mock.patch("time.sleep") as sleep:
+            deploy.await_metrics(lambda _: self.amazon, "reviews", patience=60)
+        self.assertEqual((sleep.call_count, self.amazon.reported), (1, []))
+
+
+class Environments(unittest.TestCase):
+    def test_every_file_is_valid(self) -> None:
+        for stack in STACKS:
+            deploy.check_given(environments.read(stack))
+        self.assertEqual(STACKS, ["search-import-dev", "search-import-prod"])
+
+    def test_a_file_has_the_name_of_its_stack(self) -> None:
+        with self.assertRaisesRegex(Failure, "files for the stacks search-import-dev, search-import-prod"):
+            environments.read("search-import-pord")
+        with self.assertRaisesRegex(Failure, "not the name of a stack"):
+            environments.read("Reviews")
+
+    def test_values_are_text_for_cloudformation(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "reviews.toml"
+            file.write_text("[parameters]\nA = 1\nB = true\nC = ['x', 'y']\nD = ''\nE = 'a&b $c'\n", "utf-8")
+            found = environments.read("reviews", Path(folder))
+            self.assertEqual(found, {"A": "1", "B": "true", "C": "x,y", "D": "", "E": "a&b $c"})
+            file.write_text("[parameter]\nA = 1\n", "utf-8")
+            with self.assertRaisesRegex(Failure, "besides"):
+                environments.read("reviews", Path(folder))
+            file.write_text("[parameters]\nA = 1.5\n", "utf-8")
+            with self.assertRaisesRegex(Failure, "A is neither"):
+                environments.read("reviews", Path(folder))
+
+    def test_mongodb_is_a_secret_or_a_connection_string(self) -> None:
+        self.assertEqual(environments.of_mongodb(""), {})
+        self.assertEqual(environments.of_mongodb(SECRET), {"MongoSecretArn": SECRET, "MongoUri": ""})
+        uri = "mongodb+srv://h.example"
+        self.assertEqual(environments.of_mongodb(uri), {"MongoSecretArn": "", "MongoUri": uri})
+        with self.assertRaises(Failure):
+            environments.of_mongodb("h.example")
+
+    def test_what_is_no_parameter_is_refused(self) -> None:
+        self.assertEqual(environments.pairs(["A=1", "B=x=y", "C="]), {"A": "1", "B": "x=y", "C": ""})
+        for text in ("A", "=1", ""):
+            with self.assertRaisesRegex(Failure, "NAME=VALUE"):
+                environments.pairs([text])
+
+
+class CommandLine(unittest.TestCase):
+    def test_values_of_the_command_line_replace_those_of_the_file(self) -> None:
+        with (
+            mock.patch.object(deploy, "deploy") as deployed,
+            mock.patch.object(deploy, "own_account"),
+            mock.patch.object(deploy, "BUILT", ROOT / "template.yaml"),
+            mock.patch.dict(os.environ, {"MONGODB": SECRET, "PARAMETERS": "LogFilter=a&b"}),
+        ):
+            self.assertEqual(deploy.main(["search-import-prod", "--review", "SagaConcurrency=7"]), 0)
+        request = deployed.call_args.args[0]
+        config = tomllib.loads((environments.CONFIG / "search-import-prod.toml").read_text("utf-8"))
+        self.assertEqual(request.given["ParseConcurrency"], str(config["parameters"]["ParseConcurrency"]))
+        self.assertEqual((request.given["SagaConcurrency"], request.given["LogFilter"]), ("7", "a&b"))
+        self.assertEqual((request.given["MongoSecretArn"], request.is_review), (SECRET, True))
+
+
+class Declared(unittest.TestCase):
+    def test_every_line_of_the_templates_is_read(self) -> None:
+        for name, part in deploy.PARTS.items():
+            found = parameters.declared(part.template)
+            self.assertTrue(found, name)
+            for parameter in found.values():
+                if parameter.default is not None:
+                    self.assertIsNone(parameter.fault(parameter.default), f"{name}: {parameter.name}")
+
+    def test_what_is_not_a_property_is_refused(self) -> None:
+        with self.assertRaisesRegex(Failure, "the line"):
+            parameters.parse("Parameters:\n  A:\n    AllowedValues:\n      - a\n")

@@ -40,6 +40,14 @@ class Built(unittest.TestCase):
         for name in names:
             self.assertIn(f"    Properties:\n      CodeUri: {name}\n", text)
 
+    def test_resources_of_unknown_types_are_left_out(self) -> None:
+        last = "  C:\n    Type: T::C\nOutputs:\n"
+        text = f"Resources:\n  A:\n    Type: T::A\n    Properties:\n      B: 1\n\n{last}"
+        left, removed = built.without(text, ["T::A"])
+        self.assertEqual((left, removed), (f"Resources:\n{last}", ["A"]))
+        _, removed = built.without(built.PAGE.read_text("utf-8"), built.UNKNOWN_TYPES)
+        self.assertEqual(len(removed), 3)
+
 
 class Restoring(unittest.TestCase):
     def restore(self, value: Any) -> Any:

@@ -9,8 +9,8 @@ from scripts.errors import Failure
 from scripts.paths import ROOT
 
 ANN = {"Account": "123456789012", "Arn": "arn:aws:sts::123456789012:assumed-role/operator/ann"}
-SIGNED = {"ApiAuthorization": "IAM"}
-TOKENS = {"ApiAuthorization": "JWT", "OperatorScope": "searches:operate", "ProjectsClaim": "projects"}
+SIGNED = {"JwtIssuer": ""}
+TOKENS = {"JwtIssuer": "https://id.example", "ScopePrefix": "searches:", "ProjectsClaim": "projects"}
 
 
 def sample(name: str) -> Any:
@@ -57,7 +57,7 @@ class Stand:
         return self
 
     def describe_stacks(self, StackName: str) -> Any:  # noqa: ARG002, N803 - as boto3 has it
-        return {"Stacks": [{"Parameters": [{"ParameterKey": "ApiAuthorization", "ParameterValue": "IAM"}]}]}
+        return {"Stacks": [{"Parameters": [{"ParameterKey": "JwtIssuer", "ParameterValue": ""}]}]}
 
     def get_caller_identity(self) -> Any:
         return ANN

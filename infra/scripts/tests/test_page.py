@@ -73,24 +73,14 @@ class Files(unittest.TestCase):
 
 
 class Stacks(unittest.TestCase):
-    PARAMETERS: ClassVar = {
-        "ReadScopes": "a/read,a/all",
-        "WriteScopes": "a/write",
-        "OperatorScope": "a/operate",
-        "SignInUrl": "https://sign-in.example",
-        "SignInClientId": "page",
-    }
+    PARAMETERS: ClassVar = {"SignInUrl": "https://sign-in.example", "SignInClientId": "page"}
 
     def test_say_where_the_page_is_and_what_to_ask_for(self) -> None:
         outputs = {"PageBucketName": "b", "PageUrl": "https://p", "PageDistributionId": "d"}
-        page = Page.of(Amazon(outputs, self.PARAMETERS), "stack")
+        page = Page.of(Amazon(outputs, self.PARAMETERS), "stack", "a/")
         self.assertEqual((page.bucket, page.distribution, page.url), ("b", "d", "https://p"))
-        self.assertEqual(page.sign_in["scope"], "openid a/read a/all a/write")
+        self.assertEqual(page.sign_in["scope"], "openid a/read a/write")
         self.assertEqual(page.sign_in["operator_scope"], "a/operate")
-
-    def test_without_a_page_say_what_to_do(self) -> None:
-        with self.assertRaisesRegex(Failure, "Page=true"):
-            Page.of(Amazon({}, self.PARAMETERS), "stack")
 
 
 if __name__ == "__main__":

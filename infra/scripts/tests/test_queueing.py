@@ -1,6 +1,5 @@
 import unittest
 
-from scripts import queueing
 from scripts.queueing import Load, Service, Simulation
 
 BUSY_MINUTE = Load(per_second=50, seconds=30, files=2)
@@ -38,8 +37,3 @@ class Queueing(unittest.TestCase):
         hot, cold = (Simulation(Load(backlog=100, hot=hot), Service(4, 1)).run() for hot in (True, False))
         self.assertGreater(hot.busy, 0)
         self.assertEqual((hot.handled, cold.busy), (100, 0))
-
-    def test_the_template_is_read(self) -> None:
-        self.assertEqual(queueing.template("SagaBatchSize"), 10)
-        with self.assertRaises(ValueError):
-            queueing.template("NoSuchParameter")

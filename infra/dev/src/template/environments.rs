@@ -1,50 +1,78 @@
-//! The parameters of each environment in `samconfig.toml`.
+//! The parameters of an environment, in a file of the folder `config`.
 
 use std::collections::BTreeMap;
 
+use serde::Deserialize;
 use toml::Value;
 
-/// The error of an invalid `samconfig.toml`.
+use crate::template::Limits;
+
+/// The error of an invalid file.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// The text is not TOML.
-    #[error("the configuration of SAM is not TOML")]
+    /// The text is not TOML, or has other tables or limits.
+    #[error("the file is not a configuration of an environment")]
     Toml(#[from] toml::de::Error),
-    /// An override that is not `Name=Value`.
-    #[error("environment {environment} has a parameter override that is not Name=Value: {text}")]
-    Override {
-        /// The environment.
-        environment: String,
-        /// The invalid override.
-        text: String,
-    },
+    /// A value that is neither text, a number, a truth value nor a list of them.
+    #[error("the parameter {0} is a table or a date")]
+    Parameter(String),
 }
 
 /// The values of parameters that differ from their defaults.
 pub type Values = BTreeMap<String, String>;
 
-/// Returns the environments with their values, ordered by name.
+/// An environment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Environment {
+    /// Its parameters.
+    pub values: Values,
+    /// Its limits.
+    pub limits: Limits,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    parameters: BTreeMap<String, Value>,
+    #[serde(default)]
+    limits: Given,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Given {
+    mongodb_connections: Option<u64>,
+    account_concurrency: Option<u64>,
+}
+
+/// Reads the file of an environment.
 ///
 /// # Errors
 /// Returns an error if the text is invalid.
-pub fn read(text: &str) -> Result<BTreeMap<String, Values>, ConfigError> {
-    let config: BTreeMap<String, Value> = toml::from_str(text)?;
-    let environments = config.into_iter().filter(|(_, value)| value.is_table());
-    environments.map(|(name, commands)| Ok((name.clone(), overrides(&name, &commands)?))).collect()
+pub fn read(text: &str) -> Result<Environment, ConfigError> {
+    let file: File = toml::from_str(text)?;
+    let values = file.parameters.into_iter().map(|(name, value)| {
+        let value = written(&value).ok_or_else(|| ConfigError::Parameter(name.clone()))?;
+        Ok((name, value))
+    });
+    let default = Limits::default();
+    let limits = Limits {
+        mongodb_connections: file.limits.mongodb_connections.unwrap_or(default.mongodb_connections),
+        account_concurrency: file.limits.account_concurrency.unwrap_or(default.account_concurrency),
+    };
+    Ok(Environment { values: values.collect::<Result<_, ConfigError>>()?, limits })
 }
 
-fn overrides(environment: &str, commands: &Value) -> Result<Values, ConfigError> {
-    let of = |command: &str| commands.get(command)?.get("parameters")?.get("parameter_overrides");
-    let items: Vec<&str> = match of("deploy").or_else(|| of("global")) {
-        Some(Value::String(text)) => text.split_whitespace().collect(),
-        Some(Value::Array(items)) => items.iter().filter_map(Value::as_str).collect(),
-        _ => Vec::new(),
-    };
-    let pair = |item: &str| match item.split_once('=') {
-        Some((name, value)) => Ok((name.to_owned(), value.trim_matches('"').to_owned())),
-        None => Err(ConfigError::Override { environment: environment.to_owned(), text: item.to_owned() }),
-    };
-    items.into_iter().map(pair).collect()
+/// Returns a value as CloudFormation receives it.
+fn written(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Integer(number) => Some(number.to_string()),
+        Value::Boolean(value) => Some(value.to_string()),
+        Value::Array(items) => Some(items.iter().map(written).collect::<Option<Vec<_>>>()?.join(",")),
+        Value::Float(_) | Value::Datetime(_) | Value::Table(_) => None,
+    }
 }
 
 #[cfg(test)]
@@ -52,20 +80,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn environments_have_their_overrides() {
-        let text = "version = 0.1\n[default.global.parameters]\nstack_name = 's'\n\
-            [dev.deploy.parameters]\nparameter_overrides = 'Mode=optimistic Days=\"3\"'\n\
-            [prod.deploy.parameters]\nparameter_overrides = ['Days=7']\n";
-        let environments = read(text).unwrap();
-        assert_eq!(environments.keys().collect::<Vec<_>>(), ["default", "dev", "prod"]);
-        assert!(environments["default"].is_empty());
-        assert_eq!(environments["dev"]["Days"], "3");
-        assert_eq!(environments["prod"]["Days"], "7");
+    fn an_environment_has_parameters_and_limits() {
+        let text = "[parameters]\nDays = 3\nProtect = true\nOrigins = ['https://a', 'https://b?x=1&y']\nUri = ''\n\
+                    [limits]\nmongodb_connections = 500\n";
+        let found = read(text).unwrap();
+        let expected =
+            [("Days", "3"), ("Origins", "https://a,https://b?x=1&y"), ("Protect", "true"), ("Uri", "")];
+        let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(found.values, Values::from(expected));
+        assert_eq!(found.limits, Limits { mongodb_connections: 500, ..Limits::default() });
     }
 
     #[test]
-    fn override_without_value_is_rejected() {
-        let text = "[dev.deploy.parameters]\nparameter_overrides = 'Mode'\n";
-        assert!(matches!(read(text), Err(ConfigError::Override { .. })));
+    fn other_tables_and_values_are_rejected() {
+        assert!(matches!(read("[parameter]\nA = 1\n"), Err(ConfigError::Toml(_))));
+        assert!(matches!(read("[limits]\nconnections = 1\n"), Err(ConfigError::Toml(_))));
+        assert!(matches!(read("[parameters.A]\nB = 1\n"), Err(ConfigError::Parameter(name)) if name == "A"));
     }
 }

@@ -1,8 +1,8 @@
 //! Checks of the deployment's template against the code that it deploys, which `cfn-lint` and `checkov` cannot do.
 //!
-//! - [`source`]: a template as written;
+//! - [`source`]: a template as written, with its loops expanded;
 //! - [`resolve`]: a template for given values of its parameters;
-//! - [`environments`]: the values in `samconfig.toml`;
+//! - [`environments`]: the values in `config`;
 //! - [`view`]: functions, queues and roles of a template;
 //! - [`checks`]: the checks. Each is a pure function from a template to findings.
 //!
@@ -17,5 +17,5 @@ pub mod source;
 pub mod view;
 
 pub use checks::{Finding, check, check_deployed};
-pub use resolve::Template;
+pub use resolve::{Limits, Template};
 pub use source::{Source, SourceError};

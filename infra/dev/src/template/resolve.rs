@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::template::source::Source;
+use crate::template::source::{Source, SourceError};
+use crate::template::view::text;
 
 /// A template with evaluated parameters and conditions, and SAM's `Globals` merged into its functions.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,19 +19,46 @@ pub struct Template {
     pub resources: Map<String, Value>,
     /// Violations of the template's own `Rules`, which CloudFormation checks before it deploys anything.
     pub refused: Vec<String>,
+    /// The limits of the account and the database, which the functions have to respect.
+    pub limits: Limits,
 }
+
+/// Limits of the environment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The maximum number of connections to one MongoDB server.
+    pub mongodb_connections: u64,
+    /// The maximum number of concurrent executions of the account.
+    pub account_concurrency: u64,
+}
+
+impl Default for Limits {
+    /// The limits of a dedicated cluster, and of an account whose limit was raised to the default of old accounts.
+    fn default() -> Self {
+        Self { mongodb_connections: 1_500, account_concurrency: 1_000 }
+    }
+}
+
+/// The parameters of the other templates that the deployment takes from the application's stack.
+const OF_APPLICATION: [(&str, &str); 3] =
+    [("Application", "${AWS::StackName}"), ("ApplicationRegion", "${AWS::Region}"), ("ApiId", "${HttpApi}")];
 
 /// Evaluates a template.
 struct Resolver<'a> {
     parameters: &'a BTreeMap<String, Value>,
     conditions: &'a Value,
+    mappings: &'a Value,
 }
 
 impl Template {
     /// Resolves the template for these values of its parameters. The others have their defaults.
     pub fn new(source: &Source, values: &BTreeMap<String, String>) -> Self {
         let parameters = parameters(&source.0["Parameters"], values);
-        let resolver = Resolver { parameters: &parameters, conditions: &source.0["Conditions"] };
+        let resolver = Resolver {
+            parameters: &parameters,
+            conditions: &source.0["Conditions"],
+            mappings: &source.0["Mappings"],
+        };
         let globals = resolver.value(&source.0["Globals"]["Function"]);
         let resources = source.0["Resources"].as_object().into_iter().flatten();
         let resources = resources.filter_map(|(id, resource)| {
@@ -44,15 +72,43 @@ impl Template {
             merge(&mut resource["Properties"], globals.as_ref().unwrap_or(&Value::Null));
         }
         let refused = resolver.refused(&source.0["Rules"]);
-        Self { parameters, resources, refused }
+        Self { parameters, resources, refused, limits: Limits::default() }
+    }
+
+    /// Resolves the templates of a deployment as one.
+    ///
+    /// # Errors
+    /// Returns an error if a resource is in two of them.
+    pub fn of_all<'a>(
+        sources: impl IntoIterator<Item = &'a Source>,
+        values: &BTreeMap<String, String>,
+        limits: Limits,
+    ) -> Result<Self, SourceError> {
+        let mut all =
+            Self { parameters: BTreeMap::new(), resources: Map::new(), refused: Vec::new(), limits };
+        for source in sources {
+            let one = Self::new(source, values);
+            all.parameters.extend(one.parameters);
+            all.refused.extend(one.refused);
+            for (id, resource) in one.resources {
+                if all.resources.insert(id.clone(), resource).is_some() {
+                    return Err(SourceError::Twice(id));
+                }
+            }
+        }
+        Ok(all)
     }
 }
 
 fn parameters(declared: &Value, values: &BTreeMap<String, String>) -> BTreeMap<String, Value> {
     let declared = declared.as_object().into_iter().flatten();
     let parameter = |(name, parameter): (&String, &Value)| {
-        let default =
-            || parameter["Default"].as_str().map_or_else(|| parameter["Default"].to_string(), str::to_owned);
+        let of_application = OF_APPLICATION.iter().find(|(known, _)| known == name).map(|(_, value)| *value);
+        let default = || match &parameter["Default"] {
+            Value::Null => of_application.unwrap_or_default().to_owned(),
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
         let text = values.get(name).cloned().unwrap_or_else(default);
         let is_list = parameter["Type"] == "CommaDelimitedList";
         let value = if is_list { text.split(',').collect::<Vec<_>>().into() } else { Value::String(text) };
@@ -96,7 +152,17 @@ impl Resolver<'_> {
         match name.as_str() {
             "Ref" if argument == "AWS::NoValue" => Some(None),
             "Ref" => self.parameters.get(argument.as_str()?).map(|value| Some(value.clone())),
-            "Fn::Sub" => argument.as_str().map(|text| Some(Value::String(self.substituted(text)))),
+            "Fn::Sub" => Some(Some(Value::String(self.substituted(argument)?))),
+            "Fn::FindInMap" => {
+                let key = |index: usize| Some(self.text(argument.get(index)?));
+                let found = self.mappings.get(key(0)?)?.get(key(1)?)?.get(key(2)?)?;
+                Some(self.value(found))
+            }
+            "Fn::Select" => {
+                let items = self.value(&argument[1])?;
+                let index: usize = self.text(&argument[0]).parse().ok()?;
+                items.get(index).map(|item| Some(item.clone()))
+            }
             "Fn::If" => {
                 let branch = if self.condition(argument[0].as_str()?) { 1 } else { 2 };
                 Some(self.value(&argument[branch]))
@@ -120,11 +186,17 @@ impl Resolver<'_> {
         failing.filter_map(|assertion| assertion["AssertDescription"].as_str()).map(str::to_owned).collect()
     }
 
-    fn substituted(&self, text: &str) -> String {
-        self.parameters
-            .iter()
-            .filter_map(|(name, value)| Some((name, value.as_str()?)))
-            .fold(text.to_owned(), |text, (name, value)| text.replace(&format!("${{{name}}}"), value))
+    /// Returns the result of `Fn::Sub`, with references to resources as they are.
+    fn substituted(&self, argument: &Value) -> Option<String> {
+        let written = argument.as_str().or_else(|| argument[0].as_str())?;
+        let own = argument[1].as_object().into_iter().flatten();
+        let own = own.map(|(name, value)| (name.clone(), text(&self.value(value).unwrap_or_default())));
+        let parameters = self.parameters.iter();
+        let parameters =
+            parameters.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
+        let fill =
+            |text: String, (name, value): (String, String)| text.replace(&format!("${{{name}}}"), &value);
+        Some(own.chain(parameters).fold(written.to_owned(), fill))
     }
 
     fn condition(&self, name: &str) -> bool {
@@ -168,7 +240,10 @@ mod tests {
     use super::*;
 
     const TEXT: &str = r#"
+Mappings:
+  Names: { Work: { Long: worker } }
 Parameters:
+  Pair: { Type: CommaDelimitedList, Default: "," }
   Origins: { Type: CommaDelimitedList, Default: "" }
   Days: { Type: Number, Default: 3 }
 Conditions:
@@ -182,6 +257,8 @@ Resources:
     Properties:
       Cors: !If [HasPages, !Ref Origins, !Ref AWS::NoValue]
       Name: !Sub ${AWS::StackName}-${Days}
+      Long: !Sub ["${Days}-${Of}", { Of: !FindInMap [Names, Work, Long] }]
+      Second: !Select [1, !Ref Pair]
       Environment: { Variables: { MODE: optimistic } }
 "#;
 
@@ -207,5 +284,19 @@ Resources:
         let work = &resolved("").resources["Work"]["Properties"];
         assert_eq!(work["Environment"]["Variables"], json!({"DAYS": "3", "MODE": "optimistic"}));
         assert_eq!(work["Name"], "${AWS::StackName}-3");
+        assert_eq!((&work["Long"], &work["Second"]), (&json!("3-worker"), &json!("")));
+    }
+
+    #[test]
+    fn templates_of_a_deployment_are_one() {
+        let other = "Parameters:\n  Application: { Type: String }\nResources:\n  \
+                     Alarm: { Of: !Sub \"${Application}-saga\" }\n";
+        let sources = [Source::read(TEXT).unwrap(), Source::read(other).unwrap()];
+        let all = Template::of_all(&sources, &BTreeMap::new(), Limits::default()).unwrap();
+        assert_eq!(all.resources["Alarm"]["Of"], "${AWS::StackName}-saga");
+        assert!(all.resources.contains_key("Work"));
+        let twice = [&sources[1], &sources[1]];
+        let refused = Template::of_all(twice, &BTreeMap::new(), Limits::default());
+        assert!(matches!(refused, Err(SourceError::Twice(id)) if id == "Alarm"));
     }
 }

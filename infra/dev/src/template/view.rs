@@ -130,6 +130,19 @@ impl Queue<'_> {
     }
 }
 
+impl Template {
+    /// Returns `true` if a value refers to a resource, by a reference or by the name that the resource has.
+    pub fn is_of(&self, value: &Value, id: &str) -> bool {
+        if referred(value) == Some(id) {
+            return true;
+        }
+        let properties = &self.resources.get(id).unwrap_or(&Value::Null)["Properties"];
+        ["FunctionName", "QueueName"]
+            .iter()
+            .any(|name| !properties[*name].is_null() && properties[*name] == *value)
+    }
+}
+
 /// Reads a number in any notation.
 pub fn number(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| value.as_str()?.parse().ok())

@@ -3,36 +3,46 @@
 use crate::program::Program;
 
 const SHIPPED: &str = include_str!("../../../../template.yaml");
+const MONITORING: &str = include_str!("../../../../infra/templates/monitoring.yaml");
+
+/// Runs the check of an application and its monitoring, in an environment with this text.
+fn check(program: &Program, application: &str, environment: &str) -> crate::program::Run {
+    let template = program.file("template.yaml", application.as_bytes());
+    let monitoring = program.file("monitoring.yaml", MONITORING.as_bytes());
+    let config = program.folder().join("config");
+    std::fs::create_dir_all(&config).unwrap();
+    program.file("config/small.toml", environment.as_bytes());
+    let [template, monitoring, config] = [&template, &monitoring, &config].map(|path| path.to_str().unwrap());
+    program.run(&["check-template", template, monitoring, "--config", config])
+}
 
 #[test]
 fn finding_names_environment_and_resource() {
     let program = Program::new();
-    let text = SHIPPED.replacen("maxReceiveCount: 20", "maxReceiveCount: 1", 1);
-    let template = program.file("template.yaml", text.as_bytes());
-    let run = program.run(&["check-template", template.to_str().unwrap()]);
+    let faulty = SHIPPED.replacen("maxReceiveCount: 20", "maxReceiveCount: 1", 1);
+    let small = "[limits]\naccount_concurrency = 10\n";
+    let run = check(&program, &faulty, small);
     assert_eq!(run.code, Some(1), "{}", run.stderr);
     assert!(
-        run.stdout.starts_with("default: UploadsQueue: gives a message up after 1 deliveries"),
+        run.stdout.starts_with("small: UploadsQueue: gives a message up after 1 deliveries"),
         "{}",
         run.stdout
     );
-    let good = program.file("good.yaml", SHIPPED.as_bytes());
-    let run = program.run(&["check-template", good.to_str().unwrap()]);
+    let run = check(&program, SHIPPED, small);
     assert_eq!((run.code, run.stdout.contains("nothing is wrong")), (Some(0), true), "{}", run.stdout);
 }
 
 #[test]
 fn environments_are_checked_and_set_known_parameters() {
     let program = Program::new();
-    let template = program.file("template.yaml", SHIPPED.as_bytes());
-    program.file(
-        "samconfig.toml",
-        b"[huge.deploy.parameters]\nparameter_overrides = 'SagaConcurrency=900 Colour=red'\n",
-    );
-    let run = program.run(&["check-template", template.to_str().unwrap()]);
+    let huge = "[parameters]\nSagaConcurrency = 900\nAgeAlarmSeconds = 60\nColour = 'red'\n";
+    let run = check(&program, SHIPPED, huge);
     assert_eq!(run.code, Some(1));
-    assert!(run.stdout.contains("huge: Colour is not a parameter"), "{}", run.stdout);
-    assert!(run.stdout.contains("huge: MongoConnectionLimit: is 1500"), "{}", run.stdout);
+    assert!(run.stdout.contains("small: Colour is not a parameter"), "{}", run.stdout);
+    assert!(run.stdout.contains("small: mongodb_connections: is 1500"), "{}", run.stdout);
+    assert!(!run.stdout.contains("AgeAlarmSeconds"), "{}", run.stdout);
+    let odd = check(&program, SHIPPED, "[parameter]\nColour = 'red'\n");
+    assert!(odd.stderr.contains("small.toml"), "{}", odd.stderr);
 }
 
 #[test]

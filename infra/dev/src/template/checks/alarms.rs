@@ -24,7 +24,7 @@ fn is_watched(template: &Template, namespace: &str, metric: &str, resource: &str
         let mut dimensions = alarm["Dimensions"].as_array().into_iter().flatten();
         alarm["Namespace"] == namespace
             && alarm["MetricName"] == metric
-            && dimensions.any(|dimension| referred(&dimension["Value"]) == Some(resource))
+            && dimensions.any(|dimension| template.is_of(&dimension["Value"], resource))
     })
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn schedules(template: &Template) -> Vec<Finding> {
             alarm["Namespace"] == "SearchImport"
                 && alarm["Statistic"] == "SampleCount"
                 && alarm["TreatMissingData"] == "breaching"
-                && dimensions.any(|dimension| referred(&dimension["Value"]) == Some(function))
+                && dimensions.any(|dimension| template.is_of(&dimension["Value"], function))
         })
     };
     let scheduled = template.functions().filter(|function| is_scheduled(function.properties));
@@ -91,6 +91,28 @@ pub(crate) fn unread(template: &Template) -> Vec<Finding> {
     let reporting = template.functions().filter(|function| function.binary == functions::report_faults::NAME);
     let metric = ("SearchImport", imports::queues::UNREAD_FILES.name());
     unwatched(template, reporting.map(|function| function.id), metric, "the files that were never read")
+}
+
+/// Lambda stops messages that come back to the same function about 16 times, unless the function allows it
+/// (<https://docs.aws.amazon.com/lambda/latest/dg/invocation-recursion.html>). A file that takes more invocations is a chain of
+/// messages to the same queue.
+pub(crate) fn loops(template: &Template) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for function in template.functions() {
+        let (Some(own), Some(program)) = (function.receives(), function.program()) else { continue };
+        let allows = function.properties["RecursiveLoop"] == "Allow";
+        if program.sends.contains(own) && !allows {
+            findings.push(Finding::new(function.id, "sends to its own queue, and Lambda stops it as a loop"));
+        }
+        if !program.sends.contains(own) && allows {
+            findings
+                .push(Finding::new(function.id, "allows loops, although it does not send to its own queue"));
+        }
+    }
+    let functions = template.functions().map(|function| function.id);
+    let metric = ("AWS/Lambda", "RecursiveInvocationsDropped");
+    findings.extend(unwatched(template, functions, metric, "the messages that Lambda stops as a loop"));
+    findings
 }
 
 /// If a topic is configured, every alarm notifies it.

@@ -11,19 +11,16 @@ use crate::template::view::{Function, number};
 const WATCHING: u64 = 2;
 const RESERVED: &str = "ReservedConcurrentExecutions";
 const POOL: &str = "SEARCH_IMPORT_MONGODB_POOL_SIZE";
-const LIMIT: &str = "MongoConnectionLimit";
-/// The maximum concurrency of the account.
-const ACCOUNT: &str = "AccountConcurrency";
+/// The limits of an environment, in its file.
+const LIMIT: &str = "mongodb_connections";
+const ACCOUNT: &str = "account_concurrency";
 /// The number of versions with open connections during a deployment. Frozen processes of the previous version exist for some
 /// minutes (<https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html>).
 const OVERLAP: u64 = 2;
 
 /// The connections that all functions open to one server stay within its limit, also while a new version takes over.
 pub(crate) fn connections(template: &Template) -> Vec<Finding> {
-    let Some(limit) = template.parameters.get(LIMIT).and_then(number) else {
-        return vec![Finding::new(LIMIT, "is not a number of connections")];
-    };
-    let account = template.parameters.get(ACCOUNT).and_then(number).unwrap_or(u64::MAX);
+    let (limit, account) = (template.limits.mongodb_connections, template.limits.account_concurrency);
     let (mut running, mut total, mut each) = (0, 0, 0);
     let mut findings = Vec::new();
     for function in template.functions().filter(has_database) {
@@ -56,7 +53,7 @@ pub(crate) fn connections(template: &Template) -> Vec<Finding> {
 /// when the function is created.
 pub(crate) fn reserved(template: &Template) -> Vec<Finding> {
     const UNRESERVED: u64 = 100;
-    let Some(account) = template.parameters.get(ACCOUNT).and_then(number) else { return Vec::new() };
+    let account = template.limits.account_concurrency;
     let each = template.functions().filter_map(|function| number(&function.properties[RESERVED]));
     let reserved: u64 = each.sum();
     if reserved == 0 || reserved + UNRESERVED <= account {

@@ -40,7 +40,7 @@ impl fmt::Display for Finding {
 type Check = fn(&Template) -> Vec<Finding>;
 
 /// The checks of a deployed template that was read back, and of a template as written.
-const OF_BOTH: [Check; 18] = [
+const OF_BOTH: [Check; 19] = [
     queues::visibility,
     queues::receive_counts,
     queues::dead_letters,
@@ -54,6 +54,7 @@ const OF_BOTH: [Check; 18] = [
     page::paths,
     page::closed,
     routes::authorization,
+    routes::precedence,
     uploads::prefix,
     uploads::exports,
     settings::functions,
@@ -62,11 +63,12 @@ const OF_BOTH: [Check; 18] = [
 ];
 
 /// The checks of a template as written. A deployment does not contain all of its values.
-const AS_WRITTEN: [Check; 18] = [
+const AS_WRITTEN: [Check; 19] = [
     alarms::retries,
     alarms::ages,
     alarms::answers,
     alarms::deliveries,
+    alarms::loops,
     alarms::unread,
     alarms::schedules,
     alarms::told,

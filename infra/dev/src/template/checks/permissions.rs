@@ -17,18 +17,15 @@ use crate::template::view::{Function, referred, text};
 type Grant = (String, String);
 
 /// Calls that cannot be restricted to resources
-/// (<https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonec2.html>,
-/// <https://docs.aws.amazon.com/service-authorization/latest/reference/list_awsx-ray.html>), as far as Lambda needs them for a
-/// function in a VPC, or one that is traced.
-const BROAD: [&str; 8] = [
+/// (<https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonec2.html>), as far as Lambda needs them for a
+/// function in a VPC.
+const BROAD: [&str; 6] = [
     "ec2:CreateNetworkInterface",
     "ec2:DescribeNetworkInterfaces",
     "ec2:DescribeSubnets",
     "ec2:DeleteNetworkInterface",
     "ec2:AssignPrivateIpAddresses",
     "ec2:UnassignPrivateIpAddresses",
-    "xray:PutTraceSegments",
-    "xray:PutTelemetryRecords",
 ];
 
 /// No permission covers all resources or all calls of a service. Only resources with a key prefix may end with a star, because
@@ -74,7 +71,12 @@ pub(crate) fn grants(template: &Template) -> Vec<Finding> {
         let needed = needed(template, &function, program);
         let mut statements = Vec::new();
         allowing(&role.1["Policies"], &mut statements);
-        let granted: BTreeSet<Grant> = statements.into_iter().flat_map(grants_of).collect();
+        for policy in role.1["ManagedPolicyArns"].as_array().into_iter().flatten().filter_map(referred) {
+            allowing(template.resources.get(policy).unwrap_or(&Value::Null), &mut statements);
+        }
+        let granted = statements.into_iter().flat_map(grants_of);
+        let granted: BTreeSet<Grant> =
+            granted.filter(|(action, _)| !BROAD.contains(&action.as_str())).collect();
         for (action, resource) in needed.difference(&granted) {
             findings.push(Finding::new(role.0, format!("does not allow {action} on {resource}")));
         }

@@ -1,5 +1,6 @@
 //! Checks of queues and their functions.
 
+use backend::Config;
 use functions::SYSTEM;
 use messages::QueueSpec;
 
@@ -101,7 +102,8 @@ pub(crate) fn partial_responses(template: &Template) -> Vec<Finding> {
 pub(crate) fn lifetimes(template: &Template) -> Vec<Finding> {
     let mut findings = Vec::new();
     for function in template.functions() {
-        let said = function.environment().get(LIFETIME).and_then(|text| text.parse::<u64>().ok());
+        let said =
+            Config::from_pairs(function.environment()).ok().map(|config| config.message_lifetime.as_secs());
         for queue in function.sources(template).map(|source| source.queue) {
             let lifetime = lifetime(template, queue);
             if said.is_some_and(|said| said < lifetime) {

@@ -42,16 +42,32 @@ pub(crate) fn functions(template: &Template) -> Vec<Finding> {
     unknown.chain(missing).collect()
 }
 
-/// Exactly the variables that a function reads are set.
+/// Settings that the program has a default for, but whose default is wrong on Lambda: the embedded backend, and access to all
+/// projects without a token. The roles and the bucket contain the prefix of keys.
+const NEEDED: [&str; 4] = [
+    "SEARCH_IMPORT_BACKEND",
+    "SEARCH_IMPORT_KEY_PREFIX",
+    "SEARCH_IMPORT_OPERATOR_SCOPE",
+    "SEARCH_IMPORT_PROJECTS_CLAIM",
+];
+
+/// Without a version of the secret, functions read the current one.
+const SECRET_VERSION: &str = "MONGODB_URI_SECRET_VERSION";
+
+/// Only variables that a function reads are set, and every variable without a default.
 pub(crate) fn names(template: &Template) -> Vec<Finding> {
     let mut findings = Vec::new();
+    let mut optional = general();
+    optional.retain(|name| !NEEDED.contains(&name.as_str()));
+    optional.insert(SECRET_VERSION.to_owned());
     for function in template.functions() {
         let Some(program) = function.program() else { continue };
         let (read, set) = (read_by(program), function.environment().into_keys().collect());
         let difference = |one: &BTreeSet<String>, other, how| -> Vec<Finding> {
             one.difference(other).map(|name| Finding::new(function.id, format!("{name} {how}"))).collect()
         };
-        findings.extend(difference(&read, &set, "is read and not set"));
+        let needed = read.difference(&optional).cloned().collect();
+        findings.extend(difference(&needed, &set, "is read and not set"));
         findings.extend(difference(&set, &read, "is set and not read"));
     }
     findings
@@ -59,20 +75,22 @@ pub(crate) fn names(template: &Template) -> Vec<Finding> {
 
 /// Returns the variables that a function reads: general settings, those of its services, and the addresses of its queues.
 fn read_by(program: &saga::Function<Ports>) -> BTreeSet<String> {
-    let names = |services: &[Service]| -> BTreeSet<String> {
-        services
-            .iter()
-            .flat_map(|service| backend::settings(*service))
-            .map(|name| (*name).to_owned())
-            .collect()
-    };
-    let of_any_service = names(&SERVICES);
-    let general = Config::names().into_iter().filter(|name| !of_any_service.contains(name));
-    let general = general.filter(|name| !NOT_ON_LAMBDA.contains(&name.as_str()));
     let queues = program.queues(SYSTEM.queues);
     let queues = queues.iter().map(Queues::setting);
     let telemetry = [telemetry::FILTER, telemetry::trace::ENDPOINT].map(str::to_owned);
-    general.chain(names(program.services)).chain(queues).chain(telemetry).collect()
+    general().into_iter().chain(of(program.services)).chain(queues).chain(telemetry).collect()
+}
+
+/// Returns the settings that every function reads.
+fn general() -> BTreeSet<String> {
+    let services = of(&SERVICES);
+    let on_lambda = |name: &String| !services.contains(name) && !NOT_ON_LAMBDA.contains(&name.as_str());
+    Config::names().into_iter().filter(on_lambda).collect()
+}
+
+/// Returns the settings of services.
+fn of(services: &[Service]) -> BTreeSet<String> {
+    services.iter().flat_map(|service| backend::settings(*service)).map(|name| (*name).to_owned()).collect()
 }
 
 /// A function's environment stays within Lambda's limit of 4 KB

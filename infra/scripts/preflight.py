@@ -1,0 +1,102 @@
+"""Conditions that AWS would check only in the middle of a deployment, or not at all."""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from scripts.errors import Failure, check
+from scripts.migration import check_retired
+
+# Returns a client of boto3 for the name of a service, in the region of the stack.
+Clients = Callable[[str], Any]
+# Concurrent executions that Lambda keeps for functions without a reservation
+# (https://docs.aws.amazon.com/lambda/latest/dg/configuration-concurrency.html).
+UNRESERVED = 100
+
+
+@dataclass(frozen=True)
+class Deployed:
+    """A stack as it is before a deployment."""
+
+    status: str
+    parameters: Mapping[str, str]
+    outputs: Mapping[str, str]
+
+    @property
+    def exists(self) -> bool:
+        return bool(self.status)
+
+
+def deployed(clients: Clients, stack: str) -> Deployed:
+    client = clients("cloudformation")
+    try:
+        [found] = client.describe_stacks(StackName=stack)["Stacks"]
+    except client.exceptions.ClientError as error:
+        if "does not exist" in str(error):
+            return Deployed("", {}, {})
+        raise
+    # A stack that only has a change set was never created.
+    if found["StackStatus"] == "REVIEW_IN_PROGRESS":
+        return Deployed("", {}, {})
+    parameters = {one["ParameterKey"]: one["ParameterValue"] for one in found.get("Parameters", [])}
+    outputs = {one["OutputKey"]: one["OutputValue"] for one in found.get("Outputs", [])}
+    return Deployed(found["StackStatus"], parameters, outputs)
+
+
+def check_application(
+    clients: Clients, stack: str, values: Mapping[str, str], before: Deployed, dropped: Collection[str]
+) -> str:
+    """Checks the account for a deployment of the application. Returns the version of the secret, if any."""
+    check_retired(before.parameters, dropped)
+    check_concurrency(clients, int(values["ApiConcurrency"]))
+    if values["EventBusName"]:
+        check_bus(clients, values["EventBusName"])
+    if not before.exists:
+        check(
+            values["ProtectTables"] != "true",
+            "ProtectTables is for a stack that exists: a failed creation could not delete protected tables",
+        )
+        check_bucket(clients, stack)
+    return secret_version(clients, values["MongoSecretArn"])
+
+
+def check_concurrency(clients: Clients, reserved: int) -> None:
+    limit = int(clients("lambda").get_account_settings()["AccountLimit"]["ConcurrentExecutions"])
+    check(
+        reserved == 0 or reserved + UNRESERVED <= limit,
+        f"ApiConcurrency reserves {reserved} of the {limit} concurrent executions of the account, and Lambda "
+        f"keeps {UNRESERVED} unreserved: set 0, or raise the limit of the account",
+    )
+
+
+def check_bus(clients: Clients, name: str) -> None:
+    client = clients("events")
+    try:
+        client.describe_event_bus(Name=name)
+    except client.exceptions.ResourceNotFoundException:
+        raise Failure(f"the event bus {name} does not exist in this account and region") from None
+
+
+def check_bucket(clients: Clients, stack: str) -> None:
+    """An earlier stack of this name may have left its bucket."""
+    account = clients("sts").get_caller_identity()["Account"]
+    s3 = clients("s3")
+    name = f"{stack}-uploads-{account}-{s3.meta.region_name}"
+    try:
+        s3.head_bucket(Bucket=name)
+    except s3.exceptions.ClientError as error:
+        if error.response["Error"]["Code"] in ("404", "NoSuchBucket"):
+            return
+    raise Failure(f"the bucket {name} exists already: see docs/teardown.md, section Reusing the name")
+
+
+def secret_version(clients: Clients, arn: str) -> str:
+    if not arn:
+        return ""
+    client = clients("secretsmanager")
+    try:
+        found = client.describe_secret(SecretId=arn)
+    except client.exceptions.ResourceNotFoundException:
+        raise Failure(f"the secret {arn} does not exist in this region") from None
+    versions = found.get("VersionIdsToStages", {})
+    return next((version for version, stages in versions.items() if "AWSCURRENT" in stages), "")
