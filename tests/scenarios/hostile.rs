@@ -327,6 +327,22 @@ fn restated(content: &str, state: Option<Value>, version: u32) -> String {
     content.to_string()
 }
 
+/// The document cannot show whether the search expects the reply.
+#[tokio::test]
+async fn file_is_read_if_document_has_newer_version() {
+    let world = World::new();
+    let announced = world.announce(&["a.ris"]).await;
+    world.upload(&announced, 0, TWO_RECORDS).await;
+    world.deliver_all(&[&UPLOADS, &CONTROL, &SAGA]).await;
+    let readable = replace(&world, announced.search_id, |content| restated(content, None, 2));
+    let commands = world.take(&PARSE).await;
+    assert_eq!(world.deliver(&PARSE, &commands).await, [Disposition::Acknowledge]);
+    replace(&world, announced.search_id, |_| readable.clone());
+    world.run().await;
+    assert_eq!(world.job(announced.search_id).await.state, JobState::Completed);
+    assert_eq!(world.studies(announced.search_id).await.len(), 2);
+}
+
 #[tokio::test]
 async fn unreadable_document_fails_only_its_search() {
     type Damage = fn(&str) -> String;

@@ -20,6 +20,7 @@ mod outbox;
 mod packed;
 mod parsing;
 mod repairs;
+mod restores;
 mod retries;
 mod searches;
 mod sessions;

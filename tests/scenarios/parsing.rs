@@ -139,7 +139,8 @@ fn is_retried(answers: &[Disposition]) -> bool {
 /// Returns `true` if the store of processed messages contains a command.
 async fn is_remembered(world: &World, command: &Received) -> bool {
     let message = messages::Message::decode(&command.delivery.body).unwrap();
-    let key = format!("{}:{}", parse_references::NAME, message.id);
+    let token = message.reply_token.unwrap();
+    let key = format!("{}:{}:{token}", parse_references::NAME, message.id);
     world.store().is_remembered(&key, world.host.now()).await.unwrap()
 }
 

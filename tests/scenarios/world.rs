@@ -1,6 +1,7 @@
 //! A complete installation in a temporary folder, in which the test controls every delivery.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::pin::pin;
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
@@ -104,6 +105,21 @@ impl World {
 
     pub(crate) fn store(&self) -> &Store {
         &self.store
+    }
+
+    /// Returns the data directory of the installation.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.backend.config.data_dir
+    }
+
+    /// Stops the programs, changes their data directory, and starts them again.
+    pub(crate) fn restarted(self, change: impl FnOnce(&Path)) -> Self {
+        let Self { _dir: dir, host, backend, store, functions } = self;
+        let (now, config) = (host.now(), backend.config.clone());
+        drop((backend, store, functions));
+        change(dir.path());
+        // The seed differs, so that no id is drawn twice.
+        Self::taking_over(dir, ManualHost::new(now, 2), config)
     }
 
     /// Returns the document of a search, if any.

@@ -13,17 +13,21 @@
 //! - [`ParseReferences`] is the handler;
 //! - `file` streams one file into studies, `parts` the parts of a packed one, and `pending` holds records to be stored;
 //! - `attempt` and `stats` are the data of one attempt;
+//! - `stale_commands` checks commands against the state of their search;
 //! - `scan_bucket` finds the files of a search in the bucket;
 //! - `delete_studies` deletes the stored records of a search that was cancelled or deleted;
+//! - `orphan_studies` finds studies that no search counts;
 //! - `export` writes the studies of a search to an object.
 
 mod attempt;
 mod delete_studies;
 mod export;
 mod file;
+mod orphan_studies;
 mod parts;
 mod pending;
 mod scan_bucket;
+mod stale_commands;
 mod stats;
 
 use std::collections::BTreeSet;
@@ -36,7 +40,7 @@ use imports::messages::{ReferenceFileFaulted, ReferenceFileParsingCompleted, Sta
 use imports::ports::{BUCKET, EXPORTS, OBJECTS};
 use imports::queues::{PARSE, QUARANTINED_RECORDS, SAGA, STUDIES};
 use imports::{
-    AttemptState, Counts, FileFence, FileId, FindObjects, KeepExports, ParseAttempts, ParseCommand,
+    AttemptState, Counts, FileFence, FileId, FindObjects, Jobs, KeepExports, ParseAttempts, ParseCommand,
     ParsedFile, Ports, ReadObject, ReadStudies, ReadingStatus, ReportProgress, SearchEvent, WriteStudies,
 };
 use jiff::Timestamp;
@@ -47,6 +51,8 @@ use references::{Limits, READER_VERSION};
 use saga::{Function, KeepHistory, Missing, Service, Source};
 use service::FileOf;
 use service::marking::DuplicateMarking;
+
+pub use self::orphan_studies::{OrphanPage, OrphanReason, OrphanStudies};
 
 use self::attempt::{AttemptOutcome, Deadline, FileError, FileRead};
 
@@ -101,6 +107,8 @@ pub struct ParseReferences {
     pub studies: Arc<dyn WriteStudies>,
     /// Marks duplicates.
     pub duplicates: DuplicateMarking,
+    /// Reads the jobs of searches.
+    pub jobs: Jobs,
     /// Updates the views that clients read.
     pub views: Arc<dyn WriteViews>,
     /// Deletes the history of a search; `None` without a database.
@@ -172,6 +180,7 @@ impl ParseReferences {
                 compare: Arc::clone(&study_stores.compare_studies),
                 records: Arc::clone(&ports.engine.stores()?.records),
             },
+            jobs: ports.jobs()?,
             views: Arc::clone(&ports.engine.stores()?.write_views),
             history: ports.engine.history.clone(),
             stored: Arc::clone(&study_stores.read_studies),
@@ -322,6 +331,9 @@ impl Handler for ParseReferences {
             }
         };
         let (search_id, file_id) = (message.partition, command.file_id);
+        if !self.is_reply_expected(message, command, reporter.host.now()).await? {
+            return Ok(Done::dropped("the search does not expect this file to be read"));
+        }
         let Some(_in_flight) = InFlightGuard::begin(&self.in_flight, FileOf { search_id, file_id }) else {
             let doing = format!("reading file {file_id} of search {search_id}");
             return Err(StoreError::unavailable(doing, AlreadyInFlight).into());
@@ -337,6 +349,16 @@ impl Handler for ParseReferences {
         };
         self.end_attempt(message, file_id, &deadline).await;
         done
+    }
+
+    /// Deletions and comparisons change only the database, so a restore may undo them.
+    fn is_remembered(&self, command: &ParseCommand) -> bool {
+        match command {
+            ParseCommand::StartParsing(_) | ParseCommand::LookForUploads(_) | ParseCommand::MakeExport(_) => {
+                true
+            }
+            ParseCommand::TakeBackFiles(_) | ParseCommand::CompareStudies(_) => false,
+        }
     }
 
     fn reply_token(&self, command: &ParseCommand) -> Option<Token> {

@@ -61,6 +61,8 @@ pub(crate) enum Command {
     Migrate(Migrate),
     /// Resume or end unfinished imports after a database or ledger restore
     AfterRestore(AfterRestore),
+    /// List stored studies that belong to no import, and delete them if requested
+    Check(Check),
     /// Inspect the outbox, and requeue or delete its exhausted entries
     Outbox(Outbox),
     /// List failures and retry them
@@ -546,6 +548,15 @@ pub(crate) struct AfterRestore {
     /// Show which imports have not ended without changing anything
     #[arg(long)]
     pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Check {
+    /// Delete the studies; without this option nothing changes
+    #[arg(long)]
+    pub(crate) delete: bool,
     #[command(flatten)]
     pub(crate) output: Output,
 }

@@ -27,6 +27,7 @@
 mod after_restore;
 mod args;
 mod changes;
+mod check;
 mod consent;
 mod damaged;
 mod disk;
@@ -101,6 +102,7 @@ async fn main() -> ExitCode {
         #[cfg(feature = "services")]
         Command::Migrate(args) => migrate::run(&args).await,
         Command::AfterRestore(args) => after_restore::run(&args).await,
+        Command::Check(args) => check::run(&args).await,
         Command::Outbox(args) => outbox::run(args.command).await,
         Command::Failures(args) => failures::run(args.command).await,
         Command::Repair(args) => repair::run(&args).await,

@@ -190,13 +190,15 @@ impl Provision {
         loop {
             let listed = self.s3.list_object_versions().bucket(&bucket.name).send().await;
             let listed = listed.map_err(|error| failed(&*doing, &bucket, &error))?;
-            if listed.versions().is_empty() {
+            let versions = listed.versions().iter().map(|version| (version.key(), version.version_id()));
+            let markers = listed.delete_markers().iter().map(|marker| (marker.key(), marker.version_id()));
+            let stored: Vec<_> = versions.chain(markers).collect();
+            if stored.is_empty() {
                 break;
             }
-            for object in listed.versions() {
-                let request =
-                    self.s3.delete_object().bucket(&bucket.name).key(object.key().unwrap_or_default());
-                let removed = request.set_version_id(object.version_id().map(str::to_owned)).send().await;
+            for (key, version) in stored {
+                let request = self.s3.delete_object().bucket(&bucket.name).key(key.unwrap_or_default());
+                let removed = request.set_version_id(version.map(str::to_owned)).send().await;
                 removed.map_err(|error| failed(&*doing, &bucket, &error))?;
             }
         }

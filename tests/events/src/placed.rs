@@ -2,10 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use imports::{ObjectKey, ParseCommand, Ports, PresignedPost, SearchEvent, UploadGrant, UploadMetadata};
+use imports::messages::StartParsing;
+use imports::queues::PARSE;
+use imports::saga::{File, Import, State};
+use imports::{
+    ObjectKey, ParseCommand, Ports, PresignedPost, SearchEvent, SearchImport, UploadGrant, UploadMetadata,
+};
 use jiff::SignedDuration;
-use messages::Message;
+use messages::{AttemptId, Message};
 use percent_encoding::percent_decode_str;
+use saga::{Awaited, Content, Expected, Persist, Saga};
 use serde_json::Value;
 
 /// The content of every uploaded file.
@@ -45,8 +51,11 @@ where
         let mut stored = BTreeMap::new();
         self.admit_notifications(&mut event, &mut stored).await?;
         for record in event["Records"].as_array_mut().into_iter().flatten() {
+            // No search expects the reply to a parse command in another queue.
+            let queue = record["eventSourceARN"].as_str().unwrap_or_default();
+            let is_command = queue.strip_suffix(PARSE.name()).is_some_and(|rest| rest.ends_with('-'));
             if let Some(body) = record["body"].as_str() {
-                let body = self.admit_message(body, &mut stored).await?;
+                let body = self.admit_message(body, is_command, &mut stored).await?;
                 record["body"] = body.into();
             }
         }
@@ -77,6 +86,7 @@ where
     async fn admit_message(
         &self,
         body: &str,
+        is_command: bool,
         stored: &mut BTreeMap<ObjectName, Option<String>>,
     ) -> Result<String, Failed> {
         let Ok(message) = Message::decode(body) else {
@@ -90,6 +100,9 @@ where
             _ => None,
         });
         if let Ok(ParseCommand::StartParsing(parse)) = message.read() {
+            if is_command {
+                self.expect_reply(&message, &parse).await?;
+            }
             object = Some(parse.object);
             tokens.extend(parse.reply_token);
         }
@@ -103,6 +116,54 @@ where
         object["bucket"] = self.bucket.into();
         set(object, "version", here);
         Ok(body.to_string())
+    }
+
+    /// Stores a document of the search that expects the reply to a parse command.
+    async fn expect_reply(&self, message: &Message, command: &StartParsing) -> Result<(), Failed> {
+        let engine = &self.ports.engine;
+        let (stores, now) = (engine.stores()?, engine.host.now());
+        let stored = stores.read_documents.load_latest(message.partition, now).await?;
+        let stored = stored.map(|document| document.open(&self.ports.saga())).transpose()?;
+        let loaded = stored.as_ref().map(|document| document.version);
+        let (state, mut expected) =
+            stored.map(|document| (document.content.state, document.content.expected)).unwrap_or_default();
+        let mut import = match state {
+            State::Parsing(import) => import,
+            State::Initial => Import {
+                project_id: command.project_id,
+                name: None,
+                expected_files: None,
+                announced: false,
+                files: BTreeMap::new(),
+                timeout: None,
+                look: None,
+                repairs: None,
+                created_at: now,
+            },
+            // The sample was stored by an earlier call.
+            State::Uploading(_) | State::Uploaded(_) | State::Completed(_) | State::Error(_) => return Ok(()),
+        };
+        let name = Some(command.file_name.clone());
+        let file = File { name, announced_bytes: None, object: Some(command.object.clone()), outcome: None };
+        import.files.insert(command.file_id, file);
+        let by = Awaited::Reply(message.id.as_uuid());
+        let token = message.reply_token.as_ref().or(command.reply_token.as_ref());
+        expected.extend(token.map(|token| Expected { token: token.clone(), by }));
+        let content = Content {
+            state: State::Parsing(import),
+            state_version: SearchImport::STATE_VERSION,
+            ended_at: None,
+            processed: Vec::new(),
+            expected,
+            timers: BTreeMap::new(),
+            attempt: AttemptId::from_uuid(engine.host.random_id()),
+            fence: 0,
+            keeps_claim: false,
+        };
+        let (partition, add, cancel) = (message.partition, Vec::new(), Vec::new());
+        let write = Persist { partition, loaded, content, add, cancel }.close()?;
+        stores.write_documents.persist(&[write], now).await?;
+        Ok(())
     }
 
     /// Stores a file unless it exists, and returns its version.

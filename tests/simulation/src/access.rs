@@ -20,18 +20,24 @@ pub use crate::describe::short;
 /// The simulation, as one worker of a workload with the world `A` has it.
 pub struct Access<A> {
     port: Port,
+    function: Option<&'static str>,
     world: PhantomData<fn() -> A>,
 }
 
 impl<A> Clone for Access<A> {
     fn clone(&self) -> Self {
-        Self::new(&self.port)
+        Self::new(&self.port, self.function)
     }
 }
 
 impl<A> Access<A> {
-    pub(crate) fn new(port: &Port) -> Self {
-        Self { port: port.clone(), world: PhantomData }
+    pub(crate) fn new(port: &Port, function: Option<&'static str>) -> Self {
+        Self { port: port.clone(), function, world: PhantomData }
+    }
+
+    /// Returns the name of the worker's function; `None` for a client.
+    pub fn function(&self) -> Option<&'static str> {
+        self.function
     }
 }
 

@@ -44,8 +44,8 @@ struct Erased<W: Workload> {
 }
 
 impl<W: Workload> Erased<W> {
-    fn ports(&self, port: &Port) -> W::Ports {
-        self.workload.ports(engine(self.system(), port), Access::new(port))
+    fn ports(&self, port: &Port, function: Option<&'static str>) -> W::Ports {
+        self.workload.ports(engine(self.system(), port), Access::new(port, function))
     }
 
     fn state<'a>(&self, state: &'a State) -> Result<&'a <W::Saga as Saga>::State, String> {
@@ -59,9 +59,9 @@ impl<W: Workload> Application for Erased<W> {
     }
 
     fn consumer(&self, port: &Port, function: &str) -> Result<Arc<dyn Consumer>, Missing> {
-        let build = self.workload.system().function(function).and_then(|function| function.build);
-        match build {
-            Some(build) => build(&self.ports(port)),
+        let function = self.workload.system().function(function);
+        match function.and_then(|function| Some((function.name, function.build?))) {
+            Some((name, build)) => build(&self.ports(port, Some(name))),
             // The engine's own, of a system that does not name it.
             None => Ok(Arc::new(engine(self.system(), port).dispatch_outbox(SETTLES)?)),
         }
@@ -72,7 +72,7 @@ impl<W: Workload> Application for Erased<W> {
     }
 
     fn client(&self, port: &Port, rng: Rng) -> BoxFuture<'static, ()> {
-        self.workload.client(self.ports(port), Access::new(port), rng)
+        self.workload.client(self.ports(port, None), Access::new(port, None), rng)
     }
 }
 

@@ -75,7 +75,7 @@ impl Filter {
     /// Returns an error if a store is unavailable. The message must then be redelivered.
     pub async fn before(&self, message: &Message, answer: Option<&Token>) -> Result<Verdict, StoreError> {
         let now = self.host.now();
-        if self.stores.processed.is_remembered(&self.key(message), now).await? {
+        if self.stores.processed.is_remembered(&self.key(message, answer), now).await? {
             return Ok(Verdict::Stop("it was handled before"));
         }
         if let Some(token) = answer
@@ -86,16 +86,22 @@ impl Filter {
         Ok(Verdict::Continue)
     }
 
-    /// Records the message as processed. Call it only after the handler succeeded, so that a failed attempt is repeated.
+    /// Remembers the message with the token of its answer. Call it only after the handler succeeded, so that a failed attempt is
+    /// repeated.
     ///
     /// # Errors
     /// Returns an error if the store is unavailable. The work of the handler remains valid.
-    pub async fn on_success(&self, message: &Message) -> Result<(), StoreError> {
+    pub async fn on_success(&self, message: &Message, answer: Option<&Token>) -> Result<(), StoreError> {
         let expires_at = self.host.now().checked_add(REMEMBER_FOR).unwrap_or(Timestamp::MAX);
-        self.stores.processed.remember(&self.key(message), expires_at).await
+        self.stores.processed.remember(&self.key(message, answer), expires_at).await
     }
 
-    fn key(&self, message: &Message) -> String {
-        format!("{}:{}", self.handler, message.id)
+    /// Returns the key of a message. It contains the token of the answer: after a restore to an earlier version, a partition
+    /// sends the same command under the same message id and expects an answer with another token.
+    fn key(&self, message: &Message, answer: Option<&Token>) -> String {
+        match answer {
+            Some(token) => format!("{}:{}:{token}", self.handler, message.id),
+            None => format!("{}:{}", self.handler, message.id),
+        }
     }
 }

@@ -29,7 +29,18 @@ pub struct Asked<C> {
 pub struct Done {
     why: String,
     replies: Vec<Reply>,
-    is_again: bool,
+    completion: Completion,
+}
+
+/// The treatment of a command after its handler returned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Completion {
+    /// The command is remembered as handled.
+    Remember,
+    /// The command is sent again.
+    Resend,
+    /// The command is acknowledged but not remembered.
+    Drop,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -42,7 +53,7 @@ struct Reply {
 impl Done {
     /// The command is complete. `why` is the reason or the result for the log.
     pub fn because(why: impl Into<String>) -> Self {
-        Self { why: why.into(), replies: Vec::new(), is_again: false }
+        Self { why: why.into(), replies: Vec::new(), completion: Completion::Remember }
     }
 
     /// The handler completed a part of the work, saved a checkpoint, and resumes when it receives the command again.
@@ -50,7 +61,13 @@ impl Done {
     /// this delivery is acknowledged. After a crash between the two steps the queue contains the command twice. Both
     /// resume from the checkpoint, and both end when the work is complete.
     pub fn again(why: impl Into<String>) -> Self {
-        Self { is_again: true, ..Self::because(why) }
+        Self { completion: Completion::Resend, ..Self::because(why) }
+    }
+
+    /// The command has no effect, because the stored data does not require it: a restore has undone the change that sent it.
+    /// The command is acknowledged like a duplicate and is not remembered.
+    pub fn dropped(why: impl Into<String>) -> Self {
+        Self { completion: Completion::Drop, ..Self::because(why) }
     }
 
     /// Adds a reply to the sender of the command. It carries the command's reply token.
@@ -109,6 +126,16 @@ pub trait Handler: Send + Sync + 'static {
         reporter: &Reporter,
         deadline: Option<Timestamp>,
     ) -> Result<Done, HandlerError>;
+
+    /// Returns whether a command is remembered after it was handled, so that its duplicates are dropped. Otherwise every
+    /// delivery is handled.
+    ///
+    /// After a restore of the database, a repeated change sends its command under the same message id. Without a reply token,
+    /// the command looks like a duplicate of the earlier one, whose work the restore has undone. Such a command should be
+    /// remembered only if its work is expensive and outside the database.
+    fn is_remembered(&self, _command: &Self::Command) -> bool {
+        true
+    }
 
     /// Returns the reply token of a command of an earlier version, which carries the token in its payload.
     fn reply_token(&self, _command: &Self::Command) -> Option<Token> {
@@ -225,14 +252,19 @@ impl<H: Handler> Guarded<H> {
         deadline: Option<Timestamp>,
     ) -> Result<(), Failure> {
         let token = asked.message.reply_token.clone().or_else(|| self.handler.reply_token(&asked.command));
-        if let Some(filter) = &self.filter
+        let filter = self.filter.as_ref().filter(|_| self.handler.is_remembered(&asked.command));
+        if let Some(filter) = filter
             && let filter::Verdict::Stop(why) = filter.before(&asked.message, token.as_ref()).await?
         {
             reporter.note(Some(&asked.message), Verdict::Duplicate, why);
             return Ok(());
         }
         let done = contain_async(async { self.handler.handle(asked, reporter, deadline).await }).await??;
-        if done.is_again {
+        if done.completion == Completion::Drop {
+            reporter.note(Some(&asked.message), Verdict::Duplicate, &done.why);
+            return Ok(());
+        }
+        if done.completion == Completion::Resend {
             let Message { id, partition, .. } = asked.message;
             let (queue, body) = (H::Command::QUEUE, body.to_owned());
             let again = Outgoing { id, partition, queue, body, delay: Duration::ZERO };
@@ -240,12 +272,12 @@ impl<H: Handler> Guarded<H> {
             reporter.note(Some(&asked.message), Verdict::Retried, &done.why);
             return Ok(());
         }
-        self.reply(asked, reporter, token, done.replies).await?;
+        self.reply(asked, reporter, token.as_ref(), done.replies).await?;
         // Log before recording the message as processed. In the other order a crash in between would leave only the log
         // of a duplicate.
         reporter.note(Some(&asked.message), Verdict::Handled, &done.why);
-        if let Some(filter) = &self.filter
-            && let Err(error) = filter.on_success(&asked.message).await
+        if let Some(filter) = filter
+            && let Err(error) = filter.on_success(&asked.message, token.as_ref()).await
         {
             // A redelivery will be handled again, which is safe because handlers are idempotent.
             let (function, correlation_id) = (reporter.function, asked.message.partition);
@@ -259,13 +291,13 @@ impl<H: Handler> Guarded<H> {
         &self,
         asked: &Asked<H::Command>,
         reporter: &Reporter,
-        token: Option<Token>,
+        token: Option<&Token>,
         replies: Vec<Reply>,
     ) -> Result<(), Failure> {
         let outgoing = replies.into_iter().map(|Reply { index, queue, body }| {
             let (id, now) = (asked.message.id.derive(index), reporter.host.now());
             let message = asked.message.caused_message(id, reporter.function, now, body);
-            Outgoing::new(&Message { token: token.clone(), ..message }, queue, Duration::ZERO)
+            Outgoing::new(&Message { token: token.cloned(), ..message }, queue, Duration::ZERO)
         });
         let outgoing = outgoing.collect::<Result<Vec<_>, _>>().map_err(SendError::from)?;
         for batch in outgoing.chunks(MAX_BATCH) {

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use dedup::{Admission, Admitted, Claim, ClaimCondition, Release, ledger};
+use dedup::{Admission, Admitted, Claim, ClaimCondition, Release, Tokens, ledger};
 use jiff::{SignedDuration, Timestamp};
 use messages::{AttemptId, Host, Message, PartitionKey, StoreError, Token};
 use outbox::{Entry, InspectOutbox, Owner, Settlement};
 
-use crate::document::Document;
+use crate::document::{Awaited, Content, Document, Persist, Persisted};
 use crate::ports::{Partitions, Stores};
 
 /// Requeues or deletes effects that are exhausted or dead-lettered.
@@ -38,6 +38,34 @@ pub enum Access {
     Gained,
     /// Another worker holds the partition, for at most the lease.
     Busy,
+}
+
+/// The replies that a partition admits after a restore.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AdmittedReplies {
+    /// The replies that its document expects.
+    Expected,
+    /// No reply, because the data that a reply reports may be lost.
+    None,
+}
+
+impl AdmittedReplies {
+    /// Returns the tokens that a partition with this document admits.
+    fn tokens(self, document: Option<&Document>) -> BTreeSet<Token> {
+        let content = document.map(|document| &document.content).filter(|content| content.ended_at.is_none());
+        let expected = content.into_iter().flat_map(|content| &content.expected);
+        let is_admitted = |by: Awaited| self == Self::Expected || matches!(by, Awaited::Timeout(_));
+        expected.filter(|expected| is_admitted(expected.by)).map(|expected| expected.token.clone()).collect()
+    }
+}
+
+/// The treatment of tokens that attempts have minted and that the document does not contain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum UnknownTokens {
+    /// They are kept, because a delayed worker may be about to store a document that contains them.
+    Keep,
+    /// They are removed.
+    Remove,
 }
 
 impl Operator {
@@ -94,44 +122,87 @@ impl Operator {
             // If the ledger item exists without the token, the token was used. Such an item is left unchanged.
             self.partitions.tokens.begin(partition, &[token], self.host.now()).await?;
         }
-        self.admit(partition, document.as_ref()).await
+        self.admit(partition, document.as_ref(), AdmittedReplies::Expected, UnknownTokens::Keep).await
     }
 
-    /// Restores the tokens that a partition's document expects, unless another worker holds the partition. It is needed
-    /// if the database and the ledger were restored to different times: tokens may be missing, and the fence of the
-    /// ledger may be lower than the fence in the document.
+    /// Aligns the ledger of a partition with its document, unless a worker holds the partition. The functions must be stopped.
+    /// It is needed after a database and a ledger were restored to different times:
+    ///
+    /// - The ledger may lack tokens that the document expects.
+    /// - The ledger may contain tokens of a later document. A reply to a command of that document would be accepted as the
+    ///   reply to a later command.
+    /// - The fence of the ledger may be lower than the fence of the document.
     ///
     /// # Errors
-    /// Returns an error if a store is unavailable. The call may be repeated.
-    pub async fn admit_awaited(&self, partition: PartitionKey) -> Result<Access, StoreError> {
+    /// Returns an error if a store is unavailable. The call can be repeated.
+    pub async fn align(
+        &self,
+        partition: PartitionKey,
+        replies: AdmittedReplies,
+    ) -> Result<Access, StoreError> {
         let document = self.load(partition).await?;
-        self.admit(partition, document.as_ref()).await
+        self.admit(partition, document.as_ref(), replies, UnknownTokens::Remove).await
     }
 
     async fn admit(
         &self,
         partition: PartitionKey,
         document: Option<&Document>,
+        replies: AdmittedReplies,
+        unknown: UnknownTokens,
     ) -> Result<Access, StoreError> {
-        let expected = waits_for(document);
-        if expected.is_empty() {
+        let expected = replies.tokens(document);
+        let is_open = document.is_some_and(|document| document.content.ended_at.is_none());
+        if !is_open || (expected.is_empty() && unknown == UnknownTokens::Keep) {
             return Ok(Access::Gained);
         }
         let attempt = AttemptId::from_uuid(self.host.random_id());
         let mint: Vec<Token> = expected.iter().cloned().collect();
-        let Some(Admitted { fence, .. }) = self.claim(partition, attempt, document, &mint).await? else {
+        let Some(admitted) = self.claim(partition, attempt, document, &mint).await? else {
             return Ok(Access::Busy);
         };
         // Another worker may have used a token between the load and the claim. During the claim this is impossible.
         let latest = self.load(partition).await?;
-        let still = waits_for(latest.as_ref());
-        let remove: BTreeSet<Token> = expected.difference(&still).cloned().collect();
-        let now = self.host.now();
+        let still = replies.tokens(latest.as_ref());
+        let mut remove: BTreeSet<Token> = expected.difference(&still).cloned().collect();
+        if let (UnknownTokens::Remove, Tokens::Listed(tokens)) = (unknown, &admitted.tokens) {
+            remove.extend(
+                tokens.iter().filter(|token| token.is_from_attempt() && !still.contains(token)).cloned(),
+            );
+        }
+        let (fence, now) = (admitted.fence, self.host.now());
+        // A document admits the replies that it expects even if the ledger lacks their tokens.
+        if let (AdmittedReplies::None, Some(document)) = (replies, latest.as_ref())
+            && self.stop_expecting_replies(document, attempt, fence).await? == Persisted::Conflict
+        {
+            return Ok(Access::Busy);
+        }
         let until = latest.map(|document| document.content.waits_until(&document.outbox, now));
         let release = Release { partition, attempt, fence, remove, ended: false, until, now };
         // If this fails or is late, the lease expires.
         self.partitions.ledger.release(&release).await?;
         Ok(Access::Gained)
+    }
+
+    /// Stores the document without the replies that it expects.
+    async fn stop_expecting_replies(
+        &self,
+        document: &Document,
+        attempt: AttemptId,
+        fence: u64,
+    ) -> Result<Persisted, StoreError> {
+        let admitted = AdmittedReplies::None.tokens(Some(document));
+        let mut expected = document.content.expected.clone();
+        expected.retain(|expected| admitted.contains(&expected.token));
+        if expected.len() == document.content.expected.len() {
+            return Ok(Persisted::Stored);
+        }
+        let content = Content { expected, attempt, fence, keeps_claim: false, ..document.content.clone() };
+        let (partition, loaded) = (document.partition, Some(document.version));
+        let write = Persist { partition, loaded, content, add: Vec::new(), cancel: Vec::new() };
+        let persisted = self.stores.write_documents.persist(&[write], self.host.now()).await?;
+        // A store that returns no outcome for a write has not stored it.
+        Ok(persisted.into_iter().next().unwrap_or(Persisted::Conflict))
     }
 
     /// Returns the token of an event from an entry point, if neither the document nor the view shows that it was used.
@@ -194,10 +265,4 @@ impl Operator {
             Admission::Busy { .. } | Admission::Duplicate | Admission::Moved { .. } => None,
         })
     }
-}
-
-/// Returns the tokens that a document expects.
-fn waits_for(document: Option<&Document>) -> BTreeSet<Token> {
-    let content = document.map(|document| &document.content).filter(|content| content.ended_at.is_none());
-    content.into_iter().flat_map(|content| &content.expected).map(|expected| expected.token.clone()).collect()
 }

@@ -53,7 +53,7 @@ pub use reading::{AttemptState, FileFence, ParseAttempts, ReadingStatus};
 pub use saga::{Deadlines, SearchImport};
 pub use studies::{
     CompareStudies, DamagedRecord, DuplicateCounts, Mark, ParsedFile, PreparedStudy, Quarantined,
-    ReadStudies, Readable, Selection, Study, StudyId, WriteBatching, WriteStudies, readable,
+    ReadStudies, Readable, Selection, StoredFile, Study, StudyId, WriteBatching, WriteStudies, readable,
 };
 
 /// The application's name, in the types and sources of its messages.

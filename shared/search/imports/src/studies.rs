@@ -74,6 +74,19 @@ pub struct Quarantined {
     pub record: Quarantine,
 }
 
+/// A file with studies in the store, whether or not its search counts them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StoredFile {
+    /// The search that the file belongs to.
+    pub search_id: SearchId,
+    /// The file.
+    pub file_id: FileId,
+    /// The project of its studies.
+    pub project_id: ProjectId,
+    /// The number of studies.
+    pub studies: u64,
+}
+
 /// A study and its new mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mark {
@@ -388,6 +401,14 @@ pub trait ReadStudies: Send + Sync {
 
     /// Returns the completed files of a search, in their order.
     async fn parsed(&self, search: SearchId) -> Result<Vec<ParsedFile>, StoreError>;
+
+    /// Returns up to `limit` files with studies in the store's order, starting after a file or at the beginning. Each file
+    /// takes a few reads, so a small limit keeps the call short.
+    async fn stored_files(
+        &self,
+        after: Option<(SearchId, FileId)>,
+        limit: usize,
+    ) -> Result<Vec<StoredFile>, StoreError>;
 
     /// Counts the marked studies of a file.
     async fn marked(&self, search: SearchId, file: FileId) -> Result<DuplicateCounts, StoreError>;

@@ -4,16 +4,17 @@
 //! deployment whose state was replaced. If database and ledger were restored to different times, one lacks tokens
 //! that the other expects. So no search can rely on what it waits for.
 
-use imports::messages::{SearchUploadStarted, UploadTimeout};
+use imports::messages::{SearchUploadSaved, SearchUploadStarted, UploadTimeout};
 use imports::saga::State;
-use imports::{SearchEvent, SearchId};
+use imports::{Job, SearchEvent, SearchId};
 use messages::MessageId;
-use saga::operator::Access;
+use saga::operator::{Access, AdmittedReplies};
 use saga::{Document, Operator};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::cancel::manifest;
+use crate::repair::{self, FileOf};
 use crate::{Cancellation, Error, ProjectAccess, SearchService};
 
 /// Resumes or ends unfinished searches.
@@ -96,17 +97,27 @@ impl AfterRestore {
             .failures
             .record_action(&self.by, "settled after a restore", search.to_string(), why)
             .await?;
-        if self.operator.admit_awaited(search).await? == Access::Busy {
+        let ends = |document: &Document<State>| {
+            self.reading == Reading::Ends && matches!(document.content.state, State::Parsing(_))
+        };
+        // A reply in a queue must not end the search before its cancellation is handled.
+        let replies = match self.document(search).await? {
+            Some(document) if ends(&document) => AdmittedReplies::None,
+            _ => AdmittedReplies::Expected,
+        };
+        if self.operator.align(search, replies).await? == Access::Busy {
             return Ok(Restored::Busy);
         }
-        let documents = &self.operator.stores.read_documents;
-        let Some(document) = documents.load_latest(search, self.start.host().now()).await? else {
+        let Some(Document { content, outbox, .. }) = self.document(search).await? else {
             return self.announce(search).await;
         };
-        let Document { content, outbox, .. } = document.open(&self.start.jobs.views.saga)?;
         match content.state {
             State::Completed(_) | State::Error(_) => Ok(Restored::Ended),
-            State::Uploading(import) | State::Uploaded(import) => {
+            ref state @ (State::Uploading(ref import) | State::Uploaded(ref import)) => {
+                if let Some(job) = state.job(search) {
+                    let stored = self.files_of_repaired_search(&job).await?;
+                    self.send(search, stored.into_iter().map(SearchEvent::SearchUploadSaved)).await?;
+                }
                 let is_stored = |timer: &MessageId| outbox.iter().any(|entry| entry.id == *timer);
                 match import.timeout {
                     Some(_) if content.timers.values().any(is_stored) => Ok(Restored::Waiting),
@@ -120,7 +131,7 @@ impl AfterRestore {
     }
 
     async fn fire(&self, search: SearchId, timeout: UploadTimeout) -> Result<Restored, Error> {
-        self.send(search, &SearchEvent::UploadTimeout(timeout), "scan the bucket for files").await?;
+        self.send(search, [SearchEvent::UploadTimeout(timeout)]).await?;
         Ok(Restored::Looking)
     }
 
@@ -138,13 +149,57 @@ impl AfterRestore {
             return Ok(Restored::Ended);
         };
         let started = SearchUploadStarted { project_id: job.project_id, manifest: manifest(&job) };
-        self.send(search, &SearchEvent::SearchUploadStarted(started), "announced it again").await?;
+        let stored = self.files_of_repaired_search(&job).await?;
+        let stored = stored.into_iter().map(SearchEvent::SearchUploadSaved);
+        self.send(search, [SearchEvent::SearchUploadStarted(started)].into_iter().chain(stored)).await?;
         Ok(Restored::Announced)
     }
 
-    async fn send(&self, search: SearchId, event: &SearchEvent, why: &str) -> Result<(), Error> {
+    /// Returns the latest document of a search.
+    async fn document(&self, search: SearchId) -> Result<Option<Document<State>>, Error> {
+        let documents = &self.operator.stores.read_documents;
+        let latest = documents.load_latest(search, self.start.host().now()).await?;
+        Ok(latest.map(|document| document.open(&self.start.jobs.views.saga)).transpose()?)
+    }
+
+    /// Returns the files of a repair that are stored for the search that it repairs. The announcement of the repair names
+    /// these files, and a scan for the uploads of the repair does not find them.
+    async fn files_of_repaired_search(&self, job: &Job) -> Result<Vec<SearchUploadSaved>, Error> {
+        if job.repairs.is_none() {
+            return Ok(Vec::new());
+        }
+        let known = self.start.repairs(job).await?;
+        let started = SearchUploadStarted { project_id: job.project_id, manifest: manifest(job) };
+        let mut stored = Vec::new();
+        for file in &started.manifest.files {
+            let by = FileOf { search_id: job.search_id, file_id: file.file_id };
+            let is_stored = |name: &str, size_bytes| name == file.name && size_bytes == file.size_bytes;
+            // The first is the file that was uploaded for the repair itself.
+            for earlier in known.readable(by) {
+                if let Some((name, object)) = self.start.stored_object(job, earlier).await? {
+                    if earlier != by && is_stored(&name, object.size_bytes) {
+                        stored.push(repair::saved(&started, file, &object));
+                    }
+                    break;
+                }
+            }
+        }
+        Ok(stored)
+    }
+
+    async fn send(
+        &self,
+        search: SearchId,
+        events: impl IntoIterator<Item = SearchEvent>,
+    ) -> Result<(), Error> {
+        let mut events = events.into_iter().peekable();
+        if events.peek().is_none() {
+            return Ok(());
+        }
         let mut session = self.start.entry.session(search);
-        session.send(event)?;
-        self.start.commit(session, why).await
+        for event in events {
+            session.send(&event)?;
+        }
+        self.start.commit(session, "repeat events after a restore").await
     }
 }

@@ -132,6 +132,8 @@ pub enum Call {
     StudiesIdentities,
     /// [`imports::ReadStudies::parsed`].
     StudiesParsed,
+    /// [`imports::ReadStudies::stored_files`].
+    StudiesFiles,
     /// [`imports::ReadStudies::marked`].
     StudiesMarked,
     /// [`imports::PresignUpload::presign`].

@@ -5,8 +5,9 @@ use std::collections::HashSet;
 use async_trait::async_trait;
 use futures::TryStreamExt;
 use imports::{
-    DuplicateCounts, FileFence, FileId, Identity, ParsedFile, PreparedStudy, Quarantined, ReadStudies,
-    ReadingStatus, SearchId, Selection, Study, StudyId, StudyKeys, StudyRef, Tier, WriteStudies,
+    DuplicateCounts, FileFence, FileId, Identity, ParsedFile, PreparedStudy, ProjectId, Quarantined,
+    ReadStudies, ReadingStatus, SearchId, Selection, StoredFile, Study, StudyId, StudyKeys, StudyRef, Tier,
+    WriteStudies,
 };
 use messages::StoreError;
 use mongodb::ClientSession;
@@ -286,10 +287,48 @@ impl ReadStudies for Mongo {
             .await
     }
 
+    async fn stored_files(
+        &self,
+        after: Option<(SearchId, FileId)>,
+        limit: usize,
+    ) -> Result<Vec<StoredFile>, StoreError> {
+        self.call("reading which files have studies".to_owned(), stored_files(self, after, limit)).await
+    }
+
     async fn marked(&self, search: SearchId, file: FileId) -> Result<DuplicateCounts, StoreError> {
         let doing = format!("counting the marks of file {file} of search {search}");
         self.call(doing, duplicates::marked(self, search, file)).await
     }
+}
+
+/// Returns the files in the order of the index. A separate query finds each file after the previous one.
+async fn stored_files(
+    mongo: &Mongo,
+    mut after: Option<(SearchId, FileId)>,
+    limit: usize,
+) -> Result<Vec<StoredFile>, CallError> {
+    let studies = mongo.collection(collections::STUDY).await?;
+    let mut files = Vec::new();
+    while files.len() < limit {
+        let later = after.map_or_else(Document::new, |(search, file)| {
+            let same_search = doc! { SEARCH: search.key(), FILE: { "$gt": file.key() } };
+            doc! { "$or": [same_search, { SEARCH: { "$gt": search.key() } }] }
+        });
+        let found = studies
+            .find_one(later)
+            .sort(doc! { SEARCH: 1, FILE: 1, RECORD: 1 })
+            .projection(doc! { SEARCH: 1, FILE: 1, RECORD: 1, PROJECT: 1 })
+            .await?;
+        let Some(found) = found else { break };
+        let unreadable =
+            |why: String| CallError::unreadable(collections::STUDY, found.get(ID), "a study", &why);
+        let StudyRef { search_id, file_id, .. } = study_ref(&found).map_err(unreadable)?;
+        let project_id = ProjectId::from_uuid(uuid_field(&found, PROJECT).map_err(unreadable)?);
+        let count = studies.count_documents(doc! { SEARCH: search_id.key(), FILE: file_id.key() });
+        files.push(StoredFile { search_id, file_id, project_id, studies: count.await? });
+        after = Some((search_id, file_id));
+    }
+    Ok(files)
 }
 
 /// Query of a collection of records.

@@ -140,6 +140,8 @@ impl Workload for Searches {
             (mutants::TOKENS_ANEW, &[Mode::Ledger]),
             (mutants::BOTH_WIN, &Mode::ALL),
             (mutants::KEY_BURNED, &Mode::ALL),
+            (mutants::EARLIER_DOCUMENT_BELIEVED, &Mode::ALL),
+            (mutants::NEWER_DOCUMENT_AWAITED, &Mode::ALL),
         ]
     }
 

@@ -5,11 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use dedup::GrantTokens;
-use imports::SearchEvent;
+use functions::parse_references;
+use imports::{SearchEvent, SearchImport};
 use jiff::Timestamp;
 use messages::{Host, Message, MessageId, PartitionKey, StoreError, Token};
 use outbox::{CommitOutcome, CommitSession, Key, ReadRecords, Record, SessionRecord, Settlement, Write};
-use saga::{Engine, Persist, Persisted, WriteDocuments};
+use saga::{Engine, Loaded, Persist, Persisted, ReadDocuments, Saga, WriteDocuments};
 use service::FIRST_REQUEST;
 use simulation::Access;
 
@@ -25,6 +26,13 @@ pub(super) const BOTH_WIN: &str = "both bodies under one key win";
 /// A request under a key whose commit was broken off leaves its key useless, as if all its attempts had one session.
 pub(super) const KEY_BURNED: &str = "a commit that was broken off burns its key";
 
+/// A parser drops a parse command because of a document that may be outdated.
+pub(super) const EARLIER_DOCUMENT_BELIEVED: &str =
+    "a parse command is dropped because of an earlier document";
+
+/// A parser retries a parse command until this version can read the document of its search.
+pub(super) const NEWER_DOCUMENT_AWAITED: &str = "a parse command waits for a newer version";
+
 /// The engine of one worker with the defect, if one of these is planted.
 pub(super) fn plant(mut engine: Engine, access: &Access<Outside>) -> Engine {
     if let Ok(stores) = &mut engine.stores {
@@ -35,6 +43,15 @@ pub(super) fn plant(mut engine: Engine, access: &Access<Outside>) -> Engine {
         if access.has(KEY_BURNED) {
             let inner = Arc::clone(&stores.commit_sessions);
             stores.commit_sessions = Arc::new(Burns { inner, access: access.clone() });
+        }
+        let is_parser = access.function() == Some(parse_references::NAME);
+        if is_parser && access.has(EARLIER_DOCUMENT_BELIEVED) {
+            let inner = Arc::clone(&stores.read_documents);
+            stores.read_documents = Arc::new(BelievesEarlier { inner });
+        }
+        if is_parser && access.has(NEWER_DOCUMENT_AWAITED) {
+            let inner = Arc::clone(&stores.read_documents);
+            stores.read_documents = Arc::new(AwaitsNewer { inner });
         }
         if access.has(BOTH_WIN) {
             let meant = Arc::default();
@@ -86,6 +103,50 @@ impl WriteDocuments for KeepsDeadline {
 
     async fn settle(&self, settlements: &[(PartitionKey, Vec<Settlement>)]) -> Result<(), StoreError> {
         self.inner.settle(settlements).await
+    }
+}
+
+/// Returns any version of a document as the latest one.
+struct BelievesEarlier {
+    inner: Arc<dyn ReadDocuments>,
+}
+
+#[async_trait]
+impl ReadDocuments for BelievesEarlier {
+    async fn load(&self, partitions: &[PartitionKey], now: Timestamp) -> Result<Vec<Loaded>, StoreError> {
+        self.inner.load(partitions, now).await
+    }
+
+    async fn load_latest(&self, partition: PartitionKey, now: Timestamp) -> Loaded {
+        self.inner.load(&[partition], now).await?.pop().unwrap_or(Ok(None))
+    }
+}
+
+/// Reports a document that this version cannot read as unavailable.
+struct AwaitsNewer {
+    inner: Arc<dyn ReadDocuments>,
+}
+
+#[async_trait]
+impl ReadDocuments for AwaitsNewer {
+    async fn load(&self, partitions: &[PartitionKey], now: Timestamp) -> Result<Vec<Loaded>, StoreError> {
+        let loaded = self.inner.load(partitions, now).await?;
+        Ok(loaded.into_iter().map(readable).collect())
+    }
+
+    async fn load_latest(&self, partition: PartitionKey, now: Timestamp) -> Loaded {
+        readable(self.inner.load_latest(partition, now).await)
+    }
+}
+
+fn readable(loaded: Loaded) -> Loaded {
+    let newer = |why: String| StoreError::unavailable("reading a document", why);
+    match loaded {
+        Ok(Some(document)) if document.content.state_version > SearchImport::STATE_VERSION => {
+            Err(newer(format!("it has version {}", document.content.state_version)))
+        }
+        Err(error) if !error.is_retryable() => Err(newer(error.chain())),
+        loaded => loaded,
     }
 }
 

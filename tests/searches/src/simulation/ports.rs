@@ -13,7 +13,7 @@ use imports::{
     AttemptState, Candidate, CompareStudies, DuplicateCounts, ExportKey, ExportLink, FileFence, FileId,
     FindObjects, Identity, KeepExports, Mark, ObjectFacts, ParseAttempts, ParsedFile, PreparedStudy,
     PresignUpload, PresignedPost, Progress, ProjectId, Quarantined, ReadObject, ReadProgress, ReadStudies,
-    ReadingStatus, ReportProgress, Revision, SearchId, Selection, Study, StudyKeys, UploadGrant,
+    ReadingStatus, ReportProgress, Revision, SearchId, Selection, StoredFile, Study, StudyKeys, UploadGrant,
     WriteBatching, WriteStudies,
 };
 use messages::StoreError;
@@ -548,6 +548,15 @@ impl ReadStudies for Own {
             if believes { known.clone() } else { files }
         };
         self.0.call(STUDIES_READ, read).await
+    }
+
+    /// For operators, which the simulation does not have.
+    async fn stored_files(
+        &self,
+        _: Option<(SearchId, FileId)>,
+        _: usize,
+    ) -> Result<Vec<StoredFile>, StoreError> {
+        Ok(Vec::new())
     }
 
     async fn marked(&self, _: SearchId, _: FileId) -> Result<DuplicateCounts, StoreError> {

@@ -207,15 +207,6 @@ impl Deployment {
         Ok(self.handle(queue, batch).await?)
     }
 
-    /// Deletes all messages of a queue, like the console's "Purge".
-    pub(super) async fn purge(&self, queue: &Queue) -> Tested {
-        self.queues.forget(queue);
-        let client = aws::queues::client(&aws::config().await, PATIENCE);
-        let url = &self.environment.settings[&Queues::setting(queue)];
-        client.purge_queue().queue_url(url).send().await?;
-        Ok(())
-    }
-
     async fn handle(&self, queue: &Queue, batch: Vec<Received>) -> Result<usize, StoreError> {
         let deliveries: Vec<Delivery> = batch.iter().map(|received| received.delivery.clone()).collect();
         let said = self.consumers[queue].consume(&deliveries, None).await;

@@ -41,13 +41,6 @@ impl InjectedTime {
         Self { sqs, queues, host, waiting: Mutex::default() }
     }
 
-    /// Forgets the hidden and delayed messages of a queue.
-    pub(super) fn forget(&self, queue: &Queue) {
-        let mut waiting = self.waiting();
-        waiting.delayed.retain(|(_, message)| message.queue != *queue);
-        waiting.hidden.retain(|_, (_, of)| of != queue);
-    }
-
     /// Applies everything that is due by the test's clock to SQS.
     async fn catch_up(&self) -> Result<(), StoreError> {
         let now = self.host.now();

@@ -82,6 +82,10 @@ impl<'a, S: Saga> Draft<'a, S> {
                 decision(Verdict::Duplicate, "another message has used its token; completing the rest")
             });
         }
+        if self.is_stale_reply(message) {
+            self.processed_tokens.extend(message.token.clone());
+            return Ok(decision(Verdict::Ignored, "the partition does not expect this reply"));
+        }
         if self.is_superseded(message) {
             self.processed_tokens.extend(message.token.clone());
             return Ok(decision(Verdict::Ignored, "an old timer, which was cancelled or set again"));
@@ -113,6 +117,14 @@ impl<'a, S: Saga> Draft<'a, S> {
     /// handed out, so it admits them even if the ledger has forgotten its item.
     fn admits(&self, token: &Token) -> bool {
         self.input.tokens.admit(token) || self.expected.iter().any(|expected| expected.token == *token)
+    }
+
+    /// Returns `true` if the ledger admits a reply that the document does not expect. A document contains every token that
+    /// its attempts handed out. So either a later document expects the reply, or the document that expected it was lost in a
+    /// restore of the database, together with the data that the reply reports.
+    fn is_stale_reply(&self, message: &Message) -> bool {
+        let is_of_attempt = message.token.as_ref().is_some_and(Token::is_from_attempt);
+        self.input.is_counted() && is_of_attempt && !self.awaits(message)
     }
 
     /// Returns `true` if the document waits for this message: a reply, or the event of a running timer.
@@ -253,7 +265,7 @@ mod tests {
     use messages::Verdict;
 
     use crate::plan::toy::{self, Event, Toy};
-    use crate::plan::{PlanError, already_processed, decide};
+    use crate::plan::{PlanError, admission, already_processed, decide};
 
     use super::is_immediate;
 
@@ -283,6 +295,22 @@ mod tests {
         assert_eq!(judged(&opened), (Verdict::Recovered, false));
         assert_eq!(judged(&ignored), (Verdict::Ignored, false));
         assert_eq!(judged(&rejected), (Verdict::Rejected, false));
+    }
+
+    /// The ledger contains the token of a document that was lost in a restore.
+    #[test]
+    fn reply_that_document_does_not_expect_is_ignored() {
+        let opened = toy::incoming(1, Event::Opened {});
+        let stored = toy::stored(std::slice::from_ref(&opened));
+        let lost = admission::mint(toy::partition(), &toy::attempt(77), 1).remove(0);
+        let reply = toy::with_token(toy::incoming(2, Event::Closed {}), &lost);
+        let tokens = toy::listed(std::slice::from_ref(&lost));
+        for document in [Some(&stored), None] {
+            let input = toy::PlanInput { tokens: &tokens, ..toy::input(document) };
+            let plan = decide(&Toy, &input, std::slice::from_ref(&reply)).unwrap();
+            assert_eq!(plan.decisions[0].verdict, Verdict::Ignored);
+            assert!(plan.needs_reread() && plan.remove.contains(&lost));
+        }
     }
 
     #[test]

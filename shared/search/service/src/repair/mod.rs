@@ -33,6 +33,8 @@ pub(super) use self::record::{fate, key};
 pub(super) const MAX_MENDED: usize = 10_000;
 /// The maximum number of searches that repair one search; each of them is read before another one is added.
 pub(super) const MAX_REPAIRS: usize = 100;
+/// The number of searches of a project that are read at a time.
+const JOBS_PAGE: usize = 200;
 /// The number of unreadable records that are read at a time.
 const UNREAD_PAGE: usize = 1_000;
 
@@ -167,6 +169,13 @@ impl SearchRepairs {
         fate(&self.jobs, file)
     }
 
+    /// Returns the file, the file that it replaces, and so on, without files of deleted searches. The objects of a deleted
+    /// search may still be stored but are about to be deleted.
+    pub(super) fn readable(&self, file: FileOf) -> impl Iterator<Item = FileOf> {
+        let is_deleted = |file: &FileOf| self.repairs.deleted.contains(&file.search_id);
+        self.repairs.earlier(file).into_iter().filter(move |file| !is_deleted(file))
+    }
+
     /// Returns the search that has corrected a record of a file, or is about to.
     pub fn is_mended(&self, search_id: SearchId, file_id: FileId, record: u64) -> Option<SearchId> {
         self.repairs.mends(FileOf { search_id, file_id }, record, |file| self.fate(file))
@@ -246,6 +255,9 @@ impl SearchService {
             Ok(parts) => parts,
             Err(refusal) => return Ok(Repair::Refused(refusal)),
         };
+        if let Some(refusal) = self.refuse_files_of_unrecorded_repairs(job, request, &known, &parts).await? {
+            return Ok(Repair::Refused(refusal));
+        }
         let name = request.name.clone().or_else(|| job.name.clone());
         let files = parts.iter().map(|part| part.file.clone()).collect();
         let new = NewSearch { name: name.unwrap_or_else(|| job.search_id.to_string()), files };
@@ -275,6 +287,49 @@ impl SearchService {
         }
         self.commit(session, "announced a repair, and gave out its uploads").await?;
         Ok(Repair::Announced(AnnouncedSearch { search_id, files: self.forms(&job).await? }))
+    }
+
+    /// Refuses files that an unrecorded repair reads. This happens if the database was restored to a time before the repair and
+    /// the announcement of the repair was in a queue. Name and size identify a file.
+    async fn refuse_files_of_unrecorded_repairs(
+        &self,
+        job: &Job,
+        request: &NewRepair,
+        known: &SearchRepairs,
+        parts: &[Part],
+    ) -> Result<Option<Refusal>, StoreError> {
+        let recorded = known.repairs.searches();
+        let is_unrecorded =
+            |other: &Job| other.repairs == Some(known.original) && !recorded.contains(&other.search_id);
+        // The latest searches are listed first, and a repair is announced after the search that it repairs.
+        let since = self.jobs.job(known.original).await?.map_or(job.created_at, |first| first.created_at);
+        let mut place = None;
+        loop {
+            let page = self.jobs.of_project(job.project_id, place, JOBS_PAGE).await?;
+            for other in page.items.iter().filter(|other| is_unrecorded(other)) {
+                let reads = |part: &Part| {
+                    other.files.iter().any(|file| {
+                        file.name.as_ref() == Some(&part.file.name)
+                            && file.size_bytes == Some(part.file.size_bytes)
+                            && !has_failed(other, file)
+                    })
+                };
+                if let Some(part) = parts.iter().find(|part| reads(part)) {
+                    let file = part.of.file_id;
+                    let place = match request.files.is_empty() {
+                        true => job.files.iter().position(|known| known.file_id == file),
+                        false => request.files.iter().position(|asked| asked.file_id == file),
+                    };
+                    let under = FileRefusal::UnderRepair(other.search_id);
+                    return Ok(Some(Refusal::Files(vec![(place.unwrap_or_default(), under)])));
+                }
+            }
+            let is_over = page.items.last().is_none_or(|last| last.created_at < since);
+            match page.next {
+                Some(next) if !is_over => place = Some(next),
+                _ => return Ok(None),
+            }
+        }
     }
 
     /// Returns the repairs of a search and of the search that it repairs.
@@ -392,7 +447,7 @@ impl SearchService {
         if let Some(replacement) = &asked.replacement {
             return Ok(Ok(part(replacement.clone(), None)));
         }
-        for earlier in known.repairs.earlier(of) {
+        for earlier in known.readable(of) {
             if let Some((name, object)) = self.stored_object(job, earlier).await? {
                 let file = NewFile { name, size_bytes: object.size_bytes };
                 return Ok(Ok(part(file, Some(object))));
@@ -433,7 +488,7 @@ impl SearchService {
     }
 
     /// Returns the location of a stored file, and its name.
-    async fn stored_object(
+    pub(super) async fn stored_object(
         &self,
         job: &Job,
         file: FileOf,
@@ -457,12 +512,24 @@ impl SearchService {
     }
 }
 
+fn has_failed(job: &Job, file: &JobFile) -> bool {
+    match file.outcome {
+        Some(Outcome::Completed(_)) => false,
+        Some(Outcome::Failed { .. }) => true,
+        None => job.state.has_ended(),
+    }
+}
+
 fn was_read(file: &JobFile) -> bool {
     matches!(file.outcome, Some(Outcome::Completed(_)))
 }
 
 /// Returns the message that reports a file of the new search as already uploaded.
-fn saved(started: &SearchUploadStarted, file: &ManifestFile, object: &ObjectRef) -> SearchUploadSaved {
+pub(super) fn saved(
+    started: &SearchUploadStarted,
+    file: &ManifestFile,
+    object: &ObjectRef,
+) -> SearchUploadSaved {
     let Manifest { name, files, .. } = &started.manifest;
     let metadata = UploadMetadata { search_name: name.clone(), expected_files: files.len() };
     SearchUploadSaved {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use imports::{
     DuplicateCounts, FileFence, Identity, ParsedFile, PreparedStudy, Quarantined, ReadStudies, ReadingStatus,
-    Study, StudyKeys, WriteBatching, WriteStudies,
+    StoredFile, Study, StudyKeys, WriteBatching, WriteStudies,
 };
 use imports::{FileId, SearchId, Selection};
 use messages::StoreError;
@@ -179,6 +179,15 @@ impl ReadStudies for Store {
             texts.map(|text| from_json(&text?)).collect()
         };
         self.look(Call::StudiesParsed, doing, work).await
+    }
+
+    async fn stored_files(
+        &self,
+        after: Option<(SearchId, FileId)>,
+        limit: usize,
+    ) -> Result<Vec<StoredFile>, StoreError> {
+        let work = move |db: &Connection| study_rows::stored_files(db, after, limit);
+        self.look(Call::StudiesFiles, "reading which files have studies".to_owned(), work).await
     }
 
     async fn marked(&self, search: SearchId, file: FileId) -> Result<DuplicateCounts, StoreError> {

@@ -8,8 +8,8 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use imports::{
-    Duplicate, DuplicateCounts, FileId, Identity, Mark, ProjectId, Quarantined, Revision, SearchId, Study,
-    StudyId, StudyKeys, Tier,
+    Duplicate, DuplicateCounts, FileId, Identity, Mark, ProjectId, Quarantined, Revision, SearchId,
+    StoredFile, Study, StudyId, StudyKeys, Tier,
 };
 use references::{Quarantine, Reference, SparseReference};
 use rusqlite::{Connection, OptionalExtension, Row, Statement, params};
@@ -223,6 +223,11 @@ pub(crate) const IDENTITY: &str = of_file!("study, packed", "record = ?3");
 pub(crate) const QUARANTINED: &str = "SELECT record, quarantined, NULL FROM quarantine
     WHERE source = (SELECT seq FROM source WHERE search_id = ?1 AND file_id = ?2) AND record > ?3
     ORDER BY record LIMIT ?4";
+pub(crate) const STORED_FILES: &str = "SELECT search_id, file_id, project_id,
+      (SELECT count(*) FROM study WHERE study.source = source.seq)
+    FROM source WHERE (search_id, file_id) > (?1, ?2)
+      AND EXISTS (SELECT 1 FROM study WHERE study.source = source.seq)
+    ORDER BY search_id, file_id LIMIT ?3";
 pub(crate) const MARKS: &str = "SELECT tier, reason = '\"said\"', count(*) FROM mark
     WHERE source = (SELECT seq FROM source WHERE search_id = ?1 AND file_id = ?2) AND tier > 0 GROUP BY 1, 2";
 
@@ -384,6 +389,27 @@ pub(crate) fn identities_of(
             let text = unpacker.said(row, 2, 3);
             found.push(identity(row, text)?);
         }
+    }
+    Ok(found)
+}
+
+pub(crate) fn stored_files(
+    db: &Connection,
+    after: Option<(SearchId, FileId)>,
+    count: usize,
+) -> Result<Vec<StoredFile>, Fault> {
+    let (search, file) =
+        after.map(|(search, file)| (search.to_string(), file.to_string())).unwrap_or_default();
+    let mut statement = db.prepare_cached(STORED_FILES)?;
+    let mut rows = statement.query(params![search, file, limit(count)])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push(StoredFile {
+            search_id: SearchId::from_uuid(parse("search id", &row.get::<_, String>(0)?)?),
+            file_id: FileId::from_uuid(parse("file id", &row.get::<_, String>(1)?)?),
+            project_id: ProjectId::from_uuid(parse("project id", &row.get::<_, String>(2)?)?),
+            studies: uint(row.get(3)?),
+        });
     }
     Ok(found)
 }

@@ -1,0 +1,116 @@
+//! Detects commands that the stored search does not require.
+//!
+//! A queue may hold commands of changes that a restore of the database has undone. Such a command may belong to a search that
+//! no longer exists or has not started to read its files, or it may be a deletion that the restore was meant to undo. Commands
+//! without a reply have no token, and neither do commands of earlier versions. Therefore the state of the search decides.
+//!
+//! A store may return an earlier version of a document. Before a command is dropped, the latest version is read
+//! ([`ReadDocuments::load_latest`]). Every later read returns data that is at least as new.
+
+use std::collections::BTreeSet;
+
+use imports::messages::StartParsing;
+use imports::saga::State;
+use imports::{FileId, Job, Outcome, SearchId};
+use jiff::Timestamp;
+use messages::{Message, StoreError, Token};
+use outbox::Key;
+use saga::{Document, ReadDocuments};
+use serde::Deserialize;
+use service::{REPAIRS, Repairs};
+
+use super::ParseReferences;
+
+impl ParseReferences {
+    /// Returns whether the search may expect the reply to a parse command.
+    ///
+    /// If a newer version wrote the document and this version cannot read it, the expected replies are unknown. The file is
+    /// then read, and the newer version handles the reply. A retry would end in the dead-letter queue, and a readable file would
+    /// be reported as failed.
+    pub(super) async fn is_reply_expected(
+        &self,
+        message: &Message,
+        command: &StartParsing,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let search = message.partition;
+        for document in self.documents().load(&[search], now).await? {
+            if document.is_ok_and(|document| self.expects_reply(document, message, command)) {
+                return Ok(true);
+            }
+        }
+        match self.documents().load_latest(search, now).await {
+            Ok(document) => Ok(self.expects_reply(document, message, command)),
+            Err(error) if error.is_retryable() => Err(error),
+            Err(_) => Ok(true),
+        }
+    }
+
+    fn expects_reply(&self, document: Option<Document>, message: &Message, command: &StartParsing) -> bool {
+        let Some(document) = document else { return false };
+        let Ok(document) = document.open(&self.jobs.views.saga) else { return true };
+        let State::Parsing(import) = &document.content.state else { return false };
+        let is_unread = import.files.get(&command.file_id).is_some_and(|file| file.outcome.is_none());
+        let token = message.reply_token.as_ref().or(command.reply_token.as_ref());
+        let expected = &document.content.expected;
+        let is_expected = |token: &Token| expected.iter().any(|expected| expected.token == *token);
+        is_unread && token.is_none_or(is_expected)
+    }
+
+    /// Returns those of the files that failed in their search or that the search ended without.
+    pub(super) async fn abandoned_files(
+        &self,
+        search: SearchId,
+        files: &BTreeSet<FileId>,
+        now: Timestamp,
+    ) -> Result<BTreeSet<FileId>, StoreError> {
+        let Some(job) = self.latest_job(search, now).await? else { return Ok(BTreeSet::new()) };
+        let is_abandoned = |outcome: &Option<Outcome>| match outcome {
+            Some(Outcome::Completed(_)) => false,
+            Some(Outcome::Failed { .. }) => true,
+            None => job.state.has_ended(),
+        };
+        let abandoned = job.files.iter().filter(|file| is_abandoned(&file.outcome)).map(|file| file.file_id);
+        Ok(abandoned.filter(|file| files.contains(file)).collect())
+    }
+
+    /// Returns the latest job of a search.
+    pub(super) async fn latest_job(
+        &self,
+        search: SearchId,
+        now: Timestamp,
+    ) -> Result<Option<Job>, StoreError> {
+        let latest = self.documents().load_latest(search, now).await?;
+        let latest = latest.map(|document| document.open(&self.jobs.views.saga)).transpose()?;
+        match latest.and_then(|document| document.content.state.job(search)) {
+            Some(job) => Ok(Some(job)),
+            None => self.jobs.job(search).await,
+        }
+    }
+
+    /// Returns whether the deletion of a search is recorded.
+    pub(super) async fn is_deleted(&self, search: SearchId, now: Timestamp) -> Result<bool, StoreError> {
+        // The deletion is recorded elsewhere. This read only makes the following reads return the latest data.
+        if let Err(error) = self.documents().load_latest(search, now).await
+            && error.is_retryable()
+        {
+            return Err(error);
+        }
+        if self.jobs.views.written.view(search).await?.is_some_and(|view| view.is_removed()) {
+            return Ok(true);
+        }
+        let original = self.jobs.job(search).await?.and_then(|job| job.repairs).unwrap_or(search);
+        let Some(record) = self.duplicates.records.record(&Key::new(REPAIRS, original.to_string())).await?
+        else {
+            return Ok(false);
+        };
+        let repairs = Repairs::deserialize(&record.body).map_err(|error| {
+            StoreError::unusable(format!("reading the repairs of search {original}"), error)
+        })?;
+        Ok(repairs.deleted.contains(&search))
+    }
+
+    fn documents(&self) -> &dyn ReadDocuments {
+        self.jobs.views.documents.as_ref()
+    }
+}
