@@ -144,6 +144,20 @@ async fn dead_letters_return_to_their_queues() {
     assert!(again.iter().all(|failure| failure.seen == 2 && failure.retried == 1), "{again:?}");
 }
 
+/// The worker that records the failure has a clock that is ahead of the clock of the worker that begins the retry.
+#[tokio::test]
+async fn failure_recorded_by_fast_clock_is_retried() {
+    let world = World::new();
+    let search = given_up(&world, "partition 17 cannot be read").await;
+    let ahead = world.host.now() + SignedDuration::from_mins(5);
+    world.with_host(testing::ManualHost::new(ahead, 7)).failures.collect(None).await.unwrap();
+    let begun = world.functions.failures.retry(all(), "Ann").await.unwrap();
+    assert_eq!(begun.total, 1);
+    run_to_the_end(&world).await;
+    world.run().await;
+    assert_eq!(world.job(search).await.state, JobState::Completed);
+}
+
 #[tokio::test]
 async fn reported_command_is_closed_and_not_retryable() {
     let world = World::new();

@@ -134,6 +134,13 @@ impl World {
         Functions::over(&backend::embedded(&store, ports.engine.host, ports.engine.observer, config).ports)
     }
 
+    /// Returns the functions of a worker with another clock.
+    pub(crate) fn with_host(&self, host: ManualHost) -> Functions {
+        let Backend { ports, config } = self.backend.clone();
+        let observer = ports.engine.observer;
+        Functions::over(&backend::embedded(&self.store, Arc::new(host), observer, config).ports)
+    }
+
     pub(crate) async fn announce(&self, files: &[&str]) -> AnnouncedSearch {
         let files = files.iter().map(|name| NewFile { name: (*name).to_owned(), size_bytes: 100 }).collect();
         let request = NewSearch { name: "Gambling harms".into(), files };

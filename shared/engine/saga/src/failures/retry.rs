@@ -118,10 +118,13 @@ impl Failures {
             let failure = failure.ok_or(Refused::Unknown(*id))?;
             is_open(&failure)?;
         }
-        // Failures that are seen after the preview stay out of the retry that an operator bases on it.
-        let until = selection.until.unwrap_or(Timestamp::MAX).min(self.now());
-        let selection = Selection { standing: FailureStatus::Open, until: Some(until), ..selection };
+        let selection = Selection { standing: FailureStatus::Open, ..selection };
         let groups = self.store.groups(&selection).await?;
+        // Failures that are seen after the preview stay out of the retry that an operator bases on it. The limit is the time
+        // of the last failure, because the clock of the worker that recorded it may be ahead of this one.
+        let last = groups.iter().map(|group| group.last_seen).max().unwrap_or_else(|| self.now());
+        let until = selection.until.map_or(last, |until| until.min(last));
+        let selection = Selection { until: Some(until), ..selection };
         let count = groups.iter().map(|group| group.count).sum();
         Ok(Snapshot { selection, groups, count })
     }
