@@ -14,7 +14,7 @@ use crate::{
 /// The version of the results of this crate. It increases with every change by which the same bytes yield different
 /// records. A reader does not resume from a checkpoint of another version, because that version would have counted
 /// records differently.
-pub const READER_VERSION: u32 = 5;
+pub const READER_VERSION: u32 = 6;
 
 /// A position between two records, and the state that a reader needs to resume there. It can be stored.
 ///
@@ -27,6 +27,8 @@ pub struct Checkpoint {
     pub(crate) place: Position,
     /// The number of records before the position.
     pub(crate) records: u64,
+    /// The number of parts of the file so far.
+    pub(crate) parts: u64,
     /// The number of quarantined records among them.
     pub(crate) quarantined: u64,
     /// The number of untitled records among them. Readers before version 2 did not count them.

@@ -47,6 +47,8 @@ pub enum Format {
     PubMedText,
     /// CSL-JSON: objects with `"title"` and `"type"`.
     CslJson,
+    /// JSON of databases and other programs: OpenAlex, Crossref, Semantic Scholar, Europe PMC and others.
+    Json,
     /// Europe PMC's XML: `<responseWrapper><resultList><result>…`.
     EuropePmcXml,
     /// JATS, the XML format of PubMed Central and publishers: `<article>…`.
@@ -56,7 +58,7 @@ pub enum Format {
 
 impl Format {
     /// All formats.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Ris,
         Self::Nbib,
         Self::EndNoteXml,
@@ -74,6 +76,7 @@ impl Format {
         Self::ProQuest,
         Self::PubMedText,
         Self::CslJson,
+        Self::Json,
         Self::EuropePmcXml,
         Self::JatsXml,
     ];
@@ -126,6 +129,7 @@ impl fmt::Display for Format {
             Self::ProQuest => "ProQuest text",
             Self::PubMedText => "PubMed text",
             Self::CslJson => "CSL-JSON",
+            Self::Json => "JSON of a database",
             Self::EuropePmcXml => "Europe PMC XML",
             Self::JatsXml => "JATS XML",
         })

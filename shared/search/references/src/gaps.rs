@@ -92,6 +92,7 @@ fn has_words(line: &str, format: Format) -> bool {
         | Format::FieldRows
         | Format::BibTex
         | Format::CslJson
+        | Format::Json
         | Format::EndNoteXml
         | Format::PubMedXml
         | Format::EuropePmcXml

@@ -108,4 +108,17 @@ pub struct Report {
     pub skipped: Option<SkippedText>,
     /// The size of the file in bytes.
     pub bytes: u64,
+    /// The number of parts in different formats, or with joined lines. `format` is that of the last part.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub parts: u64,
+}
+
+fn one() -> u64 {
+    1
+}
+
+// The serializer passes a reference.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_one(parts: &u64) -> bool {
+    *parts == 1
 }

@@ -172,6 +172,7 @@ impl Reader {
             untitled: stream.kinds.untitled,
             skipped: stream.skipped(),
             bytes: self.bytes,
+            parts: stream.parts,
         })
     }
 

@@ -36,6 +36,8 @@ pub(crate) struct Stream {
     /// The text around the records, known once the first record was found.
     pub(crate) frame: Option<Frame>,
     pub(crate) records: u64,
+    /// The number of parts of the file, in different formats.
+    pub(crate) parts: u64,
     /// The defects of these records.
     pub(crate) kinds: DefectCounts,
     /// The text between the records.
@@ -50,6 +52,15 @@ const MIN_RECORDS: u64 = 10;
 struct FileContext {
     text: String,
     context: read::Context,
+}
+
+/// The reason why no more records are found with the same format and context.
+#[derive(Debug)]
+enum Pause {
+    /// A text that describes the records behind it, and the number of bytes to consume.
+    Header { row: Range<usize>, consumed: usize },
+    /// A part in another format behind the consumed bytes.
+    Part { format: Format, consumed: usize },
 }
 
 impl FileContext {
@@ -82,6 +93,7 @@ impl Stream {
             ending: false,
             frame: None,
             records: 0,
+            parts: 1,
             kinds: DefectCounts::default(),
             gaps: Gaps::default(),
             detected,
@@ -97,8 +109,8 @@ impl Stream {
         stream.known =
             header.and_then(|text| FileContext::parse(text, checkpoint.format)).map(|(known, _)| known);
         stream.gaps = checkpoint.gaps.clone();
-        let &Checkpoint { records, quarantined, untitled, obscure, .. } = checkpoint;
-        Self { records, kinds: DefectCounts { quarantined, untitled, obscure }, ..stream }
+        let &Checkpoint { records, parts, quarantined, untitled, obscure, .. } = checkpoint;
+        Self { records, parts, kinds: DefectCounts { quarantined, untitled, obscure }, ..stream }
     }
 
     /// Sets the number of threads from now on.
@@ -112,6 +124,7 @@ impl Stream {
             reader: READER_VERSION,
             place: self.position,
             records: self.records,
+            parts: self.parts,
             quarantined: self.kinds.quarantined,
             untitled: self.kinds.untitled,
             obscure: self.kinds.obscure,
@@ -175,8 +188,18 @@ impl Stream {
         make: &(impl Fn(Outcome) -> T + Sync),
     ) -> Result<(), Error> {
         let buffer = std::mem::take(&mut self.buffer);
-        while let Some((row, consumed)) = self.read_found(&buffer, total, most, out, make)? {
+        while let Some(pause) = self.read_found(&buffer, total, most, out, make)? {
             let tail = &buffer[self.front..];
+            let (row, consumed) = match pause {
+                Pause::Header { row, consumed } => (row, consumed),
+                Pause::Part { format, consumed } => {
+                    self.gaps.add(&tail[..consumed], self.position, &self.detected);
+                    self.gaps.end(&self.detected);
+                    self.consume(&tail[..consumed]);
+                    self.begin_part(format);
+                    continue;
+                }
+            };
             self.gaps.add(&tail[..row.start], self.position, &self.detected);
             self.gaps.end(&self.detected);
             let start = self.behind(self.position, &tail[..row.start]);
@@ -191,8 +214,16 @@ impl Stream {
         Ok(())
     }
 
-    /// Reads the records before the next text that describes those behind it. Returns the range of that text, and the
-    /// number of bytes to consume afterwards. Returns `None` if nothing more is found, or enough outcomes exist.
+    /// Continues with a part of the file in another format.
+    fn begin_part(&mut self, format: Format) {
+        self.parts += 1;
+        self.detected.format = format;
+        self.splitter = splitter(format, self.plan.limits.max_record_bytes);
+        self.known = None;
+    }
+
+    /// Reads the records before the next text that describes those behind it, or before the next part. Returns `None`
+    /// if nothing more is found, or enough outcomes exist.
     fn read_found<T: Send>(
         &mut self,
         buffer: &[u8],
@@ -200,7 +231,7 @@ impl Stream {
         most: usize,
         out: &mut Vec<T>,
         make: &(impl Fn(Outcome) -> T + Sync),
-    ) -> Result<Option<(Range<usize>, usize)>, Error> {
+    ) -> Result<Option<Pause>, Error> {
         let known = self.known.take();
         let batch = Batch {
             format: self.detected.format,
@@ -222,7 +253,7 @@ impl Stream {
         end: bool,
         most: usize,
         take: &mut dyn FnMut(RawRecord<'a>),
-    ) -> Result<Option<(Range<usize>, usize)>, Error> {
+    ) -> Result<Option<Pause>, Error> {
         let mut taken = 0;
         while taken < most {
             let tail = &buffer[self.front..];
@@ -233,7 +264,8 @@ impl Stream {
                     self.consume(&tail[..consumed]);
                 }
                 Step::Pass { consumed } => self.consume(&tail[..consumed]),
-                Step::Header { row, consumed } => return Ok(Some((row, consumed))),
+                Step::Header { row, consumed } => return Ok(Some(Pause::Header { row, consumed })),
+                Step::Part { format, consumed } => return Ok(Some(Pause::Part { format, consumed })),
                 Step::Found { .. } if self.records >= self.plan.limits.max_records => {
                     return Err(Error::TooManyRecords { limit: self.plan.limits.max_records });
                 }

@@ -13,6 +13,7 @@ use crate::{
     split::{entries, lines, nbib, refer, refworks, ris, wos},
 };
 use table::TableDetection;
+pub(crate) use table::has_field_rows;
 
 /// The number of bytes that are inspected to detect the format: enough for any preamble or header row of real exports,
 /// and few enough to keep in memory.
@@ -85,17 +86,25 @@ fn format(text: &str) -> Result<(Format, Certainty), Error> {
     if let Some(name) = foreign::by_start(start) {
         return Err(Error::UnsupportedFormat { name });
     }
-    if let Some(tagged) = tagged(text) {
-        return Ok(tagged);
+    if let Some(format) = text::json(start) {
+        return Ok((format, Certainty::Likely));
     }
-    if text::is_csl_json(start) {
-        return Ok((Format::CslJson, Certainty::Likely));
-    }
-    if text::is_refer(start) {
+    let tagged = tagged(text);
+    // A file of tagged lines may follow one without a line that names the format.
+    let before = tagged.map_or(text, |(at, ..)| &text[..at]);
+    if text::is_refer(before.trim_start()) {
         return Ok((Format::Refer, Certainty::Likely));
     }
-    if table::has_field_rows(text) {
+    if table::has_field_rows(before) {
         return Ok((Format::FieldRows, Certainty::Likely));
+    }
+    if let Some((at, format, certainty)) = tagged {
+        if at > 0
+            && let Some(TableDetection::WithHeader(delimiter, 2..)) = table::find(before)
+        {
+            return Ok((Format::Csv { delimiter }, Certainty::Likely));
+        }
+        return Ok((format, certainty));
     }
     match table::find(text) {
         Some(TableDetection::WithHeader(delimiter, columns)) => {
@@ -116,13 +125,19 @@ fn format(text: &str) -> Result<(Format, Certainty), Error> {
     }
 }
 
-/// Detects a tagged format by the first line that begins a record, regardless of the text before it.
-fn tagged(text: &str) -> Option<(Format, Certainty)> {
-    let lines = lines::all(text).filter(|line| !line.trim().is_empty());
-    let (before, format) =
-        lines.enumerate().find_map(|(at, line)| Some((at, tagged_line(line.as_bytes())?)))?;
+/// The format of the XML document that begins here, if it can be read.
+pub(crate) fn markup(text: &str) -> Option<Format> {
+    xml::detect(text).ok()
+}
+
+/// Detects a tagged format by the first line that begins a record, and returns the offset of that line.
+fn tagged(text: &str) -> Option<(usize, Format, Certainty)> {
+    let lines = lines::spans(text).filter(|line| !text[line.clone()].trim().is_empty());
+    let (before, (at, format)) = lines
+        .enumerate()
+        .find_map(|(number, line)| Some((number, (line.start, tagged_line(&text.as_bytes()[line])?))))?;
     // After many other lines, the match may be a coincidence.
-    Some((format, if before <= PREAMBLE_LINES { Certainty::Certain } else { Certainty::Likely }))
+    Some((at, format, if before <= PREAMBLE_LINES { Certainty::Certain } else { Certainty::Likely }))
 }
 
 /// The format in which this line begins a record.

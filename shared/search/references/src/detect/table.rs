@@ -53,15 +53,19 @@ const MIN_ROWS: usize = 3;
 
 /// Returns `true` if the first rows begin with names of different fields, including the title. A header would have
 /// these names in one row.
-pub(super) fn has_field_rows(text: &str) -> bool {
+pub(crate) fn has_field_rows(text: &str) -> bool {
     let mut names = Vec::new();
     for row in fields::rows(text) {
         let mut known = cells(row, b',', true).map(|cell| column(&cell, 0).named.map(|named| named.name));
         let Some(Some(name)) = known.next() else { break };
-        if names.contains(&name) || known.flatten().count() > 1 {
+        if names.contains(&name) {
             break;
         }
         names.push(name);
+        // The header of a table may follow without a line break.
+        if known.flatten().count() > 1 {
+            break;
+        }
     }
     names.len() >= MIN_ROWS && names.contains(&"title")
 }

@@ -32,12 +32,40 @@ pub(super) fn detect_numbered(start: &str) -> Option<Format> {
     next(numbered::is_proquest).map(|_| Format::ProQuest)
 }
 
-/// Returns `true` for JSON whose objects have a title and another variable of CSL-JSON.
-pub(super) fn is_csl_json(start: &str) -> bool {
-    let has = |name: &str| start.contains(name);
-    start.starts_with(['[', '{'])
-        && has("\"title\"")
-        && ["\"type\"", "\"author\"", "\"issued\"", "\"DOI\""].into_iter().any(has)
+/// Names that only the JSON of a database or a program has.
+const DATABASES: [&str; 18] = [
+    "display_name",
+    "paperId",
+    "externalIds",
+    "protocolSection",
+    "message-version",
+    "authorString",
+    "article_url",
+    "cites",
+    "ItemId",
+    "itemType",
+    "doi",
+    "journal",
+    "container_title",
+    "Title",
+    "publicationTypes",
+    "is-referenced-by-count",
+    "abstractNote",
+    "abstractText",
+];
+
+/// Detects JSON by the names in its objects.
+pub(super) fn json(start: &str) -> Option<Format> {
+    let has = |name: &&str| start.contains(&format!("\"{name}\""));
+    if !start.starts_with(['[', '{']) {
+        None
+    } else if DATABASES.iter().any(has) {
+        Some(Format::Json)
+    } else if has(&"title") && ["type", "author", "issued", "DOI"].iter().any(has) {
+        Some(Format::CslJson)
+    } else {
+        (has(&"title") && ["authors", "year", "abstract"].iter().any(has)).then_some(Format::Json)
+    }
 }
 
 /// Returns `true` if the first lines have EndNote tags.

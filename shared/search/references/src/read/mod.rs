@@ -109,7 +109,7 @@ pub(crate) fn read(
         (Format::Cochrane, _) => databases::cochrane(text).finish(),
         (Format::ProQuest, _) => databases::proquest(text).finish(),
         (Format::PubMedText, _) => pubmed_text::read(text).finish(),
-        (Format::CslJson, _) => csl::read(text)?.finish(),
+        (Format::CslJson | Format::Json, _) => csl::read(text)?.finish(),
         (Format::EuropePmcXml, _) => europe_pmc::read(text)?.finish(),
         (Format::JatsXml, _) => jats::read(text)?.finish(),
         (Format::Csv { .. }, Some(Context::Table(header))) => csv::read(header, text)?,

@@ -170,13 +170,7 @@ fn distance(number: u64, first: u64) -> usize {
 
 /// The number of bytes that a step consumes.
 fn consumed(step: &Step) -> usize {
-    match step {
-        Step::Skip { consumed }
-        | Step::Pass { consumed }
-        | Step::Header { consumed, .. }
-        | Step::Found { consumed, .. } => *consumed,
-        Step::More | Step::TooLarge { .. } | Step::Doctype | Step::Malformed { .. } => 0,
-    }
+    step.consumed().unwrap_or_default()
 }
 
 /// The text of an entry in a tail that begins at `front`.
@@ -212,6 +206,11 @@ impl Splitter for BibTex {
             }
         }
         step
+    }
+
+    fn may_end(&mut self, tail: &[u8]) -> bool {
+        while self.find_next(tail, false) {}
+        !self.entries.is_open()
     }
 
     fn parents(&mut self) -> Vec<Vec<u8>> {

@@ -7,7 +7,7 @@
 
 use memchr::{memchr, memchr3};
 
-use super::{Splitter, Step, lines::unmarked};
+use super::{Splitter, Step, lines::unmarked, starts};
 use crate::{
     Delimiter,
     table::header::{has_quotes, is_header, is_separator_line},
@@ -87,6 +87,11 @@ impl Csv {
             HeaderState::Found(header) if header.as_slice() == unmarked(row) => {
                 return Step::Header { row: 0..stop, consumed: next };
             }
+            // A table with other columns begins.
+            HeaderState::Found(_) if starts::known_columns(unmarked(row), self.delimiter) > 0 => {
+                self.know(unmarked(row).to_vec());
+                return Step::Header { row: 0..stop, consumed: next };
+            }
             HeaderState::Found(_) | HeaderState::None => {}
         }
         Step::Found { record: 0..stop, consumed: next, fault }
@@ -119,6 +124,10 @@ impl Splitter for Csv {
             HeaderState::Found(header) => Some(vec![header.clone()]),
             HeaderState::None => Some(Vec::new()),
         }
+    }
+
+    fn may_end(&mut self, _: &[u8]) -> bool {
+        self.state != State::Quoted
     }
 
     fn restore_state(&mut self, carried: Vec<Vec<u8>>) {

@@ -19,7 +19,7 @@ const MAX_KEY: usize = 256;
 const MAX_COMMENT: usize = 64 * 1024;
 /// The maximum number of entries in a comment. Without this limit, each of many unclosed comments would be searched for
 /// its end through [`MAX_COMMENT`] bytes of other comments.
-const MAX_COMMENTED: usize = 100;
+const MAX_COMMENTED: usize = 90;
 
 /// Finds the entries of a BibTeX file.
 #[derive(Debug)]
@@ -131,6 +131,11 @@ fn has_fields(after: &[u8], end: bool) -> Option<bool> {
 impl Entries {
     pub(crate) fn new(limit: usize) -> Self {
         Self { limit, at: 0, open: None, commented: None, in_comment: 0 }
+    }
+
+    /// Returns `true` if an entry is open.
+    pub(crate) fn is_open(&self) -> bool {
+        self.open.is_some()
     }
 
     /// Completes the entry that ends before `stop`.

@@ -63,6 +63,10 @@ pub(crate) fn rows(text: &str) -> impl Iterator<Item = &str> {
 }
 
 impl Splitter for Fields {
+    fn may_end(&mut self, tail: &[u8]) -> bool {
+        self.rows.may_end(tail)
+    }
+
     fn step(&mut self, tail: &[u8], end: bool) -> Step {
         loop {
             if let Some(open) = self.open.filter(|open| self.at - open.start > self.limit) {

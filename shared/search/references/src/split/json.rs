@@ -1,34 +1,87 @@
-//! Splits JSON files into the objects of their outermost array, or into consecutive objects.
+//! Splits JSON files into the objects of their lists, or into consecutive objects.
+//!
+//! The answers of databases have their list inside objects, for example `{"message": {"items": […]}}`. An object is such
+//! a container if the value of one of its [`LISTS`] is a list or an object. Any other object is a record.
 
-use memchr::{memchr2, memchr3};
+use memchr::memchr2;
 
 use super::{Splitter, Step};
+
+/// The names of lists, and of objects around them.
+const LISTS: [&[u8]; 18] = [
+    b"message",
+    b"items",
+    b"results",
+    b"data",
+    b"studies",
+    b"References",
+    b"references",
+    b"resultList",
+    b"result",
+    b"hits",
+    b"works",
+    b"docs",
+    b"response",
+    b"records",
+    b"entries",
+    b"publications",
+    b"search-results",
+    b"entry",
+];
+/// The names that only records have.
+const OF_RECORDS: [&[u8]; 8] =
+    [b"title", b"Title", b"DOI", b"doi", b"display_name", b"protocolSection", b"paperId", b"itemType"];
+/// The maximum number of lists and objects around the records.
+const MAX_DEPTH: usize = 16;
+/// Longest name that is compared.
+const MAX_NAME: usize = 64;
 
 /// Splits JSON files.
 #[derive(Debug)]
 pub(crate) struct Json {
     limit: usize,
     at: usize,
-    open: Option<OpenObject>,
+    /// The opening brackets around the records.
+    around: Vec<u8>,
+    /// `true` if the next value in an object around the records is a list or contains one.
+    named: bool,
+    open: Option<Open>,
+    /// `true` if a list or object ended.
+    seen: bool,
 }
 
-/// An object whose end has not been found.
+/// A value whose end has not been found.
 #[derive(Debug, Clone, Copy)]
-struct OpenObject {
+struct Open {
     start: usize,
-    /// The number of open objects, including this one.
+    kind: Kind,
+    /// The number of open brackets, including the first.
     depth: usize,
-    /// `true` if a string is open.
-    quoted: bool,
+    /// The beginning of the open string.
+    quoted: Option<usize>,
+    /// `true` if the last name in an undecided object is one of [`LISTS`].
+    named: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Record,
+    /// A record, or an object around records.
+    Undecided,
+    /// Any other value outside of records.
+    Other,
 }
 
 impl Json {
     pub(crate) fn new(limit: usize) -> Self {
-        Self { limit, at: 0, open: None }
+        Self { limit, at: 0, around: Vec::new(), named: false, open: None, seen: false }
     }
 
-    fn found(&mut self, open: OpenObject, stop: usize, fault: Option<&'static str>) -> Step {
-        (self.open, self.at) = (None, 0);
+    fn found(&mut self, open: Open, stop: usize, fault: Option<&'static str>) -> Step {
+        (self.open, self.at, self.seen, self.named) = (None, 0, true, false);
+        if open.kind == Kind::Other {
+            return Step::Pass { consumed: stop };
+        }
         if stop - open.start > self.limit {
             return Step::TooLarge { start: open.start };
         }
@@ -36,50 +89,153 @@ impl Json {
     }
 
     /// Handles a tail in which nothing more can be found.
-    fn rest(&mut self, tail: &[u8], open: OpenObject, end: bool) -> Step {
+    fn rest(&mut self, tail: &[u8], open: Open, end: bool) -> Step {
         if self.at - open.start > self.limit {
             return Step::TooLarge { start: open.start };
         }
+        self.open = Some(open);
         if end { self.found(open, tail.len(), Some("its JSON is not closed")) } else { Step::More }
+    }
+
+    /// Searches for the next value outside of records.
+    fn outside(&mut self, tail: &[u8]) -> Option<Step> {
+        let in_object = self.around.last() == Some(&b'{');
+        let special = |byte: &u8| match byte {
+            b'{' | b'[' | b']' | b'}' => true,
+            b'"' => in_object,
+            _ => false,
+        };
+        let Some(at) = tail.iter().position(special) else {
+            return Some(if tail.is_empty() { Step::More } else { Self::text(in_object, tail.len()) });
+        };
+        if at > 0 {
+            return Some(Self::text(in_object, at));
+        }
+        let open = |kind| Open { start: 0, kind, depth: 1, quoted: None, named: false };
+        let kind = match (tail[0], self.around.last()) {
+            (b'"', _) => {
+                self.open = Some(Open { quoted: Some(0), depth: 0, ..open(Kind::Other) });
+                self.at = 1;
+                return None;
+            }
+            (b'{', Some(b'[')) => Kind::Record,
+            (b'{' | b'[', Some(b'{')) if !self.named => Kind::Other,
+            (b'{', _) => Kind::Undecided,
+            (b'[', _) if self.around.len() < MAX_DEPTH => {
+                self.around.push(b'[');
+                self.named = false;
+                return Some(Self::text(in_object, 1));
+            }
+            (b'[', _) => return Some(Self::text(in_object, 1)),
+            _ => {
+                self.around.pop();
+                (self.seen, self.named) = (true, false);
+                return Some(Self::text(in_object, 1));
+            }
+        };
+        self.open = Some(open(kind));
+        self.at = 1;
+        None
+    }
+
+    fn text(in_object: bool, consumed: usize) -> Step {
+        if in_object { Step::Pass { consumed } } else { Step::Skip { consumed } }
+    }
+
+    /// Searches for the end of the open value.
+    fn inside(&mut self, tail: &[u8], mut open: Open, end: bool) -> Option<Step> {
+        let rest = &tail[self.at..];
+        let is_bracket = |byte: &u8| matches!(byte, b'"' | b'{' | b'}' | b'[' | b']');
+        let found = match open.quoted {
+            Some(_) => memchr2(b'"', b'\\', rest),
+            None => rest.iter().position(is_bracket),
+        };
+        let Some(found) = found else {
+            self.at = tail.len();
+            return Some(self.rest(tail, open, end));
+        };
+        let at = self.at + found;
+        self.at = at + 1;
+        match (tail[at], open.quoted) {
+            (b'"', None) => open.quoted = Some(at),
+            (b'"', Some(start)) => {
+                open.quoted = None;
+                if open.depth == 0 {
+                    // A name in an object around the records.
+                    self.named = is_one_of(&LISTS, &tail[start + 1..at]);
+                    (self.open, self.at) = (None, 0);
+                    return Some(Step::Pass { consumed: at + 1 });
+                }
+                if open.kind == Kind::Undecided && open.depth == 1 {
+                    let name = &tail[start + 1..at];
+                    open.named = is_one_of(&LISTS, name);
+                    if is_one_of(&OF_RECORDS, name) {
+                        open.kind = Kind::Record;
+                    }
+                }
+            }
+            (b'\\', _) if at + 1 == tail.len() => {
+                // The escaped character has not arrived yet.
+                self.at = at;
+                return Some(self.rest(tail, open, end));
+            }
+            (b'\\', _) => self.at = at + 2,
+            (b'{' | b'[', _) => {
+                if open.kind == Kind::Undecided
+                    && open.depth == 1
+                    && open.named
+                    && self.around.len() < MAX_DEPTH
+                {
+                    self.around.push(b'{');
+                    (self.open, self.at, self.named) = (None, 0, true);
+                    return Some(Step::Pass { consumed: at });
+                }
+                open.depth += 1;
+            }
+            _ => open.depth -= 1,
+        }
+        if open.depth == 0 && open.quoted.is_none() {
+            return Some(self.found(open, at + 1, None));
+        }
+        self.open = Some(open);
+        None
     }
 }
 
+fn is_one_of(names: &[&[u8]], name: &[u8]) -> bool {
+    name.len() <= MAX_NAME && names.contains(&name)
+}
+
 impl Splitter for Json {
+    fn saved_state(&self) -> Option<Vec<Vec<u8>>> {
+        Some(vec![self.around.clone(), vec![u8::from(self.named), u8::from(self.seen)]])
+    }
+
+    fn restore_state(&mut self, carried: Vec<Vec<u8>>) {
+        let mut carried = carried.into_iter();
+        self.around = carried.next().unwrap_or_default();
+        let flags = carried.next().unwrap_or_default();
+        (self.named, self.seen) = (flags.first() == Some(&1), flags.get(1) == Some(&1));
+    }
+
     fn step(&mut self, tail: &[u8], end: bool) -> Step {
         loop {
-            let Some(mut open) = self.open else {
-                let Some(start) = memchr::memchr(b'{', tail) else {
-                    return if tail.is_empty() { Step::More } else { Step::Skip { consumed: tail.len() } };
-                };
-                self.open = Some(OpenObject { start, depth: 1, quoted: false });
-                self.at = start + 1;
-                continue;
+            let step = match self.open {
+                Some(open) => self.inside(tail, open, end),
+                None => self.outside(tail),
             };
-            let rest = &tail[self.at..];
-            let found =
-                if open.quoted { memchr2(b'"', b'\\', rest) } else { memchr3(b'"', b'{', b'}', rest) };
-            let Some(found) = found else {
-                self.at = tail.len();
-                return self.rest(tail, open, end);
-            };
-            let at = self.at + found;
-            self.at = at + 1;
-            match tail[at] {
-                b'"' => open.quoted = !open.quoted,
-                b'\\' if at + 1 == tail.len() => {
-                    // The escaped character has not arrived yet.
-                    self.at = at;
-                    return self.rest(tail, open, end);
-                }
-                b'\\' => self.at = at + 2,
-                b'{' => open.depth += 1,
-                _ => open.depth -= 1,
+            if let Some(step) = step {
+                return step;
             }
-            if open.depth == 0 {
-                return self.found(open, at + 1, None);
-            }
-            self.open = Some(open);
         }
+    }
+
+    fn may_end(&mut self, _: &[u8]) -> bool {
+        self.may_be_followed()
+    }
+
+    fn may_be_followed(&self) -> bool {
+        self.seen && self.around.is_empty() && self.open.is_none()
     }
 }
 
@@ -96,5 +252,20 @@ mod tests {
             assert_eq!(cut(&mut Json::new(1000), &text), [one, two]);
         }
         assert_eq!(cut(&mut Json::new(1000), "[{\"a\": \"b}]"), ["!its JSON is not closed"]);
+    }
+
+    #[test]
+    fn records_are_found_inside_the_answers_of_databases() {
+        let (one, two) = (r#"{"title": ["a"], "data": [{"x": 1}]}"#, r#"{"items": [{"b": "]"}]}"#);
+        for text in [
+            format!(
+                r#"{{"status": "results", "message": {{"facets": {{}}, "n": [1], "items": [{one}, {two}]}}}}"#
+            ),
+            format!(r#"{{"meta": {{"data": [{{}}]}}, "results": [{one}, {two}], "group_by": [{{}}]}}"#),
+        ] {
+            assert_eq!(cut(&mut Json::new(1000), &text), [one, two], "{text}");
+        }
+        assert_eq!(cut(&mut Json::new(1000), &format!(r#"{{"status": 1, "message": {one}}}"#)), [one]);
+        assert_eq!(cut(&mut Json::new(1000), one), [one]);
     }
 }

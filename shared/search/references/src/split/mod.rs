@@ -17,9 +17,11 @@ pub(crate) mod lines;
 pub(crate) mod markup;
 pub(crate) mod nbib;
 pub(crate) mod numbered;
+mod parts;
 pub(crate) mod refer;
 pub(crate) mod refworks;
 pub(crate) mod ris;
+mod starts;
 mod tagged;
 pub(crate) mod wos;
 pub(crate) mod xml;
@@ -41,12 +43,28 @@ pub(crate) enum Step {
     Header { row: Range<usize>, consumed: usize },
     /// A record. With a `fault` it cannot be read, for that reason.
     Found { record: Range<usize>, consumed: usize, fault: Option<&'static str> },
+    /// The first `consumed` bytes belong to no record, and a file of this format begins behind them.
+    Part { format: Format, consumed: usize },
     /// The record that begins at `start` exceeds the size limit.
     TooLarge { start: usize },
     /// A document type declaration.
     Doctype,
     /// The structure around the records is malformed.
     Malformed { at: usize, what: &'static str },
+}
+
+impl Step {
+    /// The number of bytes that the step consumes, unless it refuses the file or needs more bytes.
+    pub(crate) fn consumed(&self) -> Option<usize> {
+        match *self {
+            Self::Skip { consumed }
+            | Self::Pass { consumed }
+            | Self::Header { consumed, .. }
+            | Self::Found { consumed, .. }
+            | Self::Part { consumed, .. } => Some(consumed),
+            Self::More | Self::TooLarge { .. } | Self::Doctype | Self::Malformed { .. } => None,
+        }
+    }
 }
 
 /// Finds the records of one format.
@@ -67,14 +85,30 @@ pub(crate) trait Splitter: fmt::Debug + Send {
     /// Restores the state of another splitter in a new one.
     fn restore_state(&mut self, _: Vec<Vec<u8>>) {}
 
+    /// Returns `true` if the text may end behind this tail, which was processed completely: no quotation mark, entry or
+    /// element is open. A record of tagged lines may end anywhere.
+    fn may_end(&mut self, _tail: &[u8]) -> bool {
+        true
+    }
+
+    /// Returns `true` if another file may begin before the next record: no element or list around the records is open.
+    fn may_be_followed(&self) -> bool {
+        true
+    }
+
     /// The text that closes the elements open around the records.
     fn closing(&self) -> Vec<u8> {
         Vec::new()
     }
 }
 
-/// Creates the splitter of a format.
+/// Creates the splitter of a file that begins in this format.
 pub(crate) fn splitter(format: Format, limit: usize) -> Box<dyn Splitter> {
+    Box::new(parts::Parts::new(format, limit))
+}
+
+/// Creates the splitter of a single format.
+fn splitter_of(format: Format, limit: usize) -> Box<dyn Splitter> {
     match format {
         Format::Ris => Box::new(ris::splitter(limit)),
         Format::Nbib => Box::new(nbib::splitter(limit)),
@@ -90,7 +124,7 @@ pub(crate) fn splitter(format: Format, limit: usize) -> Box<dyn Splitter> {
         Format::Cochrane => Box::new(numbered::cochrane(limit)),
         Format::ProQuest => Box::new(numbered::proquest(limit)),
         Format::PubMedText => Box::new(numbered::pubmed(limit)),
-        Format::CslJson => Box::new(json::Json::new(limit)),
+        Format::CslJson | Format::Json => Box::new(json::Json::new(limit)),
         Format::EuropePmcXml => Box::new(xml::Xml::europe_pmc(limit)),
         Format::JatsXml => Box::new(xml::Xml::jats(limit)),
     }
@@ -103,9 +137,10 @@ pub(crate) fn cut(splitter: &mut dyn Splitter, text: &str) -> Vec<String> {
     loop {
         match splitter.step(tail, true) {
             Step::More => return records,
-            Step::Skip { consumed } | Step::Pass { consumed } | Step::Header { consumed, .. } => {
-                tail = &tail[consumed..];
-            }
+            Step::Skip { consumed }
+            | Step::Pass { consumed }
+            | Step::Header { consumed, .. }
+            | Step::Part { consumed, .. } => tail = &tail[consumed..],
             Step::Found { record, consumed, fault, .. } => {
                 let text = String::from_utf8_lossy(&tail[record]).into_owned();
                 records.push(fault.map_or(text, |fault| format!("!{fault}")));

@@ -59,8 +59,8 @@ pub(crate) fn is_type_line(line: &[u8]) -> bool {
 fn kind(line: &[u8]) -> LineRole {
     match tag(line) {
         Some((name, _)) if &name == b"TY" => LineRole::Type,
-        // `ER  - positive tumours` is part of a wrapped abstract.
-        Some((name, value)) if &name == b"ER" && line[value..].trim_ascii().is_empty() => LineRole::End,
+        // A file without a line break at its end may be followed by another one on the same line.
+        Some((name, _)) if &name == b"ER" => LineRole::End,
         Some((name, _)) if UNTYPED_STARTS.contains(&&name) => LineRole::UntypedStart,
         _ => LineRole::Other,
     }

@@ -28,6 +28,8 @@ pub(crate) struct Xml {
     layout: &'static Layout,
     limit: usize,
     at: usize,
+    /// `true` if an element around the records was closed.
+    closed: bool,
     /// Names of the open elements around the records.
     around: Vec<Vec<u8>>,
     /// The beginning and name of the open record.
@@ -54,7 +56,7 @@ impl Xml {
     }
 
     fn new(layout: &'static Layout, limit: usize) -> Self {
-        Self { layout, limit, at: 0, around: Vec::new(), record: None, until: None }
+        Self { layout, limit, at: 0, closed: false, around: Vec::new(), record: None, until: None }
     }
 
     /// Completes the record `start..end`; the text behind it begins at `consumed`.
@@ -66,6 +68,7 @@ impl Xml {
     ) -> Step {
         self.record = None;
         self.at = 0;
+        self.closed = true;
         if record.len() > self.limit {
             return Step::TooLarge { start: record.start };
         }
@@ -166,6 +169,7 @@ impl Xml {
         } else if self.around.pop().is_none_or(|open| open != name) {
             return Some(Step::Malformed { at, what: "an end tag matches no open element" });
         } else {
+            self.closed = true;
             return self.pass(length);
         }
         self.at += length;
@@ -203,11 +207,25 @@ impl Xml {
 impl Splitter for Xml {
     /// A comment between two records is passed in pieces, so a reader cannot resume at its front.
     fn saved_state(&self) -> Option<Vec<Vec<u8>>> {
-        (self.record.is_some() || self.until.is_none()).then(|| self.around.clone())
+        (self.record.is_some() || self.until.is_none()).then(|| {
+            let mut state = self.around.clone();
+            state.extend(self.closed.then(Vec::new));
+            state
+        })
     }
 
-    fn restore_state(&mut self, carried: Vec<Vec<u8>>) {
+    fn restore_state(&mut self, mut carried: Vec<Vec<u8>>) {
+        // No element has an empty name.
+        self.closed = carried.pop_if(|last| last.is_empty()).is_some();
         self.around = carried;
+    }
+
+    fn may_end(&mut self, _: &[u8]) -> bool {
+        self.may_be_followed()
+    }
+
+    fn may_be_followed(&self) -> bool {
+        self.closed && self.around.is_empty() && self.record.is_none() && self.until.is_none()
     }
 
     fn step(&mut self, tail: &[u8], end: bool) -> Step {

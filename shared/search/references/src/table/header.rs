@@ -5,7 +5,7 @@ use std::{borrow::Cow, sync::LazyLock};
 use super::cells::cells;
 use crate::{
     Delimiter,
-    read::field::{Field, FieldName, Index, Rule},
+    read::field::{FIELDS, Field, FieldName, Index, Rule},
     split::lines::unmarked,
 };
 
@@ -99,6 +99,9 @@ const MIN_COLUMNS: usize = 2;
 /// The maximum number of columns. A row with more cells is quarantined; databases export up to 100 columns.
 const MAX_COLUMNS: usize = 4_096;
 
+/// Longest name of a column, in bytes, by which a header is distinguished from other text.
+pub(crate) const MAX_NAME: usize = 64;
+
 /// The header of a table.
 #[derive(Debug)]
 pub(crate) struct Header {
@@ -128,6 +131,15 @@ impl Header {
 
     pub(crate) fn recognised(&self) -> usize {
         self.columns.iter().filter(|column| column.named.is_some()).count()
+    }
+
+    /// The number of different fields that the columns hold.
+    pub(crate) fn fields(&self) -> usize {
+        let mut fields = [false; FIELDS];
+        for named in self.columns.iter().filter_map(|column| column.named) {
+            fields[named.field as usize] = true;
+        }
+        fields.into_iter().filter(|known| *known).count()
     }
 
     pub(crate) fn has_titles(&self) -> bool {

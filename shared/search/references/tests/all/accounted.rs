@@ -135,8 +135,11 @@ fn is_named(format: Format, line: &str) -> bool {
     let is_number = number.bytes().all(|byte| byte.is_ascii_digit());
     let is_expected = expected.iter().any(|start| line.starts_with(start))
         || (format == Format::WebOfScience && line == "EF");
-    let says_nothing =
-        if matches!(format, Format::CslJson | Format::BibTex) { number.is_empty() } else { is_number };
+    let says_nothing = if matches!(format, Format::CslJson | Format::Json | Format::BibTex) {
+        number.is_empty()
+    } else {
+        is_number
+    };
     !says_nothing && !is_expected
 }
 
@@ -249,6 +252,8 @@ proptest! {
     fn line_format_bytes_are_accounted_for(file in crate::properties::text(), chunk in 1_usize..50) {
         let Ok(read) = read(file.as_bytes(), chunk) else { return Ok(()) };
         let format = read.report.format;
+        // The lines of a merged file belong to several formats.
+        prop_assume!(read.report.parts == 1);
         let by_lines = match format {
             Format::Csv { .. } | Format::FieldRows | Format::EndNoteXml | Format::PubMedXml | Format::EuropePmcXml
             | Format::JatsXml => false,

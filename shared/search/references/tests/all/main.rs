@@ -11,6 +11,7 @@ mod files;
 mod formats;
 mod hostile;
 mod limits;
+mod merged;
 mod other_formats;
 mod pieces;
 mod properties;

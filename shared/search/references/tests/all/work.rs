@@ -137,7 +137,7 @@ fn assert_proportional(gap: (&str, &str), fragments: (&str, &str, &str), bytes: 
 }
 
 /// Shapes that once needed quadratic work, or a scan of a fixed part of the file for every few bytes.
-const FOUND: [(Gap, Fragments); 30] = [
+const FOUND: [(Gap, Fragments); 33] = [
     (("@article{k, title={a}}\n", ""), ("", "@b{z,crossref=z\n", "")),
     (("@article{k, title={a}}\n", ""), ("", "@b{z,crossref=z,}\n", "")),
     (("@article{k, title={a}}\n", ""), ("", "@b{z,crossref={q}}\n", "ids={")),
@@ -172,6 +172,9 @@ const FOUND: [(Gap, Fragments); 30] = [
     ),
     (("TY  - JOUR\nTI  - a\nDO  - ", "\nER  - \n"), ("", "10.1010.", "/ ")),
     (("Title,Authors,DOI,", "\na,b,c\n"), ("", ",", "")),
+    (("[{\"type\":\"book\",\"title\":\"a\"},", "]"), ("]", "][", "")),
+    (("[{\"type\":\"book\",\"title\":\"a\"},", "]"), ("", "]]>\n[{", "")),
+    (("@article{k, title = {", "}}"), ("", "\\}{\"a\":", "")),
     (("<xml><records><record><title>", "</title></record></records></xml>"), ("", "<a '>", "")),
     (("<xml><records><record><title>", "</title></record></records></xml>"), ("", "<!--", "")),
 ];

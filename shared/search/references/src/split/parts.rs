@@ -1,0 +1,240 @@
+//! Splits files that were merged from files of several formats.
+//!
+//! [`Parts`] passes the text to the splitter of the current format up to the next line that begins a file of another
+//! format ([`starts`]). There the current record ends, unless the line is in the middle of a quoted cell, an entry or an
+//! element.
+
+use super::{
+    Splitter, Step, splitter_of,
+    starts::{self, LOOKAHEAD, Start},
+};
+use crate::{Format, work::spend};
+
+/// Longest line that is searched for the beginning of a file, and the maximum number of bytes held back for it.
+const MAX_LINE: usize = 64 * 1024;
+
+/// The maximum number of documents on a line behind which another format is searched for. Without this limit, each end of
+/// a document would inspect the rest of the line.
+const MAX_DOCUMENTS: u8 = 8;
+
+/// The maximum number of apparent beginnings of files in a line, inside of values.
+const MAX_APPARENT: u8 = 4;
+
+/// Splits files of one or more formats.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    format: Format,
+    inner: Box<dyn Splitter>,
+    /// `true` if the front of the tail is in the middle of a line. The text behind the outermost element of a document
+    /// counts as the beginning of a line.
+    cut: bool,
+    /// `true` for documents, whose outermost element or list has an end.
+    is_document: bool,
+    /// `true` if the splitter was inside of the outermost element.
+    inside: bool,
+    /// The number of documents that ended in the line at the front.
+    documents: u8,
+    /// The beginning of the first line that has not been inspected.
+    line: usize,
+    /// `true` if this is the rest of a line.
+    rest: bool,
+    /// `true` if this line is too long to be inspected.
+    long: bool,
+    /// The number of apparent beginnings of files in the line.
+    apparent: u8,
+    /// The position up to which its end has been searched for.
+    searched: usize,
+    /// The beginning of the next part.
+    next: Option<Start>,
+    /// `true` if the current part ends there.
+    ending: bool,
+}
+
+/// The result of inspecting a line.
+enum Look {
+    /// More bytes are needed.
+    More,
+    /// The line was inspected, and the next one begins here.
+    Line(usize),
+    Start(Start),
+}
+
+impl Parts {
+    pub(crate) fn new(format: Format, limit: usize) -> Self {
+        let inner = splitter_of(format, limit);
+        let is_document = !inner.may_be_followed();
+        Self {
+            format,
+            inner,
+            cut: false,
+            is_document,
+            inside: false,
+            documents: 0,
+            apparent: 0,
+            line: 0,
+            rest: false,
+            long: false,
+            searched: 0,
+            next: None,
+            ending: false,
+        }
+    }
+
+    /// Inspects the next line.
+    fn look(&mut self, tail: &[u8], end: bool) -> Look {
+        let found = memchr::memchr2(b'\n', b'\r', tail.get(self.searched..).unwrap_or_default());
+        let stop = match found {
+            Some(at) => self.searched + at,
+            None if end && self.line < tail.len() => tail.len(),
+            None => {
+                self.searched = tail.len();
+                self.long |= tail.len().saturating_sub(self.line) > MAX_LINE;
+                return Look::More;
+            }
+        };
+        let next = (stop + 1).min(tail.len());
+        if self.long || stop - self.line > MAX_LINE {
+            return Look::Line(next);
+        }
+        if tail.len() - next < LOOKAHEAD && !end {
+            self.searched = stop;
+            return Look::More;
+        }
+        spend(stop - self.line);
+        match starts::find(&tail[self.line..stop], !self.rest, &tail[next..], self.format) {
+            // The splitter of a format finds its records at the beginning of a line itself.
+            Some(start) if start.at > 0 || !is_same(start.format, self.format) || restarts(start) => {
+                Look::Start(Start { at: self.line + start.at, ..start })
+            }
+            _ => Look::Line(next),
+        }
+    }
+
+    /// Continues with the line that begins here, or with the rest of a line.
+    fn go_to(&mut self, line: usize, rest: bool) {
+        (self.line, self.searched, self.rest, self.long) = (line, line, rest, false);
+    }
+
+    /// Inspects lines until one begins a part, or a single line behind a document, which may be followed by another one.
+    /// Returns the number of bytes that the splitter may see, and `true` if more lines can be inspected.
+    fn visible(&mut self, tail: &[u8], end: bool) -> (usize, bool) {
+        let was_inside = self.inside;
+        self.inside = !self.ending && !self.inner.may_be_followed();
+        if was_inside && !self.inside {
+            self.documents = self.documents.saturating_add(1);
+            self.long |= self.documents > MAX_DOCUMENTS;
+        }
+        if self.inside {
+            self.next = None;
+            self.go_to(0, false);
+            return (tail.len(), false);
+        }
+        while self.next.is_none() {
+            match self.look(tail, end) {
+                Look::More if self.long || end => return (tail.len(), false),
+                Look::More => return (self.line.min(tail.len()), false),
+                Look::Line(next) => {
+                    self.go_to(next, false);
+                    self.apparent = 0;
+                    if self.is_document && next < tail.len() {
+                        return (next, true);
+                    }
+                }
+                Look::Start(start) => self.next = Some(start),
+            }
+        }
+        (self.next.map_or(tail.len(), |next| next.at), false)
+    }
+
+    /// Returns `true` for the beginning of a file of tagged lines in an open BibTeX entry, which then lacks its brace.
+    fn is_unclosed(&self, start: Start) -> bool {
+        self.format == Format::BibTex
+            && start.at == self.line
+            && matches!(start.format, Format::Ris | Format::Nbib | Format::WebOfScience | Format::Refer)
+    }
+
+    /// Shifts all positions after the front of the tail was consumed.
+    fn consume(&mut self, tail: &[u8], consumed: usize) {
+        if consumed > 0 {
+            self.cut = !self.inside && !matches!(tail[consumed - 1], b'\n' | b'\r');
+        }
+        if self.documents > 0 && memchr::memchr2(b'\n', b'\r', &tail[..consumed]).is_some() {
+            self.documents = 0;
+        }
+        self.rest = if consumed > self.line || self.inside { self.cut } else { self.rest };
+        self.line = self.line.saturating_sub(consumed);
+        self.searched = self.searched.saturating_sub(consumed).max(self.line);
+        self.next = self.next.map(|next| Start { at: next.at - consumed, ..next });
+    }
+}
+
+/// Returns `true` for a format whose first record also begins behind an open one, unlike the others.
+fn restarts(start: Start) -> bool {
+    start.format == Format::PubMedText
+}
+
+/// Returns `true` if one splitter finds the records of both formats.
+fn is_same(one: Format, other: Format) -> bool {
+    let is_json = |format| matches!(format, Format::CslJson | Format::Json);
+    one == other || (is_json(one) && is_json(other))
+}
+
+impl Splitter for Parts {
+    fn step(&mut self, tail: &[u8], end: bool) -> Step {
+        loop {
+            let (visible, more) = self.visible(tail, end);
+            let last = self.ending || (end && visible == tail.len() && self.next.is_none());
+            let step = self.inner.step(&tail[..visible], last);
+            match (&step, self.next) {
+                (Step::More, None) if more => {}
+                (Step::More, Some(start)) if self.ending => {
+                    return Step::Part { format: start.format, consumed: start.at };
+                }
+                (Step::More, Some(start)) => {
+                    let is_record = start.at == 0 && is_same(start.format, self.format);
+                    self.ending =
+                        !is_record && (self.inner.may_end(&tail[..start.at]) || self.is_unclosed(start));
+                    if !self.ending {
+                        self.next = None;
+                        self.go_to(start.at + 1, true);
+                        self.apparent = self.apparent.saturating_add(1);
+                        self.long = self.apparent >= MAX_APPARENT;
+                    }
+                }
+                _ => {
+                    if let Some(consumed) = step.consumed() {
+                        self.consume(tail, consumed);
+                    }
+                    return step;
+                }
+            }
+        }
+    }
+
+    fn parents(&mut self) -> Vec<Vec<u8>> {
+        self.inner.parents()
+    }
+
+    fn saved_state(&self) -> Option<Vec<Vec<u8>>> {
+        let mut state = self.inner.saved_state().filter(|_| !self.ending)?;
+        let is_front = self.line == 0;
+        let apparent = if is_front { self.apparent } else { 0 };
+        state.push(vec![u8::from(self.cut), u8::from(self.long && is_front), self.documents, apparent]);
+        Some(state)
+    }
+
+    fn restore_state(&mut self, mut state: Vec<Vec<u8>>) {
+        let flags = state.pop().unwrap_or_default();
+        self.inner.restore_state(state);
+        self.cut = flags.first() == Some(&1);
+        self.rest = self.cut;
+        self.long = flags.get(1) == Some(&1);
+        self.documents = flags.get(2).copied().unwrap_or_default();
+        self.apparent = flags.get(3).copied().unwrap_or_default();
+        self.inside = !self.inner.may_be_followed();
+    }
+
+    fn closing(&self) -> Vec<u8> {
+        self.inner.closing()
+    }
+}

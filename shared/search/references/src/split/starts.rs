@@ -1,0 +1,408 @@
+//! Recognizes lines that begin a file of another format.
+//!
+//! Reviewers merge exports with programs that only append one file to another. The formats may differ, and the last line
+//! of a file may lack its line break, so that a line holds the end of one file and the beginning of the next.
+
+use memchr::memmem;
+
+use super::{
+    entries,
+    lines::{MARK_LENGTH, unmarked},
+    nbib, numbered, refer, refworks, ris, wos,
+};
+use crate::{Delimiter, Format, detect, table::header};
+
+/// The number of bytes behind a line that may be needed to recognize it.
+pub(super) const LOOKAHEAD: usize = 1024;
+/// Longest line that begins a file of tagged lines.
+const MAX_FIRST: usize = 256;
+/// Longest header row that is recognized.
+const MAX_HEADER: usize = 8 * 1024;
+/// The number of columns that identify a header among the lines of another format.
+const SURE_COLUMNS: usize = 3;
+/// The number of bytes at the end of a line that may begin the next file.
+const MAX_JOINED: usize = 96;
+/// The maximum number of angle brackets that are inspected in a line.
+const MAX_BRACKETS: usize = 16;
+
+/// The beginning of the header of Web of Science.
+const WEB_OF_SCIENCE: &[u8] = b"PT\tAU\t";
+
+/// The beginning of a file in the middle of another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Start {
+    /// The offset in the line.
+    pub(super) at: usize,
+    pub(super) format: Format,
+}
+
+/// Finds the beginning of a file in a line. `whole` is `false` if the beginning of the line was consumed before.
+/// `after` is the text behind the line. Only its first [`LOOKAHEAD`] bytes count.
+pub(super) fn find(line: &[u8], whole: bool, after: &[u8], current: Format) -> Option<Start> {
+    let after = &after[..after.len().min(LOOKAHEAD)];
+    let plain = unmarked(line);
+    let start = if whole || plain.len() < line.len() { at_start(plain, after) } else { None };
+    if let Some(format) = start {
+        // The first name of a header may be joined to the last value of a file.
+        if let Format::Csv { .. } = format
+            && let Some((at, delimiter)) = joined_header(line)
+        {
+            return Some(Start { at: before_mark(line, at), format: Format::Csv { delimiter } });
+        }
+        return Some(Start { at: 0, format });
+    }
+    // The next file begins behind the end of the last record.
+    let ends: Vec<usize> = match current {
+        Format::Ris => {
+            ris::tag(line).filter(|(name, _)| name == b"ER").map(|(_, value)| value).into_iter().collect()
+        }
+        Format::BibTex => memchr::memchr_iter(b'}', line).take(MAX_BRACKETS).map(|at| at + 1).collect(),
+        Format::WebOfScience if line.starts_with(b"EF") || line.starts_with(b"ER") => vec![2],
+        _ => Vec::new(),
+    };
+    for at in ends {
+        let at = line.len() - line[at..].trim_ascii_start().len();
+        if let Some(format) = at_start(unmarked(&line[at..]), after).filter(|_| at > 0) {
+            return Some(Start { at, format });
+        }
+    }
+    joined(line, after, current)
+}
+
+/// The format that begins with this line.
+fn at_start(line: &[u8], after: &[u8]) -> Option<Format> {
+    match line.first()? {
+        b'<' => numbered::is_ovid(line).then_some(Format::Ovid).or_else(|| markup(line, after)),
+        b'[' | b'{' => is_json(line, after).then_some(Format::Json),
+        _ if line.len() <= MAX_FIRST => tagged(line, after).or_else(|| table(line, after)),
+        _ => table(line, after),
+    }
+}
+
+/// The format of tagged lines that begins with this line.
+fn tagged(line: &[u8], after: &[u8]) -> Option<Format> {
+    if is_ris(line) || (is_number(line) && next_line(after).is_some_and(is_ris)) {
+        Some(Format::Ris)
+    } else if is_nbib(line) {
+        Some(Format::Nbib)
+    } else if wos::is_type_line(line) || line.starts_with(b"FN Clarivate") || line.starts_with(b"FN Thomson")
+    {
+        Some(Format::WebOfScience)
+    } else if is_bibtex(line) || (line.starts_with(b"Scopus") && is_scopus(after)) {
+        Some(Format::BibTex)
+    } else if refer::is_type_line(line) && is_refer(line) {
+        Some(Format::Refer)
+    } else if refworks::is_type_line(line) {
+        Some(Format::RefWorks)
+    } else if numbered::is_cochrane(line) {
+        Some(if is_cochrane(after) { Format::Cochrane } else { Format::Ris })
+    } else if numbered::is_proquest(line) {
+        Some(Format::ProQuest)
+    } else if is_pubmed_text(line, after) {
+        Some(Format::PubMedText)
+    } else {
+        None
+    }
+}
+
+/// Returns `true` for `TY  - JOUR`.
+fn is_ris(line: &[u8]) -> bool {
+    let Some((name, value)) = ris::tag(line) else { return false };
+    let code = line[value..].trim_ascii();
+    &name == b"TY" && (2..=8).contains(&code.len()) && code.iter().all(u8::is_ascii_alphanumeric)
+}
+
+/// Returns `true` for `1.`, which Ovid writes before a record.
+fn is_number(line: &[u8]) -> bool {
+    let number = line.trim_ascii_end().strip_suffix(b".").unwrap_or_default();
+    (1..=9).contains(&number.len()) && number.iter().all(u8::is_ascii_digit)
+}
+
+/// The next line that is not blank.
+fn next_line(after: &[u8]) -> Option<&[u8]> {
+    after.split(|byte| matches!(byte, b'\n' | b'\r')).find(|line| !line.trim_ascii().is_empty())
+}
+
+/// Returns `true` for `@article{key,`.
+fn is_bibtex(line: &[u8]) -> bool {
+    line.first() == Some(&b'@') && entries::is_first_line(line) && has_key(line)
+}
+
+/// Returns `true` if the date of an export and a BibTeX entry follow.
+fn is_scopus(after: &[u8]) -> bool {
+    let mut lines = after.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
+    lines.next().is_some_and(|line| line.starts_with(b"EXPORT DATE")) && lines.next().is_some_and(is_bibtex)
+}
+
+/// Returns `true` for lines that begin a record of PubMed, PubMed Central or ERIC.
+fn is_nbib(line: &[u8]) -> bool {
+    let number = |text: &[u8]| {
+        let text = text.trim_ascii();
+        (1..=9).contains(&text.len()) && text.iter().all(u8::is_ascii_digit)
+    };
+    nbib::is_first_line(line)
+        && match line.get(..5) {
+            Some(b"PMID-") => number(&line[5..]),
+            Some(b"PMC -") => line[5..].trim_ascii().strip_prefix(b"PMC").is_some_and(number),
+            Some(b"OWN -") => true,
+            _ => false,
+        }
+}
+
+/// Returns `true` for `%0 Journal Article`.
+fn is_refer(line: &[u8]) -> bool {
+    line.get(3..).is_some_and(|kind| kind.trim_ascii_start().first().is_some_and(u8::is_ascii_uppercase))
+}
+
+/// Returns `true` if a key or a field follows the brace of a BibTeX entry.
+fn has_key(line: &[u8]) -> bool {
+    line.contains(&b',') || line.contains(&b'=') || line.trim_ascii_end().ends_with(b"{")
+}
+
+/// Returns `true` if the lines of a Cochrane record follow. RIS of Cochrane has the same first line.
+fn is_cochrane(after: &[u8]) -> bool {
+    let next = after.trim_ascii_start();
+    [b"ID: ".as_slice(), b"AU: ", b"TI: ", b"SO: "].iter().any(|tag| next.starts_with(tag))
+}
+
+/// Returns `true` for the first record of PubMed's text: `1. J Asthma. 2020 Jan;1(2):3.`
+fn is_pubmed_text(line: &[u8], after: &[u8]) -> bool {
+    let is_first =
+        line.strip_prefix(b"1").is_some_and(|rest| rest.starts_with(b". ") || rest.starts_with(b": "));
+    let year = |word: &[u8]| {
+        let word = word.strip_suffix(b".").or_else(|| word.strip_suffix(b";")).unwrap_or(word);
+        word.len() >= 4
+            && matches!(word[..2], [b'1', b'9'] | [b'2', b'0'])
+            && word[..4].iter().all(u8::is_ascii_digit)
+    };
+    is_first
+        && numbered::is_pubmed(line)
+        && line.split(|byte| *byte == b' ').any(year)
+        && (memmem::find(line, b"PMID: ").is_some() || memmem::find(after, b"PMID: ").is_some())
+}
+
+/// Returns `true` if a JSON document begins: an object with a name, possibly in a list.
+fn is_json(line: &[u8], after: &[u8]) -> bool {
+    let mut bytes = line.iter().chain(after).filter(|byte| !byte.is_ascii_whitespace());
+    match bytes.next() {
+        Some(b'[') => bytes.next() == Some(&b'{') && bytes.next() == Some(&b'"'),
+        Some(b'{') => bytes.next() == Some(&b'"'),
+        _ => false,
+    }
+}
+
+/// The XML format that begins here.
+fn markup(line: &[u8], after: &[u8]) -> Option<Format> {
+    const ROOTS: [&[u8]; 13] = [
+        b"?xml",
+        b"!DOCTYPE",
+        b"xml",
+        b"records",
+        b"PubmedArticleSet",
+        b"PubmedBookArticleSet",
+        b"responseWrapper",
+        b"pmc-articleset",
+        b"articles",
+        b"article",
+        b"Trials_downloaded_from_ICTRP",
+        b"modsCollection",
+        b"mods",
+    ];
+    let name = &line[1..line.len().min(40)];
+    let end = name.iter().position(|byte| matches!(byte, b' ' | b'>' | b'\t')).unwrap_or(name.len());
+    if !ROOTS.contains(&&name[..end]) {
+        return None;
+    }
+    let text = [&line[..line.len().min(LOOKAHEAD)], b"\n", after].concat();
+    detect::markup(&String::from_utf8_lossy(&text))
+}
+
+/// The table that begins with this row.
+fn table(line: &[u8], after: &[u8]) -> Option<Format> {
+    if line.len() > MAX_HEADER {
+        return None;
+    }
+    let header = if header::is_separator_line(line) { next_line(after)? } else { line };
+    let columns = |delimiter: &Delimiter| known_columns(header, *delimiter);
+    if let Some(delimiter) =
+        Delimiter::ALL.into_iter().filter(|delimiter| columns(delimiter) > 0).max_by_key(columns)
+    {
+        return Some(Format::Csv { delimiter });
+    }
+    let is_title = line.starts_with(b"\"TITLE\",") || line.starts_with(b"TITLE,");
+    let text = || [line, b"\n", after].concat();
+    (is_title && detect::has_field_rows(&String::from_utf8_lossy(&text()))).then_some(Format::FieldRows)
+}
+
+/// The number of known columns of a header row whose cells are all short, without blanks behind the delimiters. It is
+/// zero if they do not suffice to identify it.
+pub(super) fn known_columns(row: &[u8], delimiter: Delimiter) -> usize {
+    let cells = || row.split(|byte| *byte == delimiter.byte());
+    let begins =
+        |byte: &u8| byte.is_ascii_alphanumeric() || !byte.is_ascii() || matches!(byte, b'"' | b'_' | b'#');
+    let is_name = |cell: &[u8]| cell.len() <= header::MAX_NAME && cell.first().is_none_or(begins);
+    if cells().nth(SURE_COLUMNS - 1).is_none() || !cells().all(is_name) {
+        return 0;
+    }
+    let header = std::str::from_utf8(row).ok().and_then(|row| header::Header::parse(row, delimiter));
+    let known = header.filter(header::Header::has_titles).map_or(0, |header| header.fields());
+    if known < SURE_COLUMNS { 0 } else { known }
+}
+
+/// Finds the first beginning of a file behind other text on the same line.
+fn joined(line: &[u8], after: &[u8], current: Format) -> Option<Start> {
+    // A line that is followed by one of the same format can only end in the first line of that format.
+    let next = after.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    if is_tagged(next, current) && joined_line(line, after, Some(current)).is_none() {
+        return None;
+    }
+    let starts = [
+        joined_line(line, after, None),
+        joined_citation(line, after, current).map(|at| (at, Format::PubMedText)),
+        memmem::find(line, b"\"TITLE\",")
+            .filter(|at| *at > 0 && table(&line[*at..], after) == Some(Format::FieldRows))
+            .map(|at| (at, Format::FieldRows)),
+        joined_document(line, after, current),
+        joined_table(line, after, current),
+    ];
+    let (at, format) = starts.into_iter().flatten().min_by_key(|(at, _)| *at)?;
+    Some(Start { at: before_mark(line, at), format })
+}
+
+/// Finds the first line of a file of tagged lines, of one format or of any.
+fn joined_line(line: &[u8], after: &[u8], wanted: Option<Format>) -> Option<(usize, Format)> {
+    let from = line.len().saturating_sub(MAX_JOINED);
+    NEEDLES.iter().filter(|(_, format, _)| wanted.is_none_or(|wanted| wanted == *format)).find_map(
+        |(needle, format, begins)| {
+            let at = from + memmem::rfind(&line[from..], needle)?;
+            let format =
+                if *format == Format::Cochrane && !is_cochrane(after) { Format::Ris } else { *format };
+            (at > 0 && begins(&line[at..])).then_some((at, format))
+        },
+    )
+}
+
+/// Finds the first line of PubMed's text. A number is joined to the text before it, and not a word of it.
+fn joined_citation(line: &[u8], after: &[u8], current: Format) -> Option<usize> {
+    // The dates of a citation may follow its DOI: `10.5555/1. Epub 2020 Jan 2.`
+    if current == Format::PubMedText && !line.starts_with(b"PM") && !line.starts_with(b"DOI") {
+        return None;
+    }
+    let from = line.len().saturating_sub(MAX_JOINED);
+    [b"1. ".as_slice(), b"1: "].into_iter().find_map(|needle| {
+        let at = from + memmem::rfind(&line[from..], needle)?;
+        let before = *line[..at].last()?;
+        // A blank line follows the citation.
+        let is_cited = needle == b"1. " && after.first().is_some_and(|byte| matches!(byte, b'\n' | b'\r'));
+        let is_joined = if before.is_ascii_digit() { is_cited } else { !before.is_ascii_whitespace() };
+        (is_joined && is_pubmed_text(&line[at..], after)).then_some(at)
+    })
+}
+
+/// Finds the beginning of an XML or JSON document.
+fn joined_document(line: &[u8], after: &[u8], current: Format) -> Option<(usize, Format)> {
+    let xml = memchr::memchr_iter(b'<', line).take(MAX_BRACKETS).filter(|at| *at > 0).find_map(|at| {
+        let is_prolog = line[at..].starts_with(b"<?xml ") || line[at..].starts_with(b"<PubmedArticleSet");
+        is_prolog.then(|| markup(&line[at..], after))?.map(|format| (at, format))
+    });
+    if matches!(current, Format::BibTex | Format::CslJson | Format::Json) {
+        return xml;
+    }
+    let json = memmem::find(line, b"{\"").filter(|at| *at > 0).and_then(|at| {
+        let at = if at > 1 && line[at - 1] == b'[' { at - 1 } else { at };
+        let is_joined = !line[at - 1].is_ascii_whitespace() && is_json(&line[at..], after);
+        is_joined.then_some((at, Format::Json))
+    });
+    xml.into_iter().chain(json).min_by_key(|(at, _)| *at)
+}
+
+/// Finds the header of a table.
+fn joined_table(line: &[u8], after: &[u8], current: Format) -> Option<(usize, Format)> {
+    let (at, delimiter) = joined_header(line)?;
+    let next = next_line(after)?;
+    let is_row = next.contains(&delimiter.byte()) && !is_tagged(next, current);
+    is_row.then_some((at, Format::Csv { delimiter }))
+}
+
+/// Checks whether a file begins at a needle.
+type Check = fn(&[u8]) -> bool;
+
+/// The beginnings of files of tagged lines, and what else has to be on the line.
+const NEEDLES: [(&[u8], Format, Check); 10] = [
+    (b"TY  - ", Format::Ris, |line| {
+        let code = ris::tag(line).map(|(_, value)| line[value..].trim_ascii()).unwrap_or_default();
+        crate::read::RIS_KINDS.iter().any(|(kind, _)| code.eq_ignore_ascii_case(kind.as_bytes()))
+    }),
+    (b"PMID- ", Format::Nbib, is_nbib),
+    (b"%0 ", Format::Refer, is_refer),
+    (b"RT ", Format::RefWorks, refworks::is_type_line),
+    (b"FN ", Format::WebOfScience, |line| {
+        line[3..].starts_with(b"Clarivate") || line[3..].starts_with(b"Thomson")
+    }),
+    (b"PT ", Format::WebOfScience, wos::is_type_line),
+    (b"@", Format::BibTex, |line| is_bibtex(line) && !line.trim_ascii_end().ends_with(b"}")),
+    (b"Record #1 of ", Format::Cochrane, numbered::is_cochrane),
+    (b"Document 1 of ", Format::ProQuest, numbered::is_proquest),
+    (b"<1>", Format::Ovid, numbered::is_ovid),
+];
+
+/// The offset of a byte-order mark that is directly before `at`, else `at`.
+fn before_mark(line: &[u8], at: usize) -> usize {
+    if at >= MARK_LENGTH && unmarked(&line[at - MARK_LENGTH..]).len() == line.len() - at {
+        at - MARK_LENGTH
+    } else {
+        at
+    }
+}
+
+/// Finds a header whose first name is joined to other text: `2020.Title,Authors,DOI`.
+fn joined_header(line: &[u8]) -> Option<(usize, Delimiter)> {
+    if let Some(at) =
+        memmem::find(line, WEB_OF_SCIENCE).filter(|at| known_columns(&line[*at..], Delimiter::Tab) > 0)
+    {
+        return Some((at, Delimiter::Tab));
+    }
+    memmem::find(line, b"itle").or_else(|| memmem::find(line, b"ITLE"))?;
+    Delimiter::ALL.into_iter().find_map(|delimiter| {
+        let (mut end, mut first) = (line.len(), None);
+        // The names reach back to a cell that is too long for a name.
+        while line.len() - end <= MAX_HEADER {
+            let start = memchr::memrchr(delimiter.byte(), &line[..end]).map_or(0, |at| at + 1);
+            let at = joined_name(&line[start..end]).map(|length| end - length);
+            first = at.filter(|at| known_columns(&line[*at..], delimiter) > 0).or(first);
+            if start == 0 || end - start > header::MAX_NAME {
+                break;
+            }
+            end = start - 1;
+        }
+        first.map(|at| (at, delimiter))
+    })
+}
+
+/// The length of the name of a column that a cell ends with, behind other text.
+fn joined_name(cell: &[u8]) -> Option<usize> {
+    let from = cell.len().saturating_sub(header::MAX_NAME);
+    let is_quoted = cell.ends_with(b"\"");
+    let begins = |at: &usize| match (cell[*at - 1], cell[*at]) {
+        // Part of another name: `Original Title`.
+        (b' ' | b'_' | b'-', _) => false,
+        (_, b'"') => is_quoted,
+        (before, first) => !is_quoted && (first.is_ascii_uppercase() || !before.is_ascii_alphanumeric()),
+    };
+    let is_name = |at: &usize| {
+        let name = std::str::from_utf8(&cell[*at..]).ok();
+        name.is_some_and(|name| header::column(name.trim_matches('"'), 0).named.is_some())
+    };
+    (from.max(1)..cell.len()).filter(begins).find(is_name).map(|at| cell.len() - at)
+}
+
+/// Returns `true` if a line has a tag of its format.
+fn is_tagged(line: &[u8], format: Format) -> bool {
+    match format {
+        Format::Ris => ris::tag(line).is_some(),
+        Format::WebOfScience => wos::tag(line).is_some(),
+        Format::Nbib => line.get(4) == Some(&b'-') && ris::tag(line).is_none(),
+        Format::Refer => line.starts_with(b"%"),
+        _ => false,
+    }
+}

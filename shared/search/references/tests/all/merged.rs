@@ -1,0 +1,254 @@
+//! Files that were merged from files of two or more formats.
+
+use proptest::prelude::*;
+use references::{Format, Outcome};
+
+use crate::{properties::limits, read, read_in_chunks};
+
+/// How a format writes its files.
+struct Writer {
+    format: &'static str,
+    begin: &'static str,
+    record: fn(&str, usize) -> String,
+    between: &'static str,
+    end: &'static str,
+}
+
+/// The writers of all formats.
+const WRITERS: [Writer; 20] = [
+    Writer {
+        format: "RIS",
+        begin: "",
+        record: |title, _| format!("TY  - JOUR\nTI  - {title}\nAU  - Roe, A\nPY  - 2020\nER  - "),
+        between: "\n\n",
+        end: "",
+    },
+    Writer {
+        format: "nbib",
+        begin: "",
+        record: |title, n| format!("PMID- {n}\nOWN - NLM\nTI  - {title}\nFAU - Roe, Ann\nSO  - J. 2020."),
+        between: "\n\n",
+        end: "",
+    },
+    Writer {
+        format: "EndNote XML",
+        begin: "<?xml version=\"1.0\" encoding=\"UTF-8\"?><xml><records>",
+        record: |title, _| format!("<record><titles><title>{title}</title></titles></record>"),
+        between: "",
+        end: "</records></xml>",
+    },
+    Writer {
+        format: "PubMed XML",
+        begin: "<?xml version=\"1.0\" ?>\n<!DOCTYPE PubmedArticleSet PUBLIC \"-//NLM//DTD\" \"https://example.org/a.dtd\">\n<PubmedArticleSet>\n",
+        record: |title, _| format!("<PubmedArticle><ArticleTitle>{title}</ArticleTitle></PubmedArticle>"),
+        between: "\n",
+        end: "\n</PubmedArticleSet>",
+    },
+    Writer {
+        format: "BibTeX",
+        begin: "",
+        record: |title, n| format!("@article{{roe{n},\n  title = {{{title}}},\n  year = {{2020}}\n}}"),
+        between: "\n\n",
+        end: "",
+    },
+    Writer {
+        format: "Web of Science",
+        begin: "FN Clarivate Analytics Web of Science\nVR 1.0\n",
+        record: |title, _| format!("PT J\nAU Roe, A\nTI {title}\nPY 2020\nER"),
+        between: "\n\n",
+        end: "\n\nEF",
+    },
+    Writer {
+        format: "CSV",
+        begin: "Title,Authors,Year,DOI\n",
+        record: |title, n| format!("{title},\"Roe, Ann\",2020,10.5555/{n}"),
+        between: "\n",
+        end: "",
+    },
+    Writer {
+        format: "semicolons",
+        begin: "Authors;Title;Year\n",
+        record: |title, _| format!("Roe, Ann;{title};2020"),
+        between: "\n",
+        end: "",
+    },
+    Writer {
+        format: "tabs",
+        begin: "PT\tAU\tTI\tSO\tPY\n",
+        record: |title, _| format!("J\tRoe, A\t{title}\tJ\t2020"),
+        between: "\n",
+        end: "",
+    },
+    Writer {
+        format: "field rows",
+        begin: "",
+        record: |title, _| {
+            format!("\"TITLE\",\"{title}\"\n\"AUTHOR NAMES\",\"Roe A.\"\n\"DOI\",\"10.5555/a\"")
+        },
+        between: "\n\n",
+        end: "",
+    },
+    Writer {
+        format: "EndNote tagged",
+        begin: "",
+        record: |title, _| format!("%0 Journal Article\n%T {title}\n%A Roe, A\n%D 2020"),
+        between: "\n\n",
+        end: "",
+    },
+    Writer {
+        format: "RefWorks",
+        begin: "",
+        record: |title, _| format!("RT Journal Article\nT1 {title}\nA1 Roe,A.\nYR 2020"),
+        between: "\n\n",
+        end: "",
+    },
+    Writer {
+        format: "Ovid",
+        begin: "",
+        record: |title, n| format!("<{n}>\nTitle\n  {title}\nSource\n  J. 1(2):3, 2020."),
+        between: "\n\n",
+        end: "",
+    },
+    Writer {
+        format: "Cochrane",
+        begin: "",
+        record: |title, n| format!("Record #{n} of 9\nID: CN-1\nAU: Roe A\nTI: {title}\nYR: 2020"),
+        between: "\n\n\n",
+        end: "",
+    },
+    Writer {
+        format: "ProQuest",
+        begin: "",
+        record: |title, n| {
+            format!("Document {n} of 9\n\n{title}\n\nAuthor: Roe, A\n\nPublication year: 2020")
+        },
+        between: "\n\n____________________________________________________________\n\n",
+        end: "",
+    },
+    Writer {
+        format: "PubMed text",
+        begin: "",
+        record: |title, n| format!("{n}. J Asthma. 2020 Jan;1(2):3.\n\n{title}.\n\nRoe A.\n\nPMID: {n}"),
+        between: "\n\n\n",
+        end: "",
+    },
+    Writer {
+        format: "CSL-JSON",
+        begin: "[",
+        record: |title, _| format!("{{\"id\": 1, \"type\": \"book\", \"title\": \"{title}\"}}"),
+        between: ", ",
+        end: "]",
+    },
+    Writer {
+        format: "JSON",
+        begin: "{\"status\":\"ok\",\"message\":{\"items\":[",
+        record: |title, _| {
+            format!("{{\"title\":[\"{title}\"],\"DOI\":\"10.5555/a\",\"type\":\"journal-article\"}}")
+        },
+        between: ",",
+        end: "]}}",
+    },
+    Writer {
+        format: "Europe PMC",
+        begin: "<?xml version=\"1.0\"?><responseWrapper><resultList>",
+        record: |title, _| format!("<result><title>{title}</title></result>"),
+        between: "",
+        end: "</resultList></responseWrapper>",
+    },
+    Writer {
+        format: "JATS",
+        begin: "<?xml version=\"1.0\"?><pmc-articleset>",
+        record: |title, _| {
+            format!(
+                "<article><front><article-meta><title-group><article-title>{title}</article-title></title-group>\
+                 </article-meta></front></article>"
+            )
+        },
+        between: "",
+        end: "</pmc-articleset>",
+    },
+];
+
+/// A file with this number of records, and their titles.
+fn file(writer: &Writer, part: usize, records: usize) -> (String, Vec<String>) {
+    let titles: Vec<String> = (1..=records).map(|n| format!("Trial {part} {n} of nurses")).collect();
+    let records: Vec<String> =
+        titles.iter().enumerate().map(|(at, title)| (writer.record)(title, at + 1)).collect();
+    ([writer.begin, &records.join(writer.between), writer.end].concat(), titles)
+}
+
+/// The titles of the records that were read, and the reasons for those that were not.
+fn titles(text: &str, chunk: usize) -> Vec<String> {
+    let (outcomes, report) = match read_in_chunks(text.as_bytes(), chunk, limits()) {
+        Ok(read) => read,
+        Err(error) => return vec![format!("refused: {error}")],
+    };
+    if report.skipped.is_some() {
+        return vec![format!("skipped {:?}", report.skipped)];
+    }
+    let title = |outcome| match outcome {
+        Outcome::Read(record) => record.reference.title.trim_end_matches('.').to_owned(),
+        Outcome::Quarantined(quarantine) => format!("quarantined: {}", quarantine.reason),
+    };
+    outcomes.into_iter().map(title).collect()
+}
+
+const SEPARATORS: [&str; 5] = ["", "\n", "\n\n", "\r\n", "\u{feff}"];
+
+#[test]
+fn every_record_of_two_merged_files_is_read() {
+    let mut wrong = Vec::new();
+    for (first, second) in WRITERS.iter().flat_map(|first| WRITERS.iter().map(move |second| (first, second)))
+    {
+        let ((one, mut wanted), (two, more)) = (file(first, 1, 2), file(second, 2, 2));
+        wanted.extend(more);
+        for separator in SEPARATORS {
+            let found = titles(&[one.as_str(), separator, &two].concat(), usize::MAX);
+            if found != wanted {
+                wrong.push(format!(
+                    "{} and {} joined by {separator:?}: {found:?}",
+                    first.format, second.format
+                ));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_record_of_many_merged_files_is_read_in_any_chunking(
+        parts in prop::collection::vec((0..WRITERS.len(), 1_usize..5), 1..5),
+        separator in prop::sample::select(SEPARATORS.as_slice()),
+        chunk in 1_usize..200,
+    ) {
+        let files: Vec<_> =
+            parts.iter().enumerate().map(|(at, (writer, records))| file(&WRITERS[*writer], at, *records)).collect();
+        let texts: Vec<&str> = files.iter().map(|(text, _)| text.as_str()).collect();
+        let wanted: Vec<String> = files.iter().flat_map(|(_, titles)| titles.clone()).collect();
+        prop_assert_eq!(titles(&texts.join(separator), chunk), wanted);
+    }
+}
+
+#[test]
+fn format_changes_are_ignored_inside_of_values() {
+    for text in [
+        "Title,Abstract,DOI\n\"a\",\"b\nTY  - JOUR\nc\",10.5555/a\n",
+        "@article{a, title = {b},\nabstract = {c\n%A d\nRT Journal Article\n}}",
+        "TY  - JOUR\nTI  - a\nAB  - we read title, abstract, authors\nand keywords, see TY  - B\nER  - \n",
+        "<xml><records><record><titles><title>a\nPT J\nTY  - JOUR\n</title></titles></record></records></xml>",
+        "TY  - JOUR\nTI  - a\nAB  - 1. We wrote to <someone@example.org>.\n1. J. 2020 is no journal\nER  - \n",
+    ] {
+        let (outcomes, report) = read(text.as_bytes()).unwrap();
+        assert_eq!((outcomes.len(), report.quarantined), (1, 0), "{text}");
+    }
+}
+
+#[test]
+fn end_of_record_with_text_behind_it_ends_the_record() {
+    let text = "TY  - JOUR\nTI  - a\nER  - TY  - JOUR\nTI  - b\nER  - 12\nTY  - JOUR\nTI  - c\nER  -\n";
+    let (outcomes, report) = read(text.as_bytes()).unwrap();
+    assert_eq!((outcomes.len(), report.format), (3, Format::Ris));
+}
