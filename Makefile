@@ -40,7 +40,9 @@ PROGRAMS := $(CARGO) build $(EVERYTHING) --locked --quiet --bins
 export PROOF_SEED ?= $(shell date -u +%Y%m%d)000000
 # The crates of the search import, and the adapters and runners that other applications use without them.
 SEARCH_CRATES := archives|duplicates|imports|references|service|writers
-FOR_ANY := embedded local aws
+FOR_ANY := embedded local aws lambda simulation model onceward
+# What another team depends on. The embedded stores have the search's ports behind a feature, so its crates are packaged too.
+PACKAGED := $(PURE) $(FOR_ANY) system-host imports references archives duplicates writers
 # What the users' program must not need unless its feature `services` is asked for.
 SERVICES_ONLY := aws-[a-z0-9-]*|aws_[a-z0-9_]*|mongodb|lambda_[a-z_]*|rustls|hyper-rustls|reqwest
 # What the functions must not need unless their feature `embedded` is asked for.
@@ -291,8 +293,8 @@ lint-walls: ## Prove which crates search-import, the functions and the adapters 
 	done; echo "$(FOR_ANY): no crate of the search import"
 
 .PHONY: lint-package
-lint-package: ## Package the crates of the engine, as for a registry
-	$(CARGO) package $(PURE:%=--package %) --locked --allow-dirty --no-verify --quiet
+lint-package: ## Package the crates of the engine and its adapters, as for a registry
+	$(CARGO) package $(PACKAGED:%=--package %) --locked --allow-dirty --no-verify --quiet
 
 .PHONY: bench-parse
 bench-parse: ## Measure how fast reference files are read, and in how much memory

@@ -1,7 +1,9 @@
 //! The Lambda function for the parse queue.
 
 use backend::services::LinkedServices;
+use functions::SYSTEM;
 use functions::parse_references::FUNCTION;
+use lambda::Settling;
 use mimalloc::MiMalloc;
 
 /// A quarter of the time of reading is spent in the allocator.
@@ -14,5 +16,6 @@ const LINKED: LinkedServices = LinkedServices::with(FUNCTION.services);
 async fn main() -> anyhow::Result<()> {
     let observer = telemetry::for_function()?;
     let backend = backend::for_function(&FUNCTION, &LINKED, observer).await?;
-    lambda::serve(&backend, &FUNCTION).await.map_err(anyhow::Error::from_boxed)
+    let settling = Settling::with_queues(backend.has_event_sources());
+    lambda::serve(&backend.ports, &SYSTEM, &FUNCTION, settling).await.map_err(anyhow::Error::from_boxed)
 }

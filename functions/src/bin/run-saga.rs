@@ -1,7 +1,9 @@
 //! The Lambda function for the saga queue.
 
 use backend::services::LinkedServices;
+use functions::SYSTEM;
 use functions::run_saga::FUNCTION;
+use lambda::Settling;
 
 const LINKED: LinkedServices = LinkedServices::with(FUNCTION.services);
 
@@ -9,5 +11,6 @@ const LINKED: LinkedServices = LinkedServices::with(FUNCTION.services);
 async fn main() -> anyhow::Result<()> {
     let observer = telemetry::for_function()?;
     let backend = backend::for_function(&FUNCTION, &LINKED, observer).await?;
-    lambda::serve(&backend, &FUNCTION).await.map_err(anyhow::Error::from_boxed)
+    let settling = Settling::with_queues(backend.has_event_sources());
+    lambda::serve(&backend.ports, &SYSTEM, &FUNCTION, settling).await.map_err(anyhow::Error::from_boxed)
 }

@@ -9,6 +9,7 @@ use events::Installation;
 use functions::run_saga::FUNCTION;
 use imports::queues::SAGA;
 use jiff::Timestamp;
+use lambda::{Settling, Worker};
 use messages::{PartitionKey, StoreError};
 use outbox::Settlement;
 use saga::{Persist, Persisted, WriteDocuments};
@@ -16,7 +17,7 @@ use saga::{Persist, Persisted, WriteDocuments};
 /// The maximum number of our own frames from `main` to the store's conditional write, both included. Frames of
 /// `messages::panics` do not count: they only catch panics of the state machine.
 const MAX_FRAMES: usize = 12;
-/// The number of frames above `lambda::answer`: `main`, its async block, `lambda::serve`, and its invocation.
+/// The number of frames above `Worker::answer`: `main`, its async block, `lambda::serve`, and its invocation.
 const ABOVE: usize = 4;
 /// The crates on the way.
 const OURS: [&str; 7] = ["saga", "lambda", "outbox", "dedup", "messages", "imports", "backend"];
@@ -49,7 +50,9 @@ async fn conditional_write_is_few_frames_below_main() {
     let inner = Arc::clone(&stores.write_documents);
     stores.write_documents = Arc::new(TracingWriter { inner, trace: Arc::clone(&trace) });
     let consumer = (FUNCTION.build.unwrap())(&backend.ports).unwrap();
-    lambda::answer(&backend, &SAGA, consumer.as_ref(), batch, None).await;
+    let (engine, consumer) = (&backend.ports.engine, consumer.as_ref());
+    let worker = Worker { engine, queue: &SAGA, consumer, settling: Settling::ResponseOnly };
+    worker.answer(batch, None).await;
     let trace = trace.lock().unwrap().take().expect("nothing was written");
     let is_ours = |place: &&str| {
         OURS.iter().any(|name| place.contains(&format!("/{name}/src/"))) && !place.contains("panics.rs")

@@ -14,4 +14,4 @@ pub mod stop;
 mod workers;
 
 pub use fault_injection::{DuplicatingSender, FaultInjection};
-pub use runner::{Home, Runner};
+pub use runner::{Home, OpenRunnerError, Runner};

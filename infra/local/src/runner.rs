@@ -1,11 +1,12 @@
 //! Delivers messages from the queues of an application to its functions, like Lambda's event sources.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use embedded::{Lock, Store};
+use embedded::{Lock, LockError, OpenError, Settings, Store};
 use futures::future::join_all;
 use jiff::Timestamp;
 use messages::queue::MAX_BATCH;
@@ -14,6 +15,7 @@ use messages::{
     Received, Reporter, StoreError,
 };
 use outbox::DispatchOutbox;
+use outbox::session::CONTROL;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
@@ -55,6 +57,20 @@ pub struct Home<P> {
     pub lock: Arc<Lock>,
     /// Opens the application's ports over a store.
     pub ports: PortsOver<P>,
+}
+
+/// The reason why a data directory cannot be opened for a runner.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenRunnerError {
+    /// Another process works in the data directory.
+    #[error(transparent)]
+    Locked(#[from] LockError),
+    /// The data directory cannot be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The store is unavailable.
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
 
 /// Opens an application's ports over a store.
@@ -99,6 +115,49 @@ struct QueueConsumer {
     reporter: Reporter,
     /// The number of times that each batch is handled.
     times: u32,
+}
+
+impl Runner<Engine> {
+    /// Opens a data directory for an application without further ports; see [`Runner::open_with`].
+    ///
+    /// # Errors
+    /// As [`Runner::open_with`].
+    pub async fn open(
+        system: &'static System<Engine>,
+        dir: &Path,
+        host: Arc<dyn Host>,
+        faults: FaultInjection,
+    ) -> Result<Self, OpenRunnerError> {
+        Self::open_with(system, dir, host, faults, |engine| engine).await
+    }
+}
+
+impl<P> Runner<P>
+where
+    P: AsRef<Engine> + AsMut<Engine> + Clone,
+{
+    /// Opens a data directory for an application. The directory is created if it does not exist. `ports` adds the
+    /// application's own ports to the engine. Decisions about messages are recorded in the directory.
+    ///
+    /// # Errors
+    /// Returns an error if another process works in the directory, or it cannot be opened.
+    pub async fn open_with(
+        system: &'static System<P>,
+        dir: &Path,
+        host: Arc<dyn Host>,
+        faults: FaultInjection,
+        ports: impl Fn(Engine) -> P + Send + Sync + 'static,
+    ) -> Result<Self, OpenRunnerError> {
+        let lock = Arc::new(Store::lock(dir)?);
+        let store = Arc::new(Store::open(dir, Arc::clone(&host), Settings::new(system.queues))?);
+        store.recover(&lock).await?;
+        let observer: Arc<dyn DecisionSink> = store.clone();
+        let over =
+            move |store: &Arc<Store>| ports(store.engine(system, Arc::clone(&host), Arc::clone(&observer)));
+        let engine = over(&store);
+        let home = Home { store, lock, ports: Arc::new(over) };
+        Ok(Self::new(system, engine, Some(home), faults))
+    }
 }
 
 impl<P> Runner<P>
@@ -154,6 +213,11 @@ where
         }
     }
 
+    /// Returns the store in the data directory; `None` without one.
+    pub fn store(&self) -> Option<&Arc<Store>> {
+        self.home.as_ref().map(|home| &home.store)
+    }
+
     /// Returns the number of injected crashes.
     pub fn crashes(&self) -> u32 {
         self.crashes.load(Ordering::Relaxed)
@@ -179,6 +243,30 @@ where
         let is_empty = |queue| depths.get(queue).is_none_or(|depth| depth.visible + depth.in_flight == 0);
         let mut consumed = self.system.functions.iter().filter_map(|function| function.source.queue());
         Ok(Some(consumed.all(is_empty)))
+    }
+
+    /// Waits until no message is visible, in flight or delayed. Does not wait for timers, for the queues of another
+    /// process, or for delayed messages of the control queue, which only confirm that a session was not committed. Call it
+    /// inside [`Runner::run_until`].
+    ///
+    /// # Errors
+    /// Returns an error if the store is unavailable.
+    pub async fn settled(&self) -> Result<(), StoreError> {
+        let Some(home) = &self.home else { return Ok(()) };
+        let consumed: Vec<&Queue> =
+            self.system.functions.iter().filter_map(|function| function.source.queue()).collect();
+        loop {
+            let depths = home.store.count_messages().await?;
+            let open = |queue: &&Queue| {
+                depths.get(*queue).map_or(0, |depth| {
+                    if **queue == CONTROL { depth.total() - depth.delayed } else { depth.total() }
+                })
+            };
+            if consumed.iter().all(|queue| open(queue) == 0) {
+                return Ok(());
+            }
+            self.ports.as_ref().host.sleep(IDLE_WAIT).await;
+        }
     }
 
     /// Performs all due effects of the outboxes, like the workers' periodic sweeps. A program calls this before it ends, so

@@ -1,10 +1,13 @@
 //! The saga of orders, as a Lambda function.
 
+use lambda::Settling;
 use orders::{ORDERS_SAGA, SYSTEM};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     let observer = telemetry::for_function()?;
     let backend = backend::engine::for_function(&SYSTEM, ORDERS_SAGA.name, observer).await?;
-    lambda::serve(&backend, &ORDERS_SAGA).await.map_err(anyhow::Error::from_boxed)
+    lambda::serve(&backend.ports, &SYSTEM, &ORDERS_SAGA, Settling::Queue)
+        .await
+        .map_err(anyhow::Error::from_boxed)
 }

@@ -90,6 +90,10 @@ impl Done {
     }
 }
 
+/// The maximum delay of a retry, half of the maximum visibility timeout of SQS, which is 12 hours from the receipt
+/// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-visibility-timeout.html>).
+pub const MAX_RETRY_AFTER: Duration = Duration::from_secs(6 * 60 * 60);
+
 /// Failure of a handler.
 #[derive(Debug, thiserror::Error)]
 pub enum HandlerError {
@@ -99,6 +103,14 @@ pub enum HandlerError {
     /// The command is invalid, for this reason. It is dead-lettered at once.
     #[error("{0}")]
     GiveUp(String),
+    /// Another service failed. The command is redelivered after a delay, until its queue dead-letters it.
+    #[error("{reason}")]
+    Retry {
+        /// The reason, for the decision log.
+        reason: String,
+        /// The delay that the service asked for, up to [`MAX_RETRY_AFTER`]; without one, the queue's backoff applies.
+        after: Option<Duration>,
+    },
 }
 
 impl From<EncodeError> for HandlerError {
@@ -237,6 +249,9 @@ impl<H: Handler> Guarded<H> {
         match self.work(&asked, &delivery.body, reporter, deadline).await {
             Ok(()) => Disposition::Acknowledge,
             Err(Failure::Handler(HandlerError::GiveUp(why))) => reporter.reject(Some(&asked.message), why),
+            Err(Failure::Handler(HandlerError::Retry { reason, after: Some(after) })) => {
+                reporter.retry_after(&asked.message, after.min(MAX_RETRY_AFTER), received, reason)
+            }
             Err(error) if error.is_of_message() => {
                 reporter.faulty(Some(&asked.message), received, chain(&error))
             }
@@ -304,5 +319,107 @@ impl<H: Handler> Guarded<H> {
             self.send.send(batch).await.into_iter().collect::<Result<(), _>>()?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+    use messages::{Host, PartitionKey, Queue};
+    use serde_json::json;
+    use uuid::Uuid;
+
+    use super::*;
+
+    const CARDS: Queue = Queue::named("cards");
+
+    messages::messages! {
+        enum Command of "shop" to CARDS { Charge { after_s: u64 } = 1 }
+    }
+
+    struct StillHost;
+
+    #[async_trait]
+    impl Host for StillHost {
+        fn now(&self) -> Timestamp {
+            Timestamp::UNIX_EPOCH
+        }
+        fn fresh_id(&self) -> Uuid {
+            Uuid::nil()
+        }
+        fn random_id(&self) -> Uuid {
+            Uuid::nil()
+        }
+        fn unit_random(&self) -> f64 {
+            0.0
+        }
+        async fn sleep(&self, _: Duration) {}
+    }
+
+    #[async_trait]
+    impl SendMessages for StillHost {
+        async fn send(&self, _: &[Outgoing]) -> Vec<Result<(), SendError>> {
+            Vec::new()
+        }
+    }
+
+    /// Fails with the delay in the command; with none for zero seconds.
+    struct Charging;
+
+    #[async_trait]
+    impl Handler for Charging {
+        type Command = Command;
+
+        async fn handle(
+            &self,
+            asked: &Asked<Command>,
+            _: &Reporter,
+            _: Option<Timestamp>,
+        ) -> Result<Done, HandlerError> {
+            let Command::Charge { after_s } = asked.command;
+            let after = (after_s > 0).then(|| Duration::from_secs(after_s));
+            Err(HandlerError::Retry { reason: "too many requests".to_owned(), after })
+        }
+    }
+
+    fn answer(after_s: u64) -> Disposition {
+        let host = Arc::new(StillHost);
+        let reporter = Reporter {
+            function: "charge",
+            host: host.clone(),
+            observer: Arc::new(()),
+            began_at: None,
+            attempt: None,
+            state: None,
+        };
+        let consumer = guard(Ports { send: host, filter: None, reporter }, Charging);
+        let body = Body {
+            system: "shop".into(),
+            name: "Charge".into(),
+            version: 1,
+            data: json!({ "after_s": after_s }).into(),
+        };
+        let id = Uuid::from_u128(1);
+        let (partition, id) = (PartitionKey::from_uuid(id), messages::MessageId::from_uuid(id));
+        let message = Message::new(id, "test", partition, Timestamp::UNIX_EPOCH, body);
+        let delivery = Delivery { record_id: "1".into(), body: message.encode().unwrap(), receive_count: 1 };
+        consumer.consume(&[delivery], None).now_or_never().unwrap().remove(0)
+    }
+
+    fn delay(after_s: u64) -> u64 {
+        match answer(after_s) {
+            Disposition::Retry { after, reason } => {
+                assert_eq!(reason, "too many requests");
+                after.as_secs()
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn retry_waits_as_long_as_the_service_asked_for() {
+        assert_eq!(delay(90), 90);
+        assert_eq!(delay(u64::MAX), MAX_RETRY_AFTER.as_secs(), "longer than a queue can hide a message");
+        assert_eq!(delay(0), Backoff::FAILURE.first.as_secs(), "without a delay, the backoff of the queue");
     }
 }

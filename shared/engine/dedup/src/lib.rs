@@ -1,11 +1,12 @@
 //! Deduplication: each message takes effect once.
 //!
-//! There are two mechanisms, for two kinds of handlers:
+//! There are three mechanisms:
 //! - [`ledger`]: the partition claim, for handlers with state, such as the saga. A worker in a partition holds its
 //!   lease, and a message is admitted only while its token is in the partition's ledger item. A token leaves the item
 //!   once its message is processed, so a duplicate is detected at any age: no window ends after which it would count as new.
 //! - [`filter`]: the filter, for stateless handlers that may safely run twice. It checks a message before the handler
 //!   and records it afterwards. [`guard()`] combines both with a [`Handler`] and its replies.
+//! - [`entity`]: the ledger for a record of the application that messages change, without a saga.
 //!
 //! # Why a slow worker can do no harm
 //!
@@ -37,10 +38,12 @@
 //! which tokens the current document expects, and removes only its own. Tokens of entry points (`s:`) are never
 //! garbage, because their messages may still be on their way.
 
+pub mod entity;
 pub mod filter;
 pub mod guard;
 pub mod ledger;
 
+pub use entity::{Entities, Entry, Receipts, Visit};
 pub use filter::{Filter, ProcessedMessages, Verdict};
 pub use guard::{Asked, Done, Handler, HandlerError, guard};
 pub use ledger::{

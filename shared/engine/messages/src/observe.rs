@@ -3,6 +3,7 @@
 //! Observations are for operators. No guarantee depends on them, so observing neither fails nor waits.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -154,6 +155,18 @@ impl Reporter {
     /// Records that a message could not be handled now, and retries it.
     pub fn retry(&self, message: &Message, backoff: Backoff, received: u32, reason: String) -> Disposition {
         self.again(Some(message), backoff, received, reason)
+    }
+
+    /// Records that a message could not be handled now, and retries it after a delay that the failed service asked for.
+    pub fn retry_after(
+        &self,
+        message: &Message,
+        after: Duration,
+        received: u32,
+        reason: String,
+    ) -> Disposition {
+        self.with_receive_count(received).note(Some(message), Verdict::Retried, &reason);
+        Disposition::Retry { after, reason }
     }
 
     /// Records that a message failed although it was handled alone: its handler panics, or one of its effects cannot be

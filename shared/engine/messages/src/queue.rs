@@ -98,6 +98,12 @@ impl QueueSpec {
         }
     }
 
+    /// Specifies a queue with a consumer and the usual values: 20 receives, a function timeout of 30 seconds, batches of
+    /// ten messages, and two workers per process.
+    pub const fn standard(queue: Queue, dead_letters: Queue) -> Self {
+        Self::with_consumer(queue, dead_letters, 20, 30, MAX_BATCH, 2)
+    }
+
     /// Returns the specification of `queue`, if there is one.
     pub fn of<'a>(queues: &'a [Self], queue: &Queue) -> Option<&'a Self> {
         queues.iter().find(|spec| spec.queue == *queue)

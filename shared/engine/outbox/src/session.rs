@@ -94,6 +94,8 @@ pub enum CommitOutcome {
     /// A record that the session has read has changed; nothing is stored. A retry needs a session with another id,
     /// because this session's control message is on its way and will abandon the id when it finds no record.
     Changed,
+    /// The application's own work in the transaction refused the commit; nothing is stored.
+    Refused,
 }
 
 /// Stores sessions.
@@ -223,25 +225,40 @@ impl<'a> Session<'a> {
     /// Sends the control message, stores everything in one transaction, then sends the messages. A session without
     /// messages needs neither control message nor record. Returns the messages.
     ///
+    /// A commit that failed may be repeated until the session is abandoned. If the failed call was stored after all, the
+    /// repetition changes nothing. This does not hold for a session without messages, which leaves no record: its
+    /// repetition may return [`CommitError::Changed`] because of its own writes.
+    ///
     /// # Errors
     /// Returns an error if the control message cannot be sent, the store is unavailable, or the session was refused. If
     /// the store is unavailable, the outcome is unknown until the control message settles it. Otherwise nothing is
     /// stored.
-    pub async fn commit(mut self) -> Result<Vec<Message>, CommitError> {
+    pub async fn commit(&mut self) -> Result<Vec<Message>, CommitError> {
+        let sessions = Arc::clone(&self.ports.sessions);
+        self.commit_with(sessions.as_ref()).await
+    }
+
+    /// Like [`Session::commit`], with the work of the application in the same transaction. The adapter of a store
+    /// combines the two, for example `sqlite::Store::with_work`.
+    ///
+    /// # Errors
+    /// As [`Session::commit`], and if the work refuses the commit.
+    pub async fn commit_with(&mut self, sessions: &dyn CommitSession) -> Result<Vec<Message>, CommitError> {
         let dispatcher = &self.ports.dispatcher;
         if !self.record.entries.is_empty() {
             send_one(dispatcher.send.as_ref(), &self.control, CONTROL, Duration::ZERO).await?;
         }
         self.record.committed_at = dispatcher.reporter.host.now();
-        match self.ports.sessions.commit(&self.record).await.map_err(CommitError::Store)? {
+        match sessions.commit(&self.record).await.map_err(CommitError::Store)? {
             CommitOutcome::Stored => {}
             CommitOutcome::TooLate => return Err(CommitError::TooLate),
             CommitOutcome::Changed => return Err(CommitError::Changed),
+            CommitOutcome::Refused => return Err(CommitError::Refused),
         }
         if !self.record.entries.is_empty() {
             self.dispatch().await;
         }
-        Ok(self.staged)
+        Ok(self.staged.clone())
     }
 
     /// Only saves time: errors are ignored, because the control message has the same effect later.
@@ -279,6 +296,9 @@ pub enum CommitError {
     /// Nothing is stored: a record that the session has read has changed.
     #[error("another session changed a record that this session has read")]
     Changed,
+    /// Nothing is stored: the application's own work refused the commit.
+    #[error("the application refused the commit")]
+    Refused,
 }
 
 impl CommitError {

@@ -42,6 +42,19 @@ struct Envelope {
 }
 
 impl View {
+    /// Returns the view of a state in the default list, without a time of creation.
+    ///
+    /// # Errors
+    /// Returns an error if the state cannot be represented in JSON.
+    pub fn of(
+        partition: PartitionKey,
+        state: &impl Serialize,
+        ended: bool,
+    ) -> Result<Self, serde_json::Error> {
+        let (list, created_at, body) = (Uuid::nil(), Timestamp::UNIX_EPOCH, serde_json::to_value(state)?);
+        Ok(Self { partition, revision: 0, ended, list, created_at, body })
+    }
+
     /// Returns the view with the revision of its document. A body that is an object gets the revision too.
     #[must_use]
     pub fn at_revision(mut self, revision: u64) -> Self {

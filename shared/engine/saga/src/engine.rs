@@ -3,15 +3,16 @@
 //! A service that is not configured is an error only for functions that use it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use dedup::guard::{self, Handler};
 use dedup::{GrantTokens, ProcessedMessages, filter};
 use messages::{
     Consumer, DecisionSink, Host, InspectQueues, Message, MessageId, PartitionKey, Payload, Queue,
-    ReceiveMessages, Reporter, SendMessages, SessionId, StoreError, Token,
+    ReceiveMessages, Reporter, SendError, SendMessages, SessionId, StoreError, Token, send_one,
 };
 use outbox::session::{self, CommitError, Options};
-use outbox::{DispatchOutbox, Dispatcher, Key, Policy, Record, Session, StageError, View};
+use outbox::{CommitSession, DispatchOutbox, Dispatcher, Key, Policy, Record, Session, StageError, View};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -83,6 +84,23 @@ impl Engine {
     pub fn reporter(&self, function: &'static str) -> Reporter {
         let (host, observer) = (Arc::clone(&self.host), Arc::clone(&self.observer));
         Reporter { function, host, observer, began_at: None, attempt: None, state: None }
+    }
+
+    /// Sends a message immediately, without a session, and returns it. If the program crashes before the message is sent, it
+    /// is lost; a repeated call sends another message. An event of a saga needs a token and therefore a session.
+    ///
+    /// # Errors
+    /// Returns an error if the message cannot be encoded, or the queue refuses it.
+    pub async fn send_now<P: Payload>(
+        &self,
+        function: &'static str,
+        partition: PartitionKey,
+        payload: &P,
+    ) -> Result<Message, SendError> {
+        let id = MessageId::from_uuid(self.host.fresh_id());
+        let message = Message::new(id, function, partition, self.host.now(), payload.body()?);
+        send_one(self.send.as_ref(), &message, P::QUEUE, Duration::ZERO).await?;
+        Ok(message)
     }
 
     /// Returns a dispatcher of outbox entries for a function.
@@ -261,8 +279,13 @@ impl EntryPoint {
     /// events would take effect twice. To make a repeated request take effect once, read and write a record in the
     /// session: [`OpenSession::read`].
     pub fn session(&self, partition: PartitionKey) -> OpenSession<'_> {
+        self.session_with(partition, &self.options)
+    }
+
+    /// Like [`EntryPoint::session`], with its own duration and metadata.
+    pub fn session_with(&self, partition: PartitionKey, options: &Options) -> OpenSession<'_> {
         let id = SessionId::from_uuid(self.sessions.dispatcher.reporter.host.fresh_id());
-        let session = Session::open(&self.sessions, self.system, id, partition, &self.options);
+        let session = Session::open(&self.sessions, self.system, id, partition, options);
         OpenSession { entry: self, partition, session, granted: Vec::new() }
     }
 
@@ -341,12 +364,34 @@ impl OpenSession<'_> {
     ///
     /// # Errors
     /// As [`Session::commit`]. Unused tokens are removed with the partition's item.
-    pub async fn commit(self) -> Result<Vec<Message>, CommitError> {
-        if !self.granted.is_empty() {
-            // Before the messages that carry them: a message may be received as soon as it is sent.
-            let now = self.entry.sessions.dispatcher.reporter.host.now();
-            self.entry.tokens.grant(self.partition, &self.granted, now).await.map_err(CommitError::Tokens)?;
-        }
+    pub async fn commit(&mut self) -> Result<Vec<Message>, CommitError> {
+        self.grant().await?;
         self.session.commit().await
+    }
+
+    /// Like [`OpenSession::commit`], with the work of the application in the same transaction; see
+    /// [`Session::commit_with`].
+    ///
+    /// # Errors
+    /// As [`Session::commit_with`].
+    pub async fn commit_with(&mut self, sessions: &dyn CommitSession) -> Result<Vec<Message>, CommitError> {
+        self.grant().await?;
+        self.session.commit_with(sessions).await
+    }
+
+    /// Grants the tokens before the messages that carry them are sent, because a message may be received immediately. A
+    /// repeated commit does not grant them again: they may have been used in the meantime.
+    async fn grant(&mut self) -> Result<(), CommitError> {
+        let tokens = std::mem::take(&mut self.granted);
+        if tokens.is_empty() {
+            return Ok(());
+        }
+        let now = self.entry.sessions.dispatcher.reporter.host.now();
+        let granted = self.entry.tokens.grant(self.partition, &tokens, now).await;
+        granted.map_err(|error| {
+            // No message is sent yet, so no token can be used.
+            self.granted = tokens;
+            CommitError::Tokens(error)
+        })
     }
 }

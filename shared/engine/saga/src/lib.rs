@@ -19,7 +19,7 @@
 //! - [`failures`]: a store of all failures, and their retry;
 //! - [`history`]: a store of the decision about each message;
 //! - [`sweeps`]: the time of the last outbox sweep;
-//! - [`system`]: an application's queues and functions as one table.
+//! - [`system`]: an application's queues and functions as one table; `functions`: the usual entries of it.
 //!
 //! The crate leaves retries to the queue. Only a concurrency conflict is retried in place, because its cause has ended
 //! by the time it is detected. The crate depends on neither a runtime nor a store.
@@ -28,6 +28,7 @@ pub mod decision;
 pub mod document;
 pub mod engine;
 pub mod failures;
+mod functions;
 pub mod history;
 pub mod operator;
 pub mod plan;

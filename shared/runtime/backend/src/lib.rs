@@ -1,7 +1,6 @@
 //! Settings of the programs, and the adapters of their ports, which a program selects and opens once at start.
 //!
 //! - [`config`]: all settings;
-//! - [`machine`]: the clock, sleep and randomness of the system;
 //! - [`open`]: opens the ports that the settings select;
 //! - [`queue_setting`]: the setting with a queue's address;
 //! - [`embedded()`], with feature `embedded`: the ports of an open data directory;
@@ -16,7 +15,6 @@ pub mod config;
 pub mod engine;
 #[cfg(feature = "services")]
 mod function;
-pub mod machine;
 #[cfg(feature = "services")]
 mod requirements;
 #[cfg(feature = "services")]
@@ -41,11 +39,11 @@ use saga::history::Recorder;
 pub use config::{BackendKind, Config, Mode};
 #[cfg(feature = "services")]
 pub use function::{for_function, open_for};
-pub use machine::SystemHost;
 #[cfg(feature = "services")]
 pub use requirements::{complete, settings};
 #[cfg(feature = "services")]
 pub use secret::SecretError;
+pub use system_host::SystemHost;
 
 /// Ports of a program, with its settings.
 #[derive(Clone)]
@@ -54,6 +52,13 @@ pub struct Backend<P = Ports> {
     pub ports: P,
     /// The settings.
     pub config: Config,
+}
+
+impl<P> Backend<P> {
+    /// Returns `true` if Lambda's events come from the queues of these ports.
+    pub fn has_event_sources(&self) -> bool {
+        self.config.backend == BackendKind::Aws
+    }
 }
 
 /// Failure to open a backend.

@@ -1,29 +1,29 @@
-//! Between Lambda's events and our deliveries.
+//! Runs the functions of an application on AWS Lambda.
 //!
-//! - [`serve`] runs a function behind a queue, [`answer`] is one of its invocations;
-//! - [`Trigger`] distinguishes a batch from a tick of the schedule, for a function that is behind both;
-//! - `settle`: what Lambda's partial batch response cannot say: when a record is to come again, and that it is not
-//!   to come again at all.
+//! - [`serve`] runs one function until Lambda stops the process: batches of its queue, and its schedule;
+//! - [`Worker`] handles one batch, for programs that receive other events too;
+//! - [`Trigger`] distinguishes a batch from a scheduled event.
 //!
-//! The bodies stay undecoded here: one that is junk must cost only its own record, not the batch.
+//! Message bodies stay undecoded here: an unreadable message must cost only its own record, not the batch.
 
 // A panic in a handler fails only its own message (`messages::panics`). With `panic = "abort"` it would end the process,
 // and the whole batch would be delivered again.
 #[cfg(not(panic = "unwind"))]
 compile_error!("functions are built with panic = \"unwind\"");
 
+mod schedule;
 mod settle;
 mod trigger;
 
-use std::convert::Infallible;
-
 use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
-use backend::Backend;
 use jiff::{SignedDuration, Timestamp};
 use lambda_runtime::{Context, LambdaEvent, service_fn};
+use messages::store::chain;
 use messages::{Consumer, Delivery, Disposition, Queue};
-use saga::{Engine, Function};
+use saga::{Engine, Function, System};
+use serde_json::Value;
 
+pub use schedule::Scheduled;
 pub use trigger::{Trigger, UnknownEvent};
 
 /// The part of a function's time that is reserved for finishing its work. Lambda aborts work that takes longer; its
@@ -33,48 +33,89 @@ const RESERVE: SignedDuration = SignedDuration::from_secs(5);
 /// The name under which a panic is recorded that the function itself did not contain.
 const HOST: &str = "lambda";
 
-/// Runs a function behind its queue until Lambda stops the process.
+/// The way to apply the answers that a partial batch response cannot express: a retry at a certain time, and a dead
+/// letter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Settling {
+    /// Through the queue that sent the batch.
+    Queue,
+    /// Not at all. In a development environment the event has no queue, and its sender receives only the response.
+    ResponseOnly,
+}
+
+impl Settling {
+    /// Returns the way for a program whose events come from the queues of its ports, or from elsewhere.
+    pub fn with_queues(has_queues: bool) -> Self {
+        if has_queues { Self::Queue } else { Self::ResponseOnly }
+    }
+}
+
+/// Handles batches of a queue.
+pub struct Worker<'a> {
+    /// The engine with the ports to the queue.
+    pub engine: &'a Engine,
+    /// The queue.
+    pub queue: &'a Queue,
+    /// The consumer of the queue.
+    pub consumer: &'a dyn Consumer,
+    /// How to apply the answers.
+    pub settling: Settling,
+}
+
+/// Runs a function until Lambda stops the process. A function has one or two triggers:
+/// - batches of its queue;
+/// - a schedule, if it consumes the control queue or drains dead-letter queues; see [`Scheduled`].
 ///
 /// # Errors
-/// When the function is behind no queue, a service that it uses is not configured, or the Runtime API does not answer.
+/// Returns an error if the function is behind no queue, a service that it uses is not configured, or the Runtime API
+/// is unavailable.
 pub async fn serve<P: AsRef<Engine>>(
-    backend: &Backend<P>,
+    ports: &P,
+    system: &System<P>,
     function: &Function<P>,
+    settling: Settling,
 ) -> Result<(), lambda_runtime::Error> {
     let (Some(queue), Some(build)) = (function.source.queue(), function.build) else {
         return Err(format!("{} is behind no queue", function.name).into());
     };
-    let consumer = &*build(&backend.ports)?;
-    let invocation = move |event: LambdaEvent<SqsEvent>| async move {
-        let deadline = deadline(&event.context, backend.ports.as_ref().host.now());
-        Ok::<_, Infallible>(answer(backend, queue, consumer, event.payload, Some(deadline)).await)
+    let (engine, consumer) = (ports.as_ref(), build(ports)?);
+    let worker = &Worker { engine, queue, consumer: &*consumer, settling };
+    let scheduled = &Scheduled::of(engine, system, function)?;
+    let invocation = move |event: LambdaEvent<Value>| async move {
+        let deadline = deadline(&event.context, engine.host.now());
+        match Trigger::read(event.payload).map_err(|error| chain(&error))? {
+            Trigger::Queue(batch) => Ok(Some(worker.answer(batch, Some(deadline)).await)),
+            Trigger::Schedule => match scheduled.run(engine, deadline).await {
+                Ok(()) => Ok(None),
+                Err(error) => Err(lambda_runtime::Error::from(chain(&error))),
+            },
+        }
     };
     lambda_runtime::run(service_fn(invocation)).await
 }
 
-/// Until when something may be begun in an invocation.
+/// Returns the time after which an invocation begins nothing more.
 pub fn deadline(context: &Context, now: Timestamp) -> Timestamp {
-    // One that no timestamp can express is as good as none. So is one that has passed before anything began: emulators
-    // give a length of time where Lambda gives a time, and with that nothing would ever be done.
+    // A deadline that no timestamp can express is none. The same is true of one that has passed before the invocation
+    // began: some emulators send a duration instead of a time, and with it no message would ever be handled.
     let ends_at = Timestamp::try_from(context.deadline()).unwrap_or(Timestamp::MAX);
     let ends_at = if ends_at <= now { Timestamp::MAX } else { ends_at };
     ends_at.saturating_sub(RESERVE).unwrap_or(ends_at)
 }
 
-/// One invocation: the partial batch response to an event of the queue.
-pub async fn answer<P: AsRef<Engine>>(
-    backend: &Backend<P>,
-    queue: &Queue,
-    consumer: &dyn Consumer,
-    event: SqsEvent,
-    deadline: Option<Timestamp>,
-) -> SqsBatchResponse {
-    let deliveries: Vec<Delivery> = event.records.iter().map(delivery).collect();
-    let reporter = backend.ports.as_ref().reporter(HOST);
-    let said = messages::deliver(consumer, &deliveries, deadline, &reporter).await;
-    let dispositions = settle::settle(backend, queue, &event.records, said).await;
-    backend.ports.as_ref().observer.flush().await;
-    response(&deliveries, &dispositions)
+impl Worker<'_> {
+    /// Handles a batch, and returns the partial batch response.
+    pub async fn answer(&self, event: SqsEvent, deadline: Option<Timestamp>) -> SqsBatchResponse {
+        let deliveries: Vec<Delivery> = event.records.iter().map(delivery).collect();
+        let reporter = self.engine.reporter(HOST);
+        let mut answers = messages::deliver(self.consumer, &deliveries, deadline, &reporter).await;
+        if self.settling == Settling::Queue {
+            let source = self.engine.receive.as_ref();
+            answers = settle::settle(source, self.queue, &event.records, answers).await;
+        }
+        self.engine.observer.flush().await;
+        response(&deliveries, &answers)
+    }
 }
 
 fn delivery(message: &SqsMessage) -> Delivery {
@@ -86,12 +127,12 @@ fn delivery(message: &SqsMessage) -> Delivery {
     }
 }
 
-/// The partial batch response for the answers to `deliveries`, once they are settled.
+/// Returns the partial batch response for the answers to `deliveries`, once they are settled.
 ///
-/// Whatever is not acknowledged comes again until the queue's receive limit moves it to the dead-letter queue; so
-/// does a delivery without an answer, since SQS deletes what the response does not name. A record without an id
-/// cannot be named in the response (an empty id would fail the whole batch;
-/// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html>), but SQS sends none.
+/// A record that is not acknowledged is redelivered until the queue's receive limit moves it to the dead-letter queue. The
+/// same is true of a delivery without an answer, because SQS deletes the records that the response does not name. A
+/// record without an id cannot be named in the response, since an empty id would fail the whole batch
+/// (<https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html>), but SQS sends none.
 fn response(deliveries: &[Delivery], dispositions: &[Disposition]) -> SqsBatchResponse {
     let mut response = SqsBatchResponse::default();
     let answers = dispositions.iter().map(Some).chain(std::iter::repeat(None));
@@ -173,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_keeps_its_id_its_body_and_its_receive_count() {
+    fn record_keeps_its_id_body_and_receive_count() {
         let event: SqsEvent = serde_json::from_str(EVENT).unwrap();
         let deliveries: Vec<Delivery> = event.records.iter().map(super::delivery).collect();
         assert_eq!(deliveries[0].record_id, "059f36b4-87a3-44ab-83d2-661975830a7d");
@@ -182,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_junk_body_does_not_fail_its_neighbours() {
+    fn junk_body_does_not_fail_its_neighbours() {
         let event: SqsEvent = serde_json::from_str(EVENT).unwrap();
         let deliveries: Vec<Delivery> = event.records.iter().map(super::delivery).collect();
         let judge = |delivery: &Delivery| match delivery.body.as_str() {
@@ -194,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_not_acknowledged_is_reported_and_never_an_empty_id() {
+    fn response_names_unacknowledged_records_with_an_id() {
         let deliveries = ["a", "b", "c", ""].map(delivery);
         let retry = Disposition::Retry { after: Duration::ZERO, reason: String::new() };
         let dead = Disposition::DeadLetter { reason: String::new() };
@@ -203,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_begun_in_the_last_seconds() {
+    fn deadline_leaves_time_to_finish() {
         let mut context = Context::default();
         context.deadline = 1_545_082_680_000;
         let at = |ms| Timestamp::from_millisecond(ms).unwrap();
@@ -211,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deadline_that_has_passed_before_anything_began_is_none() {
+    fn deadline_in_the_past_is_ignored() {
         let mut context = Context::default();
         context.deadline = 600_000;
         let now = Timestamp::from_millisecond(1_545_082_650_000).unwrap();
@@ -219,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_delivery_without_an_answer_comes_again() {
+    fn delivery_without_an_answer_is_redelivered() {
         let response = response(&["a", "b"].map(delivery), &[Disposition::Acknowledge]);
         assert_eq!(failed(&response), ["b"]);
     }

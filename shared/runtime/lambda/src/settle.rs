@@ -2,28 +2,20 @@
 
 use aws::queues::Receipt;
 use aws_lambda_events::sqs::SqsMessage;
-use backend::{Backend, BackendKind};
 use futures::future::join_all;
 use jiff::Timestamp;
 use messages::store::chain;
 use messages::{Disposition, Queue, ReceiveMessages};
-use saga::Engine;
 
 /// Applies them to the queue: delays a retry through the visibility timeout, and dead-letters a message by moving it
-/// with its reason. Returns the dispositions that are left for the response.
-///
-/// If that fails, the record is redelivered after its visibility timeout. In a development environment the event has no
-/// queue; its sender only gets the response.
-pub(crate) async fn settle<P: AsRef<Engine>>(
-    backend: &Backend<P>,
+/// with its reason. Returns the dispositions that are left for the response. If that fails, the record is redelivered
+/// after its visibility timeout.
+pub(crate) async fn settle(
+    source: &dyn ReceiveMessages,
     queue: &Queue,
     records: &[SqsMessage],
     dispositions: Vec<Disposition>,
 ) -> Vec<Disposition> {
-    if backend.config.backend != BackendKind::Aws {
-        return dispositions;
-    }
-    let source = backend.ports.as_ref().receive.as_ref();
     join_all(records.iter().zip(dispositions).map(|(record, said)| settle_one(source, queue, record, said)))
         .await
 }

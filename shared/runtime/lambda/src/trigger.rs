@@ -1,4 +1,4 @@
-//! The trigger of a function that queues and a schedule can invoke.
+//! The trigger of an invocation.
 
 use aws_lambda_events::sqs::SqsEvent;
 use serde_json::Value;

@@ -112,7 +112,7 @@ impl SearchService {
         })
     }
 
-    async fn commit(&self, session: OpenSession<'_>, why: &str) -> Result<(), Error> {
+    async fn commit(&self, mut session: OpenSession<'_>, why: &str) -> Result<(), Error> {
         for message in session.commit().await? {
             self.reporter().note(Some(&message), Verdict::Handled, why);
         }

@@ -54,7 +54,7 @@ impl InspectQueues for Store {
     async fn locate(&self, queue: &Queue, message: MessageId) -> Result<Option<Presence>, StoreError> {
         let (doing, queue) = (format!("looking for message {message} in queue {queue}"), queue.clone());
         let work = move |db: &Connection| presence(db, &queue, message);
-        self.engine().read(doing, work).await.map(Some)
+        self.threads().read(doing, work).await.map(Some)
     }
 }
 
@@ -75,13 +75,13 @@ impl Store {
     /// Returns the depth of each queue, including empty queues.
     pub async fn count_messages(&self) -> Result<BTreeMap<Queue, Depth>, StoreError> {
         let (queues, now) = (self.settings().queues, self.now());
-        self.engine().read("counting messages".to_owned(), move |db| depths(db, queues, now)).await
+        self.threads().read("counting messages".to_owned(), move |db| depths(db, queues, now)).await
     }
 
     /// Returns the messages of a queue, oldest first. Meant for dead-letter queues, since it reads all messages.
     pub async fn dead_letters(&self, queue: &Queue) -> Result<Vec<DeadLetter>, StoreError> {
         let (doing, queue) = (format!("listing queue {queue}"), queue.clone());
-        self.engine().read(doing, move |db| dead_letters(db, &queue)).await
+        self.threads().read(doing, move |db| dead_letters(db, &queue)).await
     }
 
     /// Redrives a dead letter to its source queue with a new receive count. Returns `false` if it does not exist.
@@ -99,7 +99,7 @@ impl Store {
             }
             None => Ok(false),
         };
-        let found = self.engine().write(doing, work).await?;
+        let found = self.threads().write(doing, work).await?;
         self.sends().tell();
         Ok(found)
     }
@@ -112,7 +112,7 @@ impl Store {
             Some((seq, _)) => remove(db, seq).map(|()| true),
             None => Ok(false),
         };
-        self.engine().write(doing, work).await
+        self.threads().write(doing, work).await
     }
 }
 

@@ -56,6 +56,8 @@ pub enum Call {
     RecordsRead,
     /// [`outbox::WriteRecords::write_record`].
     RecordsWrite,
+    /// [`crate::Store::transaction`].
+    Application,
     /// [`dedup::ClaimPartition::claim`].
     LedgerClaim,
     /// [`dedup::ClaimPartition::release`].

@@ -29,6 +29,7 @@
 //! - `store`, `settings`: opening, and the parts that all ports share;
 //! - `folder`: the files of the data directory and their permissions;
 //! - `db_threads`, `work`, `flusher`: the threads and group commit; `tables`, `schema`: the tables and their versions;
+//! - `engine`: the engine of an application on the store; `application`: its own tables in the same transactions;
 //! - `fault`, `open_error`, `value`: errors and columns;
 //! - `saga`, `outbox`, `sessions`, `records`, `views`: what MongoDB holds in the cloud;
 //! - `ledger`, `processed`: what DynamoDB holds;
@@ -38,7 +39,9 @@
 //! - `intercept`: calls around every call of a port, to count them and to simulate crashes;
 //! - `search`, with the feature of that name: the ports of the search import.
 
+mod application;
 mod db_threads;
+mod engine;
 mod failures;
 mod fair_queueing;
 mod fault;
@@ -70,6 +73,7 @@ mod value;
 mod views;
 mod work;
 
+pub use application::{SessionWork, WithWork};
 pub use folder::DATABASE;
 pub use inspect::DeadLetter;
 pub use intercept::{Call, Intercept, Phase};
@@ -80,6 +84,7 @@ pub use outbox::Outbox;
 pub use recover::{Purged, Recovered};
 #[cfg(feature = "search")]
 pub use search::{BUCKET, LocalUpload, PendingUpload, UPLOAD_URL, UploadError};
+pub use sessions::WorkVerdict;
 pub use settings::Settings;
 pub use signal::MessageSignal;
 pub use store::Store;

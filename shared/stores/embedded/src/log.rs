@@ -22,7 +22,7 @@ impl DecisionSink for Store {
         if !self.settings().history {
             return;
         }
-        self.engine().write_detached("recording a decision", move |db| append(db, &observation));
+        self.threads().write_detached("recording a decision", move |db| append(db, &observation));
     }
 }
 
@@ -32,7 +32,7 @@ impl KeepHistory for Store {
         let observations = observations.to_vec();
         let work =
             move |db: &Connection| observations.iter().try_for_each(|observation| append(db, observation));
-        self.engine().write("storing decisions".to_owned(), work).await
+        self.threads().write("storing decisions".to_owned(), work).await
     }
 
     async fn history(
@@ -45,7 +45,7 @@ impl KeepHistory for Store {
         // No row has a number that large.
         let after = after.map_or(0, |place| i64::try_from(place.sequence).unwrap_or(i64::MAX));
         let doing = "reading the history of a partition".to_owned();
-        self.engine().read(doing, move |db| list(db, &partition, after, limit)).await
+        self.threads().read(doing, move |db| list(db, &partition, after, limit)).await
     }
 
     async fn remove(&self, partition: PartitionKey) -> Result<(), StoreError> {

@@ -87,7 +87,7 @@ impl Store {
             return Err(StoreError::unusable(doing, "the lock is that of another directory"));
         }
         let now = self.now();
-        let released = self.engine().write(doing.to_owned(), move |db| release(db, now)).await?;
+        let released = self.threads().write(doing.to_owned(), move |db| release(db, now)).await?;
         self.sends().tell();
         Ok(released)
     }
@@ -96,7 +96,7 @@ impl Store {
     /// worker that sweeps the outboxes calls it periodically. A document with pending outbox entries stays.
     pub async fn purge(&self, now: Timestamp) -> Result<Purged, StoreError> {
         let settled = self.settings().outbox_retention;
-        self.engine().write("deleting what has expired".to_owned(), move |db| purge(db, now, settled)).await
+        self.threads().write("deleting what has expired".to_owned(), move |db| purge(db, now, settled)).await
     }
 }
 

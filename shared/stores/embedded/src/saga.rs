@@ -25,9 +25,9 @@ impl ReadDocuments for Store {
         let wanted = partitions.clone();
         let work = move |db: &Connection| wanted.iter().map(|partition| load(db, *partition, now)).collect();
         self.step(Call::SagaLoad, Phase::Before).await;
-        let mut loaded = self.engine().read_and(Durability::Committed, doing.clone(), work).await;
+        let mut loaded = self.threads().read_and(Durability::Committed, doing.clone(), work).await;
         if self.storing().any_of(&partitions)
-            && let Err(error) = self.engine().read(doing, |_| Ok(())).await
+            && let Err(error) = self.threads().read(doing, |_| Ok(())).await
         {
             loaded = Err(error);
         }

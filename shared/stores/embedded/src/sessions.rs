@@ -16,6 +16,15 @@ use crate::{records, views};
 const COMMITTED: &str = "committed";
 const TOMBSTONE: &str = "tombstone";
 
+/// The decision of the application's work about its session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WorkVerdict {
+    /// The session is committed, with the rows that the work wrote.
+    Commit,
+    /// The session is refused, and nothing is stored.
+    Refuse,
+}
+
 #[async_trait]
 impl CommitSession for Store {
     async fn commit(&self, session: &SessionRecord) -> Result<CommitOutcome, StoreError> {
@@ -26,6 +35,16 @@ impl CommitSession for Store {
 }
 
 fn commit(db: &Connection, session: &SessionRecord) -> Result<CommitOutcome, Fault> {
+    commit_with(db, session, || Ok(WorkVerdict::Commit))
+}
+
+/// Commits a session with further work. After any other outcome than [`CommitOutcome::Stored`] the caller rolls back what
+/// the work has written.
+pub(crate) fn commit_with(
+    db: &Connection,
+    session: &SessionRecord,
+    work: impl FnOnce() -> Result<WorkVerdict, Fault>,
+) -> Result<CommitOutcome, Fault> {
     // Before the reads: a commit that is repeated has changed by itself what it had read.
     match find(db, session.id)? {
         SessionStatus::Tombstone => return Ok(CommitOutcome::TooLate),
@@ -37,6 +56,9 @@ fn commit(db: &Connection, session: &SessionRecord) -> Result<CommitOutcome, Fau
         if !records::holds(db, read)? {
             return Ok(CommitOutcome::Changed);
         }
+    }
+    if work()? == WorkVerdict::Refuse {
+        return Ok(CommitOutcome::Refused);
     }
     if !session.entries.is_empty() {
         put(db, session.id, COMMITTED, session.committed_at)?;

@@ -29,7 +29,7 @@ pub struct Store {
 }
 
 struct Shared {
-    engine: DbThreads,
+    threads: DbThreads,
     host: Arc<dyn Host>,
     settings: Settings,
     folder: Folder,
@@ -80,10 +80,10 @@ impl Store {
         settings: Settings,
     ) -> Result<Self, OpenError> {
         let reader = schema::open_for_reading(&folder.database())?;
-        let engine = DbThreads::start(writer, reader, folder.flush_log())
+        let threads = DbThreads::start(writer, reader, folder.flush_log())
             .map_err(|source| OpenError::Folder { path: folder.path().to_owned(), source })?;
         let shared = Shared {
-            engine,
+            threads,
             host,
             settings,
             folder,
@@ -105,7 +105,7 @@ impl Store {
 
     /// Returns the reason of the last write that the disk refused; none if it refused none.
     pub fn disk_refusal(&self) -> Option<String> {
-        self.engine().refused()
+        self.threads().refused()
     }
 
     /// Returns the bytes that the disk of the data directory has left; none if the system does not report them.
@@ -155,8 +155,8 @@ impl Store {
         &self.shared.shared_keys
     }
 
-    pub(crate) fn engine(&self) -> &DbThreads {
-        &self.shared.engine
+    pub(crate) fn threads(&self) -> &DbThreads {
+        &self.shared.threads
     }
 
     pub(crate) fn folder(&self) -> &Folder {
@@ -170,7 +170,7 @@ impl Store {
         F: FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
     {
         self.step(call, Phase::Before).await;
-        let result = self.engine().write(doing, work).await;
+        let result = self.threads().write(doing, work).await;
         self.step(call, Phase::After).await;
         result
     }
@@ -187,7 +187,7 @@ impl Store {
         F: FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
     {
         self.step(call, Phase::Before).await;
-        let result = self.engine().write_and(Durability::Committed, doing, work).await;
+        let result = self.threads().write_and(Durability::Committed, doing, work).await;
         self.step(call, Phase::After).await;
         result
     }
@@ -199,7 +199,7 @@ impl Store {
         F: FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
     {
         self.step(call, Phase::Before).await;
-        let result = self.engine().read(doing, work).await;
+        let result = self.threads().read(doing, work).await;
         self.step(call, Phase::After).await;
         result
     }

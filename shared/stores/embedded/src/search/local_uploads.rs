@@ -48,12 +48,12 @@ impl Store {
         let doing = format!("remembering the files of search {search}");
         let work =
             move |db: &Connection| uploads.iter().try_for_each(|upload| put(db, search, project, upload));
-        self.engine().write(doing, work).await
+        self.threads().write(doing, work).await
     }
 
     /// The files that are still to be uploaded, in the order in which they were remembered.
     pub async fn pending_uploads(&self) -> Result<Vec<PendingUpload>, StoreError> {
-        self.engine().read("listing the files to be uploaded".to_owned(), list).await
+        self.threads().read("listing the files to be uploaded".to_owned(), list).await
     }
 
     /// Forgets a file: it was uploaded, or never will be.
@@ -64,7 +64,7 @@ impl Store {
                 .execute(params![search.to_string(), file.to_string()])?;
             Ok(())
         };
-        self.engine().write(doing, work).await
+        self.threads().write(doing, work).await
     }
 }
 

@@ -180,7 +180,7 @@ impl Store {
 
     async fn stored_object(&self, key: &str, doing: &str) -> Result<Option<StoredObject>, StoreError> {
         let wanted = key.to_owned();
-        self.engine().read(doing.to_owned(), move |db| find(db, &wanted)).await
+        self.threads().read(doing.to_owned(), move |db| find(db, &wanted)).await
     }
 
     /// The file gets its name after the row, so it may have either; when it is renamed between the first two looks, the

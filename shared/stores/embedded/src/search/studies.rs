@@ -155,7 +155,7 @@ impl ReadStudies for Store {
             Ok(Told { file: (search, file), project, studies, more })
         };
         let told = self.look(Call::StudiesKeyed, doing, work).await?;
-        self.shared_keys().leave_out(self.engine(), told).await
+        self.shared_keys().leave_out(self.threads(), told).await
     }
 
     async fn identities_of(

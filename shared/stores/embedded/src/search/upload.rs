@@ -152,7 +152,7 @@ impl Store {
         let wanted = key.clone();
         let doing = format!("looking for the permission to upload {}", nickname(&key));
         let look = move |db: &Connection| Ok((load_grant(db, &wanted)?, find(db, &wanted)?.is_some()));
-        match self.engine().read(doing, look).await? {
+        match self.threads().read(doing, look).await? {
             // The object stays when its form has expired.
             (_, true) => Err(UploadError::Used),
             (None, false) => Err(UploadError::NotGranted { key }),
@@ -175,7 +175,7 @@ impl Store {
         let (stored, unfinished) = self.folder().object(name);
         let flushed = flush_folder(&self.folder().objects()).await;
         flushed.map_err(|error| StoreError::unavailable(doing.clone(), error))?;
-        if !self.engine().write(doing, row).await? {
+        if !self.threads().write(doing, row).await? {
             remove(&unfinished).await;
             return Ok(false);
         }

@@ -1,6 +1,7 @@
 //! The embedded store: the contract suites that every adapter passes, and its additional guarantees.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test with a line number")]
 
+mod application;
 mod depot;
 mod durability;
 mod engine;

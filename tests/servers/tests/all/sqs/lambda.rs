@@ -12,7 +12,8 @@ use backend::config::{BackendKind, Config, Services};
 use backend::{Backend, SystemHost};
 use imports::queues;
 use jiff::Timestamp;
-use messages::{Consumer, Delivery, Disposition, ReceiveMessages, SendMessages};
+use lambda::{Settling, Worker};
+use messages::{Consumer, Delivery, Disposition, Queue, ReceiveMessages, SendMessages};
 use servers::Tested;
 
 use super::{adapter, outgoing, with_queues};
@@ -25,6 +26,8 @@ async fn backend(urls: &Queues) -> Result<Backend, backend::OpenError> {
     let config = Config { backend: BackendKind::Aws, services, ..Config::default() };
     backend::open(config, Arc::new(SystemHost), Arc::new(())).await
 }
+
+static QUEUE: Queue = queues::SAGA;
 
 /// Returns the disposition named in the body of a message; a message without one is rejected.
 struct Judge;
@@ -73,7 +76,7 @@ async fn record_is_redelivered_or_dead_lettered_as_decided() -> Tested {
         assert_eq!(event.records.len(), 3);
         let later = event.records.iter().find(|record| record.body.as_deref() == Some("later")).unwrap();
         let later = later.message_id.clone().unwrap();
-        let response = lambda::answer(&backend, &queues::SAGA, &Judge, event, None).await;
+        let response = worker(&backend).answer(event, None).await;
         let failed: Vec<&str> =
             response.batch_item_failures.iter().map(|failure| failure.item_identifier.as_str()).collect();
         assert_eq!(failed, [later], "the junk is moved, so Lambda may delete it");
@@ -96,9 +99,14 @@ async fn without_queue_all_outcomes_are_in_response() -> Tested {
     record.message_id = Some("m".into());
     let mut event = SqsEvent::default();
     event.records = vec![record];
-    let response = lambda::answer(&backend, &queues::SAGA, &Judge, event, None).await;
+    let response = worker(&backend).answer(event, None).await;
     assert_eq!(response.batch_item_failures.len(), 1);
     Ok(())
+}
+
+fn worker(backend: &Backend) -> Worker<'_> {
+    let settling = Settling::with_queues(backend.has_event_sources());
+    Worker { engine: &backend.ports.engine, queue: &QUEUE, consumer: &Judge, settling }
 }
 
 async fn backend_without_queues() -> Result<Backend, backend::OpenError> {

@@ -1,4 +1,4 @@
-//! Clock, sleep and randomness of the system.
+//! The host of a program: the clock, sleep and randomness of the machine.
 
 use std::time::Duration;
 
@@ -38,12 +38,12 @@ impl Host for SystemHost {
 mod tests {
     use super::*;
 
-    /// Ids of version 7 that are created at one time contain this time and ascending counters.
+    /// Ids of version 7 that are drawn at the same moment share its time and a counter, so a token made of one could be guessed.
     #[test]
     fn random_ids_contain_neither_time_nor_counter() {
         let drawn: Vec<Uuid> = (0..1_000).map(|_| SystemHost.random_id()).collect();
         assert!(drawn.iter().all(|id| id.get_version_num() == 4));
         let beginnings: std::collections::BTreeSet<u32> = drawn.iter().map(|id| id.as_fields().0).collect();
-        assert!(beginnings.len() > 990, "only {} of 1,000 prefixes differ", beginnings.len());
+        assert!(beginnings.len() > 990, "only {} of 1,000 ids have a prefix of their own", beginnings.len());
     }
 }

@@ -1,0 +1,75 @@
+//! Messages that take effect once.
+//!
+//! Five mechanisms, each usable alone:
+//!
+//! | mechanism | guarantee | example |
+//! | --- | --- | --- |
+//! | [durable saga](saga) | Each event changes the state once, and each effect of the change is performed | `saga.rs` |
+//! | [token-based deduplication](dedup::entity) | A duplicate is detected at any age, for entities without a saga | `deduplication.rs` |
+//! | [idempotent handler](dedup::guard()) | A command is answered once, although it may be handled twice | `handler.rs` |
+//! | [transactional session](outbox::session) | Data and messages of a request are stored together or not at all | `session.rs` |
+//! | [outbox] | A stored message is sent, with backoff, and set aside if it can never be sent | `outbox.rs` |
+//!
+//! The guarantees hold if messages are duplicated, delayed or reordered, if processes crash between any two steps, and
+//! if several workers compete. The folder `examples` has one program for each mechanism.
+//!
+//! # Parts
+//! - [`messages`](mod@messages), [`dedup`], [`outbox`] and [`saga`]: the engine, without a runtime or a store;
+//! - feature `sqlite` (module `sqlite`): all stores and queues in one SQLite database;
+//! - feature `local` (module `local`, the default): all functions of an application in one process;
+//! - feature `aws` (module `aws`): the ledger on DynamoDB and the queues on SQS;
+//! - feature `lambda` (module `lambda`): the functions on AWS Lambda;
+//! - feature `simulation` (module `simulation`): seeded schedules of faults, for tests;
+//! - feature `model` (module `model`): every interleaving of a small workload, for tests.
+//!
+//! # Stability
+//! Version 0.1 may change its interface with each minor version. The stored formats stay readable, and messages of earlier
+//! versions are accepted. The minimum supported Rust version is that of the manifest; raising it is a minor version.
+
+pub use ::messages;
+pub use {async_trait::async_trait, dedup, jiff, outbox, saga, serde, serde_json, uuid};
+
+#[cfg(feature = "aws")]
+pub use aws;
+#[cfg(feature = "sqlite")]
+pub use embedded as sqlite;
+#[cfg(feature = "lambda")]
+pub use lambda;
+#[cfg(feature = "local")]
+pub use local;
+#[cfg(feature = "model")]
+pub use model;
+#[cfg(feature = "simulation")]
+pub use simulation;
+#[cfg(any(feature = "aws", feature = "sqlite"))]
+pub use system_host::SystemHost;
+
+/// Defines the messages of a queue; see [`messages::messages!`](macro@messages::messages).
+#[macro_export]
+macro_rules! messages {
+    ($($definition:tt)*) => {
+        $crate::messages::messages! {
+            #![crate = "onceward::messages::macros::serde"]
+            $($definition)*
+        }
+    };
+}
+
+pub mod prelude {
+    //! The items that most applications need.
+
+    pub use std::sync::Arc;
+
+    pub use dedup::{Entities, Entry, Handler, HandlerError, Receipts};
+    pub use jiff::{SignedDuration, Timestamp};
+    pub use messages::{
+        Consumer, Host, Message, PartitionKey, Queue, QueueSpec, Reporter, StoreError, Token,
+    };
+    pub use outbox::session::{CONTROL, CommitError};
+    pub use outbox::{Key, View};
+    pub use saga::{
+        Decision, Engine, EntryPoint, Event, Function, Missing, SAGA, Saga, Service, Source, System,
+    };
+
+    pub use crate::{async_trait, messages};
+}

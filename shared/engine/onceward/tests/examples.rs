@@ -1,0 +1,52 @@
+//! Runs every example as a user does. Each ends with an error if its guarantee does not hold.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test with a line number")]
+
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Returns the program of an example, which Cargo builds together with the tests.
+fn example(name: &str) -> PathBuf {
+    let tests = std::env::current_exe().unwrap();
+    tests.parent().unwrap().parent().unwrap().join("examples").join(name)
+}
+
+fn output(name: &str) -> String {
+    let output = Command::new(example(name)).output().unwrap();
+    assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn saga_ends_as_paid_although_messages_are_duplicated() {
+    assert!(output("saga").starts_with("the invoice ended: "));
+}
+
+#[test]
+fn deposits_change_the_balance_once() {
+    assert_eq!(output("deduplication"), "nine deliveries of three deposits: 123 cents\n");
+}
+
+#[test]
+fn commands_reach_the_provider_under_one_key() {
+    assert_eq!(output("handler"), "six deliveries of two commands: 2 charges\n");
+}
+
+#[test]
+fn rows_and_messages_are_committed_together() {
+    assert_eq!(output("session"), "2 seats are booked, and 2 mails are queued\n");
+}
+
+#[test]
+fn announcement_is_sent_after_the_outage() {
+    assert!(output("outbox").starts_with("the announcement was sent by sweep"));
+}
+
+#[test]
+fn examples_have_fewer_than_100_lines() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("examples");
+    for file in std::fs::read_dir(folder).unwrap() {
+        let path = file.unwrap().path();
+        let lines = std::fs::read_to_string(&path).unwrap().lines().count();
+        assert!(lines < 100, "{} has {lines} lines", path.display());
+    }
+}

@@ -1,0 +1,40 @@
+//! The functions that most applications have in the same form.
+
+use std::sync::Arc;
+
+use messages::Queue;
+use outbox::session::CONTROL;
+
+use crate::engine::{Engine, SAGA};
+use crate::state_machine::Saga;
+use crate::system::{Function, Service, Source};
+
+/// The name of the function that [`Function::dispatch_outbox`] returns.
+const DISPATCH_OUTBOX: &str = "dispatch-outbox";
+
+impl<P: AsRef<Engine>> Function<P> {
+    /// The function of a saga, with the saga's name. It sends to these queues.
+    pub const fn saga<S: Saga + Default>(sends: &'static [Queue]) -> Self {
+        Self {
+            name: S::NAME,
+            services: &[Service::DATABASE, Service::LEDGER],
+            source: Source::Queue(SAGA),
+            sends,
+            drains: &[],
+            build: Some(|ports| ports.as_ref().run(S::NAME, S::default())),
+        }
+    }
+
+    /// The function of the control queue, which every application with sessions, timers or requests needs: it settles
+    /// sessions and sweeps the outboxes. It sends to all queues of the application.
+    pub const fn dispatch_outbox(sends: &'static [Queue]) -> Self {
+        Self {
+            name: DISPATCH_OUTBOX,
+            services: &[Service::DATABASE],
+            source: Source::Queue(CONTROL),
+            sends,
+            drains: &[],
+            build: Some(|ports| Ok(Arc::new(ports.as_ref().dispatch_outbox(DISPATCH_OUTBOX)?))),
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! The scheduled work of a function.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use messages::StoreError;
+use outbox::DispatchOutbox;
+use outbox::session::CONTROL;
+use saga::{Engine, Failures, Function, Missing, SweepHeartbeat, System};
+
+/// The work that a schedule starts, usually every minute:
+/// - the function that consumes the control queue sweeps the outboxes, which also sends due timer events;
+/// - a function that drains dead-letter queues collects failures and continues their retries.
+pub struct Scheduled {
+    sweep: Option<(DispatchOutbox, SweepHeartbeat)>,
+    failures: Option<Failures>,
+}
+
+/// The reason why scheduled work failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ScheduleError {
+    /// The function has no scheduled work, so the schedule is wrong.
+    #[error(
+        "the function has no scheduled work: it neither consumes the control queue nor drains a dead-letter queue"
+    )]
+    NothingScheduled,
+    /// A store is unavailable. The next event continues the work.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Scheduled {
+    /// Returns the scheduled work of a function.
+    ///
+    /// # Errors
+    /// Returns an error if a service that it uses is not configured.
+    pub fn of<P>(engine: &Engine, system: &System<P>, function: &Function<P>) -> Result<Self, Missing> {
+        let sweeps = function.source.queue() == Some(&CONTROL);
+        let sweep = sweeps.then(|| Ok((engine.dispatch_outbox(function.name)?, engine.sweeps()?)));
+        let failures = (!function.drains.is_empty()).then(|| engine.failures(function.name, system));
+        Ok(Self { sweep: sweep.transpose()?, failures: failures.transpose()? })
+    }
+
+    /// Does the work that is due, and begins nothing after `deadline`.
+    ///
+    /// # Errors
+    /// Returns an error if there is no such work, or a store is unavailable.
+    pub async fn run(&self, engine: &Engine, deadline: Timestamp) -> Result<(), ScheduleError> {
+        let done = self.work(deadline).await;
+        Arc::clone(&engine.observer).flush().await;
+        done
+    }
+
+    async fn work(&self, deadline: Timestamp) -> Result<(), ScheduleError> {
+        if self.sweep.is_none() && self.failures.is_none() {
+            return Err(ScheduleError::NothingScheduled);
+        }
+        if let Some((outbox, heartbeat)) = &self.sweep
+            && outbox.sweep(Some(deadline)).await?.to_the_end
+        {
+            heartbeat.note().await?;
+        }
+        if let Some(failures) = &self.failures {
+            failures.run(Some(deadline)).await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,79 @@
+//! The tables of the application in the same database: its own rows, read and written in the transaction of a session.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use messages::StoreError;
+use outbox::{CommitOutcome, CommitSession, SessionRecord};
+use rusqlite::Connection;
+
+use crate::Store;
+use crate::fault::Fault;
+use crate::intercept::Call;
+use crate::sessions::{self, WorkVerdict};
+
+/// The work of an application in the transaction of a session. It leaves the transaction open.
+pub type SessionWork = Arc<dyn Fn(&Connection) -> rusqlite::Result<WorkVerdict> + Send + Sync>;
+
+/// Commits sessions together with the work of the application.
+#[derive(Clone)]
+pub struct WithWork {
+    store: Store,
+    work: SessionWork,
+}
+
+impl Store {
+    /// Returns an adapter that commits a session together with `work`, in one transaction:
+    ///
+    /// ```no_run
+    /// # use embedded::{Store, WorkVerdict};
+    /// # fn adapter(store: &Store) -> impl outbox::CommitSession {
+    /// store.with_work(|db| {
+    ///     db.execute("INSERT INTO shop_invoice (number, cents) VALUES (?1, ?2)", ("A-1", 1_000))?;
+    ///     Ok(WorkVerdict::Commit)
+    /// })
+    /// # }
+    /// ```
+    ///
+    /// The work is not repeated if the session is committed already. It runs on the thread of the database, so it must not
+    /// wait for anything else.
+    pub fn with_work(
+        &self,
+        work: impl Fn(&Connection) -> rusqlite::Result<WorkVerdict> + Send + Sync + 'static,
+    ) -> WithWork {
+        WithWork { store: self.clone(), work: Arc::new(work) }
+    }
+
+    /// Runs statements of the application in a transaction of their own, for example to create its tables. Their names
+    /// begin with a prefix of the application, so that they never collide with those of this store. Triggers and views
+    /// are not allowed: a database that contains them is refused when it is opened.
+    ///
+    /// # Errors
+    /// Returns an error if a statement fails; nothing is stored then.
+    pub async fn transaction<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let doing = "running statements of the application".to_owned();
+        self.change(Call::Application, doing, move |db| Ok(work(db)?)).await
+    }
+}
+
+#[async_trait]
+impl CommitSession for WithWork {
+    async fn commit(&self, session: &SessionRecord) -> Result<CommitOutcome, StoreError> {
+        let doing = format!("committing session {}", session.id);
+        let (session, work) = (session.clone(), Arc::clone(&self.work));
+        let commit = move |db: &Connection| {
+            // Rolls the work back without failing the call.
+            db.execute_batch("SAVEPOINT session_work")?;
+            let outcome = sessions::commit_with(db, &session, || Ok(work(db)?))?;
+            if outcome != CommitOutcome::Stored {
+                db.execute_batch("ROLLBACK TO session_work")?;
+            }
+            db.execute_batch("RELEASE session_work")?;
+            Ok::<_, Fault>(outcome)
+        };
+        self.store.change(Call::SessionCommit, doing, commit).await
+    }
+}

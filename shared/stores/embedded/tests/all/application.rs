@@ -1,0 +1,104 @@
+//! The application's own tables in the transactions of sessions.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use embedded::{Store, WorkVerdict};
+use messages::{PartitionKey, SessionId};
+use outbox::session::SessionStatus;
+use outbox::{CommitOutcome, CommitSession, Key, Owner, SessionRecord, SettleSessions, SweepOutbox, Write};
+use testing::sample;
+use uuid::Uuid;
+
+use crate::depot::{Depot, Tested};
+
+const CREATE: &str = "CREATE TABLE app_booking (seat INTEGER PRIMARY KEY)";
+
+fn id(n: u128) -> Uuid {
+    Uuid::from_u128(n)
+}
+
+/// A session with one message and one record.
+fn session(depot: &Depot, n: u128) -> SessionRecord {
+    let now = sample::now(&*depot.host);
+    let entry = sample::entry(&*depot.host, PartitionKey::from_uuid(id(n)), now).unwrap();
+    let write = Write { key: Key::new("booking", n.to_string()), body: true.into() };
+    SessionRecord {
+        id: SessionId::from_uuid(id(n)),
+        entries: vec![entry],
+        views: Vec::new(),
+        reads: Vec::new(),
+        writes: vec![write],
+        committed_at: now,
+    }
+}
+
+async fn booked(store: &Store) -> Result<i64, messages::StoreError> {
+    store.transaction(|db| db.query_row("SELECT count(*) FROM app_booking", [], |row| row.get(0))).await
+}
+
+#[tokio::test]
+async fn refused_work_leaves_neither_rows_nor_messages() -> Tested {
+    let depot = Depot::new();
+    depot.store.transaction(|db| db.execute_batch(CREATE)).await?;
+    let refusing = depot.store.with_work(|db| {
+        db.execute("INSERT INTO app_booking VALUES (17)", [])?;
+        Ok(WorkVerdict::Refuse)
+    });
+    let record = session(&depot, 1);
+    assert_eq!(refusing.commit(&record).await?, CommitOutcome::Refused);
+    assert_eq!(booked(&depot.store).await?, 0);
+    assert_eq!(depot.store.find(record.id).await?, SessionStatus::Nothing);
+    // The refusal does not affect the other sessions of a group commit.
+    let booking = depot.store.with_work(|db| {
+        db.execute("INSERT INTO app_booking VALUES (18)", [])?;
+        Ok(WorkVerdict::Commit)
+    });
+    let (other, third) = (session(&depot, 2), session(&depot, 3));
+    let (refused, stored) = tokio::join!(refusing.commit(&record), booking.commit(&other));
+    assert_eq!((refused?, stored?), (CommitOutcome::Refused, CommitOutcome::Stored));
+    assert_eq!(depot.store.commit(&third).await?, CommitOutcome::Stored);
+    assert_eq!(booked(&depot.store).await?, 1);
+    let due = depot.store.session_outbox().due(sample::later(other.committed_at, 3_600), 10).await?;
+    let owners: Vec<Owner> = due.into_iter().filter_map(Result::ok).collect();
+    assert_eq!(owners, [Owner::Session(other.id), Owner::Session(third.id)]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn failed_work_leaves_nothing_and_may_be_repeated() -> Tested {
+    let depot = Depot::new();
+    depot.store.transaction(|db| db.execute_batch(CREATE)).await?;
+    let calls = Arc::new(AtomicU32::new(0));
+    let counted = Arc::clone(&calls);
+    let work = depot.store.with_work(move |db| {
+        db.execute("INSERT INTO app_booking VALUES (17)", [])?;
+        match counted.fetch_add(1, Ordering::SeqCst) {
+            0 => Err(rusqlite::Error::InvalidQuery),
+            _ => Ok(WorkVerdict::Commit),
+        }
+    });
+    let record = session(&depot, 1);
+    assert!(work.commit(&record).await.is_err());
+    assert_eq!(booked(&depot.store).await?, 0);
+    assert_eq!(work.commit(&record).await?, CommitOutcome::Stored);
+    // The session is stored, so its work is not repeated.
+    assert_eq!(work.commit(&record).await?, CommitOutcome::Stored);
+    assert_eq!((booked(&depot.store).await?, calls.load(Ordering::SeqCst)), (1, 2));
+    Ok(())
+}
+
+#[tokio::test]
+async fn work_of_an_abandoned_session_is_not_run() -> Tested {
+    let depot = Depot::new();
+    depot.store.transaction(|db| db.execute_batch(CREATE)).await?;
+    let work = depot.store.with_work(|db| {
+        db.execute("INSERT INTO app_booking VALUES (17)", [])?;
+        Ok(WorkVerdict::Commit)
+    });
+    let record = session(&depot, 1);
+    depot.store.bury(record.id, record.committed_at).await?;
+    assert_eq!(work.commit(&record).await?, CommitOutcome::TooLate);
+    assert_eq!(booked(&depot.store).await?, 0);
+    Ok(())
+}
