@@ -7,8 +7,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::template::source::{Source, SourceError};
-use crate::template::view::text;
+use crate::template::source::{Source, SourceError, text};
 
 /// A template with evaluated parameters and conditions, and SAM's `Globals` merged into its functions.
 #[derive(Debug, Clone, PartialEq)]

@@ -138,6 +138,17 @@ fn intrinsic(tagged: TaggedValue) -> Result<Value, SourceError> {
     })
 }
 
+/// Returns a value such as an ARN as text, with a reference to `Resource.Arn` as `${Resource.Arn}`.
+pub fn text(value: &Value) -> String {
+    let reference = value["Ref"].as_str().map(|id| format!("${{{id}}}"));
+    let attribute = || {
+        let parts = value["Fn::GetAtt"].as_array()?;
+        Some(format!("${{{}.{}}}", parts.first()?.as_str()?, parts.get(1)?.as_str()?))
+    };
+    let plain = || value.as_str().map(str::to_owned);
+    reference.or_else(attribute).or_else(plain).unwrap_or_else(|| value.to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

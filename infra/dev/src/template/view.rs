@@ -8,6 +8,8 @@ use serde_json::Value;
 
 use crate::template::Template;
 
+pub use crate::template::source::text;
+
 /// A function of the template.
 #[derive(Debug, Clone, Copy)]
 pub struct Function<'a> {
@@ -151,15 +153,4 @@ pub fn number(value: &Value) -> Option<u64> {
 /// Returns the logical id that a value refers to, directly or by an attribute.
 pub fn referred(value: &Value) -> Option<&str> {
     value["Ref"].as_str().or_else(|| value["Fn::GetAtt"][0].as_str())
-}
-
-/// Returns a value such as an ARN as text, with a reference to `Resource.Arn` as `${Resource.Arn}`.
-pub fn text(value: &Value) -> String {
-    let reference = value["Ref"].as_str().map(|id| format!("${{{id}}}"));
-    let attribute = || {
-        let parts = value["Fn::GetAtt"].as_array()?;
-        Some(format!("${{{}.{}}}", parts.first()?.as_str()?, parts.get(1)?.as_str()?))
-    };
-    let plain = || value.as_str().map(str::to_owned);
-    reference.or_else(attribute).or_else(plain).unwrap_or_else(|| value.to_string())
 }
