@@ -7,10 +7,10 @@
 
 use memchr::{memchr, memchr3};
 
-use super::{Splitter, Step, lines::unmarked, starts};
+use super::{Splitter, Step, lines::unmarked};
 use crate::{
     Delimiter,
-    table::header::{has_quotes, is_header, is_separator_line},
+    table::header::{has_quotes, is_header, is_separator_line, known_columns},
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,7 +88,7 @@ impl Csv {
                 return Step::Header { row: 0..stop, consumed: next };
             }
             // A table with other columns begins.
-            HeaderState::Found(_) if starts::known_columns(unmarked(row), self.delimiter) > 0 => {
+            HeaderState::Found(_) if known_columns(unmarked(row), self.delimiter) > 0 => {
                 self.know(unmarked(row).to_vec());
                 return Step::Header { row: 0..stop, consumed: next };
             }

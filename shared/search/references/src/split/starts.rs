@@ -10,7 +10,10 @@ use super::{
     lines::{MARK_LENGTH, unmarked},
     nbib, numbered, refer, refworks, ris, wos,
 };
-use crate::{Delimiter, Format, detect, table::header};
+use crate::{
+    Delimiter, Format, detect,
+    table::header::{self, known_columns},
+};
 
 /// The number of bytes behind a line that may be needed to recognize it.
 pub(super) const LOOKAHEAD: usize = 1024;
@@ -18,8 +21,6 @@ pub(super) const LOOKAHEAD: usize = 1024;
 const MAX_FIRST: usize = 256;
 /// Longest header row that is recognized.
 const MAX_HEADER: usize = 8 * 1024;
-/// The number of columns that identify a header among the lines of another format.
-const SURE_COLUMNS: usize = 3;
 /// The number of bytes at the end of a line that may begin the next file.
 const MAX_JOINED: usize = 96;
 /// The maximum number of angle brackets that are inspected in a line.
@@ -232,21 +233,6 @@ fn table(line: &[u8], after: &[u8]) -> Option<Format> {
     let is_title = line.starts_with(b"\"TITLE\",") || line.starts_with(b"TITLE,");
     let text = || [line, b"\n", after].concat();
     (is_title && detect::has_field_rows(&String::from_utf8_lossy(&text()))).then_some(Format::FieldRows)
-}
-
-/// The number of known columns of a header row whose cells are all short, without blanks behind the delimiters. It is
-/// zero if they do not suffice to identify it.
-pub(super) fn known_columns(row: &[u8], delimiter: Delimiter) -> usize {
-    let cells = || row.split(|byte| *byte == delimiter.byte());
-    let begins =
-        |byte: &u8| byte.is_ascii_alphanumeric() || !byte.is_ascii() || matches!(byte, b'"' | b'_' | b'#');
-    let is_name = |cell: &[u8]| cell.len() <= header::MAX_NAME && cell.first().is_none_or(begins);
-    if cells().nth(SURE_COLUMNS - 1).is_none() || !cells().all(is_name) {
-        return 0;
-    }
-    let header = std::str::from_utf8(row).ok().and_then(|row| header::Header::parse(row, delimiter));
-    let known = header.filter(header::Header::has_titles).map_or(0, |header| header.fields());
-    if known < SURE_COLUMNS { 0 } else { known }
 }
 
 /// Finds the first beginning of a file behind other text on the same line.

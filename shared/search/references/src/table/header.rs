@@ -180,6 +180,24 @@ pub(crate) fn column(name: &str, at: usize) -> Column {
     Column { named: INDEX.find(&plain), name }
 }
 
+/// The number of columns that identify a header among the lines of another format.
+const SURE_COLUMNS: usize = 3;
+
+/// The number of known columns of a header row whose cells are all short, without blanks behind the delimiters. It is
+/// zero if they do not suffice to identify it.
+pub(crate) fn known_columns(row: &[u8], delimiter: Delimiter) -> usize {
+    let cells = || row.split(|byte| *byte == delimiter.byte());
+    let begins =
+        |byte: &u8| byte.is_ascii_alphanumeric() || !byte.is_ascii() || matches!(byte, b'"' | b'_' | b'#');
+    let is_name = |cell: &[u8]| cell.len() <= MAX_NAME && cell.first().is_none_or(begins);
+    if cells().nth(SURE_COLUMNS - 1).is_none() || !cells().all(is_name) {
+        return 0;
+    }
+    let header = std::str::from_utf8(row).ok().and_then(|row| Header::parse(row, delimiter));
+    let known = header.filter(Header::has_titles).map_or(0, |header| header.fields());
+    if known < SURE_COLUMNS { 0 } else { known }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
