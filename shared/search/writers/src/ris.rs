@@ -3,6 +3,8 @@
 //! A byte-order mark is not written: programs read it as part of the first tag. Every value is written on one line,
 //! so it cannot end its record: `ER  -` inside an abstract stays inside the abstract.
 
+use std::borrow::Cow;
+
 use crate::clean::line;
 use crate::date::DateParts;
 use crate::work_type::WorkType;
@@ -37,7 +39,12 @@ pub(crate) fn push(study: &Study<'_>, out: &mut Vec<u8>) {
         None => optional(out, "SP", reference.pages.as_deref()),
     }
     optional(out, "DO", reference.doi.as_deref());
-    optional(out, pmid_tag(study), reference.pmid.as_deref());
+    // Programs also number their records in this tag, so that readers ignore short numbers without a label.
+    let pmid = reference.pmid.as_deref().map(|pmid| match pmid_tag(study) {
+        "C2" if pmid.len() < 5 => format!("PMID: {pmid}").into(),
+        _ => Cow::Borrowed(pmid),
+    });
+    optional(out, pmid_tag(study), pmid.as_deref());
     optional(out, "AB", reference.r#abstract.as_deref());
     for keyword in &reference.keywords {
         tag(out, "KW", &keyword.replace(';', ","));

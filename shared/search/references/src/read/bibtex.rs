@@ -33,7 +33,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule { field: Field::Series, names: &["series"] },
     Rule { field: Field::Volume, names: &["volume"] },
     Rule { field: Field::Issue, names: &["number", "issue"] },
-    Rule { field: Field::Pages, names: &["pages", "eid", "article-number", "art_number"] },
+    Rule { field: Field::Pages, names: &["pages", "eid", "article-number", "art_number", "articleno"] },
     Rule { field: Field::Doi, names: &["doi"] },
     Rule { field: Field::Pmid, names: &["pmid"] },
     Rule { field: Field::Abstract, names: &["abstract"] },

@@ -34,7 +34,15 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
     let best = best_columns(header, &row);
     let mut draft = Draft::default();
     for (column, cell) in header.columns.iter().zip(&row).filter(|(_, cell)| !tidy::is_blank(cell)) {
+        // R writes NA into empty cells.
+        if cell == "NA" {
+            continue;
+        }
         match column.named {
+            // A column with this name holds the label of a search if another one holds the journal.
+            Some(named) if named.name == "source" && header.has_journal => {
+                draft.extra.push(&column.name, &entities::decode(cell));
+            }
             Some(named) => {
                 add(&mut draft, named, &column.name, cell, best[named.field as usize] == named.rank);
             }
@@ -92,7 +100,7 @@ fn add<'a>(draft: &mut Draft<'a>, named: FieldName, column: &'a str, cell: &'a s
         // Databases may list the same people in two columns, one of them with full names.
         Field::Author if best => draft.authors(Field::Author, names::split_cell(cell)),
         Field::Author => draft.extra.push(column, &entities::decode(cell)),
-        Field::Editor => draft.authors(Field::Editor, names::split_cell(cell)),
+        Field::Editor | Field::ShortAuthor => draft.authors(named.field, names::split_cell(cell)),
         Field::Keyword => list(&entities::decode(cell), |keyword| draft.keyword(named.rank, keyword)),
         // A link in a DOI column may lead elsewhere, and a link in a URL column may lead to a DOI.
         _ => draft.add_as(named, column, entities::decode(cell)),

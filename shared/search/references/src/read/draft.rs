@@ -10,6 +10,8 @@ use super::{
     entities,
     extra::Extra,
     field::{FIELDS, Field, FieldName, Value},
+    identifiers, names,
+    placeholders::is_placeholder,
     resolve::FieldResolver,
     tidy,
 };
@@ -60,7 +62,7 @@ impl<'a> Draft<'a> {
         match field {
             Field::LeftOut => {}
             Field::Extra => self.extra.push(tag, &text),
-            _ if tidy::is_blank(&text) => {}
+            _ if tidy::is_blank(&text) || is_placeholder(field, &text) => {}
             _ => {
                 let best = &mut self.best.0[field as usize];
                 *best = rank.min(*best);
@@ -74,17 +76,16 @@ impl<'a> Draft<'a> {
 
     /// Adds an author, editor or group with a complete name.
     pub(super) fn author(&mut self, field: Field, name: String) {
-        self.authors.push(name);
-        self.roles.push(field);
+        if let Some(name) = names::without_address(name) {
+            self.authors.push(name);
+            self.roles.push(field);
+        }
     }
 
     /// Adds several names.
     pub(super) fn authors(&mut self, field: Field, names: Vec<String>) {
-        self.roles.resize(self.roles.len() + names.len(), field);
-        if self.authors.is_empty() {
-            self.authors = names;
-        } else {
-            self.authors.extend(names);
+        for name in names {
+            self.author(field, name);
         }
     }
 
@@ -112,8 +113,41 @@ impl<'a> Draft<'a> {
         reference.authors = authors(self.authors, &self.roles);
         reference.keywords = tidy::unique(by_rank(self.keywords, &self.ranks));
         reference.extra = self.extra.into_values();
+        complete_from_notes(&mut reference);
         reference
     }
+}
+
+/// The tags under which programs write notes, with identifiers behind labels.
+const NOTES: [&str; 16] = [
+    "N1",
+    "M1",
+    "note",
+    "Note",
+    "notes",
+    "Notes",
+    "research-notes",
+    "extra",
+    "Extra",
+    "annote",
+    "annotation",
+    "comment",
+    "NO",
+    "%Z",
+    "OP",
+    "Custom Metadata",
+];
+
+/// Reads identifiers behind labels in notes, such as `PMID: 42`, if the record has none.
+fn complete_from_notes(reference: &mut Reference) {
+    if reference.pmid.is_some() && reference.doi.is_some() {
+        return;
+    }
+    let notes = || NOTES.iter().filter_map(|tag| reference.extra.get(*tag)).flatten();
+    let pmid = notes().find_map(|note| identifiers::labelled_pmid(note));
+    let doi = notes().find_map(|note| identifiers::labelled_doi(note));
+    reference.pmid = reference.pmid.take().or(pmid);
+    reference.doi = reference.doi.take().or(doi);
 }
 
 /// Returns `true` if a value repeats the content of its field.

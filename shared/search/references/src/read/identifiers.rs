@@ -7,12 +7,86 @@ use crate::work::spend;
 /// Parses a PubMed identifier: up to nine digits behind any label. Spreadsheets change them to `123.0`.
 pub(super) fn pmid(value: &str) -> Option<String> {
     let value = value.trim();
-    let value = value.strip_prefix("https://pubmed.ncbi.nlm.nih.gov/").unwrap_or(value).trim_end_matches('/');
+    if value.starts_with("http") {
+        return pmid_in_url(value);
+    }
     let label = value.get(..4).is_some_and(|label| label.eq_ignore_ascii_case("PMID"));
     let value = if label { value[4..].trim_start_matches([':', ' ', '-']) } else { value };
     let value = value.strip_suffix(".0").unwrap_or(value);
     let digits = (1..=9).contains(&value.len()) && value.bytes().all(|byte| byte.is_ascii_digit());
-    digits.then(|| value.to_owned())
+    // Programs write 0 for a missing number.
+    digits.then(|| value.trim_start_matches('0').to_owned()).filter(|value| !value.is_empty())
+}
+
+/// The beginnings of links to PubMed, in front of the identifier.
+const PUBMED_LINKS: [&str; 6] = [
+    "pubmed.ncbi.nlm.nih.gov/",
+    "ncbi.nlm.nih.gov/pubmed/",
+    "ncbi.nlm.nih.gov/entrez/query.fcgi?cmd=retrieve&db=pubmed&dopt=citation&list_uids=",
+    "europepmc.org/abstract/med/",
+    "europepmc.org/article/med/",
+    "europepmc.org/med/",
+];
+/// The parameters of links by Ovid and EBSCO whose database is MEDLINE. Ovid adds segments and years to the names.
+const MEDLINE_LINKS: [&str; 11] = [
+    "d=med",
+    "d=pmed",
+    "d=prem",
+    "d=pmnm",
+    "d=ppez",
+    "d=mesz",
+    "db=cmedm",
+    "db=mdc",
+    "db=mnh",
+    "db=mdl",
+    "db=medline",
+];
+
+/// Extracts the PubMed identifier from a link to PubMed, or to MEDLINE on another platform.
+pub(super) fn pmid_in_url(url: &str) -> Option<String> {
+    let url = front(url.trim());
+    let is_link =
+        url.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("http")) || url.starts_with("www.");
+    if !is_link || !spend(url.len()) {
+        return None;
+    }
+    let url = url.to_ascii_lowercase();
+    let number = |rest: &str| {
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let ends = rest[digits..].bytes().next().is_none_or(|byte| !byte.is_ascii_alphanumeric());
+        if ends { pmid(&rest[..digits]) } else { None }
+    };
+    if let Some(link) = PUBMED_LINKS.iter().find_map(|link| url.find(link).map(|at| &url[at + link.len()..]))
+    {
+        return number(link.strip_prefix("?term=").unwrap_or(link));
+    }
+    let (_, parameters) = url.split_once('?')?;
+    let is_medline =
+        parameters.split('&').any(|part| MEDLINE_LINKS.iter().any(|link| part.starts_with(link)));
+    parameters.split('&').filter(|_| is_medline).find_map(|part| number(part.strip_prefix("an=")?))
+}
+
+/// Finds `PMID: 42` in a note, unless the note cites another work.
+pub(super) fn labelled_pmid(note: &str) -> Option<String> {
+    const CITES: [&str; 5] = ["omment", "rratum", "ee also", "pdate", "etract"];
+    let note = front(note);
+    ["PMID:", "PubMed ID:", "pmid:"].into_iter().find_map(|label| {
+        let at = note.find(label)?;
+        if CITES.iter().any(|word| note[..at].contains(word)) {
+            return None;
+        }
+        let rest = note[at + label.len()..].trim_start();
+        pmid(&rest[..rest.bytes().take_while(u8::is_ascii_digit).count()])
+    })
+}
+
+/// Finds `DOI: 10.5555/a` in a note.
+pub(super) fn labelled_doi(note: &str) -> Option<String> {
+    let note = front(note);
+    ["DOI:", "doi:", "Doi:"].into_iter().find_map(|label| {
+        let rest = note[note.find(label)? + label.len()..].trim_start();
+        doi(rest.split([' ', ';']).next()?)
+    })
 }
 
 /// The number of bytes of a value that are searched for a DOI or a citation.
@@ -37,6 +111,8 @@ pub(super) fn doi(value: &str) -> Option<String> {
         return Some(doi);
     }
     let value = front(value);
+    let decoded = if value.contains('%') { Cow::Owned(percent_decoded(value)) } else { Cow::Borrowed(value) };
+    let value = decoded.as_ref();
     if !spend(value.len()) {
         return None;
     }
@@ -230,9 +306,37 @@ mod tests {
         {
             assert_eq!(pmid(given).as_deref(), Some("42"), "{given}");
         }
-        for given in ["", "PMC42", "1234567890", "4.2", "PMID", "n° 42"] {
+        for given in ["", "PMC42", "1234567890", "4.2", "PMID", "n° 42", "0", "000"] {
             assert_eq!(pmid(given), None, "{given}");
         }
+    }
+
+    #[test]
+    fn pmid_is_found_in_links_and_notes() {
+        for link in [
+            "https://pubmed.ncbi.nlm.nih.gov/42",
+            "http://www.ncbi.nlm.nih.gov/pubmed/42?dopt=Abstract",
+            "https://europepmc.org/article/MED/42",
+            "http://ovidsp.example.org/ovidweb.cgi?T=JS&PAGE=reference&D=medp&NEWS=N&AN=42",
+            "https://search.example.org/login.aspx?direct=true&db=cmedm&AN=42&site=ehost-live",
+        ] {
+            assert_eq!(pmid_in_url(link).as_deref(), Some("42"), "{link}");
+        }
+        for link in [
+            "http://ovidsp.example.org/ovidweb.cgi?T=JS&D=emed25&AN=2007000001",
+            "https://search.example.org/login.aspx?db=c8h&AN=42",
+            "https://pubmed.ncbi.nlm.nih.gov/42a",
+            "https://example.org/pubmed",
+        ] {
+            assert_eq!(pmid_in_url(link), None, "{link}");
+        }
+        assert_eq!(labelled_pmid("Place: United States PMID: 42  PMCID: PMC7").as_deref(), Some("42"));
+        assert_eq!(labelled_pmid("PMCID: PMC7"), None);
+        assert_eq!(labelled_doi("see DOI: 10.5555/A; and more").as_deref(), Some("10.5555/a"));
+        assert_eq!(
+            doi("https://dx.doi.org/10.5555/S0140%2818%2932-6").as_deref(),
+            Some("10.5555/s0140(18)32-6")
+        );
     }
 
     #[test]

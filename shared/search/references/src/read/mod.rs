@@ -24,6 +24,7 @@ mod names;
 mod nbib;
 mod pages;
 mod person;
+mod placeholders;
 mod pubmed_text;
 mod pubmed_xml;
 mod refer;

@@ -7,6 +7,7 @@ use memchr::{memchr, memchr_iter};
 
 use super::{
     entities,
+    placeholders::is_no_name,
     tidy::{line, tidied},
 };
 use crate::work::spend;
@@ -17,10 +18,177 @@ const MAX_INITIALS: usize = 4;
 /// initials.
 const MAX_INITIALS_IN_CAPITALS: usize = 2;
 
-/// Splits a value that should hold one name, but sometimes holds several separated by semicolons. It must be decoded,
-/// because a character reference also ends in a semicolon.
+/// Splits a value that should hold one name, but sometimes holds several. It must be decoded, because a character
+/// reference also ends in a semicolon.
 pub(super) fn split_decoded(value: &str) -> impl Iterator<Item = String> {
-    value.split(';').filter_map(one)
+    value.split(';').flat_map(several)
+}
+
+/// Words that only names of organisations contain.
+#[rustfmt::skip]
+const ORGANISATIONS: [&str; 52] = [
+    "academy", "administration", "agency", "alliance", "association", "authority", "board", "bureau", "center",
+    "centers", "centre", "centres", "clinic", "collaboration", "collaborative", "collaborators", "college",
+    "commission", "committee", "company", "consortium", "corporation", "council", "department", "federation",
+    "foundation", "fund", "group", "health", "hospital", "inc", "initiative", "institute", "institutes", "institution",
+    "international", "investigators", "laboratory", "ltd", "ministry", "national", "network", "office", "organisation",
+    "organization", "research", "school", "services", "society", "study", "trial", "university",
+];
+/// Particles of family names, which begin with a small letter.
+const PARTICLES: [&str; 20] = [
+    "van", "von", "der", "den", "de", "la", "le", "di", "da", "del", "della", "el", "al", "bin", "ten",
+    "ter", "dos", "du", "y", "e",
+];
+/// The maximum number of words in the name of a person.
+const MAX_WORDS: usize = 6;
+
+/// Splits a value at commas and "and" if each part has the shape of a name. Otherwise the value is one name.
+fn several(value: &str) -> Vec<String> {
+    let commas = memchr_iter(b',', value.as_bytes()).count();
+    let has_and = has_and(value);
+    if commas == 0 && !has_and {
+        return one(value).into_iter().collect();
+    }
+    spend(value.len());
+    if is_organisation(value) {
+        return one(value).into_iter().collect();
+    }
+    let pieces = if has_and { at_and(value) } else { vec![value] };
+    let pieces: Vec<&str> = pieces.into_iter().filter(|piece| !is_no_name(piece)).collect();
+    let lists: Option<Vec<_>> = pieces.iter().map(|piece| list(piece, pieces.len() > 1)).collect();
+    if let Some(lists) = lists {
+        return lists.concat();
+    }
+    // "Smith, Jones and Brown"
+    let parts: Vec<&str> = pieces.iter().flat_map(|piece| piece.split(',')).map(str::trim).collect();
+    if has_and && parts.len() > 2 && parts.iter().all(|part| is_word(part)) {
+        return parts.into_iter().map(str::to_owned).collect();
+    }
+    one(value).into_iter().collect()
+}
+
+/// Splits a list of names at commas. Returns `None` for a text without the shape of a name or list. `joined` is `true`
+/// if another name follows or precedes behind "and".
+fn list(piece: &str, joined: bool) -> Option<Vec<String>> {
+    let parts: Vec<&str> = piece.split(',').map(str::trim).filter(|part| !is_no_name(part)).collect();
+    let each = |names: Vec<&str>| Some(names.into_iter().filter_map(one).collect());
+    match parts.as_slice() {
+        [] => Some(Vec::new()),
+        [name] if joined => {
+            (is_short_form(name) || is_natural(name)).then(|| one(name).into_iter().collect())
+        }
+        [name] => each(vec![name]),
+        names if names.iter().all(|name| is_short_form(name)) => {
+            // PubMed ends the list with a full stop: "Smith J, Doe A."
+            let last = parts.len() - 1;
+            let is_list = last > 0 && !parts[..last].iter().any(|name| name.contains('.'));
+            let names = parts.iter().enumerate();
+            each(
+                names
+                    .map(|(at, name)| if is_list && at == last { name.trim_end_matches('.') } else { name })
+                    .collect(),
+            )
+        }
+        // "JA Smith, A van der Berg"
+        names if names.len() > 1 && names.iter().all(|name| initials_first(name).is_some()) => {
+            Some(names.iter().filter_map(|name| initials_first(name)).collect())
+        }
+        names
+            if names.iter().all(|name| is_natural(name))
+                && (names.len() > 2 || has_middle_initial(names)) =>
+        {
+            each(parts)
+        }
+        // "Liu, R., Adler, D.G."
+        names
+            if names.len() > 2
+                && names.len().is_multiple_of(2)
+                && names.iter().skip(1).step_by(2).all(|name| are_initials(&name.replace(' ', ""))) =>
+        {
+            Some(names.chunks(2).filter_map(|pair| self::joined(pair[0], pair.get(1)?)).collect())
+        }
+        [_, _] => Some(one(piece).into_iter().collect()),
+        _ => None,
+    }
+}
+
+/// Splits a text at "and" in any case, and at ampersands.
+fn at_and(text: &str) -> Vec<&str> {
+    let (mut pieces, mut start, mut at) = (Vec::new(), 0, 0);
+    for word in text.split_inclusive(' ') {
+        if matches!(word.trim(), "and" | "AND" | "And" | "&") {
+            pieces.push(&text[start..at]);
+            start = at + word.len();
+        }
+        at += word.len();
+    }
+    pieces.push(&text[start..]);
+    pieces
+}
+
+/// Returns `true` for a text with a word that only names of organisations contain.
+fn is_organisation(text: &str) -> bool {
+    let words = text.split(|c: char| !c.is_alphabetic()).filter(|word| word.is_ascii() && word.len() > 2);
+    words.into_iter().any(|word| {
+        word.eq_ignore_ascii_case("the")
+            || word == "of"
+            || ORGANISATIONS.binary_search(&word.to_ascii_lowercase().as_str()).is_ok()
+    }) || text.split(' ').any(|word| matches!(word, "of" | "for"))
+}
+
+/// Returns `true` for `Griff RR` and `van der Berg A.B.`
+fn is_short_form(name: &str) -> bool {
+    let Some((family, initials)) = name.trim().rsplit_once(' ') else { return false };
+    let begins = family.chars().find(|c| c.is_alphabetic()).is_some_and(char::is_alphabetic);
+    begins && are_initials(initials) && family.split(' ').count() < MAX_WORDS && !are_initials(family)
+}
+
+/// Returns `true` for `Kate R. Lyberg`: words that begin with capitals, and do not end in an initial.
+fn is_natural(name: &str) -> bool {
+    let words: Vec<&str> = name.split_whitespace().collect();
+    let is_part = |word: &&str| {
+        PARTICLES.contains(word)
+            || (word.starts_with(char::is_uppercase)
+                && word.chars().all(|c| c.is_alphabetic() || matches!(c, '.' | '-' | '\'' | '’')))
+    };
+    let last = words.last().copied().unwrap_or_default();
+    (2..=MAX_WORDS).contains(&words.len())
+        && words.iter().all(is_part)
+        && words[0].starts_with(char::is_uppercase)
+        && last.chars().any(char::is_lowercase)
+        && !are_initials(last)
+        && !is_suffix(last)
+}
+
+/// Returns `true` if a name has an initial between two words.
+fn has_middle_initial(names: &[&str]) -> bool {
+    let is_initial = |word: &str| word.len() == 2 && word.ends_with('.') || word.chars().count() == 1;
+    names.iter().any(|name| {
+        let words: Vec<&str> = name.split_whitespace().collect();
+        words.len() > 2 && words[1..words.len() - 1].iter().any(|word| is_initial(word))
+    })
+}
+
+/// Returns `true` for a single capitalized word.
+fn is_word(text: &str) -> bool {
+    text.starts_with(char::is_uppercase) && text.chars().all(|c| c.is_alphabetic() || c == '-')
+}
+
+/// Removes an e-mail address from a name. Returns `None` if no name is left.
+pub(super) fn without_address(name: String) -> Option<String> {
+    let name = if name.contains('@') || name.contains("mail)") { without_mail(&name) } else { name };
+    (!is_no_name(&name)).then_some(name)
+}
+
+fn without_mail(name: &str) -> String {
+    let mut out = name;
+    if let Some(at) = name.find('(')
+        && (name[at..].contains('@') || name[at..].to_ascii_lowercase().contains("mail"))
+    {
+        out = &name[..at];
+    }
+    let words: Vec<&str> = out.split(' ').filter(|word| !word.contains('@')).collect();
+    words.join(" ").trim_matches([',', ';', ' ', '<', '>']).to_owned()
 }
 
 /// Converts one name to `"Family, Given"`, if there is any.
@@ -41,13 +209,25 @@ pub(super) fn one(name: &str) -> Option<String> {
         Some((rest, last)) if is_suffix(last) && rest.contains(' ') => (rest, Some(last)),
         _ => (name, None),
     };
-    match (whole.rsplit_once(' '), suffix) {
+    match (before_initials(whole), suffix) {
         (Some((family, initials)), None) if are_initials_of(family, initials) => joined(family, initials),
         (Some((family, initials)), Some(suffix)) if are_initials_of(family, initials) => {
             joined(family, &format!("{initials}, {suffix}"))
         }
         _ => line(name),
     }
+}
+
+/// Splits a name before its last word, or before the initials with full stops at its end.
+fn before_initials(name: &str) -> Option<(&str, &str)> {
+    let (mut family, _) = name.rsplit_once(' ')?;
+    while let Some((before, last)) = family.rsplit_once(' ')
+        && last.ends_with('.')
+        && are_initials(last)
+    {
+        family = before;
+    }
+    Some((family, name[family.len()..].trim_start()))
 }
 
 /// Returns `true` if a name is already in the form `Family, Given`.
@@ -86,7 +266,7 @@ fn are_initials_of(family: &str, initials: &str) -> bool {
     let telling = family.chars().any(char::is_lowercase)
         || initials.contains('.')
         || letters <= MAX_INITIALS_IN_CAPITALS;
-    telling && are_initials(initials)
+    telling && initials.split(' ').all(are_initials)
 }
 
 /// Splits the names in a table cell. Databases use four notations: `['A, B', 'C, D']`, semicolons, bars or line breaks,
@@ -100,21 +280,15 @@ pub(super) fn split_cell(cell: &str) -> Vec<String> {
     if let Some(items) = quoted_list(cell) {
         return items.iter().filter_map(|name| one(name)).collect();
     }
-    let has_and = has_and(cell);
     if let Some(separator) = separator(cell) {
-        let names = cell.split(separator);
-        return if has_and {
-            names.flat_map(joined_by_and).filter_map(one).collect()
-        } else {
-            names.filter_map(one).collect()
-        };
+        return cell.split(separator).flat_map(several).collect();
     }
     // EndNote separates the authors in a cell with "//".
     if cell.contains("//") {
         return cell.split("//").filter_map(one).collect();
     }
-    let names = if has_and { joined_by_and(cell) } else { Vec::new() };
-    if names.len() > 1 { names.into_iter().filter_map(one).collect() } else { between_commas(cell) }
+    let names = several(cell);
+    if names.len() > 1 || is_organisation(cell) { names } else { between_commas(cell) }
 }
 
 /// Returns `true` if "and" or an ampersand separates words; most lists have neither.
@@ -130,25 +304,6 @@ fn has_and(cell: &str) -> bool {
 /// The separator between the items of a cell, unless it is a comma.
 pub(super) fn separator(cell: &str) -> Option<char> {
     [';', '|', '\n'].into_iter().find(|separator| cell.contains(*separator))
-}
-
-/// Splits names at "and", in any case, but only if each name is `Family, Given`, because names of groups contain "and".
-fn joined_by_and(list: &str) -> Vec<&str> {
-    let (mut names, mut start, mut at) = (Vec::new(), 0, 0);
-    for word in list.split_inclusive(' ') {
-        if matches!(word.trim(), "and" | "AND" | "And" | "&") {
-            names.push(&list[start..at]);
-            start = at + word.len();
-        }
-        at += word.len();
-    }
-    names.push(&list[start..]);
-    if names[0].trim().is_empty() {
-        // The last item of a list with semicolons: "and Doe, J".
-        names.remove(0);
-    }
-    let is_name = |name: &&str| name.trim().trim_end_matches(',').matches(',').count() == 1;
-    if names.len() > 1 && !names.iter().all(is_name) { vec![list] } else { names }
 }
 
 /// Splits a list whose only separator is the comma.
@@ -174,6 +329,10 @@ fn between_commas(cell: &str) -> Vec<String> {
         && let Some(names) = parts.iter().map(|part| initials_first(part)).collect::<Option<Vec<_>>>()
     {
         return names;
+    }
+    // Family names alone: "Smith, Jones, Brown"
+    if parts.len() > 2 && single_words && !parts.iter().any(|part| is_suffix(part)) {
+        return parts;
     }
     // Whole names such as "Jane Doe, John Smith, Mary Major"; two parts alone are one "Family, Given".
     if parts.len() > 2 && parts.iter().all(|part| part.contains(' ')) {
@@ -276,6 +435,36 @@ mod tests {
         ] {
             assert_eq!(of(given), [read], "{given}");
         }
+    }
+
+    #[test]
+    fn names_in_a_single_value_are_split_by_their_shape() {
+        for (given, names) in [
+            ("Griff RR, John MW, Card MA", &["Griff, RR", "John, MW", "Card, MA"][..]),
+            ("Breck A, Grob DE", &["Breck, A", "Grob, DE"]),
+            ("Vollen F.X. and Vonto P. and Hell D.", &["Vollen, F.X.", "Vonto, P.", "Hell, D."]),
+            ("Roe, Ann and Doe, Bob C.", &["Roe, Ann", "Doe, Bob C."]),
+            ("Roe, Ann & Doe, Bob", &["Roe, Ann", "Doe, Bob"]),
+            (
+                "Kate R. Lyberg, Emily S. Bond, Kay J. Farm",
+                &["Kate R. Lyberg", "Emily S. Bond", "Kay J. Farm"],
+            ),
+            ("Ann Roe, Bob C. Doe", &["Ann Roe", "Bob C. Doe"]),
+            ("Liu, R., Adler, D.G.", &["Liu, R.", "Adler, D.G."]),
+            ("Smith, Jones and Brown", &["Smith", "Jones", "Brown"]),
+            ("Carha, R. and NA", &["Carha, R."]),
+            ("Roe A, Doe B, et al.", &["Roe, A", "Doe, B"]),
+            ("García Márquez, Gabriel José", &["García Márquez, Gabriel José"]),
+            ("Smith, John, Jr.", &["Smith, John, Jr."]),
+            ("Ministry of Health, Labour and Welfare", &["Ministry of Health, Labour and Welfare"]),
+            ("National Heart and Lung Institute", &["National Heart and Lung Institute"]),
+            ("Johnson and Johnson", &["Johnson and Johnson"]),
+        ] {
+            assert_eq!(of(given), names, "{given}");
+        }
+        assert_eq!(without_address("Roe, Ann (ann.roe@example.org)".into()).as_deref(), Some("Roe, Ann"));
+        assert_eq!(without_address("ann.roe@example.org".into()), None);
+        assert_eq!(without_address("And Others".into()), None);
     }
 
     #[test]

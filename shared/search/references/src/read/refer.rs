@@ -34,5 +34,17 @@ pub(super) const RULES: &[Rule] = &[
 static INDEX: LazyLock<Index> = LazyLock::new(|| Index::new(RULES));
 
 pub(super) fn read(text: &str) -> Draft<'_> {
-    labels::read(text, tag, &INDEX)
+    let mut draft = Draft::default();
+    for (name, value) in labels::values(text, tag) {
+        let is_list = matches!(name, "%A" | "%E" | "%K") && memchr::memchr(b'%', value.as_bytes()).is_some();
+        if is_list {
+            // CNKI repeats the tag on the same line.
+            for value in value.split(name) {
+                labels::add(&mut draft, &INDEX, name, value);
+            }
+        } else {
+            labels::add(&mut draft, &INDEX, name, value);
+        }
+    }
+    draft
 }

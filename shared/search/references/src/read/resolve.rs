@@ -21,6 +21,7 @@ pub(super) struct FieldResolver<'a> {
     pubmed: bool,
     types: Vec<String>,
     doi_in_link: Option<String>,
+    pmid_in_link: Option<String>,
 }
 
 impl<'a> FieldResolver<'a> {
@@ -104,6 +105,7 @@ impl<'a> FieldResolver<'a> {
 
     fn link(&mut self, value: Value<'a>, wins: bool) -> Option<Value<'a>> {
         self.doi_in_link = self.doi_in_link.take().or_else(|| identifiers::doi_in_url(&value.text));
+        self.pmid_in_link = self.pmid_in_link.take().or_else(|| identifiers::pmid_in_url(&value.text));
         if !wins || self.reference.url.is_some() {
             return Some(value);
         }
@@ -136,6 +138,7 @@ impl<'a> FieldResolver<'a> {
             }
             accession => left.extend(accession),
         }
+        reference.pmid = reference.pmid.take().or(self.pmid_in_link);
         let pages = self.first_page.into_iter().chain(self.last_page);
         match reference.pages.as_deref() {
             // Some databases export the page range together with the first and last page.
@@ -209,7 +212,9 @@ fn identify<'a>(slot: &mut Option<String>, found: Option<String>, value: Value<'
 }
 
 /// Returns `true` if the record numbers of a database are PMIDs.
-fn is_pubmed(database: &str) -> bool {
+pub(super) fn is_pubmed(database: &str) -> bool {
     let database = database.trim().to_ascii_lowercase();
-    database == "nlm" || database.contains("pubmed") || database.contains("medline")
+    matches!(database.as_str(), "nlm" | "cmedm" | "mdc" | "mnh" | "mdl")
+        || database.contains("pubmed")
+        || database.contains("medline")
 }

@@ -6,7 +6,7 @@ use super::{
     draft::Draft,
     entities,
     field::{Field, Index, Rule},
-    labels,
+    labels, resolve,
 };
 use crate::split::ris::tag;
 
@@ -16,14 +16,14 @@ pub(super) const RULES: &[Rule] = &[
     Rule { field: Field::Book, names: &["BT"] },
     Rule { field: Field::Author, names: &["AU", "A1"] },
     Rule { field: Field::Editor, names: &["A2", "ED", "A3", "A4"] },
-    Rule { field: Field::Date, names: &["PY", "Y1", "DA", "Y2"] },
+    Rule { field: Field::Date, names: &["PY", "Y1", "DA"] },
     Rule { field: Field::Journal, names: &["JF", "JO", "SO", "T2", "JA", "J2", "J1", "T3"] },
     Rule { field: Field::Volume, names: &["VL", "VO"] },
     Rule { field: Field::Issue, names: &["IS"] },
     Rule { field: Field::FirstPage, names: &["SP", "C7"] },
     Rule { field: Field::LastPage, names: &["EP"] },
     Rule { field: Field::Doi, names: &["DO", "DI"] },
-    Rule { field: Field::Pmid, names: &["C2"] },
+    Rule { field: Field::Pmid, names: &["C2", "C5"] },
     Rule { field: Field::Accession, names: &["AN"] },
     Rule { field: Field::Database, names: &["DB", "DP"] },
     Rule { field: Field::Abstract, names: &["AB", "N2"] },
@@ -72,12 +72,30 @@ pub const KINDS: [(&str, &str); 35] = [
     ("VIDEO", "Video Recording"),
 ];
 
+/// Returns `true` for a number that may also count the records of the file. Only records of PubMed have such numbers.
+fn is_short_number(value: &str) -> bool {
+    value.len() < 5 && value.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 static INDEX: LazyLock<Index> = LazyLock::new(|| Index::new(RULES));
 
 pub(super) fn read(text: &str) -> Draft<'_> {
     let mut draft = Draft::default();
+    let (mut short, mut is_pubmed) = (None, false);
     for (name, value) in labels::values(text, |line| tag(line.as_bytes())) {
-        add(&mut draft, name, value);
+        match &name {
+            b"C2" | b"C5" if is_short_number(value) => short = short.or(Some((name, value))),
+            b"DB" | b"DP" => {
+                is_pubmed |= resolve::is_pubmed(value);
+                add(&mut draft, name, value);
+            }
+            _ => add(&mut draft, name, value),
+        }
+    }
+    match short {
+        Some((name, value)) if is_pubmed => add(&mut draft, name, value),
+        Some((name, value)) => draft.extra.push(str::from_utf8(&name).unwrap_or_default(), value),
+        None => {}
     }
     draft
 }

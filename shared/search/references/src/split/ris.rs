@@ -6,7 +6,7 @@
 
 use super::{
     lines::{MARK_LENGTH, unmarked},
-    tagged::{LineRole, LineRules, TaggedSplitter},
+    tagged::{LineRole, LineRules, OpenRecord, TaggedSplitter},
 };
 
 /// The maximum number of blanks before a tag. A line with more blanks is indented text.
@@ -68,7 +68,8 @@ fn kind(line: &[u8]) -> LineRole {
 
 /// Splits RIS files.
 pub(crate) fn splitter(limit: usize) -> TaggedSplitter {
-    let begins_next = |_: &_, kind| kind == LineRole::Type;
+    // Some programs sort the tags, so that `TY` is in the middle of a record.
+    let begins_next = |open: &OpenRecord, kind| kind == LineRole::Type && (open.typed || open.blanks > 0);
     TaggedSplitter::new(LineRules { kind, prefix: TAG_PREFIX, begins_next }, limit)
 }
 

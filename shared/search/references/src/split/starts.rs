@@ -263,7 +263,9 @@ fn joined_line(line: &[u8], after: &[u8], wanted: Option<Format>) -> Option<(usi
             let at = from + memmem::rfind(&line[from..], needle)?;
             let format =
                 if *format == Format::Cochrane && !is_cochrane(after) { Format::Ris } else { *format };
-            (at > 0 && begins(&line[at..])).then_some((at, format))
+            // A blank before it shows that it is part of a text.
+            let is_joined = line[..at].last().is_some_and(|before| !before.is_ascii_whitespace());
+            (is_joined && begins(&line[at..])).then_some((at, format))
         },
     )
 }

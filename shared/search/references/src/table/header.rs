@@ -14,14 +14,15 @@ use crate::{
 pub(crate) const RULES: &[Rule] = &[
     Rule { field: Field::Title, names: &[
         "title", "titles", "ti", "primarytitle", "titleprimary", "documenttitle", "articletitle", "itemtitle",
-        "papertitle", "studytitle", "publictitle", "scientifictitle", "officialtitle", "brieftitle", "recordtitle",
+        "papertitle", "studytitle", "scientifictitle", "publictitle", "officialtitle", "brieftitle", "recordtitle",
         "worktitle", "displayname", "dctitle", "titel", "titre", "título", "titulo", "titolo", "tytuł", "başlık",
+        "题名", "标题", "篇名", "文献标题", "論文名", "タイトル", "標題", "論題", "표제", "제목", "논문명", "논문제목", "название", "заглавие",
     ] },
     Rule { field: Field::Author, names: &[
         "authors", "author", "authornames", "firstauthors", "authorfullnames", "fullauthornames", "authorsprimary",
         "primaryauthors", "creators", "creator", "contributors", "authorlist", "authorshipsauthordisplayname",
         "authorsnames", "af", "au", "a1", "dccreator", "autoren", "autor", "autores", "auteurs", "auteur", "autori",
-        "inventors", "firstauthor",
+        "inventors", "firstauthor", "作者", "著者", "著者名", "저자", "저자명", "авторы", "автор",
     ] },
     Rule { field: Field::Editor, names: &[
         "editors", "editor", "secondaryauthors", "authorssecondary", "bookeditors", "bookauthors",
@@ -29,8 +30,9 @@ pub(crate) const RULES: &[Rule] = &[
     Rule { field: Field::Date, names: &[
         "year", "publicationyear", "pubyear", "yearofpublication", "publishedyear", "yearpublished", "py",
         "publicationdate", "dateofpublication", "datepublished", "pubdate", "coverdate", "issuedate", "issued",
-        "date", "published", "dcdate", "startdate", "y1", "da", "jahr", "erscheinungsjahr", "año", "ano", "année",
-        "annee", "anno",
+        "date", "published", "dcdate", "startdate", "dateregistration3", "dateregistration", "y1", "da", "jahr",
+        "erscheinungsjahr", "año", "ano", "année", "annee", "anno", "年", "年份", "出版年", "发表时间", "出版时间", "発行年", "出版年月日",
+        "발행연도", "발행년", "연도", "год",
     ] },
     Rule { field: Field::Journal, names: &[
         "journal", "journaltitle", "sourcetitle", "secondarytitle", "publicationtitle", "publicationname",
@@ -38,6 +40,7 @@ pub(crate) const RULES: &[Rule] = &[
         "periodicalfull", "primarylocationsourcedisplayname", "hostvenuedisplayname", "containertitle", "venue",
         "source", "journalabbreviation", "abbreviatedsourcetitle", "journalabbrev", "isoabbreviation",
         "alternatetitle3", "alternatetitle2", "so", "jo", "jf", "t2", "zeitschrift", "revista", "revue", "rivista",
+        "刊名", "期刊", "文献来源", "来源", "雑誌名", "掲載誌", "収載誌名", "학술지명", "학술지", "저널명", "журнал", "источник",
     ] },
     Rule { field: Field::Book, names: &[
         "booktitle", "conferencetitle", "proceedingstitle",
@@ -47,13 +50,15 @@ pub(crate) const RULES: &[Rule] = &[
     ] },
     Rule { field: Field::Volume, names: &[
         "volume", "vol", "volumenumber", "journalvolume", "bibliovolume", "vl", "band", "jahrgang", "volumen",
+        "卷", "卷号", "巻", "권", "том",
     ] },
     Rule { field: Field::Issue, names: &[
         "issue", "number", "issuenumber", "journalissue", "journalnumber", "biblioissue", "no", "is", "heft",
-        "número", "numero",
+        "número", "numero", "期", "期号", "号", "호", "номер", "выпуск",
     ] },
     Rule { field: Field::Pages, names: &[
         "pages", "pagerange", "pagenumbers", "page", "pagination", "pageno", "seiten", "páginas", "paginas", "pagine",
+        "页码", "起止页码", "頁", "ページ", "페이지", "수록면", "страницы",
     ] },
     Rule { field: Field::FirstPage, names: &[
         "startpage", "pagestart", "firstpage", "beginningpage", "bibliofirstpage", "bp", "sp", "articlenumber",
@@ -63,23 +68,23 @@ pub(crate) const RULES: &[Rule] = &[
         "endpage", "pageend", "lastpage", "endingpage", "bibliolastpage", "ep",
     ] },
     Rule { field: Field::Doi, names: &[
-        "doi", "digitalobjectidentifier", "itemdoi", "doilink", "articledoi", "doiurl", "di",
+        "doi", "doidoi", "digitalobjectidentifier", "itemdoi", "doilink", "articledoi", "doiurl", "di",
     ] },
     Rule { field: Field::Pmid, names: &[
         "pmid", "pubmedid", "medlinepmid", "pubmedidentifier", "idspmid", "pm",
     ] },
     Rule { field: Field::Abstract, names: &[
         "abstract", "abstractnote", "summary", "abstracttext", "briefsummary", "ab", "dcdescription",
-        "zusammenfassung", "resumen", "résumé", "resumo", "riassunto",
+        "zusammenfassung", "resumen", "résumé", "resumo", "riassunto", "摘要", "文摘", "抄録", "초록", "аннотация", "реферат",
     ] },
     Rule { field: Field::Keyword, names: &[
         "keywords", "keyword", "authorkeywords", "keywordsauthor", "indexkeywords", "keywordsplus", "tags",
         "meshterms", "subjects", "subjectterms", "de", "kw", "schlagwörter", "schlagworte", "palabrasclave",
-        "motsclés",
+        "motsclés", "关键词", "关键字", "キーワード", "키워드", "주제어", "ключевыеслова",
     ] },
     Rule { field: Field::Url, names: &[
         "url", "link", "urls", "links", "weblink", "articleurl", "documenturl", "studyurl", "fulltextlink",
-        "fulltexturl", "openurllink", "landingpageurl", "ur",
+        "fulltexturl", "openurllink", "landingpageurl", "webaddress", "ur", "网址", "链接",
     ] },
     Rule { field: Field::Type, names: &[
         "publicationtype", "documenttype", "typeofreference", "referencetype", "itemtype", "articletype", "doctypes",
@@ -109,6 +114,8 @@ pub(crate) struct Header {
     /// `true` if a quote at the start of a cell opens a quoted cell.
     pub(crate) quotes: bool,
     pub(crate) columns: Vec<Column>,
+    /// `true` if a column other than `source` holds the journal.
+    pub(crate) has_journal: bool,
 }
 
 /// A column: its field, if its name is known, and its name.
@@ -123,10 +130,17 @@ impl Header {
     pub(crate) fn parse(row: &str, delimiter: Delimiter) -> Option<Self> {
         let quotes = has_quotes(row.as_bytes(), delimiter);
         let cells = cells(row, delimiter.byte(), quotes).take(MAX_COLUMNS);
-        let columns: Vec<_> = cells.enumerate().map(|(at, name)| column(&name, at)).collect();
+        let mut columns: Vec<_> = cells.enumerate().map(|(at, name)| column(&name, at)).collect();
+        if columns.iter().any(|column| column.name.starts_with("UT (Unique")) {
+            columns.iter_mut().for_each(as_web_of_science);
+        }
         let known = columns.iter().filter_map(|column| column.named);
         let recognised = known.into_iter().any(|named| IDENTIFYING.contains(&named.field));
-        recognised.then_some(Self { delimiter, quotes, columns })
+        // Abbreviations of the journal are less preferred than the source.
+        let rank = INDEX.find("source").map_or(0, |source| source.rank);
+        let journal = |named: FieldName| named.field == Field::Journal && named.rank < rank;
+        let has_journal = columns.iter().filter_map(|column| column.named).any(journal);
+        recognised.then_some(Self { delimiter, quotes, columns, has_journal })
     }
 
     pub(crate) fn recognised(&self) -> usize {
@@ -172,12 +186,29 @@ pub(crate) fn is_separator_line(row: &[u8]) -> bool {
     row.len() == 5 && row[..4].eq_ignore_ascii_case(b"sep=")
 }
 
+/// Interprets a column of Web of Science. Its files have short and full names, a letter for the publication type in
+/// addition to the type of the document, and a date without its year.
+fn as_web_of_science(column: &mut Column) {
+    let Some(named) = &mut column.named else { return };
+    match named.name {
+        "authors" => named.field = Field::ShortAuthor,
+        "publicationdate" => named.field = Field::MonthDay,
+        "publicationtype" => column.named = None,
+        _ => {}
+    }
+}
+
 /// Interprets the name of a column.
 pub(crate) fn column(name: &str, at: usize) -> Column {
     let name = name.trim().trim_start_matches('\u{feff}');
     let plain: String = name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
     let name = if name.is_empty() { format!("column {}", at + 1) } else { name.to_owned() };
-    Column { named: INDEX.find(&plain), name }
+    // CNKI writes its names in two languages: `Title-题名`.
+    let named = INDEX.find(&plain).or_else(|| {
+        let other: String = plain.chars().filter(|c| !c.is_ascii()).collect();
+        if other.is_empty() || other.len() == plain.len() { None } else { INDEX.find(&other) }
+    });
+    Column { named, name }
 }
 
 /// The number of columns that identify a header among the lines of another format.
@@ -211,5 +242,9 @@ mod tests {
         assert_eq!(field("StartPage"), Some(Field::FirstPage));
         assert_eq!(field("primary_location.source.display_name"), Some(Field::Journal));
         assert_eq!(field("Original Title"), None);
+        assert_eq!(
+            (field("Title-题名"), field("作者"), field("DOI-DOI")),
+            (Some(Field::Title), Some(Field::Author), Some(Field::Doi))
+        );
     }
 }

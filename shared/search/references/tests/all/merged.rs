@@ -239,6 +239,7 @@ fn format_changes_are_ignored_inside_of_values() {
         "@article{a, title = {b},\nabstract = {c\n%A d\nRT Journal Article\n}}",
         "TY  - JOUR\nTI  - a\nAB  - we read title, abstract, authors\nand keywords, see TY  - B\nER  - \n",
         "<xml><records><record><titles><title>a\nPT J\nTY  - JOUR\n</title></titles></record></records></xml>",
+        "PMID- 1\nTI  - One. PMID- 7\nAB  - a @article{x, title={b\n",
         "TY  - JOUR\nTI  - a\nAB  - 1. We wrote to <someone@example.org>.\n1. J. 2020 is no journal\nER  - \n",
     ] {
         let (outcomes, report) = read(text.as_bytes()).unwrap();

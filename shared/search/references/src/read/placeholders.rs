@@ -1,0 +1,122 @@
+//! Values that say that a field is unknown.
+
+use super::{field::Field, tidy};
+
+/// Placeholders in any field, in lower case. Programs write them for missing values.
+const ANYWHERE: [&str; 11] = [
+    "na",
+    "n/a",
+    "n.a.",
+    "null",
+    "none",
+    "nil",
+    "#n/a",
+    "<na>",
+    "not available",
+    "not applicable",
+    "undefined",
+];
+/// Placeholders in fields with numbers.
+const ZEROS: [&str; 4] = ["0", "00", "0-0", "0.0"];
+/// Titles that are placeholders in lists of people.
+const PEOPLE: [&str; 14] = [
+    "et al",
+    "et al.",
+    "and others",
+    "others",
+    "no author",
+    "no authors",
+    "no authors listed",
+    "no author listed",
+    "author unknown",
+    "unknown author",
+    "no author name available",
+    "no author id available",
+    "no author available",
+    "no author name",
+];
+
+/// Returns `true` if a value stands for an unknown one. `NA` is a placeholder only in capitals, because it is also a word.
+pub(super) fn is_placeholder(field: Field, value: &str) -> bool {
+    /// Longest placeholder.
+    const MAX: usize = 40;
+    let value = tidy::trim(value);
+    if value.len() > MAX {
+        return false;
+    }
+    let plain = value.trim_matches(['[', ']', '(', ')']).trim();
+    if !matches!(field, Field::Title | Field::Book)
+        && plain.chars().all(|c| matches!(c, '-' | '–' | '—' | '.' | '?'))
+    {
+        return true;
+    }
+    let lower = plain.to_lowercase();
+    match field {
+        // A work may be called "None"; a program writes the others.
+        Field::Title | Field::Book => {
+            matches!(plain, "NA" | "NULL" | "null" | "N/A" | "#N/A" | "<NA>")
+                || (value.starts_with('[') && lower.starts_with("no title"))
+        }
+        Field::Volume
+        | Field::Issue
+        | Field::Pages
+        | Field::FirstPage
+        | Field::LastPage
+        | Field::Doi
+        | Field::Pmid => is_unknown(plain, &lower) || ZEROS.contains(&lower.as_str()),
+        Field::Abstract => is_unknown(plain, &lower) || lower == "0" || lower.starts_with("no abstract"),
+        Field::Date
+        | Field::MonthDay
+        | Field::Journal
+        | Field::Series
+        | Field::Keyword
+        | Field::Url
+        | Field::Type => is_unknown(plain, &lower),
+        Field::Author | Field::ShortAuthor | Field::Group | Field::Editor => is_no_name(value),
+        _ => false,
+    }
+}
+
+/// Returns `true` if a name in a list of people is no name.
+pub(super) fn is_no_name(name: &str) -> bool {
+    let plain = name.trim_matches(['[', ']', '(', ')', ',', ';']).trim();
+    let lower = plain.to_lowercase();
+    plain.is_empty() || is_unknown(plain, &lower) || PEOPLE.contains(&lower.as_str())
+}
+
+fn is_unknown(plain: &str, lower: &str) -> bool {
+    // A family may be called Na or None.
+    ANYWHERE.contains(&lower) && !(matches!(lower, "na" | "nil") && plain != "NA" && plain != "NIL")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn placeholders_depend_on_the_field() {
+        for (field, value) in [
+            (Field::Volume, "NA"),
+            (Field::Issue, "0"),
+            (Field::Pages, "N/A"),
+            (Field::Abstract, "[No abstract available]"),
+            (Field::Abstract, "None"),
+            (Field::Author, "[No author name available]"),
+            (Field::Author, "et al."),
+            (Field::Title, "NA"),
+            (Field::Doi, "-"),
+        ] {
+            assert!(is_placeholder(field, value), "{value}");
+        }
+        for (field, value) in [
+            (Field::Title, "None"),
+            (Field::Author, "Na"),
+            (Field::Author, "Na, Ann"),
+            (Field::Volume, "10"),
+            (Field::Journal, "Nature"),
+            (Field::Extra, "NA"),
+        ] {
+            assert!(!is_placeholder(field, value), "{value}");
+        }
+    }
+}
