@@ -7,7 +7,7 @@ use imports::Ports;
 use imports::queues::{CONTROL, EVENTS, PARSE, SAGA};
 use messages::Consumer;
 use outbox::DispatchOutbox;
-use saga::{Function, Missing, Service, Source};
+use saga::{Function, MissingSetting, Service, Source};
 
 /// The function's name, in logs and in the messages it sends.
 pub const NAME: &str = "dispatch-outbox";
@@ -22,7 +22,7 @@ pub static FUNCTION: Function<Ports> = Function {
     build: Some(build),
 };
 
-fn build(ports: &Ports) -> Result<Arc<dyn Consumer>, Missing> {
+fn build(ports: &Ports) -> Result<Arc<dyn Consumer>, MissingSetting> {
     Ok(Arc::new(over(ports)?))
 }
 
@@ -30,6 +30,6 @@ fn build(ports: &Ports) -> Result<Arc<dyn Consumer>, Missing> {
 ///
 /// # Errors
 /// Returns an error if no database is configured.
-pub fn over(ports: &Ports) -> Result<DispatchOutbox, Missing> {
+pub fn over(ports: &Ports) -> Result<DispatchOutbox, MissingSetting> {
     ports.engine.dispatch_outbox(NAME)
 }

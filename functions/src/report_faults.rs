@@ -12,7 +12,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use dedup::{Asked, Done, Handler, HandlerError};
+use dedup::{CommandMessage, Handler, HandlerError, HandlerResult};
 use imports::messages::StartParsingFaulted;
 use imports::queues::{
     CONTROL, CONTROL_DEAD, PARSE, PARSE_DEAD, PARSE_UNREADABLE, SAGA, SAGA_DEAD, UNREAD_FILES, UPLOADS,
@@ -23,7 +23,7 @@ use jiff::Timestamp;
 use messages::store::chain;
 use messages::{Consumer, Reporter, Token};
 use saga::failures::{FailureReport, Origin};
-use saga::{Failures, Function, Missing, Service, Source};
+use saga::{Failures, Function, MissingSetting, Service, Source};
 
 /// The function's name, in logs and in the messages it sends.
 pub const NAME: &str = "report-faults";
@@ -42,7 +42,7 @@ pub static FUNCTION: Function<Ports> = Function {
 /// The index of this reply. The parser's own reply has index 0; the token admits one of the two.
 const REPLY: usize = 1;
 
-fn build(ports: &Ports) -> Result<Arc<dyn Consumer>, Missing> {
+fn build(ports: &Ports) -> Result<Arc<dyn Consumer>, MissingSetting> {
     Ok(ports.engine.reply(NAME, ReportFaults { failures: over(ports)? }))
 }
 
@@ -50,7 +50,7 @@ fn build(ports: &Ports) -> Result<Arc<dyn Consumer>, Missing> {
 ///
 /// # Errors
 /// Returns an error if a required service is not configured.
-pub fn over(ports: &Ports) -> Result<Failures, Missing> {
+pub fn over(ports: &Ports) -> Result<Failures, MissingSetting> {
     ports.engine.failures(NAME, &crate::SYSTEM)
 }
 
@@ -62,7 +62,11 @@ struct ReportFaults {
 
 impl ReportFaults {
     /// Stores a command as a failure. If nothing remains to be done, `closed` is the reason.
-    async fn record(&self, asked: &Asked<ParseCommand>, closed: Option<&str>) -> Result<(), HandlerError> {
+    async fn record(
+        &self,
+        asked: &CommandMessage<ParseCommand>,
+        closed: Option<&str>,
+    ) -> Result<(), HandlerError> {
         let body = asked.message.encode()?;
         let mut sighting = FailureReport {
             origin: Origin::DeadLetter { queue: PARSE_DEAD, source: PARSE },
@@ -87,30 +91,30 @@ impl Handler for ReportFaults {
 
     async fn handle(
         &self,
-        asked: &Asked<ParseCommand>,
+        asked: &CommandMessage<ParseCommand>,
         reporter: &Reporter,
         _: Option<Timestamp>,
-    ) -> Result<Done, HandlerError> {
+    ) -> Result<HandlerResult, HandlerError> {
         let command = match &asked.command {
             ParseCommand::StartParsing(command) => command,
             ParseCommand::LookForUploads(_) => {
                 let closed = "the search ends without the scan of the bucket";
                 self.record(asked, Some(closed)).await?;
-                return Ok(Done::because(closed));
+                return Ok(HandlerResult::completed(closed));
             }
             // No saga waits for it, so an operator has to retry it.
             ParseCommand::TakeBackFiles(_) => {
                 self.record(asked, None).await?;
-                return Ok(Done::because("the records of the files are still stored"));
+                return Ok(HandlerResult::completed("the records of the files are still stored"));
             }
             ParseCommand::CompareStudies(_) => {
                 self.record(asked, None).await?;
-                return Ok(Done::because("the marks of the studies are unchanged"));
+                return Ok(HandlerResult::completed("the marks of the studies are unchanged"));
             }
             ParseCommand::MakeExport(_) => {
                 let closed = "the client repeats the request for the export";
                 self.record(asked, Some(closed)).await?;
-                return Ok(Done::because("the export is not created"));
+                return Ok(HandlerResult::completed("the export is not created"));
             }
         };
         // The saga is informed even if the failure cannot be stored: a waiting search is worse than a failure that is
@@ -124,7 +128,7 @@ impl Handler for ReportFaults {
         reporter.measure(UNREAD_FILES, 1);
         let reason = "the file could not be read after several attempts".to_owned();
         let report = StartParsingFaulted { file_id: command.file_id, reason };
-        Done::because("told the saga that the file was never read")
+        HandlerResult::completed("told the saga that the file was never read")
             .reply_as(REPLY, &SearchEvent::StartParsingFaulted(report))
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use imports::Ports;
 use imports::queues::{EVENTS, PARSE, SAGA};
 use messages::Consumer;
-use saga::{Function, Missing, Service, Source};
+use saga::{Function, MissingSetting, Service, Source};
 
 /// The function's name, in logs and in the messages it sends.
 pub const NAME: &str = "run-saga";
@@ -21,6 +21,6 @@ pub static FUNCTION: Function<Ports> = Function {
     build: Some(build),
 };
 
-fn build(ports: &Ports) -> Result<Arc<dyn Consumer>, Missing> {
+fn build(ports: &Ports) -> Result<Arc<dyn Consumer>, MissingSetting> {
     ports.engine.run(NAME, ports.saga())
 }

@@ -15,7 +15,7 @@ use messages::{
     StoreError, Token,
 };
 use saga::failures::{
-    Failure, FailureStatus, Failures, Operation, Phase as Step, Refused, Retry, Selection, State,
+    Failure, FailureStatus, Failures, Operation, Phase as Step, RequestRefusal, Retry, Selection, State,
 };
 use service::{Deletion, ProjectAccess};
 use uuid::Uuid;
@@ -399,10 +399,10 @@ async fn canary_passes_only_if_message_was_processed() {
 }
 
 /// Queues that can count messages but not look up single ones, like SQS.
-struct Counting(Arc<dyn InspectQueues>);
+struct CountingQueues(Arc<dyn InspectQueues>);
 
 #[async_trait]
-impl InspectQueues for Counting {
+impl InspectQueues for CountingQueues {
     async fn depths(&self) -> BTreeMap<Queue, Result<Depth, StoreError>> {
         self.0.depths().await
     }
@@ -417,7 +417,7 @@ async fn canary_in_busy_queue_is_judged_by_history() {
             given_up(&world, "one cause").await;
         }
         gather(&world).await;
-        let inspect = Arc::new(Counting(Arc::clone(&world.functions.failures.inspect)));
+        let inspect = Arc::new(CountingQueues(Arc::clone(&world.functions.failures.inspect)));
         let failures = Failures { inspect, ..world.functions.failures.clone() };
         let begun = failures.retry(Retry { canary: 1, ..all() }, "Ann").await.unwrap();
         assert!(failures.run_step().await.unwrap());
@@ -521,14 +521,14 @@ async fn concurrent_actions_of_operators_admit_one() {
         (Ok(begun), Err(told)) | (Err(told), Ok(begun)) => (begun, told),
         both => panic!("{both:?}"),
     };
-    assert!(matches!(told, Refused::Busy(id) if id == begun.id), "{told}");
+    assert!(matches!(told, RequestRefusal::Busy(id) if id == begun.id), "{told}");
     run_to_the_end(&world).await;
     // The same failure is requested again.
     let named = Selection { ids: [id].into(), ..Selection::of(FailureStatus::Open) };
     let again = failures.retry(Retry { selection: named, ..all() }, "Bob").await.unwrap_err();
     assert!(again.to_string().contains("is retried"), "{again}");
-    assert!(matches!(failures.retry(all(), "Bob").await, Err(Refused::Nothing)));
-    assert!(matches!(failures.stop(begun.id, "Bob").await, Err(Refused::NotRunning(_))));
+    assert!(matches!(failures.retry(all(), "Bob").await, Err(RequestRefusal::Nothing)));
+    assert!(matches!(failures.stop(begun.id, "Bob").await, Err(RequestRefusal::NotRunning(_))));
     let ids = &[id];
     let (one, other) = tokio::join!(failures.archive(ids, "done", "Ann"), failures.delete(ids, "old", "Bob"));
     assert!(one.is_ok() != other.is_ok(), "{one:?} {other:?}");
@@ -578,7 +578,7 @@ async fn invalid_requests_change_nothing() {
     let archived = of(&world, FailureStatus::Archived).await.remove(0);
     assert_eq!(archived.state, State::Archived { why: "known".to_owned() });
     failures.delete(&[id], "not needed", "Ann").await.unwrap();
-    assert!(matches!(failures.delete(&[id], "again", "Ann").await, Err(Refused::Unknown(_))));
+    assert!(matches!(failures.delete(&[id], "again", "Ann").await, Err(RequestRefusal::Unknown(_))));
     let acts = failures.store.acts(10).await.unwrap();
     assert_eq!(acts.iter().map(|act| act.did.as_str()).collect::<Vec<_>>(), ["deleted", "archived"]);
 }

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use dedup::{Asked, Done, Handler, HandlerError};
+use dedup::{CommandMessage, Handler, HandlerError, HandlerResult};
 use jiff::Timestamp;
 use messages::{
     Consumer, Delivery, Disposition, Message, PartitionKey, Queue, Reporter, StoreError, deliver, messages,
 };
 use outbox::Settlement;
-use saga::{Decision, Event, Persist, Persisted, SAGA, Saga, WriteDocuments};
+use saga::{Decision, Event, Persist, PersistOutcome, SAGA, Saga, WriteDocuments};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -168,17 +168,16 @@ impl Handler for Worker {
 
     async fn handle(
         &self,
-        asked: &Asked<Work>,
+        asked: &CommandMessage<Work>,
         _: &Reporter,
         _: Option<Timestamp>,
-    ) -> Result<Done, HandlerError> {
+    ) -> Result<HandlerResult, HandlerError> {
         tokio::task::yield_now().await;
         match asked.command {
-            Work::Easy {} => Ok(Done::because("done")),
+            Work::Easy {} => Ok(HandlerResult::completed("done")),
             Work::Impossible {} => panic!("the handler has a defect"),
-            Work::Endless {} => {
-                Done::because("done").reply(&WorkReply::Ended { text: "x".repeat(2 * 1024 * 1024) })
-            }
+            Work::Endless {} => HandlerResult::completed("done")
+                .reply(&WorkReply::Ended { text: "x".repeat(2 * 1024 * 1024) }),
         }
     }
 }
@@ -242,7 +241,7 @@ struct RejectingStore(Arc<dyn WriteDocuments>);
 
 #[async_trait]
 impl WriteDocuments for RejectingStore {
-    async fn persist(&self, writes: &[Persist], now: Timestamp) -> Result<Vec<Persisted>, StoreError> {
+    async fn persist(&self, writes: &[Persist], now: Timestamp) -> Result<Vec<PersistOutcome>, StoreError> {
         if writes.iter().any(|write| write.partition == partition(1)) {
             return Err(StoreError::unusable("storing documents", "one is too large"));
         }

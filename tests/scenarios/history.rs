@@ -7,7 +7,7 @@ use messages::{DecisionRecord, DecisionSink, Host, PartitionKey, RecordedVerdict
 use saga::KeepHistory;
 use saga::history::{FLUSH_TIMEOUT, MAX_BUFFERED, Place, Recorder};
 use testing::history::observation;
-use testing::{ManualHost, Seen, sample};
+use testing::{ManualHost, RecordingSink, sample};
 
 /// The behaviour of a history store.
 #[derive(Clone, Copy, PartialEq)]
@@ -51,13 +51,13 @@ impl KeepHistory for FlakyHistory {
 struct Desk {
     host: Arc<ManualHost>,
     store: Arc<FlakyHistory>,
-    seen: Arc<Seen>,
+    seen: Arc<RecordingSink>,
     recorder: Recorder,
 }
 
 impl Desk {
     fn new(mood: StoreBehavior) -> Self {
-        let (host, seen) = (Arc::new(ManualHost::seeded(1)), Arc::new(Seen::default()));
+        let (host, seen) = (Arc::new(ManualHost::seeded(1)), Arc::new(RecordingSink::default()));
         let store = Arc::new(FlakyHistory { mood: Mutex::new(mood), calls: Mutex::default() });
         let recorder = Recorder::new(seen.clone(), store.clone(), host.clone());
         Self { host, store, seen, recorder }

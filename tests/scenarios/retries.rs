@@ -13,7 +13,7 @@ use imports::{JobState, ObjectFacts, ObjectStream, ReadObject, SearchImport};
 use jiff::Timestamp;
 use messages::{Consumer, Disposition, Host, PartitionKey, ReceiveMessages, StoreError, Verdict};
 use outbox::Settlement;
-use saga::{Persist, Persisted, ReadDocuments, WriteDocuments};
+use saga::{Persist, PersistOutcome, ReadDocuments, WriteDocuments};
 
 use crate::world::{TWO_RECORDS, World, deliveries};
 
@@ -38,12 +38,12 @@ struct FaultyStore {
 
 #[async_trait]
 impl WriteDocuments for FaultyStore {
-    async fn persist(&self, writes: &[Persist], now: Timestamp) -> Result<Vec<Persisted>, StoreError> {
+    async fn persist(&self, writes: &[Persist], now: Timestamp) -> Result<Vec<PersistOutcome>, StoreError> {
         self.calls.fetch_add(1, Ordering::SeqCst);
         let faulty_store =
             self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok();
         match self.trouble {
-            Fault::Conflict if faulty_store => Ok(vec![Persisted::Conflict; writes.len()]),
+            Fault::Conflict if faulty_store => Ok(vec![PersistOutcome::Conflict; writes.len()]),
             Fault::Failure if faulty_store => Err(StoreError::unavailable("writing", "cut off before")),
             Fault::Ambiguous if faulty_store => {
                 self.store.persist(writes, now).await?;
@@ -173,7 +173,7 @@ async fn retried_notifications_are_counted_for_any_cause() {
     let announced = world.announce(&["a.ris"]).await;
     world.upload(&announced, 0, TWO_RECORDS).await;
     let batch = deliveries(&world.take(&UPLOADS).await);
-    let seen = Arc::new(testing::Seen::default());
+    let seen = Arc::new(testing::RecordingSink::default());
     let mut function = NotifyUpload::over(&world.backend.ports).unwrap();
     function.reporter.observer = seen.clone();
     let over = world.host.now();

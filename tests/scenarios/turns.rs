@@ -31,10 +31,10 @@ async fn waiting(world: &World, file: &str) -> SearchId {
 }
 
 /// A host whose clock moves when records are stored, and not during a wait.
-struct Standing(Arc<ManualHost>);
+struct StoppedClock(Arc<ManualHost>);
 
 #[async_trait]
-impl Host for Standing {
+impl Host for StoppedClock {
     fn now(&self) -> Timestamp {
         self.0.now()
     }
@@ -58,7 +58,7 @@ impl Host for Standing {
 
 /// Runs the functions on the stores of a world, with all calls of the store intercepted.
 fn runner(world: &World, intercept: Arc<dyn Intercept>) -> (Runner<Ports>, Arc<Store>) {
-    let host: Arc<dyn Host> = Arc::new(Standing(Arc::clone(&world.host)));
+    let host: Arc<dyn Host> = Arc::new(StoppedClock(Arc::clone(&world.host)));
     let store = Store::open(world.store.dir(), Arc::clone(&host), Settings::new(&QUEUES)).unwrap();
     let store = Arc::new(store.with_intercept(intercept));
     let ports = backend::embedded(&store, host, store.clone(), world.backend.config.clone()).ports;

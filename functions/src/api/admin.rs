@@ -12,8 +12,8 @@ use axum::response::IntoResponse;
 use imports::SearchId;
 use jiff::Timestamp;
 use saga::failures::{
-    Failure, FailureId, FailureStatus, OperationId, Origin, Phase, Refused as NotDone, Retry, Selection,
-    Snapshot, State as FailureState,
+    Failure, FailureId, FailureStatus, OperationId, Origin, Phase, RequestRefusal as NotDone, Retry,
+    Selection, Snapshot, State as FailureState,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};

@@ -24,7 +24,7 @@ use messages::{
     Backoff, Consumer, Delivery, Disposition, Message, MessageId, Outgoing, Payload, Reporter, SendError,
     SendMessages, StoreError, Verdict,
 };
-use saga::{Function, Missing, Source};
+use saga::{Function, MissingSetting, Source};
 use uuid::Uuid;
 
 pub use notification::{Notification, NotificationError};
@@ -42,7 +42,7 @@ pub static FUNCTION: Function<Ports> = Function {
     build: Some(build),
 };
 
-fn build(ports: &Ports) -> Result<Arc<dyn Consumer>, Missing> {
+fn build(ports: &Ports) -> Result<Arc<dyn Consumer>, MissingSetting> {
     Ok(Arc::new(NotifyUpload::over(ports)?))
 }
 
@@ -78,7 +78,7 @@ impl NotifyUpload {
     ///
     /// # Errors
     /// Returns an error if the uploaded files cannot be read.
-    pub fn over(ports: &Ports) -> Result<Self, Missing> {
+    pub fn over(ports: &Ports) -> Result<Self, MissingSetting> {
         Ok(Self {
             objects: ports.objects.clone()?,
             send: Arc::clone(&ports.engine.send),

@@ -1,7 +1,7 @@
 //! Deleting the stored records of files whose search was cancelled while they were being read, ended without them, or is
 //! deleted.
 
-use dedup::{Done, HandlerError};
+use dedup::{HandlerError, HandlerResult};
 use imports::messages::TakeBackFiles;
 use imports::{ExportKey, ObjectKey, ProjectId, ReadingStatus, SearchId};
 use messages::StoreError;
@@ -22,25 +22,25 @@ impl ParseReferences {
         search: SearchId,
         command: &TakeBackFiles,
         deadline: &Deadline<'_>,
-    ) -> Result<Done, HandlerError> {
+    ) -> Result<HandlerResult, HandlerError> {
         let now = deadline.host.now();
         let files = match command.forget {
             true if self.is_deleted(search, now).await? => command.files.clone(),
-            true => return Ok(Done::dropped("the search was not deleted")),
+            true => return Ok(HandlerResult::dropped("the search was not deleted")),
             false => self.abandoned_files(search, &command.files, now).await?,
         };
         if files.is_empty() && !command.forget {
-            return Ok(Done::dropped("none of these files has failed in its search"));
+            return Ok(HandlerResult::dropped("none of these files has failed in its search"));
         }
         for file in &files {
             let has_passed = || deadline.has_passed();
             let of = FileOf { search_id: search, file_id: *file };
             if has_passed() || !self.delete_file(command.project_id, of, has_passed).await? {
-                return Ok(Done::again("the deadline is near; not all files are deleted"));
+                return Ok(HandlerResult::continue_later("the deadline is near; not all files are deleted"));
             }
         }
         if !command.forget {
-            return Ok(Done::because(format!("deleted the records of {} files", files.len())));
+            return Ok(HandlerResult::completed(format!("deleted the records of {} files", files.len())));
         }
         let uploads = ObjectKey::folder(&self.key_prefix, command.project_id, search);
         for folder in [uploads, ExportKey::folder(command.project_id, search)] {
@@ -53,7 +53,7 @@ impl ParseReferences {
         }
         // Remove the view last: while it exists, a client can repeat the deletion.
         self.views.write(&[View::removed(search, command.project_id.as_uuid())]).await?;
-        Ok(Done::because(format!("deleted the search and its {} files", files.len())))
+        Ok(HandlerResult::completed(format!("deleted the search and its {} files", files.len())))
     }
 
     /// Deletes the stored records of a file permanently and updates the marks of the studies that were compared with it. Returns

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dedup::{Done, HandlerError};
+use dedup::{HandlerError, HandlerResult};
 use futures::stream::{StreamExt, TryStreamExt};
 use imports::messages::MakeExport;
 use imports::{ExportKey, ParsedFile, SearchId};
@@ -24,7 +24,7 @@ impl ParseReferences {
         search: SearchId,
         command: &MakeExport,
         deadline: &Deadline<'_>,
-    ) -> Result<Done, HandlerError> {
+    ) -> Result<HandlerResult, HandlerError> {
         let MakeExport { project_id: project, export_id: export, format, studies, .. } = *command;
         let key = ExportKey { project, search, export, format };
         let Some(files) = self.files_of(search, command).await? else {
@@ -40,13 +40,13 @@ impl ParseReferences {
         if self.files_of(search, command).await?.is_none() {
             return self.remove_export(&key).await;
         }
-        Ok(Done::because(format!("exported {} files into {bytes} bytes", command.files.len())))
+        Ok(HandlerResult::completed(format!("exported {} files into {bytes} bytes", command.files.len())))
     }
 
     /// Removes the object, which an earlier attempt may have stored before it could check again.
-    async fn remove_export(&self, key: &ExportKey) -> Result<Done, HandlerError> {
+    async fn remove_export(&self, key: &ExportKey) -> Result<HandlerResult, HandlerError> {
         self.bucket.remove(&key.to_string()).await?;
-        Ok(Done::because("the search does not have the files of the export any more"))
+        Ok(HandlerResult::completed("the search does not have the files of the export any more"))
     }
 
     /// Returns the files of an export, or `None` if one of them was deleted.

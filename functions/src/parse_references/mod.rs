@@ -35,7 +35,7 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use dedup::{Asked, Done, Handler, HandlerError};
+use dedup::{CommandMessage, Handler, HandlerError, HandlerResult};
 use imports::messages::{ReferenceFileFaulted, ReferenceFileParsingCompleted, StartParsing};
 use imports::ports::{BUCKET, EXPORTS, OBJECTS};
 use imports::queues::{PARSE, QUARANTINED_RECORDS, SAGA, STUDIES};
@@ -48,7 +48,7 @@ use messages::store::chain;
 use messages::{Consumer, Message, Reporter, StoreError, Token};
 use outbox::WriteViews;
 use references::{Limits, READER_VERSION};
-use saga::{Function, KeepHistory, Missing, Service, Source};
+use saga::{Function, KeepHistory, MissingSetting, Service, Source};
 use service::FileOf;
 use service::marking::DuplicateMarking;
 
@@ -86,7 +86,7 @@ const CRASHED: usize = 2;
 static THREADS: LazyLock<NonZeroUsize> =
     LazyLock::new(|| std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN));
 
-fn build(ports: &Ports) -> Result<Arc<dyn Consumer>, Missing> {
+fn build(ports: &Ports) -> Result<Arc<dyn Consumer>, MissingSetting> {
     ports.engine.guard(NAME, ParseReferences::over(ports)?)
 }
 
@@ -166,7 +166,7 @@ impl ParseReferences {
     ///
     /// # Errors
     /// Returns an error if a database or bucket is not configured.
-    pub fn over(ports: &Ports) -> Result<Self, Missing> {
+    pub fn over(ports: &Ports) -> Result<Self, MissingSetting> {
         let study_stores = ports.study_stores()?;
         Ok(Self {
             objects: ports.objects.clone()?,
@@ -200,7 +200,11 @@ impl ParseReferences {
     }
 
     /// Runs one attempt, from the status that an earlier one has saved.
-    async fn attempt(&self, read: &mut FileRead<'_>, reading: &AttemptState) -> Result<Done, HandlerError> {
+    async fn attempt(
+        &self,
+        read: &mut FileRead<'_>,
+        reading: &AttemptState,
+    ) -> Result<HandlerResult, HandlerError> {
         let AttemptState { begun, place, .. } = reading;
         match place {
             Some(ReadingStatus::End { counts, compared, .. }) => {
@@ -218,7 +222,9 @@ impl ParseReferences {
         let resume = self.resume_point(read, place.as_ref()).await?;
         let reason = match self.parse_file(read, resume).await {
             Ok(AttemptOutcome::Paused(records)) => {
-                return Ok(Done::again(format!("the deadline is near; {records} records are stored")));
+                return Ok(HandlerResult::continue_later(format!(
+                    "the deadline is near; {records} records are stored"
+                )));
             }
             Ok(AttemptOutcome::Completed(stats)) => {
                 let counts = stats.counts();
@@ -253,7 +259,7 @@ impl ParseReferences {
         read: &mut FileRead<'_>,
         reason: String,
         reply: usize,
-    ) -> Result<Done, HandlerError> {
+    ) -> Result<HandlerResult, HandlerError> {
         let then = ReadingStatus::refused(reason.clone(), reply);
         read.fence = self.studies.discard(&read.fence, Some(&then)).await?;
         refused(read.command, reason, reply)
@@ -265,7 +271,7 @@ impl ParseReferences {
         read: &FileRead<'_>,
         counts: Counts,
         compared: u64,
-    ) -> Result<Done, HandlerError> {
+    ) -> Result<HandlerResult, HandlerError> {
         let StartParsing { project_id, file_id, position, .. } = *read.command;
         let search_id = read.message.partition;
         let file = ParsedFile {
@@ -286,20 +292,20 @@ impl ParseReferences {
             .await?;
         if let Some(compared) = marked {
             self.attempts.save(&read.fence, &ReadingStatus::compared(counts, compared)).await?;
-            return Ok(Done::again("the deadline is near; not all duplicates are marked"));
+            return Ok(HandlerResult::continue_later("the deadline is near; not all duplicates are marked"));
         }
         read.reporter.measure(STUDIES, counts.studies);
         read.reporter.measure(QUARANTINED_RECORDS, counts.quarantined);
         let why = format!("{} studies from {} records", counts.studies, counts.records);
         let completed = ReferenceFileParsingCompleted { file_id, counts };
-        Done::because(why).reply(&SearchEvent::ReferenceFileParsingCompleted(completed))
+        HandlerResult::completed(why).reply(&SearchEvent::ReferenceFileParsingCompleted(completed))
     }
 }
 
-fn refused(command: &StartParsing, reason: String, index: usize) -> Result<Done, HandlerError> {
+fn refused(command: &StartParsing, reason: String, index: usize) -> Result<HandlerResult, HandlerError> {
     let why = format!("the file was rejected: {reason}");
     let faulted = ReferenceFileFaulted { file_id: command.file_id, reason };
-    Done::because(why).reply_as(index, &SearchEvent::ReferenceFileFaulted(faulted))
+    HandlerResult::completed(why).reply_as(index, &SearchEvent::ReferenceFileFaulted(faulted))
 }
 
 #[async_trait]
@@ -309,10 +315,10 @@ impl Handler for ParseReferences {
     /// Reads the file and replies to the saga. The id of the reply does not depend on the outcome.
     async fn handle(
         &self,
-        asked: &Asked<ParseCommand>,
+        asked: &CommandMessage<ParseCommand>,
         reporter: &Reporter,
         deadline: Option<Timestamp>,
-    ) -> Result<Done, HandlerError> {
+    ) -> Result<HandlerResult, HandlerError> {
         let deadline = Deadline { host: &*reporter.host, at: deadline };
         let (message, command) = match (&asked.message, &asked.command) {
             (message, ParseCommand::StartParsing(command)) => (message, command),
@@ -327,12 +333,12 @@ impl Handler for ParseReferences {
             }
             (_, ParseCommand::CompareStudies(command)) => {
                 self.duplicates.decisions_changed(command.project_id, &command.studies).await?;
-                return Ok(Done::because(format!("compared {} studies", command.studies.len())));
+                return Ok(HandlerResult::completed(format!("compared {} studies", command.studies.len())));
             }
         };
         let (search_id, file_id) = (message.partition, command.file_id);
         if !self.is_reply_expected(message, command, reporter.host.now()).await? {
-            return Ok(Done::dropped("the search does not expect this file to be read"));
+            return Ok(HandlerResult::dropped("the search does not expect this file to be read"));
         }
         let Some(_in_flight) = InFlightGuard::begin(&self.in_flight, FileOf { search_id, file_id }) else {
             let doing = format!("reading file {file_id} of search {search_id}");

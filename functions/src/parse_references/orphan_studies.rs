@@ -7,7 +7,7 @@ use std::fmt;
 
 use imports::{FileId, Job, Outcome, Ports, SearchId, StoredFile};
 use messages::{Host, StoreError};
-use saga::{Failures, Missing};
+use saga::{Failures, MissingSetting};
 use service::FileOf;
 
 use super::{NAME, ParseReferences};
@@ -60,7 +60,7 @@ impl OrphanStudies {
     ///
     /// # Errors
     /// Returns an error if a required service is not configured.
-    pub fn over(ports: &Ports, by: String) -> Result<Self, Missing> {
+    pub fn over(ports: &Ports, by: String) -> Result<Self, MissingSetting> {
         let failures = ports.engine.failures(NAME, &crate::SYSTEM)?;
         Ok(Self { parser: ParseReferences::over(ports)?, failures, by })
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dedup::{Done, HandlerError};
+use dedup::{HandlerError, HandlerResult};
 use imports::manifest::MAX_FILES;
 use imports::messages::{LookForUploads, ObjectRef, SearchUploadSaved, UploadsFound};
 use imports::{ObjectKey, SearchEvent, SearchId};
@@ -15,7 +15,7 @@ impl ParseReferences {
         &self,
         search: SearchId,
         command: &LookForUploads,
-    ) -> Result<Done, HandlerError> {
+    ) -> Result<HandlerResult, HandlerError> {
         let prefix = ObjectKey::folder(&self.key_prefix, command.project_id, search);
         let mut files = BTreeMap::new();
         for object in self.bucket.find(&prefix).await? {
@@ -34,6 +34,6 @@ impl ParseReferences {
         let (look_id, index) = (command.look_id, files.len());
         let found = UploadsFound { look_id, files: files.into_values().collect() };
         // Redeliveries of the command may find different files, and a message id must always have the same content.
-        Done::because(why).reply_as(index, &SearchEvent::UploadsFound(found))
+        HandlerResult::completed(why).reply_as(index, &SearchEvent::UploadsFound(found))
     }
 }

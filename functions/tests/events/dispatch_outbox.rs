@@ -1,6 +1,6 @@
 //! Every sample batch of the control queue, fed to the library and to the built binary.
 
-use events::{Expected, Installation, check_log, event, failures};
+use events::{ExpectedResult, Installation, check_log, event, failures};
 use functions::dispatch_outbox::FUNCTION;
 use imports::queues::CONTROL;
 use lambda_host::Outcome;
@@ -13,7 +13,7 @@ use crate::answer;
 const BATCHES: &str = "sqs-control";
 
 fn check(name: &str, response: &Value) {
-    let Some(Expected::Batch { failing, .. }) = Expected::of(name) else { panic!("{name}") };
+    let Some(ExpectedResult::Batch { failing, .. }) = ExpectedResult::of(name) else { panic!("{name}") };
     assert_eq!(failures(&event(name), response), *failing, "{name}");
 }
 
@@ -24,7 +24,7 @@ async fn waiting(installation: &Installation) -> u64 {
 
 #[tokio::test]
 async fn library_answers_each_record() {
-    for name in Expected::names(BATCHES) {
+    for name in ExpectedResult::names(BATCHES) {
         let installation = Installation::admitting(&event(name)).await;
         let response = answer(&FUNCTION, &installation.backend(), event(name)).await;
         check(name, &response);
@@ -34,7 +34,7 @@ async fn library_answers_each_record() {
 
 #[tokio::test]
 async fn binary_answers_each_record() {
-    for name in Expected::names(BATCHES) {
+    for name in ExpectedResult::names(BATCHES) {
         let installation = Installation::admitting(&event(name)).await;
         let mut function = installation.start(env!("CARGO_BIN_EXE_dispatch-outbox")).await;
         let Outcome::Answer(answer) = function.invoke(&event(name)).await.unwrap() else { panic!("{name}") };

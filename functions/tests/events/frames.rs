@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use lambda::{Settling, Worker};
 use messages::{PartitionKey, StoreError};
 use outbox::Settlement;
-use saga::{Persist, Persisted, WriteDocuments};
+use saga::{Persist, PersistOutcome, WriteDocuments};
 
 /// The maximum number of our own frames from `main` to the store's conditional write, both included. Frames of
 /// `messages::panics` do not count: they only catch panics of the state machine.
@@ -30,7 +30,7 @@ struct TracingWriter {
 
 #[async_trait]
 impl WriteDocuments for TracingWriter {
-    async fn persist(&self, writes: &[Persist], now: Timestamp) -> Result<Vec<Persisted>, StoreError> {
+    async fn persist(&self, writes: &[Persist], now: Timestamp) -> Result<Vec<PersistOutcome>, StoreError> {
         *self.trace.lock().unwrap() = Some(Backtrace::force_capture().to_string());
         self.inner.persist(writes, now).await
     }

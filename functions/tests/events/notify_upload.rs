@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use embedded::Store;
-use events::{Batches, Expected, Installation, check_log, event};
+use events::{Batches, ExpectedResult, Installation, check_log, event};
 use functions::notify_upload::{FUNCTION, Notification, NotifyUpload};
 use imports::messages::ObjectRef;
 use imports::queues::SAGA;
@@ -16,8 +16,8 @@ use crate::answer;
 
 /// Returns the events, each with the name and version of the files that are reported to the saga.
 fn events() -> impl Iterator<Item = (&'static str, &'static [(&'static str, &'static str)])> {
-    Expected::names("s3-").map(|name| match Expected::of(name) {
-        Some(Expected::Files(files)) => (name, *files),
+    ExpectedResult::names("s3-").map(|name| match ExpectedResult::of(name) {
+        Some(ExpectedResult::Files(files)) => (name, *files),
         other => panic!("{name}: {other:?}"),
     })
 }

@@ -1,6 +1,6 @@
 //! Sample requests of the HTTP API, fed to the library and to the built binary.
 
-use events::{Expected, Installation, check_log, event};
+use events::{ExpectedResult, Installation, check_log, event};
 use functions::api::{self, authorizer};
 use lambda_host::Outcome;
 use lambda_http::lambda_runtime::Context;
@@ -10,13 +10,13 @@ use service::SearchService;
 
 /// Returns the requests, each with the claim that is read and the expected status.
 fn requests() -> impl Iterator<Item = (&'static str, Option<&'static str>, u64)> {
-    let statuses = |name| match Expected::of(name) {
-        Some(Expected::Status(statuses)) => {
+    let statuses = |name| match ExpectedResult::of(name) {
+        Some(ExpectedResult::Status(statuses)) => {
             statuses.iter().map(move |(claim, status)| (name, *claim, *status))
         }
         other => panic!("{name}: {other:?}"),
     };
-    Expected::names("http-").flat_map(statuses)
+    ExpectedResult::names("http-").flat_map(statuses)
 }
 
 #[tokio::test]

@@ -9,8 +9,8 @@ use local::output;
 use messages::{Depth, Host};
 use saga::failures::store::KeepFailures;
 use saga::failures::{
-    AuditEntry, CauseGroup, Failure, FailureId, FailureStatus, Failures, Operation, Phase, Refused, Retry,
-    Selection,
+    AuditEntry, CauseGroup, Failure, FailureId, FailureStatus, Failures, Operation, Phase, RequestRefusal,
+    Retry, Selection,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -41,8 +41,8 @@ pub(crate) async fn run(command: FailuresCommand) -> anyhow::Result<bool> {
         FailuresCommand::Groups(args) => groups(&args).await,
         FailuresCommand::Show(args) => show(&args).await,
         FailuresCommand::Retry(args) => retry(&args).await,
-        FailuresCommand::Archive(args) => close(&args, Closing::Archive).await,
-        FailuresCommand::Delete(args) => close(&args.end, Closing::Delete(args.consent)).await,
+        FailuresCommand::Archive(args) => close(&args, CloseAction::Archive).await,
+        FailuresCommand::Delete(args) => close(&args.end, CloseAction::Delete(args.consent)).await,
         FailuresCommand::Operations(args) => operations(&args).await,
         FailuresCommand::Stop(args) => stop(&args).await,
         FailuresCommand::Audit(args) => audit(&args).await,
@@ -267,8 +267,10 @@ async fn retry(args: &FailuresRetry) -> anyhow::Result<bool> {
     let (limit, per_second, canary) = (args.limit, args.per_second, args.canary);
     let retry = Retry { selection, limit, per_second, canary };
     let begun = failures.retry(retry, &caller()).await.map_err(|refused| match refused {
-        Refused::Nothing => anyhow!("{refused}; `search-import failures list` lists the open failures"),
-        Refused::Busy(_) => anyhow!("{refused} with `search-import failures stop`"),
+        RequestRefusal::Nothing => {
+            anyhow!("{refused}; `search-import failures list` lists the open failures")
+        }
+        RequestRefusal::Busy(_) => anyhow!("{refused} with `search-import failures stop`"),
         refused => refused.into(),
     })?;
     output::remark(&format!(
@@ -319,20 +321,20 @@ fn print_operation(operation: &Operation, as_json: bool) -> anyhow::Result<()> {
 
 /// How to close failures that need no retry.
 #[derive(Clone, Copy)]
-enum Closing {
+enum CloseAction {
     Archive,
     Delete(Consent),
 }
 
-async fn close(args: &FailuresEnd, closing: Closing) -> anyhow::Result<bool> {
+async fn close(args: &FailuresEnd, closing: CloseAction) -> anyhow::Result<bool> {
     let (_, failures) = open_for_changes(&args.output).await?;
     let ids = all_of(failures.store.as_ref(), &args.failures).await?;
     let done = match closing {
-        Closing::Archive => {
+        CloseAction::Archive => {
             failures.archive(&ids, &args.reason, &caller()).await?;
             "archived"
         }
-        Closing::Delete(consent) => {
+        CloseAction::Delete(consent) => {
             let count = counted(ids.len() as u64, "failure", "failures");
             consent::ask(consent, &format!("Delete {count}? Their effects will never be performed."))?;
             failures.delete(&ids, &args.reason, &caller()).await?;

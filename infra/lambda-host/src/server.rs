@@ -38,11 +38,11 @@ pub enum Outcome {
 /// A Runtime API on a local port, which stops when this value is dropped.
 pub struct RuntimeApi {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
     server: JoinHandle<()>,
 }
 
-struct Shared {
+struct ServerState {
     events: mpsc::UnboundedSender<Event>,
     waiting: tokio::sync::Mutex<mpsc::UnboundedReceiver<Event>>,
     answers: Mutex<HashMap<String, oneshot::Sender<Outcome>>>,
@@ -64,7 +64,7 @@ impl RuntimeApi {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
         let (events, waiting) = mpsc::unbounded_channel();
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(ServerState {
             events,
             waiting: tokio::sync::Mutex::new(waiting),
             answers: Mutex::default(),
@@ -120,7 +120,7 @@ impl Drop for RuntimeApi {
     }
 }
 
-impl Shared {
+impl ServerState {
     fn answers(&self) -> std::sync::MutexGuard<'_, HashMap<String, oneshot::Sender<Outcome>>> {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -137,7 +137,7 @@ impl Shared {
     }
 }
 
-async fn next(State(shared): State<Arc<Shared>>) -> Response {
+async fn next(State(shared): State<Arc<ServerState>>) -> Response {
     shared.polls.send_modify(|polls| *polls += 1);
     let Some(event) = shared.waiting.lock().await.recv().await else {
         return StatusCode::INTERNAL_SERVER_ERROR.into_response();
@@ -152,15 +152,15 @@ async fn next(State(shared): State<Arc<Shared>>) -> Response {
     (headers, event.body).into_response()
 }
 
-async fn answer(State(shared): State<Arc<Shared>>, Path(id): Path<String>, body: Bytes) -> StatusCode {
+async fn answer(State(shared): State<Arc<ServerState>>, Path(id): Path<String>, body: Bytes) -> StatusCode {
     shared.settle(&id, Outcome::Answer(body))
 }
 
-async fn failure(State(shared): State<Arc<Shared>>, Path(id): Path<String>, body: Bytes) -> StatusCode {
+async fn failure(State(shared): State<Arc<ServerState>>, Path(id): Path<String>, body: Bytes) -> StatusCode {
     shared.settle(&id, Outcome::Failure(read(&body)))
 }
 
-async fn init_error(State(shared): State<Arc<Shared>>, body: Bytes) -> StatusCode {
+async fn init_error(State(shared): State<Arc<ServerState>>, body: Bytes) -> StatusCode {
     shared.init_error.send_replace(Some(read(&body)));
     StatusCode::ACCEPTED
 }

@@ -19,7 +19,7 @@ use outbox::session::CONTROL;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
-use saga::{Engine, Failures, Missing, Source, SweepHeartbeat, System};
+use saga::{Engine, Failures, MissingSetting, Source, SweepHeartbeat, System};
 use tokio::sync::watch;
 
 use crate::fault_injection::{Crashes, DuplicatingSender, FaultInjection};
@@ -98,7 +98,7 @@ pub struct Runner<P: 'static> {
 pub enum SweepError {
     /// No database is configured.
     #[error(transparent)]
-    Missing(#[from] Missing),
+    Missing(#[from] MissingSetting),
     /// A store is unavailable.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -191,7 +191,7 @@ where
     ///
     /// # Errors
     /// Returns an error if a service is not configured.
-    pub async fn run_until<T>(&self, done: impl Future<Output = T>) -> Result<T, Missing> {
+    pub async fn run_until<T>(&self, done: impl Future<Output = T>) -> Result<T, MissingSetting> {
         let crashes = self.faults.crash.map(|seed| Arc::new(Crashes::new(seed)));
         tokio::pin!(done);
         loop {
@@ -298,7 +298,7 @@ where
         &self,
         crashes: Option<&Arc<Crashes>>,
         stopped: &watch::Receiver<()>,
-    ) -> Result<Workers, Missing> {
+    ) -> Result<Workers, MissingSetting> {
         let ports = self.with_copies(self.with_crashes(crashes));
         let engine = ports.as_ref();
         let pump = Arc::new(Pump {
@@ -330,7 +330,7 @@ where
         Ok(workers)
     }
 
-    fn consumers(&self, ports: &P) -> Result<Consumers, Missing> {
+    fn consumers(&self, ports: &P) -> Result<Consumers, MissingSetting> {
         let mut consumers = BTreeMap::new();
         for function in self.system.functions {
             let (Some(queue), Some(build)) = (function.source.queue(), function.build) else { continue };

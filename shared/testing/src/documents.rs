@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use jiff::SignedDuration;
 use messages::{Host, MessageId, PartitionKey};
 use outbox::{Entry, InspectOutbox};
-use saga::{Document, Persist, Persisted, ReadDocuments, WriteDocuments};
+use saga::{Document, Persist, PersistOutcome, ReadDocuments, WriteDocuments};
 
 use crate::{Checked, sample};
 
@@ -66,10 +66,10 @@ impl Ports<'_> {
         self.load(partition).await?.ok_or_else(|| format!("partition {partition} is not stored").into())
     }
 
-    async fn persist(&self, write: Persist) -> Result<Persisted, messages::StoreError> {
+    async fn persist(&self, write: Persist) -> Result<PersistOutcome, messages::StoreError> {
         let answers = self.write.persist(&[write], sample::now(self.host)).await?;
         assert_eq!(answers.len(), 1, "one answer for one write");
-        Ok(answers.first().copied().unwrap_or(Persisted::Conflict))
+        Ok(answers.first().copied().unwrap_or(PersistOutcome::Conflict))
     }
 
     /// A new partition with these entries in its outbox.
@@ -77,7 +77,7 @@ impl Ports<'_> {
         let partition = sample::partition(self.host);
         let write =
             Persist { add, ..sample::persist(partition, None, sample::content(self.host, "created")) };
-        assert_eq!(self.persist(write).await?, Persisted::Stored);
+        assert_eq!(self.persist(write).await?, PersistOutcome::Stored);
         Ok(partition)
     }
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use dedup::ledger::{self, ITEM_LIFETIME};
 use dedup::{
-    Admission, Admitted, CheckTokens, Claim, ClaimCondition, ClaimPartition, GrantTokens, Release, Tokens,
+    Admission, AdmittedClaim, CheckTokens, Claim, ClaimCondition, ClaimPartition, GrantTokens, Release,
+    Tokens,
 };
 use futures::future::join_all;
 use jiff::{SignedDuration, Timestamp};
@@ -95,7 +96,7 @@ impl<'a> Partition<'a> {
         Ok((attempt, answer))
     }
 
-    async fn admitted(&self, after: i64) -> Result<(AttemptId, Admitted), StoreError> {
+    async fn admitted(&self, after: i64) -> Result<(AttemptId, AdmittedClaim), StoreError> {
         match self.claim(after, ClaimCondition::TokenPresent(self.token.clone())).await? {
             (attempt, Admission::Admitted(admitted)) => Ok((attempt, admitted)),
             (_, other) => panic!("not admitted: {other:?}"),

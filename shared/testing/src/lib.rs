@@ -1,7 +1,7 @@
 //! The contracts of all ports, as tests that any adapter can run.
 //!
 //! - [`host`]: a [`messages::Host`] whose time a test decides;
-//! - [`Seen`]: a [`messages::DecisionSink`] that stores decisions;
+//! - [`RecordingSink`]: a [`messages::DecisionSink`] that stores decisions;
 //! - [`fixtures`]: data and messages of earlier versions, for every adapter to read;
 //! - [`proof`]: the level of proof: for every change, or every night;
 //! - [`sample`]: documents, entries, views and studies to store;
@@ -43,7 +43,7 @@ pub mod studies;
 pub mod views;
 
 pub use host::ManualHost;
-pub use seen::Seen;
+pub use seen::RecordingSink;
 
 /// The result of a check, unless it panics because a guarantee is broken: success, or the error of a port.
 pub type Checked = Result<(), Box<dyn std::error::Error + Send + Sync>>;

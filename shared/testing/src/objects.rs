@@ -14,7 +14,7 @@ use crate::{Checked, sample};
 
 /// The result of an upload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Uploaded {
+pub enum UploadOutcome {
     /// The object is stored.
     Stored,
     /// The form does not permit it.
@@ -29,7 +29,7 @@ pub trait Upload: Send + Sync {
         &self,
         form: &PresignedPost,
         bytes: Vec<u8>,
-    ) -> Result<Uploaded, Box<dyn std::error::Error + Send + Sync>>;
+    ) -> Result<UploadOutcome, Box<dyn std::error::Error + Send + Sync>>;
 }
 
 /// The adapter under test.
@@ -85,7 +85,7 @@ impl Ports<'_> {
     /// Stores an object under a key.
     async fn store(&self, key: String, bytes: &[u8]) -> Checked {
         let form = self.form(&UploadGrant { key, ..self.grant(bytes.len()) }).await?;
-        assert_eq!(self.upload.upload(&form, bytes.to_vec()).await?, Uploaded::Stored);
+        assert_eq!(self.upload.upload(&form, bytes.to_vec()).await?, UploadOutcome::Stored);
         Ok(())
     }
 
@@ -117,7 +117,7 @@ pub async fn uploaded_object_keeps_bytes_size_and_metadata(ports: &Ports<'_>) ->
     let grant = ports.grant(12);
     let form = ports.form(&grant).await?;
     assert_eq!(ports.size(&grant.key).await?, None, "a form alone stores nothing");
-    assert_eq!(ports.upload.upload(&form, b"TY  - JOUR\r\n".to_vec()).await?, Uploaded::Stored);
+    assert_eq!(ports.upload.upload(&form, b"TY  - JOUR\r\n".to_vec()).await?, UploadOutcome::Stored);
     let facts = ports.read.head(ports.bucket, &grant.key, None).await?.ok_or("it is stored")?;
     assert_eq!((facts.size_bytes, facts.metadata), (12, grant.metadata));
     assert_eq!(ports.bytes(&grant.key, 12).await?, Some(b"TY  - JOUR\r\n".to_vec()));
@@ -129,7 +129,7 @@ pub async fn object_of_several_pieces_round_trips(ports: &Ports<'_>) -> Checked 
     let bytes: Vec<u8> = (0..1_500_001_u32).flat_map(u32::to_le_bytes).collect();
     let grant = ports.grant(bytes.len());
     let form = ports.form(&grant).await?;
-    assert_eq!(ports.upload.upload(&form, bytes.clone()).await?, Uploaded::Stored);
+    assert_eq!(ports.upload.upload(&form, bytes.clone()).await?, UploadOutcome::Stored);
     let read = ports.bytes(&grant.key, bytes.len() as u64).await?;
     assert!(read.is_some_and(|read| read == bytes), "other bytes");
     for from in [1, 3_000_000, bytes.len() - 1, bytes.len()] {
@@ -144,15 +144,15 @@ pub async fn object_of_several_pieces_round_trips(ports: &Ports<'_>) -> Checked 
 /// Neither a byte less nor one more.
 pub async fn upload_size_must_match_announcement(ports: &Ports<'_>) -> Checked {
     for (size, expected) in [
-        (0, Uploaded::Refused),
-        (999, Uploaded::Refused),
-        (1000, Uploaded::Stored),
-        (1001, Uploaded::Refused),
+        (0, UploadOutcome::Refused),
+        (999, UploadOutcome::Refused),
+        (1000, UploadOutcome::Stored),
+        (1001, UploadOutcome::Refused),
     ] {
         let grant = ports.grant(1000);
         let form = ports.form(&grant).await?;
         assert_eq!(ports.upload.upload(&form, vec![b'x'; size]).await?, expected, "{size} bytes");
-        let stored = (expected == Uploaded::Stored).then_some(size as u64);
+        let stored = (expected == UploadOutcome::Stored).then_some(size as u64);
         assert_eq!(ports.size(&grant.key).await?, stored, "{size} bytes");
     }
     Ok(())
@@ -164,7 +164,7 @@ pub async fn form_is_valid_for_one_key(ports: &Ports<'_>) -> Checked {
     let mut form = ports.form(&grant).await?;
     let other = ports.grant(1).key;
     form.fields.insert("key".to_owned(), other.clone());
-    assert_eq!(ports.upload.upload(&form, b"x".to_vec()).await?, Uploaded::Refused);
+    assert_eq!(ports.upload.upload(&form, b"x".to_vec()).await?, UploadOutcome::Refused);
     assert_eq!((ports.size(&grant.key).await?, ports.size(&other).await?), (None, None));
     Ok(())
 }
@@ -176,7 +176,7 @@ pub async fn an_expired_form_is_refused(ports: &Ports<'_>) -> Checked {
         UploadGrant { expires_at: sample::later(sample::now(ports.host), lifetime), ..ports.grant(1) };
     let form = ports.form(&grant).await?;
     ports.host.sleep(Duration::from_secs(lifetime.unsigned_abs())).await;
-    assert_eq!(ports.upload.upload(&form, b"x".to_vec()).await?, Uploaded::Refused);
+    assert_eq!(ports.upload.upload(&form, b"x".to_vec()).await?, UploadOutcome::Refused);
     assert_eq!(ports.size(&grant.key).await?, None);
     Ok(())
 }
@@ -186,11 +186,11 @@ pub async fn an_expired_form_is_refused(ports: &Ports<'_>) -> Checked {
 pub async fn form_is_reusable_until_object_is_stored(ports: &Ports<'_>) -> Checked {
     let grant = ports.grant(6);
     let form = ports.form(&grant).await?;
-    assert_eq!(ports.upload.upload(&form, b"broke".to_vec()).await?, Uploaded::Refused);
-    assert_eq!(ports.upload.upload(&form, b"first.".to_vec()).await?, Uploaded::Stored);
+    assert_eq!(ports.upload.upload(&form, b"broke".to_vec()).await?, UploadOutcome::Refused);
+    assert_eq!(ports.upload.upload(&form, b"first.".to_vec()).await?, UploadOutcome::Stored);
     let expected = match ports.upload.upload(&form, b"second".to_vec()).await? {
-        Uploaded::Stored => b"second".to_vec(),
-        Uploaded::Refused => b"first.".to_vec(),
+        UploadOutcome::Stored => b"second".to_vec(),
+        UploadOutcome::Refused => b"first.".to_vec(),
     };
     assert_eq!(ports.size(&grant.key).await?, Some(6));
     assert_eq!(ports.bytes(&grant.key, 6).await?, Some(expected));
@@ -253,7 +253,7 @@ pub async fn listed_size_is_that_of_stored_object(ports: &Ports<'_>) -> Checked 
     let mut size = 0;
     for bytes in [&b"first"[..], b"the second"] {
         let form = ports.form(&UploadGrant { key: key.clone(), ..ports.grant(bytes.len()) }).await?;
-        if ports.upload.upload(&form, bytes.to_vec()).await? == Uploaded::Stored {
+        if ports.upload.upload(&form, bytes.to_vec()).await? == UploadOutcome::Stored {
             size = bytes.len() as u64;
         }
     }

@@ -7,12 +7,12 @@ use messages::{DecisionRecord, DecisionSink, Metric, Verdict};
 
 /// An observer that stores decisions and metrics.
 #[derive(Debug, Default)]
-pub struct Seen {
+pub struct RecordingSink {
     verdicts: Mutex<Vec<Verdict>>,
     measured: Mutex<BTreeMap<&'static str, u64>>,
 }
 
-impl Seen {
+impl RecordingSink {
     /// Returns the verdicts since the last call, in order.
     pub fn take(&self) -> Vec<Verdict> {
         std::mem::take(&mut *self.verdicts.lock().unwrap_or_else(PoisonError::into_inner))
@@ -25,7 +25,7 @@ impl Seen {
     }
 }
 
-impl DecisionSink for Seen {
+impl DecisionSink for RecordingSink {
     fn observe(&self, observation: DecisionRecord) {
         self.verdicts.lock().unwrap_or_else(PoisonError::into_inner).push(observation.verdict);
     }

@@ -47,12 +47,12 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
 }
 
 /// A session that is ready to commit.
-struct Prepared {
+struct PreparedSession {
     record: SessionRecord,
     partition: PartitionKey,
 }
 
-impl Prepared {
+impl PreparedSession {
     fn new(ports: &Ports<'_>, entries: usize) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
         let (partition, now) = (sample::partition(ports.host), sample::now(ports.host));
         let entries =
@@ -84,7 +84,7 @@ impl Prepared {
 
 /// Both at once.
 pub async fn commit_stores_data_and_messages(ports: &Ports<'_>) -> Checked {
-    let session = Prepared::new(ports, 2)?;
+    let session = PreparedSession::new(ports, 2)?;
     assert_eq!(ports.settle.find(session.record.id).await?, SessionStatus::Nothing);
     assert_eq!(session.commit(ports).await?, CommitOutcome::Stored);
     assert_eq!(ports.settle.find(session.record.id).await?, SessionStatus::Committed);
@@ -94,7 +94,7 @@ pub async fn commit_stores_data_and_messages(ports: &Ports<'_>) -> Checked {
 
 /// Even after its messages were sent: they are not sent again.
 pub async fn a_repeated_commit_changes_nothing(ports: &Ports<'_>) -> Checked {
-    let session = Prepared::new(ports, 1)?;
+    let session = PreparedSession::new(ports, 1)?;
     session.commit(ports).await?;
     assert_eq!(session.commit(ports).await?, CommitOutcome::Stored);
     assert_eq!(sweep(ports, &session).await?.len(), 1);
@@ -105,7 +105,7 @@ pub async fn a_repeated_commit_changes_nothing(ports: &Ports<'_>) -> Checked {
 
 /// It leaves no record, since none will be looked for.
 pub async fn commit_without_messages_writes_only_data(ports: &Ports<'_>) -> Checked {
-    let session = Prepared::new(ports, 0)?;
+    let session = PreparedSession::new(ports, 0)?;
     assert_eq!(session.commit(ports).await?, CommitOutcome::Stored);
     assert!(session.has_view(ports).await?);
     assert_eq!(ports.settle.find(session.record.id).await?, SessionStatus::Nothing);
@@ -114,7 +114,7 @@ pub async fn commit_without_messages_writes_only_data(ports: &Ports<'_>) -> Chec
 
 /// The saga may have been faster.
 pub async fn existing_view_is_not_replaced(ports: &Ports<'_>) -> Checked {
-    let (first, mut second) = (Prepared::new(ports, 1)?, Prepared::new(ports, 1)?);
+    let (first, mut second) = (PreparedSession::new(ports, 1)?, PreparedSession::new(ports, 1)?);
     first.commit(ports).await?;
     let before = ports.views.view(first.partition).await?;
     assert_eq!(before.as_slice(), first.record.views);
@@ -126,7 +126,7 @@ pub async fn existing_view_is_not_replaced(ports: &Ports<'_>) -> Checked {
 
 /// Neither data nor messages.
 pub async fn abandoned_session_commits_nothing(ports: &Ports<'_>) -> Checked {
-    let session = Prepared::new(ports, 1)?;
+    let session = PreparedSession::new(ports, 1)?;
     let now = sample::now(ports.host);
     for _ in 0..2 {
         assert_eq!(ports.settle.bury(session.record.id, now).await?, SessionStatus::Tombstone);
@@ -139,7 +139,7 @@ pub async fn abandoned_session_commits_nothing(ports: &Ports<'_>) -> Checked {
 
 /// Committed messages are sent.
 pub async fn committed_session_is_not_abandoned(ports: &Ports<'_>) -> Checked {
-    let session = Prepared::new(ports, 1)?;
+    let session = PreparedSession::new(ports, 1)?;
     session.commit(ports).await?;
     assert_eq!(
         ports.settle.bury(session.record.id, sample::now(ports.host)).await?,
@@ -152,7 +152,7 @@ pub async fn committed_session_is_not_abandoned(ports: &Ports<'_>) -> Checked {
 /// And both agree on which.
 pub async fn concurrent_commit_and_abandon_have_one_winner(ports: &Ports<'_>) -> Checked {
     for _ in 0..5 {
-        let session = Prepared::new(ports, 1)?;
+        let session = PreparedSession::new(ports, 1)?;
         let now = sample::now(ports.host);
         let (committed, found) = join(session.commit(ports), ports.settle.bury(session.record.id, now)).await;
         match (committed?, found?) {
@@ -170,7 +170,7 @@ pub async fn concurrent_commit_and_abandon_have_one_winner(ports: &Ports<'_>) ->
 
 /// In the order of staging, by one sweeper at a time; a late repetition of the commit still finds the record.
 pub async fn swept_entries_leave_the_record(ports: &Ports<'_>) -> Checked {
-    let session = Prepared::new(ports, 3)?;
+    let session = PreparedSession::new(ports, 3)?;
     session.commit(ports).await?;
     let swept: Vec<_> = sweep(ports, &session).await?.into_iter().map(|entry| entry.id).collect();
     assert_eq!(swept, session.record.entries.iter().map(|entry| entry.id).collect::<Vec<_>>());
@@ -179,7 +179,7 @@ pub async fn swept_entries_leave_the_record(ports: &Ports<'_>) -> Checked {
     Ok(())
 }
 
-async fn sweep(ports: &Ports<'_>, session: &Prepared) -> Result<Vec<Entry>, StoreError> {
+async fn sweep(ports: &Ports<'_>, session: &PreparedSession) -> Result<Vec<Entry>, StoreError> {
     let (owner, now) = (Owner::Session(session.record.id), sample::now(ports.host));
     let claimed = outboxes::claim(ports.sweep, owner, now, sample::later(now, 300)).await?;
     let next = sample::later(now, 301);

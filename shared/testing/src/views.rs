@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use futures::future::{try_join, try_join_all};
 use jiff::Timestamp;
 use messages::{Host, PartitionKey, StoreError};
-use outbox::{Aged, Page, View, WriteViews, Written};
+use outbox::{AgeFilter, Page, View, ViewPosition, WriteViews};
 use saga::{Views, WriteDocuments};
 use serde_json::json;
 use uuid::Uuid;
@@ -167,7 +167,7 @@ async fn changes(
     list: Uuid,
     since: u64,
     limit: usize,
-) -> Result<Vec<(Written, View)>, StoreError> {
+) -> Result<Vec<(ViewPosition, View)>, StoreError> {
     let (mut found, mut after) = (Vec::new(), None);
     loop {
         let page = ports.views.written.changed(list, since, after, limit).await?;
@@ -199,10 +199,10 @@ pub async fn views_are_paged_by_age(ports: &Ports<'_>) -> Checked {
             if ended {
                 meant.reverse();
             }
-            let aged = Aged { list: Some(list), ended, before };
+            let aged = AgeFilter { list: Some(list), ended, before };
             assert_eq!(by_age(ports, &aged, 2).await?, meant, "{aged:?}");
             // Others may be there, of other lists.
-            let mut of_all = by_age(ports, &Aged { list: None, ..aged }, 1_000).await?;
+            let mut of_all = by_age(ports, &AgeFilter { list: None, ..aged }, 1_000).await?;
             of_all.retain(|view| view.list == list);
             assert_eq!(of_all, meant, "{aged:?} of all");
         }
@@ -211,7 +211,7 @@ pub async fn views_are_paged_by_age(ports: &Ports<'_>) -> Checked {
 }
 
 /// All that are meant, page by page.
-async fn by_age(ports: &Ports<'_>, meant: &Aged, limit: usize) -> Result<Vec<View>, StoreError> {
+async fn by_age(ports: &Ports<'_>, meant: &AgeFilter, limit: usize) -> Result<Vec<View>, StoreError> {
     let (mut found, mut after) = (Vec::new(), None);
     loop {
         let page = ports.views.written.by_age(meant, after, limit).await?;
@@ -224,7 +224,7 @@ async fn by_age(ports: &Ports<'_>, meant: &Aged, limit: usize) -> Result<Vec<Vie
     }
 }
 
-fn shown(found: &[(Written, View)]) -> Vec<View> {
+fn shown(found: &[(ViewPosition, View)]) -> Vec<View> {
     found.iter().map(|(_, view)| view.clone()).collect()
 }
 

@@ -6,7 +6,7 @@ use backend::Backend;
 use lambda_host::Outcome;
 use serde_json::Value;
 
-use crate::{Expected, Installation, Surroundings, check_log, event, failures};
+use crate::{ExpectedResult, Installation, Surroundings, check_log, event, failures};
 
 /// The sample batches of one queue, selected by a prefix of their names.
 pub struct Batches(pub &'static str);
@@ -17,7 +17,7 @@ impl Batches {
     /// # Panics
     /// Panics if something else becomes of one.
     pub async fn feed_library(&self, answer: impl AsyncFn(&Backend, Value) -> Value) {
-        for name in Expected::names(self.0) {
+        for name in ExpectedResult::names(self.0) {
             let installation = Installation::admitting(&event(name)).await;
             let response = answer(&installation.backend(), event(name)).await;
             check(name, &response, &installation).await;
@@ -29,7 +29,7 @@ impl Batches {
     /// # Panics
     /// Panics if something else becomes of one, or the log is not as it must be.
     pub async fn feed_binary(&self, program: impl AsRef<Path>) {
-        for name in Expected::names(self.0) {
+        for name in ExpectedResult::names(self.0) {
             let installation = Installation::admitting(&event(name)).await;
             let mut function = installation.start(&program).await;
             let Outcome::Answer(answer) = function.invoke(&event(name)).await.unwrap() else {
@@ -43,10 +43,12 @@ impl Batches {
 }
 
 async fn check(name: &str, response: &Value, installation: &Installation) {
-    let Some(Expected::Batch { failing, to, sends, .. }) = Expected::of(name) else { panic!("{name}") };
+    let Some(ExpectedResult::Batch { failing, to, sends, .. }) = ExpectedResult::of(name) else {
+        panic!("{name}")
+    };
     assert_eq!(failures(&event(name), response), *failing, "{name}");
     assert!(
-        Expected::of(name).unwrap().is_answered_by(&event(name), response, Surroundings::default()),
+        ExpectedResult::of(name).unwrap().is_answered_by(&event(name), response, Surroundings::default()),
         "{name}"
     );
     let sent: Vec<_> = installation.sent(to).await.into_iter().map(|message| message.body.name).collect();

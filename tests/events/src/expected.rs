@@ -14,7 +14,7 @@ const CLAIM: &str = "projects";
 
 /// The expected result of an event in an installation that contains its subject.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Expected {
+pub enum ExpectedResult {
     /// No response. These files are reported to the saga, by name and version.
     Files(&'static [(&'static str, &'static str)]),
     /// A partial batch response.
@@ -48,17 +48,17 @@ const fn batch(
     [failing, on_sqs]: [&'static [usize]; 2],
     to: Queue,
     sends: &'static [&'static str],
-) -> Expected {
-    Expected::Batch { failing, on_sqs, to, sends }
+) -> ExpectedResult {
+    ExpectedResult::Batch { failing, on_sqs, to, sends }
 }
 
 /// Every record of a batch of ten.
 const ALL: &[usize] = &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
 
-use Expected::{Files, Status, Sweep};
+use ExpectedResult::{Files, Status, Sweep};
 
 /// Every sample event, in alphabetical order.
-static EXPECTED: [(&str, Expected); 33] = [
+static EXPECTED: [(&str, ExpectedResult); 33] = [
     ("http-bad-manifest", Status(&[(None, 422)])),
     // With a claim, the request fails because it names no caller.
     ("http-create-search", Status(&[(None, 201), (Some(CLAIM), 404)])),
@@ -99,7 +99,7 @@ static EXPECTED: [(&str, Expected); 33] = [
     ("sqs-uploads-mixed", batch([&[2, 3], &[]], queues::SAGA, &["SearchUploadSaved", "SearchUploadSaved"])),
 ];
 
-impl Expected {
+impl ExpectedResult {
     /// Returns the expected result of the sample event with this name; `None` if there is no such sample.
     pub fn of(name: &str) -> Option<&'static Self> {
         EXPECTED.iter().find_map(|(sample, expected)| (*sample == name).then_some(expected))
@@ -171,6 +171,6 @@ mod tests {
 
     #[test]
     fn every_sample_event_has_expectation() {
-        assert_eq!(Expected::names("").collect::<Vec<_>>(), crate::all(""));
+        assert_eq!(ExpectedResult::names("").collect::<Vec<_>>(), crate::all(""));
     }
 }

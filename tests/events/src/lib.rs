@@ -1,7 +1,7 @@
 //! Sample events, as Lambda's event sources pass them to functions, and installations for them.
 //!
 //! - [`event`] reads one of the sample files, and [`all`] lists them; [`failures`] reads the response to a batch;
-//! - [`Expected`]: the expected responses of the functions;
+//! - [`ExpectedResult`]: the expected responses of the functions;
 //! - [`Batches`]: the sample batches of one queue, fed to a library or to a binary;
 //! - [`Installation`]: an embedded installation for an event: the reported files are stored, and the tokens of its
 //!   messages are granted; [`Place`] does the same for any installation;
@@ -26,7 +26,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 pub use batches::Batches;
-pub use expected::{Expected, Surroundings};
+pub use expected::{ExpectedResult, Surroundings};
 pub use installation::{Installation, upload};
 pub use log::check_log;
 pub use placed::{Failed, Place, anew};

@@ -11,7 +11,7 @@ use imports::{
 use jiff::SignedDuration;
 use messages::{AttemptId, Message};
 use percent_encoding::percent_decode_str;
-use saga::{Awaited, Content, Expected, Persist, Saga};
+use saga::{Content, ExpectedMessage, ExpectedToken, Persist, Saga};
 use serde_json::Value;
 
 /// The content of every uploaded file.
@@ -146,9 +146,9 @@ where
         let name = Some(command.file_name.clone());
         let file = File { name, announced_bytes: None, object: Some(command.object.clone()), outcome: None };
         import.files.insert(command.file_id, file);
-        let by = Awaited::Reply(message.id.as_uuid());
+        let by = ExpectedMessage::Reply(message.id.as_uuid());
         let token = message.reply_token.as_ref().or(command.reply_token.as_ref());
-        expected.extend(token.map(|token| Expected { token: token.clone(), by }));
+        expected.extend(token.map(|token| ExpectedToken { token: token.clone(), by }));
         let content = Content {
             state: State::Parsing(import),
             state_version: SearchImport::STATE_VERSION,

@@ -11,7 +11,7 @@ use messages::store::chain;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::shop::{Refused, Shop};
+use crate::shop::{OrderError, Shop};
 
 /// The body of both requests.
 #[derive(Deserialize)]
@@ -32,7 +32,7 @@ async fn place(
     State(shop): State<Shop>,
     Path(number): Path<String>,
     Json(amount): Json<Amount>,
-) -> Result<StatusCode, Refused> {
+) -> Result<StatusCode, OrderError> {
     shop.place(&number, amount.cents.get()).await.map(|()| StatusCode::CREATED)
 }
 
@@ -40,19 +40,19 @@ async fn pay(
     State(shop): State<Shop>,
     Path(number): Path<String>,
     Json(amount): Json<Amount>,
-) -> Result<StatusCode, Refused> {
+) -> Result<StatusCode, OrderError> {
     shop.pay(&number, amount.cents.get()).await.map(|()| StatusCode::ACCEPTED)
 }
 
-async fn order(State(shop): State<Shop>, Path(number): Path<String>) -> Result<Json<Value>, Refused> {
+async fn order(State(shop): State<Shop>, Path(number): Path<String>) -> Result<Json<Value>, OrderError> {
     shop.order(&number).await.map(|view| Json(view.body))
 }
 
-async fn orders(State(shop): State<Shop>) -> Result<Json<Vec<Value>>, Refused> {
+async fn orders(State(shop): State<Shop>) -> Result<Json<Vec<Value>>, OrderError> {
     Ok(Json(shop.orders().await?.items.into_iter().map(|view| view.body).collect()))
 }
 
-impl IntoResponse for Refused {
+impl IntoResponse for OrderError {
     fn into_response(self) -> Response {
         let status = match &self {
             Self::Unknown => StatusCode::NOT_FOUND,

@@ -11,7 +11,7 @@ pub mod workload;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use dedup::{Asked, Done, Handler, HandlerError};
+use dedup::{CommandMessage, Handler, HandlerError, HandlerResult};
 use jiff::{SignedDuration, Timestamp};
 use messages::{PartitionKey, Queue, QueueSpec, Reporter, messages};
 use outbox::View;
@@ -196,13 +196,13 @@ impl Handler for Warehouse {
 
     async fn handle(
         &self,
-        asked: &Asked<Command>,
+        asked: &CommandMessage<Command>,
         _: &Reporter,
         _: Option<Timestamp>,
-    ) -> Result<Done, HandlerError> {
+    ) -> Result<HandlerResult, HandlerError> {
         let Command::Ship { number } = &asked.command;
         let tracking = format!("1Z-{number}");
-        Done::because(format!("shipped as {tracking}"))
+        HandlerResult::completed(format!("shipped as {tracking}"))
             .reply(&OrderEvent::Shipped { carrier: "dhl".into(), tracking })
     }
 }

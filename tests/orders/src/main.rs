@@ -14,7 +14,7 @@ use comfy_table::presets::UTF8_FULL_CONDENSED;
 use embedded::{Settings, Store};
 use local::{FaultInjection, Home, Runner, output};
 use messages::{DecisionRecord, RecordedVerdict, Verdict};
-use orders::shop::{Refused, Shop, partition};
+use orders::shop::{OrderError, Shop, partition};
 use orders::{DISPATCH_OUTBOX, QUEUES, SYSTEM, TIME_TO_PAY};
 use outbox::View;
 use saga::Engine;
@@ -85,7 +85,7 @@ async fn play(shop: &Shop, host: &MovedHost, runner: &Runner<Engine>) -> anyhow:
         shop.place(number, 1_000).await?;
     }
     match shop.place("late", 1_000).await {
-        Err(Refused::SoldOut) => output::line("order late was refused: everything is sold out")?,
+        Err(OrderError::SoldOut) => output::line("order late was refused: everything is sold out")?,
         other => anyhow::bail!("order late should have been refused: {other:?}"),
     }
     shop.pay(&numbers[0], 1_000).await?;

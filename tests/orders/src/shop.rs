@@ -4,7 +4,7 @@ use messages::{PartitionKey, StoreError};
 use outbox::session::CommitError;
 use outbox::{Key, Page, StageError, View};
 use saga::engine::OpenSession;
-use saga::{Engine, EntryPoint, Missing, Saga, Views};
+use saga::{Engine, EntryPoint, MissingSetting, Saga, Views};
 use serde_json::json;
 
 use crate::{ALL, Order, OrderEvent, Orders, Step};
@@ -25,7 +25,7 @@ pub struct Shop {
 
 /// Why a request was refused.
 #[derive(Debug, thiserror::Error)]
-pub enum Refused {
+pub enum OrderError {
     /// Nothing is left.
     #[error("everything is sold out")]
     SoldOut,
@@ -59,7 +59,7 @@ impl Shop {
     ///
     /// # Errors
     /// When a service that it uses is not configured.
-    pub fn over(engine: &Engine) -> Result<Self, Missing> {
+    pub fn over(engine: &Engine) -> Result<Self, MissingSetting> {
         Ok(Self { entry: engine.entry_point("shop")?, views: engine.views(Orders)? })
     }
 
@@ -68,25 +68,25 @@ impl Shop {
     /// # Errors
     /// When nothing is left, the number is taken, or a store does not answer. After the last, the order may be placed
     /// again to find out.
-    pub async fn place(&self, number: &str, cents: u64) -> Result<(), Refused> {
+    pub async fn place(&self, number: &str, cents: u64) -> Result<(), OrderError> {
         let mut tries = 1..TRIES;
         loop {
             match self.try_to_place(number, cents).await {
                 // Another request changed the stock after this one had read it.
-                Err(Refused::Commit(CommitError::Changed)) if tries.next().is_some() => {}
+                Err(OrderError::Commit(CommitError::Changed)) if tries.next().is_some() => {}
                 done => return done,
             }
         }
     }
 
-    async fn try_to_place(&self, number: &str, cents: u64) -> Result<(), Refused> {
+    async fn try_to_place(&self, number: &str, cents: u64) -> Result<(), OrderError> {
         let (order, stock) = (Key::new("order", number), stock());
         let mut session = self.session(number);
         if let Some(placed) = session.read(order.clone()).await? {
-            return if placed.body == json!(cents) { Ok(()) } else { Err(Refused::Differs) };
+            return if placed.body == json!(cents) { Ok(()) } else { Err(OrderError::Differs) };
         }
         let items = session.read(stock.clone()).await?.and_then(|stock| stock.body.as_u64());
-        let Some(left) = items.unwrap_or(0).checked_sub(1) else { return Err(Refused::SoldOut) };
+        let Some(left) = items.unwrap_or(0).checked_sub(1) else { return Err(OrderError::SoldOut) };
         session.write(order, json!(cents));
         session.write(stock, json!(left));
         let (number, at) = (number.to_owned(), self.views.host.now());
@@ -103,9 +103,9 @@ impl Shop {
     ///
     /// # Errors
     /// When there is no such order or it has ended, or a store does not answer.
-    pub async fn pay(&self, number: &str, cents: u64) -> Result<(), Refused> {
+    pub async fn pay(&self, number: &str, cents: u64) -> Result<(), OrderError> {
         if self.order(number).await?.ended {
-            return Err(Refused::Ended);
+            return Err(OrderError::Ended);
         }
         let mut session = self.session(number);
         session.send(&OrderEvent::Paid { cents })?;
@@ -117,7 +117,7 @@ impl Shop {
     ///
     /// # Errors
     /// If another request changes it at the same time, or a store is unavailable.
-    pub async fn restock(&self, items: u64) -> Result<u64, Refused> {
+    pub async fn restock(&self, items: u64) -> Result<u64, OrderError> {
         let mut session = self.session("");
         let found = session.read(stock()).await?.and_then(|stock| stock.body.as_u64());
         let now = found.unwrap_or(0).saturating_add(items);
@@ -130,8 +130,8 @@ impl Shop {
     ///
     /// # Errors
     /// When there is no such order, or a store does not answer.
-    pub async fn order(&self, number: &str) -> Result<View, Refused> {
-        self.views.view(partition(number)).await?.ok_or(Refused::Unknown)
+    pub async fn order(&self, number: &str) -> Result<View, OrderError> {
+        self.views.view(partition(number)).await?.ok_or(OrderError::Unknown)
     }
 
     /// The latest orders.

@@ -13,11 +13,11 @@ use messages::{
 };
 use outbox::session::Options;
 use outbox::{Policy, SessionRecord};
-use saga::{Content, Effect, Engine, Event, Failures, Missing, Partitions, Saga, Settings, Stores};
+use saga::{Content, Effect, Engine, Event, Failures, MissingSetting, Partitions, Saga, Settings, Stores};
 
 use crate::access::{Access, Scene};
 use crate::coverage::Call;
-use crate::model::{Bounds, Checked, SETTLES, State, Station, Wanted, WantedMessage, Written};
+use crate::model::{Bounds, Checked, ExpectedWrite, ObservedWrite, SETTLES, State, Station, WantedMessage};
 use crate::options::{Mode, Mutant};
 use crate::port::Port;
 use crate::ports::outboxes::{SagaOutboxes, SessionOutboxes};
@@ -28,22 +28,22 @@ use crate::world::{Rules, World};
 /// A simulated application without the types of its workload.
 pub(crate) trait Application: Rules {
     fn system(&self) -> &'static str;
-    fn consumer(&self, port: &Port, function: &str) -> Result<Arc<dyn Consumer>, Missing>;
-    fn failures(&self, port: &Port) -> Result<Failures, Missing>;
+    fn consumer(&self, port: &Port, function: &str) -> Result<Arc<dyn Consumer>, MissingSetting>;
+    fn failures(&self, port: &Port) -> Result<Failures, MissingSetting>;
     fn client(&self, port: &Port, rng: Rng) -> BoxFuture<'static, ()>;
 }
 
 /// Returns the application of a workload.
 pub(crate) fn of<W: Workload>(workload: &W) -> Arc<dyn Application> {
-    Arc::new(Erased { saga: workload.saga(), workload: workload.clone() })
+    Arc::new(TypedApplication { saga: workload.saga(), workload: workload.clone() })
 }
 
-struct Erased<W: Workload> {
+struct TypedApplication<W: Workload> {
     saga: W::Saga,
     workload: W,
 }
 
-impl<W: Workload> Erased<W> {
+impl<W: Workload> TypedApplication<W> {
     fn ports(&self, port: &Port, function: Option<&'static str>) -> W::Ports {
         self.workload.ports(engine(self.system(), port), Access::new(port, function))
     }
@@ -53,12 +53,12 @@ impl<W: Workload> Erased<W> {
     }
 }
 
-impl<W: Workload> Application for Erased<W> {
+impl<W: Workload> Application for TypedApplication<W> {
     fn system(&self) -> &'static str {
         self.workload.system().name
     }
 
-    fn consumer(&self, port: &Port, function: &str) -> Result<Arc<dyn Consumer>, Missing> {
+    fn consumer(&self, port: &Port, function: &str) -> Result<Arc<dyn Consumer>, MissingSetting> {
         let function = self.workload.system().function(function);
         match function.and_then(|function| Some((function.name, function.build?))) {
             Some((name, build)) => build(&self.ports(port, Some(name))),
@@ -67,7 +67,7 @@ impl<W: Workload> Application for Erased<W> {
         }
     }
 
-    fn failures(&self, port: &Port) -> Result<Failures, Missing> {
+    fn failures(&self, port: &Port) -> Result<Failures, MissingSetting> {
         engine(self.system(), port).failures("operator", self.workload.system())
     }
 
@@ -76,7 +76,7 @@ impl<W: Workload> Application for Erased<W> {
     }
 }
 
-impl<W: Workload> Rules for Erased<W> {
+impl<W: Workload> Rules for TypedApplication<W> {
     fn queues(&self) -> &'static [QueueSpec] {
         self.workload.system().queues
     }
@@ -148,7 +148,7 @@ impl<W: Workload> Rules for Erased<W> {
         base: Option<(&Content, &State)>,
         messages: &[&Message],
         now: Timestamp,
-    ) -> Result<Wanted, String> {
+    ) -> Result<ExpectedWrite, String> {
         let (mut state, timers) = match base {
             Some((content, state)) => (self.state(state)?.clone(), content.timers.clone()),
             None => Default::default(),
@@ -162,7 +162,7 @@ impl<W: Workload> Rules for Erased<W> {
         }
         let stored = Json::of(&state).map_err(|error| error.to_string())?;
         let Draft { messages, shown, timers, cancelled, .. } = wanted;
-        Ok(Wanted { state: stored, messages, shown, timers, cancelled })
+        Ok(ExpectedWrite { state: stored, messages, shown, timers, cancelled })
     }
 
     fn patience(&self) -> Option<Duration> {
@@ -173,8 +173,8 @@ impl<W: Workload> Rules for Erased<W> {
         self.workload.bounds(&Rest::<W>::new(world), partition)
     }
 
-    fn changed(&self, written: &Written<'_>) -> Checked {
-        let Written { write, before, after, messages, views } = *written;
+    fn changed(&self, written: &ObservedWrite<'_>) -> Checked {
+        let ObservedWrite { write, before, after, messages, views } = *written;
         let before = before.map(|state| self.state(state)).transpose()?;
         let after = self.state(after)?;
         self.workload.changed(&Change { write, before, after, messages, views })

@@ -49,7 +49,7 @@ pub(crate) struct Station {
 }
 
 /// The required content of a write, according to the saga's transitions.
-pub(crate) struct Wanted {
+pub(crate) struct ExpectedWrite {
     /// The state as stored.
     pub(crate) state: Json,
     /// The messages, by their ids.
@@ -74,7 +74,7 @@ pub(crate) struct WantedMessage {
 }
 
 /// One write, states read.
-pub(crate) struct Written<'a> {
+pub(crate) struct ObservedWrite<'a> {
     pub(crate) write: &'a Persist,
     pub(crate) before: Option<&'a State>,
     pub(crate) after: &'a State,

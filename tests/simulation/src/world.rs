@@ -18,7 +18,7 @@ use crate::coverage::{Call, Coverage};
 use crate::damage::Damage;
 use crate::describe::short;
 use crate::fault::Plan;
-use crate::model::{self, Bounds, Checked, SETTLES, State, Station, Wanted, Written};
+use crate::model::{self, Bounds, Checked, ExpectedWrite, ObservedWrite, SETTLES, State, Station};
 use crate::mutants::Notes;
 use crate::options::{Config, Invariant, Mode, Stats, Violation};
 use crate::point::{Kind, Points};
@@ -85,11 +85,11 @@ pub(crate) trait Rules: Send + Sync {
         base: Option<(&Content, &State)>,
         messages: &[&Message],
         now: Timestamp,
-    ) -> Result<Wanted, String>;
+    ) -> Result<ExpectedWrite, String>;
 
     fn patience(&self) -> Option<Duration>;
     fn bounds(&self, world: &World, partition: PartitionKey) -> Bounds;
-    fn changed(&self, written: &Written<'_>) -> Checked;
+    fn changed(&self, written: &ObservedWrite<'_>) -> Checked;
     fn committed(&self, session: &SessionRecord) -> Checked;
     fn observed(&self, world: &mut World, observation: &DecisionRecord) -> Checked;
     fn given_up(&self, world: &mut World, queue: &Queue, message: &Message, is_outlasted: bool);

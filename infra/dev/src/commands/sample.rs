@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use backend::{Backend, BackendKind, Config, SystemHost};
 use embedded::Store;
-use events::{Expected, Failed, Place, Surroundings};
+use events::{ExpectedResult, Failed, Place, Surroundings};
 use imports::PresignedPost;
 use local::output;
 use reqwest::multipart::{Form, Part};
@@ -22,7 +22,7 @@ pub(crate) async fn run(args: &args::Sample) -> anyhow::Result<bool> {
     let claim = config.projects_claim.clone();
     let at = Surroundings { claim: claim.as_deref(), sqs: config.backend == BackendKind::Aws };
     let name = args.event.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
-    let expected = Expected::of(name);
+    let expected = ExpectedResult::of(name);
     if let Some(answer) = &args.answer {
         return check(expected, &read_json(&args.prepared)?, &read_json(answer)?, at);
     }
@@ -64,7 +64,7 @@ async fn post(form: &PresignedPost, file: &'static [u8]) -> Result<(), Failed> {
 }
 
 fn check(
-    expected: Option<&Expected>,
+    expected: Option<&ExpectedResult>,
     event: &Value,
     answer: &Value,
     at: Surroundings<'_>,

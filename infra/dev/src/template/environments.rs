@@ -36,12 +36,12 @@ struct File {
     #[serde(default)]
     parameters: BTreeMap<String, Value>,
     #[serde(default)]
-    limits: Given,
+    limits: LimitValues,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Given {
+struct LimitValues {
     mongodb_connections: Option<u64>,
     account_concurrency: Option<u64>,
 }

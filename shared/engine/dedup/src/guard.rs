@@ -9,15 +9,15 @@ use messages::panics::{contain, contain_async};
 use messages::queue::MAX_BATCH;
 use messages::store::chain;
 use messages::{
-    Backoff, Body, Consumer, Delivery, Disposition, EncodeError, Message, Outgoing, Panicked, Payload, Queue,
-    Reporter, SendError, SendMessages, StoreError, Token, Verdict,
+    Backoff, Body, Consumer, Delivery, Disposition, EncodeError, Message, Outgoing, PanicError, Payload,
+    Queue, Reporter, SendError, SendMessages, StoreError, Token, Verdict,
 };
 
 use crate::filter::{self, Filter, Stores};
 
 /// A command together with its message.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Asked<C> {
+pub struct CommandMessage<C> {
     /// The message.
     pub message: Message,
     /// The decoded payload.
@@ -26,7 +26,7 @@ pub struct Asked<C> {
 
 /// Result of a handler.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Done {
+pub struct HandlerResult {
     why: String,
     replies: Vec<Reply>,
     completion: Completion,
@@ -50,9 +50,9 @@ struct Reply {
     body: Body,
 }
 
-impl Done {
+impl HandlerResult {
     /// The command is complete. `why` is the reason or the result for the log.
-    pub fn because(why: impl Into<String>) -> Self {
+    pub fn completed(why: impl Into<String>) -> Self {
         Self { why: why.into(), replies: Vec::new(), completion: Completion::Remember }
     }
 
@@ -60,14 +60,14 @@ impl Done {
     /// This does not count as a failure: the command is sent again as a new message with a receive count of zero, and
     /// this delivery is acknowledged. After a crash between the two steps the queue contains the command twice. Both
     /// resume from the checkpoint, and both end when the work is complete.
-    pub fn again(why: impl Into<String>) -> Self {
-        Self { completion: Completion::Resend, ..Self::because(why) }
+    pub fn continue_later(why: impl Into<String>) -> Self {
+        Self { completion: Completion::Resend, ..Self::completed(why) }
     }
 
     /// The command has no effect, because the stored data does not require it: a restore has undone the change that sent it.
     /// The command is acknowledged like a duplicate and is not remembered.
     pub fn dropped(why: impl Into<String>) -> Self {
-        Self { completion: Completion::Drop, ..Self::because(why) }
+        Self { completion: Completion::Drop, ..Self::completed(why) }
     }
 
     /// Adds a reply to the sender of the command. It carries the command's reply token.
@@ -102,7 +102,7 @@ pub enum HandlerError {
     Store(#[from] StoreError),
     /// The command is invalid, for this reason. It is dead-lettered at once.
     #[error("{0}")]
-    GiveUp(String),
+    Permanent(String),
     /// Another service failed. The command is redelivered after a delay, until its queue dead-letters it.
     #[error("{reason}")]
     Retry {
@@ -115,7 +115,7 @@ pub enum HandlerError {
 
 impl From<EncodeError> for HandlerError {
     fn from(error: EncodeError) -> Self {
-        Self::GiveUp(chain(&error))
+        Self::Permanent(chain(&error))
     }
 }
 
@@ -134,10 +134,10 @@ pub trait Handler: Send + Sync + 'static {
     /// Returns an error if the command was not completed.
     async fn handle(
         &self,
-        asked: &Asked<Self::Command>,
+        asked: &CommandMessage<Self::Command>,
         reporter: &Reporter,
         deadline: Option<Timestamp>,
-    ) -> Result<Done, HandlerError>;
+    ) -> Result<HandlerResult, HandlerError>;
 
     /// Returns whether a command is remembered after it was handled, so that its duplicates are dropped. Otherwise every
     /// delivery is handled.
@@ -173,10 +173,10 @@ pub fn guard<H: Handler>(ports: Ports, handler: H) -> Arc<dyn Consumer> {
     let filter = ports
         .filter
         .map(|stores| Filter::new(ports.reporter.function, stores, Arc::clone(&ports.reporter.host)));
-    Arc::new(Guarded { send: ports.send, filter, reporter: ports.reporter, handler })
+    Arc::new(IdempotentConsumer { send: ports.send, filter, reporter: ports.reporter, handler })
 }
 
-struct Guarded<H> {
+struct IdempotentConsumer<H> {
     send: Arc<dyn SendMessages>,
     filter: Option<Filter>,
     reporter: Reporter,
@@ -193,7 +193,7 @@ enum Failure {
     #[error("sending the reply failed")]
     Send(#[from] SendError),
     #[error(transparent)]
-    Panicked(#[from] Panicked),
+    Panicked(#[from] PanicError),
 }
 
 impl Failure {
@@ -208,7 +208,7 @@ impl Failure {
 }
 
 #[async_trait]
-impl<H: Handler> Consumer for Guarded<H> {
+impl<H: Handler> Consumer for IdempotentConsumer<H> {
     async fn consume(&self, batch: &[Delivery], deadline: Option<Timestamp>) -> Vec<Disposition> {
         let mut answers = Vec::with_capacity(batch.len());
         for delivery in batch {
@@ -220,7 +220,7 @@ impl<H: Handler> Consumer for Guarded<H> {
     }
 }
 
-impl<H: Handler> Guarded<H> {
+impl<H: Handler> IdempotentConsumer<H> {
     async fn consume_one(
         &self,
         delivery: &Delivery,
@@ -245,10 +245,10 @@ impl<H: Handler> Guarded<H> {
             let reason = "the function's deadline is near".to_owned();
             return reporter.retry(&message, Backoff::NONE, received, reason);
         }
-        let asked = Asked { message, command };
+        let asked = CommandMessage { message, command };
         match self.work(&asked, &delivery.body, reporter, deadline).await {
             Ok(()) => Disposition::Acknowledge,
-            Err(Failure::Handler(HandlerError::GiveUp(why))) => reporter.reject(Some(&asked.message), why),
+            Err(Failure::Handler(HandlerError::Permanent(why))) => reporter.reject(Some(&asked.message), why),
             Err(Failure::Handler(HandlerError::Retry { reason, after: Some(after) })) => {
                 reporter.retry_after(&asked.message, after.min(MAX_RETRY_AFTER), received, reason)
             }
@@ -261,7 +261,7 @@ impl<H: Handler> Guarded<H> {
 
     async fn work(
         &self,
-        asked: &Asked<H::Command>,
+        asked: &CommandMessage<H::Command>,
         body: &str,
         reporter: &Reporter,
         deadline: Option<Timestamp>,
@@ -304,7 +304,7 @@ impl<H: Handler> Guarded<H> {
 
     async fn reply(
         &self,
-        asked: &Asked<H::Command>,
+        asked: &CommandMessage<H::Command>,
         reporter: &Reporter,
         token: Option<&Token>,
         replies: Vec<Reply>,
@@ -372,10 +372,10 @@ mod tests {
 
         async fn handle(
             &self,
-            asked: &Asked<Command>,
+            asked: &CommandMessage<Command>,
             _: &Reporter,
             _: Option<Timestamp>,
-        ) -> Result<Done, HandlerError> {
+        ) -> Result<HandlerResult, HandlerError> {
             let Command::Charge { after_s } = asked.command;
             let after = (after_s > 0).then(|| Duration::from_secs(after_s));
             Err(HandlerError::Retry { reason: "too many requests".to_owned(), after })

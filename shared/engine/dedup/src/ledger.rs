@@ -103,7 +103,7 @@ pub enum ClaimCondition {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Admission {
     /// The claim is granted.
-    Admitted(Admitted),
+    Admitted(AdmittedClaim),
     /// The condition is not met: the message was processed before.
     Duplicate,
     /// Another worker holds the partition.
@@ -123,7 +123,7 @@ pub enum Admission {
 
 /// The answer to a granted claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Admitted {
+pub struct AdmittedClaim {
     /// The fence of the claim. It grows with each claim of the partition.
     pub fence: u64,
     /// The tokens in the partition, including the new ones if the capacity was sufficient.
@@ -330,7 +330,7 @@ impl Item {
         let mint = if item.has_room(claim) { claim.mint.as_slice() } else { &[] };
         item.tokens.extend(mint.iter().cloned());
         item.expires_at = claim.expires_at();
-        let admitted = Admitted { fence: item.fence, tokens: Tokens::Listed(item.tokens.clone()) };
+        let admitted = AdmittedClaim { fence: item.fence, tokens: Tokens::Listed(item.tokens.clone()) };
         (Admission::Admitted(admitted), Some(item))
     }
 
@@ -371,7 +371,7 @@ pub struct NoLedger;
 #[async_trait]
 impl ClaimPartition for NoLedger {
     async fn claim(&self, _: &Claim) -> Result<Admission, StoreError> {
-        Ok(Admission::Admitted(Admitted { fence: 0, tokens: Tokens::Unchecked }))
+        Ok(Admission::Admitted(AdmittedClaim { fence: 0, tokens: Tokens::Unchecked }))
     }
 
     async fn release(&self, _: &Release) -> Result<bool, StoreError> {
@@ -456,7 +456,7 @@ mod tests {
         Item::with_tokens(None, &[token(1)], at(0))
     }
 
-    fn admitted(answer: (Admission, Option<Item>)) -> (Admitted, Item) {
+    fn admitted(answer: (Admission, Option<Item>)) -> (AdmittedClaim, Item) {
         match answer {
             (Admission::Admitted(admitted), Some(item)) => (admitted, item),
             other => panic!("not admitted: {other:?}"),

@@ -45,7 +45,8 @@ pub mod ledger;
 
 pub use entity::{Entities, Entry, Receipts, Visit};
 pub use filter::{Filter, ProcessedMessages, Verdict};
-pub use guard::{Asked, Done, Handler, HandlerError, guard};
+pub use guard::{CommandMessage, Handler, HandlerError, HandlerResult, guard};
 pub use ledger::{
-    Admission, Admitted, CheckTokens, Claim, ClaimCondition, ClaimPartition, GrantTokens, Release, Tokens,
+    Admission, AdmittedClaim, CheckTokens, Claim, ClaimCondition, ClaimPartition, GrantTokens, Release,
+    Tokens,
 };

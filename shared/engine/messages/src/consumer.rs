@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use crate::delivery::{Delivery, Disposition};
 use crate::message::Message;
 use crate::observe::Reporter;
-use crate::panics::{Panicked, contain_async};
+use crate::panics::{PanicError, contain_async};
 
 /// The code behind a queue.
 #[async_trait]
@@ -44,7 +44,7 @@ pub async fn deliver(
     answers
 }
 
-fn after_panic(delivery: &Delivery, panicked: &Panicked, reporter: &Reporter) -> Disposition {
+fn after_panic(delivery: &Delivery, panicked: &PanicError, reporter: &Reporter) -> Disposition {
     let message = Message::decode(&delivery.body).ok();
     reporter.faulty(message.as_ref(), delivery.receive_count, panicked.to_string())
 }

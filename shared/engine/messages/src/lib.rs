@@ -45,7 +45,7 @@ pub use ids::{AttemptId, MessageId, PartitionKey, SessionId, Token};
 pub use json::Json;
 pub use message::{Body, DecodeError, EncodeError, Message};
 pub use observe::{DecisionRecord, DecisionSink, Metric, RecordedVerdict, Reporter, Verdict};
-pub use panics::Panicked;
+pub use panics::PanicError;
 pub use payload::{Kind, Payload, ReadError};
 pub use queue::{
     Depth, InspectQueues, Outgoing, Presence, Queue, QueueSpec, ReceiveMessages, Received, SendError,

@@ -15,9 +15,9 @@ const MAX_CHARS: usize = 500;
 /// The code that handled a message panicked. An immediate retry does not help.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("it panicked: {0}")]
-pub struct Panicked(String);
+pub struct PanicError(String);
 
-impl Panicked {
+impl PanicError {
     fn with(payload: &(dyn Any + Send)) -> Self {
         let text = payload.downcast_ref::<&str>().copied();
         let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
@@ -29,15 +29,15 @@ impl Panicked {
 ///
 /// # Errors
 /// If it panics, with the panic's message.
-pub fn contain<T>(work: impl FnOnce() -> T) -> Result<T, Panicked> {
-    catch_unwind(AssertUnwindSafe(work)).map_err(|payload| Panicked::with(payload.as_ref()))
+pub fn contain<T>(work: impl FnOnce() -> T) -> Result<T, PanicError> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|payload| PanicError::with(payload.as_ref()))
 }
 
 /// Runs a future, which is dropped after a panic.
 ///
 /// # Errors
 /// If it panics, with the panic's message.
-pub async fn contain_async<F: Future>(work: F) -> Result<F::Output, Panicked> {
+pub async fn contain_async<F: Future>(work: F) -> Result<F::Output, PanicError> {
     let mut work = pin!(work);
     poll_fn(|context| match contain(|| work.as_mut().poll(context)) {
         Ok(Poll::Pending) => Poll::Pending,

@@ -44,7 +44,7 @@ pub trait Payload: Serialize + DeserializeOwned + Clone + Debug + PartialEq + Se
     /// # Errors
     /// If it cannot be represented in JSON.
     fn body(&self) -> Result<Body, EncodeError> {
-        let tagged: Tagged = serde_json::from_str(&serde_json::to_string(self)?)?;
+        let tagged: TaggedData = serde_json::from_str(&serde_json::to_string(self)?)?;
         let data = tagged.data;
         let kind = self.kind();
         Ok(Body { system: Self::SYSTEM.to_owned(), name: kind.name.to_owned(), version: kind.version, data })
@@ -53,7 +53,7 @@ pub trait Payload: Serialize + DeserializeOwned + Clone + Debug + PartialEq + Se
 
 /// The serialized form of the enum.
 #[derive(Deserialize)]
-struct Tagged {
+struct TaggedData {
     #[serde(default)]
     data: Json,
 }

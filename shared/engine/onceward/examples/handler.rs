@@ -8,7 +8,7 @@ use std::sync::{LazyLock, Mutex};
 use std::time::Duration;
 
 use onceward::SystemHost;
-use onceward::dedup::{Asked, Done};
+use onceward::dedup::{CommandMessage, HandlerResult};
 use onceward::local::{FaultInjection, Runner};
 use onceward::prelude::*;
 
@@ -51,16 +51,16 @@ impl Handler for ChargeCards {
 
     async fn handle(
         &self,
-        request: &Asked<Command>,
+        request: &CommandMessage<Command>,
         _: &Reporter,
         _: Option<Timestamp>,
-    ) -> Result<Done, HandlerError> {
+    ) -> Result<HandlerResult, HandlerError> {
         let Command::Charge { cents, .. } = &request.command;
         // Every delivery of the command has the same id, so the provider can recognize a repeated request.
         let charged = PROVIDER.charge(&request.message.id.to_string(), *cents);
         let soon = Some(Duration::from_millis(10));
         charged.map_err(|reason| HandlerError::Retry { reason: reason.to_owned(), after: soon })?;
-        Ok(Done::because("charged"))
+        Ok(HandlerResult::completed("charged"))
     }
 }
 

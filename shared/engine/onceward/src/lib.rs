@@ -68,7 +68,7 @@ pub mod prelude {
     pub use outbox::session::{CONTROL, CommitError};
     pub use outbox::{Key, View};
     pub use saga::{
-        Decision, Engine, EntryPoint, Event, Function, Missing, SAGA, Saga, Service, Source, System,
+        Decision, Engine, EntryPoint, Event, Function, MissingSetting, SAGA, Saga, Service, Source, System,
     };
 
     pub use crate::{async_trait, messages};

@@ -133,11 +133,11 @@ impl Dispatcher {
         &self,
         store: &dyn SweepOutbox,
         owners: &[Owner],
-    ) -> Result<Taken, StoreError> {
+    ) -> Result<DispatchOutcome, StoreError> {
         let now = self.reporter.host.now();
         self.reporter.measure(Metric::STORAGE_CALLS, 1);
         let claimed = store.claim_due(owners, now, self.claim_until(now)).await?;
-        let (mut taken, mut entries) = (Taken::default(), Vec::new());
+        let (mut taken, mut entries) = (DispatchOutcome::default(), Vec::new());
         let (mut owner_of, mut unreadable) = (BTreeMap::new(), Vec::new());
         for (owner, claimed) in owners.iter().zip(claimed) {
             match claimed {
@@ -229,7 +229,7 @@ impl Dispatcher {
         &self,
         store: &dyn SweepOutbox,
         failed: &BTreeSet<Owner>,
-    ) -> Result<Option<Taken>, StoreError> {
+    ) -> Result<Option<DispatchOutcome>, StoreError> {
         self.reporter.measure(Metric::STORAGE_CALLS, 1);
         let due = store.due(self.reporter.host.now(), self.policy.batch + failed.len()).await?;
         let (mut owners, mut unreadable) = (Vec::new(), Vec::new());
@@ -242,7 +242,7 @@ impl Dispatcher {
         }
         self.set_aside(store, &unreadable).await?;
         let mut taken = match owners.is_empty() {
-            true => Taken::default(),
+            true => DispatchOutcome::default(),
             false => self.dispatch_records(store, &owners).await?,
         };
         taken.entries += unreadable.len();
@@ -252,7 +252,7 @@ impl Dispatcher {
 
 /// The outcome for some records.
 #[derive(Debug, Default)]
-pub struct Taken {
+pub struct DispatchOutcome {
     /// The number of entries that were performed, attempted or set aside.
     pub entries: usize,
     /// The records that could not be claimed.

@@ -33,4 +33,4 @@ pub use sweep::{
     ClaimedEntries, EntryResult, InspectOutbox, OutboxRecord, Owner, SweepOutbox, Unreadable,
     UnreadableAction,
 };
-pub use views::{Aged, Cursor, Page, ReadViews, View, WriteViews, Written};
+pub use views::{AgeFilter, Cursor, Page, ReadViews, View, ViewPosition, WriteViews};

@@ -142,7 +142,7 @@ pub struct Cursor {
 
 /// The position of a view in the order of the last writes to its list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Written {
+pub struct ViewPosition {
     /// The store's number of the write. Later writes have larger numbers, with the exception that
     /// [`ReadViews::settled`] describes.
     pub at: u64,
@@ -152,7 +152,7 @@ pub struct Written {
 
 /// A filter for views by age.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Aged {
+pub struct AgeFilter {
     /// Views of one list; `None` for all lists.
     pub list: Option<Uuid>,
     /// `true` for views that have ended, the latest first; `false` for the others, the oldest first.
@@ -202,7 +202,7 @@ pub trait ReadViews: Send + Sync {
     /// # Errors
     /// As [`ReadViews::view`].
     async fn oldest_unfinished(&self, limit: usize) -> Result<Vec<View>, StoreError> {
-        let all = Aged { list: None, ended: false, before: Timestamp::MAX };
+        let all = AgeFilter { list: None, ended: false, before: Timestamp::MAX };
         Ok(self.by_age(&all, None, limit).await?.items)
     }
 
@@ -210,7 +210,12 @@ pub trait ReadViews: Send + Sync {
     ///
     /// # Errors
     /// As [`ReadViews::view`].
-    async fn by_age(&self, meant: &Aged, after: Option<Cursor>, limit: usize) -> Result<Page, StoreError>;
+    async fn by_age(
+        &self,
+        meant: &AgeFilter,
+        after: Option<Cursor>,
+        limit: usize,
+    ) -> Result<Page, StoreError>;
 
     /// Returns the number of views of a list that have not ended, up to `limit`.
     ///
@@ -230,8 +235,8 @@ pub trait ReadViews: Send + Sync {
     /// As [`ReadViews::view`].
     async fn list(&self, list: Uuid, after: Option<Cursor>, limit: usize) -> Result<Page, StoreError>;
 
-    /// Returns up to `limit` views of a list that have not ended, or were written after `since` ([`Written::at`]),
-    /// including those that were removed from it. In the order of [`Written`], after a cursor or from the beginning.
+    /// Returns up to `limit` views of a list that have not ended, or were written after `since` ([`ViewPosition::at`]),
+    /// including those that were removed from it. In the order of [`ViewPosition`], after a cursor or from the beginning.
     ///
     /// # Errors
     /// As [`ReadViews::view`].
@@ -239,11 +244,11 @@ pub trait ReadViews: Send + Sync {
         &self,
         list: Uuid,
         since: u64,
-        after: Option<Written>,
+        after: Option<ViewPosition>,
         limit: usize,
-    ) -> Result<Vec<(Written, View)>, StoreError>;
+    ) -> Result<Vec<(ViewPosition, View)>, StoreError>;
 
-    /// Returns the largest [`Written::at`] of a list; 0 if it has no writes.
+    /// Returns the largest [`ViewPosition::at`] of a list; 0 if it has no writes.
     ///
     /// # Errors
     /// Returns an error if the store is unavailable.

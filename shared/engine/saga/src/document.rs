@@ -40,9 +40,9 @@ pub struct Content<S = Json> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<Timestamp>,
     /// Messages that changed the state and may be redelivered.
-    pub processed: Vec<Processed>,
+    pub processed: Vec<ProcessedMessage>,
     /// Tokens of the messages that the partition waits for.
-    pub expected: Vec<Expected>,
+    pub expected: Vec<ExpectedToken>,
     /// The running timers by name, with the ids of the messages that they will send.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub timers: BTreeMap<String, MessageId>,
@@ -66,7 +66,7 @@ fn is_first(version: &u32) -> bool {
 
 /// A message that changed the state.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Processed {
+pub struct ProcessedMessage {
     /// The message.
     pub id: MessageId,
     /// Its token. The entry stays until the answer to a later claim shows that the token is gone. An entry without a
@@ -76,17 +76,17 @@ pub struct Processed {
 
 /// A token that the partition gave out.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Expected {
+pub struct ExpectedToken {
     /// The token.
     pub token: Token,
     /// The message that will carry it.
-    pub by: Awaited,
+    pub by: ExpectedMessage,
 }
 
 /// The message that will present a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Awaited {
+pub enum ExpectedMessage {
     /// The reply to this message. Stored under its original name, which earlier versions also read.
     #[serde(rename = "file", alias = "reply")]
     Reply(Uuid),
@@ -111,7 +111,7 @@ impl<S> Content<S> {
 }
 
 pub(crate) fn waits_until<'a>(
-    expected: &[Expected],
+    expected: &[ExpectedToken],
     outbox: impl IntoIterator<Item = &'a Entry>,
     now: Timestamp,
 ) -> Timestamp {
@@ -119,8 +119,8 @@ pub(crate) fn waits_until<'a>(
         return now;
     }
     let timers = expected.iter().filter_map(|expected| match expected.by {
-        Awaited::Timeout(id) => Some(MessageId::from_uuid(id)),
-        Awaited::Reply(_) => None,
+        ExpectedMessage::Timeout(id) => Some(MessageId::from_uuid(id)),
+        ExpectedMessage::Reply(_) => None,
     });
     let timers: BTreeSet<MessageId> = timers.collect();
     if timers.is_empty() {
@@ -147,7 +147,7 @@ pub struct Persist<S = Json> {
 
 /// The outcome of a [`Persist`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Persisted {
+pub enum PersistOutcome {
     /// The write is stored.
     Stored,
     /// Another write came first; nothing of this one is stored.
@@ -241,7 +241,7 @@ pub trait WriteDocuments: Send + Sync {
     ///
     /// # Errors
     /// Returns an error if the store is unavailable. Some of the writes may have been made.
-    async fn persist(&self, writes: &[Persist], now: Timestamp) -> Result<Vec<Persisted>, StoreError>;
+    async fn persist(&self, writes: &[Persist], now: Timestamp) -> Result<Vec<PersistOutcome>, StoreError>;
 
     /// Settles outbox entries of several partitions in one call, each on condition of its claim.
     ///

@@ -24,7 +24,7 @@ use crate::runner::run;
 use crate::settings::Settings;
 use crate::state_machine::Saga;
 use crate::sweeps::SweepHeartbeat;
-use crate::system::{Missing, System};
+use crate::system::{MissingSetting, System};
 use crate::views::Views;
 
 /// The queue of events.
@@ -36,11 +36,11 @@ pub struct Engine {
     /// The application's name, as [`crate::System`] has it.
     pub system: &'static str,
     /// The database.
-    pub stores: Result<Stores, Missing>,
+    pub stores: Result<Stores, MissingSetting>,
     /// The ledger.
-    pub partitions: Result<Partitions, Missing>,
+    pub partitions: Result<Partitions, MissingSetting>,
     /// The store of processed messages.
-    pub processed: Result<Arc<dyn ProcessedMessages>, Missing>,
+    pub processed: Result<Arc<dyn ProcessedMessages>, MissingSetting>,
     /// Sends messages.
     pub send: Arc<dyn SendMessages>,
     /// Receives and acknowledges messages.
@@ -68,7 +68,7 @@ impl Engine {
     ///
     /// # Errors
     /// Returns an error if no database is configured.
-    pub fn stores(&self) -> Result<&Stores, Missing> {
+    pub fn stores(&self) -> Result<&Stores, MissingSetting> {
         self.stores.as_ref().map_err(|missing| *missing)
     }
 
@@ -76,7 +76,7 @@ impl Engine {
     ///
     /// # Errors
     /// Returns an error if no ledger is configured.
-    pub fn partitions(&self) -> Result<&Partitions, Missing> {
+    pub fn partitions(&self) -> Result<&Partitions, MissingSetting> {
         self.partitions.as_ref().map_err(|missing| *missing)
     }
 
@@ -107,7 +107,7 @@ impl Engine {
     ///
     /// # Errors
     /// Returns an error if no database is configured.
-    pub fn dispatcher(&self, function: &'static str) -> Result<Dispatcher, Missing> {
+    pub fn dispatcher(&self, function: &'static str) -> Result<Dispatcher, MissingSetting> {
         Ok(Dispatcher {
             send: Arc::clone(&self.send),
             views: Arc::clone(&self.stores()?.write_views),
@@ -121,7 +121,7 @@ impl Engine {
     ///
     /// # Errors
     /// Returns an error if a service that it uses is not configured.
-    pub fn run<S: Saga>(&self, function: &'static str, saga: S) -> Result<Arc<dyn Consumer>, Missing> {
+    pub fn run<S: Saga>(&self, function: &'static str, saga: S) -> Result<Arc<dyn Consumer>, MissingSetting> {
         let stores = self.stores()?;
         let ports = ports::Ports {
             read: Arc::clone(&stores.read_documents),
@@ -141,7 +141,7 @@ impl Engine {
         &self,
         function: &'static str,
         handler: H,
-    ) -> Result<Arc<dyn Consumer>, Missing> {
+    ) -> Result<Arc<dyn Consumer>, MissingSetting> {
         let tokens = Arc::clone(&self.partitions()?.granted);
         let filter = Some(filter::Stores { processed: self.processed.clone()?, tokens });
         let (send, reporter) = (Arc::clone(&self.send), self.reporter(function));
@@ -158,7 +158,7 @@ impl Engine {
     ///
     /// # Errors
     /// Returns an error if no database is configured.
-    pub fn dispatch_outbox(&self, function: &'static str) -> Result<DispatchOutbox, Missing> {
+    pub fn dispatch_outbox(&self, function: &'static str) -> Result<DispatchOutbox, MissingSetting> {
         let stores = self.stores()?;
         Ok(DispatchOutbox {
             sessions: Arc::clone(&stores.settle_sessions),
@@ -172,7 +172,7 @@ impl Engine {
     ///
     /// # Errors
     /// Returns an error if a service that it uses is not configured.
-    pub fn operator(&self) -> Result<Operator, Missing> {
+    pub fn operator(&self) -> Result<Operator, MissingSetting> {
         Ok(Operator {
             stores: self.stores()?.clone(),
             partitions: self.partitions()?.clone(),
@@ -185,7 +185,11 @@ impl Engine {
     ///
     /// # Errors
     /// Returns an error if a service that it uses is not configured.
-    pub fn failures<P>(&self, function: &'static str, system: &System<P>) -> Result<Failures, Missing> {
+    pub fn failures<P>(
+        &self,
+        function: &'static str,
+        system: &System<P>,
+    ) -> Result<Failures, MissingSetting> {
         Ok(Failures {
             store: Arc::clone(&self.stores()?.failures),
             operator: self.operator()?,
@@ -203,7 +207,7 @@ impl Engine {
     ///
     /// # Errors
     /// Returns an error if no database is configured.
-    pub fn sweeps(&self) -> Result<SweepHeartbeat, Missing> {
+    pub fn sweeps(&self) -> Result<SweepHeartbeat, MissingSetting> {
         let stores = self.stores()?;
         Ok(SweepHeartbeat {
             records: Arc::clone(&stores.records),
@@ -216,7 +220,7 @@ impl Engine {
     ///
     /// # Errors
     /// Returns an error if a service that it uses is not configured.
-    pub fn entry_point(&self, function: &'static str) -> Result<EntryPoint, Missing> {
+    pub fn entry_point(&self, function: &'static str) -> Result<EntryPoint, MissingSetting> {
         let stores = self.stores()?;
         Ok(EntryPoint {
             system: self.system,
@@ -235,7 +239,7 @@ impl Engine {
     ///
     /// # Errors
     /// Returns an error if no database is configured.
-    pub fn views<S: Saga>(&self, saga: S) -> Result<Views<S>, Missing> {
+    pub fn views<S: Saga>(&self, saga: S) -> Result<Views<S>, MissingSetting> {
         let stores = self.stores()?;
         Ok(Views {
             saga,

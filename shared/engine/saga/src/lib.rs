@@ -43,8 +43,8 @@ pub mod views;
 
 pub use decision::{Advance, Decision, Effect};
 pub use document::{
-    Awaited, Content, Document, Expected, Loaded, Persist, Persisted, Processed, ReadDocuments,
-    WriteDocuments,
+    Content, Document, ExpectedMessage, ExpectedToken, Loaded, Persist, PersistOutcome, ProcessedMessage,
+    ReadDocuments, WriteDocuments,
 };
 pub use engine::{Engine, EntryPoint, SAGA};
 pub use failures::{Failures, KeepFailures};
@@ -55,5 +55,5 @@ pub use runner::run;
 pub use settings::Settings;
 pub use state_machine::{Event, Saga};
 pub use sweeps::SweepHeartbeat;
-pub use system::{Function, Missing, Service, Source, System};
+pub use system::{Function, MissingSetting, Service, Source, System};
 pub use views::Views;

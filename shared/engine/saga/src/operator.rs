@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use dedup::{Admission, Admitted, Claim, ClaimCondition, Release, Tokens, ledger};
+use dedup::{Admission, AdmittedClaim, Claim, ClaimCondition, Release, Tokens, ledger};
 use jiff::{SignedDuration, Timestamp};
 use messages::{AttemptId, Host, Message, PartitionKey, StoreError, Token};
 use outbox::{Entry, InspectOutbox, Owner, Settlement};
 
-use crate::document::{Awaited, Content, Document, Persist, Persisted};
+use crate::document::{Content, Document, ExpectedMessage, Persist, PersistOutcome};
 use crate::ports::{Partitions, Stores};
 
 /// Requeues or deletes effects that are exhausted or dead-lettered.
@@ -33,9 +33,9 @@ pub struct Operator {
 /// Whether a partition could be prepared for a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
-pub enum Access {
+pub enum Readmission {
     /// The partition admits the message, unless the message was already processed.
-    Gained,
+    Granted,
     /// Another worker holds the partition, for at most the lease.
     Busy,
 }
@@ -54,7 +54,8 @@ impl AdmittedReplies {
     fn tokens(self, document: Option<&Document>) -> BTreeSet<Token> {
         let content = document.map(|document| &document.content).filter(|content| content.ended_at.is_none());
         let expected = content.into_iter().flat_map(|content| &content.expected);
-        let is_admitted = |by: Awaited| self == Self::Expected || matches!(by, Awaited::Timeout(_));
+        let is_admitted =
+            |by: ExpectedMessage| self == Self::Expected || matches!(by, ExpectedMessage::Timeout(_));
         expected.filter(|expected| is_admitted(expected.by)).map(|expected| expected.token.clone()).collect()
     }
 }
@@ -83,8 +84,8 @@ impl Operator {
     /// Returns an error if a store is unavailable or another worker holds the partition. The call may be repeated.
     pub async fn requeue(&self, owner: Owner, entry: &Entry) -> Result<(), StoreError> {
         match self.try_requeue(owner, entry).await? {
-            Access::Gained => Ok(()),
-            Access::Busy => Err(StoreError::unavailable(
+            Readmission::Granted => Ok(()),
+            Readmission::Busy => Err(StoreError::unavailable(
                 format!("putting entry {} of {owner} back to work", entry.id),
                 "another worker is inside the partition; try again in a minute",
             )),
@@ -101,21 +102,21 @@ impl Operator {
         self.outbox(owner).settle(&[(owner, vec![settlement])]).await
     }
 
-    /// Requeues an entry like [`Operator::requeue`]. Returns [`Access::Busy`] if another worker holds the partition.
-    pub(crate) async fn try_requeue(&self, owner: Owner, entry: &Entry) -> Result<Access, StoreError> {
+    /// Requeues an entry like [`Operator::requeue`]. Returns [`Readmission::Busy`] if another worker holds the partition.
+    pub(crate) async fn try_requeue(&self, owner: Owner, entry: &Entry) -> Result<Readmission, StoreError> {
         if let Ok(message) = Message::decode(&entry.payload)
-            && self.readmit(&message).await? == Access::Busy
+            && self.readmit(&message).await? == Readmission::Busy
         {
-            return Ok(Access::Busy);
+            return Ok(Readmission::Busy);
         }
         let keep = Some(entry.requeued(self.host.now()));
         let settlement = Settlement { id: entry.id, claim: entry.claimed_until, keep };
         self.outbox(owner).settle(&[(owner, vec![settlement])]).await?;
-        Ok(Access::Gained)
+        Ok(Readmission::Granted)
     }
 
     /// Restores the tokens that a message's partition expects, unless another worker holds the partition.
-    pub(crate) async fn readmit(&self, message: &Message) -> Result<Access, StoreError> {
+    pub(crate) async fn readmit(&self, message: &Message) -> Result<Readmission, StoreError> {
         let partition = message.partition;
         let document = self.load(partition).await?;
         if let Some(token) = self.entry_token(message, &document).await? {
@@ -139,7 +140,7 @@ impl Operator {
         &self,
         partition: PartitionKey,
         replies: AdmittedReplies,
-    ) -> Result<Access, StoreError> {
+    ) -> Result<Readmission, StoreError> {
         let document = self.load(partition).await?;
         self.admit(partition, document.as_ref(), replies, UnknownTokens::Remove).await
     }
@@ -150,16 +151,16 @@ impl Operator {
         document: Option<&Document>,
         replies: AdmittedReplies,
         unknown: UnknownTokens,
-    ) -> Result<Access, StoreError> {
+    ) -> Result<Readmission, StoreError> {
         let expected = replies.tokens(document);
         let is_open = document.is_some_and(|document| document.content.ended_at.is_none());
         if !is_open || (expected.is_empty() && unknown == UnknownTokens::Keep) {
-            return Ok(Access::Gained);
+            return Ok(Readmission::Granted);
         }
         let attempt = AttemptId::from_uuid(self.host.random_id());
         let mint: Vec<Token> = expected.iter().cloned().collect();
         let Some(admitted) = self.claim(partition, attempt, document, &mint).await? else {
-            return Ok(Access::Busy);
+            return Ok(Readmission::Busy);
         };
         // Another worker may have used a token between the load and the claim. During the claim this is impossible.
         let latest = self.load(partition).await?;
@@ -173,15 +174,15 @@ impl Operator {
         let (fence, now) = (admitted.fence, self.host.now());
         // A document admits the replies that it expects even if the ledger lacks their tokens.
         if let (AdmittedReplies::None, Some(document)) = (replies, latest.as_ref())
-            && self.stop_expecting_replies(document, attempt, fence).await? == Persisted::Conflict
+            && self.stop_expecting_replies(document, attempt, fence).await? == PersistOutcome::Conflict
         {
-            return Ok(Access::Busy);
+            return Ok(Readmission::Busy);
         }
         let until = latest.map(|document| document.content.waits_until(&document.outbox, now));
         let release = Release { partition, attempt, fence, remove, ended: false, until, now };
         // If this fails or is late, the lease expires.
         self.partitions.ledger.release(&release).await?;
-        Ok(Access::Gained)
+        Ok(Readmission::Granted)
     }
 
     /// Stores the document without the replies that it expects.
@@ -190,19 +191,19 @@ impl Operator {
         document: &Document,
         attempt: AttemptId,
         fence: u64,
-    ) -> Result<Persisted, StoreError> {
+    ) -> Result<PersistOutcome, StoreError> {
         let admitted = AdmittedReplies::None.tokens(Some(document));
         let mut expected = document.content.expected.clone();
         expected.retain(|expected| admitted.contains(&expected.token));
         if expected.len() == document.content.expected.len() {
-            return Ok(Persisted::Stored);
+            return Ok(PersistOutcome::Stored);
         }
         let content = Content { expected, attempt, fence, keeps_claim: false, ..document.content.clone() };
         let (partition, loaded) = (document.partition, Some(document.version));
         let write = Persist { partition, loaded, content, add: Vec::new(), cancel: Vec::new() };
         let persisted = self.stores.write_documents.persist(&[write], self.host.now()).await?;
         // A store that returns no outcome for a write has not stored it.
-        Ok(persisted.into_iter().next().unwrap_or(Persisted::Conflict))
+        Ok(persisted.into_iter().next().unwrap_or(PersistOutcome::Conflict))
     }
 
     /// Returns the token of an event from an entry point, if neither the document nor the view shows that it was used.
@@ -236,7 +237,7 @@ impl Operator {
         attempt: AttemptId,
         document: Option<&Document>,
         mint: &[Token],
-    ) -> Result<Option<Admitted>, StoreError> {
+    ) -> Result<Option<AdmittedClaim>, StoreError> {
         let now: Timestamp = self.host.now();
         let requires = ClaimCondition::Always;
         // The number of expected tokens is already limited by the document.

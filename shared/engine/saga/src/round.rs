@@ -10,7 +10,7 @@
 
 use std::collections::BTreeMap;
 
-use dedup::{Admission, Admitted, Claim, Release, ledger};
+use dedup::{Admission, AdmittedClaim, Claim, Release, ledger};
 use futures::future::{join, join_all};
 use jiff::Timestamp;
 use messages::panics::contain;
@@ -19,7 +19,7 @@ use messages::{AttemptId, MessageId, Metric, PartitionKey, StoreError, Token};
 use outbox::{Entry, Settlement};
 use serde::Serialize;
 
-use crate::document::{Document, Loaded, Persist, Persisted};
+use crate::document::{Document, Loaded, Persist, PersistOutcome};
 use crate::plan::{self, IncomingEvent, MessageDecision, Plan, PlanError, PlanInput, TokenDemand, admission};
 use crate::ports::Ports;
 use crate::settings::Settings;
@@ -78,7 +78,7 @@ struct Attempt<'a, S: Saga> {
 type Answered = Result<(Claim, Admission), StoreError>;
 
 /// An admitted attempt with its plan.
-struct Planned<'a, S: Saga> {
+struct PlannedAttempt<'a, S: Saga> {
     attempt: Attempt<'a, S>,
     fence: u64,
     plan: Plan<S::State>,
@@ -210,7 +210,7 @@ impl<S: Saga> Runner<S> {
         &self,
         attempt: Attempt<'a, S>,
         answered: Answered,
-    ) -> Result<Planned<'a, S>, AttemptOutcome> {
+    ) -> Result<PlannedAttempt<'a, S>, AttemptOutcome> {
         let (claim, admitted) = match answered {
             Ok((claim, Admission::Admitted(admitted))) => (claim, admitted),
             Ok((_, Admission::Busy { .. } | Admission::Moved { .. })) => {
@@ -224,7 +224,7 @@ impl<S: Saga> Runner<S> {
             Err(error) => return Err(AttemptOutcome::BrokenOff(error.chain())),
         };
         match self.decide_with_reread(&attempt, &admitted, claim.expires_at()).await {
-            Ok(plan) => Ok(Planned { attempt, fence: admitted.fence, plan }),
+            Ok(plan) => Ok(PlannedAttempt { attempt, fence: admitted.fence, plan }),
             Err(ended) => {
                 if matches!(ended, AttemptOutcome::Conflict) {
                     self.contended(
@@ -249,7 +249,7 @@ impl<S: Saga> Runner<S> {
     async fn decide_with_reread(
         &self,
         attempt: &Attempt<'_, S>,
-        admitted: &Admitted,
+        admitted: &AdmittedClaim,
         expires_at: Timestamp,
     ) -> Result<Plan<S::State>, AttemptOutcome> {
         let input = self.input(attempt, admitted, attempt.document.as_ref(), expires_at);
@@ -272,7 +272,7 @@ impl<S: Saga> Runner<S> {
     fn input<'a>(
         &'a self,
         attempt: &'a Attempt<'_, S>,
-        admitted: &'a Admitted,
+        admitted: &'a AdmittedClaim,
         document: Option<&'a Document<S::State>>,
         expires_at: Timestamp,
     ) -> PlanInput<'a, S::State> {
@@ -309,9 +309,9 @@ impl<S: Saga> Runner<S> {
     /// Makes all writes in one call. Returns the attempts whose plan is stored or needs no write.
     async fn store<'a>(
         &self,
-        mut planned: Vec<Planned<'a, S>>,
+        mut planned: Vec<PlannedAttempt<'a, S>>,
         ended: &mut [Option<AttemptOutcome>],
-    ) -> Vec<Planned<'a, S>> {
+    ) -> Vec<PlannedAttempt<'a, S>> {
         let mut writes = Vec::new();
         // For each attempt: whether it has a write, or why its state cannot be serialized.
         let waiting: Vec<Result<bool, String>> = planned
@@ -328,15 +328,15 @@ impl<S: Saga> Runner<S> {
                 Ok(true) => answers
                     .next()
                     .unwrap_or_else(|| Err(AttemptOutcome::BrokenOff("the store gave no answer".to_owned()))),
-                Ok(false) => Ok(Persisted::Stored),
+                Ok(false) => Ok(PersistOutcome::Stored),
                 Err(why) => {
                     self.abandon(&planned.attempt, planned.fence, Vec::new()).await;
                     Err(AttemptOutcome::Faulty(why))
                 }
             };
             match answer {
-                Ok(Persisted::Stored) => stored.push(planned),
-                Ok(Persisted::Conflict) => {
+                Ok(PersistOutcome::Stored) => stored.push(planned),
+                Ok(PersistOutcome::Conflict) => {
                     let what = "another worker has changed the partition";
                     self.contended(&planned.attempt, Metric::CONFLICTS, what);
                     // The minted tokens are not removed: the other worker may have handed them out.
@@ -355,7 +355,7 @@ impl<S: Saga> Runner<S> {
     ///
     /// If a store refuses one of several writes permanently, it may refuse all writes of the call, so each is then made
     /// alone.
-    async fn persist(&self, writes: &[Persist]) -> Vec<Result<Persisted, AttemptOutcome>> {
+    async fn persist(&self, writes: &[Persist]) -> Vec<Result<PersistOutcome, AttemptOutcome>> {
         let (answers, is_refused) = self.try_to_persist(writes).await;
         if !is_refused || writes.len() < 2 {
             return answers;
@@ -371,7 +371,10 @@ impl<S: Saga> Runner<S> {
     }
 
     /// Makes the writes in one call. The flag is `true` if the store refuses the call permanently.
-    async fn try_to_persist(&self, writes: &[Persist]) -> (Vec<Result<Persisted, AttemptOutcome>>, bool) {
+    async fn try_to_persist(
+        &self,
+        writes: &[Persist],
+    ) -> (Vec<Result<PersistOutcome, AttemptOutcome>>, bool) {
         if writes.is_empty() {
             return (Vec::new(), false);
         }
@@ -403,7 +406,7 @@ impl<S: Saga> Runner<S> {
     }
 
     /// Performs the entries of all attempts together. Returns the settlements by partition.
-    async fn send(&self, stored: &[Planned<'_, S>]) -> Vec<(PartitionKey, Vec<Settlement>)> {
+    async fn send(&self, stored: &[PlannedAttempt<'_, S>]) -> Vec<(PartitionKey, Vec<Settlement>)> {
         let owners: BTreeMap<MessageId, PartitionKey> = stored
             .iter()
             .flat_map(|planned| planned.plan.dispatch.iter().map(|entry| (entry.id, planned.partition())))
@@ -421,14 +424,15 @@ impl<S: Saga> Runner<S> {
     /// Releases the partitions that do not keep their claim, and settles the outboxes at the same time.
     async fn release(
         &self,
-        stored: Vec<Planned<'_, S>>,
+        stored: Vec<PlannedAttempt<'_, S>>,
         settlements: Vec<(PartitionKey, Vec<Settlement>)>,
         ended: &mut [Option<AttemptOutcome>],
     ) {
         let now = self.ports.host.now();
         // The calls are independent. If a worker dies after the release and before the settlement, the entries stay in the
         // outbox and are performed again.
-        let release = |planned: &Planned<'_, S>| planned.plan.releases_claim.then(|| planned.release(now));
+        let release =
+            |planned: &PlannedAttempt<'_, S>| planned.plan.releases_claim.then(|| planned.release(now));
         let releases: Vec<Option<Release>> = stored.iter().map(release).collect();
         self.count_calls(releases.iter().flatten().count() + usize::from(!settlements.is_empty()));
         let released = join_all(releases.iter().map(async |release| match release {
@@ -506,7 +510,7 @@ impl<S: Saga> Attempt<'_, S> {
     }
 }
 
-impl<S: Saga> Planned<'_, S> {
+impl<S: Saga> PlannedAttempt<'_, S> {
     fn partition(&self) -> PartitionKey {
         self.attempt.group.partition
     }
@@ -535,12 +539,12 @@ fn close<S: Serialize>(write: Option<Persist<S>>) -> Result<Option<Persist>, Str
 /// Determines from the document whether a write with an unknown outcome was made. Returns `None` if it may still be on
 /// its way, or was made after the version that was read. Then the partition must not be released: its lease has to
 /// expire first.
-fn resolve_unknown_write(write: &Persist, document: Option<&Document>) -> Option<Persisted> {
+fn resolve_unknown_write(write: &Persist, document: Option<&Document>) -> Option<PersistOutcome> {
     let document = document?;
     let is_later = write.loaded.is_none_or(|loaded| document.version > loaded);
     match document.content.attempt == write.content.attempt {
-        true => Some(Persisted::Stored),
-        false => is_later.then_some(Persisted::Conflict),
+        true => Some(PersistOutcome::Stored),
+        false => is_later.then_some(PersistOutcome::Conflict),
     }
 }
 
@@ -577,8 +581,8 @@ mod tests {
             let document = Document { partition, version, content: content(attempt), outbox: Vec::new() };
             resolve_unknown_write(&write, Some(&document))
         };
-        assert_eq!(found(5, 1), Some(Persisted::Stored));
-        assert_eq!(found(5, 2), Some(Persisted::Conflict));
+        assert_eq!(found(5, 1), Some(PersistOutcome::Stored));
+        assert_eq!(found(5, 2), Some(PersistOutcome::Conflict));
         assert_eq!(
             [found(4, 2), found(3, 2), resolve_unknown_write(&write, None)],
             [None; 3],

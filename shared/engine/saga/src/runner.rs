@@ -30,14 +30,14 @@ enum Outcome {
     /// The attempt has decided about it.
     Decided(MessageDecision),
     /// It is left to a redelivery.
-    Deferred(Deferred),
+    Deferred(Deferral),
     /// It fails when attempted alone, for this reason.
     Faulty(String),
 }
 
 /// The delay and the reason for leaving a message to a redelivery.
 #[derive(Clone)]
-struct Deferred {
+struct Deferral {
     backoff: Backoff,
     why: String,
 }
@@ -146,7 +146,7 @@ impl<S: Saga> Runner<S> {
         group: &mut Group<S::Event>,
         first: AttemptOutcome,
         deadline: Option<Timestamp>,
-    ) -> Result<Result<Vec<MessageDecision>, String>, Deferred> {
+    ) -> Result<Result<Vec<MessageDecision>, String>, Deferral> {
         let mut conflicts = self.settings.conflict_delays.iter();
         let mut busy = 0;
         let mut ended = first;
@@ -160,7 +160,7 @@ impl<S: Saga> Runner<S> {
                 }
                 AttemptOutcome::Unreadable(why) => {
                     self.warn(group, &why, "a document cannot be read");
-                    return Err(Deferred { backoff: Backoff::UPGRADE, why });
+                    return Err(Deferral { backoff: Backoff::UPGRADE, why });
                 }
                 AttemptOutcome::Conflict => match conflicts.next() {
                     Some(delay) => *delay,
@@ -180,7 +180,7 @@ impl<S: Saga> Runner<S> {
                 }
                 AttemptOutcome::Busy => {
                     let why = "another worker holds the partition".to_owned();
-                    return Err(Deferred { backoff: self.settings.busy_visibility, why });
+                    return Err(Deferral { backoff: self.settings.busy_visibility, why });
                 }
             };
             if !wait.is_zero() {
@@ -193,13 +193,13 @@ impl<S: Saga> Runner<S> {
         }
     }
 
-    fn failed(&self, why: String) -> Deferred {
-        Deferred { backoff: self.settings.failure_visibility, why }
+    fn failed(&self, why: String) -> Deferral {
+        Deferral { backoff: self.settings.failure_visibility, why }
     }
 }
 
-fn out_of_time() -> Deferred {
-    Deferred { backoff: Backoff::NONE, why: "the function's deadline is near".to_owned() }
+fn out_of_time() -> Deferral {
+    Deferral { backoff: Backoff::NONE, why: "the function's deadline is near".to_owned() }
 }
 
 fn add<E>(groups: &mut Vec<Group<E>>, incoming: IncomingEvent<E>, place: (usize, u32)) {
@@ -213,7 +213,7 @@ fn add<E>(groups: &mut Vec<Group<E>>, incoming: IncomingEvent<E>, place: (usize,
     }
 }
 
-fn all_deferred<E>(group: &Group<E>, later: &Deferred) -> Vec<Outcome> {
+fn all_deferred<E>(group: &Group<E>, later: &Deferral) -> Vec<Outcome> {
     group.messages.iter().map(|_| Outcome::Deferred(later.clone())).collect()
 }
 
@@ -230,7 +230,7 @@ fn answer<E>(
             Outcome::Decided(decision) => {
                 disposition(&reporter.with_receive_count(*receive_count), message, decision)
             }
-            Outcome::Deferred(Deferred { backoff, why }) => {
+            Outcome::Deferred(Deferral { backoff, why }) => {
                 reporter.retry(message, backoff, *receive_count, why)
             }
             Outcome::Faulty(why) => reporter.faulty(Some(message), *receive_count, why),

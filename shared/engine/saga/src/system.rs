@@ -36,7 +36,7 @@ impl Service {
 /// A service that is not configured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{setting} is not set; it is {what}")]
-pub struct Missing {
+pub struct MissingSetting {
     /// The environment variable.
     pub setting: &'static str,
     /// A description of its value.
@@ -65,7 +65,7 @@ impl Source {
 }
 
 /// Builds the consumer of a function's queue.
-pub type Build<P> = fn(&P) -> Result<Arc<dyn Consumer>, Missing>;
+pub type Build<P> = fn(&P) -> Result<Arc<dyn Consumer>, MissingSetting>;
 
 /// A function: its trigger, its services and its constructor for the ports `P`. Its settings, its role and its queues
 /// follow from this.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use futures::future::try_join;
 use messages::{Host, PartitionKey, StoreError};
-use outbox::{Cursor, Page, ReadViews, View, Written};
+use outbox::{Cursor, Page, ReadViews, View, ViewPosition};
 use uuid::Uuid;
 
 use crate::document::ReadDocuments;
@@ -85,10 +85,10 @@ impl<S: Saga> Views<S> {
         &self,
         list: Uuid,
         since: u64,
-        after: Option<Written>,
+        after: Option<ViewPosition>,
         limit: usize,
-    ) -> Result<Vec<(Written, View)>, StoreError> {
-        let (places, views): (Vec<Written>, Vec<View>) =
+    ) -> Result<Vec<(ViewPosition, View)>, StoreError> {
+        let (places, views): (Vec<ViewPosition>, Vec<View>) =
             self.written.changed(list, since, after, limit).await?.into_iter().unzip();
         Ok(places.into_iter().zip(self.refresh(views).await?).collect())
     }

@@ -32,7 +32,7 @@ use imports::StudyStores;
 #[cfg(feature = "embedded")]
 use imports::queues::QUEUES;
 use messages::{DecisionSink, Host, Queue, StoreError};
-use saga::Missing;
+use saga::MissingSetting;
 #[cfg(any(feature = "embedded", feature = "services"))]
 use saga::history::Recorder;
 
@@ -80,7 +80,7 @@ pub enum OpenError {
     Settings(#[from] config::Faults),
     /// A service is not configured.
     #[error(transparent)]
-    Missing(#[from] Missing),
+    Missing(#[from] MissingSetting),
     /// Settings that a function requires are not set.
     #[cfg(feature = "services")]
     #[error("{function} cannot start: not set are {}", settings.join(", "))]
@@ -218,9 +218,9 @@ pub fn embedded(
 /// Adapters of the engine's ports.
 #[cfg(any(feature = "embedded", feature = "services"))]
 struct Adapters {
-    stores: Result<saga::Stores, Missing>,
-    partitions: Result<saga::Partitions, Missing>,
-    processed: Result<Arc<dyn dedup::ProcessedMessages>, Missing>,
+    stores: Result<saga::Stores, MissingSetting>,
+    partitions: Result<saga::Partitions, MissingSetting>,
+    processed: Result<Arc<dyn dedup::ProcessedMessages>, MissingSetting>,
     send: Arc<dyn messages::SendMessages>,
     receive: Arc<dyn messages::ReceiveMessages>,
     history: Option<Arc<dyn saga::KeepHistory>>,

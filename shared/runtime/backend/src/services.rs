@@ -7,7 +7,7 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
-use aws::ledger::{Ledger, Processed};
+use aws::ledger::{Ledger, ProcessedTable};
 use aws::queues::{Queues, Sqs};
 use aws_types::SdkConfig;
 use dedup::ProcessedMessages;
@@ -20,19 +20,24 @@ use messages::store::chain;
 use messages::{DecisionSink, Host, Queue, QueueSpec};
 use mongo::{Client, ConnectError, Mongo, OnDifference, Settings, Uri};
 use s3::{Objects, Uploads};
-use saga::{KeepHistory, Missing, Partitions, Service, Stores};
+use saga::{KeepHistory, MissingSetting, Partitions, Service, Stores};
 
 use crate::config::{Config, Mode, Secret};
 use crate::requirements::complete;
 use crate::{Adapters, Backend, OpenError, secret};
 
-const DATABASE: Missing =
-    Missing { setting: "MONGODB_URI", what: "the address of a MongoDB replica set, credentials included" };
-const LEDGER: Missing =
-    Missing { setting: aws::ledger::LEDGER_TABLE, what: "the DynamoDB table of the partitions" };
-const PROCESSED: Missing =
-    Missing { setting: aws::ledger::PROCESSED_TABLE, what: "the DynamoDB table of processed messages" };
-const BUCKET: Missing = Missing { setting: s3::UPLOAD_BUCKET, what: "the S3 bucket of the uploads" };
+const DATABASE: MissingSetting = MissingSetting {
+    setting: "MONGODB_URI",
+    what: "the address of a MongoDB replica set, credentials included",
+};
+const LEDGER: MissingSetting =
+    MissingSetting { setting: aws::ledger::LEDGER_TABLE, what: "the DynamoDB table of the partitions" };
+const PROCESSED: MissingSetting = MissingSetting {
+    setting: aws::ledger::PROCESSED_TABLE,
+    what: "the DynamoDB table of processed messages",
+};
+const BUCKET: MissingSetting =
+    MissingSetting { setting: s3::UPLOAD_BUCKET, what: "the S3 bucket of the uploads" };
 
 /// Queues that the functions use.
 const NEEDED: [Queue; 6] = [UPLOADS, SAGA, PARSE, PARSE_DEAD, CONTROL, EVENTS];
@@ -50,8 +55,8 @@ pub struct LinkedServices {
 type OpenDatabase = for<'a> fn(&'a Config, &'a SdkConfig, DatabaseOutage) -> BoxFuture<'a, DatabaseResult>;
 type OpenTable<T> = fn(&SdkConfig, &str) -> T;
 type OpenFiles = fn(&SdkConfig, &Config, &Arc<dyn Host>) -> Files;
-/// Result of opening a database. `Missing` reports one that is not configured, which is an error only if it is used.
-type DatabaseResult = Result<Result<Database, Missing>, OpenError>;
+/// Result of opening a database. `MissingSetting` reports one that is not configured, which is an error only if it is used.
+type DatabaseResult = Result<Result<Database, MissingSetting>, OpenError>;
 
 /// Time limit for connecting to the database while a function starts: less than Lambda's limit of ten seconds
 /// (<https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html>).
@@ -77,7 +82,7 @@ struct Database {
 /// Adapters of the uploaded files.
 struct Files {
     objects: Arc<dyn ReadObject>,
-    uploads: Result<Arc<Uploads>, Missing>,
+    uploads: Result<Arc<Uploads>, MissingSetting>,
 }
 
 impl LinkedServices {
@@ -159,7 +164,7 @@ async fn connect(
     queues: &'static [QueueSpec],
     config: &Config,
     host: &Arc<dyn Host>,
-) -> Result<(Adapters, Result<StudyStores, Missing>), OpenError> {
+) -> Result<(Adapters, Result<StudyStores, MissingSetting>), OpenError> {
     let services = &config.services;
     let (stores, study_stores, history) = match linked.database {
         Some(open) => match open(config, sdk, outage).await? {
@@ -232,8 +237,8 @@ fn ledger(sdk: &SdkConfig, table: &str) -> Ledger {
     Ledger::new(aws_sdk_dynamodb::Client::new(sdk), table)
 }
 
-fn processed(sdk: &SdkConfig, table: &str) -> Processed {
-    Processed::new(aws_sdk_dynamodb::Client::new(sdk), table)
+fn processed(sdk: &SdkConfig, table: &str) -> ProcessedTable {
+    ProcessedTable::new(aws_sdk_dynamodb::Client::new(sdk), table)
 }
 
 fn sqs(sdk: &SdkConfig, queues: &'static [QueueSpec], config: &Config, host: &Arc<dyn Host>) -> Sqs {
@@ -246,7 +251,7 @@ async fn documents(
     config: &Config,
     sdk: &SdkConfig,
     outage: DatabaseOutage,
-) -> Result<Result<Arc<Mongo>, Missing>, OpenError> {
+) -> Result<Result<Arc<Mongo>, MissingSetting>, OpenError> {
     if !is_configured(config) {
         return Ok(Err(DATABASE));
     }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use messages::StoreError;
 use outbox::DispatchOutbox;
 use outbox::session::CONTROL;
-use saga::{Engine, Failures, Function, Missing, SweepHeartbeat, System};
+use saga::{Engine, Failures, Function, MissingSetting, SweepHeartbeat, System};
 
 /// The work that a schedule starts, usually every minute:
 /// - the function that consumes the control queue sweeps the outboxes, which also sends due timer events;
@@ -34,7 +34,11 @@ impl Scheduled {
     ///
     /// # Errors
     /// Returns an error if a service that it uses is not configured.
-    pub fn of<P>(engine: &Engine, system: &System<P>, function: &Function<P>) -> Result<Self, Missing> {
+    pub fn of<P>(
+        engine: &Engine,
+        system: &System<P>,
+        function: &Function<P>,
+    ) -> Result<Self, MissingSetting> {
         let sweeps = function.source.queue() == Some(&CONTROL);
         let sweep = sweeps.then(|| Ok((engine.dispatch_outbox(function.name)?, engine.sweeps()?)));
         let failures = (!function.drains.is_empty()).then(|| engine.failures(function.name, system));

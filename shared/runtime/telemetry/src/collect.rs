@@ -13,11 +13,11 @@ use crate::trace::{Collector, Span};
 pub struct Collect {
     function: String,
     collector: Option<Collector>,
-    pending: Mutex<Pending>,
+    pending: Mutex<Buffer>,
 }
 
 #[derive(Default)]
-struct Pending {
+struct Buffer {
     metrics: Metrics,
     spans: Vec<Span>,
 }
@@ -28,7 +28,7 @@ impl Collect {
         Self { function, collector, pending: Mutex::default() }
     }
 
-    fn pending(&self) -> std::sync::MutexGuard<'_, Pending> {
+    fn pending(&self) -> std::sync::MutexGuard<'_, Buffer> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -49,7 +49,7 @@ impl DecisionSink for Collect {
     }
 
     async fn flush(&self) {
-        let Pending { metrics, spans } = std::mem::take(&mut *self.pending());
+        let Buffer { metrics, spans } = std::mem::take(&mut *self.pending());
         if let Some(line) = metrics.line(&self.function, jiff::Timestamp::now()) {
             metrics_line(&line);
         }

@@ -6,7 +6,7 @@ use ::messages::StoreError;
 use ::saga::Views;
 use async_trait::async_trait;
 use jiff::Timestamp;
-use outbox::{Aged, Cursor, Page, View, Written};
+use outbox::{AgeFilter, Cursor, Page, View, ViewPosition};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -100,7 +100,7 @@ impl Jobs {
                 return Ok((items, Some(AgePlace { ended, after: None })));
             }
             let list = wanted.project.map(|project| project.as_uuid());
-            let aged = Source::Aged(Aged { list, ended, before: wanted.before });
+            let aged = Source::Aged(AgeFilter { list, ended, before: wanted.before });
             let is_wanted = |job: &Job| wanted.states.is_empty() || wanted.states.contains(&job.state);
             let max = limit - items.len();
             let Page { items: found, next } =
@@ -159,9 +159,9 @@ impl Jobs {
         &self,
         project: ProjectId,
         since: u64,
-        after: Option<Written>,
+        after: Option<ViewPosition>,
         limit: usize,
-    ) -> Result<Vec<(Written, Option<Job>)>, StoreError> {
+    ) -> Result<Vec<(ViewPosition, Option<Job>)>, StoreError> {
         let found = self.views.changed(project.as_uuid(), since, after, limit).await?;
         let job = |view: View| (!view.is_removed()).then(|| read(view)).transpose();
         found.into_iter().map(|(place, view)| Ok((place, job(view)?))).collect()
@@ -176,7 +176,7 @@ impl Jobs {
 /// The list that a scan reads.
 enum Source {
     List(Uuid),
-    Aged(Aged),
+    Aged(AgeFilter),
 }
 
 /// A filter of jobs by age.

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::saga::{Engine, Missing, Service};
+use ::saga::{Engine, MissingSetting, Service};
 
 use crate::exports::KeepExports;
 use crate::jobs::{Jobs, ReadProgress, ReportProgress};
@@ -40,15 +40,15 @@ pub struct Ports {
     /// The ports of the engine.
     pub engine: Engine,
     /// The application's stores in the database.
-    pub study_stores: Result<StudyStores, Missing>,
+    pub study_stores: Result<StudyStores, MissingSetting>,
     /// Reads the uploaded files.
-    pub objects: Result<Arc<dyn ReadObject>, Missing>,
+    pub objects: Result<Arc<dyn ReadObject>, MissingSetting>,
     /// Lists uploaded files.
-    pub bucket: Result<Arc<dyn FindObjects>, Missing>,
+    pub bucket: Result<Arc<dyn FindObjects>, MissingSetting>,
     /// Signs upload forms.
-    pub uploads: Result<Arc<dyn PresignUpload>, Missing>,
+    pub uploads: Result<Arc<dyn PresignUpload>, MissingSetting>,
     /// Stores exports.
-    pub exports: Result<Arc<dyn KeepExports>, Missing>,
+    pub exports: Result<Arc<dyn KeepExports>, MissingSetting>,
     /// The machine of the embedded stores; `None` for services.
     pub machine: Option<Arc<dyn InspectMachine>>,
     /// The application's limits and key prefix.
@@ -187,7 +187,7 @@ impl Ports {
     ///
     /// # Errors
     /// Returns an error if no database is configured.
-    pub fn study_stores(&self) -> Result<&StudyStores, Missing> {
+    pub fn study_stores(&self) -> Result<&StudyStores, MissingSetting> {
         self.study_stores.as_ref().map_err(|missing| *missing)
     }
 
@@ -195,7 +195,7 @@ impl Ports {
     ///
     /// # Errors
     /// Returns an error if no database is configured.
-    pub fn jobs(&self) -> Result<Jobs, Missing> {
+    pub fn jobs(&self) -> Result<Jobs, MissingSetting> {
         let progress = Arc::clone(&self.study_stores()?.read_progress);
         Ok(Jobs { views: self.engine.views(self.saga())?, progress })
     }

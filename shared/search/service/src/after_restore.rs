@@ -8,7 +8,7 @@ use imports::messages::{SearchUploadSaved, SearchUploadStarted, UploadTimeout};
 use imports::saga::State;
 use imports::{Job, SearchEvent, SearchId};
 use messages::MessageId;
-use saga::operator::{Access, AdmittedReplies};
+use saga::operator::{AdmittedReplies, Readmission};
 use saga::{Document, Operator};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -105,7 +105,7 @@ impl AfterRestore {
             Some(document) if ends(&document) => AdmittedReplies::None,
             _ => AdmittedReplies::Expected,
         };
-        if self.operator.align(search, replies).await? == Access::Busy {
+        if self.operator.align(search, replies).await? == Readmission::Busy {
             return Ok(Restored::Busy);
         }
         let Some(Document { content, outbox, .. }) = self.document(search).await? else {

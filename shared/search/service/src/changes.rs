@@ -10,7 +10,7 @@ use std::fmt;
 use futures::{StreamExt, TryStreamExt, stream};
 use imports::{Job, Jobs, ProjectId, SearchId};
 use messages::StoreError;
-use outbox::Written;
+use outbox::ViewPosition;
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -33,10 +33,10 @@ pub struct Change {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangeCursor {
     project: ProjectId,
-    /// The client has seen everything that was written up to here ([`Written::at`]).
+    /// The client has seen everything that was written up to here ([`ViewPosition::at`]).
     since: u64,
     /// The position in the current pass over the searches that may have changed; `None` between two passes.
-    within: Option<Written>,
+    within: Option<ViewPosition>,
     /// The searches seen in this pass, or in the last one: a tag of each search's state.
     seen_tags: Vec<u64>,
     /// The searches seen before this pass that have not been reached again.
@@ -56,7 +56,7 @@ impl ChangeCursor {
         let seen = Self { seen_tags, ..Self::new(project, since) };
         let Some(at) = fields.next() else { return Some(seen) };
         let partition = SearchId::from_uuid(Uuid::try_parse(fields.next()?).ok()?);
-        let within = Some(Written { at: number(at)?, partition });
+        let within = Some(ViewPosition { at: number(at)?, partition });
         let earlier_tags = tags(fields.next()?)?;
         fields.next().is_none().then_some(Self { within, earlier_tags, ..seen })
     }
@@ -87,7 +87,7 @@ impl fmt::Display for ChangeCursor {
         write!(f, "{}.{:x}.{}", mark(self.project), self.since, tags(&self.seen_tags))?;
         match self.within {
             None => Ok(()),
-            Some(Written { at, partition }) => {
+            Some(ViewPosition { at, partition }) => {
                 write!(f, ".{at:x}.{}.{}", partition.as_uuid().simple(), tags(&self.earlier_tags))
             }
         }
@@ -137,7 +137,8 @@ pub async fn changes(
         let tag = tag_of(jobs, place.partition, job.as_ref()).await?;
         Ok::<_, StoreError>((place, tag, job))
     });
-    let looked: Vec<(Written, u64, Option<Job>)> = looks.buffered(CONCURRENT_READS).try_collect().await?;
+    let looked: Vec<(ViewPosition, u64, Option<Job>)> =
+        looks.buffered(CONCURRENT_READS).try_collect().await?;
     let mut changes = Vec::new();
     for (place, tag, now) in looked {
         if seen.is_some() && changes.len() == limit {
@@ -181,7 +182,7 @@ mod tests {
 
     #[test]
     fn cursor_round_trips_and_rejects_other_text() {
-        let within = Written { at: 0x1f, partition: SearchId::from_uuid(Uuid::from_u128(7)) };
+        let within = ViewPosition { at: 0x1f, partition: SearchId::from_uuid(Uuid::from_u128(7)) };
         let nothing = ChangeCursor::new(PROJECT, 0);
         for seen in [
             nothing.clone(),

@@ -12,7 +12,7 @@ use messages::store::chain;
 use messages::{Depth, Host, InspectQueues, PartitionKey, Queue, QueueSpec, StoreError, Token};
 use outbox::{InspectOutbox, Key, Write, WriteRecords};
 use saga::failures::{FailureStatus, Operation, Selection};
-use saga::{Missing, Partitions, Stores, SweepHeartbeat, System};
+use saga::{MissingSetting, Partitions, Stores, SweepHeartbeat, System};
 use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -156,7 +156,7 @@ impl Health {
     ///
     /// # Errors
     /// Returns an error if no database is configured.
-    pub fn over(ports: &Ports, system: &'static System<Ports>) -> Result<Self, Missing> {
+    pub fn over(ports: &Ports, system: &'static System<Ports>) -> Result<Self, MissingSetting> {
         Ok(Self {
             stores: ports.engine.stores()?.clone(),
             partitions: ports.engine.partitions().ok().cloned(),

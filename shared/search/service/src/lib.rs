@@ -36,7 +36,7 @@ use imports::{FindObjects, Jobs, KeepExports, Ports, PresignUpload, ReadObject, 
 use messages::{Host, Reporter, Verdict};
 use outbox::WriteViews;
 use saga::engine::OpenSession;
-use saga::{EntryPoint, Failures, KeepHistory, Missing, System};
+use saga::{EntryPoint, Failures, KeepHistory, MissingSetting, System};
 
 use crate::health::Health;
 
@@ -94,7 +94,7 @@ impl SearchService {
     ///
     /// # Errors
     /// If a service that they use is not configured.
-    pub fn over(ports: &Ports, system: &'static System<Ports>) -> Result<Self, Missing> {
+    pub fn over(ports: &Ports, system: &'static System<Ports>) -> Result<Self, MissingSetting> {
         Ok(Self {
             entry: ports.engine.entry_point(NAME)?,
             presign: ports.uploads.clone()?,

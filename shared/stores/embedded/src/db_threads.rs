@@ -19,7 +19,7 @@ use tokio::sync::oneshot;
 
 use crate::fault::Fault;
 use crate::flusher::{CommitMarks, Flusher, PendingAck};
-use crate::work::{BoxedWork, Durability, Failed, Work};
+use crate::work::{BoxedWork, Durability, Work, WorkError};
 
 /// The maximum number of pieces of work in one commit. It bounds the wait of the first of them.
 const MAX_GROUP: usize = 256;
@@ -41,7 +41,7 @@ where
         self.wait
     }
 
-    fn run(&mut self, db: &Connection) -> Result<(), Failed> {
+    fn run(&mut self, db: &Connection) -> Result<(), WorkError> {
         self.result = self.work.take().map(|work| work(db));
         match &self.result {
             Some(Err(fault)) => Err(fault.into()),
@@ -49,7 +49,7 @@ where
         }
     }
 
-    fn answer(self: Box<Self>, failed: Option<&Failed>) {
+    fn answer(self: Box<Self>, failed: Option<&WorkError>) {
         let Self { doing, result, waiter, .. } = *self;
         let answer = match (result, failed) {
             (Some(Err(fault)), _) => Err(fault.while_doing(doing)),
@@ -256,7 +256,7 @@ fn write(
 }
 
 /// Returns an error if the transaction as a whole fails: nothing of the group is stored then.
-fn commit_together(db: &mut Connection, group: &mut [BoxedWork]) -> Result<(), Failed> {
+fn commit_together(db: &mut Connection, group: &mut [BoxedWork]) -> Result<(), WorkError> {
     let mut transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
     for job in group {
         run_alone(&mut transaction, job)?;
@@ -266,7 +266,7 @@ fn commit_together(db: &mut Connection, group: &mut [BoxedWork]) -> Result<(), F
 
 /// Some failures, such as a full disk, make SQLite roll back everything. Ending the savepoint then fails as well, and
 /// the group fails with the error of the work itself.
-fn run_alone(transaction: &mut Transaction<'_>, job: &mut BoxedWork) -> Result<(), Failed> {
+fn run_alone(transaction: &mut Transaction<'_>, job: &mut BoxedWork) -> Result<(), WorkError> {
     let savepoint = transaction.savepoint()?;
     match job.run(&savepoint) {
         Ok(()) => Ok(savepoint.commit()?),
@@ -296,7 +296,7 @@ fn read(
 }
 
 /// The error of the work itself is returned to its caller.
-fn read_consistently(db: &Connection, job: &mut BoxedWork) -> Result<(), Failed> {
+fn read_consistently(db: &Connection, job: &mut BoxedWork) -> Result<(), WorkError> {
     let transaction = db.unchecked_transaction()?;
     let _ = job.run(&transaction);
     Ok(transaction.finish()?)

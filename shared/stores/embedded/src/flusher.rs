@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 
-use crate::work::{BoxedWork, Failed};
+use crate::work::{BoxedWork, WorkError};
 
 /// The progress of the writing thread and of the disk.
 #[derive(Default)]
@@ -43,9 +43,9 @@ impl CommitMarks {
 
     /// Returns why writes are refused. After a failed flush it is unknown which commits are on the disk, and a later
     /// flush may succeed without them.
-    pub(crate) fn refusal(&self) -> Option<Failed> {
+    pub(crate) fn refusal(&self) -> Option<WorkError> {
         let why = "the disk has failed before; start again when it is well";
-        self.failed.load(Ordering::SeqCst).then(|| Failed::because(why.to_owned()))
+        self.failed.load(Ordering::SeqCst).then(|| WorkError::because(why.to_owned()))
     }
 }
 
@@ -104,7 +104,7 @@ fn flush_loop(
                     answer(
                         &mut pending,
                         u64::MAX,
-                        Some(&Failed::because(format!("the disk failed: {error}"))),
+                        Some(&WorkError::because(format!("the disk failed: {error}"))),
                     );
                 }
             }
@@ -118,7 +118,7 @@ fn flush_loop(
 }
 
 /// Answers all callers that wait for this mark or an earlier one.
-fn answer(pending: &mut Vec<PendingAck>, upto: u64, failed: Option<&Failed>) {
+fn answer(pending: &mut Vec<PendingAck>, upto: u64, failed: Option<&WorkError>) {
     for waiting in pending.extract_if(.., |waiting| waiting.mark <= upto) {
         for job in waiting.jobs {
             job.answer(failed);

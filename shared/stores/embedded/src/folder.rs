@@ -25,7 +25,7 @@ const UNFINISHED: &str = "partial-";
 /// The error of a path that has another type of file than expected.
 #[derive(Debug, thiserror::Error)]
 #[error("{} is {found} where {expected} is expected, so nothing is changed", path.display())]
-struct Misplaced {
+struct FileTypeError {
     path: PathBuf,
     found: &'static str,
     expected: &'static str,
@@ -229,7 +229,7 @@ fn is(path: &Path, kind: fn(&FileType) -> bool, expected: &'static str) -> Resul
         found if found.is_file() => "a file",
         _ => "a device, a pipe or a socket",
     };
-    Err(Error::new(ErrorKind::InvalidInput, Misplaced { path: path.to_owned(), found, expected }))
+    Err(Error::new(ErrorKind::InvalidInput, FileTypeError { path: path.to_owned(), found, expected }))
 }
 
 /// Creates a folder that only its owner may enter, and its parents. An existing folder is left unchanged.

@@ -81,7 +81,7 @@ pub use lock::{Lock, LockError};
 pub use log::MAX_DECISIONS;
 pub use open_error::OpenError;
 pub use outbox::Outbox;
-pub use recover::{Purged, Recovered};
+pub use recover::{PurgeReport, RecoveryReport};
 #[cfg(feature = "search")]
 pub use search::{BUCKET, LocalUpload, PendingUpload, UPLOAD_URL, UploadError};
 pub use sessions::WorkVerdict;

@@ -22,7 +22,7 @@ use crate::intercept::Call;
 use crate::value::{later, nanos, some_of};
 
 /// A message on its way into a queue.
-pub(crate) struct Sending {
+pub(crate) struct QueuedMessage {
     pub(crate) queue: Queue,
     pub(crate) id: Option<MessageId>,
     pub(crate) partition: Option<PartitionKey>,
@@ -38,7 +38,7 @@ impl SendMessages for Store {
         let now = self.now();
         let is_known = |message: &Outgoing| QueueSpec::of(self.settings().queues, &message.queue).is_some();
         let known = messages.iter().filter(|message| is_known(message));
-        let sending: Vec<Sending> = known.map(|message| sending(message, now)).collect();
+        let sending: Vec<QueuedMessage> = known.map(|message| sending(message, now)).collect();
         let work = move |db: &Connection| sending.iter().try_for_each(|message| insert(db, message));
         let sent = self.change(Call::QueueSend, doing.clone(), work).await;
         if sent.is_ok() {
@@ -56,8 +56,8 @@ impl SendMessages for Store {
     }
 }
 
-fn sending(message: &Outgoing, now: Timestamp) -> Sending {
-    Sending {
+fn sending(message: &Outgoing, now: Timestamp) -> QueuedMessage {
+    QueuedMessage {
         queue: message.queue.clone(),
         id: Some(message.id),
         partition: Some(message.partition),
@@ -68,7 +68,7 @@ fn sending(message: &Outgoing, now: Timestamp) -> Sending {
 }
 
 /// Puts a message into its queue.
-pub(crate) fn insert(db: &Connection, message: &Sending) -> Result<(), Fault> {
+pub(crate) fn insert(db: &Connection, message: &QueuedMessage) -> Result<(), Fault> {
     let (queue, visible_at) = (message.queue.name(), nanos(message.visible_at));
     let partition = message.partition.map(|id| id.to_string());
     let group = Group { queue, partition: partition.as_deref() };

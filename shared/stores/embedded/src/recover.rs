@@ -15,7 +15,7 @@ use crate::{Lock, Store};
 
 /// The result of a recovery.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Recovered {
+pub struct RecoveryReport {
     /// Messages in flight that became visible again.
     pub messages: usize,
     /// Partitions whose lease was ended.
@@ -31,7 +31,7 @@ pub struct Recovered {
 
 /// The numbers of deleted expired rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Purged {
+pub struct PurgeReport {
     /// Documents of partitions that ended long ago.
     pub sagas: usize,
     /// Ledger items.
@@ -49,7 +49,7 @@ pub struct Purged {
 impl Store {
     /// Like [`Store::recover`], for a worker of this process that was stopped: uploads that this process is receiving
     /// are left unchanged.
-    pub async fn release_held(&self, lock: &Lock) -> Result<Recovered, StoreError> {
+    pub async fn release_held(&self, lock: &Lock) -> Result<RecoveryReport, StoreError> {
         Ok(self.release_all(lock).await?.0)
     }
 
@@ -67,7 +67,7 @@ impl Store {
     ///
     /// # Errors
     /// If the store is unavailable, or the lock belongs to another directory.
-    pub async fn recover(&self, lock: &Lock) -> Result<Recovered, StoreError> {
+    pub async fn recover(&self, lock: &Lock) -> Result<RecoveryReport, StoreError> {
         let doing = "recovering the data directory";
         let (mut recovered, named) = self.release_all(lock).await?;
         let objects = self.folder().objects();
@@ -81,7 +81,7 @@ impl Store {
         Ok(recovered)
     }
 
-    async fn release_all(&self, lock: &Lock) -> Result<(Recovered, BTreeSet<ObjectName>), StoreError> {
+    async fn release_all(&self, lock: &Lock) -> Result<(RecoveryReport, BTreeSet<ObjectName>), StoreError> {
         let doing = "releasing what a dead worker held";
         if lock.dir() != self.dir() {
             return Err(StoreError::unusable(doing, "the lock is that of another directory"));
@@ -94,13 +94,13 @@ impl Store {
 
     /// Deletes all data that has expired at `now`. Reads check the expiry themselves, so this only saves space; the
     /// worker that sweeps the outboxes calls it periodically. A document with pending outbox entries stays.
-    pub async fn purge(&self, now: Timestamp) -> Result<Purged, StoreError> {
+    pub async fn purge(&self, now: Timestamp) -> Result<PurgeReport, StoreError> {
         let settled = self.settings().outbox_retention;
         self.threads().write("deleting what has expired".to_owned(), move |db| purge(db, now, settled)).await
     }
 }
 
-fn release(db: &Connection, now: Timestamp) -> Result<(Recovered, BTreeSet<ObjectName>), Fault> {
+fn release(db: &Connection, now: Timestamp) -> Result<(RecoveryReport, BTreeSet<ObjectName>), Fault> {
     let messages = fair_queueing::put_all_back(db, now)?;
     let leases = db.execute(
         "UPDATE ledger SET item = json_set(item, '$.holder', NULL)
@@ -119,7 +119,7 @@ fn release(db: &Connection, now: Timestamp) -> Result<(Recovered, BTreeSet<Objec
         // Other names belong to no file of this program.
         .filter_map(|name| name.map(|name| ObjectName::parse(&name)).transpose())
         .collect::<Result<_, _>>()?;
-    Ok((Recovered { messages, leases, claims, ..Recovered::default() }, named))
+    Ok((RecoveryReport { messages, leases, claims, ..RecoveryReport::default() }, named))
 }
 
 /// Deletes only unfinished uploads, which were never confirmed to a client. Returns their number and the number of
@@ -155,10 +155,10 @@ pub(crate) const PURGE_SAGAS: &str = "DELETE FROM saga WHERE expires_at <= ?1 AN
 pub(crate) const PURGE_SESSIONS: &str = "DELETE FROM session WHERE at <= ?1 AND NOT EXISTS
     (SELECT 1 FROM outbox WHERE outbox.owner = 'session' AND outbox.owner_id = session.session_id)";
 
-fn purge(db: &Connection, now: Timestamp, settled: SignedDuration) -> Result<Purged, Fault> {
+fn purge(db: &Connection, now: Timestamp, settled: SignedDuration) -> Result<PurgeReport, Fault> {
     let old = now.checked_sub(settled).unwrap_or(Timestamp::MIN);
     let delete = |sql: &str, before: Timestamp| db.prepare_cached(sql)?.execute(params![nanos(before)]);
-    Ok(Purged {
+    Ok(PurgeReport {
         sagas: delete(PURGE_SAGAS, now)?,
         partitions: delete("DELETE FROM ledger WHERE expires_at <= ?1", now)?,
         processed: delete("DELETE FROM processed WHERE expires_at <= ?1", now)?,

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use messages::{MessageId, PartitionKey, StoreError};
 use outbox::{Entry, Owner, Settlement};
 use rusqlite::{Connection, OptionalExtension, named_params, params};
-use saga::{Document, Loaded, Persist, Persisted, ReadDocuments, WriteDocuments};
+use saga::{Document, Loaded, Persist, PersistOutcome, ReadDocuments, WriteDocuments};
 
 use crate::Store;
 use crate::fault::Fault;
@@ -97,7 +97,7 @@ impl Store {
 
 #[async_trait]
 impl WriteDocuments for Store {
-    async fn persist(&self, writes: &[Persist], now: Timestamp) -> Result<Vec<Persisted>, StoreError> {
+    async fn persist(&self, writes: &[Persist], now: Timestamp) -> Result<Vec<PersistOutcome>, StoreError> {
         let doing = format!("storing partition {}", some_of(writes.iter().map(|write| write.partition)));
         let rows = writes.iter().map(|write| self.row(write)).collect::<Result<Vec<_>, _>>()?;
         let under_way = self.storing().begin(writes.iter().map(|write| write.partition).collect());
@@ -132,7 +132,7 @@ const UPDATE: &str = "UPDATE saga SET version = version + 1, content = :content,
     completed_at = :completed_at, expires_at = :expires_at
     WHERE search_id = :partition AND version = :loaded";
 
-fn persist(db: &Connection, row: &Row, now: Timestamp) -> Result<Persisted, Fault> {
+fn persist(db: &Connection, row: &Row, now: Timestamp) -> Result<PersistOutcome, Fault> {
     let partition = row.partition.to_string();
     let changed = match row.loaded {
         None => db.prepare_cached(INSERT)?.execute(named_params! {
@@ -145,12 +145,12 @@ fn persist(db: &Connection, row: &Row, now: Timestamp) -> Result<Persisted, Faul
         })?,
     };
     if changed == 0 {
-        return Ok(Persisted::Conflict);
+        return Ok(PersistOutcome::Conflict);
     }
     let owner = Owner::Saga(row.partition);
     crate::outbox::cancel(db, owner, &row.cancel)?;
     crate::outbox::add(db, owner, &row.add)?;
-    Ok(Persisted::Stored)
+    Ok(PersistOutcome::Stored)
 }
 
 #[cfg(test)]
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_document_is_under_way_until_its_last_write_is_over() {
-        let storing = Arc::new(crate::storing::Storing::default());
+        let storing = Arc::new(crate::storing::WritesInProgress::default());
         let [one, other] = [1, 2].map(|n| PartitionKey::from_uuid(Uuid::from_u128(n)));
         let (first, second) = (storing.begin(vec![one, other]), storing.begin(vec![one]));
         assert!(storing.any_of(&[one]) && storing.any_of(&[other]));

@@ -18,23 +18,23 @@ use crate::schema;
 use crate::search::shared_keys::SharedKeyCache;
 use crate::sends::Sends;
 use crate::settings::Settings;
-use crate::storing::Storing;
+use crate::storing::WritesInProgress;
 use crate::work::Durability;
 
 /// A data directory. Clones share it; the last clone that is dropped completes the submitted work and closes it.
 #[derive(Clone)]
 pub struct Store {
-    shared: Arc<Shared>,
+    shared: Arc<StoreInner>,
     intercept: Option<Arc<dyn Intercept>>,
 }
 
-struct Shared {
+struct StoreInner {
     threads: DbThreads,
     host: Arc<dyn Host>,
     settings: Settings,
     folder: Folder,
     sends: Sends,
-    storing: Arc<Storing>,
+    storing: Arc<WritesInProgress>,
     #[cfg(feature = "search")]
     shared_keys: SharedKeyCache,
 }
@@ -82,7 +82,7 @@ impl Store {
         let reader = schema::open_for_reading(&folder.database())?;
         let threads = DbThreads::start(writer, reader, folder.flush_log())
             .map_err(|source| OpenError::Folder { path: folder.path().to_owned(), source })?;
-        let shared = Shared {
+        let shared = StoreInner {
             threads,
             host,
             settings,
@@ -146,7 +146,7 @@ impl Store {
         &self.shared.sends
     }
 
-    pub(crate) fn storing(&self) -> &Arc<Storing> {
+    pub(crate) fn storing(&self) -> &Arc<WritesInProgress> {
         &self.shared.storing
     }
 

@@ -7,9 +7,9 @@ use messages::PartitionKey;
 
 /// The documents that are being written: readers may see them before they are on the disk.
 #[derive(Default)]
-pub(crate) struct Storing(Mutex<BTreeMap<PartitionKey, usize>>);
+pub(crate) struct WritesInProgress(Mutex<BTreeMap<PartitionKey, usize>>);
 
-impl Storing {
+impl WritesInProgress {
     pub(crate) fn begin(self: &Arc<Self>, partitions: Vec<PartitionKey>) -> Write {
         let mut writes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for partition in &partitions {
@@ -27,7 +27,7 @@ impl Storing {
 
 /// A write in progress, until it is dropped.
 pub(crate) struct Write {
-    storing: Arc<Storing>,
+    storing: Arc<WritesInProgress>,
     partitions: Vec<PartitionKey>,
 }
 

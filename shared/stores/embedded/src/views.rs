@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use messages::{PartitionKey, StoreError};
-use outbox::{Aged, Cursor, Page, ReadViews, View, WriteViews, Written};
+use outbox::{AgeFilter, Cursor, Page, ReadViews, View, ViewPosition, WriteViews};
 use rusqlite::{Connection, Params, Row, params};
 use uuid::Uuid;
 
@@ -73,7 +73,12 @@ impl ReadViews for Store {
         self.look(Call::ViewsRead, doing, work).await
     }
 
-    async fn by_age(&self, meant: &Aged, after: Option<Cursor>, limit: usize) -> Result<Page, StoreError> {
+    async fn by_age(
+        &self,
+        meant: &AgeFilter,
+        after: Option<Cursor>,
+        limit: usize,
+    ) -> Result<Page, StoreError> {
         let (doing, meant) = ("listing views by their age".to_owned(), *meant);
         self.look(Call::ViewsByAge, doing, move |db| by_age(db, &meant, after, limit)).await
     }
@@ -103,9 +108,9 @@ impl ReadViews for Store {
         &self,
         list: Uuid,
         since: u64,
-        after: Option<Written>,
+        after: Option<ViewPosition>,
         limit: usize,
-    ) -> Result<Vec<(Written, View)>, StoreError> {
+    ) -> Result<Vec<(ViewPosition, View)>, StoreError> {
         let doing = format!("reading what has changed of list {list} of views");
         self.look(Call::ViewsChanged, doing, move |db| changed(db, list, since, after, limit)).await
     }
@@ -159,9 +164,9 @@ fn changed(
     db: &Connection,
     list: Uuid,
     since: u64,
-    after: Option<Written>,
+    after: Option<ViewPosition>,
     count: usize,
-) -> Result<Vec<(Written, View)>, Fault> {
+) -> Result<Vec<(ViewPosition, View)>, Fault> {
     let list = list.to_string();
     let after = after.map(|after| (int(after.at), after.partition.to_string()));
     let begin = (int(since), AFTER_ALL.to_owned());
@@ -174,14 +179,14 @@ fn changed(
         let mut rows = statement.query(params![list, at, partition, limit(count)])?;
         while let Some(row) = rows.next()? {
             let view = view(row)?;
-            let place = Written { at: uint(row.get("changed")?), partition: view.partition };
+            let place = ViewPosition { at: uint(row.get("changed")?), partition: view.partition };
             found.insert(place, view);
         }
     }
     Ok(found.into_iter().take(count).collect())
 }
 
-fn by_age(db: &Connection, meant: &Aged, after: Option<Cursor>, count: usize) -> Result<Page, Fault> {
+fn by_age(db: &Connection, meant: &AgeFilter, after: Option<Cursor>, count: usize) -> Result<Page, Fault> {
     let (begin, in_all, in_one) = match meant.ended {
         false => ((i64::MIN, String::new()), UNFINISHED, UNFINISHED_IN),
         true => ((i64::MAX, AFTER_ALL.to_owned()), ENDED, ENDED_IN),

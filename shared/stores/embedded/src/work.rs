@@ -21,20 +21,20 @@ pub(crate) trait Work: Send {
     /// Returns the durability that its caller waits for.
     fn wait(&self) -> Durability;
     /// Runs it. An error means that its changes must be rolled back.
-    fn run(&mut self, db: &Connection) -> Result<(), Failed>;
+    fn run(&mut self, db: &Connection) -> Result<(), WorkError>;
     /// Returns the result to the caller, once the outcome of the transaction is known.
-    fn answer(self: Box<Self>, failed: Option<&Failed>);
+    fn answer(self: Box<Self>, failed: Option<&WorkError>);
 }
 
 pub(crate) type BoxedWork = Box<dyn Work>;
 
 /// Why a piece of work, or the transaction that contained it, failed.
-pub(crate) struct Failed {
+pub(crate) struct WorkError {
     why: String,
     is_of_disk: bool,
 }
 
-impl Failed {
+impl WorkError {
     /// Returns a failure that is not caused by a full disk.
     pub(crate) fn because(why: String) -> Self {
         Self { why, is_of_disk: false }
@@ -49,13 +49,13 @@ impl Failed {
     }
 }
 
-impl From<rusqlite::Error> for Failed {
+impl From<rusqlite::Error> for WorkError {
     fn from(error: rusqlite::Error) -> Self {
         Self { why: error.to_string(), is_of_disk: fault::is_of_disk(&error) }
     }
 }
 
-impl From<&Fault> for Failed {
+impl From<&Fault> for WorkError {
     fn from(fault: &Fault) -> Self {
         Self { why: fault.to_string(), is_of_disk: fault.is_of_disk() }
     }

@@ -5,7 +5,7 @@
 //! some matched and some did not, the caller has to read the documents.
 
 use mongodb::bson::{Bson, Document};
-use saga::Persisted;
+use saga::PersistOutcome;
 
 use crate::driver_error::DUPLICATE_KEY;
 use crate::error::CallError;
@@ -55,21 +55,21 @@ impl Reply {
 
     /// Returns the outcome of each write; `None` if only the document shows it. `inserts` contains for each statement
     /// whether it is an upsert.
-    pub(crate) fn outcomes(&self, inserts: &[bool]) -> Vec<Option<Persisted>> {
+    pub(crate) fn outcomes(&self, inserts: &[bool]) -> Vec<Option<PersistOutcome>> {
         let upserted =
             (0..inserts.len()).filter(|index| inserts[*index] && !self.taken.contains(index)).count();
         let updates = inserts.iter().filter(|insert| !**insert).count();
         let update = match self.touched.checked_sub(upserted) {
-            Some(matched) if matched == updates => Some(Persisted::Stored),
-            Some(0) => Some(Persisted::Conflict),
+            Some(matched) if matched == updates => Some(PersistOutcome::Stored),
+            Some(0) => Some(PersistOutcome::Conflict),
             _ => None,
         };
         inserts
             .iter()
             .enumerate()
             .map(|(index, insert)| match (self.taken.contains(&index), insert) {
-                (true, _) => Some(Persisted::Conflict),
-                (false, true) => Some(Persisted::Stored),
+                (true, _) => Some(PersistOutcome::Conflict),
+                (false, true) => Some(PersistOutcome::Stored),
                 (false, false) => update,
             })
             .collect()
@@ -100,9 +100,9 @@ fn message(error: &Document) -> String {
 mod tests {
     use super::*;
     use mongodb::bson::doc;
-    use saga::Persisted::{Conflict, Stored};
+    use saga::PersistOutcome::{Conflict, Stored};
 
-    fn outcomes(answer: &Document, inserts: &[bool]) -> Vec<Option<Persisted>> {
+    fn outcomes(answer: &Document, inserts: &[bool]) -> Vec<Option<PersistOutcome>> {
         Reply::read(answer).unwrap().outcomes(inserts)
     }
 

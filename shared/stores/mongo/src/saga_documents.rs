@@ -9,7 +9,7 @@ use messages::{PartitionKey, StoreError};
 use mongodb::bson::{Bson, Document as Bsons, doc};
 use mongodb::options::ReadConcern;
 use outbox::Settlement;
-use saga::{Loaded, Persist, Persisted, ReadDocuments, WriteDocuments};
+use saga::{Loaded, Persist, PersistOutcome, ReadDocuments, WriteDocuments};
 
 use crate::Mongo;
 use crate::document::{StoredVersion, decode, has_expired, stored_version};
@@ -86,7 +86,7 @@ async fn find(
 
 #[async_trait]
 impl WriteDocuments for Mongo {
-    async fn persist(&self, writes: &[Persist], now: Timestamp) -> Result<Vec<Persisted>, StoreError> {
+    async fn persist(&self, writes: &[Persist], now: Timestamp) -> Result<Vec<PersistOutcome>, StoreError> {
         let doing = format!("storing partition {}", some_of(writes.iter().map(|write| write.partition)));
         self.call(doing, persist(self, writes, now)).await
     }
@@ -107,7 +107,11 @@ impl WriteDocuments for Mongo {
     }
 }
 
-async fn persist(mongo: &Mongo, writes: &[Persist], now: Timestamp) -> Result<Vec<Persisted>, CallError> {
+async fn persist(
+    mongo: &Mongo,
+    writes: &[Persist],
+    now: Timestamp,
+) -> Result<Vec<PersistOutcome>, CallError> {
     if writes.is_empty() {
         return Ok(Vec::new());
     }
@@ -131,15 +135,15 @@ async fn persist(mongo: &Mongo, writes: &[Persist], now: Timestamp) -> Result<Ve
 async fn resolve_unknown_outcomes(
     mongo: &Mongo,
     writes: &[Persist],
-    outcomes: Vec<Option<Persisted>>,
-) -> Result<Vec<Persisted>, CallError> {
+    outcomes: Vec<Option<PersistOutcome>>,
+) -> Result<Vec<PersistOutcome>, CallError> {
     let open = writes.iter().zip(&outcomes).filter(|(_, outcome)| outcome.is_none());
     let partitions: Vec<PartitionKey> = open.map(|(write, _)| write.partition).collect();
     let projection = doc! { record::VERSION: 1, format!("{}.attempt", record::CONTENT): 1 };
     let stored = find(mongo, &partitions, projection, ReadConcern::majority()).await?;
     let stored: BTreeMap<PartitionKey, StoredVersion> =
         stored.iter().filter_map(|stored| stored_version(stored).ok()).collect();
-    let resolve = |(write, known): (&Persist, Option<Persisted>)| {
+    let resolve = |(write, known): (&Persist, Option<PersistOutcome>)| {
         let outcome = known.or_else(|| outcome(write, stored.get(&write.partition)));
         outcome.ok_or(CallError::UnknownOutcome(write.partition))
     };
@@ -154,11 +158,11 @@ async fn resolve_unknown_outcomes(
 /// other attempt has taken over the partition, so this attempt's release of its claim has no effect. (If one call contained
 /// two writes of one partition, the first would also be reported as a conflict. The runner writes each partition once per
 /// call.) A later version without a readable attempt also means that this write failed.
-fn outcome(write: &Persist, stored: Option<&StoredVersion>) -> Option<Persisted> {
+fn outcome(write: &Persist, stored: Option<&StoredVersion>) -> Option<PersistOutcome> {
     let StoredVersion { version, attempt } = stored?;
     match *attempt == Some(write.content.attempt) {
-        true => Some(Persisted::Stored),
-        false => write.loaded.is_none_or(|loaded| *version > loaded).then_some(Persisted::Conflict),
+        true => Some(PersistOutcome::Stored),
+        false => write.loaded.is_none_or(|loaded| *version > loaded).then_some(PersistOutcome::Conflict),
     }
 }
 
@@ -173,10 +177,10 @@ mod tests {
         let write = sample::persist(sample::partition(&host), Some(4), sample::content(&host, "mine"));
         let (mine, other) = (Some(write.content.attempt), Some(sample::attempt(&host)));
         let resolved = |version, attempt| outcome(&write, Some(&StoredVersion { version, attempt }));
-        assert_eq!(resolved(5, mine), Some(Persisted::Stored));
+        assert_eq!(resolved(5, mine), Some(PersistOutcome::Stored));
         for by in [other, None] {
-            assert_eq!(resolved(5, by), Some(Persisted::Conflict));
-            assert_eq!(resolved(9, by), Some(Persisted::Conflict));
+            assert_eq!(resolved(5, by), Some(PersistOutcome::Conflict));
+            assert_eq!(resolved(9, by), Some(PersistOutcome::Conflict));
             assert_eq!(resolved(4, by), None, "a majority read may return old data");
             assert_eq!(resolved(1, by), None);
         }

@@ -10,7 +10,7 @@ use futures::TryStreamExt;
 use futures::future::try_join;
 use messages::{PartitionKey, StoreError};
 use mongodb::bson::{Bson, Document, Timestamp as ClusterTime, doc};
-use outbox::{Aged, Cursor, Page, ReadViews, View, WriteViews, Written};
+use outbox::{AgeFilter, Cursor, Page, ReadViews, View, ViewPosition, WriteViews};
 use uuid::Uuid;
 
 use crate::Mongo;
@@ -114,7 +114,12 @@ impl ReadViews for Mongo {
         self.call(format!("reading the view of partition {partition}"), work).await
     }
 
-    async fn by_age(&self, meant: &Aged, after: Option<Cursor>, limit: usize) -> Result<Page, StoreError> {
+    async fn by_age(
+        &self,
+        meant: &AgeFilter,
+        after: Option<Cursor>,
+        limit: usize,
+    ) -> Result<Page, StoreError> {
         let (direction, beyond) = if meant.ended { (-1, "$lt") } else { (1, "$gt") };
         let mut created = doc! { "$lt": nanos(meant.before) };
         let mut filter = doc! { ENDED: meant.ended };
@@ -188,9 +193,9 @@ impl ReadViews for Mongo {
         &self,
         list: Uuid,
         since: u64,
-        after: Option<Written>,
+        after: Option<ViewPosition>,
         limit: usize,
-    ) -> Result<Vec<(Written, View)>, StoreError> {
+    ) -> Result<Vec<(ViewPosition, View)>, StoreError> {
         if limit == 0 {
             // MongoDB interprets 0 as no limit.
             return Ok(Vec::new());
@@ -205,7 +210,7 @@ impl ReadViews for Mongo {
         let work = async {
             let (open, written) =
                 try_join(in_order(self, open, limit), in_order(self, written, limit)).await?;
-            let found: BTreeMap<Written, View> = open.into_iter().chain(written).collect();
+            let found: BTreeMap<ViewPosition, View> = open.into_iter().chain(written).collect();
             Ok(found.into_iter().take(limit).collect())
         };
         self.call(format!("reading changed views of list {list}"), work).await
@@ -241,13 +246,17 @@ fn beyond(at: u64, partition: Option<PartitionKey>) -> Document {
     filter
 }
 
-async fn in_order(mongo: &Mongo, filter: Document, limit: usize) -> Result<Vec<(Written, View)>, CallError> {
+async fn in_order(
+    mongo: &Mongo,
+    filter: Document,
+    limit: usize,
+) -> Result<Vec<(ViewPosition, View)>, CallError> {
     let views = mongo.collection(collections::VIEW).await?;
     let found = views.find(filter).sort(doc! { CHANGED_AT: 1, ID: 1 }).limit(int(limit)).await?;
     let found: Vec<Document> = found.try_collect().await?;
     let read = |stored: &Document| {
         let view = decode(stored)?;
-        Ok((Written { at: written_at(stored), partition: view.partition }, view))
+        Ok((ViewPosition { at: written_at(stored), partition: view.partition }, view))
     };
     found.iter().map(read).collect()
 }

@@ -1,4 +1,4 @@
-//! Reading objects: what is known of them, and the beginning of their bytes.
+//! ResumableRead objects: what is known of them, and the beginning of their bytes.
 
 use async_trait::async_trait;
 use aws_sdk_s3::error::ProvideErrorMetadata;
@@ -8,7 +8,7 @@ use imports::{ObjectFacts, ObjectStream, ReadObject};
 use messages::StoreError;
 
 use crate::failure::failed;
-use crate::reading::{self, Reading};
+use crate::reading::{self, ResumableRead};
 use crate::{Objects, resource};
 
 /// S3's names for an object that is not there. `MethodNotAllowed` is the answer for a version that is the mark of a
@@ -41,7 +41,7 @@ impl ReadObject for Objects {
         let request = self.client.get_object().bucket(&object.bucket).key(&object.key);
         let request = request.set_range((from > 0).then(|| reading::range(from)));
         match request.set_version_id(object.version.clone()).send().await {
-            Ok(opened) => Reading::opened(self.clone(), object.clone(), from, opened)
+            Ok(opened) => ResumableRead::opened(self.clone(), object.clone(), from, opened)
                 .map(|reading| Some(reading.stream())),
             // There is nothing from there on.
             Err(error) if error.code() == Some("InvalidRange") => Ok(Some(stream::empty().boxed())),

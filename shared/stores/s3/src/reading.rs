@@ -67,7 +67,7 @@ pub(crate) fn range(from: u64) -> String {
 }
 
 /// An object that is being read.
-pub(crate) struct Reading {
+pub(crate) struct ResumableRead {
     objects: Objects,
     position: Position,
     body: ByteStream,
@@ -76,7 +76,7 @@ pub(crate) struct Reading {
     resumes: u32,
 }
 
-impl Reading {
+impl ResumableRead {
     /// Reads an answer for the object from byte `from` on.
     pub(crate) fn opened(
         objects: Objects,

@@ -3,7 +3,7 @@
 use messages::PartitionKey;
 use outbox::policy::Failure;
 use outbox::{Entry, Owner, Policy, Settlement};
-use saga::{Persist, Persisted};
+use saga::{Persist, PersistOutcome};
 
 use super::Ports;
 use crate::outboxes::{claim, settle};
@@ -32,7 +32,7 @@ async fn with_entries(
         add: add.clone(),
         ..sample::persist(partition, None, sample::content(ports.host, "entries"))
     };
-    assert_eq!(ports.persist(write).await?, Persisted::Stored);
+    assert_eq!(ports.persist(write).await?, PersistOutcome::Stored);
     Ok((partition, add))
 }
 
@@ -51,7 +51,7 @@ pub async fn write_adds_and_cancels_entries_in_order(ports: &Ports<'_>) -> Check
         cancel: vec![second.id, sample::message(ports.host, partition).id],
         ..sample::persist(partition, Some(1), sample::content(ports.host, "changed"))
     };
-    assert_eq!(ports.persist(write).await?, Persisted::Stored);
+    assert_eq!(ports.persist(write).await?, PersistOutcome::Stored);
     assert_eq!(ports.stored(partition).await?.outbox, [first.clone(), third.clone(), timeout]);
     Ok(())
 }
@@ -123,6 +123,6 @@ pub async fn settlement_does_not_change_the_version(ports: &Ports<'_>) -> Checke
     let (partition, entries) = with_entries(ports, 1).await?;
     ports.write.settle(&[(partition, entries.iter().map(done).collect())]).await?;
     let write = sample::persist(partition, Some(1), sample::content(ports.host, "after"));
-    assert_eq!(ports.persist(write).await?, Persisted::Stored);
+    assert_eq!(ports.persist(write).await?, PersistOutcome::Stored);
     Ok(())
 }

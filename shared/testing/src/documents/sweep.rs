@@ -238,7 +238,7 @@ pub async fn unreadable_entry_does_not_affect_others(ports: &Ports<'_>) -> Check
     damage(partition, bad.id).await?;
     assert_eq!(ports.stored(partition).await?.outbox, std::slice::from_ref(&good), "the document is read");
     let write = sample::persist(partition, Some(1), sample::content(ports.host, "written"));
-    assert_eq!(ports.persist(write).await?, saga::Persisted::Stored);
+    assert_eq!(ports.persist(write).await?, saga::PersistOutcome::Stored);
     let take = async |at: Timestamp| -> Result<(usize, Vec<outbox::Unreadable>), StoreError> {
         let claimed = ports.sweep.claim_due(&[owner], at, sample::later(at, 300)).await?;
         let stored: Vec<EntryResult> = claimed.into_iter().collect::<Result<Vec<_>, _>>()?.concat();

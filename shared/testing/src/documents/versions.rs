@@ -2,7 +2,7 @@
 
 use futures::future::join_all;
 use messages::{MessageId, PartitionKey, StoreError, Token};
-use saga::{Awaited, Content, Expected, Persist, Persisted, Processed};
+use saga::{Content, ExpectedMessage, ExpectedToken, Persist, PersistOutcome, ProcessedMessage};
 use serde_json::json;
 
 use super::Ports;
@@ -29,7 +29,7 @@ pub async fn first_write_inserts_version_1(ports: &Ports<'_>) -> Checked {
     let partition = sample::partition(ports.host);
     assert_eq!(ports.load(partition).await?, None);
     let write = sample::persist(partition, None, sample::content(ports.host, "first"));
-    assert_eq!(ports.persist(write.clone()).await?, Persisted::Stored);
+    assert_eq!(ports.persist(write.clone()).await?, PersistOutcome::Stored);
     let stored = ports.stored(partition).await?;
     assert_eq!((stored.partition, stored.version, stored.content), (partition, 1, write.content));
     assert_eq!(stored.outbox, []);
@@ -49,10 +49,13 @@ pub async fn content_of_any_form_round_trips(ports: &Ports<'_>) -> Checked {
     let timeout = id();
     let full = Content {
         state_version: 3,
-        processed: vec![Processed { id: id(), token: Some(granted) }, Processed { id: id(), token: None }],
+        processed: vec![
+            ProcessedMessage { id: id(), token: Some(granted) },
+            ProcessedMessage { id: id(), token: None },
+        ],
         expected: vec![
-            Expected { token: reply, by: Awaited::Reply(ports.host.fresh_id()) },
-            Expected { token: timer, by: Awaited::Timeout(timeout.as_uuid()) },
+            ExpectedToken { token: reply, by: ExpectedMessage::Reply(ports.host.fresh_id()) },
+            ExpectedToken { token: timer, by: ExpectedMessage::Timeout(timeout.as_uuid()) },
         ],
         timers: [("patience".to_owned(), timeout)].into(),
         attempt,
@@ -95,7 +98,7 @@ pub async fn first_write_conflicts_with_existing_document(ports: &Ports<'_>) -> 
     let partition = ports.create(Vec::new()).await?;
     let before = ports.stored(partition).await?;
     let write = sample::persist(partition, None, sample::content(ports.host, "second"));
-    assert_eq!(ports.persist(write).await?, Persisted::Conflict);
+    assert_eq!(ports.persist(write).await?, PersistOutcome::Conflict);
     assert_eq!(ports.stored(partition).await?, before);
     Ok(())
 }
@@ -105,7 +108,7 @@ pub async fn write_increments_the_loaded_version(ports: &Ports<'_>) -> Checked {
     let partition = ports.create(Vec::new()).await?;
     for version in 1..=3 {
         let write = sample::persist(partition, Some(version), sample::content(ports.host, "next"));
-        assert_eq!(ports.persist(write.clone()).await?, Persisted::Stored);
+        assert_eq!(ports.persist(write.clone()).await?, PersistOutcome::Stored);
         let stored = ports.stored(partition).await?;
         assert_eq!((stored.version, stored.content), (version + 1, write.content));
     }
@@ -124,7 +127,7 @@ pub async fn conflict_stores_neither_content_nor_entries(ports: &Ports<'_>) -> C
             cancel: vec![first.id],
             ..sample::persist(partition, loaded, sample::content(ports.host, "refused"))
         };
-        assert_eq!(ports.persist(write).await?, Persisted::Conflict, "on top of {loaded:?}");
+        assert_eq!(ports.persist(write).await?, PersistOutcome::Conflict, "on top of {loaded:?}");
         assert_eq!(ports.stored(partition).await?, before);
     }
     Ok(())
@@ -134,7 +137,7 @@ pub async fn conflict_stores_neither_content_nor_entries(ports: &Ports<'_>) -> C
 pub async fn update_of_absent_document_conflicts(ports: &Ports<'_>) -> Checked {
     let partition = sample::partition(ports.host);
     let write = sample::persist(partition, Some(1), sample::content(ports.host, "orphan"));
-    assert_eq!(ports.persist(write).await?, Persisted::Conflict);
+    assert_eq!(ports.persist(write).await?, PersistOutcome::Conflict);
     assert_eq!(ports.load(partition).await?, None);
     Ok(())
 }
@@ -147,7 +150,7 @@ pub async fn conflict_does_not_affect_other_writes(ports: &Ports<'_>) -> Checked
     let first = |partition| sample::persist(partition, None, sample::content(ports.host, "batch"));
     let writes = [first(one), first(taken), Persist { add: vec![entry.clone()], ..first(two) }];
     let answers = ports.write.persist(&writes, sample::now(ports.host)).await?;
-    assert_eq!(answers, [Persisted::Stored, Persisted::Conflict, Persisted::Stored]);
+    assert_eq!(answers, [PersistOutcome::Stored, PersistOutcome::Conflict, PersistOutcome::Stored]);
     assert_eq!(ports.stored(one).await?.version, 1);
     assert_eq!(ports.stored(two).await?.outbox, [entry]);
     Ok(())
@@ -168,7 +171,7 @@ pub async fn concurrent_writes_store_exactly_one(ports: &Ports<'_>) -> Checked {
         let winners: Vec<&Persist> = writes
             .iter()
             .zip(&answers)
-            .filter_map(|(write, answer)| (*answer == Persisted::Stored).then_some(write))
+            .filter_map(|(write, answer)| (*answer == PersistOutcome::Stored).then_some(write))
             .collect();
         let [winner] = winners.as_slice() else { panic!("{} writes were stored", winners.len()) };
         let stored = ports.stored(partition).await?;
@@ -210,7 +213,7 @@ pub async fn unreadable_document_fails_only_its_partition(ports: &Ports<'_>) -> 
     }
     let write = |partition| sample::persist(partition, Some(1), sample::content(ports.host, "beside it"));
     let answers = ports.write.persist(&[write(one), write(two)], now).await?;
-    assert_eq!(answers, [Persisted::Stored, Persisted::Stored]);
+    assert_eq!(answers, [PersistOutcome::Stored, PersistOutcome::Stored]);
     Ok(())
 }
 

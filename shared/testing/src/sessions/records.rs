@@ -7,7 +7,7 @@ use outbox::session::SessionStatus;
 use outbox::{CommitOutcome, Key, Record, Write};
 use serde_json::{Value, json};
 
-use super::{Ports, Prepared};
+use super::{Ports, PreparedSession};
 use crate::Checked;
 
 /// Checks the whole contract.
@@ -34,7 +34,7 @@ pub async fn write_without_session_changes_a_record(ports: &Ports<'_>) -> Checke
         assert_eq!(ports.records.record(&key).await?, Some(Record { revision, body }));
     }
     put(ports, &key, json!("c"), 0).await?;
-    let reader = Prepared::with_records(ports, 0, vec![read(&key, 3)], vec![write(&key, json!("d"))])?;
+    let reader = PreparedSession::with_records(ports, 0, vec![read(&key, 3)], vec![write(&key, json!("d"))])?;
     ports.write_records.write_record(&write(&key, json!("e"))).await?;
     assert_eq!(reader.commit(ports).await?, CommitOutcome::Changed);
     assert_eq!(ports.records.record(&key).await?, Some(Record { revision: 4, body: json!("e") }));
@@ -54,7 +54,7 @@ fn write(key: &Key, body: Value) -> Write {
     Write { key: key.clone(), body }
 }
 
-impl Prepared {
+impl PreparedSession {
     /// A session with `entries` messages that reads and writes records.
     fn with_records(
         ports: &Ports<'_>,
@@ -71,7 +71,7 @@ impl Prepared {
 
 /// Writes one record, with or without messages.
 async fn put(ports: &Ports<'_>, key: &Key, body: Value, entries: usize) -> Checked {
-    let session = Prepared::with_records(ports, entries, Vec::new(), vec![write(key, body)])?;
+    let session = PreparedSession::with_records(ports, entries, Vec::new(), vec![write(key, body)])?;
     assert_eq!(session.commit(ports).await?, CommitOutcome::Stored);
     Ok(())
 }
@@ -113,7 +113,7 @@ pub async fn different_records_do_not_conflict(ports: &Ports<'_>) -> Checked {
     let keys = [("a", "b/c"), ("a/b", "c"), ("a", "b/C"), ("b", "b/c"), ("a", "b/c ")]
         .map(|(kind, id)| Key::new(format!("{unique}/{kind}"), id));
     let writes = keys.iter().zip(0..).map(|(key, n)| write(key, json!(n))).collect();
-    let session = Prepared::with_records(ports, 1, Vec::new(), writes)?;
+    let session = PreparedSession::with_records(ports, 1, Vec::new(), writes)?;
     assert_eq!(session.commit(ports).await?, CommitOutcome::Stored);
     for (key, n) in keys.iter().zip(0..) {
         let expected = Record { revision: 1, body: json!(n) };
@@ -129,11 +129,12 @@ pub async fn commit_fails_if_read_record_was_changed(ports: &Ports<'_>) -> Check
     put(ports, &key, json!("first"), 0).await?;
     put(ports, &steady, json!("steady"), 0).await?;
     let reads = || vec![read(&steady, 1), read(&key, 1), read(&fresh(ports), 0)];
-    let holds = Prepared::with_records(ports, 1, reads(), vec![write(&key, json!("second"))])?;
+    let holds = PreparedSession::with_records(ports, 1, reads(), vec![write(&key, json!("second"))])?;
     assert_eq!(holds.commit(ports).await?, CommitOutcome::Stored);
     for entries in [0, 1] {
         for written in [&key, &steady] {
-            let late = Prepared::with_records(ports, entries, reads(), vec![write(written, json!("late"))])?;
+            let late =
+                PreparedSession::with_records(ports, entries, reads(), vec![write(written, json!("late"))])?;
             assert_eq!(late.commit(ports).await?, CommitOutcome::Changed);
             is_refused(ports, &late).await?;
         }
@@ -146,7 +147,12 @@ pub async fn commit_fails_if_read_record_was_changed(ports: &Ports<'_>) -> Check
 pub async fn commit_fails_if_absent_record_was_created(ports: &Ports<'_>) -> Checked {
     let (key, other) = (fresh(ports), fresh(ports));
     let session = |entries| {
-        Prepared::with_records(ports, entries, vec![read(&key, 0)], vec![write(&other, json!("written"))])
+        PreparedSession::with_records(
+            ports,
+            entries,
+            vec![read(&key, 0)],
+            vec![write(&other, json!("written"))],
+        )
     };
     assert_eq!(session(1)?.commit(ports).await?, CommitOutcome::Stored, "it is absent");
     put(ports, &key, json!("created"), 0).await?;
@@ -159,7 +165,7 @@ pub async fn commit_fails_if_absent_record_was_created(ports: &Ports<'_>) -> Che
     Ok(())
 }
 
-async fn is_refused(ports: &Ports<'_>, session: &Prepared) -> Checked {
+async fn is_refused(ports: &Ports<'_>, session: &PreparedSession) -> Checked {
     assert_eq!(ports.settle.find(session.record.id).await?, SessionStatus::Nothing);
     assert!(!session.has_view(ports).await? && !session.is_due(ports).await?);
     Ok(())
@@ -170,7 +176,7 @@ pub async fn rejected_session_can_be_committed_again(ports: &Ports<'_>) -> Check
     let key = fresh(ports);
     put(ports, &key, json!("in between"), 0).await?;
     let mut session =
-        Prepared::with_records(ports, 1, vec![read(&key, 0)], vec![write(&key, json!("anew"))])?;
+        PreparedSession::with_records(ports, 1, vec![read(&key, 0)], vec![write(&key, json!("anew"))])?;
     assert_eq!(session.commit(ports).await?, CommitOutcome::Changed);
     session.record.reads = vec![read(&key, 1)];
     assert_eq!(session.commit(ports).await?, CommitOutcome::Stored);
@@ -182,7 +188,7 @@ pub async fn rejected_session_can_be_committed_again(ports: &Ports<'_>) -> Check
 /// Although what it has read still holds.
 pub async fn abandoned_session_writes_no_record(ports: &Ports<'_>) -> Checked {
     let key = fresh(ports);
-    let session = Prepared::with_records(ports, 1, vec![read(&key, 0)], vec![write(&key, json!(1))])?;
+    let session = PreparedSession::with_records(ports, 1, vec![read(&key, 0)], vec![write(&key, json!(1))])?;
     ports.settle.bury(session.record.id, session.record.committed_at).await?;
     assert_eq!(session.commit(ports).await?, CommitOutcome::TooLate);
     assert_eq!(ports.records.record(&key).await?, None);
@@ -192,7 +198,8 @@ pub async fn abandoned_session_writes_no_record(ports: &Ports<'_>) -> Checked {
 /// Not even if its own commit, or a later one of another session, changed the records that it has read.
 pub async fn repeated_commit_writes_no_second_record(ports: &Ports<'_>) -> Checked {
     let key = fresh(ports);
-    let session = Prepared::with_records(ports, 1, vec![read(&key, 0)], vec![write(&key, json!("first"))])?;
+    let session =
+        PreparedSession::with_records(ports, 1, vec![read(&key, 0)], vec![write(&key, json!("first"))])?;
     for _ in 0..2 {
         assert_eq!(session.commit(ports).await?, CommitOutcome::Stored);
         assert_eq!(revision(ports, &key).await?, 1);
@@ -209,7 +216,12 @@ pub async fn concurrent_commits_store_one(ports: &Ports<'_>) -> Checked {
     let key = fresh(ports);
     for revision in 0..5 {
         let session = |body| {
-            Prepared::with_records(ports, 1, vec![read(&key, revision)], vec![write(&key, json!(body))])
+            PreparedSession::with_records(
+                ports,
+                1,
+                vec![read(&key, revision)],
+                vec![write(&key, json!(body))],
+            )
         };
         let (one, two) = (session("one")?, session("two")?);
         let winner = match join(one.commit(ports), two.commit(ports)).await {
@@ -230,7 +242,7 @@ pub async fn write_skew_stores_at_most_one(ports: &Ports<'_>) -> Checked {
     for _ in 0..5 {
         let (left, right) = (fresh(ports), fresh(ports));
         let session = |reads: &Key, writes: &Key| {
-            Prepared::with_records(ports, 1, vec![read(reads, 0)], vec![write(writes, json!(1))])
+            PreparedSession::with_records(ports, 1, vec![read(reads, 0)], vec![write(writes, json!(1))])
         };
         let (one, two) = (session(&left, &right)?, session(&right, &left)?);
         let (one, two) = join(one.commit(ports), two.commit(ports)).await;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use messages::{Backoff, Body, Disposition, Message, Queue, Verdict, send_one};
-use orders::shop::{Refused, partition};
+use orders::shop::{OrderError, partition};
 use orders::{NEWS, News, OrderEvent, Step, TIME_TO_PAY, WAREHOUSE};
 use saga::SAGA;
 use serde_json::json;
@@ -26,7 +26,7 @@ async fn a_paid_order_is_shipped() -> Tested {
     let news = messages(&world.take(&NEWS).await);
     let told = News::OrderEnded { number: "4711".into(), shipped: true };
     assert_eq!(news.iter().map(|news| news.read().unwrap()).collect::<Vec<News>>(), [told]);
-    assert!(matches!(world.shop.pay("4711", 100).await, Err(Refused::Ended)));
+    assert!(matches!(world.shop.pay("4711", 100).await, Err(OrderError::Ended)));
     Ok(())
 }
 

@@ -13,7 +13,7 @@ use backend::{BackendKind, Config, SystemHost};
 use futures::future::join_all;
 use local::{FaultInjection, Runner};
 use messages::{Backoff, Body, Delivery, Disposition, Message, MessageId, Queue, QueueSpec, Token};
-use orders::shop::{Refused, Shop, partition};
+use orders::shop::{OrderError, Shop, partition};
 use orders::{ORDERS_SAGA, QUEUES, SYSTEM, WAREHOUSE};
 use saga::{Engine, SAGA, Views};
 use serde_json::json;
@@ -130,7 +130,7 @@ async fn on_engine(test: impl AsyncFnOnce(Engine) -> Tested) -> Tested {
     .await
 }
 
-async fn until(what: &str, holds: impl AsyncFn() -> Result<bool, Refused>) -> Result<(), Refused> {
+async fn until(what: &str, holds: impl AsyncFn() -> Result<bool, OrderError>) -> Result<(), OrderError> {
     let began = Instant::now();
     while !holds().await? {
         assert!(began.elapsed() < PATIENCE, "not within {PATIENCE:?}: {what}");
@@ -145,7 +145,7 @@ async fn orders_are_paid_and_shipped_though_everything_is_delivered_twice() -> T
         let runner =
             Runner::new(&SYSTEM, engine, None, FaultInjection { copies: 2, ..FaultInjection::default() });
         let shop = Shop::over(&runner.ports())?;
-        let state = async |number: &str| Ok::<_, Refused>(shop.order(number).await?.body["state"].clone());
+        let state = async |number: &str| Ok::<_, OrderError>(shop.order(number).await?.body["state"].clone());
         let customers = async {
             shop.restock(2).await?;
             shop.place("1", 100).await?;
@@ -154,13 +154,13 @@ async fn orders_are_paid_and_shipped_though_everything_is_delivered_twice() -> T
             until("order 1 is shipped", async || Ok(state("1").await? == json!("shipped"))).await?;
             // For the last item.
             let placed = join_all(["2", "3"].map(|number| shop.place(number, 100))).await;
-            let lost = placed.iter().filter(|placed| matches!(placed, Err(Refused::SoldOut))).count();
+            let lost = placed.iter().filter(|placed| matches!(placed, Err(OrderError::SoldOut))).count();
             assert!(lost == 1 && placed.iter().any(Result::is_ok), "{placed:?}");
             let won = if placed[0].is_ok() { "2" } else { "3" };
             shop.pay(won, 99).await?;
             shop.pay(won, 100).await?;
             until("the last order is shipped", async || Ok(state(won).await? == json!("shipped"))).await?;
-            Ok::<_, Refused>(shop.orders().await?.items)
+            Ok::<_, OrderError>(shop.orders().await?.items)
         };
         let items = runner.run_until(customers).await??;
         assert_eq!(items.len(), 2);
@@ -238,7 +238,7 @@ async fn ledger_and_processed() -> Tested {
             testing::ledger::Ports { claim: &ledger, grant: &ledger, check: &ledger, host: &SystemHost };
         testing::ledger::all(&ports).await?;
         let store =
-            aws::ledger::Processed::new(cloud.dynamo.clone(), cloud.table(aws::ledger::PROCESSED_KEY));
+            aws::ledger::ProcessedTable::new(cloud.dynamo.clone(), cloud.table(aws::ledger::PROCESSED_KEY));
         testing::processed::all(&testing::processed::Ports { store: &store, host: &SystemHost }).await
     })
     .await

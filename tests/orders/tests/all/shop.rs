@@ -2,7 +2,7 @@
 
 use futures::future::join_all;
 use messages::Verdict;
-use orders::shop::Refused;
+use orders::shop::OrderError;
 
 use crate::world::{Tested, World};
 
@@ -10,9 +10,9 @@ use crate::world::{Tested, World};
 async fn what_is_sold_out_is_refused_and_leaves_nothing() -> Tested {
     let world = World::with_stock(1).await;
     world.shop.place("1", 100).await?;
-    assert!(matches!(world.shop.place("2", 100).await, Err(Refused::SoldOut)));
-    assert!(matches!(world.shop.order("2").await, Err(Refused::Unknown)));
-    assert!(matches!(world.shop.pay("2", 100).await, Err(Refused::Unknown)));
+    assert!(matches!(world.shop.place("2", 100).await, Err(OrderError::SoldOut)));
+    assert!(matches!(world.shop.order("2").await, Err(OrderError::Unknown)));
+    assert!(matches!(world.shop.pay("2", 100).await, Err(OrderError::Unknown)));
     assert_eq!(world.shop.restock(1).await?, 1);
     world.shop.place("2", 100).await?;
     Ok(())
@@ -24,7 +24,7 @@ async fn an_order_is_placed_once_however_often_it_is_asked_for() -> Tested {
     let placed = join_all((0..4).map(|_| world.shop.place("1", 100))).await;
     placed.into_iter().collect::<Result<(), _>>()?;
     world.shop.place("1", 100).await?;
-    assert!(matches!(world.shop.place("1", 99).await, Err(Refused::Differs)));
+    assert!(matches!(world.shop.place("1", 99).await, Err(OrderError::Differs)));
     world.run().await;
     assert_eq!(world.shop.restock(0).await?, 4);
     assert_eq!(world.verdicts("1", "Placed").await, [Verdict::Handled], "one event was sent");
@@ -37,7 +37,7 @@ async fn of_two_orders_for_the_last_item_one_wins() -> Tested {
         let world = World::with_stock(1).await;
         let placed = join_all(["1", "2"].map(|number| world.shop.place(number, 100))).await;
         let won = placed.iter().filter(|placed| placed.is_ok()).count();
-        let lost = placed.iter().filter(|placed| matches!(placed, Err(Refused::SoldOut))).count();
+        let lost = placed.iter().filter(|placed| matches!(placed, Err(OrderError::SoldOut))).count();
         assert_eq!((won, lost), (1, 1), "{placed:?}");
         assert_eq!(world.shop.orders().await?.items.len(), 1);
     }

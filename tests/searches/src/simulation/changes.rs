@@ -10,7 +10,7 @@ use simulation::access::short;
 
 /// The additions of a change to the outbox, by meaning.
 #[derive(Default)]
-struct Added {
+struct OutboxAdditions {
     parse: BTreeSet<FileId>,
     looks: usize,
     taken_back: BTreeSet<FileId>,
@@ -63,7 +63,7 @@ pub(super) fn check(change: &Change<'_, SearchImport>) -> Result<(), String> {
 /// Checks that the studies of abandoned files are deleted, and no others.
 fn taken_back(
     change: &Change<'_, SearchImport>,
-    added: &Added,
+    added: &OutboxAdditions,
     cancelled: Option<&Import>,
 ) -> Result<(), String> {
     let outcome = |state: &State, id: &FileId| import(state)?.files.get(id)?.outcome.clone();
@@ -89,8 +89,8 @@ fn taken_back(
     Err(format!("{:?} are deleted instead of {without:?}", added.taken_back))
 }
 
-fn added(change: &Change<'_, SearchImport>) -> Result<Added, String> {
-    let mut added = Added::default();
+fn added(change: &Change<'_, SearchImport>) -> Result<OutboxAdditions, String> {
+    let mut added = OutboxAdditions::default();
     for message in change.messages {
         if let Ok(ParseCommand::StartParsing(command)) = message.read() {
             added.parse.insert(command.file_id);
@@ -110,7 +110,7 @@ fn added(change: &Change<'_, SearchImport>) -> Result<Added, String> {
 }
 
 /// Whether the running timeout is scheduled, and one that runs no longer is cancelled.
-fn timeouts(change: &Change<'_, SearchImport>, added: &Added) -> Result<(), String> {
+fn timeouts(change: &Change<'_, SearchImport>, added: &OutboxAdditions) -> Result<(), String> {
     let timeout = |state: &State| {
         let id = import(state)?.timeout?;
         Some(MessageId::from_uuid(id.as_uuid()))

@@ -10,7 +10,7 @@ use imports::{SearchEvent, SearchImport};
 use jiff::Timestamp;
 use messages::{Host, Message, MessageId, PartitionKey, StoreError, Token};
 use outbox::{CommitOutcome, CommitSession, Key, ReadRecords, Record, SessionRecord, Settlement, Write};
-use saga::{Engine, Loaded, Persist, Persisted, ReadDocuments, Saga, WriteDocuments};
+use saga::{Engine, Loaded, Persist, PersistOutcome, ReadDocuments, Saga, WriteDocuments};
 use service::FIRST_REQUEST;
 use simulation::Access;
 
@@ -81,7 +81,7 @@ struct KeepsDeadline {
 
 #[async_trait]
 impl WriteDocuments for KeepsDeadline {
-    async fn persist(&self, writes: &[Persist], now: Timestamp) -> Result<Vec<Persisted>, StoreError> {
+    async fn persist(&self, writes: &[Persist], now: Timestamp) -> Result<Vec<PersistOutcome>, StoreError> {
         let mut writes = writes.to_vec();
         for write in &mut writes {
             let before = self.access.with(|scene| scene.due.get(&write.partition).copied());

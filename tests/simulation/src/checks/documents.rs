@@ -5,16 +5,16 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use messages::{Message, MessageId, PartitionKey, Token};
 use outbox::{Entry, Kind, Owner, View};
-use saga::{Awaited, Content, Persist, Processed};
+use saga::{Content, ExpectedMessage, Persist, ProcessedMessage};
 
-use super::{Effect, EffectKind, Stored};
-use crate::model::{State, Wanted, WantedMessage, Written};
+use super::{Effect, EffectKind, StoredContent};
+use crate::model::{ExpectedWrite, ObservedWrite, State, WantedMessage};
 use crate::options::{Invariant, Mode};
 use crate::world::World;
 
 /// The parsed additions of a write to the outbox.
 #[derive(Default)]
-struct Added {
+struct OutboxAdditions {
     messages: Vec<Message>,
     views: Vec<(MessageId, View)>,
     /// The time of the decision, if an effect contains it.
@@ -37,9 +37,9 @@ impl World {
             }
         };
         let base = self.base(write);
-        let known: &[Processed] = base.as_ref().map_or(&[], |(content, _)| &content.processed);
-        let is_fresh = |processed: &&Processed| !known.iter().any(|known| known.id == processed.id);
-        let fresh: Vec<&Processed> = write.content.processed.iter().filter(is_fresh).collect();
+        let known: &[ProcessedMessage] = base.as_ref().map_or(&[], |(content, _)| &content.processed);
+        let is_fresh = |processed: &&ProcessedMessage| !known.iter().any(|known| known.id == processed.id);
+        let fresh: Vec<&ProcessedMessage> = write.content.processed.iter().filter(is_fresh).collect();
         for processed in &fresh {
             if !self.checks.changed.insert(processed.id) {
                 self.violate(Invariant::OneChangePerMessage, || {
@@ -57,9 +57,16 @@ impl World {
         let views: Vec<View> = added.views.into_iter().map(|(_, view)| view).collect();
         let before = base.as_ref().map(|(_, state)| state);
         let messages = &added.messages;
-        self.hold(application.changed(&Written { write, before, after: &state, messages, views: &views }));
+        self.hold(application.changed(&ObservedWrite {
+            write,
+            before,
+            after: &state,
+            messages,
+            views: &views,
+        }));
         let version = write.loaded.unwrap_or(0) + 1;
-        let stored = Stored { version, content: Arc::new(write.content.clone()), state: Arc::clone(&state) };
+        let stored =
+            StoredContent { version, content: Arc::new(write.content.clone()), state: Arc::clone(&state) };
         self.checks.history.entry(write.partition).or_default().push(stored);
         Some(state)
     }
@@ -76,7 +83,7 @@ impl World {
         &mut self,
         write: &Persist,
         base: Option<&(Arc<Content>, State)>,
-        processed: &Processed,
+        processed: &ProcessedMessage,
     ) {
         let Some(token) = processed.token.as_ref().filter(|token| token.is_from_attempt()) else { return };
         let expected =
@@ -92,8 +99,8 @@ impl World {
     }
 
     /// Takes note of the effects of a write.
-    fn added(&mut self, write: &Persist) -> Added {
-        let mut added = Added::default();
+    fn added(&mut self, write: &Persist) -> OutboxAdditions {
+        let mut added = OutboxAdditions::default();
         for id in &write.cancel {
             self.check_cancelled(write.partition, *id);
         }
@@ -127,7 +134,7 @@ impl World {
         }
     }
 
-    fn meaning(&mut self, write: &Persist, entry: &Entry, added: &mut Added) -> Option<EffectKind> {
+    fn meaning(&mut self, write: &Persist, entry: &Entry, added: &mut OutboxAdditions) -> Option<EffectKind> {
         if entry.kind == Kind::View {
             let view = View::from_payload(&entry.payload, |_| None).ok()?;
             self.checks.views.insert((write.partition, view.revision), entry.id);
@@ -139,10 +146,14 @@ impl World {
         // A partition that ends expects no more messages.
         if write.content.ended_at.is_none() {
             if message.timer.is_some() {
-                self.check_given_out(write, message.token.as_ref(), Awaited::Timeout(entry.id.as_uuid()));
+                self.check_given_out(
+                    write,
+                    message.token.as_ref(),
+                    ExpectedMessage::Timeout(entry.id.as_uuid()),
+                );
             }
             if let Some(token) = &message.reply_token {
-                self.check_given_out(write, Some(token), Awaited::Reply(entry.id.as_uuid()));
+                self.check_given_out(write, Some(token), ExpectedMessage::Reply(entry.id.as_uuid()));
             }
         }
         added.messages.push(message.clone());
@@ -150,7 +161,7 @@ impl World {
     }
 
     /// The recipient of a request has a reply token that the same write expects.
-    fn check_given_out(&mut self, write: &Persist, token: Option<&Token>, by: Awaited) {
+    fn check_given_out(&mut self, write: &Persist, token: Option<&Token>, by: ExpectedMessage) {
         let fits = match (self.config.mode, token) {
             (Mode::Ledger, Some(token)) => {
                 let expected = &write.content.expected;
@@ -172,8 +183,8 @@ impl World {
         &self,
         write: &Persist,
         base: Option<&(Arc<Content>, State)>,
-        fresh: &[&Processed],
-        added: &Added,
+        fresh: &[&ProcessedMessage],
+        added: &OutboxAdditions,
         now: Timestamp,
     ) -> Result<(), String> {
         let others = fresh.iter().filter_map(|processed| self.checks.sent.get(&processed.id));
@@ -188,11 +199,11 @@ impl World {
         nth: usize,
         write: &Persist,
         base: Option<&(Arc<Content>, State)>,
-        fresh: &[&Processed],
-        added: &Added,
+        fresh: &[&ProcessedMessage],
+        added: &OutboxAdditions,
         now: Timestamp,
     ) -> Result<(), String> {
-        let message = |processed: &&Processed| {
+        let message = |processed: &&ProcessedMessage| {
             let sent = self.checks.sent.get(&processed.id).and_then(|sent| sent.version(nth));
             sent.ok_or_else(|| format!("message {} was processed but never sent", processed.id))
         };
@@ -206,8 +217,13 @@ impl World {
     }
 }
 
-fn same_effects(write: &Persist, wanted: &Wanted, added: &Added, mode: Mode) -> Result<(), String> {
-    let Added { messages, views, .. } = added;
+fn same_effects(
+    write: &Persist,
+    wanted: &ExpectedWrite,
+    added: &OutboxAdditions,
+    mode: Mode,
+) -> Result<(), String> {
+    let OutboxAdditions { messages, views, .. } = added;
     let entries = write.add.iter().filter(|entry| entry.kind != Kind::View);
     for (entry, message) in entries.zip(messages) {
         let Some(known) = wanted.messages.get(&entry.id) else {

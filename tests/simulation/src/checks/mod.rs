@@ -32,7 +32,7 @@ use crate::model::State;
 #[derive(Default)]
 pub(crate) struct Checks {
     /// Every content ever stored, by its version.
-    history: BTreeMap<PartitionKey, Vec<Stored>>,
+    history: BTreeMap<PartitionKey, Vec<StoredContent>>,
     /// The messages that changed a state.
     changed: BTreeSet<MessageId>,
     /// Every effect ever stored.
@@ -62,7 +62,7 @@ pub(crate) struct Checks {
 }
 
 /// One content as it was stored.
-struct Stored {
+struct StoredContent {
     version: u64,
     content: Arc<Content>,
     state: State,

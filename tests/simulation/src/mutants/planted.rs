@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use dedup::ledger::{ITEM_LIFETIME, Item};
-use dedup::{Admission, Admitted, Claim, ClaimCondition, Release, Tokens};
+use dedup::{Admission, AdmittedClaim, Claim, ClaimCondition, Release, Tokens};
 use jiff::Timestamp;
 use messages::{
     AttemptId, Consumer, Delivery, Disposition, Host, Message, MessageId, Outgoing, PartitionKey, StoreError,
@@ -68,7 +68,7 @@ impl World {
             self.mutants.leases.insert(claim.attempt, until);
         }
         if self.has(Mutant::GarbageWithoutPersist)
-            && let Admission::Admitted(Admitted { tokens: Tokens::Listed(tokens), .. }) = answer
+            && let Admission::Admitted(AdmittedClaim { tokens: Tokens::Listed(tokens), .. }) = answer
         {
             self.mutants.answers.insert(claim.attempt, tokens.clone());
         }
@@ -257,21 +257,21 @@ impl Port {
 /// A consumer, and around it one that insists, or refuses what it does not know, if that is the defect.
 pub(crate) fn around(port: &Port, consumer: Arc<dyn Consumer>) -> Arc<dyn Consumer> {
     if port.has(Mutant::RetryOnEveryError) {
-        Arc::new(Insisting { port: port.clone(), consumer })
+        Arc::new(RetryingConsumer { port: port.clone(), consumer })
     } else if port.has(Mutant::LaterVersionRefused) {
-        Arc::new(Refusing { consumer })
+        Arc::new(RefusingConsumer { consumer })
     } else {
         consumer
     }
 }
 
 /// Gives up messages of a later version.
-struct Refusing {
+struct RefusingConsumer {
     consumer: Arc<dyn Consumer>,
 }
 
 #[async_trait]
-impl Consumer for Refusing {
+impl Consumer for RefusingConsumer {
     async fn consume(&self, batch: &[Delivery], deadline: Option<Timestamp>) -> Vec<Disposition> {
         let mut answers = self.consumer.consume(batch, deadline).await;
         for (delivery, answer) in batch.iter().zip(&mut answers) {
@@ -284,13 +284,13 @@ impl Consumer for Refusing {
 }
 
 /// Tries whatever went wrong again in place, and not conflicts alone.
-struct Insisting {
+struct RetryingConsumer {
     port: Port,
     consumer: Arc<dyn Consumer>,
 }
 
 #[async_trait]
-impl Consumer for Insisting {
+impl Consumer for RetryingConsumer {
     async fn consume(&self, batch: &[Delivery], deadline: Option<Timestamp>) -> Vec<Disposition> {
         let mut answers = self.consumer.consume(batch, deadline).await;
         for delay in Settings::default().conflict_delays {

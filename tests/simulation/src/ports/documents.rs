@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 use messages::{PartitionKey, StoreError};
 use outbox::{Owner, Settlement};
-use saga::{Document, Loaded, Persist, Persisted, ReadDocuments, WriteDocuments};
+use saga::{Document, Loaded, Persist, PersistOutcome, ReadDocuments, WriteDocuments};
 use serde_json::Value;
 
 use crate::coverage::{Call, Phase};
@@ -56,7 +56,7 @@ impl ReadDocuments for Port {
 
 #[async_trait]
 impl WriteDocuments for Port {
-    async fn persist(&self, writes: &[Persist], now: Timestamp) -> Result<Vec<Persisted>, StoreError> {
+    async fn persist(&self, writes: &[Persist], now: Timestamp) -> Result<Vec<PersistOutcome>, StoreError> {
         self.send_early(writes).await;
         let (all, some) = (writes.to_vec(), writes);
         let perform = move |world: &mut World| all.iter().map(|write| world.persist(write, now)).collect();
@@ -133,7 +133,7 @@ impl World {
         self.found(found)
     }
 
-    fn persist(&mut self, write: &Persist, now: Timestamp) -> Persisted {
+    fn persist(&mut self, write: &Persist, now: Timestamp) -> PersistOutcome {
         let stored = self.documents.get(&write.partition);
         let holds = match (write.loaded, stored) {
             (None, None) => true,
@@ -143,15 +143,15 @@ impl World {
         let own = stored.is_some_and(|stored| stored.document.content.attempt == write.content.attempt);
         let is_repeated = own && self.has(Mutant::WriteRepeated);
         let answer = match holds || is_repeated || self.has(Mutant::NoVersionCheck) {
-            true => Persisted::Stored,
-            false => Persisted::Conflict,
+            true => PersistOutcome::Stored,
+            false => PersistOutcome::Conflict,
         };
         self.note(|| {
             let (partition, state) = (short(&write.partition), write.content.state.value());
             let state = name(&state);
             format!("saga.persist     {partition} over {:?}, {state} -> {answer:?}", write.loaded)
         });
-        if answer == Persisted::Stored && !self.is_left_out(write) {
+        if answer == PersistOutcome::Stored && !self.is_left_out(write) {
             self.store(write, now);
         }
         answer

@@ -46,7 +46,7 @@ impl Copy {
 }
 
 /// One queue.
-struct Stored {
+struct StoredQueue {
     spec: QueueSpec,
     visibility_ms: u64,
     /// After how many receipts it gives a message up.
@@ -61,7 +61,7 @@ struct Stored {
 /// All queues.
 pub(crate) struct Queues {
     seq: u64,
-    queues: Vec<Stored>,
+    queues: Vec<StoredQueue>,
 }
 
 impl Queues {
@@ -75,7 +75,7 @@ impl Queues {
         }
         let is_worked = |queue: &Queue| stations.iter().any(|station| station.queue == *queue);
         let is_grave = |queue: &Queue| specs.iter().any(|spec| spec.dead_letters.as_ref() == Some(queue));
-        let stored = |spec: &QueueSpec| Stored {
+        let stored = |spec: &QueueSpec| StoredQueue {
             visibility_ms: match span(spec.visibility) {
                 0 => VISIBILITY_MS,
                 visibility => visibility,
@@ -105,7 +105,7 @@ impl Queues {
 
     /// The places of the queues that a function is behind, and that have dead letters.
     pub(crate) fn with_dead_letters(&self) -> Vec<usize> {
-        let has_them = |stored: &Stored| stored.is_worked && stored.spec.dead_letters.is_some();
+        let has_them = |stored: &StoredQueue| stored.is_worked && stored.spec.dead_letters.is_some();
         let having = self.queues.iter().enumerate().filter(|(_, stored)| has_them(stored));
         having.map(|(place, _)| place).collect()
     }

@@ -3,7 +3,8 @@
 use async_trait::async_trait;
 use messages::{PartitionKey, StoreError};
 use outbox::{
-    Aged, Cursor, Key, Page, ReadRecords, ReadViews, Record, View, Write, WriteRecords, WriteViews, Written,
+    AgeFilter, Cursor, Key, Page, ReadRecords, ReadViews, Record, View, ViewPosition, Write, WriteRecords,
+    WriteViews,
 };
 use uuid::Uuid;
 
@@ -47,7 +48,12 @@ impl ReadViews for Port {
         self.call(Call::VIEWS_READ, move |world| world.views.get(&partition).cloned()).await
     }
 
-    async fn by_age(&self, meant: &Aged, after: Option<Cursor>, limit: usize) -> Result<Page, StoreError> {
+    async fn by_age(
+        &self,
+        meant: &AgeFilter,
+        after: Option<Cursor>,
+        limit: usize,
+    ) -> Result<Page, StoreError> {
         let meant = *meant;
         let page = move |world: &mut World| {
             let place = |cursor: Cursor| (cursor.created_at, cursor.partition);
@@ -99,9 +105,9 @@ impl ReadViews for Port {
         &self,
         _: Uuid,
         _: u64,
-        _: Option<Written>,
+        _: Option<ViewPosition>,
         _: usize,
-    ) -> Result<Vec<(Written, View)>, StoreError> {
+    ) -> Result<Vec<(ViewPosition, View)>, StoreError> {
         Err(unordered())
     }
 

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use dedup::{Asked, Done, Handler, HandlerError};
+use dedup::{CommandMessage, Handler, HandlerError, HandlerResult};
 use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use messages::{PartitionKey, Queue, QueueSpec, Reporter, messages};
@@ -19,7 +19,7 @@ const DESK: Queue = Queue::named("desk");
 
 messages! {
     /// What happens to a question.
-    pub(crate) enum Happened of "desk" to SAGA {
+    pub(crate) enum DeskEvent of "desk" to SAGA {
         Asked { number: u64 } = 1,
         Answered {} = 1,
         Reminded {} = 1,
@@ -53,26 +53,26 @@ pub(crate) struct Question;
 impl Saga for Question {
     const NAME: &'static str = "desk";
     type State = State;
-    type Event = Happened;
+    type Event = DeskEvent;
 
-    fn transition(&self, state: &State, event: &Event<'_, Happened>, now: Timestamp) -> Decision<State> {
+    fn transition(&self, state: &State, event: &Event<'_, DeskEvent>, now: Timestamp) -> Decision<State> {
         let over = |number, answered| Decision::to(State::Over { number, answered, at: now }, "over").show();
         match (state, event.body) {
-            (State::New, Happened::Asked { number }) => {
+            (State::New, DeskEvent::Asked { number }) => {
                 let ends = now + patience(*number);
                 Decision::to(State::Waiting { number: *number }, "asked the desk")
                     .ask(&Request::Answer { number: *number })
-                    .schedule("patience", ends, &Happened::PatienceEnded {})
+                    .schedule("patience", ends, &DeskEvent::PatienceEnded {})
                     .show()
                     .into()
             }
-            (State::Waiting { number }, Happened::Answered {}) if is_doubtful(*number) => {
+            (State::Waiting { number }, DeskEvent::Answered {}) if is_doubtful(*number) => {
                 Decision::ignore("the answer is doubtful")
             }
-            (State::Waiting { number }, Happened::Answered {}) => {
+            (State::Waiting { number }, DeskEvent::Answered {}) => {
                 over(*number, true).cancel("patience").into()
             }
-            (State::Waiting { number }, Happened::PatienceEnded {}) => over(*number, false).into(),
+            (State::Waiting { number }, DeskEvent::PatienceEnded {}) => over(*number, false).into(),
             _ => Decision::ignore("nothing to do"),
         }
     }
@@ -113,13 +113,13 @@ impl Handler for Desk {
 
     async fn handle(
         &self,
-        asked: &Asked<Request>,
+        asked: &CommandMessage<Request>,
         _: &Reporter,
         _: Option<Timestamp>,
-    ) -> Result<Done, HandlerError> {
+    ) -> Result<HandlerResult, HandlerError> {
         match asked.command {
-            Request::Answer { number } if is_kept(number) => Ok(Done::because("kept")),
-            Request::Answer { .. } => Done::because("answered").reply(&Happened::Answered {}),
+            Request::Answer { number } if is_kept(number) => Ok(HandlerResult::completed("kept")),
+            Request::Answer { .. } => HandlerResult::completed("answered").reply(&DeskEvent::Answered {}),
         }
     }
 }
@@ -232,7 +232,7 @@ async fn ask(engine: &Engine, numbers_repeat: bool, may_wait: bool) -> Option<Pa
         let next = if is_kept(last + 1) && !may_wait { last + 2 } else { last + 1 };
         let number = if numbers_repeat { 1 } else { next };
         session.write(counter.clone(), number.into());
-        if session.send(&Happened::Asked { number }).is_err() {
+        if session.send(&DeskEvent::Asked { number }).is_err() {
             return None;
         }
         match session.commit().await {
@@ -248,7 +248,7 @@ async fn ask(engine: &Engine, numbers_repeat: bool, may_wait: bool) -> Option<Pa
 async fn remind(engine: &Engine, question: PartitionKey) {
     let Ok(entry) = engine.entry_point("counter") else { return };
     let mut session = entry.session(question);
-    if session.send(&Happened::Reminded {}).is_ok() {
+    if session.send(&DeskEvent::Reminded {}).is_ok() {
         // A lost reminder changes nothing.
         let _ = session.commit().await;
     }

@@ -15,7 +15,7 @@ use mongodb::bson::{Document, doc};
 use servers::Tested;
 use servers::mongo::eventually;
 use service::{NewFile, NewSearch, SearchService};
-use testing::Seen;
+use testing::RecordingSink;
 
 use super::{Environment, upload};
 use crate::program::bundled;
@@ -43,13 +43,13 @@ struct FinishedImport {
     backend: Backend,
     messages: Vec<Outgoing>,
     sent: Arc<MessageRecorder>,
-    seen: Arc<Seen>,
+    seen: Arc<RecordingSink>,
 }
 
 impl FinishedImport {
     async fn new(environment: &Environment) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
         let config = Config::from_pairs(environment.settings.clone())?;
-        let seen = Arc::new(Seen::default());
+        let seen = Arc::new(RecordingSink::default());
         let mut backend = backend::open(config, Arc::new(SystemHost), seen.clone()).await?;
         let engine = &mut backend.ports.engine;
         let sent = Arc::new(MessageRecorder { inner: Arc::clone(&engine.send), sent: Mutex::default() });
@@ -77,7 +77,7 @@ impl FinishedImport {
     }
 
     /// Redelivers all messages. Returns the decisions.
-    async fn deliver_again(&self) -> Result<Vec<Verdict>, saga::Missing> {
+    async fn deliver_again(&self) -> Result<Vec<Verdict>, saga::MissingSetting> {
         let again = |message: &Outgoing| Delivery {
             record_id: message.id.to_string(),
             body: message.body.clone(),

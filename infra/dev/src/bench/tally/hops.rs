@@ -9,7 +9,7 @@ use dedup::{Admission, Claim, ClaimPartition, GrantTokens, Release};
 use jiff::Timestamp;
 use messages::{Outgoing, PartitionKey, SendError, SendMessages, StoreError, Token};
 use outbox::Settlement;
-use saga::{Engine, Loaded, Persist, Persisted, ReadDocuments, WriteDocuments};
+use saga::{Engine, Loaded, Persist, PersistOutcome, ReadDocuments, WriteDocuments};
 use serde::Serialize;
 
 use crate::bench::quantile_ms;
@@ -123,7 +123,7 @@ impl ReadDocuments for TimedPort<dyn ReadDocuments> {
 
 #[async_trait]
 impl WriteDocuments for TimedPort<dyn WriteDocuments> {
-    async fn persist(&self, writes: &[Persist], now: Timestamp) -> Result<Vec<Persisted>, StoreError> {
+    async fn persist(&self, writes: &[Persist], now: Timestamp) -> Result<Vec<PersistOutcome>, StoreError> {
         self.hops.time("commit", self.port.persist(writes, now)).await
     }
 

@@ -151,7 +151,7 @@ fn routes(engine: Engine, options: Options) -> anyhow::Result<Router> {
 }
 
 fn answers_at_once() -> Router {
-    let at_once = async |Path(_): Path<String>, Json(_): Json<Incoming>| Json(json!({}));
+    let at_once = async |Path(_): Path<String>, Json(_): Json<EventBody>| Json(json!({}));
     let all: Vec<u8> = (0..EVENTS).collect();
     Router::new()
         .route("/tally/{key}/event", post(at_once))
@@ -159,7 +159,7 @@ fn answers_at_once() -> Router {
 }
 
 #[derive(Deserialize)]
-struct Incoming {
+struct EventBody {
     event: u8,
 }
 
@@ -198,7 +198,7 @@ async fn begin(State(server): State<Server>, Path(key): Path<String>) -> Result<
 async fn event(
     State(server): State<Server>,
     Path(key): Path<String>,
-    Json(Incoming { event }): Json<Incoming>,
+    Json(EventBody { event }): Json<EventBody>,
 ) -> Result<Json<Value>, ErrorResponse> {
     let body = encode(&server, &key, event)
         .map_err(|error| (StatusCode::INTERNAL_SERVER_ERROR, chain(error.as_ref())))?;

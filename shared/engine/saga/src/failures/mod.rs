@@ -27,6 +27,6 @@ pub use ids::{FailureId, OperationId};
 pub use keeper::Failures;
 pub use operation::{Operation, Phase};
 pub use record::{AuditEntry, Failure, FailureCursor, FailureReport, FailureStatus, Origin, State};
-pub use retry::{Refused, Retry, Snapshot};
+pub use retry::{RequestRefusal, Retry, Snapshot};
 pub use selection::{CauseGroup, Selection};
 pub use store::{Change, KeepFailures};

@@ -25,7 +25,7 @@ use super::operation::{Operation, Phase};
 use super::record::{AuditEntry, Failure, FailureStatus, Origin, State};
 use super::selection::{CauseGroup, Selection};
 use super::store::Change;
-use crate::operator::Access;
+use crate::operator::Readmission;
 
 /// The maximum rate of retries, in failures per second.
 pub const MAX_PER_SECOND: u32 = 1_000;
@@ -70,7 +70,7 @@ pub struct Snapshot {
 
 /// The reason why a request was refused.
 #[derive(Debug, thiserror::Error)]
-pub enum Refused {
+pub enum RequestRefusal {
     /// The request is invalid.
     #[error("{0}")]
     Invalid(String),
@@ -109,13 +109,13 @@ impl Failures {
     ///
     /// # Errors
     /// Returns an error if a listed failure is not open, or the store is unavailable.
-    pub async fn snapshot(&self, selection: Selection) -> Result<Snapshot, Refused> {
+    pub async fn snapshot(&self, selection: Selection) -> Result<Snapshot, RequestRefusal> {
         if selection.ids.len() > MAX_NAMED {
-            return Err(Refused::Invalid(format!("at most {MAX_NAMED} failures can be listed by id")));
+            return Err(RequestRefusal::Invalid(format!("at most {MAX_NAMED} failures can be listed by id")));
         }
         let ids: Vec<FailureId> = selection.ids.iter().copied().collect();
         for (id, failure) in ids.iter().zip(self.store.failures(&ids).await?) {
-            let failure = failure.ok_or(Refused::Unknown(*id))?;
+            let failure = failure.ok_or(RequestRefusal::Unknown(*id))?;
             is_open(&failure)?;
         }
         let selection = Selection { standing: FailureStatus::Open, ..selection };
@@ -133,25 +133,25 @@ impl Failures {
     ///
     /// # Errors
     /// Returns an error if no failure is selected, another operation is running, or the store is unavailable.
-    pub async fn retry(&self, retry: Retry, by: &str) -> Result<Operation, Refused> {
+    pub async fn retry(&self, retry: Retry, by: &str) -> Result<Operation, RequestRefusal> {
         let Retry { limit, per_second, canary, .. } = retry;
         if !(1..=MAX_PER_SECOND).contains(&per_second) {
-            return Err(Refused::Invalid(format!(
+            return Err(RequestRefusal::Invalid(format!(
                 "the rate must be 1 to {MAX_PER_SECOND} failures per second"
             )));
         }
         if canary > MAX_CANARIES {
-            return Err(Refused::Invalid(format!("at most {MAX_CANARIES} failures can go ahead")));
+            return Err(RequestRefusal::Invalid(format!("at most {MAX_CANARIES} failures can go ahead")));
         }
         if limit == Some(0) {
-            return Err(Refused::Invalid("the limit must be at least 1".to_owned()));
+            return Err(RequestRefusal::Invalid("the limit must be at least 1".to_owned()));
         }
         if let Some(running) = self.store.running().await? {
-            return Err(Refused::Busy(running.id));
+            return Err(RequestRefusal::Busy(running.id));
         }
         let Snapshot { selection, count, .. } = self.snapshot(retry.selection).await?;
         if count == 0 {
-            return Err(Refused::Nothing);
+            return Err(RequestRefusal::Nothing);
         }
         let now = self.now();
         let operation = Operation {
@@ -176,18 +176,18 @@ impl Failures {
             return Ok(operation);
         }
         let running = self.store.running().await?;
-        Err(running.map_or(Refused::Overtaken, |running| Refused::Busy(running.id)))
+        Err(running.map_or(RequestRefusal::Overtaken, |running| RequestRefusal::Busy(running.id)))
     }
 
     /// Stops an operation. Failures that it has retried stay retried.
     ///
     /// # Errors
     /// Returns an error if the operation is not running, or the store is unavailable.
-    pub async fn stop(&self, id: OperationId, by: &str) -> Result<Operation, Refused> {
+    pub async fn stop(&self, id: OperationId, by: &str) -> Result<Operation, RequestRefusal> {
         loop {
             let operation = self.store.operation(id).await?;
             let operation = operation.filter(|operation| !operation.phase.has_ended());
-            let operation = operation.ok_or(Refused::NotRunning(id))?;
+            let operation = operation.ok_or(RequestRefusal::NotRunning(id))?;
             self.record_action(by, "stopped a retry", id.to_string(), String::new()).await?;
             let phase = Phase::Stopped { at: self.now(), why: format!("stopped by {by}") };
             // A step may have been taken in between. The loop ends, because there is at most one step a second.
@@ -317,9 +317,9 @@ impl Failures {
         let (now, mut failed) = (self.now(), None);
         let ended: Vec<Failure> = outcomes
             .map(|(failure, outcome)| match outcome {
-                Ok(Access::Gained) => failure.into_state(State::Retried { at: now }, now),
+                Ok(Readmission::Granted) => failure.into_state(State::Retried { at: now }, now),
                 // A busy partition does not count as an attempt.
-                Ok(Access::Busy) => {
+                Ok(Readmission::Busy) => {
                     let retried = failure.retried.saturating_sub(1);
                     Failure { retried, ..failure.into_state(State::Open, now) }
                 }
@@ -341,14 +341,15 @@ impl Failures {
         &self,
         failure: &Failure,
         poisoned: &BTreeMap<(Owner, MessageId), Entry>,
-    ) -> Result<Access, String> {
+    ) -> Result<Readmission, String> {
         match &failure.origin {
             Origin::DeadLetter { source, .. } => {
                 // The partition may have forgotten the message's token since; without it the message would be a duplicate.
                 if let Ok(message) = Message::decode(&failure.body)
-                    && self.operator.readmit(&message).await.map_err(|error| error.chain())? == Access::Busy
+                    && self.operator.readmit(&message).await.map_err(|error| error.chain())?
+                        == Readmission::Busy
                 {
-                    return Ok(Access::Busy);
+                    return Ok(Readmission::Busy);
                 }
                 let outgoing = Outgoing {
                     id: failure.message_id.unwrap_or(MessageId::from_uuid(failure.id.as_uuid())),
@@ -358,19 +359,19 @@ impl Failures {
                     delay: Duration::ZERO,
                 };
                 match self.send.send(&[outgoing]).await.into_iter().collect() {
-                    Ok(()) => Ok(Access::Gained),
+                    Ok(()) => Ok(Readmission::Granted),
                     Err(error) => Err(chain(&error)),
                 }
             }
             // An entry that is no longer exhausted was requeued by an operator in the meantime.
             Origin::Effect { owner, entry } => match poisoned.get(&(*owner, *entry)) {
                 Some(entry) => self.operator.try_requeue(*owner, entry).await.map_err(|error| error.chain()),
-                None => Ok(Access::Gained),
+                None => Ok(Readmission::Granted),
             },
             Origin::Unreadable { place, of_sessions } => {
                 let treatment = UnreadableAction::Requeue(self.now());
                 let treated = self.outbox(*of_sessions).resolve_unreadable(place, &treatment).await;
-                treated.map(|()| Access::Gained).map_err(|error| error.chain())
+                treated.map(|()| Readmission::Granted).map_err(|error| error.chain())
             }
         }
     }
@@ -437,7 +438,7 @@ impl Failures {
     /// # Errors
     /// Returns an error if a failure is unknown or being retried, if another request changed it at the same time, or if
     /// the store is unavailable. The failures before it are archived then.
-    pub async fn archive(&self, ids: &[FailureId], why: &str, by: &str) -> Result<(), Refused> {
+    pub async fn archive(&self, ids: &[FailureId], why: &str, by: &str) -> Result<(), RequestRefusal> {
         self.close_all(ids, why, by, "archived").await
     }
 
@@ -445,20 +446,26 @@ impl Failures {
     ///
     /// # Errors
     /// As [`Failures::archive`].
-    pub async fn delete(&self, ids: &[FailureId], why: &str, by: &str) -> Result<(), Refused> {
+    pub async fn delete(&self, ids: &[FailureId], why: &str, by: &str) -> Result<(), RequestRefusal> {
         self.close_all(ids, why, by, "deleted").await
     }
 
-    async fn close_all(&self, ids: &[FailureId], why: &str, by: &str, did: &str) -> Result<(), Refused> {
+    async fn close_all(
+        &self,
+        ids: &[FailureId],
+        why: &str,
+        by: &str,
+        did: &str,
+    ) -> Result<(), RequestRefusal> {
         if ids.len() > MAX_NAMED {
-            return Err(Refused::Invalid(format!("at most {MAX_NAMED} failures can be listed by id")));
+            return Err(RequestRefusal::Invalid(format!("at most {MAX_NAMED} failures can be listed by id")));
         }
         if why.trim().is_empty() || why.chars().count() > 1_000 {
-            return Err(Refused::Invalid("the reason must have 1 to 1,000 characters".to_owned()));
+            return Err(RequestRefusal::Invalid("the reason must have 1 to 1,000 characters".to_owned()));
         }
         let found = self.store.failures(ids).await?;
         for (id, failure) in ids.iter().zip(found) {
-            let failure = failure.ok_or(Refused::Unknown(*id))?;
+            let failure = failure.ok_or(RequestRefusal::Unknown(*id))?;
             if matches!(failure.state, State::Retrying { .. }) {
                 return Err(refusal(&failure));
             }
@@ -470,7 +477,7 @@ impl Failures {
             let archived = || failure.into_state(State::Archived { why: why.to_owned() }, now);
             let next = (did == "archived").then(archived);
             if self.store.change(&[Change { id: *id, revision, next }]).await? != [true] {
-                return Err(Refused::Overtaken);
+                return Err(RequestRefusal::Overtaken);
             }
         }
         Ok(())
@@ -561,16 +568,16 @@ fn is_interrupted(failure: &Failure, now: Timestamp) -> bool {
     taken_by(failure).is_some_and(|(_, since)| now.duration_since(since) >= STEP_LIMIT)
 }
 
-fn is_open(failure: &Failure) -> Result<(), Refused> {
+fn is_open(failure: &Failure) -> Result<(), RequestRefusal> {
     if failure.state == State::Open { Ok(()) } else { Err(refusal(failure)) }
 }
 
-fn refusal(failure: &Failure) -> Refused {
+fn refusal(failure: &Failure) -> RequestRefusal {
     let why = match &failure.state {
         State::Closed { why } | State::Archived { why } => Some(why.clone()),
         State::Retrying { operation, .. } => Some(format!("by operation {operation}")),
         State::Retried { at } => Some(format!("at {at:.0}")),
         State::Open => None,
     };
-    Refused::Not { id: failure.id, standing: failure.state.standing(), why }
+    RequestRefusal::Not { id: failure.id, standing: failure.state.standing(), why }
 }

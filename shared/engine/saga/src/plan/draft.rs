@@ -8,7 +8,7 @@ use outbox::{Entry, Kind};
 
 use super::{IncomingEvent, MessageDecision, Plan, PlanError, PlanInput};
 use crate::decision::{Advance, Decision};
-use crate::document::{self, Content, Expected, Persist, Processed};
+use crate::document::{self, Content, ExpectedToken, Persist, ProcessedMessage};
 use crate::state_machine::{Event, Saga};
 
 pub(super) struct Draft<'a, S: Saga> {
@@ -16,7 +16,7 @@ pub(super) struct Draft<'a, S: Saga> {
     pub(super) input: &'a PlanInput<'a, S::State>,
     pub(super) state: S::State,
     pub(super) timers: BTreeMap<String, MessageId>,
-    pub(super) expected: Vec<Expected>,
+    pub(super) expected: Vec<ExpectedToken>,
     /// Tokens that may be handed out: minted, and not handed out yet.
     pub(super) available_tokens: VecDeque<Token>,
     /// The number of tokens that the effects need.
@@ -29,7 +29,7 @@ pub(super) struct Draft<'a, S: Saga> {
     pub(super) processed_tokens: BTreeSet<Token>,
     /// `true` if the document is going to be stored.
     pub(super) changed: bool,
-    pub(super) processed: Vec<Processed>,
+    pub(super) processed: Vec<ProcessedMessage>,
     recovered: bool,
 }
 
@@ -40,8 +40,9 @@ impl<'a, S: Saga> Draft<'a, S> {
         let timers = content.map_or_else(BTreeMap::new, |content| content.timers.clone());
         // An id is dropped only now that the claim's answer shows its token to be gone. Dropping it earlier would let a
         // redelivery with that token change the state again.
-        let still_admitted =
-            |processed: &&Processed| processed.token.as_ref().is_none_or(|token| input.tokens.admit(token));
+        let still_admitted = |processed: &&ProcessedMessage| {
+            processed.token.as_ref().is_none_or(|token| input.tokens.admit(token))
+        };
         Self {
             saga,
             input,
@@ -129,7 +130,7 @@ impl<'a, S: Saga> Draft<'a, S> {
 
     /// Returns `true` if the document waits for this message: a reply, or the event of a running timer.
     fn awaits(&self, message: &Message) -> bool {
-        let is_expected = |expected: &Expected| Some(&expected.token) == message.token.as_ref();
+        let is_expected = |expected: &ExpectedToken| Some(&expected.token) == message.token.as_ref();
         self.expected.iter().any(is_expected) || self.timers.values().any(|id| *id == message.id)
     }
 
@@ -141,7 +142,7 @@ impl<'a, S: Saga> Draft<'a, S> {
         self.cancel_sent_entries(message);
         // The removal of the token is a later call. Until then the id marks the message as processed.
         self.changed = true;
-        self.processed.push(Processed { id: message.id, token: message.token.clone() });
+        self.processed.push(ProcessedMessage { id: message.id, token: message.token.clone() });
         self.expected.retain(|expected| Some(&expected.token) != message.token.as_ref());
         self.processed_tokens.extend(message.token.clone());
     }
@@ -252,7 +253,7 @@ pub(super) fn is_immediate(entry: &Entry, now: Timestamp) -> bool {
 
 /// Returns `true` if a message is the processed one, or another one with the same token. A token admits one message,
 /// but it may still be in the ledger if the worker that used it has crashed.
-pub(super) fn is_same_message(processed: &Processed, message: &Message) -> bool {
+pub(super) fn is_same_message(processed: &ProcessedMessage, message: &Message) -> bool {
     processed.id == message.id || (message.token.is_some() && processed.token == message.token)
 }
 
@@ -446,7 +447,7 @@ mod tests {
     fn document_admits_expected_token_missing_in_ledger() {
         let stored = toy::stored(&[toy::incoming(1, Event::Opened {})]);
         let expected = stored.content.expected.iter().find(|expected| {
-            expected.by == crate::Awaited::Timeout(toy::id(1).for_timer("patience").as_uuid())
+            expected.by == crate::ExpectedMessage::Timeout(toy::id(1).for_timer("patience").as_uuid())
         });
         let token = &expected.unwrap().token;
         let fired = toy::with_token(toy::timer_event(1, &toy::id(1).for_timer("patience")), token);

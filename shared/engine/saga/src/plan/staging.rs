@@ -7,7 +7,7 @@ use outbox::{Entry, Kind};
 use super::PlanError;
 use super::draft::Draft;
 use crate::decision::Effect;
-use crate::document::{Awaited, Expected};
+use crate::document::{ExpectedMessage, ExpectedToken};
 use crate::state_machine::Saga;
 
 impl<S: Saga> Draft<'_, S> {
@@ -29,7 +29,7 @@ impl<S: Saga> Draft<'_, S> {
             Effect::Schedule { timer, due_at, to, body } => {
                 self.cancel_timer(&timer);
                 let id = cause.id.for_timer(&timer);
-                let token = self.token_for(Awaited::Timeout(id.as_uuid()));
+                let token = self.token_for(ExpectedMessage::Timeout(id.as_uuid()));
                 self.timers.insert(timer.clone(), id);
                 let message = cause.caused_message(id, self.input.function, due_at, body);
                 let message = Message { token, timer: Some(timer), ..message };
@@ -43,7 +43,7 @@ impl<S: Saga> Draft<'_, S> {
     }
 
     fn ask(&mut self, cause: &Message, id: MessageId, to: Queue, mut body: Body) -> Result<(), PlanError> {
-        let reply_token = self.token_for(Awaited::Reply(id.as_uuid()));
+        let reply_token = self.token_for(ExpectedMessage::Reply(id.as_uuid()));
         if let Some(token) = &reply_token {
             self.saga.embed_reply_token(&mut body, token);
         }
@@ -56,7 +56,7 @@ impl<S: Saga> Draft<'_, S> {
         let Some(id) = self.timers.remove(timer) else { return };
         self.add.retain(|entry| entry.id != id);
         self.cancel.push(id);
-        self.expected.retain(|expected| expected.by != Awaited::Timeout(id.as_uuid()));
+        self.expected.retain(|expected| expected.by != ExpectedMessage::Timeout(id.as_uuid()));
     }
 
     /// Adds the view. All views of one attempt have the same revision, so only the last one may stay, and views of
@@ -73,14 +73,14 @@ impl<S: Saga> Draft<'_, S> {
 
     /// Returns a token for an awaited message; `None` without a ledger. If there are too few tokens, the remaining
     /// effects are staged without one to count how many it takes. Such a plan is never carried out.
-    fn token_for(&mut self, by: Awaited) -> Option<Token> {
+    fn token_for(&mut self, by: ExpectedMessage) -> Option<Token> {
         if matches!(self.input.tokens, Tokens::Unchecked) {
             return None;
         }
         self.needed += 1;
         let token = self.available_tokens.pop_front();
         self.lacks_tokens |= token.is_none();
-        self.expected.extend(token.clone().map(|token| Expected { token, by }));
+        self.expected.extend(token.clone().map(|token| ExpectedToken { token, by }));
         token
     }
 }

@@ -3,7 +3,7 @@
 //! - [`Ledger`]: [`dedup::ClaimPartition`], [`dedup::GrantTokens`] and [`dedup::CheckTokens`] on one item per
 //!   partition. Every call that changes an item is one `UpdateItem` with the conditions of [`dedup::ledger::Item`], so no
 //!   lock is needed and nothing can happen between reading and writing;
-//! - [`Processed`]: [`dedup::ProcessedMessages`], one item per key.
+//! - [`ProcessedTable`]: [`dedup::ProcessedMessages`], one item per key.
 //!
 //! No call scans or queries: every call names one item, and its cost does not depend on the number of items.
 //!
@@ -36,4 +36,4 @@ mod table;
 
 pub use item::{EXPIRES as EXPIRES_AT, MalformedItem, PARTITION as LEDGER_KEY};
 pub use partitions::{LEDGER_TABLE, Ledger};
-pub use processed::{KEY as PROCESSED_KEY, PROCESSED_TABLE, Processed};
+pub use processed::{KEY as PROCESSED_KEY, PROCESSED_TABLE, ProcessedTable};

@@ -8,7 +8,7 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, ReturnValuesOnConditionCheckFailure};
 use dedup::ledger::Item;
-use dedup::{Admission, Admitted, CheckTokens, Claim, ClaimPartition, GrantTokens, Release, Tokens};
+use dedup::{Admission, AdmittedClaim, CheckTokens, Claim, ClaimPartition, GrantTokens, Release, Tokens};
 use jiff::Timestamp;
 use messages::{PartitionKey, StoreError, Token};
 
@@ -104,7 +104,7 @@ impl ClaimPartition for Ledger {
         for _ in 0..ROUNDS {
             let stored = match self.update(update, &doing).await? {
                 Outcome::Done(item) => {
-                    let admitted = Admitted { fence: item.fence, tokens: Tokens::Listed(item.tokens) };
+                    let admitted = AdmittedClaim { fence: item.fence, tokens: Tokens::Listed(item.tokens) };
                     return Ok(Admission::Admitted(admitted));
                 }
                 Outcome::Refused(stored) => stored,

@@ -18,12 +18,12 @@ pub const KEY: &str = "message_key";
 
 /// The memory of processed messages, in one table.
 #[derive(Debug, Clone)]
-pub struct Processed {
+pub struct ProcessedTable {
     client: Client,
     table: String,
 }
 
-impl Processed {
+impl ProcessedTable {
     /// The memory in `table`.
     pub fn new(client: Client, table: impl Into<String>) -> Self {
         Self { client, table: table.into() }
@@ -43,7 +43,7 @@ impl Processed {
 }
 
 #[async_trait]
-impl ProcessedMessages for Processed {
+impl ProcessedMessages for ProcessedTable {
     /// Reads consistently: a copy often comes a moment after the original.
     async fn is_remembered(&self, key: &str, now: Timestamp) -> Result<bool, StoreError> {
         let doing = format!("looking for the processed message {key}");

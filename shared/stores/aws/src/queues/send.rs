@@ -34,13 +34,13 @@ pub struct DelayTooLong(pub Duration);
 pub struct EntryFailure(pub String);
 
 /// One message of a batch, and its place in the call.
-struct Sending<'a> {
+struct BatchEntry<'a> {
     place: usize,
     message: &'a Outgoing,
     attributes: Attributes,
 }
 
-impl Sending<'_> {
+impl BatchEntry<'_> {
     fn bytes(&self) -> usize {
         self.message.body.len() + self.attributes.bytes()
     }
@@ -80,18 +80,18 @@ type Results = Vec<(usize, Result<(), SendError>)>;
 impl SendMessages for Sqs {
     async fn send(&self, messages: &[Outgoing]) -> Vec<Result<(), SendError>> {
         let mut results = Results::new();
-        let mut going: BTreeMap<&Queue, Vec<Sending<'_>>> = BTreeMap::new();
+        let mut going: BTreeMap<&Queue, Vec<BatchEntry<'_>>> = BTreeMap::new();
         for (place, message) in messages.iter().enumerate() {
             match self.sendable(message) {
                 Ok(()) => {
-                    let sending = Sending { place, message, attributes: Attributes::of(&message.body) };
+                    let sending = BatchEntry { place, message, attributes: Attributes::of(&message.body) };
                     going.entry(&message.queue).or_default().push(sending);
                 }
                 Err(error) => results.push((place, Err(error))),
             }
         }
         let batches = going.into_iter().flat_map(|(queue, going)| {
-            pack(going, Sending::bytes).into_iter().map(move |batch| (queue, batch))
+            pack(going, BatchEntry::bytes).into_iter().map(move |batch| (queue, batch))
         });
         let sent = join_all(batches.map(|(queue, batch)| self.send_batch(queue, batch))).await;
         results.extend(sent.into_iter().flatten());
@@ -112,7 +112,7 @@ impl Sqs {
     }
 
     /// Sends one batch until every entry is in the queue or will not be, or the rounds are over.
-    async fn send_batch(&self, queue: &Queue, mut open: Vec<Sending<'_>>) -> Results {
+    async fn send_batch(&self, queue: &Queue, mut open: Vec<BatchEntry<'_>>) -> Results {
         let mut results = Results::new();
         for round in 1..=ROUNDS {
             let outcomes = self.send_round(queue, &open).await;
@@ -138,8 +138,8 @@ impl Sqs {
     }
 
     /// One outcome for each, in order. A call that failed as a whole was repeated by the client already.
-    async fn send_round(&self, queue: &Queue, open: &[Sending<'_>]) -> Vec<Result<Outcome, StoreError>> {
-        let entries: Result<Vec<_>, _> = open.iter().map(Sending::entry).collect();
+    async fn send_round(&self, queue: &Queue, open: &[BatchEntry<'_>]) -> Vec<Result<Outcome, StoreError>> {
+        let entries: Result<Vec<_>, _> = open.iter().map(BatchEntry::entry).collect();
         let entries = match entries {
             Ok(entries) => entries,
             Err(error) => return open.iter().map(|sending| Err(copy(sending, &error))).collect(),
@@ -147,7 +147,7 @@ impl Sqs {
         let request = self.client.send_message_batch().set_queue_url(self.urls.url(queue).map(str::to_owned));
         match request.set_entries(Some(entries)).send().await {
             Ok(answer) => {
-                let of = |sending: &Sending<'_>| {
+                let of = |sending: &BatchEntry<'_>| {
                     outcome(&sending.place.to_string(), answer.successful(), answer.failed())
                 };
                 open.iter().map(|sending| Ok(of(sending))).collect()
@@ -160,11 +160,11 @@ impl Sqs {
     }
 }
 
-fn copy(sending: &Sending<'_>, error: &StoreError) -> StoreError {
+fn copy(sending: &BatchEntry<'_>, error: &StoreError) -> StoreError {
     StoreError::unusable(sending.doing(), error.chain())
 }
 
-fn result(sending: &Sending<'_>, outcome: Result<Outcome, StoreError>) -> Result<(), SendError> {
+fn result(sending: &BatchEntry<'_>, outcome: Result<Outcome, StoreError>) -> Result<(), SendError> {
     match outcome? {
         Outcome::Sent => Ok(()),
         Outcome::Failed(why) => Err(StoreError::unavailable(sending.doing(), EntryFailure(why)).into()),
@@ -186,7 +186,7 @@ mod tests {
             body: "{}".to_owned(),
             delay: Duration::ZERO,
         };
-        let sending = Sending { place: 0, message: &message, attributes: Attributes::of(&message.body) };
+        let sending = BatchEntry { place: 0, message: &message, attributes: Attributes::of(&message.body) };
         let entry = sending.entry().unwrap();
         assert_eq!(entry.message_group_id(), Some(partition.to_string().as_str()));
     }

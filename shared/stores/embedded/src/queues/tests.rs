@@ -22,9 +22,16 @@ fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
 }
 
-fn message(partition: u128, visible_at: i64) -> Sending {
+fn message(partition: u128, visible_at: i64) -> QueuedMessage {
     let partition = Some(PartitionKey::from_uuid(uuid::Uuid::from_u128(partition)));
-    Sending { queue: BUSY, id: None, partition, body: "x".into(), sent_at: at(0), visible_at: at(visible_at) }
+    QueuedMessage {
+        queue: BUSY,
+        id: None,
+        partition,
+        body: "x".into(),
+        sent_at: at(0),
+        visible_at: at(visible_at),
+    }
 }
 
 fn take_from(db: &Connection, spec: &'static QueueSpec, max: usize, now: i64) -> Vec<Received> {

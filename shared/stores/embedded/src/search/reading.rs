@@ -32,7 +32,7 @@ impl ParseAttempts for Store {
     async fn start(&self, search: SearchId, file: FileId, reader: u32) -> Result<AttemptState, StoreError> {
         let doing = format!("beginning to read file {file} of search {search}");
         let work = move |db: &Connection| {
-            if let Some(Stored { reading, last_reader: Some(last), .. }) = stored(db, search, file)?
+            if let Some(StoredAttempts { reading, last_reader: Some(last), .. }) = stored(db, search, file)?
                 && last != reader
             {
                 let held = FileFence { search_id: search, file_id: file, fence: reading.fence };
@@ -159,7 +159,7 @@ fn clear_some(db: &Connection, file: &FileFence) -> Result<bool, Fault> {
 
 /// The stored state of the attempts at a file.
 #[derive(Default)]
-struct Stored {
+struct StoredAttempts {
     reading: AttemptState,
     /// `true` if there is data from before the fence was raised.
     is_clearing: bool,
@@ -167,7 +167,7 @@ struct Stored {
     last_reader: Option<u32>,
 }
 
-fn stored(db: &Connection, search: SearchId, file: FileId) -> Result<Option<Stored>, Fault> {
+fn stored(db: &Connection, search: SearchId, file: FileId) -> Result<Option<StoredAttempts>, Fault> {
     let sql =
         "SELECT begun, place, fence, clearing, reader FROM reading WHERE search_id = ?1 AND file_id = ?2";
     let mut statement = db.prepare_cached(sql)?;
@@ -178,5 +178,9 @@ fn stored(db: &Connection, search: SearchId, file: FileId) -> Result<Option<Stor
     let found = statement.query_row(params![search.to_string(), file.to_string()], row).optional()?;
     let Some((begun, place, fence, is_clearing, last_reader)) = found else { return Ok(None) };
     let place = place.as_deref().map(from_json).transpose()?;
-    Ok(Some(Stored { reading: AttemptState { begun, place, fence: uint(fence) }, is_clearing, last_reader }))
+    Ok(Some(StoredAttempts {
+        reading: AttemptState { begun, place, fence: uint(fence) },
+        is_clearing,
+        last_reader,
+    }))
 }

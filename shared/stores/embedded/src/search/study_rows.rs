@@ -33,7 +33,7 @@ pub(crate) struct New {
 
 /// The text of a study, to be written.
 #[derive(Serialize)]
-struct Written<'a> {
+struct StudyText<'a> {
     line: u64,
     reference: SparseReference<'a>,
 }
@@ -47,7 +47,7 @@ struct Read {
 
 impl New {
     pub(crate) fn study(study: &Study) -> Result<Self, Fault> {
-        let written = Written { line: study.line, reference: study.reference.sparse() };
+        let written = StudyText { line: study.line, reference: study.reference.sparse() };
         Ok(Self {
             search: study.search_id,
             file: study.file_id,

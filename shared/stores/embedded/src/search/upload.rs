@@ -17,7 +17,7 @@ use crate::Store;
 use crate::fault::Fault;
 use crate::folder::{self, ObjectName, remove};
 use crate::intercept::{Call, Phase};
-use crate::queues::{Sending, insert};
+use crate::queues::{QueuedMessage, insert};
 use crate::search::cpu_pool;
 use crate::search::frames;
 use crate::search::notification::notification;
@@ -248,7 +248,8 @@ fn insert_object(
     insert_row(db, &NewObject { key, file, size_bytes, is_packed: true, metadata: &grant.metadata })?;
     let sequencer = db.last_insert_rowid();
     let body = notification(key, size_bytes, sequencer, now);
-    let message = Sending { queue: UPLOADS, id: None, partition: None, body, sent_at: now, visible_at: now };
+    let message =
+        QueuedMessage { queue: UPLOADS, id: None, partition: None, body, sent_at: now, visible_at: now };
     insert(db, &message)?;
     Ok(true)
 }

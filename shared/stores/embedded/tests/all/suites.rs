@@ -10,7 +10,7 @@ use messages::{MessageId, PartitionKey, QueueSpec};
 use percent_encoding::percent_decode_str;
 use saga::Views;
 use testing::exports::Download;
-use testing::objects::{Upload, Uploaded};
+use testing::objects::{Upload, UploadOutcome};
 use testing::sample::Samples;
 
 use crate::depot::{Depot, Tested};
@@ -160,12 +160,12 @@ impl Upload for Browser {
         &self,
         form: &PresignedPost,
         bytes: Vec<u8>,
-    ) -> Result<Uploaded, Box<dyn std::error::Error + Send + Sync>> {
+    ) -> Result<UploadOutcome, Box<dyn std::error::Error + Send + Sync>> {
         match self.0.upload(form, bytes.as_slice()).await {
-            Ok(_) => Ok(Uploaded::Stored),
+            Ok(_) => Ok(UploadOutcome::Stored),
             Err(UploadError::Read(error)) => Err(error.into()),
             Err(UploadError::Store(error)) => Err(error.into()),
-            Err(_) => Ok(Uploaded::Refused),
+            Err(_) => Ok(UploadOutcome::Refused),
         }
     }
 }

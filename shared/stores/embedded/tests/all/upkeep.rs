@@ -1,10 +1,10 @@
 //! Expired data is deleted, and all other data is kept.
 
 use dedup::{GrantTokens, ProcessedMessages};
-use embedded::{MAX_DECISIONS, Purged};
+use embedded::{MAX_DECISIONS, PurgeReport};
 use messages::{DecisionSink, SessionId};
 use outbox::{Entry, SettleSessions};
-use saga::{KeepHistory, Persist, Persisted, ReadDocuments, WriteDocuments};
+use saga::{KeepHistory, Persist, PersistOutcome, ReadDocuments, WriteDocuments};
 use testing::sample;
 
 use crate::depot::{Depot, Tested};
@@ -19,11 +19,11 @@ async fn what_has_expired_is_deleted_and_nothing_earlier() -> Tested {
     store.grant(partition, &[], now).await?;
     store.remember("parse:1", sample::later(now, 60)).await?;
     store.bury(SessionId::from_uuid(uuid::Uuid::from_u128(1)), now).await?;
-    assert_eq!(store.purge(now).await?, Purged::default());
+    assert_eq!(store.purge(now).await?, PurgeReport::default());
     let day = 24 * 3600;
-    let week = Purged { sagas: 1, sessions: 1, processed: 1, ..Purged::default() };
+    let week = PurgeReport { sagas: 1, sessions: 1, processed: 1, ..PurgeReport::default() };
     assert_eq!(store.purge(sample::later(now, 7 * day)).await?, week);
-    let month = Purged { partitions: 1, ..Purged::default() };
+    let month = PurgeReport { partitions: 1, ..PurgeReport::default() };
     assert_eq!(store.purge(sample::later(now, 30 * day)).await?, month);
     Ok(())
 }
@@ -41,8 +41,12 @@ async fn an_expired_search_gives_way_to_a_new_one_and_poison_outlives_both() -> 
     assert_eq!(store.purge(later).await?.sagas, 0, "a poisoned entry is never deleted");
     assert_eq!(store.load(&[partition], later).await?.remove(0)?, None);
     let fresh = sample::persist(partition, None, sample::content(host, "fresh"));
-    assert_eq!(store.persist(std::slice::from_ref(&fresh), now).await?, [Persisted::Conflict], "too early");
-    assert_eq!(store.persist(&[fresh], later).await?, [Persisted::Stored]);
+    assert_eq!(
+        store.persist(std::slice::from_ref(&fresh), now).await?,
+        [PersistOutcome::Conflict],
+        "too early"
+    );
+    assert_eq!(store.persist(&[fresh], later).await?, [PersistOutcome::Stored]);
     let document = store.load(&[partition], later).await?.remove(0)?.ok_or("it is stored")?;
     assert_eq!((document.version, document.outbox.as_slice()), (1, [poisoned].as_slice()));
     Ok(())

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use aws::ledger::{Ledger, Processed};
+use aws::ledger::{Ledger, ProcessedTable};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::interceptors::BeforeTransmitInterceptorContextRef;
 use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
@@ -124,7 +124,7 @@ async fn brief_throttling_is_hidden() -> Tested {
         _ => (200, "{}".to_owned()),
     })
     .await;
-    let store = Processed::new(Client::new(&config_at(&server.address).await), "processed");
+    let store = ProcessedTable::new(Client::new(&config_at(&server.address).await), "processed");
     store.remember("key", Timestamp::MAX).await?;
     assert_eq!(server.requests(), 3);
     Ok(())
@@ -138,7 +138,7 @@ async fn missing_table_names_setting() {
     let expected = format!("there is no table \"{table}\" (set by SEARCH_IMPORT_LEDGER_TABLE)");
     assert!(error.is_retryable() && error.chain().ends_with(&expected), "{}", error.chain());
     let error =
-        Processed::new(client().await, &table).is_remembered("key", Timestamp::MIN).await.unwrap_err();
+        ProcessedTable::new(client().await, &table).is_remembered("key", Timestamp::MIN).await.unwrap_err();
     let expected = format!("there is no table \"{table}\" (set by SEARCH_IMPORT_PROCESSED_TABLE)");
     assert!(error.is_retryable() && error.chain().ends_with(&expected), "{}", error.chain());
 }

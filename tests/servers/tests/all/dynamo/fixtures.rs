@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use aws::ledger::{LEDGER_KEY, Ledger, PROCESSED_KEY, Processed};
+use aws::ledger::{LEDGER_KEY, Ledger, PROCESSED_KEY, ProcessedTable};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Map, Value, json};
@@ -33,7 +33,7 @@ async fn stored_data_of_all_versions_is_readable() -> Tested {
                 }
             }
             let [partitions, processed] = tables;
-            let memory = Processed::new(client.clone(), processed);
+            let memory = ProcessedTable::new(client.clone(), processed);
             ledger::check(&Ledger::new(client, partitions), &memory, &release.json(FACTS)).await
         })
         .await?;
@@ -45,7 +45,7 @@ async fn stored_data_of_all_versions_is_readable() -> Tested {
 async fn stored_data_is_readable_by_previous_version() -> Tested {
     with_tables(|client, [partitions, processed]| async move {
         let release = Release::latest();
-        let memory = Processed::new(client.clone(), &processed);
+        let memory = ProcessedTable::new(client.clone(), &processed);
         ledger::write(&Ledger::new(client.clone(), &partitions), &memory, &release.json(FACTS)).await?;
         let stored = json!({
             "ledger": stored(&client, &partitions, LEDGER_KEY).await?,

@@ -8,11 +8,15 @@ use aws::ledger::{LEDGER_KEY, Ledger};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
 use dedup::ledger::ITEM_LIFETIME;
-use dedup::{Admission, Admitted, CheckTokens, Claim, ClaimCondition, ClaimPartition, GrantTokens, Release};
+use dedup::{
+    Admission, AdmittedClaim, CheckTokens, Claim, ClaimCondition, ClaimPartition, GrantTokens, Release,
+};
 use jiff::{SignedDuration, Timestamp};
 use messages::{Host, Message, PartitionKey, SessionId, Token};
 use outbox::{Entry, Owner};
-use saga::{Awaited, Content, Expected, Operator, Partitions, Persist, SAGA, Stores, WriteDocuments};
+use saga::{
+    Content, ExpectedMessage, ExpectedToken, Operator, Partitions, Persist, SAGA, Stores, WriteDocuments,
+};
 use servers::Tested;
 use servers::mongo::Scratch;
 use testing::{ManualHost, sample};
@@ -65,7 +69,7 @@ impl World {
         requires: ClaimCondition,
         mint: &[Token],
         remove: &[Token],
-    ) -> Result<Admitted, Failure> {
+    ) -> Result<AdmittedClaim, Failure> {
         let (claim, admission) = self.claim(requires, mint).await?;
         let Admission::Admitted(admitted) = admission else { panic!("not admitted: {admission:?}") };
         let remove = remove.iter().cloned().collect();
@@ -136,7 +140,10 @@ async fn with_exhausted_request(world: &World) -> Result<Tokens, Failure> {
     world.enter(ClaimCondition::TokenPresent(used.clone()), &[], std::slice::from_ref(&used)).await?;
     let fence = world.enter(ClaimCondition::ItemExists, &[], &[]).await?.fence;
     let content = Content {
-        expected: vec![Expected { token: expected.clone(), by: Awaited::Reply(host.fresh_id()) }],
+        expected: vec![ExpectedToken {
+            token: expected.clone(),
+            by: ExpectedMessage::Reply(host.fresh_id()),
+        }],
         fence,
         ..sample::content(host, "waits for a reply")
     };

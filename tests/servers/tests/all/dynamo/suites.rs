@@ -1,6 +1,6 @@
 //! The contract suites.
 
-use aws::ledger::{Ledger, Processed};
+use aws::ledger::{Ledger, ProcessedTable};
 use backend::SystemHost;
 
 use super::with_table;
@@ -20,7 +20,7 @@ async fn ledger() -> Tested {
 #[tokio::test]
 async fn processed() -> Tested {
     with_table("message_key", |client, table| async move {
-        let store = Processed::new(client, table);
+        let store = ProcessedTable::new(client, table);
         testing::processed::all(&testing::processed::Ports { store: &store, host: &SystemHost }).await
     })
     .await

@@ -11,7 +11,7 @@ use outbox::{
     Entry, InspectOutbox, Key, OutboxRecord, Owner, ReadRecords, ReadViews, SettleSessions, Settlement,
     SweepOutbox, Unreadable, UnreadableAction, View, WriteViews,
 };
-use saga::{Persist, Persisted, ReadDocuments, WriteDocuments};
+use saga::{Persist, PersistOutcome, ReadDocuments, WriteDocuments};
 use testing::{outboxes, sample};
 
 use super::{Scratch, Setup, Tested};
@@ -40,7 +40,7 @@ async fn batch_of_ten_takes_one_command_per_step() -> Tested {
     }
     let partitions: Vec<_> = writes.iter().map(|write| write.partition).collect();
     scratch.commands();
-    assert_eq!(scratch.mongo.persist(&writes, now).await?, [Persisted::Stored; 10]);
+    assert_eq!(scratch.mongo.persist(&writes, now).await?, [PersistOutcome::Stored; 10]);
     assert_eq!(scratch.commands(), ["update"]);
     let stored = scratch.mongo.load(&partitions, now).await?.into_iter().collect::<Result<Vec<_>, _>>()?;
     assert_eq!((stored.iter().flatten().count(), scratch.commands()), (10, vec!["find".to_owned()]));
@@ -54,7 +54,7 @@ async fn batch_of_ten_takes_one_command_per_step() -> Tested {
     scratch.mongo.settle(&settlements).await?;
     assert_eq!(scratch.commands(), ["update"]);
     let updates: Vec<_> = writes.iter().map(|write| next(write, 1)).collect();
-    assert_eq!(scratch.mongo.persist(&updates, now).await?, [Persisted::Stored; 10]);
+    assert_eq!(scratch.mongo.persist(&updates, now).await?, [PersistOutcome::Stored; 10]);
     assert_eq!(scratch.commands(), ["update"]);
     scratch.end().await
 }
@@ -70,7 +70,7 @@ async fn conflicting_updates_of_batch_are_identified() -> Tested {
     scratch.commands();
     let writes = [next(&one, 1), next(&two, 1), new.clone(), next(&three, 1), one.clone()];
     let answers = scratch.mongo.persist(&writes, now).await?;
-    use Persisted::{Conflict, Stored};
+    use PersistOutcome::{Conflict, Stored};
     assert_eq!(answers, [Stored, Conflict, Stored, Stored, Conflict]);
     assert_eq!(scratch.commands(), ["update", "find"]);
     let found = scratch.mongo.load(&[one.partition, two.partition, new.partition], now).await?;
@@ -121,8 +121,8 @@ async fn concurrent_creation_of_partition_has_one_winner() -> Tested {
             "the response to the write itself shows the conflict"
         );
         let winner = match (one.as_slice(), two.as_slice()) {
-            ([Persisted::Stored], [Persisted::Conflict]) => first,
-            ([Persisted::Conflict], [Persisted::Stored]) => second,
+            ([PersistOutcome::Stored], [PersistOutcome::Conflict]) => first,
+            ([PersistOutcome::Conflict], [PersistOutcome::Stored]) => second,
             answers => panic!("{answers:?}"),
         };
         let stored = scratch.mongo.load(&[winner.partition], now).await?.remove(0)?.unwrap();
@@ -212,14 +212,14 @@ async fn creating_write_replaces_expired_document_keeping_outbox() -> Tested {
     };
     let expiry = ended.checked_add(scratch.settings.saga_retention)?;
     let early = scratch.mongo.persist(std::slice::from_ref(&again), expiry).await?;
-    assert_eq!(early, [Persisted::Conflict], "less than a millisecond early by the stored date");
+    assert_eq!(early, [PersistOutcome::Conflict], "less than a millisecond early by the stored date");
     assert!(
         scratch.mongo.load(&[write.partition], expiry).await?.remove(0)?.is_some(),
         "so it is still there"
     );
     let later = expiry.checked_add(SignedDuration::from_millis(1))?;
     assert_eq!(scratch.mongo.load(&[write.partition], later).await?.remove(0)?, None);
-    assert_eq!(scratch.mongo.persist(std::slice::from_ref(&again), later).await?, [Persisted::Stored]);
+    assert_eq!(scratch.mongo.persist(std::slice::from_ref(&again), later).await?, [PersistOutcome::Stored]);
     let stored = scratch.mongo.load(&[write.partition], later).await?.remove(0)?.unwrap();
     assert_eq!((stored.version, &stored.content), (1, &again.content));
     assert_eq!(stored.outbox, [write.add, again.add].concat());
@@ -249,7 +249,7 @@ async fn unreadable_document_does_not_block_others() -> Tested {
     }
     // One of three updates matches, so the documents show which one.
     let writes = [next(&foreign, 0), next(&good, 1), next(&odd, 0)];
-    use Persisted::{Conflict, Stored};
+    use PersistOutcome::{Conflict, Stored};
     assert_eq!(scratch.mongo.persist(&writes, now).await?, [Conflict, Stored, Conflict]);
     scratch.end().await
 }

@@ -9,7 +9,7 @@ use messages::{Host, PartitionKey, StoreError};
 use mongo::collections;
 use mongodb::bson::{Document, doc};
 use outbox::{Entry, Owner, Settlement};
-use saga::{Document as Saga, Persist, Persisted, ReadDocuments, WriteDocuments};
+use saga::{Document as Saga, Persist, PersistOutcome, ReadDocuments, WriteDocuments};
 use servers::mongo::{Proxy, eventually, uri};
 use testing::outboxes::{claim, settle};
 use testing::sample;
@@ -47,7 +47,7 @@ async fn lost_write_is_not_made_and_repeatable() -> Tested {
         assert_eq!(stored(&scratch, write.partition).await?, None, "{how}");
         assert_eq!(
             scratch.mongo.persist(std::slice::from_ref(&write), now).await?,
-            [Persisted::Stored],
+            [PersistOutcome::Stored],
             "{how}"
         );
         fault.off().await?;
@@ -77,7 +77,7 @@ async fn write_without_majority_is_unknown_and_names_author() -> Tested {
     fault.off().await?;
     let found = stored(&scratch, write.partition).await?.unwrap();
     assert_eq!((found.version, found.content.attempt), (1, write.content.attempt));
-    assert_eq!(scratch.mongo.persist(std::slice::from_ref(&write), now).await?, [Persisted::Conflict]);
+    assert_eq!(scratch.mongo.persist(std::slice::from_ref(&write), now).await?, [PersistOutcome::Conflict]);
     assert_eq!(stored(&scratch, write.partition).await?, Some(found));
 
     let done = Settlement { id: write.add[0].id, claim: None, keep: None };
@@ -119,7 +119,7 @@ async fn write_outlasting_client_is_made_once() -> Tested {
     })
     .await?;
     fault.off().await?;
-    assert_eq!(scratch.mongo.persist(std::slice::from_ref(&write), now).await?, [Persisted::Conflict]);
+    assert_eq!(scratch.mongo.persist(std::slice::from_ref(&write), now).await?, [PersistOutcome::Conflict]);
     let found = stored(&scratch, write.partition).await?.unwrap();
     assert_eq!((found.version, found.content, found.outbox), (1, write.content, write.add));
     scratch.end().await
@@ -146,7 +146,7 @@ async fn write_with_lost_response_is_unknown_and_idempotent() -> Tested {
     .await?;
     let found = stored(&scratch, write.partition).await?.unwrap();
     assert_eq!(found.content.attempt, write.content.attempt, "it names who wrote it");
-    assert_eq!(scratch.mongo.persist(std::slice::from_ref(&write), now).await?, [Persisted::Conflict]);
+    assert_eq!(scratch.mongo.persist(std::slice::from_ref(&write), now).await?, [PersistOutcome::Conflict]);
     assert_eq!(stored(&scratch, write.partition).await?, Some(found));
 
     let done = Settlement { id: write.add[0].id, claim: None, keep: None };

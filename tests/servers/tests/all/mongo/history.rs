@@ -10,7 +10,7 @@ use mongodb::bson::doc;
 use saga::KeepHistory;
 use saga::history::Recorder;
 use testing::history::{noted, observation};
-use testing::{Seen, sample};
+use testing::{RecordingSink, sample};
 
 use super::race::{consumer, saved};
 use super::{Scratch, Tested};
@@ -32,7 +32,7 @@ async fn batch(scratch: &Scratch, observer: Arc<dyn DecisionSink>) -> Vec<String
 #[tokio::test]
 async fn history_of_batch_takes_one_command() -> Tested {
     let scratch = Scratch::new().await?;
-    let seen = || Arc::new(Seen::default());
+    let seen = || Arc::new(RecordingSink::default());
     let without = batch(&scratch, seen()).await;
     let recorder = Recorder::new(seen(), Arc::new(scratch.mongo.clone()), Arc::new(SystemHost));
     let with = batch(&scratch, Arc::new(recorder)).await;

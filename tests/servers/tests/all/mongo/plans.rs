@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use messages::{Host, PartitionKey};
 use mongo::collections;
 use mongodb::bson::{DateTime, Document, doc};
-use outbox::{Aged, Owner, ReadViews, SweepOutbox, View, WriteViews, Written};
+use outbox::{AgeFilter, Owner, ReadViews, SweepOutbox, View, ViewPosition, WriteViews};
 use references::Reference;
 use saga::{Persist, WriteDocuments};
 use testing::{outboxes, sample};
@@ -195,7 +195,7 @@ async fn views_by_age_read_no_others() -> Tested {
         (false, Some(list), "IXSCAN { ProjectId: 1, CreatedAt: 1, _id: 1 }"),
         (true, Some(list), "IXSCAN { ProjectId: 1, CreatedAt: -1, _id: -1 }"),
     ] {
-        let aged = Aged { list: of, ended, before: Timestamp::MAX };
+        let aged = AgeFilter { list: of, ended, before: Timestamp::MAX };
         let first = scratch.mongo.by_age(&aged, None, 2).await?;
         scratch.profile().await?;
         assert_eq!(scratch.mongo.by_age(&aged, first.next, 2).await?.items.len(), 2);
@@ -224,7 +224,7 @@ async fn changes_are_found_without_reading_unchanged() -> Tested {
     let operation = executed(&scratch, collections::VIEW, "query").await?;
     assert_eq!(int(&operation, "keysExamined"), 1, "{operation}");
     scratch.mongo.write(&views(3, true)).await?;
-    for after in [None, Some(Written { at: since, partition: PartitionKey::from_uuid(Uuid::nil()) })] {
+    for after in [None, Some(ViewPosition { at: since, partition: PartitionKey::from_uuid(Uuid::nil()) })] {
         scratch.profile().await?;
         assert!(scratch.mongo.changed(list, since, after, 100).await?.len() >= 3);
         scratch.database.run_command(doc! { "profile": 0 }).await?;

@@ -15,8 +15,8 @@ use messages::{
 };
 use mongo::Mongo;
 use outbox::{Dispatcher, Policy, Settlement};
-use saga::{Persist, Persisted, ReadDocuments, Settings, WriteDocuments, run};
-use testing::{Seen, sample};
+use saga::{Persist, PersistOutcome, ReadDocuments, Settings, WriteDocuments, run};
+use testing::{RecordingSink, sample};
 use tokio::sync::Barrier;
 
 use super::{Scratch, Tested};
@@ -25,12 +25,12 @@ use super::{Scratch, Tested};
 struct SimultaneousWrites {
     mongo: Mongo,
     barrier: Arc<Barrier>,
-    answers: Mutex<Vec<Persisted>>,
+    answers: Mutex<Vec<PersistOutcome>>,
 }
 
 #[async_trait]
 impl WriteDocuments for SimultaneousWrites {
-    async fn persist(&self, writes: &[Persist], now: Timestamp) -> Result<Vec<Persisted>, StoreError> {
+    async fn persist(&self, writes: &[Persist], now: Timestamp) -> Result<Vec<PersistOutcome>, StoreError> {
         if writes.iter().any(|write| write.loaded.is_none()) {
             self.barrier.wait().await;
         }
@@ -92,7 +92,7 @@ struct Replica {
     function: Arc<dyn Consumer>,
     writes: Arc<SimultaneousWrites>,
     sent: Arc<Sent>,
-    seen: Arc<Seen>,
+    seen: Arc<RecordingSink>,
 }
 
 impl Replica {
@@ -102,7 +102,7 @@ impl Replica {
             barrier: Arc::clone(barrier),
             answers: Mutex::default(),
         });
-        let (sent, seen) = (Arc::new(Sent::default()), Arc::new(Seen::default()));
+        let (sent, seen) = (Arc::new(Sent::default()), Arc::new(RecordingSink::default()));
         let function = over(mongo, writes.clone(), sent.clone(), seen.clone());
         Self { function, writes, sent, seen }
     }
@@ -139,11 +139,11 @@ async fn duplicate_key_loser_sends_nothing() -> Tested {
     let (first, second) = tokio::join!(replicas[0].handle(&one), replicas[1].handle(&other));
     assert_eq!((first, second), (vec![Disposition::Acknowledge], vec![Disposition::Acknowledge]));
     let (winner, loser) = match replicas[0].writes.answers.lock().unwrap()[..] {
-        [Persisted::Stored] => (&replicas[0], &replicas[1]),
+        [PersistOutcome::Stored] => (&replicas[0], &replicas[1]),
         _ => (&replicas[1], &replicas[0]),
     };
-    assert_eq!(*winner.writes.answers.lock().unwrap(), [Persisted::Stored]);
-    assert_eq!(*loser.writes.answers.lock().unwrap(), [Persisted::Conflict], "it wrote once, and lost");
+    assert_eq!(*winner.writes.answers.lock().unwrap(), [PersistOutcome::Stored]);
+    assert_eq!(*loser.writes.answers.lock().unwrap(), [PersistOutcome::Conflict], "it wrote once, and lost");
     assert_eq!(loser.seen.take(), [Verdict::Ignored]);
     let conflicts = [winner, loser].map(|replica| replica.seen.measured(Metric::CONFLICTS));
     assert_eq!(conflicts, [0, 1], "the taken key is counted");

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use backend::SystemHost;
 use mongodb::bson::doc;
-use saga::{Persisted, ReadDocuments, WriteDocuments};
+use saga::{PersistOutcome, ReadDocuments, WriteDocuments};
 use servers::mongo::{OwnServer, eventually};
 use testing::sample;
 
@@ -20,7 +20,7 @@ async fn step_down_delays_writes_made_once() -> Tested {
     let (host, now) = (&SystemHost, sample::now(&SystemHost));
     let partition = sample::partition(host);
     let first = sample::persist(partition, None, sample::content(host, "before"));
-    assert_eq!(scratch.mongo.persist(&[first], now).await?, [Persisted::Stored]);
+    assert_eq!(scratch.mongo.persist(&[first], now).await?, [PersistOutcome::Stored]);
     let step_down = doc! { "replSetStepDown": 2, "secondaryCatchUpPeriodSecs": 0, "force": true };
     server.admin().await?.run_command(step_down).await?;
     let second = sample::persist(partition, Some(1), sample::content(host, "after"));
@@ -28,7 +28,7 @@ async fn step_down_delays_writes_made_once() -> Tested {
     eventually("a write goes through", Duration::from_secs(30), async || {
         match scratch.mongo.persist(std::slice::from_ref(&second), now).await {
             Ok(answers) => {
-                assert_eq!(answers, [Persisted::Stored]);
+                assert_eq!(answers, [PersistOutcome::Stored]);
                 Ok(true)
             }
             Err(error) if error.is_retryable() => {

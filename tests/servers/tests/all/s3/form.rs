@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use imports::PresignedPost;
-use testing::objects::{Upload, Uploaded};
+use testing::objects::{Upload, UploadOutcome};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -16,10 +16,10 @@ impl Upload for Browser {
         &self,
         form: &PresignedPost,
         bytes: Vec<u8>,
-    ) -> Result<Uploaded, Box<dyn std::error::Error + Send + Sync>> {
+    ) -> Result<UploadOutcome, Box<dyn std::error::Error + Send + Sync>> {
         match post(form, &bytes).await? {
-            200..300 => Ok(Uploaded::Stored),
-            400..500 => Ok(Uploaded::Refused),
+            200..300 => Ok(UploadOutcome::Stored),
+            400..500 => Ok(UploadOutcome::Refused),
             status => Err(format!("the server answered {status}").into()),
         }
     }
