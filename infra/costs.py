@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+"""Computes the tables of docs/costs.md.
+
+    costs.py [docs/costs.md]      print them, or write them into the document
+
+The calls of a message are those that `dev bench calls` counts, and those of a search are in capacity.py.
+Running times are assumed there. Prices are those of us-east-1, on demand, before free tiers.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import capacity
+from scripts import console
+from scripts.paths import ROOT
+
+MEASURED = json.loads((ROOT / "infra" / "dev" / "src" / "bench" / "prices.json").read_text("utf-8"))
+WRITE, QUEUE, INVOCATION = (
+    MEASURED[name]["per_million"] for name in ("dynamodb_write_unit", "sqs_request", "lambda_request")
+)
+# Dollars per million.
+GB_SECOND = 13.33  # on arm64, https://aws.amazon.com/lambda/pricing/
+LOG_LINE = 0.50  # of 1 KB, https://aws.amazon.com/cloudwatch/pricing/
+API_REQUEST = 1.00  # https://aws.amazon.com/api-gateway/pricing/
+PUT, GET = 5.00, 0.40  # https://aws.amazon.com/s3/pricing/
+
+# As `dev bench calls` counts them for a search of two files, each message alone in its batch.
+WRITES_OF_MESSAGE = 1.2
+QUEUE_CALLS_OF_MESSAGE = 2.4
+MESSAGES_OF_SEARCH = 6
+READS_OF_SEARCH = 2
+MEMORY_GB = 0.25
+SECONDS_OF_MESSAGE = 0.03
+
+HOURS = 730
+MONTH_SECONDS = HOURS * 3_600
+
+
+@dataclass(frozen=True)
+class Cost:
+    what: str
+    dollars: float
+
+
+def message() -> list[Cost]:
+    """Returns the parts of a million messages."""
+    return [
+        Cost(f"{WRITES_OF_MESSAGE} writes to the ledger", WRITES_OF_MESSAGE * WRITE),
+        Cost(f"{QUEUE_CALLS_OF_MESSAGE} requests to SQS", QUEUE_CALLS_OF_MESSAGE * QUEUE),
+        Cost("an invocation", INVOCATION),
+        Cost(f"{SECONDS_OF_MESSAGE} s in {MEMORY_GB} GB", SECONDS_OF_MESSAGE * MEMORY_GB * GB_SECOND),
+        Cost("a log line of 1 KB", LOG_LINE),
+    ]
+
+
+def total(costs: Iterable[Cost]) -> float:
+    """Returns the sum of the parts as the table shows them, so that they add up."""
+    return sum(round(cost.dollars, 2) for cost in costs)
+
+
+def search() -> list[Cost]:
+    """Returns the parts of a million searches of one file."""
+    running = capacity.REQUEST_SECONDS * MEMORY_GB * GB_SECOND
+    request = API_REQUEST + INVOCATION + running + LOG_LINE
+    return [
+        Cost(
+            f"{capacity.REQUESTS} requests to the API, each with an invocation of "
+            f"{capacity.REQUEST_SECONDS} s and a log line",
+            capacity.REQUESTS * request,
+        ),
+        Cost("an upload", PUT),
+        Cost(f"{READS_OF_SEARCH} reads of the file", READS_OF_SEARCH * GET),
+        Cost(f"{MESSAGES_OF_SEARCH} messages", MESSAGES_OF_SEARCH * total(message())),
+    ]
+
+
+def alarms() -> int:
+    """Returns the number of alarms without the one that is only used with an event bus."""
+    texts = [
+        (ROOT / name).read_text("utf-8") for name in ("template.yaml", "infra/templates/monitoring.yaml")
+    ]
+    loop = re.compile(r"Fn::ForEach::\w+:\n    - Of\n    - \[(.+)\]\n    - \$\{Of\}\w+Alarm:")
+    single = re.compile(r"^  \w+Alarm:\n    Type: AWS::CloudWatch::Alarm\n    Properties:", re.MULTILINE)
+    in_loops = sum(len(values.split(",")) for text in texts for values in loop.findall(text))
+    return in_loops + sum(len(single.findall(text)) for text in texts)
+
+
+def month() -> list[Cost]:
+    """Returns the fixed costs of a month."""
+    minutes = MONTH_SECONDS / 60
+    # Lambda has five pollers for each of five queues, with a request every 20 s.
+    polls = 5 * 5 * MONTH_SECONDS / 20
+    return [
+        Cost("MongoDB, an Atlas cluster M10 ([prices](https://www.mongodb.com/pricing))", 0.08 * HOURS),
+        Cost(
+            "metrics of the functions: 25, 0.30 each ([CloudWatch](https://aws.amazon.com/cloudwatch/pricing/))",
+            25 * 0.30,
+        ),
+        Cost(f"{alarms()} alarms (0.10 each) and a dashboard (3.00)", alarms() * 0.10 + 3.00),
+        Cost("polling of five queues by Lambda", polls * QUEUE / 1e6),
+        Cost("a secret", 0.40),
+        Cost("scheduled invocations of two functions, every minute", 2 * minutes * INVOCATION / 1e6),
+    ]
+
+
+def table(costs: Sequence[Cost]) -> str:
+    rows = ["| | dollars |", "| --- | --- |"]
+    rows += [f"| {cost.what} | {cost.dollars:.2f} |" for cost in costs]
+    return "\n".join([*rows, f"| **total** | **{total(costs):.2f}** |"])
+
+
+def written(document: str) -> str:
+    """Returns a document with the current tables between its marks."""
+    for name, costs in (("message", message()), ("search", search()), ("month", month())):
+        begin, end = f"<!-- {name}: infra/costs.py -->", f"<!-- end of {name} -->"
+        between = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
+        document = between.sub(f"{begin}\n\n{table(costs)}\n\n{end}", document)
+    return document
+
+
+def main(arguments: Sequence[str]) -> int:
+    match arguments:
+        case []:
+            print(table(message()), table(search()), table(month()), sep="\n\n")
+        case [document]:
+            path = Path(document)
+            path.write_text(written(path.read_text("utf-8")), "utf-8")
+        case _:
+            return console.usage(__doc__)
+    return 0
+
+
+if __name__ == "__main__":
+    console.start("costs", main)
