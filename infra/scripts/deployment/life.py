@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import operate
-from scripts.deployment import search
+from scripts.deployment import hook, search
 from scripts.deployment.progress import say
 from scripts.deployment.stack import Stack, setting
 from scripts.errors import Failure, check
@@ -45,23 +45,34 @@ def rotate(stack: Stack, update: Update) -> None:
     update(stack)
     check(versions(stack) == before, "a deployment without changes has made new versions")
     address = setting("MONGODB_URI")
-    stack.client("secretsmanager").put_secret_value(
-        SecretId=stack.parameters["MongoSecretArn"],
-        SecretString=json.dumps({"uri": f"{address}{'&' if '?' in address else '/?'}appName=rotated"}),
-    )
+    put_secret(stack, "mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=100")
     update(stack)
+    failed = {name for name, status in hook.statuses(stack).items() if status == "Failed"}
+    # Only this function needs no database.
+    wanted = set(hook.NAMES) - {"NotifyUpload"}
+    check(failed == wanted, f"without a database, the test of a new version fails for {failed}")
+    put_secret(stack, f"{address}{'&' if '?' in address else '/?'}appName=rotated")
+    update(stack)
+    hook.check_works(stack)
     same = [name for name, version in versions(stack).items() if version == before[name]]
     check(not same, f"after a rotation of the secret, these run the same version: {same}")
     say("the secret was rotated: every function has a new version")
 
 
+def put_secret(stack: Stack, uri: str) -> None:
+    stack.client("secretsmanager").put_secret_value(
+        SecretId=stack.parameters["MongoSecretArn"], SecretString=json.dumps({"uri": uri})
+    )
+
+
 def versions(stack: Stack) -> dict[str, str]:
     """Returns the version behind the alias of each function."""
     lambda_ = stack.client("lambda")
-    functions = stack.of_type("AWS::Lambda::Function")
     return {
-        logical: lambda_.get_alias(FunctionName=name, Name="live")["FunctionVersion"]
-        for logical, name in functions.items()
+        logical: lambda_.get_alias(FunctionName=stack.resources[logical].physical, Name="live")[
+            "FunctionVersion"
+        ]
+        for logical in hook.NAMES
     }
 
 
@@ -72,8 +83,10 @@ def take_back(stack: Stack, update: Update, file: Path) -> None:
     studies = []
 
     def back() -> None:
-        stack.parameters["LogFilter"] = "info"
+        del stack.parameters["LogFilter"]
         update(stack)
+        filters = {name: log_filter(stack, name) for name in hook.NAMES}
+        check(set(filters.values()) == {"info"}, f"a value that was removed is not cleared: {filters}")
 
     for meanwhile in (back, lambda: None):
         _, found = search.import_file(stack, file, meanwhile)
@@ -81,6 +94,13 @@ def take_back(stack: Stack, update: Update, file: Path) -> None:
         studies.append(found["studies"])
     check(studies[0] == studies[1] > 0, f"studies, with a rollback and without: {studies}")
     say("a version was rolled back during an upload")
+
+
+def log_filter(stack: Stack, name: str) -> str:
+    """Returns the log filter of the version behind the alias of a function."""
+    function = stack.resources[name].physical
+    found = stack.client("lambda").get_function_configuration(FunctionName=function, Qualifier="live")
+    return str(found["Environment"]["Variables"]["RUST_LOG"])
 
 
 def operate_it(stack: Stack) -> None:

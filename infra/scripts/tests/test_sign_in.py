@@ -1,9 +1,8 @@
-import re
-import textwrap
 import unittest
 from typing import Any
 from unittest import mock
 
+from scripts.deployment import inline
 from scripts.deployment.sign_in import PROJECT, TEMPLATE
 
 OTHER = "019b76da-a800-700a-8000-000000000001"
@@ -12,11 +11,7 @@ SETTINGS = {"OPERATORS_GROUP": "operators", "OPERATOR_SCOPE": "searches/operate"
 
 def handler() -> Any:
     """The function that the template carries."""
-    found = re.search(r"^ +ZipFile: \|\n((?: {10}.*\n|\n)+)", TEMPLATE.read_text(), re.MULTILINE)
-    assert found
-    names: dict[str, Any] = {}
-    exec(textwrap.dedent(found[1]), names)
-    return names["handler"]
+    return inline.load(TEMPLATE)["handler"]
 
 
 class Trigger(unittest.TestCase):

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use dev::template::view::text;
 use dev::template::{Finding, Limits, Source, Template, check, environments};
 use serde_json::Value;
 
@@ -367,6 +368,15 @@ fn new_api_version_can_be_rolled_back() {
     finds("AutoPublishAliasAllProperties: true", "Tags: {}", "StartUpload", "only its settings change");
     finds("VersionDescription: !Ref Release", "Tags: {}", "StartUpload", "when only a parameter changes");
     finds(" (${Release})", "", "StartUpload", "the same in every Release");
+    finds("    AutoPublishAlias: live\n", "", "RunSaga", "has no versions");
+    let hook = "Type: AllAtOnce, Hooks: { PreTraffic: !Ref CheckVersion } }";
+    finds(hook, "Type: AllAtOnce }", "NotifyUpload", "is not tested before");
+    finds(
+        "FunctionName: !Sub CodeDeployHook_",
+        "FunctionName: !Sub Hook_",
+        "RunSaga",
+        "is not tested before",
+    );
     finds(
         "Alarms: [!Ref ApiAlarm, !Ref StartUploadErrorsAlarm]",
         "Alarms: []",
@@ -397,6 +407,8 @@ fn only_unrestrictable_calls_cover_all_resources() {
         "NetworkPolicy",
         "ec2:DescribeInstances on *",
     );
+    let (call, other) = ("[codedeploy:GetDeployment,", "[codedeploy:DeleteApplication,");
+    finds(call, other, "CheckVersionRole", "codedeploy:DeleteApplication on arn");
 }
 
 /// The templates' own rules reject parameters before anything is created.
@@ -576,6 +588,30 @@ fn deployed_page_has_the_served_policy() {
         "{others:?}"
     );
     assert_eq!(security["ReferrerPolicy"]["ReferrerPolicy"], "no-referrer");
+}
+
+/// A second region may have a stack with the same name.
+#[test]
+fn names_across_regions_contain_the_region() {
+    let template = template(&[("MonthlyBudget", "5")]);
+    let names = [
+        ("AWS::S3::Bucket", "/BucketName"),
+        ("AWS::CloudWatch::Dashboard", "/DashboardName"),
+        ("AWS::Budgets::Budget", "/Budget/BudgetName"),
+        // Names of IAM are global. Without one, CloudFormation generates it.
+        ("AWS::IAM::Role", "/RoleName"),
+        ("AWS::IAM::ManagedPolicy", "/ManagedPolicyName"),
+    ];
+    let mut named = 0;
+    for (kind, name) in names {
+        let resources = template.of_type(kind);
+        let found = resources.filter_map(|(id, properties)| Some((id, properties.pointer(name)?)));
+        for (id, name) in found {
+            assert!(text(name).contains("${AWS::Region}"), "{id}: {name}");
+            named += 1;
+        }
+    }
+    assert_eq!(named, 3);
 }
 
 /// The types of resources that hold data, messages, or an address that clients know.

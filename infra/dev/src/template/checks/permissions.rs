@@ -28,6 +28,10 @@ const BROAD: [&str; 6] = [
     "ec2:UnassignPrivateIpAddresses",
 ];
 
+/// Calls about the deployments of a stack, whose names AWS generates from that of the stack.
+const OF_DEPLOYMENTS: [&str; 2] =
+    ["codedeploy:GetDeployment", "codedeploy:PutLifecycleEventHookExecutionStatus"];
+
 /// No permission covers all resources or all calls of a service. Only resources with a key prefix may end with a star, because
 /// the keys are unknown.
 pub(crate) fn wildcards(template: &Template) -> Vec<Finding> {
@@ -42,7 +46,12 @@ pub(crate) fn wildcards(template: &Template) -> Vec<Finding> {
             let below_a_prefix = resource
                 .strip_suffix("/*")
                 .or_else(|| resource.strip_suffix('*').filter(|r| r.ends_with('/')));
-            if resource == "*" && BROAD.contains(&action.as_str()) {
+            let is_broad = resource == "*" && BROAD.contains(&action.as_str());
+            // In a template that was read back, the stack has its name.
+            let of_stack = resource.strip_suffix("-*").and_then(|text| text.split_once(":deploymentgroup:"));
+            let is_of_stack = of_stack.is_some_and(|(_, name)| !name.is_empty() && !name.contains('*'))
+                && OF_DEPLOYMENTS.contains(&action.as_str());
+            if is_broad || is_of_stack {
                 continue;
             }
             let explicit =

@@ -5,7 +5,7 @@ use telemetry::trace::ENDPOINT;
 
 use super::Finding;
 use crate::template::Template;
-use crate::template::view::referred;
+use crate::template::view::{Function, referred};
 
 /// Lambda drops no log line that `LogFilter` accepts. Without a level, it keeps JSON lines at INFO and above
 /// (<https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-log-level.html>).
@@ -43,7 +43,8 @@ pub(crate) fn collectors(template: &Template) -> Vec<Finding> {
 /// Describes the deployed version, including its parameters.
 const RELEASE: &str = "Release";
 
-/// Requests reach the version of an alias, and every change creates a version, so that it can be rolled back. SAM creates a
+/// Requests and messages reach the version of an alias. Every change creates a version, which is tested before, and can be rolled
+/// back. SAM creates a
 /// version when the template changes, but ignores values of parameters
 /// (<https://github.com/aws/serverless-application-model/issues/3820>). With a different description, CloudFormation replaces
 /// the version (<https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-resource-lambda-version.html>), which
@@ -58,28 +59,39 @@ pub(crate) fn versions(template: &Template) -> Vec<Finding> {
             findings.push(Finding::new(id, "does not invoke the alias of a function"));
             continue;
         };
-        if function.properties["AutoPublishAliasAllProperties"] != true {
-            findings.push(Finding::new(function.id, "has no new version when only its settings change"));
-        }
-        let release = template.parameters.get(RELEASE).and_then(Value::as_str).unwrap_or(RELEASE);
-        let names = |property: &str| {
-            function.properties[property].as_str().is_some_and(|text| text.contains(release))
-        };
-        if !names("VersionDescription") {
-            findings.push(Finding::new(function.id, "has no new version when only a parameter changes"));
-        }
-        if !names("Description") {
-            findings.push(Finding::new(
-                function.id,
-                "is the same in every Release, so no version can be made of it",
-            ));
-        }
         let alarms = function.properties["DeploymentPreference"]["Alarms"].as_array();
         if alarms.is_none_or(Vec::is_empty) {
             findings.push(Finding::new(function.id, "gets all requests at once, and no alarm rolls it back"));
         }
     }
+    let release = template.parameters.get(RELEASE).and_then(Value::as_str).unwrap_or(RELEASE);
+    for Function { id, properties, .. } in template.functions() {
+        let names = |property: &str| properties[property].as_str().is_some_and(|text| text.contains(release));
+        let faults = [
+            (properties["AutoPublishAlias"].is_null(), "has no versions, so it cannot be rolled back"),
+            (
+                properties["AutoPublishAliasAllProperties"] != true,
+                "has no new version when only its settings change",
+            ),
+            (!names("VersionDescription"), "has no new version when only a parameter changes"),
+            (!names("Description"), "is the same in every Release, so no version can be made of it"),
+            (!is_tested(template, properties), "is not tested before it handles requests or messages"),
+        ];
+        findings
+            .extend(faults.iter().filter(|(is_fault, _)| *is_fault).map(|(_, what)| Finding::new(id, *what)));
+    }
     findings
+}
+
+/// The beginning of the names of functions that CodeDeploy may invoke
+/// (<https://docs.aws.amazon.com/serverless-application-model/latest/developerguide/automating-updates-to-serverless-apps.html>).
+const HOOK: &str = "CodeDeployHook_";
+
+/// Returns `true` if CodeDeploy invokes a test of a new version of a function.
+fn is_tested(template: &Template, properties: &Value) -> bool {
+    let hook = referred(&properties["DeploymentPreference"]["Hooks"]["PreTraffic"]);
+    let hook = hook.and_then(|hook| template.resources.get(hook)).unwrap_or(&Value::Null);
+    hook["Properties"]["FunctionName"].as_str().is_some_and(|name| name.starts_with(HOOK))
 }
 
 /// A page may send every header that a signed request needs

@@ -1,0 +1,41 @@
+import io
+import json
+import unittest
+from typing import Any
+
+from scripts.deployment import hook, inline
+
+
+class Functions:
+    """Answers every event, and keeps it."""
+
+    def __init__(self, answer: Any, error: str | None = None) -> None:
+        self.answer, self.error, self.events = answer, error, list[Any]()
+
+    def invoke(self, FunctionName: str, Payload: str) -> Any:  # noqa: N803 - as boto3 has it
+        self.events.append((FunctionName, json.loads(Payload)))
+        error = {"FunctionError": self.error} if self.error else {}
+        return {"Payload": io.BytesIO(json.dumps(self.answer).encode()), **error}
+
+
+class Hook(unittest.TestCase):
+    def test_every_function_has_an_event(self) -> None:
+        events = inline.load(hook.TEMPLATE, {"boto3": object()})["EVENTS"]
+        self.assertEqual([*events], [*hook.NAMES])
+        for event in events.values():
+            json.dumps(event())
+
+    def test_a_version_that_works_succeeds(self) -> None:
+        for name in hook.NAMES:
+            functions = Functions({"batchItemFailures": []} if name != "StartUpload" else {"statusCode": 200})
+            self.assertEqual(hook.run(name, f"{name}:7", functions), "Succeeded", name)
+            [(version, _)] = functions.events
+            self.assertEqual(version, f"{name}:7")
+
+    def test_a_version_that_fails_is_kept_back(self) -> None:
+        failed = {"batchItemFailures": [{"itemIdentifier": "a"}]}
+        for answer, error in (({"statusCode": 503}, None), (failed, None), ({}, "Unhandled")):
+            self.assertEqual(hook.run("RunSaga", "RunSaga:7", Functions(answer, error)), "Failed")
+
+    def test_a_test_that_fails_itself_is_a_failure(self) -> None:
+        self.assertEqual(hook.run("RunSaga", "RunSaga:7", object()), "Failed")
