@@ -2,7 +2,7 @@
 """Deploys the stacks of an application, without questions.
 
     tools.py run sam -- python infra/deploy.py STACK [NAME=VALUE ...]
-        [--review] [--part PART]... [--drop NAME]...
+        [--review] [--part PART]... [--drop NAME]... [--patience SECONDS]
 
 STACK is the name of the application's stack. Its parameters are in config/STACK.toml, and those of the
 command line replace them. MONGODB in the environment (or of `make`) is the address of MongoDB: the ARN of a
@@ -12,7 +12,8 @@ reject late are refused before anything is uploaded.
 
 The parts are application and monitoring, which are deployed by default, and sign-in and page. The page is
 deployed in us-east-1, the others in the region of the environment. With --review, change sets are created
-and shown, and not executed. --drop allows the loss of a value of a parameter that no longer exists.
+and shown, and not executed. --drop allows the loss of a value of a parameter that no longer exists. The first
+deployment of the monitoring waits for the first metrics, at most ten minutes or --patience.
 """
 
 import argparse
@@ -37,6 +38,8 @@ BUILT = ROOT / ".aws-sam" / "build" / "template.yaml"
 TEMPLATES = ROOT / "infra" / "templates"
 # CloudFront requires its certificate, its web ACL and its log deliveries there.
 REGION_OF_PAGES = "us-east-1"
+# The share of the account's concurrent executions that causes an alarm.
+ALARM_SHARE = 0.8
 # Both are missing in alarms that fire without data.
 FIRST_METRICS = (("OutboxAge", "dispatch-outbox"), ("OpenFailures", "report-faults"))
 
@@ -173,7 +176,10 @@ def values_of(name: str, request: Request, account: Account, before: Deployed) -
         name != "page" or "ApiId" in application.outputs,
         f"{request.stack} has no HTTP API: deploy the application first",
     )
-    return parameters.all_values(declared, {**request.given, **of_application(request, account, application)})
+    most = ALARM_SHARE * preflight.concurrency(account.clients())
+    of_account = {"ConcurrencyAlarmExecutions": str(max(1, round(most)))}
+    own = of_application(request, account, application)
+    return parameters.all_values(declared, {**of_account, **request.given, **own})
 
 
 def deploy(request: Request, account: Account) -> None:
@@ -227,6 +233,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--review", action="store_true")
     parser.add_argument("--part", action="append", choices=[*PARTS])
     parser.add_argument("--drop", action="append", default=[])
+    parser.add_argument("--patience", type=float, default=Request.patience)
     parser.add_argument("parameters", nargs="*")
     asked = parser.parse_intermixed_args(arguments)
     given = {
@@ -238,7 +245,7 @@ def main(arguments: Sequence[str]) -> int:
     }
     parts = asked.part or DEFAULT_PARTS
     check("application" not in parts or BUILT.is_file(), "nothing is built: run `make build`")
-    deploy(Request(asked.stack, given, parts, asked.review, asked.drop), own_account())
+    deploy(Request(asked.stack, given, parts, asked.review, asked.drop, asked.patience), own_account())
     return 0
 
 

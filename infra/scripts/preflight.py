@@ -60,8 +60,13 @@ def check_application(
     return secret_version(clients, values["MongoSecretArn"])
 
 
+def concurrency(clients: Clients) -> int:
+    """Returns the maximum number of concurrent executions of the account."""
+    return int(clients("lambda").get_account_settings()["AccountLimit"]["ConcurrentExecutions"])
+
+
 def check_concurrency(clients: Clients, reserved: int) -> None:
-    limit = int(clients("lambda").get_account_settings()["AccountLimit"]["ConcurrentExecutions"])
+    limit = concurrency(clients)
     check(
         reserved == 0 or reserved + UNRESERVED <= limit,
         f"ApiConcurrency reserves {reserved} of the {limit} concurrent executions of the account, and Lambda "

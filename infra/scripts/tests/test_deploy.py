@@ -102,6 +102,7 @@ class Deploying(unittest.TestCase):
         self.assertEqual(names, ["reviews", "reviews-monitoring"])
         self.assertEqual(application["MongoSecretArn"], SECRET)
         self.assertEqual(monitoring["Application"], "reviews")
+        self.assertEqual(monitoring["ConcurrencyAlarmExecutions"], "800")
         for run, _ in self.runs:
             self.assertIn("--no-confirm-changeset", run)
             self.assertEqual(run[run.index("--on-failure") + 1], "DELETE")
