@@ -87,6 +87,8 @@ pub(crate) struct Comparison {
     pub(crate) summary: Match,
     /// The difference between the years, or `None` if a year is missing.
     pub(crate) years: Option<u32>,
+    /// The names of the journals are equal, or so are their ISSNs.
+    pub(crate) same_journal: bool,
 }
 
 impl Comparison {
@@ -105,10 +107,11 @@ impl Comparison {
             journal: journals(a, b),
             volume: Match::text(a.volume(), b.volume()),
             issue: Match::text(a.issue(), b.issue()),
-            page: Match::text(a.page(), b.page()),
+            page: pages(a.page(), b.page()),
             doi: Match::text(a.doi(), b.doi()),
             pmid: Match::text(a.pmid(), b.pmid()),
             summary,
+            same_journal: have_same_journal(a, b),
             years: a.year().zip(b.year()).map(|(one, other)| one.abs_diff(other)),
         }
     }
@@ -117,6 +120,30 @@ impl Comparison {
     /// later.
     pub(crate) fn has_compatible_years(&self) -> bool {
         self.years.is_none_or(|years| years <= 1)
+    }
+}
+
+/// Compares first pages. Some databases leave out the letter before a number: `S25` and `25`.
+fn pages(one: &str, other: &str) -> Match {
+    let number = |page: &str| page.trim_start_matches(|c: char| c.is_ascii_lowercase()).len();
+    let is_shortened = |short: &str, long: &str| {
+        number(short) == short.len()
+            && short.len() > 1
+            && long.len() - short.len() <= 1
+            && long.ends_with(short)
+    };
+    match Match::text(one, other) {
+        Match::Differ
+            if one.len() < other.len() && is_shortened(one, other) && number(other) == one.len() =>
+        {
+            Match::Agree
+        }
+        Match::Differ
+            if other.len() < one.len() && is_shortened(other, one) && number(one) == other.len() =>
+        {
+            Match::Agree
+        }
+        compared => compared,
     }
 }
 
@@ -201,6 +228,20 @@ fn shared(few: &[String], many: &[String]) -> usize {
     spend(few.len() + many.len());
     let many: HashSet<&String> = many.iter().collect();
     few.iter().filter(|name| many.contains(name)).count()
+}
+
+/// Returns `true` for journals with the same ISSN, or with the same name, possibly with abbreviated words. Sister journals
+/// have names that begin alike, with more words.
+fn have_same_journal(a: &Fields, b: &Fields) -> bool {
+    let (one, other) = (a.journal(), b.journal());
+    let is_equal = !one.is_empty() && one == other;
+    let is_abbreviated =
+        !one.is_empty() && one.len() == other.len() && (abbreviates(one, other) || abbreviates(other, one));
+    is_equal
+        || is_abbreviated
+        || are_initials(one, other)
+        || are_initials(other, one)
+        || a.issns().iter().any(|issn| b.issns().contains(issn))
 }
 
 /// Compares names of journals, which databases abbreviate in different ways.

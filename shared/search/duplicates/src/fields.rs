@@ -232,8 +232,9 @@ impl Fields {
         &self.stored.doi
     }
 
+    /// The PubMed identifier, without the 0 that programs write for a missing one.
     pub(crate) fn pmid(&self) -> &str {
-        &self.stored.pmid
+        if self.stored.pmid == "0" { "" } else { &self.stored.pmid }
     }
 
     pub(crate) fn summary(&self) -> Option<i64> {

@@ -99,8 +99,8 @@ fn by_doi(alike: &Comparison) -> [Line; 8] {
 }
 
 /// The titles are nearly equal. Unless a line states otherwise, DOIs only have to be compatible.
-fn by_title(a: &Fields, b: &Fields, alike: &Comparison) -> [Line; 9] {
-    let Comparison { near, long, author, journal, volume, issue, page, summary, .. } = *alike;
+fn by_title(a: &Fields, b: &Fields, alike: &Comparison) -> [Line; 12] {
+    let Comparison { near, long, author, journal, volume, issue, page, summary, same_journal, .. } = *alike;
     let same_doi = !alike.doi.differs();
     let same_year = alike.years == Some(0);
     let soon = alike.has_compatible_years();
@@ -120,6 +120,21 @@ fn by_title(a: &Fields, b: &Fields, alike: &Comparison) -> [Line; 9] {
             page_fits && !same_doi && (journal.differs() || volume.differs()),
             Possible,
             Reason::TitlePageElsewhere,
+        ),
+        // Journals have an editorial or a preface on the same page of many issues, by the same authors.
+        (
+            page_fits && !long && (journal.differs() || !same_doi || !(volume.agrees() || same_journal)),
+            Possible,
+            Reason::TitlePage,
+        ),
+        (page_fits && !long && !is_same_issue(alike), Likely, Reason::TitlePage),
+        (
+            page_fits
+                && (!same_doi
+                    || volume.differs()
+                    || (!volume.agrees() && !same_journal && !journal.is_unknown())),
+            Likely,
+            Reason::TitlePage,
         ),
         (page_fits, Certain, Reason::TitlePage),
         (by_year && similarity >= 0.97 && long && journal.agrees(), Certain, Reason::TitleYearAuthor),
@@ -179,6 +194,17 @@ fn by_title(a: &Fields, b: &Fields, alike: &Comparison) -> [Line; 9] {
     ]
 }
 
+/// Returns `true` for two records that are in the same issue, by all that is known.
+fn is_same_issue(alike: &Comparison) -> bool {
+    let Comparison { author, volume, issue, doi, same_journal, .. } = *alike;
+    author.agrees()
+        && same_journal
+        && volume.agrees()
+        && !issue.differs()
+        && !doi.differs()
+        && alike.years == Some(0)
+}
+
 /// The position in print or the abstract agrees: titles may be translated or truncated.
 fn by_place(a: &Fields, b: &Fields, alike: &Comparison) -> [Line; 4] {
     let Comparison { author, journal, volume, issue, page, summary, .. } = *alike;
@@ -226,9 +252,14 @@ fn by_place(a: &Fields, b: &Fields, alike: &Comparison) -> [Line; 4] {
 }
 
 /// Matches that are too weak for grouping.
-fn by_weak_evidence(alike: &Comparison) -> [Line; 2] {
+fn by_weak_evidence(alike: &Comparison) -> [Line; 3] {
+    let Comparison { author, journal, volume, issue, page, doi, .. } = *alike;
+    let values = [author, journal, volume, issue, page, doi];
+    let nothing_differs =
+        !values.iter().any(|value| value.differs()) && alike.years.is_none_or(|years| years == 0);
     [
         (alike.near && alike.long && alike.author != Match::Differ, Possible, Reason::Title),
+        (alike.titles == TitleMatch::Same && nothing_differs, Possible, Reason::Title),
         (alike.summary.agrees() && alike.author.agrees(), Possible, Reason::AbstractElsewhere),
     ]
 }

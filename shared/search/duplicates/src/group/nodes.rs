@@ -14,7 +14,7 @@ use crate::{
 pub(super) struct Node {
     pub(super) content: Content,
     pub(super) members: Vec<usize>,
-    /// The table's result for two of the members.
+    /// The table's result for two copies of the content.
     pub(super) copies: Option<(Tier, Reason)>,
 }
 
@@ -58,9 +58,10 @@ impl<'a> Nodes<'a> {
             let Member { content, .. } = &members[place];
             let copies = *copies.entry(*content).or_insert_with(|| {
                 let fields = contents.get(content)?;
-                compare(fields, fields).filter(|(tier, _)| *tier > Tier::Possible)
+                compare(fields, fields)
             });
-            let is_alone = copies.is_none() || decided.contains(&place);
+            let is_possible = copies.is_none_or(|(tier, _)| tier == Tier::Possible);
+            let is_alone = is_possible || decided.contains(&place);
             let known = together.get(content).copied().filter(|_| !is_alone);
             let node = known.unwrap_or_else(|| {
                 nodes.all.push(Node { content: *content, members: Vec::new(), copies });
@@ -93,7 +94,9 @@ impl<'a> Nodes<'a> {
         }
         for (content, nodes) in &self.by_content {
             let Some((tier, reason)) = self.all[nodes[0]].copies else { continue };
-            for (at, one) in nodes.iter().enumerate() {
+            // Possible copies refer to the first of them.
+            let linked = if tier == Tier::Possible { 1 } else { nodes.len() };
+            for (at, one) in nodes.iter().enumerate().take(linked) {
                 for other in &nodes[at + 1..] {
                     link((*one, *other), (*content, *content), tier, reason);
                 }

@@ -50,8 +50,9 @@ fn mark_points_to_first_certain_then_first_likely() {
 }
 
 #[test]
-fn copies_with_too_few_fields_are_unmarked() {
-    assert_eq!(marked(&["t=Editorial"; 3], &[], &[]), [None; 3]);
+fn copies_with_few_fields_are_possible() {
+    let possible = Some((0, Tier::Possible, Reason::Title));
+    assert_eq!(marked(&["t=Editorial"; 3], &[], &[]), [None, possible, possible]);
     let likely = Some((0, Tier::Likely, Reason::TitleYearAuthor));
     assert_eq!(marked(&[&zinc("y=2006"); 3].map(|said| &**said), &[], &[]), [None, likely, likely]);
 }
