@@ -33,7 +33,7 @@ pub enum Error {
         what: &'static str,
     },
     /// A known text format that is not supported.
-    #[error("it is {name}, which is not supported yet; expected {EXPECTED}")]
+    #[error("it is {name}, which is not supported yet{}; expected {EXPECTED}", OtherExport(name))]
     UnsupportedFormat {
         /// `"Web of Science plain text"`.
         name: &'static str,
@@ -133,6 +133,28 @@ impl Error {
 /// The formats that most databases export.
 const EXPECTED: &str = "RIS, PubMed .nbib or XML, EndNote XML, Web of Science .ciw, BibTeX, CSV or TSV";
 
+/// The advice how to obtain a file that can be read.
+struct OtherExport(&'static str);
+
+impl fmt::Display for OtherExport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let advice = match self.0 {
+            name if name.contains("HTML") => {
+                "if a database exported a table under this name, open it in a spreadsheet and save it as .xlsx"
+            }
+            name if name.contains("EPPI") => "export RIS from EPPI-Reviewer",
+            name if name.contains("Semantic Scholar") => "export BibTeX from Semantic Scholar",
+            name if name.contains("Zotero") => "export RIS or BibTeX from Zotero",
+            "RDF" => "export RIS or BibTeX from Zotero",
+            name if name.contains("JSTOR") => "export RIS or BibTeX from JSTOR",
+            name if name.contains("MODS") => "export RIS or BibTeX from the program",
+            name if name.contains("ClinicalTrials") => "export RIS, JSON or CSV from ClinicalTrials.gov",
+            _ => return Ok(()),
+        };
+        write!(f, "; {advice}")
+    }
+}
+
 /// Formats a number of bytes; exact multiples of a binary unit are displayed in that unit.
 struct Size(u64);
 
@@ -172,7 +194,9 @@ impl fmt::Display for Advice<'_> {
             f.write_str("; decompress it and upload the file inside")
         } else if fix(&["archive"]) {
             f.write_str("; unpack it and upload the files inside")
-        } else if fix(&["workbook", "spreadsheet"]) {
+        } else if fix(&[".xls", "spreadsheet"]) {
+            f.write_str("; save it as .xlsx and upload that")
+        } else if fix(&["workbook"]) {
             f.write_str("; save it as CSV and upload that")
         } else if fix(&["PDF", "Word", "image"]) {
             f.write_str("; export the references from the database or the reference manager instead")

@@ -42,6 +42,8 @@ impl Surroundings {
             | Format::EndNoteXml
             | Format::PubMedXml
             | Format::EuropePmcXml
+            | Format::IctrpXml
+            | Format::EbscoXml
             | Format::JatsXml => (frame.first, "\n"),
             // PubMed separates records with two blank lines.
             Format::PubMedText => (detected.mark_length as u64, "\n\n\n"),

@@ -49,6 +49,13 @@ pub enum Format {
     CslJson,
     /// JSON of databases and other programs: OpenAlex, Crossref, Semantic Scholar, Europe PMC and others.
     Json,
+    /// The format of NoteExpress, which Chinese databases export: lines `{Title}: …`.
+    #[serde(rename = "noteexpress")]
+    NoteExpress,
+    /// The XML of the WHO's trial register portal: `<Trials_downloaded_from_ICTRP><Trial>…`.
+    IctrpXml,
+    /// EBSCOhost's XML: `<records><rec>…`.
+    EbscoXml,
     /// Europe PMC's XML: `<responseWrapper><resultList><result>…`.
     EuropePmcXml,
     /// JATS, the XML format of PubMed Central and publishers: `<article>…`.
@@ -58,7 +65,7 @@ pub enum Format {
 
 impl Format {
     /// All formats.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 23] = [
         Self::Ris,
         Self::Nbib,
         Self::EndNoteXml,
@@ -77,6 +84,9 @@ impl Format {
         Self::PubMedText,
         Self::CslJson,
         Self::Json,
+        Self::NoteExpress,
+        Self::IctrpXml,
+        Self::EbscoXml,
         Self::EuropePmcXml,
         Self::JatsXml,
     ];
@@ -130,6 +140,9 @@ impl fmt::Display for Format {
             Self::PubMedText => "PubMed text",
             Self::CslJson => "CSL-JSON",
             Self::Json => "JSON of a database",
+            Self::NoteExpress => "NoteExpress",
+            Self::IctrpXml => "WHO ICTRP XML",
+            Self::EbscoXml => "EBSCO XML",
             Self::EuropePmcXml => "Europe PMC XML",
             Self::JatsXml => "JATS XML",
         })

@@ -96,6 +96,8 @@ fn has_words(line: &str, format: Format) -> bool {
         | Format::EndNoteXml
         | Format::PubMedXml
         | Format::EuropePmcXml
+        | Format::IctrpXml
+        | Format::EbscoXml
         | Format::JatsXml => !words.is_empty(),
         _ => !is_number,
     }

@@ -6,6 +6,23 @@ pub(super) fn by_start(start: &str) -> Option<&'static str> {
     STARTS.iter().find(|(prefix, _)| start.starts_with(prefix)).map(|(_, name)| *name)
 }
 
+/// Recognizes JSON that is not read.
+pub(super) fn json(start: &str) -> Option<&'static str> {
+    if !start.starts_with(['{', '[']) {
+        return None;
+    }
+    let has = |name: &str| start.contains(name);
+    if has("\"CodeSets\"") || (has("\"ItemId\"") && has("\"References\"")) {
+        Some("JSON of EPPI-Reviewer")
+    } else if has("\"paperId\"") {
+        Some("JSON of Semantic Scholar")
+    } else if has("\"itemType\"") {
+        Some("JSON of Zotero")
+    } else {
+        None
+    }
+}
+
 /// Recognizes a format by later lines. Tried last, because such lines also occur in values of other formats.
 pub(super) fn by_lines(text: &str) -> Option<&'static str> {
     if text.trim_start().starts_with(['{', '[']) {

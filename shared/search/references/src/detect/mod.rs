@@ -10,7 +10,7 @@ mod xml;
 use crate::{
     Error, Format,
     encoding::{Certainty, Encoding, EncodingDetection, LegacyEncoding, Utf16},
-    split::{entries, lines, nbib, refer, refworks, ris, wos},
+    split::{entries, lines, nbib, noteexpress, refer, refworks, ris, wos},
 };
 use table::TableDetection;
 pub(crate) use table::has_field_rows;
@@ -85,6 +85,12 @@ fn format(text: &str) -> Result<(Format, Certainty), Error> {
     }
     if let Some(name) = foreign::by_start(start) {
         return Err(Error::UnsupportedFormat { name });
+    }
+    if let Some(name) = foreign::json(start) {
+        return Err(Error::UnsupportedFormat { name });
+    }
+    if noteexpress::is_type_line(start.trim_start_matches('\u{feff}').as_bytes()) {
+        return Ok((Format::NoteExpress, Certainty::Certain));
     }
     if let Some(format) = text::json(start) {
         return Ok((format, Certainty::Likely));

@@ -35,7 +35,9 @@ pub(super) fn detect(text: &str) -> Result<Format, Error> {
         return Err(Error::Doctype { name: if pubmed { Some("PubMed XML") } else { known(root) } });
     }
     match (root, known(root)) {
+        ("records", _) if is_ebsco(rest) => Ok(Format::EbscoXml),
         ("xml" | "records", _) => Ok(Format::EndNoteXml),
+        ("Trials_downloaded_from_ICTRP", _) => Ok(Format::IctrpXml),
         ("responseWrapper", _) => Ok(Format::EuropePmcXml),
         _ if pubmed => Ok(Format::PubMedXml),
         _ if jats => Ok(Format::JatsXml),
@@ -60,6 +62,12 @@ fn after<'a>(text: &'a str, end: &str) -> Option<&'a str> {
     text.find(end).map(|at| &text[at + end.len()..])
 }
 
+/// Returns `true` if the first element inside the root is a record of EBSCOhost.
+fn is_ebsco(rest: &str) -> bool {
+    let inner = after(rest, ">").map(str::trim_start).unwrap_or_default();
+    root_name(inner) == "rec"
+}
+
 fn root_name(rest: &str) -> &str {
     let Some(name) = rest.strip_prefix('<') else { return "" };
     name.split(|c: char| c.is_whitespace() || matches!(c, '>' | '/')).next().unwrap_or_default()
@@ -70,7 +78,7 @@ fn known(root: &str) -> Option<&'static str> {
     match root {
         "pmc-articleset" | "article" | "articles" => Some("JATS XML"),
         "modsCollection" | "mods" => Some("MODS XML"),
-        "Trials_downloaded_from_ICTRP" => Some("WHO ICTRP XML"),
+        "citations" => Some("JSTOR XML"),
         "clinical_study" | "search_results" => Some("ClinicalTrials.gov XML"),
         "rdf:RDF" => Some("RDF"),
         _ => None,

@@ -5,7 +5,7 @@
 //! likely; a capital letter or a currency sign there is not.
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
-use encoding_rs::{MACINTOSH, WINDOWS_1252};
+use encoding_rs::{MACINTOSH, WINDOWS_1252, WINDOWS_1254};
 
 use serde::{Deserialize, Serialize};
 
@@ -141,9 +141,18 @@ impl LegacyEncoding {
         scores.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
         let (best, found) = scores[0];
         let next = scores.iter().find(|(_, encoding)| *encoding != found).map_or(best, |(score, _)| *score);
-        self.found = found;
+        // Both encodings differ in the six letters of Turkish alone, which are those of Icelandic otherwise.
+        self.found = if found == WINDOWS_1252 && is_turkish(&self.seen) { WINDOWS_1254 } else { found };
         self.certainty = if best - next >= CLEAR { Certainty::Likely } else { Certainty::Guess };
     }
+}
+
+/// Returns `true` if the letters of Turkish prevail over the letters with an acute accent, which Icelandic also has.
+fn is_turkish(bytes: &[u8]) -> bool {
+    let count = |letters: &[u8]| bytes.iter().filter(|byte| letters.contains(byte)).count();
+    let turkish = count(&[0xD0, 0xDD, 0xDE, 0xF0, 0xFD, 0xFE]);
+    let icelandic = count(&[0xC1, 0xC6, 0xC9, 0xCD, 0xD3, 0xDA, 0xE1, 0xE6, 0xE9, 0xED, 0xF3, 0xFA]);
+    turkish > 1 && turkish > icelandic
 }
 
 /// The likelihood of the text that an encoding yields, relative to other encodings.
@@ -240,6 +249,7 @@ mod tests {
             ("ランダム化比較試験の系統的レビューに関する研究の進歩について", SHIFT_JIS),
             ("무작위 대조 시험에 대한 체계적 문헌 고찰 및 메타 분석 연구", EUC_KR),
             ("隨機對照試驗的系統性回顧與統合分析之研究進展", BIG5),
+            ("Yaşlılarda düşmeyi önleme programının etkisi: rastgele kontrollü çalışma", WINDOWS_1254),
             ("Zażółć gęślą jaźń, wpływ świeżego powietrza na zdrowie dzieci w wieku szkolnym", WINDOWS_1250),
         ] {
             assert_eq!(found(text, encoding).0, Encoding::Other(OtherEncoding(encoding)), "{text}");

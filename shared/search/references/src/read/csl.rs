@@ -41,6 +41,9 @@ pub(super) fn read(text: &str) -> Result<Draft<'static>, String> {
     spend(text.len());
     let item: Map<String, Value> =
         serde_json::from_str(text).map_err(|error| format!("its JSON is broken: {error}"))?;
+    if let Some(draft) = super::json::read(&item) {
+        return Ok(draft);
+    }
     let mut draft = Draft::default();
     for (name, value) in &item {
         match INDEX.find(name) {

@@ -82,6 +82,11 @@ impl<'a> Draft<'a> {
         }
     }
 
+    /// The number of people so far.
+    pub(super) fn people(&self) -> usize {
+        self.authors.len()
+    }
+
     /// Adds several names.
     pub(super) fn authors(&mut self, field: Field, names: Vec<String>) {
         for name in names {

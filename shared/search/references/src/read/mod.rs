@@ -10,18 +10,22 @@ mod csv;
 mod databases;
 mod dates;
 mod draft;
+mod ebsco;
 mod elements;
 mod endnote;
 mod entities;
 mod europe_pmc;
 mod extra;
 pub(crate) mod field;
+mod ictrp;
 mod identifiers;
 mod jats;
+mod json;
 mod labels;
 mod latex;
 mod names;
 mod nbib;
+mod noteexpress;
 mod pages;
 mod person;
 mod placeholders;
@@ -111,6 +115,9 @@ pub(crate) fn read(
         (Format::ProQuest, _) => databases::proquest(text).finish(),
         (Format::PubMedText, _) => pubmed_text::read(text).finish(),
         (Format::CslJson | Format::Json, _) => csl::read(text)?.finish(),
+        (Format::NoteExpress, _) => noteexpress::read(text).finish(),
+        (Format::IctrpXml, _) => ictrp::read(text)?.finish(),
+        (Format::EbscoXml, _) => ebsco::read(text)?.finish(),
         (Format::EuropePmcXml, _) => europe_pmc::read(text)?.finish(),
         (Format::JatsXml, _) => jats::read(text)?.finish(),
         (Format::Csv { .. }, Some(Context::Table(header))) => csv::read(header, text)?,

@@ -1,13 +1,13 @@
 //! Compares the tables in `docs/formats.md` with those of the readers.
 
 use super::{
-    bibtex, csl, databases, endnote, europe_pmc,
+    bibtex, csl, databases, ebsco, endnote, europe_pmc,
     field::{Field, Rule},
-    jats, nbib, pubmed_xml, refer, refworks, ris, wos,
+    ictrp, jats, nbib, noteexpress, pubmed_xml, refer, refworks, ris, wos,
 };
 use crate::table::header;
 
-const FORMATS: [(&str, &[Rule]); 15] = [
+const FORMATS: [(&str, &[Rule]); 18] = [
     ("RIS", ris::RULES),
     ("PubMed nbib", nbib::RULES),
     ("EndNote XML", endnote::RULES),
@@ -23,6 +23,9 @@ const FORMATS: [(&str, &[Rule]); 15] = [
     ("CSL-JSON", csl::RULES),
     ("Europe PMC XML", europe_pmc::RULES),
     ("JATS XML", jats::RULES),
+    ("NoteExpress", noteexpress::RULES),
+    ("WHO ICTRP XML", ictrp::RULES),
+    ("EBSCO XML", ebsco::RULES),
 ];
 
 fn becomes(field: Field) -> &'static str {

@@ -43,6 +43,24 @@ pub(super) const EUROPE_PMC: Layout = Layout {
     alone: false,
 };
 
+pub(super) const ICTRP: Layout = Layout {
+    parents: &[b"Trials_downloaded_from_ICTRP"],
+    records: &[b"Trial"],
+    about: &[],
+    unclosed: "it is not closed by </Trial>",
+    doctype: false,
+    alone: false,
+};
+
+pub(super) const EBSCO: Layout = Layout {
+    parents: &[b"records"],
+    records: &[b"rec"],
+    about: &[],
+    unclosed: "it is not closed by </rec>",
+    doctype: false,
+    alone: false,
+};
+
 pub(super) const JATS: Layout = Layout {
     parents: &[b"pmc-articleset", b"articles"],
     records: &[b"article"],

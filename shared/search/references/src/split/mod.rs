@@ -16,6 +16,7 @@ mod layout;
 pub(crate) mod lines;
 pub(crate) mod markup;
 pub(crate) mod nbib;
+pub(crate) mod noteexpress;
 pub(crate) mod numbered;
 mod parts;
 pub(crate) mod refer;
@@ -125,6 +126,9 @@ fn splitter_of(format: Format, limit: usize) -> Box<dyn Splitter> {
         Format::ProQuest => Box::new(numbered::proquest(limit)),
         Format::PubMedText => Box::new(numbered::pubmed(limit)),
         Format::CslJson | Format::Json => Box::new(json::Json::new(limit)),
+        Format::NoteExpress => Box::new(noteexpress::splitter(limit)),
+        Format::IctrpXml => Box::new(xml::Xml::ictrp(limit)),
+        Format::EbscoXml => Box::new(xml::Xml::ebsco(limit)),
         Format::EuropePmcXml => Box::new(xml::Xml::europe_pmc(limit)),
         Format::JatsXml => Box::new(xml::Xml::jats(limit)),
     }

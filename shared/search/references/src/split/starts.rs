@@ -8,7 +8,7 @@ use memchr::memmem;
 use super::{
     entries,
     lines::{MARK_LENGTH, unmarked},
-    nbib, numbered, refer, refworks, ris, wos,
+    nbib, noteexpress, numbered, refer, refworks, ris, wos,
 };
 use crate::{
     Delimiter, Format, detect,
@@ -72,6 +72,9 @@ pub(super) fn find(line: &[u8], whole: bool, after: &[u8], current: Format) -> O
 
 /// The format that begins with this line.
 fn at_start(line: &[u8], after: &[u8]) -> Option<Format> {
+    if noteexpress::is_type_line(line) {
+        return Some(Format::NoteExpress);
+    }
     match line.first()? {
         b'<' => numbered::is_ovid(line).then_some(Format::Ovid).or_else(|| markup(line, after)),
         b'[' | b'{' => is_json(line, after).then_some(Format::Json),
@@ -316,12 +319,13 @@ fn joined_table(line: &[u8], after: &[u8], current: Format) -> Option<(usize, Fo
 type Check = fn(&[u8]) -> bool;
 
 /// The beginnings of files of tagged lines, and what else has to be on the line.
-const NEEDLES: [(&[u8], Format, Check); 10] = [
+const NEEDLES: [(&[u8], Format, Check); 11] = [
     (b"TY  - ", Format::Ris, |line| {
         let code = ris::tag(line).map(|(_, value)| line[value..].trim_ascii()).unwrap_or_default();
         crate::read::RIS_KINDS.iter().any(|(kind, _)| code.eq_ignore_ascii_case(kind.as_bytes()))
     }),
     (b"PMID- ", Format::Nbib, is_nbib),
+    (b"{Reference Type}: ", Format::NoteExpress, noteexpress::is_type_line),
     (b"%0 ", Format::Refer, is_refer),
     (b"RT ", Format::RefWorks, refworks::is_type_line),
     (b"FN ", Format::WebOfScience, |line| {

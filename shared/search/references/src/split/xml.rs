@@ -12,7 +12,7 @@ use memchr::{memchr, memmem};
 use super::{
     Splitter, Step,
     doctype::{Doctype, doctype},
-    layout::{ENDNOTE, EUROPE_PMC, JATS, Layout, PUBMED},
+    layout::{EBSCO, ENDNOTE, EUROPE_PMC, ICTRP, JATS, Layout, PUBMED},
     lines::trimmed_end,
     markup::{CDATA_END, Markup, markup},
 };
@@ -49,6 +49,14 @@ impl Xml {
 
     pub(crate) fn europe_pmc(limit: usize) -> Self {
         Self::new(&EUROPE_PMC, limit)
+    }
+
+    pub(crate) fn ictrp(limit: usize) -> Self {
+        Self::new(&ICTRP, limit)
+    }
+
+    pub(crate) fn ebsco(limit: usize) -> Self {
+        Self::new(&EBSCO, limit)
     }
 
     pub(crate) fn jats(limit: usize) -> Self {

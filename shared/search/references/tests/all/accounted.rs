@@ -256,7 +256,7 @@ proptest! {
         prop_assume!(read.report.parts == 1);
         let by_lines = match format {
             Format::Csv { .. } | Format::FieldRows | Format::EndNoteXml | Format::PubMedXml | Format::EuropePmcXml
-            | Format::JatsXml => false,
+            | Format::IctrpXml | Format::EbscoXml | Format::JatsXml => false,
             Format::BibTex => !file.contains("@string"),
             _ => true,
         };

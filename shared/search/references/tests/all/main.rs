@@ -5,6 +5,7 @@
 
 mod accounted;
 mod bundled;
+mod databases;
 mod differential;
 mod extract;
 mod files;

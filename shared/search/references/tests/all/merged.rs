@@ -15,7 +15,7 @@ struct Writer {
 }
 
 /// The writers of all formats.
-const WRITERS: [Writer; 20] = [
+const WRITERS: [Writer; 23] = [
     Writer {
         format: "RIS",
         begin: "",
@@ -147,6 +147,38 @@ const WRITERS: [Writer; 20] = [
         },
         between: ",",
         end: "]}}",
+    },
+    Writer {
+        format: "NoteExpress",
+        begin: "",
+        record: |title, _| {
+            format!(
+                "{{Reference Type}}: Journal Article\n{{Title}}: {title}\n{{Author}}: Roe\n{{Year}}: 2020"
+            )
+        },
+        between: "\n\n",
+        end: "",
+    },
+    Writer {
+        format: "ICTRP",
+        begin: "<?xml version='1.0' encoding='UTF-8' ?>\n<Trials_downloaded_from_ICTRP>\n",
+        record: |title, n| {
+            format!("<Trial><TrialID>X{n}</TrialID><Scientific_title>{title}\n</Scientific_title></Trial>")
+        },
+        between: "\n",
+        end: "\n</Trials_downloaded_from_ICTRP>",
+    },
+    Writer {
+        format: "EBSCO",
+        begin: "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<records>\n",
+        record: |title, n| {
+            format!(
+                "<rec resultID=\"{n}\"><header uiTerm=\"{n}\"><controlInfo><artinfo><tig><atl>{title}</atl></tig></artinfo>\
+                 </controlInfo></header></rec>"
+            )
+        },
+        between: "\n",
+        end: "\n</records>",
     },
     Writer {
         format: "Europe PMC",

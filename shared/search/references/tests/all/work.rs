@@ -14,7 +14,7 @@ type Gap = (&'static str, &'static str);
 type Fragments = (&'static str, &'static str, &'static str);
 
 /// Gaps for each format and each type of value.
-const GAPS: [Gap; 70] = [
+const GAPS: [Gap; 79] = [
     ("TY  - JOUR\nTI  - ", "\nER  - \n"),
     ("TY  - JOUR\nTI  - a\nAU  - ", "\nER  - \n"),
     ("TY  - JOUR\nTI  - a\nPY  - ", "\nER  - \n"),
@@ -94,6 +94,18 @@ const GAPS: [Gap; 70] = [
         "</abstractText></result></resultList></responseWrapper>",
     ),
     ("<article><front><article-meta><abstract>", "</abstract></article-meta></front></article>"),
+    ("{Reference Type}: Journal Article\n{Title}: a\n{Author}: ", "\n"),
+    ("{Reference Type}: Journal Article\n{Title}: a\n", "\n"),
+    (
+        "<Trials_downloaded_from_ICTRP><Trial><Public_title>a</Public_title><Condition>",
+        "</Condition></Trial></Trials_downloaded_from_ICTRP>",
+    ),
+    ("<records><rec><header longDbName=\"a\"><tig><atl>a</atl></tig><au>", "</au></header></rec></records>"),
+    ("<records><rec><header ", "><tig><atl>a</atl></tig></header></rec></records>"),
+    ("{\"message\":{\"items\":[{\"title\":[\"a\"],\"author\":\"", "\"}]}}"),
+    ("{\"results\":[{\"display_name\":\"a\",\"ids\":{},\"keywords\":[", "]}]}"),
+    ("TY  - JOUR\nTI  - a\nAU  - ", "\nER  - \n"),
+    ("TY  - JOUR\nTI  - a\nUR  - https://a.example/?", "\nER  - \n"),
 ];
 
 /// Pieces of fragments that open, close, separate, refer to or are searched for in some format.

@@ -18,13 +18,61 @@ const SHORT_NAMES: [(&str, &str); 10] = [
     ("sih", "SocINDEX"),
 ];
 
+/// Names of databases as exports write them, in lower case without editions, and their usual spelling.
+const NAMES: [(&str, &str); 27] = [
+    ("medline", "MEDLINE"),
+    ("ovid medline", "MEDLINE"),
+    ("pubmed", "PubMed"),
+    ("embase", "Embase"),
+    ("embase.com", "Embase"),
+    ("cinahl", "CINAHL"),
+    ("apa psycinfo", "APA PsycInfo"),
+    ("psycinfo", "APA PsycInfo"),
+    ("apa psycarticles", "APA PsycArticles"),
+    ("psycarticles", "APA PsycArticles"),
+    ("scopus", "Scopus"),
+    ("web of science", "Web of Science"),
+    ("wos", "Web of Science"),
+    ("cochrane library", "Cochrane Library"),
+    ("cochrane central register of controlled trials", "CENTRAL"),
+    ("central", "CENTRAL"),
+    ("cochrane database of systematic reviews", "Cochrane Database of Systematic Reviews"),
+    ("eric", "ERIC"),
+    ("socindex", "SocINDEX"),
+    ("openalex", "OpenAlex"),
+    ("dimensions", "Dimensions"),
+    ("clinicaltrials.gov", "ClinicalTrials.gov"),
+    ("ictrp", "WHO ICTRP"),
+    ("cnki", "CNKI"),
+    ("europe pmc", "Europe PMC"),
+    ("lilacs", "LILACS"),
+    ("scielo", "SciELO"),
+];
+
+/// The beginnings of the short names of databases in links of Ovid: `D=medp`, `D=emed25`.
+const OVID_NAMES: [(&str, &str); 10] = [
+    ("med", "MEDLINE"),
+    ("pmnm", "MEDLINE"),
+    ("prem", "MEDLINE"),
+    ("ppez", "MEDLINE"),
+    ("em", "Embase"),
+    ("oemez", "Embase"),
+    ("psyc", "APA PsycInfo"),
+    ("psyh", "APA PsycInfo"),
+    ("cctr", "CENTRAL"),
+    ("coch", "Cochrane Database of Systematic Reviews"),
+];
+
+/// The tags in `extra` that hold further links.
+const LINK_TAGS: [&str; 4] = ["L2", "UR", "L1", "Link to the Ovid Full Text or citation"];
+
 /// The names of the source columns in the exports of this project.
 const DATABASE: &str = "database";
 const PLATFORM: &str = "platform";
 const SEARCHED_ON: &str = "searched_on";
 
 /// Hosts of links, with the database and platform that they belong to.
-const HOSTS: [(&str, Option<&str>, Option<&str>); 8] = [
+const HOSTS: [(&str, Option<&str>, Option<&str>); 15] = [
     ("pubmed.ncbi.nlm.nih.gov", Some("PubMed"), None),
     ("www.ncbi.nlm.nih.gov/pubmed", Some("PubMed"), None),
     ("www.scopus.com", Some("Scopus"), None),
@@ -33,6 +81,13 @@ const HOSTS: [(&str, Option<&str>, Option<&str>); 8] = [
     ("search.ebscohost.com", None, Some("EBSCOhost")),
     ("www.proquest.com", None, Some("ProQuest")),
     ("www.cochranelibrary.com", Some("Cochrane Library"), None),
+    ("openalex.org", Some("OpenAlex"), None),
+    ("app.dimensions.ai", Some("Dimensions"), None),
+    ("clinicaltrials.gov", Some("ClinicalTrials.gov"), None),
+    ("www.clinicaltrials.gov", Some("ClinicalTrials.gov"), None),
+    ("trialsearch.who.int", Some("WHO ICTRP"), None),
+    ("kns.cnki.net", Some("CNKI"), None),
+    ("europepmc.org", Some("Europe PMC"), None),
 ];
 
 /// Returns the source that the format of a file and its first record indicate; empty if they indicate none.
@@ -40,6 +95,7 @@ pub(super) fn guess(format: &str, first: Option<&Reference>) -> Source {
     let (by_format, through) = match format {
         "PubMed nbib" | "PubMed XML" | "PubMed text" => (Some("PubMed"), None),
         "Web of Science plain text" => (Some("Web of Science"), None),
+        "WHO ICTRP XML" => (Some("WHO ICTRP"), None),
         "Europe PMC XML" => (Some("Europe PMC"), None),
         "Cochrane text" => (Some("Cochrane Library"), None),
         "Ovid text" => (None, Some("Ovid")),
@@ -70,15 +126,39 @@ pub(super) fn guess(format: &str, first: Option<&Reference>) -> Source {
     }
     // The provider of PubMed is not a search platform.
     platform = platform.filter(|platform| platform != "NLM");
-    if let Some((_, by_link, through)) = first.url.as_deref().and_then(of_link) {
+    let links = || {
+        let tagged = LINK_TAGS.iter().filter_map(|tag| first.extra.get(*tag)).flatten();
+        first.url.iter().chain(tagged).map(String::as_str)
+    };
+    if let Some(name) = links().find_map(of_ovid) {
+        database = database.or_else(|| Some(name.to_owned()));
+        platform = platform.or_else(|| Some("Ovid".to_owned()));
+    }
+    if let Some((_, by_link, through)) = links().find_map(of_link) {
         database = database.or_else(|| by_link.map(str::to_owned));
         platform = platform.or_else(|| through.map(str::to_owned));
     }
     Source { database, platform, searched_on }
 }
 
-fn spelt_out(short: &str) -> Option<&'static str> {
-    SHORT_NAMES.iter().find(|(name, _)| name.eq_ignore_ascii_case(short)).map(|(_, name)| *name)
+/// The usual spelling of a database's short or long name. Databases add editions: `Embase <1980 to 2024 Week 25>`.
+fn spelt_out(name: &str) -> Option<&'static str> {
+    let lower = name.trim().to_lowercase();
+    let plain = lower.split(['<', '(', '®', '[']).next().unwrap_or_default();
+    let plain =
+        plain.split(" with ").next().unwrap_or_default().split(" complete").next().unwrap_or_default();
+    let plain = plain.trim().trim_end_matches("(r)").trim();
+    let known = SHORT_NAMES.iter().chain(&NAMES).find(|(known, _)| *known == plain);
+    known.map(|(_, name)| *name)
+}
+
+/// The database in a link of Ovid.
+fn of_ovid(url: &str) -> Option<&'static str> {
+    let (host, parameters) = url.split_once("/ovidweb.cgi?")?;
+    let database = parameters.split('&').find_map(|part| part.strip_prefix("D="))?;
+    let database = database.to_ascii_lowercase();
+    let name = OVID_NAMES.iter().find(|(start, _)| database.starts_with(start)).map(|(_, name)| *name);
+    name.filter(|_| host.contains("ovid"))
 }
 
 fn of_link(url: &str) -> Option<&'static (&'static str, Option<&'static str>, Option<&'static str>)> {
@@ -106,7 +186,20 @@ mod tests {
         for (tags, url, expected) in [
             (&[("DB", "psyh"), ("DP", "EBSCOhost")][..], None, is(Some("APA PsycInfo"), Some("EBSCOhost"))),
             (&[("DB", " Scopus ")], None, is(Some("Scopus"), None)),
-            (&[("DB", "Medline"), ("DP", "NLM")], None, is(Some("Medline"), None)),
+            (&[("DB", "Medline"), ("DP", "NLM")], None, is(Some("MEDLINE"), None)),
+            (&[("DB", "MEDLINE ")], None, is(Some("MEDLINE"), None)),
+            (
+                &[("DB", "CINAHL with Full Text"), ("DP", "EBSCOhost")],
+                None,
+                is(Some("CINAHL"), Some("EBSCOhost")),
+            ),
+            (&[("DB", "Embase <1980 to 2024 Week 25>")], None, is(Some("Embase"), None)),
+            (
+                &[("L2", "http://ovidsp.ovid.com/ovidweb.cgi?T=JS&D=medp&AN=1")],
+                None,
+                is(Some("MEDLINE"), Some("Ovid")),
+            ),
+            (&[], Some("https://clinicaltrials.gov/study/NCT1"), is(Some("ClinicalTrials.gov"), None)),
             (&[("remote-database-name", "Embase")], None, is(Some("Embase"), None)),
             (&[], Some("https://ovidsp.ovid.com/ovidweb.cgi?T=JS"), is(None, Some("Ovid"))),
             (&[], Some("https://www.scopus.com/inward/record.uri"), is(Some("Scopus"), None)),

@@ -1,0 +1,193 @@
+//! Reads the JSON of databases and programs whose names differ from those of CSL-JSON.
+
+use std::{borrow::Cow, collections::BTreeMap};
+
+use serde_json::{Map, Value};
+
+use super::{
+    draft::Draft,
+    field::{Field, FieldName},
+    names,
+};
+
+/// The maximum number of words in an abstract of OpenAlex, which lists the positions of each word.
+const MAX_WORDS: u64 = 20_000;
+
+/// A field, and the paths to its values, the preferred path first. A star is every item of a list.
+type Path = (Field, &'static [&'static str]);
+
+const OPEN_ALEX: &[Path] = &[
+    (Field::Title, &["display_name", "title"]),
+    (Field::Author, &["authorships.*.author.display_name"]),
+    (Field::Date, &["publication_date", "publication_year"]),
+    (Field::Journal, &["primary_location.source.display_name", "host_venue.display_name"]),
+    (Field::Volume, &["biblio.volume"]),
+    (Field::Issue, &["biblio.issue"]),
+    (Field::FirstPage, &["biblio.first_page"]),
+    (Field::LastPage, &["biblio.last_page"]),
+    (Field::Doi, &["doi", "ids.doi"]),
+    (Field::Pmid, &["ids.pmid"]),
+    (Field::Keyword, &["keywords.*.display_name", "keywords.*.keyword"]),
+    (Field::Url, &["primary_location.landing_page_url", "id"]),
+    (Field::Type, &["type"]),
+];
+
+const EUROPE_PMC: &[Path] = &[
+    (Field::Title, &["title"]),
+    (Field::Author, &["authorList.author.*.fullName", "authorString"]),
+    (Field::Date, &["firstPublicationDate", "journalInfo.yearOfPublication", "pubYear"]),
+    (Field::Journal, &["journalInfo.journal.title", "journalTitle"]),
+    (Field::Volume, &["journalInfo.volume", "journalVolume"]),
+    (Field::Issue, &["journalInfo.issue", "issue"]),
+    (Field::Pages, &["pageInfo"]),
+    (Field::Doi, &["doi"]),
+    (Field::Pmid, &["pmid"]),
+    (Field::Abstract, &["abstractText"]),
+    (Field::Keyword, &["keywordList.keyword.*"]),
+    (Field::Type, &["pubTypeList.pubType.*", "pubType"]),
+];
+
+const CLINICAL_TRIALS: &[Path] = &[
+    (
+        Field::Title,
+        &[
+            "protocolSection.identificationModule.officialTitle",
+            "protocolSection.identificationModule.briefTitle",
+        ],
+    ),
+    (Field::Accession, &["protocolSection.identificationModule.nctId"]),
+    (
+        Field::Date,
+        &[
+            "protocolSection.statusModule.startDateStruct.date",
+            "protocolSection.statusModule.studyFirstSubmitDate",
+        ],
+    ),
+    (Field::Abstract, &["protocolSection.descriptionModule.briefSummary"]),
+    (
+        Field::Keyword,
+        &["protocolSection.conditionsModule.conditions.*", "protocolSection.conditionsModule.keywords.*"],
+    ),
+    (Field::Type, &["protocolSection.designModule.studyType"]),
+];
+
+const PUBLISH_OR_PERISH: &[Path] = &[
+    (Field::Title, &["title"]),
+    (Field::Author, &["authors.*"]),
+    (Field::Date, &["year"]),
+    (Field::Journal, &["source"]),
+    (Field::Volume, &["volume"]),
+    (Field::Issue, &["issue"]),
+    (Field::FirstPage, &["startpage"]),
+    (Field::LastPage, &["endpage"]),
+    (Field::Doi, &["doi"]),
+    (Field::Abstract, &["abstract"]),
+    (Field::Url, &["article_url"]),
+    (Field::Type, &["type"]),
+];
+
+/// Reads an object that has the names of a database. Returns `None` for other objects, such as those of CSL-JSON.
+pub(super) fn read(item: &Map<String, Value>) -> Option<Draft<'static>> {
+    let has = |name: &str| item.contains_key(name);
+    let (paths, database) = if has("authorships") || (has("display_name") && has("ids")) {
+        (OPEN_ALEX, "OpenAlex")
+    } else if has("protocolSection") {
+        (CLINICAL_TRIALS, "ClinicalTrials.gov")
+    } else if has("authorString") || has("journalInfo") {
+        (EUROPE_PMC, "Europe PMC")
+    } else if has("authors") && has("title") && !has("author") {
+        (PUBLISH_OR_PERISH, "")
+    } else {
+        return None;
+    };
+    let mut draft = Draft::default();
+    for (field, names) in paths {
+        for (rank, path) in (0_u8..).zip(*names) {
+            let steps: Vec<&str> = path.split('.').collect();
+            let before = draft.people();
+            values(item, &steps, &mut |value| add(&mut draft, FieldName::new(*field, path, rank), value));
+            if draft.people() > before {
+                break;
+            }
+        }
+    }
+    if let Some(words) = item.get("abstract_inverted_index").and_then(Value::as_object) {
+        draft.add_decoded(
+            FieldName::new(Field::Abstract, "abstract_inverted_index", 0),
+            Cow::Owned(in_order(words)),
+        );
+    }
+    if let Some(number) =
+        item.get("protocolSection").and_then(|value| value.pointer("/identificationModule/nctId"))
+    {
+        let url = format!("https://clinicaltrials.gov/study/{}", text(number).unwrap_or_default());
+        draft.add_decoded(FieldName::new(Field::Url, "nctId", 0), Cow::Owned(url));
+    }
+    if !database.is_empty() {
+        draft.add_decoded(FieldName::new(Field::Database, "DB", 0), Cow::Borrowed(database));
+    }
+    for (name, value) in item {
+        if let Some(value) =
+            text(value).filter(|_| !paths.iter().any(|(_, paths)| paths.contains(&name.as_str())))
+        {
+            draft.extra.push(name, &value);
+        }
+    }
+    Some(draft)
+}
+
+/// Calls a function with each value at the end of a path.
+fn values(item: &Map<String, Value>, path: &[&str], take: &mut dyn FnMut(String)) {
+    let Some((first, rest)) = path.split_first() else { return };
+    if let Some(value) = item.get(*first) {
+        values_of(value, rest, take);
+    }
+}
+
+fn values_of(value: &Value, path: &[&str], take: &mut dyn FnMut(String)) {
+    match (path.split_first(), value) {
+        (Some((&"*", rest)), Value::Array(items)) => {
+            items.iter().for_each(|item| values_of(item, rest, take));
+        }
+        (Some(_), Value::Object(item)) => values(item, path, take),
+        (None, value) => {
+            if let Some(value) = text(value) {
+                take(value);
+            }
+        }
+        (Some(_), _) => {}
+    }
+}
+
+fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+fn add(draft: &mut Draft<'static>, named: FieldName, value: String) {
+    match named.field {
+        Field::Author => {
+            for name in names::split_decoded(&value) {
+                draft.author(Field::Author, name);
+            }
+        }
+        Field::Keyword => draft.keyword(named.rank, &value),
+        _ => draft.add_decoded(named, Cow::Owned(value)),
+    }
+}
+
+/// Puts the words of an abstract in their order.
+fn in_order(index: &Map<String, Value>) -> String {
+    let mut words: BTreeMap<u64, &str> = BTreeMap::new();
+    for (word, places) in index {
+        for place in places.as_array().into_iter().flatten().filter_map(Value::as_u64) {
+            if place < MAX_WORDS {
+                words.insert(place, word);
+            }
+        }
+    }
+    words.into_values().collect::<Vec<_>>().join(" ")
+}

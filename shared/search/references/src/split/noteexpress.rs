@@ -1,0 +1,51 @@
+//! Splits files of NoteExpress, which Chinese databases export: lines `{Reference Type}: Journal Article`.
+//!
+//! A record begins at `{Reference Type}`, and ends at the next one.
+
+use super::{
+    lines::{MARK_LENGTH, unmarked},
+    tagged::{LineRole, LineRules, TaggedSplitter},
+};
+
+const FIRST: &[u8] = b"{Reference Type}:";
+/// The number of bytes that determine whether a line begins a record.
+const TAG_PREFIX: usize = MARK_LENGTH + FIRST.len();
+/// Longest name of a field.
+const MAX_NAME: usize = 40;
+
+/// The name of a field in braces, and the offset of its value.
+pub(crate) fn tag(line: &str) -> Option<(&str, usize)> {
+    let (name, _) = line.strip_prefix('{')?.split_once("}:")?;
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, ' ' | '/' | '-' | '_');
+    (name.len() <= MAX_NAME && name.chars().all(is_name)).then(|| (name, name.len() + 3))
+}
+
+/// Returns `true` if a line begins a record.
+pub(crate) fn is_type_line(line: &[u8]) -> bool {
+    unmarked(line).starts_with(FIRST)
+}
+
+fn kind(line: &[u8]) -> LineRole {
+    if is_type_line(line) { LineRole::Type } else { LineRole::Other }
+}
+
+/// Splits files of NoteExpress.
+pub(crate) fn splitter(limit: usize) -> TaggedSplitter {
+    let begins_next = |_: &_, kind| kind == LineRole::Type;
+    TaggedSplitter::new(LineRules { kind, prefix: TAG_PREFIX, begins_next }, limit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::split::cut;
+
+    #[test]
+    fn noteexpress_records_begin_at_their_type() {
+        let text = "{Reference Type}: Book\n{Title}: a\n\n{Reference Type}: Book\n{Title}: b\n";
+        let records = ["{Reference Type}: Book\n{Title}: a", "{Reference Type}: Book\n{Title}: b"];
+        assert_eq!(cut(&mut splitter(1000), text), records);
+        assert_eq!(tag("{ISBN/ISSN}: 1"), Some(("ISBN/ISSN", 12)));
+        assert_eq!(tag("{\"a\": 1}"), None);
+    }
+}

@@ -1,0 +1,121 @@
+//! Exports of databases in formats of their own.
+
+use references::Format;
+
+use crate::{read, references};
+
+fn format(text: &str) -> Format {
+    read(text.as_bytes()).unwrap().1.format
+}
+
+#[test]
+fn noteexpress_records_are_read() {
+    let text = "{Reference Type}: Journal Article\n{Title}: 支持的研究\n{Translated Title}: A study of support\n{Author}: 许一\n{Author}: 张二\n\
+        {Journal}: 示例医学\n{Year}: 2020\n{Volume}: 5\n{Issue}: 1\n{Pages}: 49-51\n{Keywords}: 支持;护理\n{Abstract}: 目的。\n{DOI}: 10.5555/a\n\n\
+        {Reference Type}: Thesis\n{Title}: 第二\n{Author}: 江三\n";
+    assert_eq!(format(text), Format::NoteExpress);
+    let found = references(text);
+    assert_eq!((found[0].title.as_str(), found[1].title.as_str()), ("支持的研究", "第二"));
+    assert_eq!(
+        (found[0].authors.as_slice(), found[0].year),
+        (["许一", "张二"].map(String::from).as_slice(), Some(2020))
+    );
+    assert_eq!((found[0].journal.as_deref(), found[0].doi.as_deref()), (Some("示例医学"), Some("10.5555/a")));
+    assert_eq!((found[0].pages.as_deref(), found[0].keywords.len()), (Some("49-51"), 2));
+    assert_eq!(found[0].extra["Translated Title"], ["A study of support"]);
+}
+
+#[test]
+fn trials_of_the_portal_are_read() {
+    let text = "<?xml version='1.0'?>\n<Trials_downloaded_from_ICTRP>\n<Trial><Export_date>1/2/2026</Export_date>\n\
+        <TrialID>X-1\n</TrialID><Public_title>Short</Public_title>\n<Scientific_title>A trial of tests\n</Scientific_title>\n\
+        <web_address>https://register.example/X-1</web_address><Date_registration3>20200115</Date_registration3>\n\
+        <Condition>Falls;Age</Condition></Trial></Trials_downloaded_from_ICTRP>";
+    assert_eq!(format(text), Format::IctrpXml);
+    let found = &references(text)[0];
+    assert_eq!((found.title.as_str(), found.date.as_deref()), ("A trial of tests", Some("2020-01-15")));
+    assert_eq!((found.url.as_deref(), found.keywords.len()), (Some("https://register.example/X-1"), 2));
+    assert_eq!(
+        (found.extra["TrialID"][0].as_str(), found.extra["Public_title"][0].as_str()),
+        ("X-1", "Short")
+    );
+}
+
+#[test]
+fn ebsco_records_are_read() {
+    let record = |database: &str| {
+        format!(
+            "<records><rec resultID=\"1\"><plink>https://search.example/?AN=7</plink><header longDbName=\"{database}\" uiTerm=\"7\">\
+             <controlInfo><jinfo><jtl>J Tests</jtl></jinfo><pubinfo><dt year=\"2015\" month=\"12\" day=\"01\">2015</dt><vid>15</vid><iid>2</iid>\
+             </pubinfo><artinfo><ui type=\"doi\">10.5555/a</ui><ppf>817</ppf><tig><atl>Tests.</atl></tig><aug><au>Roe, Ann</au></aug>\
+             <sug><subj type=\"major\">Pain</subj></sug><ab>We test.</ab><doctype>article</doctype></artinfo></controlInfo></header></rec></records>"
+        )
+    };
+    assert_eq!(format(&record("CINAHL")), Format::EbscoXml);
+    let found = &references(&record("CINAHL"))[0];
+    assert_eq!((found.title.as_str(), found.date.as_deref()), ("Tests.", Some("2015-12-01")));
+    assert_eq!(
+        (found.doi.as_deref(), found.pages.as_deref(), found.pmid.as_deref()),
+        (Some("10.5555/a"), Some("817"), None)
+    );
+    assert_eq!((found.authors[0].as_str(), found.r#type.as_deref()), ("Roe, Ann", Some("article")));
+    assert_eq!(references(&record("MEDLINE"))[0].pmid.as_deref(), Some("7"));
+}
+
+#[test]
+fn json_of_databases_is_read() {
+    let open_alex = r#"{"meta": {"count": 1}, "results": [{"id": "https://openalex.example/W1", "doi": "https://doi.org/10.5555/A",
+        "display_name": "Tests", "publication_date": "2020-03-05", "ids": {"pmid": "https://pubmed.ncbi.nlm.nih.gov/42"},
+        "authorships": [{"author": {"display_name": "Ann Roe"}}, {"author": {"display_name": "Bob Doe"}}],
+        "primary_location": {"source": {"display_name": "J Tests"}}, "biblio": {"volume": "1", "first_page": "5", "last_page": "9"},
+        "abstract_inverted_index": {"test.": [1], "We": [0]}}], "group_by": []}"#;
+    let found = &references(open_alex)[0];
+    assert_eq!((found.title.as_str(), found.date.as_deref()), ("Tests", Some("2020-03-05")));
+    assert_eq!(found.authors, ["Ann Roe", "Bob Doe"]);
+    assert_eq!((found.doi.as_deref(), found.pmid.as_deref()), (Some("10.5555/a"), Some("42")));
+    assert_eq!((found.pages.as_deref(), found.r#abstract.as_deref()), (Some("5-9"), Some("We test.")));
+    assert_eq!(found.journal.as_deref(), Some("J Tests"));
+
+    let crossref = r#"{"status":"ok","message":{"items":[{"DOI":"10.5555/b","title":["Tests"],"author":[{"given":"Ann","family":"Roe"}],
+        "container-title":["J Tests"],"published-print":{"date-parts":[[2020,2]]},"type":"journal-article"}]}}"#;
+    let found = &references(crossref)[0];
+    assert_eq!((found.title.as_str(), found.authors[0].as_str()), ("Tests", "Roe, Ann"));
+    assert_eq!((found.date.as_deref(), found.journal.as_deref()), (Some("2020-02"), Some("J Tests")));
+
+    let europe_pmc = r#"{"hitCount":1,"resultList":{"result":[{"pmid":"42","title":"Tests","authorString":"Roe A, Doe B.",
+        "journalTitle":"J Tests","pubYear":"2020","pageInfo":"5-9"}]}}"#;
+    let found = &references(europe_pmc)[0];
+    assert_eq!(
+        (found.authors.as_slice(), found.pmid.as_deref()),
+        (["Roe, A", "Doe, B"].map(String::from).as_slice(), Some("42"))
+    );
+
+    let trials = r#"{"studies":[{"protocolSection":{"identificationModule":{"nctId":"NCT00000001","briefTitle":"Short","officialTitle":"A trial"},
+        "statusModule":{"startDateStruct":{"date":"2020-01"}},"descriptionModule":{"briefSummary":"We test."}}}],"nextPageToken":"x"}"#;
+    let found = &references(trials)[0];
+    assert_eq!(
+        (found.title.as_str(), found.date.as_deref(), found.pmid.as_deref()),
+        ("A trial", Some("2020-01"), None)
+    );
+    assert_eq!(found.url.as_deref(), Some("https://clinicaltrials.gov/study/NCT00000001"));
+
+    let perish = r#"[{"title": "Tests", "authors": ["A Roe", "B Doe"], "cites": 1, "source": "J Tests", "year": 2020}]"#;
+    let found = &references(perish)[0];
+    assert_eq!(
+        (found.authors.as_slice(), found.year),
+        (["A Roe", "B Doe"].map(String::from).as_slice(), Some(2020))
+    );
+}
+
+#[test]
+fn json_that_is_not_read_is_named_with_advice() {
+    for (text, name, advice) in [
+        (r#"{"CodeSets": [], "References": [{"ItemId": 1, "Title": "a"}]}"#, "EPPI-Reviewer", "export RIS"),
+        (r#"{"data": [{"paperId": "a", "title": "b", "year": 2020}]}"#, "Semantic Scholar", "export BibTeX"),
+        ("<html><body><table></table></body></html>", "HTML", "save it as .xlsx"),
+        ("<citations><article id='1'/></citations>", "JSTOR", "export RIS"),
+    ] {
+        let message = read(text.as_bytes()).unwrap_err().to_string();
+        assert!(message.contains(name) && message.contains(advice), "{message}");
+    }
+}
