@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""Lists the slowest tests of the last `make test`, with their seconds.
+"""Lists the slowest tests of the last `make test`, with their seconds and the reason.
 
     slowest.py [NUMBER]
 
-The default of NUMBER is 30. The times are from the report that cargo-nextest writes.
+The default of NUMBER is 30. The times are from the report that cargo-nextest writes, the reasons from
+infra/scripts/slowest.json: a pattern of names, and why such a test is slow. The first pattern that matches applies.
 """
 
+import json
+import re
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -13,6 +16,7 @@ from scripts import console
 from scripts.errors import check
 from scripts.paths import ROOT
 
+REASONS = ROOT / "infra" / "scripts" / "slowest.json"
 REPORT = ROOT / "target" / "nextest" / "default" / "junit.xml"
 
 
@@ -25,9 +29,16 @@ def slowest(report: Path, number: int) -> list[tuple[float, str]]:
     return sorted(timed, reverse=True)[:number]
 
 
+def reason(name: str, reasons: dict[str, str]) -> str:
+    """Returns why a test is slow, or that the reason is missing."""
+    known = (why for pattern, why in reasons.items() if re.search(pattern, name))
+    return next(known, f"no reason is known: add one to {REASONS.relative_to(ROOT)}")
+
+
 def main(arguments: list[str]) -> int:
+    reasons = json.loads(REASONS.read_text())
     for seconds, name in slowest(REPORT, int(arguments[0]) if arguments else 30):
-        print(f"{seconds:7.1f}  {name}")
+        print(f"{seconds:7.1f}  {name}\n         {reason(name, reasons)}")
     return 0
 
 

@@ -22,12 +22,27 @@ pub(crate) enum Command {
     CheckTemplate(CheckTemplate),
     /// Draw the state machine from the code
     Diagram(Diagram),
+    /// Create a project with a saga, a handler, an HTTP API, tests and a simulation
+    New(New),
     /// Create queues, tables and a bucket on local servers, and print their settings
     Provision(Provision),
     /// Invoke functions under a Lambda emulator for queues and the schedule, like Lambda's event sources
     Pump(Pump),
     /// Prepare the environment for a sample event, or check the response to it
     Sample(Sample),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct New {
+    /// Name of the project and of its system
+    #[arg(value_parser = project_name)]
+    pub(crate) name: String,
+    /// Folder of the project [default: the name]
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) path: Option<PathBuf>,
+    /// Folder of the crate onceward [default: that of this workspace]
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) onceward: Option<PathBuf>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -421,6 +436,29 @@ impl From<ModeArg> for backend::Mode {
         match mode {
             ModeArg::Ledger => Self::Ledger,
             ModeArg::Optimistic => Self::Optimistic,
+        }
+    }
+}
+
+/// Parses the name of a project: a name that Cargo, SQS and DynamoDB accept.
+fn project_name(text: &str) -> Result<String, String> {
+    let is_allowed = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
+    let begins = text.starts_with(|letter: char| letter.is_ascii_lowercase());
+    if begins && text.len() <= 40 && !text.ends_with('-') && text.chars().all(is_allowed) {
+        return Ok(text.to_owned());
+    }
+    Err("a name has up to 40 lower-case letters, digits and hyphens, and begins with a letter".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn name_fits_cargo_and_the_services() {
+        assert_eq!(project_name("web-shop2"), Ok("web-shop2".to_owned()));
+        for refused in ["", "Shop", "2shop", "shop-", "shop_a", "../shop", &"s".repeat(41)] {
+            assert!(project_name(refused).is_err(), "{refused}");
         }
     }
 }

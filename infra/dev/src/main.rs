@@ -4,6 +4,7 @@
 //! - `bench`: runs the benchmarks;
 //! - `check-template`: checks the deployment's template against the code;
 //! - `diagram`: prints the state machine;
+//! - `new`: creates a project on the engine;
 //! - `provision`: creates an environment on local servers;
 //! - `pump`: event sources for functions under a Lambda emulator;
 //! - `sample`: prepares sample events for them.
@@ -19,7 +20,7 @@ use messages::store::chain;
 use mimalloc::MiMalloc;
 
 use crate::args::{Args, Command};
-use crate::commands::{bench, check_template, diagram, provision, pump, sample, simulate};
+use crate::commands::{bench, check_template, diagram, new, provision, pump, sample, simulate};
 
 /// The allocator of the measured programs.
 #[global_allocator]
@@ -37,6 +38,7 @@ async fn main() -> ExitCode {
         Command::Bench(args) => bench::run(&args).await,
         Command::CheckTemplate(args) => check_template::run(&args),
         Command::Diagram(args) => diagram::run(&args),
+        Command::New(args) => new::run(&args),
         Command::Provision(args) => provision::run(&args).await,
         Command::Pump(args) => pump::run(&args).await,
         Command::Sample(args) => sample::run(&args).await,

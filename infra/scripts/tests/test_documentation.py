@@ -20,7 +20,7 @@ def dependencies() -> dict[str, set[str]]:
     packages = {
         path.parent: manifest(path)
         for path in tracked("*Cargo.toml")
-        if path.parent != ROOT and "fuzz" not in path.parts
+        if path.parent != ROOT and not {"fuzz", "template"} & set(path.parts)
     }
     ours = {package["package"]["name"] for package in packages.values()}
     return {

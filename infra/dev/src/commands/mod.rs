@@ -3,6 +3,7 @@
 pub(crate) mod bench;
 pub(crate) mod check_template;
 pub(crate) mod diagram;
+pub(crate) mod new;
 pub(crate) mod provision;
 pub(crate) mod pump;
 pub(crate) mod sample;

@@ -9,6 +9,7 @@
 mod bench;
 mod check_template;
 mod diagram;
+mod new;
 mod program;
 mod provision;
 mod pump;

@@ -1,0 +1,88 @@
+//! A project from the template.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::program::Program;
+
+/// The façade crate of this workspace.
+fn onceward() -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/engine/onceward").display().to_string()
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+#[test]
+fn project_has_every_file_and_no_placeholder() {
+    let program = Program::new();
+    let folder = program.folder().join("web-shop");
+    let run = program.run(&["new", "web-shop", "--path", text(&folder), "--onceward", &onceward()]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let files = [
+        "Cargo.toml",
+        "Makefile",
+        "README.md",
+        "src/lib.rs",
+        "src/main.rs",
+        "src/http.rs",
+        "tests/simulation.rs",
+    ];
+    for file in files {
+        let text = fs::read_to_string(folder.join(file)).unwrap();
+        assert!(!text.contains("{{"), "{file} has a placeholder");
+    }
+    assert!(!folder.join("cargo-generate.toml").exists());
+    assert!(fs::read_to_string(folder.join("src/lib.rs")).unwrap().contains(r#"of "web-shop" to SAGA"#));
+}
+
+#[test]
+fn existing_project_is_kept() {
+    let program = Program::new();
+    let folder = program.folder().join("shop");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("notes"), "mine").unwrap();
+    let run = program.run(&["new", "shop", "--path", text(&folder)]);
+    assert_eq!(run.code, Some(1));
+    assert!(
+        run.stderr.contains("shop exists and is not empty; give another folder with --path"),
+        "{}",
+        run.stderr
+    );
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+}
+
+#[test]
+fn folder_without_a_crate_is_refused() {
+    let program = Program::new();
+    let folder = program.folder().join("shop");
+    let run = program.run(&["new", "shop", "--path", text(&folder), "--onceward", text(program.folder())]);
+    assert_eq!(run.code, Some(1));
+    assert!(run.stderr.contains("it has no Cargo.toml"), "{}", run.stderr);
+    assert!(!folder.exists());
+}
+
+/// Builds the project from nothing, which takes minutes.
+mod deep {
+    use super::*;
+
+    #[test]
+    fn project_passes_its_tests_and_its_simulation() {
+        let program = Program::new();
+        let folder = program.folder().join("shop");
+        let run = program.run(&["new", "shop", "--path", text(&folder), "--onceward", &onceward()]);
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        let output = Command::new(env!("CARGO"))
+            .args(["test", "--features", "simulation"])
+            .current_dir(&folder)
+            .env("CARGO_TARGET_DIR", folder.join("target"))
+            .output()
+            .unwrap();
+        let (stdout, stderr) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{stdout}\n{stderr}");
+        assert!(stdout.contains("every_invariant_holds_under_faults ... ok"), "{stdout}");
+    }
+}
