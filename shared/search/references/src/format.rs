@@ -52,6 +52,8 @@ pub enum Format {
     /// The format of NoteExpress, which Chinese databases export: lines `{Title}: …`.
     #[serde(rename = "noteexpress")]
     NoteExpress,
+    /// Texts of CNKI: lines `Title-题名: …`.
+    CnkiText,
     /// The XML of the WHO's trial register portal: `<Trials_downloaded_from_ICTRP><Trial>…`.
     IctrpXml,
     /// EBSCOhost's XML: `<records><rec>…`.
@@ -65,7 +67,7 @@ pub enum Format {
 
 impl Format {
     /// All formats.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::Ris,
         Self::Nbib,
         Self::EndNoteXml,
@@ -85,6 +87,7 @@ impl Format {
         Self::CslJson,
         Self::Json,
         Self::NoteExpress,
+        Self::CnkiText,
         Self::IctrpXml,
         Self::EbscoXml,
         Self::EuropePmcXml,
@@ -141,6 +144,7 @@ impl fmt::Display for Format {
             Self::CslJson => "CSL-JSON",
             Self::Json => "JSON of a database",
             Self::NoteExpress => "NoteExpress",
+            Self::CnkiText => "CNKI text",
             Self::IctrpXml => "WHO ICTRP XML",
             Self::EbscoXml => "EBSCO XML",
             Self::EuropePmcXml => "Europe PMC XML",

@@ -10,7 +10,7 @@ mod xml;
 use crate::{
     Error, Format,
     encoding::{Certainty, Encoding, EncodingDetection, LegacyEncoding, Utf16},
-    split::{entries, lines, nbib, noteexpress, refer, refworks, ris, wos},
+    split::{cnki, entries, lines, nbib, noteexpress, refer, refworks, ris, wos},
 };
 use table::TableDetection;
 pub(crate) use table::has_field_rows;
@@ -91,6 +91,9 @@ fn format(text: &str) -> Result<(Format, Certainty), Error> {
     }
     if noteexpress::is_type_line(start.trim_start_matches('\u{feff}').as_bytes()) {
         return Ok((Format::NoteExpress, Certainty::Certain));
+    }
+    if cnki::is_type_line(start.as_bytes()) {
+        return Ok((Format::CnkiText, Certainty::Certain));
     }
     if let Some(format) = text::json(start) {
         return Ok((format, Certainty::Likely));

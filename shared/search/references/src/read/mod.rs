@@ -5,6 +5,7 @@
 
 mod bibtex;
 mod citation;
+mod cnki;
 mod csl;
 mod csv;
 mod databases;
@@ -115,6 +116,7 @@ pub(crate) fn read(
         (Format::ProQuest, _) => databases::proquest(text).finish(),
         (Format::PubMedText, _) => pubmed_text::read(text).finish(),
         (Format::CslJson | Format::Json, _) => csl::read(text)?.finish(),
+        (Format::CnkiText, _) => cnki::read(text).finish(),
         (Format::NoteExpress, _) => noteexpress::read(text).finish(),
         (Format::IctrpXml, _) => ictrp::read(text)?.finish(),
         (Format::EbscoXml, _) => ebsco::read(text)?.finish(),

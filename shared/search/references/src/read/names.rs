@@ -107,6 +107,16 @@ fn list(piece: &str, joined: bool) -> Option<Vec<String>> {
         {
             Some(names.chunks(2).filter_map(|pair| self::joined(pair[0], pair.get(1)?)).collect())
         }
+        // "Smith, Jones, Brown"
+        names
+            if names.len() > 2
+                && !names.len().is_multiple_of(2)
+                && names.iter().all(|name| {
+                    is_word(name) && !is_suffix(name) && name.chars().any(char::is_lowercase)
+                }) =>
+        {
+            Some(names.iter().map(|name| (*name).to_owned()).collect())
+        }
         [_, _] => Some(one(piece).into_iter().collect()),
         _ => None,
     }
@@ -451,6 +461,7 @@ mod tests {
             ),
             ("Ann Roe, Bob C. Doe", &["Ann Roe", "Bob C. Doe"]),
             ("Liu, R., Adler, D.G.", &["Liu, R.", "Adler, D.G."]),
+            ("Smith, Jones, Brown", &["Smith", "Jones", "Brown"]),
             ("Smith, Jones and Brown", &["Smith", "Jones", "Brown"]),
             ("Carha, R. and NA", &["Carha, R."]),
             ("Roe A, Doe B, et al.", &["Roe, A", "Doe, B"]),

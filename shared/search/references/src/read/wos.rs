@@ -17,11 +17,12 @@ pub(super) const RULES: &[Rule] = &[
     Rule { field: Field::ShortAuthor, names: &["AU", "BA"] },
     Rule { field: Field::Group, names: &["CA"] },
     Rule { field: Field::Editor, names: &["BE", "ED", "GP"] },
-    Rule { field: Field::Date, names: &["PY"] },
+    Rule { field: Field::Date, names: &["PY", "EA"] },
     Rule { field: Field::MonthDay, names: &["PD"] },
     Rule { field: Field::Journal, names: &["SO", "JI", "J9"] },
     Rule { field: Field::Volume, names: &["VL"] },
     Rule { field: Field::Issue, names: &["IS"] },
+    Rule { field: Field::Pages, names: &["PS"] },
     Rule { field: Field::FirstPage, names: &["BP", "AR"] },
     Rule { field: Field::LastPage, names: &["EP"] },
     Rule { field: Field::Doi, names: &["DI", "D2"] },
@@ -41,8 +42,20 @@ pub(super) fn read(text: &str) -> Draft<'_> {
     // A tag consists of two ASCII letters.
     let label = |line| tag(str::as_bytes(line)).map(|(_, value)| (&line[..2], value));
     let mut draft = Draft::default();
+    // The range of the Zoological Record and others, for records without a first page.
+    let (mut range, mut has_first) = (None, false);
     for (name, value) in labels::values(text, label) {
-        add(&mut draft, name, value);
+        has_first |= matches!(name, "BP" | "AR");
+        if name == "PS" {
+            range = range.or(Some(value));
+        } else {
+            add(&mut draft, name, value);
+        }
+    }
+    match range {
+        Some(range) if has_first => draft.extra.push("PS", range),
+        Some(range) => add(&mut draft, "PS", range),
+        None => {}
     }
     draft
 }

@@ -6,6 +6,7 @@
 //! bytes alone, never on the chunking.
 
 pub(crate) mod bibtex;
+pub(crate) mod cnki;
 mod crossref;
 pub(crate) mod csv;
 pub(crate) mod doctype;
@@ -126,6 +127,7 @@ fn splitter_of(format: Format, limit: usize) -> Box<dyn Splitter> {
         Format::ProQuest => Box::new(numbered::proquest(limit)),
         Format::PubMedText => Box::new(numbered::pubmed(limit)),
         Format::CslJson | Format::Json => Box::new(json::Json::new(limit)),
+        Format::CnkiText => Box::new(cnki::splitter(limit)),
         Format::NoteExpress => Box::new(noteexpress::splitter(limit)),
         Format::IctrpXml => Box::new(xml::Xml::ictrp(limit)),
         Format::EbscoXml => Box::new(xml::Xml::ebsco(limit)),

@@ -6,7 +6,7 @@
 use memchr::memmem;
 
 use super::{
-    entries,
+    cnki, entries,
     lines::{MARK_LENGTH, unmarked},
     nbib, noteexpress, numbered, refer, refworks, ris, wos,
 };
@@ -74,6 +74,9 @@ pub(super) fn find(line: &[u8], whole: bool, after: &[u8], current: Format) -> O
 fn at_start(line: &[u8], after: &[u8]) -> Option<Format> {
     if noteexpress::is_type_line(line) {
         return Some(Format::NoteExpress);
+    }
+    if cnki::is_type_line(line) {
+        return Some(Format::CnkiText);
     }
     match line.first()? {
         b'<' => numbered::is_ovid(line).then_some(Format::Ovid).or_else(|| markup(line, after)),
@@ -319,12 +322,13 @@ fn joined_table(line: &[u8], after: &[u8], current: Format) -> Option<(usize, Fo
 type Check = fn(&[u8]) -> bool;
 
 /// The beginnings of files of tagged lines, and what else has to be on the line.
-const NEEDLES: [(&[u8], Format, Check); 11] = [
+const NEEDLES: [(&[u8], Format, Check); 12] = [
     (b"TY  - ", Format::Ris, |line| {
         let code = ris::tag(line).map(|(_, value)| line[value..].trim_ascii()).unwrap_or_default();
         crate::read::RIS_KINDS.iter().any(|(kind, _)| code.eq_ignore_ascii_case(kind.as_bytes()))
     }),
     (b"PMID- ", Format::Nbib, is_nbib),
+    ("SrcDatabase-来源库".as_bytes(), Format::CnkiText, cnki::is_type_line),
     (b"{Reference Type}: ", Format::NoteExpress, noteexpress::is_type_line),
     (b"%0 ", Format::Refer, is_refer),
     (b"RT ", Format::RefWorks, refworks::is_type_line),

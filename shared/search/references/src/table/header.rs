@@ -16,13 +16,13 @@ pub(crate) const RULES: &[Rule] = &[
         "title", "titles", "ti", "primarytitle", "titleprimary", "documenttitle", "articletitle", "itemtitle",
         "papertitle", "studytitle", "scientifictitle", "publictitle", "officialtitle", "brieftitle", "recordtitle",
         "worktitle", "displayname", "dctitle", "titel", "titre", "título", "titulo", "titolo", "tytuł", "başlık",
-        "题名", "标题", "篇名", "文献标题", "論文名", "タイトル", "標題", "論題", "표제", "제목", "논문명", "논문제목", "название", "заглавие",
+        "题名", "标题", "篇名", "文献标题", "中文标题", "论文题名", "论文标题", "題名", "論文タイトル", "文献タイトル", "論文名", "タイトル", "標題", "論題", "표제", "제목", "논문명", "논문제목", "название", "заглавие",
     ] },
     Rule { field: Field::Author, names: &[
         "authors", "author", "authornames", "firstauthors", "authorfullnames", "fullauthornames", "authorsprimary",
         "primaryauthors", "creators", "creator", "contributors", "authorlist", "authorshipsauthordisplayname",
         "authorsnames", "af", "au", "a1", "dccreator", "autoren", "autor", "autores", "auteurs", "auteur", "autori",
-        "inventors", "firstauthor", "作者", "著者", "著者名", "저자", "저자명", "авторы", "автор",
+        "inventors", "firstauthor", "作者", "作者名", "全部作者", "著者", "著者名", "作成者", "저자", "저자명", "авторы", "автор",
     ] },
     Rule { field: Field::Editor, names: &[
         "editors", "editor", "secondaryauthors", "authorssecondary", "bookeditors", "bookauthors",
@@ -30,8 +30,8 @@ pub(crate) const RULES: &[Rule] = &[
     Rule { field: Field::Date, names: &[
         "year", "publicationyear", "pubyear", "yearofpublication", "publishedyear", "yearpublished", "py",
         "publicationdate", "dateofpublication", "datepublished", "pubdate", "coverdate", "issuedate", "issued",
-        "date", "published", "dcdate", "startdate", "dateregistration3", "dateregistration", "y1", "da", "jahr",
-        "erscheinungsjahr", "año", "ano", "année", "annee", "anno", "年", "年份", "出版年", "发表时间", "出版时间", "発行年", "出版年月日",
+        "date", "published", "dcdate", "startdate", "earlyaccessdate", "dateregistration3", "dateregistration", "y1", "da", "jahr",
+        "erscheinungsjahr", "año", "ano", "année", "annee", "anno", "年", "年份", "出版年", "出版年份", "出版日期", "发表年份", "出版年月", "発行年月", "発行日", "发表时间", "出版时间", "発行年", "出版年月日",
         "발행연도", "발행년", "연도", "год",
     ] },
     Rule { field: Field::Journal, names: &[
@@ -40,17 +40,17 @@ pub(crate) const RULES: &[Rule] = &[
         "periodicalfull", "primarylocationsourcedisplayname", "hostvenuedisplayname", "containertitle", "venue",
         "source", "journalabbreviation", "abbreviatedsourcetitle", "journalabbrev", "isoabbreviation",
         "alternatetitle3", "alternatetitle2", "so", "jo", "jf", "t2", "zeitschrift", "revista", "revue", "rivista",
-        "刊名", "期刊", "文献来源", "来源", "雑誌名", "掲載誌", "収載誌名", "학술지명", "학술지", "저널명", "журнал", "источник",
+        "刊名", "期刊", "期刊名称", "期刊名", "中文刊名", "来源刊名", "文献来源", "来源", "出处", "掲載誌名", "刊行物名", "収載誌", "雑誌名", "掲載誌", "収載誌名", "학술지명", "학술지", "저널명", "журнал", "источник",
     ] },
     Rule { field: Field::Book, names: &[
-        "booktitle", "conferencetitle", "proceedingstitle",
+        "booktitle", "anthologytitle", "conferencetitle", "proceedingstitle",
     ] },
     Rule { field: Field::Series, names: &[
         "series", "seriestitle", "bookseriestitle",
     ] },
     Rule { field: Field::Volume, names: &[
         "volume", "vol", "volumenumber", "journalvolume", "bibliovolume", "vl", "band", "jahrgang", "volumen",
-        "卷", "卷号", "巻", "권", "том",
+        "卷", "卷号", "巻号", "巻", "권", "том",
     ] },
     Rule { field: Field::Issue, names: &[
         "issue", "number", "issuenumber", "journalissue", "journalnumber", "biblioissue", "no", "is", "heft",
@@ -58,14 +58,14 @@ pub(crate) const RULES: &[Rule] = &[
     ] },
     Rule { field: Field::Pages, names: &[
         "pages", "pagerange", "pagenumbers", "page", "pagination", "pageno", "seiten", "páginas", "paginas", "pagine",
-        "页码", "起止页码", "頁", "ページ", "페이지", "수록면", "страницы",
+        "页码", "起止页码", "页码范围", "页", "頁", "ページ", "페이지", "수록면", "страницы",
     ] },
     Rule { field: Field::FirstPage, names: &[
         "startpage", "pagestart", "firstpage", "beginningpage", "bibliofirstpage", "bp", "sp", "articlenumber",
-        "artno", "artnumber", "articleno", "ar",
+        "artno", "artnumber", "articleno", "ar", "起始页", "開始ページ",
     ] },
     Rule { field: Field::LastPage, names: &[
-        "endpage", "pageend", "lastpage", "endingpage", "bibliolastpage", "ep",
+        "endpage", "pageend", "lastpage", "endingpage", "bibliolastpage", "ep", "终止页", "終了ページ",
     ] },
     Rule { field: Field::Doi, names: &[
         "doi", "doidoi", "digitalobjectidentifier", "itemdoi", "doilink", "articledoi", "doiurl", "di",

@@ -26,6 +26,21 @@ fn noteexpress_records_are_read() {
 }
 
 #[test]
+fn cnki_texts_are_read() {
+    let text = "SrcDatabase-来源库: 期刊\nTitle-题名: 支持的研究\nAuthor-作者: 张一;王二;\nSource-文献来源: 示例医学\nKeyword-关键词: 跌倒;;老年人\n\
+        Summary-摘要: 目的。\nYear-年: 2020\nPageCount-页码: 1-5\nDOI-DOI: 10.5555/a\n\nSrcDatabase-来源库: 期刊\nTitle-题名: 第二\n";
+    assert_eq!(format(text), Format::CnkiText);
+    let found = references(text);
+    assert_eq!((found.len(), found[0].title.as_str()), (2, "支持的研究"));
+    assert_eq!(
+        (found[0].authors.as_slice(), found[0].year),
+        (["张一", "王二"].map(String::from).as_slice(), Some(2020))
+    );
+    assert_eq!((found[0].journal.as_deref(), found[0].keywords.len()), (Some("示例医学"), 2));
+    assert_eq!((found[0].pages.as_deref(), found[0].doi.as_deref()), (Some("1-5"), Some("10.5555/a")));
+}
+
+#[test]
 fn trials_of_the_portal_are_read() {
     let text = "<?xml version='1.0'?>\n<Trials_downloaded_from_ICTRP>\n<Trial><Export_date>1/2/2026</Export_date>\n\
         <TrialID>X-1\n</TrialID><Public_title>Short</Public_title>\n<Scientific_title>A trial of tests\n</Scientific_title>\n\

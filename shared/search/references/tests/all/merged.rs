@@ -15,7 +15,7 @@ struct Writer {
 }
 
 /// The writers of all formats.
-const WRITERS: [Writer; 23] = [
+const WRITERS: [Writer; 24] = [
     Writer {
         format: "RIS",
         begin: "",
@@ -155,6 +155,15 @@ const WRITERS: [Writer; 23] = [
             format!(
                 "{{Reference Type}}: Journal Article\n{{Title}}: {title}\n{{Author}}: Roe\n{{Year}}: 2020"
             )
+        },
+        between: "\n\n",
+        end: "",
+    },
+    Writer {
+        format: "CNKI",
+        begin: "",
+        record: |title, _| {
+            format!("SrcDatabase-来源库: 期刊\nTitle-题名: {title}\nAuthor-作者: 张一;王二;\nYear-年: 2020")
         },
         between: "\n\n",
         end: "",

@@ -28,6 +28,7 @@ fn may_be_passed_over(format: Format, line: &str) -> bool {
         Format::Ovid => line != "<1>",
         Format::Cochrane => !begins(&["Record #1 of 2"]),
         Format::ProQuest => line != "Document 1 of 2",
+        Format::CnkiText => !line.starts_with("SrcDatabase-来源库"),
         Format::NoteExpress => !line.starts_with("{Reference Type}:"),
         Format::PubMedText => !begins(&["1. J."]),
         // Single lines are ambiguous in these formats; `accounted` checks exactly what may be between records.

@@ -14,7 +14,7 @@ type Gap = (&'static str, &'static str);
 type Fragments = (&'static str, &'static str, &'static str);
 
 /// Gaps for each format and each type of value.
-const GAPS: [Gap; 79] = [
+const GAPS: [Gap; 81] = [
     ("TY  - JOUR\nTI  - ", "\nER  - \n"),
     ("TY  - JOUR\nTI  - a\nAU  - ", "\nER  - \n"),
     ("TY  - JOUR\nTI  - a\nPY  - ", "\nER  - \n"),
@@ -96,6 +96,8 @@ const GAPS: [Gap; 79] = [
     ("<article><front><article-meta><abstract>", "</abstract></article-meta></front></article>"),
     ("{Reference Type}: Journal Article\n{Title}: a\n{Author}: ", "\n"),
     ("{Reference Type}: Journal Article\n{Title}: a\n", "\n"),
+    ("SrcDatabase-来源库: a\nTitle-题名: b\nAuthor-作者: ", "\n"),
+    ("SrcDatabase-来源库: a\nTitle-题名: b\n", "\n"),
     (
         "<Trials_downloaded_from_ICTRP><Trial><Public_title>a</Public_title><Condition>",
         "</Condition></Trial></Trials_downloaded_from_ICTRP>",
