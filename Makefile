@@ -188,10 +188,10 @@ READ_SETTINGS = test -f $(WATCHED)/settings || { echo "there is nothing to work 
 	. ./$(WATCHED)/settings
 
 .PHONY: watch
-watch: ## Run the functions under cargo lambda, on the servers of `make services` if they run (see docs/local-lambda.md)
+watch: ## Run the functions under cargo lambda, and reload them on changes (see docs/local-lambda.md)
 	$(PROGRAMS)
 	@$(WRITE_SETTINGS)
-	@. ./$(WATCHED)/settings && $(LAMBDA) watch --features embedded --ignore-changes $(AT_WATCH)
+	@. ./$(WATCHED)/settings && $(LAMBDA) watch $(AT_WATCH)
 
 .PHONY: pump
 pump: ## Deliver queues and the schedule to the functions of `make watch`
