@@ -10,7 +10,7 @@ from scripts.errors import Failure
 
 # The default of an earlier version, and what takes the parameter's place.
 RETIRED = {
-    "MongoPoolSize": ("5", "the variable SEARCH_IMPORT_MONGODB_POOL_SIZE of Globals"),
+    "MongoPoolSize": ("10", "the variable SEARCH_IMPORT_MONGODB_POOL_SIZE of Globals"),
     "ApiAuthorization": ("IAM", "JwtIssuer"),
     "ReadScopes": ("searches:read", "ScopePrefix"),
     "WriteScopes": ("searches:write", "ScopePrefix"),
@@ -56,12 +56,16 @@ RETIRED = {
 }
 
 
+# Values that earlier environments set, and the template now has in every environment.
+NOW_CONSTANT = {"MongoPoolSize": "5"}
+
+
 def check_retired(deployed: Mapping[str, str], dropped: Collection[str]) -> None:
     """Fails if a stack has a value that the new template would drop, unless it may."""
     lost = {
         name: value
         for name, value in deployed.items()
-        if name in RETIRED and value != RETIRED[name][0] and name not in dropped
+        if name in RETIRED and value not in (RETIRED[name][0], NOW_CONSTANT.get(name)) and name not in dropped
     }
     if not lost:
         return

@@ -155,8 +155,9 @@ class Deploying(unittest.TestCase):
         self.amazon.stacks["reviews"] = {"status": "UPDATE_COMPLETE", "given": old}
         self.refuses("KeyPrefix=files/: see the variable SEARCH_IMPORT_KEY_PREFIX", given)
         self.assertEqual(len(self.deploy(given, dropped=["KeyPrefix"])), 2)
-        self.amazon.stacks["reviews"]["given"] = {"KeyPrefix": "uploads/"}
-        self.assertEqual(len(self.deploy(given)), 2)
+        for kept in ({"KeyPrefix": "uploads/"}, {"MongoPoolSize": "10"}, {"MongoPoolSize": "5"}):
+            self.amazon.stacks["reviews"]["given"] = kept
+            self.assertEqual(len(self.deploy(given)), 2)
 
     def test_a_review_executes_nothing(self) -> None:
         self.deploy({"MongoSecretArn": SECRET}, is_review=True)
