@@ -140,7 +140,11 @@ impl Fields {
             issue: place::number(text(&reference.issue)),
             page: place::first_page(pages),
             last_page: place::last_page(pages),
-            doi: place::doi(text(&reference.doi)),
+            // Registrations of trials have no DOI, and their number identifies them in the same way.
+            doi: match place::doi(text(&reference.doi)) {
+                doi if doi.is_empty() => place::registration(reference),
+                doi => doi,
+            },
             pmid: place::number(text(&reference.pmid)),
             // Databases store signed integers.
             summary: summary.map(|beginning| hash("abstract", &[&beginning]).cast_signed()),
@@ -339,6 +343,27 @@ mod tests {
         assert_eq!(fields.stored.issns, ["12345678"]);
         let nothing = Fields::new(&Reference::default());
         assert_eq!(serde_json::to_string(&nothing).unwrap(), "{}");
+    }
+
+    #[test]
+    fn registrations_are_identified_by_their_number() {
+        let tagged = |tag: &str, number: &str| Reference {
+            title: "A trial".into(),
+            extra: [(tag.to_owned(), vec![number.to_owned()])].into(),
+            ..Reference::default()
+        };
+        let linked = |url: &str| Reference { url: Some(url.into()), ..Reference::default() };
+        for (reference, number) in [
+            (tagged("TrialID", "CTRI/2020/01/000001"), "ctri202001000001"),
+            (tagged("NCT Number", "NCT00000001"), "nct00000001"),
+            (tagged("AN", "NCT00000001"), "nct00000001"),
+            (tagged("AN", "2007000001"), ""),
+            (linked("https://clinicaltrials.gov/study/NCT00000001"), "nct00000001"),
+            (linked("https://example.org/NCT00000001"), ""),
+            (Reference { doi: Some("10.5555/a".into()), ..tagged("AN", "NCT00000001") }, "10.5555/a"),
+        ] {
+            assert_eq!(Fields::new(&reference).doi(), number);
+        }
     }
 
     /// Only compared fields affect the content.

@@ -1,6 +1,7 @@
 //! Parses where a work appeared: pages, journal, identifiers.
 
 use percent_encoding::percent_decode_str;
+use references::Reference;
 
 use crate::text::{first_number, fold, significant_words, start, without_zeros};
 
@@ -103,6 +104,32 @@ pub(crate) fn doi(text: &str) -> String {
     let doi = from.and_then(|from| from.split_whitespace().next()).unwrap_or_default();
     let doi = doi.trim_end_matches(['.', ',', ';', ')', ']']);
     start(doi, MAX_LETTERS).to_owned()
+}
+
+/// The tags that hold the number of a registered trial.
+const REGISTRATION_TAGS: [&str; 6] =
+    ["TrialID", "Trial ID", "NCT Number", "NCT ID", "EudraCT Number", "ISRCTN"];
+/// The beginnings of the numbers of registers, which distinguish them from other accession numbers and in links.
+const REGISTERS: [&str; 5] = ["nct0", "isrctn", "euctr", "actrn", "drks0"];
+/// The maximum number of letters of the number of a trial.
+const MAX_NUMBER: usize = 40;
+
+/// The number of a registered trial, in lower case: letters and digits only. Empty if the record is no registration.
+pub(crate) fn registration(reference: &Reference) -> String {
+    let tagged = REGISTRATION_TAGS.iter().filter_map(|tag| reference.extra.get(*tag)?.first());
+    let accession = reference.extra.get("AN").and_then(|values| values.first());
+    let by_link = reference.url.as_deref().and_then(|url| {
+        let is_register = ["clinicaltrials.gov/", "isrctn.com/"].iter().any(|host| url.contains(host));
+        url.rsplit('/').next().filter(|_| is_register)
+    });
+    let is_known = |number: &String| REGISTERS.iter().any(|start| number.starts_with(start));
+    let plain = |number: &str| -> String {
+        let letters = number.chars().filter(char::is_ascii_alphanumeric).take(MAX_NUMBER);
+        letters.collect::<String>().to_ascii_lowercase()
+    };
+    let tagged = tagged.map(|number| plain(number)).find(|number| number.len() > 4);
+    let other = accession.map(String::as_str).into_iter().chain(by_link).map(plain).find(is_known);
+    tagged.or(other).unwrap_or_default()
 }
 
 /// Removes the version from a DOI: DOIs of Cochrane reviews end in `.pub2`, `.pub3`.
