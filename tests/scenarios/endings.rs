@@ -179,7 +179,7 @@ impl<'a> Turns<'a> {
 
 /// Returns each study twice, because studies without shared keys are not looked up.
 fn studies_twice(which: Range<u32>) -> String {
-    let study = |n| format!("TY  - JOUR\nTI  - Study {n}\nC2  - {n}\nER  - \n\n");
+    let study = |n| format!("TY  - JOUR\nTI  - Study {n}\nC2  - {}\nER  - \n\n", 30_000_000 + n);
     which.flat_map(|n| [study(n), study(n)]).collect()
 }
 

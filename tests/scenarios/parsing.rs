@@ -540,10 +540,10 @@ async fn store_batches_are_limited_by_count_and_size() {
 }
 
 const FIRST: &str = "TY  - JOUR\nTI  - Early mobilisation\nAU  - Müller, Jürgen\nPY  - 2019\nDO  - 10.5555/a\nER  - \n\n\
-                     TY  - JOUR\nTI  - Another\nC2  - 77\nER  - \n";
+                     TY  - JOUR\nTI  - Another\nC2  - 30000077\nER  - \n";
 const SECOND: &str = "TY  - JOUR\nTI  - EARLY MOBILISATION.\nAU  - Muller, J\nPY  - 2019\nER  - \n\n\
                       TY  - JOUR\nTI  - New\nER  - \n\n\
-                      TY  - JOUR\nTI  - Anders\nC2  - 77\nER  - \n\n\
+                      TY  - JOUR\nTI  - Anders\nC2  - 30000077\nER  - \n\n\
                       TY  - JOUR\nTI  - Early Mobilisation\nDO  - https://doi.org/10.5555/A\nER  - \n";
 
 /// Returns, for each study of the second file, the record of the first file that it repeats, and the reason.
