@@ -85,6 +85,7 @@ fn facts(report: &Report, workspace: &Workspace) -> Vec<(&'static str, String)> 
         ("last sweep", swept),
         ("oldest effect", effect),
         ("unfinished imports", states.collect::<Vec<_>>().join(", ")),
+        ("stalled imports", failures(report.stalled_searches.as_ref().map(|stalled| stalled.len() as u64))),
         ("open failures", failures(report.open_failures)),
         ("exhausted effects", failures(report.poisoned_effects)),
         ("running retry", operation),

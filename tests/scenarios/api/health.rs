@@ -10,7 +10,7 @@ use functions::api::{BodyMode, router, router_for};
 use imports::queues::{CONTROL, PARSE, QUEUES, SAGA};
 use messages::store::DiskRefused;
 use messages::{Depth, InspectQueues, Queue, StoreError};
-use outbox::{Key, Write, WriteRecords};
+use outbox::{Key, Settlement, Write, WriteRecords};
 use serde_json::{Value, json};
 use service::SearchService;
 use service::health::Health;
@@ -99,6 +99,29 @@ async fn operators_see_backlogs_and_failures() {
     assert_eq!((&queue("saga")["visible"], &queue("saga")["oldest_seconds"]), (&json!(0), &Value::Null));
     let age = report["oldest_effect_seconds"].as_u64().unwrap();
     assert!(age > 0, "the deadlines of the searches have passed");
+}
+
+/// The effects of a document are lost, as after the restore of an earlier database by hand.
+#[tokio::test]
+async fn search_without_pending_message_is_stalled_after_a_day() {
+    let world = World::new();
+    let api = api(&world);
+    let (lost, waiting) = (world.announce(&["a.ris"]).await, world.announce(&["b.ris"]).await);
+    world.run().await;
+    let stores = world.backend.ports.engine.stores().unwrap();
+    let outbox = world.document(lost.search_id).await.unwrap().outbox;
+    assert!(!outbox.is_empty(), "the deadline of the upload is pending");
+    let removed = outbox.iter().map(|entry| Settlement { id: entry.id, claim: None, keep: None }).collect();
+    stores.write_documents.settle(&[(lost.search_id, removed)]).await.unwrap();
+    assert_eq!(world.document(lost.search_id).await.unwrap().outbox, []);
+
+    assert_eq!(get(&api, "/admin/health").await["stalled_searches"], json!([]), "it is younger than a day");
+    world.host.advance(25 * HOUR);
+    let report = get(&api, "/admin/health").await;
+    assert_eq!(report["stalled_searches"], json!([lost.search_id]), "not {}", waiting.search_id);
+    let concern = format!("1 import waits for a message, but none is pending ({});", lost.search_id);
+    let concerns = report["concerns"].as_array().unwrap();
+    assert!(concerns.iter().any(|text| text.as_str().unwrap().starts_with(&concern)), "{concerns:?}");
 }
 
 /// Every caller may request the health report, and a durable write is expensive.

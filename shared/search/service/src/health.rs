@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use dedup::ProcessedMessages;
 use futures::future::{join3, join4, try_join};
 use imports::queues::{PARSE, QUEUES};
-use imports::{FindObjects, InspectMachine, JobState, Jobs, ObjectKey, Ports, ProjectId};
+use imports::{FindObjects, InspectMachine, Job, JobState, Jobs, ObjectKey, Ports, ProjectId};
 use jiff::{SignedDuration, Timestamp};
 use messages::store::chain;
 use messages::{Depth, Host, InspectQueues, PartitionKey, Queue, QueueSpec, StoreError, Token};
@@ -31,6 +31,13 @@ const NO_SWEEP: SignedDuration = SignedDuration::from_mins(5);
 /// The time for which the outcome of a write is reported again. Every caller may request the health of a deployment,
 /// and a durable write is expensive.
 const WRITE_EVERY: SignedDuration = SignedDuration::from_secs(10);
+/// The age at which a search that waits for a message counts as stalled if none is pending for it. No queue retries a
+/// message for this long.
+const STALLED_AFTER: SignedDuration = SignedDuration::from_hours(24);
+/// The number of documents that are read at a time.
+const DOCUMENTS: usize = 100;
+/// The maximum number of stalled searches that a concern names.
+const MAX_NAMED: usize = 3;
 /// The free space below which an import of ordinary size may fail, in bytes.
 const LOW_SPACE: u64 = 100 << 20;
 
@@ -130,6 +137,10 @@ pub struct Report {
     /// Unfinished imports by state; up to the 1,000 oldest are counted.
     #[schema(required)]
     pub searches: Option<BTreeMap<String, u64>>,
+    /// Imports that are older than a day and wait for a message, although none is pending for them; among the 1,000 oldest
+    /// unfinished imports.
+    #[schema(required)]
+    pub stalled_searches: Option<Vec<Uuid>>,
     /// The number of open failures.
     #[schema(required)]
     pub open_failures: Option<u64>,
@@ -197,6 +208,7 @@ impl Health {
             dead_letters: dead_letters(&queues),
             queues,
             searches: None,
+            stalled_searches: None,
             open_failures: None,
             poisoned_effects: None,
             operation: None,
@@ -301,7 +313,12 @@ impl Health {
         let age =
             |since: Timestamp| u64::try_from(self.host.now().duration_since(since).as_secs()).unwrap_or(0);
         report.oldest_effect_seconds = known("effects", due_since).flatten().map(age);
-        report.searches = known("searches", jobs).map(|jobs| {
+        let jobs = known("searches", jobs);
+        report.stalled_searches = match &jobs {
+            Some(jobs) => known("stalled searches", self.stalled(jobs).await),
+            None => None,
+        };
+        report.searches = jobs.map(|jobs| {
             let mut states: BTreeMap<String, u64> =
                 [JobState::Uploading, JobState::Uploaded, JobState::Parsing]
                     .map(|state| (state.to_string(), 0))
@@ -311,6 +328,28 @@ impl Health {
         });
         (report.open_failures, report.poisoned_effects) = known("failures", failures).unzip();
         report.operation = known("operations", operation).flatten().map(RunningOperation::from);
+    }
+
+    /// Returns the stalled searches among these.
+    async fn stalled(&self, jobs: &[Job]) -> Result<Vec<Uuid>, StoreError> {
+        let now = self.host.now();
+        let old = jobs.iter().filter(|job| now.duration_since(job.created_at) > STALLED_AFTER);
+        let old: Vec<PartitionKey> = old.map(|job| job.search_id).collect();
+        let mut stalled = Vec::new();
+        for searches in old.chunks(DOCUMENTS) {
+            let loaded = self.stores.read_documents.load(searches, now).await?;
+            for (search, document) in searches.iter().zip(loaded) {
+                let is_stalled = match document {
+                    Ok(Some(document)) => document.content.is_stalled(&document.outbox),
+                    // Its announcement was lost.
+                    Ok(None) => true,
+                    // A newer version can read it.
+                    Err(_) => false,
+                };
+                stalled.extend(is_stalled.then(|| search.as_uuid()));
+            }
+        }
+        Ok(stalled)
     }
 
     /// Returns the time since which the oldest effect of an outbox is due, without exhausted ones.
@@ -397,6 +436,7 @@ impl Report {
             .chain(self.dead())
             .chain(late)
             .chain(self.stuck(system))
+            .chain(self.stalled())
             .collect()
     }
 
@@ -441,6 +481,20 @@ impl Report {
         let (queue, min) = (&stuck.queue, stuck.oldest_seconds.unwrap_or_default() / 60);
         Some(format!(
             "the oldest message of queue {queue} has waited for {min} min; check the log of its function"
+        ))
+    }
+}
+
+impl Report {
+    fn stalled(&self) -> Option<String> {
+        let stalled = self.stalled_searches.as_ref().filter(|stalled| !stalled.is_empty())?;
+        let count = counted(stalled.len() as u64, "import waits", "imports wait");
+        let named: Vec<String> = stalled.iter().take(MAX_NAMED).map(Uuid::to_string).collect();
+        let more = if stalled.len() > MAX_NAMED { ", …" } else { "" };
+        Some(format!(
+            "{count} for a message, but none is pending ({}{more}); end it with `search-import cancel`, and import its \
+             files again",
+            named.join(", ")
         ))
     }
 }
