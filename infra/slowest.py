@@ -3,8 +3,9 @@
 
     slowest.py [NUMBER]
 
-The default of NUMBER is 30. The times are from the report that cargo-nextest writes, the reasons from
-infra/scripts/slowest.json: a pattern of names, and why such a test is slow. The first pattern that matches applies.
+The default of NUMBER is 30. The times are from the report that cargo-nextest writes, the reasons
+from infra/scripts/slowest.json: a pattern of names, and why such a test is slow. The first pattern
+that matches applies.
 """
 
 import json
