@@ -257,6 +257,8 @@ proptest! {
         let by_lines = match format {
             Format::Csv { .. } | Format::FieldRows | Format::EndNoteXml | Format::PubMedXml | Format::EuropePmcXml
             | Format::IctrpXml | Format::EbscoXml | Format::JatsXml => false,
+            // The objects around a list are part of the format.
+            Format::CslJson | Format::Json => !file.contains("\"items\""),
             Format::BibTex => !file.contains("@string"),
             _ => true,
         };

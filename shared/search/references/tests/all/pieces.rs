@@ -1,7 +1,7 @@
 //! The pieces of randomly composed files.
 
 /// Pieces of all formats, so that random sequences of them reach every state of the splitters.
-pub(crate) const PIECES: [&str; 116] = [
+pub(crate) const PIECES: [&str; 123] = [
     "TY  - JOUR",
     "\n",
     "\r\n",
@@ -118,8 +118,15 @@ pub(crate) const PIECES: [&str; 116] = [
     "\"AUTHOR NAMES\",\"b\"",
     " [ 1:x]2.0",
     "$\\alpha$ {\\\"u}",
+    "{Reference Type}: Book",
+    "{Title}: a title",
+    "SrcDatabase-来源库: a",
+    "Title-题名: a title",
+    "<Trial><Scientific_title>",
+    "<rec><header uiTerm=\"1\"><atl>",
+    "\"items\":[{",
 ];
-pub(crate) const STARTS: [&str; 22] = [
+pub(crate) const STARTS: [&str; 27] = [
     "",
     "TY  - JOUR\n",
     "PMID- 1\n",
@@ -142,6 +149,11 @@ pub(crate) const STARTS: [&str; 22] = [
     "\"TITLE\",a\n\"DOI\",b\n\"YEAR\",c\n\n",
     "PT\tAU\tTI\tSO\n",
     "@string{b = {c}}\n@article{a, crossref = {a}, ",
+    "{Reference Type}: Book\n{Title}: a\n",
+    "SrcDatabase-来源库: a\nTitle-题名: b\n",
+    "<Trials_downloaded_from_ICTRP><Trial><Public_title>a</Public_title></Trial>",
+    "<records><rec><atl>a</atl></rec>",
+    "{\"message-version\":1,\"message\":{\"items\":[",
 ];
 
 /// Files to modify at random.

@@ -39,8 +39,9 @@ fn may_be_passed_over(format: Format, line: &str) -> bool {
         | Format::EuropePmcXml
         | Format::IctrpXml
         | Format::EbscoXml
-        | Format::JatsXml => true,
-        Format::CslJson | Format::Json => !line.contains('{'),
+        | Format::JatsXml
+        | Format::CslJson
+        | Format::Json => true,
     }
 }
 
