@@ -2,14 +2,14 @@
 //!
 //! The sender obtains a token for each message ([`Entities::issue`]) and sends it with the message. The receiver loads
 //! the entity, claims its partition with the token ([`Entities::admit`]), stores the change together with
-//! [`Visit::receipts`], and releases the token ([`Visit::complete`]). A duplicate is detected at any age, because its
+//! [`Visit::receipts`], and releases the token ([`Entities::complete`]). A duplicate is detected at any age, because its
 //! token is absent or in the receipts.
 //!
 //! # What the application has to do
 //! - It loads the entity *before* it calls [`Entities::admit`].
 //! - It stores the change and the receipts in one write, on condition that the stored version is the loaded one. If the
 //!   condition fails, another worker came first: drop the visit, and handle the message again.
-//! - It calls [`Visit::complete`] only after the write. A crash before the call costs one lease.
+//! - It calls [`Entities::complete`] only after the write. A crash before the call costs one lease.
 //!
 //! # Why a message takes effect once
 //! A token leaves the ledger only after a write that contains it as a receipt. Until then, every later write keeps the
