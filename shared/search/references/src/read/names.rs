@@ -49,6 +49,9 @@ fn several(value: &str) -> Vec<String> {
     if commas == 0 && !has_and {
         return one(value).into_iter().collect();
     }
+    if commas == 1 && !has_and && is_inverted(value) {
+        return one(value).into_iter().collect();
+    }
     spend(value.len());
     if is_organisation(value) {
         return one(value).into_iter().collect();
@@ -142,8 +145,22 @@ fn is_organisation(text: &str) -> bool {
     words.into_iter().any(|word| {
         word.eq_ignore_ascii_case("the")
             || word == "of"
-            || ORGANISATIONS.binary_search(&word.to_ascii_lowercase().as_str()).is_ok()
+            || ORGANISATIONS.binary_search_by(|known| known.bytes().cmp(lower(word))).is_ok()
     }) || text.split(' ').any(|word| matches!(word, "of" | "for"))
+}
+
+/// Returns `true` for `Smith, Ann`, the most frequent form: one of the two parts is a single word, so they are not two
+/// names.
+fn is_inverted(value: &str) -> bool {
+    let Some((family, given)) = value.split_once(',') else { return false };
+    let (family, given) = (family.trim(), given.trim());
+    let is_word = |part: &str| !part.is_empty() && !part.contains(char::is_whitespace);
+    (is_word(family) || is_word(given)) && ![value, family, given].into_iter().any(is_no_name)
+}
+
+/// The letters of an ASCII word in lower case.
+fn lower(word: &str) -> impl Iterator<Item = u8> {
+    word.bytes().map(|letter| letter.to_ascii_lowercase())
 }
 
 /// Returns `true` for `Griff RR` and `van der Berg A.B.`

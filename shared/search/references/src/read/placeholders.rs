@@ -50,12 +50,11 @@ pub(super) fn is_placeholder(field: Field, value: &str) -> bool {
     {
         return true;
     }
-    let lower = plain.to_lowercase();
     match field {
         // A work may be called "None"; a program writes the others.
         Field::Title | Field::Book => {
             matches!(plain, "NA" | "NULL" | "null" | "N/A" | "#N/A" | "<NA>")
-                || (value.starts_with('[') && lower.starts_with("no title"))
+                || (value.starts_with('[') && begins(plain, "no title"))
         }
         Field::Volume
         | Field::Issue
@@ -63,15 +62,15 @@ pub(super) fn is_placeholder(field: Field, value: &str) -> bool {
         | Field::FirstPage
         | Field::LastPage
         | Field::Doi
-        | Field::Pmid => is_unknown(plain, &lower) || ZEROS.contains(&lower.as_str()),
-        Field::Abstract => is_unknown(plain, &lower) || lower == "0" || lower.starts_with("no abstract"),
+        | Field::Pmid => is_unknown(plain) || ZEROS.contains(&plain),
+        Field::Abstract => is_unknown(plain) || plain == "0" || begins(plain, "no abstract"),
         Field::Date
         | Field::MonthDay
         | Field::Journal
         | Field::Series
         | Field::Keyword
         | Field::Url
-        | Field::Type => is_unknown(plain, &lower),
+        | Field::Type => is_unknown(plain),
         Field::Author | Field::ShortAuthor | Field::Group | Field::Editor => is_no_name(value),
         _ => false,
     }
@@ -80,13 +79,18 @@ pub(super) fn is_placeholder(field: Field, value: &str) -> bool {
 /// Returns `true` if a name in a list of people is no name.
 pub(super) fn is_no_name(name: &str) -> bool {
     let plain = name.trim_matches(['[', ']', '(', ')', ',', ';']).trim();
-    let lower = plain.to_lowercase();
-    plain.is_empty() || is_unknown(plain, &lower) || PEOPLE.contains(&lower.as_str())
+    plain.is_empty() || is_unknown(plain) || PEOPLE.iter().any(|title| plain.eq_ignore_ascii_case(title))
 }
 
-fn is_unknown(plain: &str, lower: &str) -> bool {
-    // A family may be called Na or None.
-    ANYWHERE.contains(&lower) && !(matches!(lower, "na" | "nil") && plain != "NA" && plain != "NIL")
+fn is_unknown(plain: &str) -> bool {
+    let is = |word: &str| plain.eq_ignore_ascii_case(word);
+    // A family may be called Na or Nil.
+    ANYWHERE.into_iter().any(is) && !((is("na") || is("nil")) && plain != "NA" && plain != "NIL")
+}
+
+/// Returns `true` if a text begins with a phrase in any case.
+fn begins(text: &str, phrase: &str) -> bool {
+    text.get(..phrase.len()).is_some_and(|front| front.eq_ignore_ascii_case(phrase))
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 //! Reviewers merge exports with programs that only append one file to another. The formats may differ, and the last line
 //! of a file may lack its line break, so that a line holds the end of one file and the beginning of the next.
 
+use std::sync::LazyLock;
+
 use memchr::memmem;
 
 use super::{
@@ -26,8 +28,28 @@ const MAX_JOINED: usize = 96;
 /// The maximum number of angle brackets that are inspected in a line.
 const MAX_BRACKETS: usize = 16;
 
+// Every line is searched for these, so their searchers are built once.
+
 /// The beginning of the header of Web of Science.
-const WEB_OF_SCIENCE: &[u8] = b"PT\tAU\t";
+static WEB_OF_SCIENCE: Needle = needle(|| memmem::Finder::new(b"PT\tAU\t"));
+/// A part of the name of each column of titles, except in Web of Science.
+static TITLE: Needle = needle(|| memmem::Finder::new(b"itle"));
+static CAPITAL_TITLE: Needle = needle(|| memmem::Finder::new(b"ITLE"));
+/// The beginning of field rows.
+static FIELD_ROWS: Needle = needle(|| memmem::Finder::new(b"\"TITLE\","));
+/// The beginning of a JSON object.
+static OBJECT: Needle = needle(|| memmem::Finder::new(b"{\""));
+
+type Needle = LazyLock<memmem::Finder<'static>>;
+
+const fn needle(build: fn() -> memmem::Finder<'static>) -> Needle {
+    LazyLock::new(build)
+}
+
+/// Finds the last occurrence of a needle. It builds no searcher, which takes longer than the search of a line.
+fn rfind(line: &[u8], needle: &[u8]) -> Option<usize> {
+    memchr::memrchr_iter(*needle.first()?, line).find(|at| line[*at..].starts_with(needle))
+}
 
 /// The beginning of a file in the middle of another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,6 +110,13 @@ fn at_start(line: &[u8], after: &[u8]) -> Option<Format> {
 
 /// The format of tagged lines that begins with this line.
 fn tagged(line: &[u8], after: &[u8]) -> Option<Format> {
+    // The first bytes of all lines below, and of a byte-order mark.
+    if !matches!(
+        line.trim_ascii_start().first(),
+        Some(b'0'..=b'9' | b'%' | b'@' | b'D' | b'F' | b'O' | b'P' | b'R' | b'S' | b'T' | 0xEF)
+    ) {
+        return None;
+    }
     if is_ris(line) || (is_number(line) && next_line(after).is_some_and(is_ris)) {
         Some(Format::Ris)
     } else if is_nbib(line) {
@@ -244,14 +273,15 @@ fn table(line: &[u8], after: &[u8]) -> Option<Format> {
 /// Finds the first beginning of a file behind other text on the same line.
 fn joined(line: &[u8], after: &[u8], current: Format) -> Option<Start> {
     // A line that is followed by one of the same format can only end in the first line of that format.
-    let next = after.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let next = &after[..memchr::memchr(b'\n', after).unwrap_or(after.len())];
     if is_tagged(next, current) && joined_line(line, after, Some(current)).is_none() {
         return None;
     }
     let starts = [
         joined_line(line, after, None),
         joined_citation(line, after, current).map(|at| (at, Format::PubMedText)),
-        memmem::find(line, b"\"TITLE\",")
+        FIELD_ROWS
+            .find(line)
             .filter(|at| *at > 0 && table(&line[*at..], after) == Some(Format::FieldRows))
             .map(|at| (at, Format::FieldRows)),
         joined_document(line, after, current),
@@ -266,7 +296,7 @@ fn joined_line(line: &[u8], after: &[u8], wanted: Option<Format>) -> Option<(usi
     let from = line.len().saturating_sub(MAX_JOINED);
     NEEDLES.iter().filter(|(_, format, _)| wanted.is_none_or(|wanted| wanted == *format)).find_map(
         |(needle, format, begins)| {
-            let at = from + memmem::rfind(&line[from..], needle)?;
+            let at = from + rfind(&line[from..], needle)?;
             let format =
                 if *format == Format::Cochrane && !is_cochrane(after) { Format::Ris } else { *format };
             // A blank before it shows that it is part of a text.
@@ -284,7 +314,7 @@ fn joined_citation(line: &[u8], after: &[u8], current: Format) -> Option<usize> 
     }
     let from = line.len().saturating_sub(MAX_JOINED);
     [b"1. ".as_slice(), b"1: "].into_iter().find_map(|needle| {
-        let at = from + memmem::rfind(&line[from..], needle)?;
+        let at = from + rfind(&line[from..], needle)?;
         let before = *line[..at].last()?;
         // A blank line follows the citation.
         let is_cited = needle == b"1. " && after.first().is_some_and(|byte| matches!(byte, b'\n' | b'\r'));
@@ -302,7 +332,7 @@ fn joined_document(line: &[u8], after: &[u8], current: Format) -> Option<(usize,
     if matches!(current, Format::BibTex | Format::CslJson | Format::Json) {
         return xml;
     }
-    let json = memmem::find(line, b"{\"").filter(|at| *at > 0).and_then(|at| {
+    let json = OBJECT.find(line).filter(|at| *at > 0).and_then(|at| {
         let at = if at > 1 && line[at - 1] == b'[' { at - 1 } else { at };
         let is_joined = !line[at - 1].is_ascii_whitespace() && is_json(&line[at..], after);
         is_joined.then_some((at, Format::Json))
@@ -353,13 +383,14 @@ fn before_mark(line: &[u8], at: usize) -> usize {
 
 /// Finds a header whose first name is joined to other text: `2020.Title,Authors,DOI`.
 fn joined_header(line: &[u8]) -> Option<(usize, Delimiter)> {
-    if let Some(at) =
-        memmem::find(line, WEB_OF_SCIENCE).filter(|at| known_columns(&line[*at..], Delimiter::Tab) > 0)
-    {
+    if let Some(at) = WEB_OF_SCIENCE.find(line).filter(|at| known_columns(&line[*at..], Delimiter::Tab) > 0) {
         return Some((at, Delimiter::Tab));
     }
-    memmem::find(line, b"itle").or_else(|| memmem::find(line, b"ITLE"))?;
-    Delimiter::ALL.into_iter().find_map(|delimiter| {
+    TITLE.find(line).or_else(|| CAPITAL_TITLE.find(line))?;
+    let is_table = |delimiter: &Delimiter| {
+        memchr::memchr_iter(delimiter.byte(), line).nth(header::SURE_COLUMNS - 2).is_some()
+    };
+    Delimiter::ALL.into_iter().filter(is_table).find_map(|delimiter| {
         let (mut end, mut first) = (line.len(), None);
         // The names reach back to a cell that is too long for a name.
         while line.len() - end <= MAX_HEADER {

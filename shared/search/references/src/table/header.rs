@@ -212,16 +212,28 @@ pub(crate) fn column(name: &str, at: usize) -> Column {
 }
 
 /// The number of columns that identify a header among the lines of another format.
-const SURE_COLUMNS: usize = 3;
+pub(crate) const SURE_COLUMNS: usize = 3;
 
 /// The number of known columns of a header row whose cells are all short, without blanks behind the delimiters. It is
 /// zero if they do not suffice to identify it.
 pub(crate) fn known_columns(row: &[u8], delimiter: Delimiter) -> usize {
-    let cells = || row.split(|byte| *byte == delimiter.byte());
+    // Most lines fail at their first byte or at one of their first cells, so the cells are inspected before they are counted.
+    let mut at = 0;
+    let mut ends = memchr::memchr_iter(delimiter.byte(), row).chain([row.len()]);
     let begins =
         |byte: &u8| byte.is_ascii_alphanumeric() || !byte.is_ascii() || matches!(byte, b'"' | b'_' | b'#');
     let is_name = |cell: &[u8]| cell.len() <= MAX_NAME && cell.first().is_none_or(begins);
-    if cells().nth(SURE_COLUMNS - 1).is_none() || !cells().all(is_name) {
+    let mut columns = 0;
+    let is_begun = row.first().is_none_or(|first| *first == delimiter.byte() || begins(first));
+    if !is_begun || memchr::memchr(delimiter.byte(), row).is_none() {
+        return 0;
+    }
+    let are_names = ends.all(|end| {
+        let cell = &row[std::mem::replace(&mut at, end + 1)..end];
+        columns += 1;
+        is_name(cell)
+    });
+    if !are_names || columns < SURE_COLUMNS {
         return 0;
     }
     let header = std::str::from_utf8(row).ok().and_then(|row| Header::parse(row, delimiter));
