@@ -4,7 +4,7 @@
 
 use super::{
     lines::{MARK_LENGTH, unmarked},
-    tagged::{LineRole, LineRules, TaggedSplitter},
+    tagged::{LineRole, TaggedSplitter},
 };
 
 const FIRST: &[u8] = "SrcDatabase-来源库".as_bytes();
@@ -39,8 +39,7 @@ fn kind(line: &[u8]) -> LineRole {
 
 /// Splits texts of CNKI.
 pub(crate) fn splitter(limit: usize) -> TaggedSplitter {
-    let begins_next = |_: &_, kind| kind == LineRole::Type;
-    TaggedSplitter::new(LineRules { kind, prefix: TAG_PREFIX, begins_next }, limit)
+    TaggedSplitter::by_type(kind, TAG_PREFIX, limit)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 
 use super::{
     lines::{MARK_LENGTH, unmarked},
-    tagged::{LineRole, LineRules, TaggedSplitter},
+    tagged::{LineRole, TaggedSplitter},
 };
 
 const FIRST: &[u8] = b"{Reference Type}:";
@@ -31,8 +31,7 @@ fn kind(line: &[u8]) -> LineRole {
 
 /// Splits files of NoteExpress.
 pub(crate) fn splitter(limit: usize) -> TaggedSplitter {
-    let begins_next = |_: &_, kind| kind == LineRole::Type;
-    TaggedSplitter::new(LineRules { kind, prefix: TAG_PREFIX, begins_next }, limit)
+    TaggedSplitter::by_type(kind, TAG_PREFIX, limit)
 }
 
 #[cfg(test)]

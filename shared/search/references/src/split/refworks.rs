@@ -2,7 +2,7 @@
 
 use super::{
     lines::{MARK_LENGTH, unmarked},
-    tagged::{LineRole, LineRules, TaggedSplitter},
+    tagged::{LineRole, TaggedSplitter},
 };
 
 /// The number of bytes that determine whether a line begins a record: the tag and the first word of the longest work
@@ -70,8 +70,7 @@ pub(crate) fn is_type_line(line: &[u8]) -> bool {
 
 /// Splits RefWorks' tagged files.
 pub(crate) fn splitter(limit: usize) -> TaggedSplitter {
-    let begins_next = |_: &_, kind| kind == LineRole::Type;
-    TaggedSplitter::new(LineRules { kind, prefix: TAG_PREFIX, begins_next }, limit)
+    TaggedSplitter::by_type(kind, TAG_PREFIX, limit)
 }
 
 #[cfg(test)]

@@ -55,6 +55,13 @@ pub(crate) struct OpenRecord {
 }
 
 impl TaggedSplitter {
+    /// Creates a splitter of a format whose records begin at each line of [`LineRole::Type`], and only there while another
+    /// record is open.
+    pub(crate) fn by_type(kind: fn(&[u8]) -> LineRole, prefix: usize, limit: usize) -> Self {
+        let begins_next = |_: &_, kind| kind == LineRole::Type;
+        Self::new(LineRules { kind, prefix, begins_next }, limit)
+    }
+
     pub(crate) fn new(rules: LineRules, limit: usize) -> Self {
         Self { rules, limit, lines: Lines::default(), open: None }
     }

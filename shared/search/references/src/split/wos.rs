@@ -5,7 +5,7 @@
 
 use super::{
     lines::{MARK_LENGTH, unmarked},
-    tagged::{LineRole, LineRules, TaggedSplitter},
+    tagged::{LineRole, TaggedSplitter},
 };
 
 /// The number of bytes that determine whether a line begins a record.
@@ -48,8 +48,7 @@ fn kind(line: &[u8]) -> LineRole {
 
 /// Splits Web of Science files.
 pub(crate) fn splitter(limit: usize) -> TaggedSplitter {
-    let begins_next = |_: &_, kind| kind == LineRole::Type;
-    TaggedSplitter::new(LineRules { kind, prefix: TAG_PREFIX, begins_next }, limit)
+    TaggedSplitter::by_type(kind, TAG_PREFIX, limit)
 }
 
 #[cfg(test)]
