@@ -5,11 +5,12 @@
 
 use std::fmt;
 
-use imports::{FileId, Job, Outcome, Ports, SearchId, StoredFile};
+use imports::{FileId, Job, Ports, SearchId, StoredFile};
 use messages::{Host, StoreError};
 use saga::{Failures, MissingSetting};
 use service::FileOf;
 
+use super::stale_commands::is_abandoned;
 use super::{NAME, ParseReferences};
 
 /// The number of files that are read at a time.
@@ -108,12 +109,8 @@ impl OrphanStudies {
 
 /// Returns the reason in an existing search. The studies of a file that is still being read may count later.
 fn reason_in(job: &Job, file_id: FileId) -> Option<OrphanReason> {
-    let Some(file) = job.files.iter().find(|file| file.file_id == file_id) else {
-        return Some(OrphanReason::UnknownFile);
-    };
-    match file.outcome {
-        Some(Outcome::Completed(_)) => None,
-        Some(Outcome::Failed { .. }) => Some(OrphanReason::UnreadFile),
-        None => job.state.has_ended().then_some(OrphanReason::UnreadFile),
+    match job.files.iter().find(|file| file.file_id == file_id) {
+        None => Some(OrphanReason::UnknownFile),
+        Some(file) => is_abandoned(job, file).then_some(OrphanReason::UnreadFile),
     }
 }

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 use imports::messages::StartParsing;
 use imports::saga::State;
-use imports::{FileId, Job, Outcome, SearchId};
+use imports::{FileId, Job, JobFile, Outcome, SearchId};
 use jiff::Timestamp;
 use messages::{Message, StoreError, Token};
 use outbox::Key;
@@ -65,12 +65,7 @@ impl ParseReferences {
         now: Timestamp,
     ) -> Result<BTreeSet<FileId>, StoreError> {
         let Some(job) = self.latest_job(search, now).await? else { return Ok(BTreeSet::new()) };
-        let is_abandoned = |outcome: &Option<Outcome>| match outcome {
-            Some(Outcome::Completed(_)) => false,
-            Some(Outcome::Failed { .. }) => true,
-            None => job.state.has_ended(),
-        };
-        let abandoned = job.files.iter().filter(|file| is_abandoned(&file.outcome)).map(|file| file.file_id);
+        let abandoned = job.files.iter().filter(|file| is_abandoned(&job, file)).map(|file| file.file_id);
         Ok(abandoned.filter(|file| files.contains(file)).collect())
     }
 
@@ -112,5 +107,14 @@ impl ParseReferences {
 
     fn documents(&self) -> &dyn ReadDocuments {
         self.jobs.views.documents.as_ref()
+    }
+}
+
+/// Returns `true` if a search does not count a file and never will: the file failed, or the search ended without it.
+pub(super) fn is_abandoned(job: &Job, file: &JobFile) -> bool {
+    match file.outcome {
+        Some(Outcome::Completed(_)) => false,
+        Some(Outcome::Failed { .. }) => true,
+        None => job.state.has_ended(),
     }
 }
