@@ -1,7 +1,5 @@
 //! The scheduled work of a function.
 
-use std::sync::Arc;
-
 use jiff::Timestamp;
 use messages::StoreError;
 use outbox::DispatchOutbox;
@@ -51,7 +49,7 @@ impl Scheduled {
     /// Returns an error if there is no such work, or a store is unavailable.
     pub async fn run(&self, engine: &Engine, deadline: Timestamp) -> Result<(), ScheduleError> {
         let done = self.work(deadline).await;
-        Arc::clone(&engine.observer).flush().await;
+        engine.observer.flush().await;
         done
     }
 
