@@ -11,7 +11,7 @@ use futures::future::join_all;
 use jiff::Timestamp;
 use messages::queue::MAX_BATCH;
 use messages::{
-    Consumer, DecisionSink, Delivery, Disposition, Host, Message, Queue, QueueSpec, ReceiveMessages,
+    Consumer, DecisionSink, Delivery, Depth, Disposition, Host, Message, Queue, QueueSpec, ReceiveMessages,
     Received, Reporter, StoreError,
 };
 use outbox::DispatchOutbox;
@@ -152,8 +152,9 @@ where
         let store = Arc::new(Store::open(dir, Arc::clone(&host), Settings::new(system.queues))?);
         store.recover(&lock).await?;
         let observer: Arc<dyn DecisionSink> = store.clone();
-        let over =
-            move |store: &Arc<Store>| ports(store.engine(system, Arc::clone(&host), Arc::clone(&observer)));
+        let over = move |store: &Arc<Store>| {
+            ports(store.engine(system.name, Arc::clone(&host), Arc::clone(&observer)))
+        };
         let engine = over(&store);
         let home = Home { store, lock, ports: Arc::new(over) };
         Ok(Self::new(system, engine, Some(home), faults))
@@ -238,9 +239,14 @@ where
     /// # Errors
     /// Returns an error if the store is unavailable.
     pub async fn is_idle(&self) -> Result<Option<bool>, StoreError> {
+        self.has_none(|_, depth| depth.total() - depth.delayed).await
+    }
+
+    /// Returns `true` if no consumed queue has messages that `count` counts; `None` without a data directory.
+    async fn has_none(&self, count: impl Fn(&Queue, &Depth) -> u64) -> Result<Option<bool>, StoreError> {
         let Some(home) = &self.home else { return Ok(None) };
         let depths = home.store.count_messages().await?;
-        let is_empty = |queue| depths.get(queue).is_none_or(|depth| depth.visible + depth.in_flight == 0);
+        let is_empty = |queue| depths.get(queue).is_none_or(|depth| count(queue, depth) == 0);
         let mut consumed = self.system.functions.iter().filter_map(|function| function.source.queue());
         Ok(Some(consumed.all(is_empty)))
     }
@@ -252,21 +258,13 @@ where
     /// # Errors
     /// Returns an error if the store is unavailable.
     pub async fn settled(&self) -> Result<(), StoreError> {
-        let Some(home) = &self.home else { return Ok(()) };
-        let consumed: Vec<&Queue> =
-            self.system.functions.iter().filter_map(|function| function.source.queue()).collect();
-        loop {
-            let depths = home.store.count_messages().await?;
-            let open = |queue: &&Queue| {
-                depths.get(*queue).map_or(0, |depth| {
-                    if **queue == CONTROL { depth.total() - depth.delayed } else { depth.total() }
-                })
-            };
-            if consumed.iter().all(|queue| open(queue) == 0) {
-                return Ok(());
-            }
+        let open = |queue: &Queue, depth: &Depth| {
+            if *queue == CONTROL { depth.total() - depth.delayed } else { depth.total() }
+        };
+        while self.has_none(open).await? == Some(false) {
             self.ports.as_ref().host.sleep(IDLE_WAIT).await;
         }
+        Ok(())
     }
 
     /// Performs all due effects of the outboxes, like the workers' periodic sweeps. A program calls this before it ends, so
