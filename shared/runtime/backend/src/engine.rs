@@ -7,8 +7,6 @@ use embedded::Store;
 use messages::{DecisionSink, Host};
 use saga::{Engine, System};
 
-#[cfg(feature = "embedded")]
-use crate::Adapters;
 #[cfg(feature = "services")]
 use crate::services::DatabaseOutage;
 use crate::{Backend, Config};
@@ -24,7 +22,7 @@ pub fn embedded<P>(
     observer: Arc<dyn DecisionSink>,
     config: Config,
 ) -> Backend<Engine> {
-    let ports = Adapters::of(store, config.mode).engine(system.name, host, observer, &config);
+    let ports = config.applied_to(store.engine(system.name, host, observer));
     Backend { ports, config }
 }
 

@@ -24,6 +24,8 @@ pub mod services;
 
 use std::sync::Arc;
 
+#[cfg(any(feature = "embedded", feature = "services"))]
+use dedup::ledger::NoLedger;
 #[cfg(feature = "embedded")]
 use embedded::Store;
 use imports::Ports;
@@ -34,7 +36,7 @@ use imports::queues::QUEUES;
 use messages::{DecisionSink, Host, Queue, StoreError};
 use saga::MissingSetting;
 #[cfg(any(feature = "embedded", feature = "services"))]
-use saga::history::Recorder;
+use saga::{Engine, Partitions};
 
 pub use config::{BackendKind, Config, Mode};
 #[cfg(feature = "services")]
@@ -203,7 +205,7 @@ pub fn embedded(
     config: Config,
 ) -> Backend {
     let ports = Ports {
-        engine: Adapters::of(store, config.mode).engine(imports::SYSTEM, host, observer, &config),
+        engine: config.applied_to(store.engine(imports::SYSTEM, host, observer)),
         study_stores: Ok(StudyStores::of(store)),
         objects: Ok(store.clone()),
         bucket: Ok(store.clone()),
@@ -215,78 +217,31 @@ pub fn embedded(
     Backend { ports, config }
 }
 
-/// Adapters of the engine's ports.
 #[cfg(any(feature = "embedded", feature = "services"))]
-struct Adapters {
-    stores: Result<saga::Stores, MissingSetting>,
-    partitions: Result<saga::Partitions, MissingSetting>,
-    processed: Result<Arc<dyn dedup::ProcessedMessages>, MissingSetting>,
-    send: Arc<dyn messages::SendMessages>,
-    receive: Arc<dyn messages::ReceiveMessages>,
-    history: Option<Arc<dyn saga::KeepHistory>>,
-    /// Whether a [`Recorder`] stores decisions in the history. A data directory is a sink of decisions itself.
-    records: bool,
-    inspect: Arc<dyn messages::InspectQueues>,
-}
-
-#[cfg(any(feature = "embedded", feature = "services"))]
-impl Adapters {
-    #[cfg(feature = "embedded")]
-    fn of(store: &Arc<Store>, mode: Mode) -> Self {
-        use dedup::ledger::NoLedger;
-        use saga::{Partitions, Stores};
-
-        Self {
-            stores: Ok(Stores::of(store, store.saga_outbox(), store.session_outbox())),
-            partitions: Ok(match mode {
-                Mode::Ledger => Partitions::of(Arc::clone(store)),
-                Mode::Optimistic => Partitions::of(Arc::new(NoLedger)),
-            }),
-            processed: Ok(store.clone()),
-            send: store.clone(),
-            receive: store.clone(),
-            history: Some(store.clone()),
-            records: false,
-            inspect: store.clone(),
-        }
-    }
-
-    fn engine(
-        self,
-        system: &'static str,
-        host: Arc<dyn Host>,
-        observer: Arc<dyn DecisionSink>,
-        config: &Config,
-    ) -> saga::Engine {
-        let observer = match &self.history {
-            Some(history) if self.records && config.history.is_some() => {
-                Arc::new(Recorder::new(observer, Arc::clone(history), Arc::clone(&host)))
-            }
-            _ => observer,
-        };
-        saga::Engine {
-            system,
-            stores: self.stores,
-            partitions: self.partitions,
-            processed: self.processed,
-            send: self.send,
-            receive: self.receive,
-            inspect: self.inspect,
-            host,
-            observer,
-            history: self.history,
-            policy: config.outbox,
+impl Config {
+    /// Returns an engine with the settings of the outbox, the sessions and the runner, and without its ledger in
+    /// optimistic mode.
+    fn applied_to(&self, engine: Engine) -> Engine {
+        let is_optimistic = self.mode == Mode::Optimistic;
+        Engine {
+            partitions: if is_optimistic {
+                Ok(Partitions::of(Arc::new(NoLedger)))
+            } else {
+                engine.partitions
+            },
+            policy: self.outbox,
             session: outbox::session::Options {
-                max_commit: config.session_max_commit,
-                increment: config.session_increment,
-                ..outbox::session::Options::default()
+                max_commit: self.session_max_commit,
+                increment: self.session_increment,
+                ..engine.session
             },
             runner: saga::Settings {
-                concurrency: config.concurrency,
-                admit_untokened: config.admit_untokened || config.mode == Mode::Optimistic,
-                ..saga::Settings::default()
+                concurrency: self.concurrency,
+                admit_untokened: self.admit_untokened || is_optimistic,
+                ..engine.runner
             },
             earlier_view: imports::job::earlier_view,
+            ..engine
         }
     }
 }

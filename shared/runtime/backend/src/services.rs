@@ -11,7 +11,6 @@ use aws::ledger::{Ledger, ProcessedTable};
 use aws::queues::{Queues, Sqs};
 use aws_types::SdkConfig;
 use dedup::ProcessedMessages;
-use dedup::ledger::NoLedger;
 use futures::future::{BoxFuture, try_join_all};
 use imports::queues::{CONTROL, EVENTS, PARSE, PARSE_DEAD, QUEUES, SAGA, UPLOADS};
 use imports::{Ports, ReadObject, StudyStores, ports};
@@ -19,12 +18,14 @@ use jiff::SignedDuration;
 use messages::store::chain;
 use messages::{DecisionSink, Host, Queue, QueueSpec};
 use mongo::{Client, ConnectError, Mongo, OnDifference, Settings, Uri};
+use outbox::session::Options;
 use s3::{Objects, Uploads};
-use saga::{KeepHistory, MissingSetting, Partitions, Service, Stores};
+use saga::history::Recorder;
+use saga::{Engine, KeepHistory, MissingSetting, Partitions, Service, Stores};
 
 use crate::config::{Config, Mode, Secret};
 use crate::requirements::complete;
-use crate::{Adapters, Backend, OpenError, secret};
+use crate::{Backend, OpenError, secret};
 
 const DATABASE: MissingSetting = MissingSetting {
     setting: "MONGODB_URI",
@@ -143,6 +144,49 @@ pub(crate) async fn open(
     Ok(Backend { ports, config })
 }
 
+/// Adapters of the engine's ports.
+pub(crate) struct Adapters {
+    stores: Result<Stores, MissingSetting>,
+    partitions: Result<Partitions, MissingSetting>,
+    processed: Result<Arc<dyn ProcessedMessages>, MissingSetting>,
+    sqs: Sqs,
+    history: Option<Arc<dyn KeepHistory>>,
+}
+
+impl Adapters {
+    /// Returns the engine, which also records decisions in the database if the settings require a history.
+    pub(crate) fn engine(
+        self,
+        system: &'static str,
+        host: Arc<dyn Host>,
+        observer: Arc<dyn DecisionSink>,
+        config: &Config,
+    ) -> Engine {
+        let observer = match &self.history {
+            Some(history) if config.history.is_some() => {
+                Arc::new(Recorder::new(observer, Arc::clone(history), Arc::clone(&host)))
+            }
+            _ => observer,
+        };
+        config.applied_to(Engine {
+            system,
+            stores: self.stores,
+            partitions: self.partitions,
+            processed: self.processed,
+            send: Arc::new(self.sqs.clone()),
+            receive: Arc::new(self.sqs.clone()),
+            inspect: Arc::new(self.sqs),
+            host,
+            observer,
+            history: self.history,
+            policy: config.outbox,
+            session: Options::default(),
+            runner: saga::Settings::default(),
+            earlier_view: |_| None,
+        })
+    }
+}
+
 /// Opens the adapters of the engine's ports for an application with these queues.
 pub(crate) async fn adapters(
     outage: DatabaseOutage,
@@ -176,23 +220,18 @@ async fn connect(
     let sqs = sqs(sdk, queues, config, host);
     let adapters = Adapters {
         history,
-        records: true,
         stores,
-        partitions: match config.mode {
-            Mode::Ledger => {
-                let ledger = linked.ledger.zip(services.ledger_table.as_ref());
-                ledger.map(|(open, table)| open(sdk, table)).ok_or(LEDGER)
-            }
-            Mode::Optimistic => Ok(Partitions::of(Arc::new(NoLedger))),
-        },
+        partitions: linked
+            .ledger
+            .zip(services.ledger_table.as_ref())
+            .map(|(open, table)| open(sdk, table))
+            .ok_or(LEDGER),
         processed: linked
             .processed
             .zip(services.processed_table.as_ref())
             .map(|(open, table)| open(sdk, table))
             .ok_or(PROCESSED),
-        send: Arc::new(sqs.clone()),
-        receive: Arc::new(sqs.clone()),
-        inspect: Arc::new(sqs),
+        sqs,
     };
     Ok((adapters, study_stores))
 }

@@ -4,21 +4,21 @@ use std::sync::Arc;
 
 use messages::{DecisionSink, Host};
 use outbox::Policy;
-use saga::{Engine, Partitions, Settings, Stores, System};
+use saga::{Engine, Partitions, Settings, Stores};
 
 use crate::store::Store;
 
 impl Store {
-    /// Returns the engine of an application on this data directory, with the default settings. The store is the history of
+    /// Returns the engine of the application with this name on this data directory, with the default settings. The store is the history of
     /// decisions too; pass it as `observer` to record them.
-    pub fn engine<P>(
+    pub fn engine(
         self: &Arc<Self>,
-        system: &System<P>,
+        system: &'static str,
         host: Arc<dyn Host>,
         observer: Arc<dyn DecisionSink>,
     ) -> Engine {
         Engine {
-            system: system.name,
+            system,
             stores: Ok(Stores::of(self, self.saga_outbox(), self.session_outbox())),
             partitions: Ok(Partitions::of(Arc::clone(self))),
             processed: Ok(self.clone()),
