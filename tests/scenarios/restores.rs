@@ -125,6 +125,21 @@ async fn wait_for_deadlines(world: &World) {
     assert_eq!(world.jobs().unfinished().await.unwrap(), [], "a search waits without a deadline");
 }
 
+/// Restores an installation as an operator does: the data, then `after-restore` for each search.
+async fn restored(backup: &Backup, world: World, what: What) -> World {
+    let world = backup.restored(world, what);
+    settle(&world, what).await;
+    world
+}
+
+/// Announces and uploads a file, whose parse command is then in its queue.
+async fn commanded(world: &World) -> AnnouncedSearch {
+    let announced = world.announce(&["a.ris"]).await;
+    world.upload(&announced, 0, TWO_STUDIES).await;
+    world.deliver_all(&[&UPLOADS, &CONTROL, &SAGA]).await;
+    announced
+}
+
 async fn imported(world: &World) -> AnnouncedSearch {
     let announced = world.announce(&["a.ris"]).await;
     world.upload(&announced, 0, TWO_STUDIES).await;
@@ -160,8 +175,7 @@ async fn queued_deletion_is_executed_only_if_recorded() {
         let backup = Backup::take(&world);
         let deleted = world.functions.start_upload.delete(&ProjectAccess::All, search).await.unwrap();
         assert_eq!(deleted, Deletion::Accepted);
-        let world = backup.restored(world, what);
-        settle(&world, what).await;
+        let world = restored(&backup, world, what).await;
         wait_for_deadlines(&world).await;
         if what.has_database() {
             assert_complete(&world, search).await;
@@ -181,8 +195,7 @@ async fn recorded_deletion_is_executed_after_restore() {
         world.functions.start_upload.delete(&ProjectAccess::All, search).await.unwrap();
         let backup = Backup::take(&world);
         let later = imported_later(&world).await;
-        let world = backup.restored(world, what);
-        settle(&world, what).await;
+        let world = restored(&backup, world, what).await;
         wait_for_deadlines(&world).await;
         assert_eq!(world.jobs().job(search).await.unwrap(), None);
         assert!(world.store().view(search).await.unwrap().is_some_and(|view| view.is_removed()));
@@ -213,11 +226,8 @@ async fn parse_command_of_unknown_search_stores_nothing() {
     for what in [What::Database, What::Both] {
         let world = World::new();
         let backup = Backup::take(&world);
-        let announced = world.announce(&["a.ris"]).await;
-        world.upload(&announced, 0, TWO_STUDIES).await;
-        world.deliver_all(&[&UPLOADS, &CONTROL, &SAGA]).await;
-        let world = backup.restored(world, what);
-        settle(&world, what).await;
+        commanded(&world).await;
+        let world = restored(&backup, world, what).await;
         world.run().await;
         assert_eq!(stored(&world), 0, "{what:?}");
         let again = imported(&world).await.search_id;
@@ -239,8 +249,7 @@ async fn search_restored_before_reading_is_read_once() {
             if is_read {
                 world.deliver_all(&[&PARSE]).await;
             }
-            let world = backup.restored(world, what);
-            settle(&world, what).await;
+            let world = restored(&backup, world, what).await;
             wait_for_deadlines(&world).await;
             assert_complete(&world, announced.search_id).await;
         }
@@ -253,9 +262,7 @@ async fn search_restored_during_reading_ignores_earlier_replies() {
     for what in What::ALL {
         for is_answered in [false, true] {
             let world = World::new();
-            let announced = world.announce(&["a.ris"]).await;
-            world.upload(&announced, 0, TWO_STUDIES).await;
-            world.deliver_all(&[&UPLOADS, &CONTROL, &SAGA]).await;
+            let announced = commanded(&world).await;
             let backup = Backup::take(&world);
             world.deliver_all(&[&PARSE]).await;
             if is_answered {
@@ -295,8 +302,7 @@ async fn bucket_scan_is_repeated_after_restore() {
         }
         world.pass(HOUR + Duration::from_secs(1)).await;
         world.deliver_all(&[&SAGA, &PARSE]).await;
-        let world = backup.restored(world, what);
-        settle(&world, what).await;
+        let world = restored(&backup, world, what).await;
         wait_for_deadlines(&world).await;
         assert_complete(&world, announced.search_id).await;
     }
@@ -305,9 +311,7 @@ async fn bucket_scan_is_repeated_after_restore() {
 #[tokio::test]
 async fn undone_cancellation_deletes_nothing() {
     let world = World::new();
-    let announced = world.announce(&["a.ris"]).await;
-    world.upload(&announced, 0, TWO_STUDIES).await;
-    world.deliver_all(&[&UPLOADS, &CONTROL, &SAGA]).await;
+    let announced = commanded(&world).await;
     let reading = world.take(&PARSE).await;
     let backup = Backup::take(&world);
     let cancelled = world.functions.start_upload.cancel(&ProjectAccess::All, announced.search_id).await;
@@ -346,8 +350,7 @@ async fn repair_with_lost_announcement_finds_its_file() {
             world.run().await;
             assert_complete(&world, repair).await;
         }
-        let world = backup.restored(world, what);
-        settle(&world, what).await;
+        let world = restored(&backup, world, what).await;
         wait_for_deadlines(&world).await;
         assert_complete(&world, repair).await;
     }
@@ -476,8 +479,7 @@ async fn keyed_request_repeated_after_restore_is_imported_once() {
                 // The test delivers it later.
                 world.store().answer(&SAGA, &reply.receipt, &Disposition::Acknowledge).await.unwrap();
             }
-            let world = backup.restored(world, what);
-            settle(&world, what).await;
+            let world = restored(&backup, world, what).await;
             let mut again = announce(&world, "key").await;
             assert!(again.is_some() || what == What::Database, "{what:?} {progress:?}");
             if again.is_none() {
@@ -515,8 +517,7 @@ async fn cancellation_repeated_after_restore_deletes_studies() {
         world.functions.start_upload.cancel(&ProjectAccess::All, announced.search_id).await.unwrap();
         world.deliver_all(&[&SAGA, &PARSE]).await;
         assert_eq!(stored(&world), 0);
-        let world = backup.restored(world, what);
-        settle(&world, what).await;
+        let world = restored(&backup, world, what).await;
         world.deliver(&SAGA, &replies).await;
         wait_for_deadlines(&world).await;
         assert_eq!(world.job(announced.search_id).await.state, JobState::Error, "{what:?}");
@@ -538,8 +539,7 @@ async fn file_abandoned_again_after_restore_is_deleted() {
         }
         abandon(&world).await;
         assert_eq!((world.job(announced.search_id).await.state, stored(&world)), (JobState::Error, 0));
-        let world = backup.restored(world, what);
-        settle(&world, what).await;
+        let world = restored(&backup, world, what).await;
         if what.has_database() {
             abandon(&world).await;
         }
@@ -576,8 +576,7 @@ async fn dead_lettered_deletion_is_executed_only_if_recorded() {
             let answer = Disposition::DeadLetter { reason: "a defect of an earlier version".to_owned() };
             world.store().answer(&PARSE, &command.receipt, &answer).await.unwrap();
         }
-        let world = backup.restored(world, what);
-        settle(&world, what).await;
+        let world = restored(&backup, world, what).await;
         wait_for_deadlines(&world).await;
         gather(&world).await;
         let open = Selection::of(FailureStatus::Open);
@@ -607,8 +606,7 @@ async fn undone_repair_is_repeated_once() {
             if is_read {
                 world.deliver_all(&[&PARSE]).await;
             }
-            let world = backup.restored(world, what);
-            settle(&world, what).await;
+            let world = restored(&backup, world, what).await;
             wait_for_deadlines(&world).await;
             if what.has_database() {
                 assert_eq!((world.jobs().job(repair).await.unwrap(), stored(&world)), (None, 0), "{what:?}");
@@ -626,9 +624,7 @@ async fn ledger_restored_before_announcement_loses_nothing() {
     for is_read in [false, true] {
         let world = World::new();
         let backup = Backup::take(&world);
-        let announced = world.announce(&["a.ris"]).await;
-        world.upload(&announced, 0, TWO_STUDIES).await;
-        world.deliver_all(&[&UPLOADS, &CONTROL, &SAGA]).await;
+        let announced = commanded(&world).await;
         if is_read {
             world.deliver_all(&[&PARSE]).await;
         }
@@ -675,8 +671,7 @@ async fn studies_of_interrupted_deletion_are_found() {
         let backup = Backup::take(&world);
         world.run().await;
         assert_eq!(stored(&world), 0);
-        let world = backup.restored(world, what);
-        settle(&world, what).await;
+        let world = restored(&backup, world, what).await;
         wait_for_deadlines(&world).await;
         let (check, found) = orphans(&world).await;
         let [(file, reason)] = found[..] else { panic!("{found:?}") };
@@ -704,8 +699,7 @@ async fn studies_of_interrupted_cancellation_are_found() {
         let backup = Backup::take(&world);
         world.run().await;
         assert_eq!(stored(&world), 0);
-        let world = backup.restored(world, what);
-        settle(&world, what).await;
+        let world = restored(&backup, world, what).await;
         wait_for_deadlines(&world).await;
         let (check, found) = orphans(&world).await;
         let [(file, reason)] = found[..] else { panic!("{found:?}") };
