@@ -75,21 +75,20 @@ pub(super) fn find(line: &[u8], whole: bool, after: &[u8], current: Format) -> O
         return Some(Start { at: 0, format });
     }
     // The next file begins behind the end of the last record.
-    let ends: Vec<usize> = match current {
-        Format::Ris => {
-            ris::tag(line).filter(|(name, _)| name == b"ER").map(|(_, value)| value).into_iter().collect()
-        }
-        Format::BibTex => memchr::memchr_iter(b'}', line).take(MAX_BRACKETS).map(|at| at + 1).collect(),
-        Format::WebOfScience if line.starts_with(b"EF") || line.starts_with(b"ER") => vec![2],
-        _ => Vec::new(),
+    let behind = |end: usize| {
+        let at = line.len() - line[end..].trim_ascii_start().len();
+        let format = at_start(unmarked(&line[at..]), after).filter(|_| at > 0)?;
+        Some(Start { at, format })
     };
-    for at in ends {
-        let at = line.len() - line[at..].trim_ascii_start().len();
-        if let Some(format) = at_start(unmarked(&line[at..]), after).filter(|_| at > 0) {
-            return Some(Start { at, format });
+    let next = match current {
+        Format::Ris => ris::tag(line).filter(|(name, _)| name == b"ER").and_then(|(_, value)| behind(value)),
+        Format::BibTex => {
+            memchr::memchr_iter(b'}', line).take(MAX_BRACKETS).find_map(|brace| behind(brace + 1))
         }
-    }
-    joined(line, after, current)
+        Format::WebOfScience if line.starts_with(b"EF") || line.starts_with(b"ER") => behind(2),
+        _ => None,
+    };
+    next.or_else(|| joined(line, after, current))
 }
 
 /// The format that begins with this line.
