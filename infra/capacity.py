@@ -10,12 +10,10 @@ concurrency.
 """
 
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from scripts import console, environments
+from scripts import console, environments, tables
 from scripts.paths import ROOT
 from scripts.queueing import Load, Service, Simulation, quantile
 
@@ -231,27 +229,21 @@ def workers() -> str:
     return "\n".join(rows)
 
 
+PROGRAM = "infra/capacity.py"
+
+
+def tables_by_name() -> dict[str, str]:
+    """Returns the tables by the names of their marks in the document."""
+    return {"limits": table(), "first": first_limits(), "queues": queues(), "workers": workers()}
+
+
 def written(document: str) -> str:
-    """A document with the tables of now between its marks."""
-    tables = {"limits": table(), "first": first_limits(), "queues": queues(), "workers": workers()}
-    for name, content in tables.items():
-        begin, end = f"<!-- {name}: infra/capacity.py -->", f"<!-- end of {name} -->"
-        between = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
-        replaced = f"{begin}\n\n{content}\n\n{end}".replace("\\", "\\\\")
-        document = between.sub(replaced, document)
-    return document
+    """Returns a document with the current tables between its marks."""
+    return tables.written(document, PROGRAM, tables_by_name())
 
 
 def main(arguments: Sequence[str]) -> int:
-    match arguments:
-        case []:
-            print(table(), first_limits(), queues(), workers(), sep="\n\n")
-        case [document]:
-            path = Path(document)
-            path.write_text(written(path.read_text("utf-8")), "utf-8")
-        case _:
-            return console.usage(__doc__)
-    return 0
+    return tables.run(arguments, __doc__, PROGRAM, tables_by_name())
 
 
 if __name__ == "__main__":

@@ -11,10 +11,9 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import capacity
-from scripts import console
+from scripts import console, tables
 from scripts.paths import ROOT
 
 MEASURED = json.loads((ROOT / "infra" / "dev" / "src" / "bench" / "prices.json").read_text("utf-8"))
@@ -46,7 +45,7 @@ class Cost:
 
 
 def message() -> list[Cost]:
-    """Returns the parts of a million messages."""
+    """Returns the costs of one million messages."""
     return [
         Cost(f"{WRITES_OF_MESSAGE} writes to the ledger", WRITES_OF_MESSAGE * WRITE),
         Cost(f"{QUEUE_CALLS_OF_MESSAGE} requests to SQS", QUEUE_CALLS_OF_MESSAGE * QUEUE),
@@ -62,7 +61,7 @@ def total(costs: Iterable[Cost]) -> float:
 
 
 def search() -> list[Cost]:
-    """Returns the parts of a million searches of one file."""
+    """Returns the costs of one million searches of one file."""
     running = capacity.REQUEST_SECONDS * MEMORY_GB * GB_SECOND
     request = API_REQUEST + INVOCATION + running + LOG_LINE
     return [
@@ -112,25 +111,21 @@ def table(costs: Sequence[Cost]) -> str:
     return "\n".join([*rows, f"| **total** | **{total(costs):.2f}** |"])
 
 
+PROGRAM = "infra/costs.py"
+
+
+def tables_by_name() -> dict[str, str]:
+    """Returns the tables by the names of their marks in the document."""
+    return {"message": table(message()), "search": table(search()), "month": table(month())}
+
+
 def written(document: str) -> str:
     """Returns a document with the current tables between its marks."""
-    for name, costs in (("message", message()), ("search", search()), ("month", month())):
-        begin, end = f"<!-- {name}: infra/costs.py -->", f"<!-- end of {name} -->"
-        between = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
-        document = between.sub(f"{begin}\n\n{table(costs)}\n\n{end}", document)
-    return document
+    return tables.written(document, PROGRAM, tables_by_name())
 
 
 def main(arguments: Sequence[str]) -> int:
-    match arguments:
-        case []:
-            print(table(message()), table(search()), table(month()), sep="\n\n")
-        case [document]:
-            path = Path(document)
-            path.write_text(written(path.read_text("utf-8")), "utf-8")
-        case _:
-            return console.usage(__doc__)
-    return 0
+    return tables.run(arguments, __doc__, PROGRAM, tables_by_name())
 
 
 if __name__ == "__main__":
