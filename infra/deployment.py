@@ -6,14 +6,15 @@
 The functions are those that `make test` has built (`scripts/deployment/built.py`). What is deployed is read
 back through the services' own interfaces and written as a template again, with which `dev check-template`
 repeats its checks: so what the code expects is compared with what is there.
-Then a file goes the way of every file: announced over HTTP, uploaded with the form that came back, and found
-as studies in MongoDB. Before that a create fails on purpose, and is repeated under the same name; after it
-the secret is rotated, a version is taken back while a file is on its way, and an operator comes by who
-reaches nothing but the function (`scripts/deployment/life.py`).
-At last the stack is updated to have a page, which is brought there and read back, and is deleted, with what
-must be left. Nobody signs in for the page: the stand-in has no CloudFront that answers, and `tests/page` does
-that with it. The user pool of `infra/templates/sign-in.yaml` is deployed beside the stack, and its outputs
-are the stack's parameters (`scripts/deployment/sign_in.py`).
+Then a file is imported: announced over HTTP, uploaded with the form of the response, and stored as studies
+in MongoDB. Before that, a creation fails on purpose and is repeated under the same name. Afterwards, a
+version is rolled back during an import, and an operator uses commands that reach only the function
+(`scripts/deployment/life.py`). With PROOF=deep, the secret is rotated, too, and the hook rejects versions
+without a database.
+At the end the stack receives a page, whose files are read back. Then it is deleted, and the remaining data
+is checked. `tests/page` tests the sign-in, because the stand-in has no CloudFront that answers. The user
+pool of `infra/templates/sign-in.yaml` is deployed next to the stack, and its outputs are the stack's
+parameters (`scripts/deployment/sign_in.py`).
 
 The stand-in has gaps. Each is filled in the open, in `scripts/deployment/gaps.py`, and reported; the template
 stays right for AWS.
@@ -23,8 +24,8 @@ import time
 from collections.abc import Sized
 
 import deploy_page
-from scripts import console, page
-from scripts.deployment import checks, life, program, progress, reading, search, sign_in
+from scripts import console, page, proof
+from scripts.deployment import checks, hook, life, program, progress, reading, search, sign_in
 from scripts.deployment.gaps import GAPS
 from scripts.deployment.progress import say
 from scripts.deployment.stack import Json, Stack, setting
@@ -43,6 +44,7 @@ def update(stack: Stack) -> None:
 
 def compare(stack: Stack) -> None:
     checks.check_stack(stack)
+    hook.check_works(stack)
     program.check_template(reading.template(stack))
 
 
@@ -83,8 +85,9 @@ def deploy() -> None:
         update(stack)
         compare(stack)
         use(stack)
-        life.rotate(stack, update)
-        use(stack)
+        if proof.is_deep():
+            life.rotate(stack, update)
+            use(stack)
         life.take_back(stack, update, SAMPLE)
         life.operate_it(stack)
         show_page(stack)

@@ -6,7 +6,7 @@
     tests         all tests with PROOF=deep: 100,000 schedules for each mode and workload, every planted
                   defect with fresh seeds, 200 searches for each fault, the replica set, the full disk, hours
                   without a database
-    deployment    the functions as `make build` compiles them, deployed to the stand-in
+    deployment    the functions as `make build` compiles them, deployed to the stand-in, with a rotated secret
     any_bytes, each_format, packed
                   the fuzz targets, each for FUZZ_SECONDS (one hour)
 
@@ -53,7 +53,7 @@ def fuzz(crate: str, target: str) -> Step:
 def steps() -> dict[str, Step]:
     return {
         "tests": Step(["make", "test", "PROFILE=deep"], {"PROOF": "deep"}),
-        "deployment": Step(["make", "test-deploy"], {"FUNCTIONS": "sam"}),
+        "deployment": Step(["make", "test-deploy"], {"FUNCTIONS": "sam", "PROOF": "deep"}),
         "any_bytes": fuzz("references", "any_bytes"),
         "each_format": fuzz("references", "each_format"),
         "packed": fuzz("archives", "packed"),

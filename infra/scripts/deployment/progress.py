@@ -1,13 +1,18 @@
+"""The output of the rehearsal."""
+
+import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from scripts.deployment.stack import Stack
 
 LAST_EVENTS = 20
+BEGAN = time.monotonic()
 
 
 def say(text: str) -> None:
-    print(f"deployment: {text}", flush=True)
+    """Prints a line with the seconds since the start."""
+    print(f"deployment, {time.monotonic() - BEGAN:3.0f} s: {text}", flush=True)
 
 
 def tell_what_waits(stack: "Stack") -> None:
