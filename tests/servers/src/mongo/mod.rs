@@ -181,6 +181,8 @@ impl Scratch {
 
 /// Waits until a condition holds.
 ///
+/// The condition is printed first, so that the output of a test that is stopped names what it waited for.
+///
 /// # Panics
 /// Panics if the condition does not hold in time.
 pub async fn eventually<E>(
@@ -188,6 +190,7 @@ pub async fn eventually<E>(
     within: Duration,
     holds: impl AsyncFnMut() -> Result<bool, E>,
 ) -> Result<(), E> {
+    eprintln!("waiting until: {what}");
     assert!(comes_true(within, holds).await?, "not within {within:?}: {what}");
     Ok(())
 }
