@@ -23,7 +23,7 @@ use messages::{Consumer, Delivery, Disposition, Queue};
 use saga::{Engine, Function, System};
 use serde_json::Value;
 
-pub use schedule::Scheduled;
+pub use schedule::ScheduledWork;
 pub use trigger::{Trigger, UnknownEvent};
 
 /// The part of a function's time that is reserved for finishing its work. Lambda aborts work that takes longer; its
@@ -64,7 +64,7 @@ pub struct Worker<'a> {
 
 /// Runs a function until Lambda stops the process. A function has one or two triggers:
 /// - batches of its queue;
-/// - a schedule, if it consumes the control queue or drains dead-letter queues; see [`Scheduled`].
+/// - a schedule, if it consumes the control queue or drains dead-letter queues; see [`ScheduledWork`].
 ///
 /// # Errors
 /// Returns an error if the function is behind no queue, a service that it uses is not configured, or the Runtime API
@@ -80,7 +80,7 @@ pub async fn serve<P: AsRef<Engine>>(
     };
     let (engine, consumer) = (ports.as_ref(), build(ports)?);
     let worker = &Worker { engine, queue, consumer: &*consumer, settling };
-    let scheduled = &Scheduled::of(engine, system, function)?;
+    let scheduled = &ScheduledWork::of(engine, system, function)?;
     let invocation = move |event: LambdaEvent<Value>| async move {
         let deadline = deadline(&event.context, engine.host.now());
         match Trigger::read(event.payload).map_err(|error| chain(&error))? {

@@ -9,7 +9,7 @@ use saga::{Engine, Failures, Function, MissingSetting, SweepHeartbeat, System};
 /// The work that a schedule starts, usually every minute:
 /// - the function that consumes the control queue sweeps the outboxes, which also sends due timer events;
 /// - a function that drains dead-letter queues collects failures and continues their retries.
-pub struct Scheduled {
+pub struct ScheduledWork {
     sweep: Option<(DispatchOutbox, SweepHeartbeat)>,
     failures: Option<Failures>,
 }
@@ -27,7 +27,7 @@ pub enum ScheduleError {
     Store(#[from] StoreError),
 }
 
-impl Scheduled {
+impl ScheduledWork {
     /// Returns the scheduled work of a function.
     ///
     /// # Errors

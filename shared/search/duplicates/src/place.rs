@@ -114,7 +114,8 @@ const REGISTERS: [&str; 5] = ["nct0", "isrctn", "euctr", "actrn", "drks0"];
 /// The maximum number of letters of the number of a trial.
 const MAX_NUMBER: usize = 40;
 
-/// The number of a registered trial, in lower case: letters and digits only. Empty if the record is no registration.
+/// The number of a registered trial, in lower case: letters and digits only. Empty if the record is not a
+/// registration.
 pub(crate) fn registration(reference: &Reference) -> String {
     let tagged = REGISTRATION_TAGS.iter().filter_map(|tag| reference.extra.get(*tag)?.first());
     let accession = reference.extra.get("AN").and_then(|values| values.first());

@@ -194,7 +194,7 @@ fn by_title(a: &Fields, b: &Fields, alike: &Comparison) -> [Line; 12] {
     ]
 }
 
-/// Returns `true` for two records that are in the same issue, by all that is known.
+/// Returns `true` if no known field contradicts that both records are in the same issue.
 fn is_same_issue(alike: &Comparison) -> bool {
     let Comparison { author, volume, issue, doi, same_journal, .. } = *alike;
     author.agrees()

@@ -156,8 +156,8 @@ impl<S> PlanInput<'_, S> {
     fn available_tokens(&self) -> VecDeque<Token> {
         let Tokens::Listed(tokens) = self.tokens else { return VecDeque::new() };
         let own = self.minted.iter().filter(|token| tokens.contains(*token));
-        // Without a document, no token was handed out, so those of other attempts are free; see `token_capacity`. They are
-        // used only if there is no capacity, because the document may have been lost in a restore of the database.
+        // Before a document exists, tokens of other attempts are free, because none was handed out; see
+        // `token_capacity`. They are used only if there is no capacity, because the document may have been lost in a restore of the database.
         let was_refused = self.minted.iter().any(|token| !tokens.contains(token));
         let of_others = tokens.iter().filter(|token| {
             was_refused && self.document.is_none() && token.is_from_attempt() && !token.is_from(&self.attempt)
