@@ -84,6 +84,8 @@ pub(crate) struct Comparison {
     pub(crate) page: Match,
     pub(crate) doi: Match,
     pub(crate) pmid: Match,
+    /// A database has the same number for both.
+    pub(crate) same_number: bool,
     pub(crate) summary: Match,
     /// The difference between the years, or `None` if a year is missing.
     pub(crate) years: Option<u32>,
@@ -110,6 +112,7 @@ impl Comparison {
             page: pages(a.page(), b.page()),
             doi: Match::text(a.doi(), b.doi()),
             pmid: Match::text(a.pmid(), b.pmid()),
+            same_number: a.accessions().iter().any(|number| b.accessions().contains(number)),
             summary,
             same_journal: have_same_journal(a, b),
             years: a.year().zip(b.year()).map(|(one, other)| one.abs_diff(other)),

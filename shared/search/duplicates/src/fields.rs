@@ -12,12 +12,14 @@ use crate::title::{Title, numbers};
 
 /// The version of the extracted fields. It increases when the same record yields different fields; stored fields of
 /// earlier versions are then extracted again.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The maximum number of authors that are compared: a large collaboration is recognized by the first of them.
 const MAX_AUTHORS: usize = 100;
 /// The maximum number of letters of a family name or group name.
 const MAX_LETTERS: usize = 80;
+/// The maximum number of letters of the number of a record in a database.
+const MAX_NUMBER: usize = 40;
 /// The maximum number of ISSNs: print and online, each possibly twice.
 const MAX_ISSNS: usize = 4;
 
@@ -73,6 +75,9 @@ struct StoredFields {
     doi: String,
     #[serde(rename = "m", skip_serializing_if = "String::is_empty")]
     pmid: String,
+    /// The numbers in PubMed Central, Embase and Web of Science.
+    #[serde(rename = "x", skip_serializing_if = "Vec::is_empty")]
+    accessions: Vec<String>,
     /// A hash of the abstract's beginning.
     #[serde(rename = "a", skip_serializing_if = "Option::is_none")]
     summary: Option<i64>,
@@ -146,6 +151,11 @@ impl Fields {
                 doi => doi,
             },
             pmid: place::number(text(&reference.pmid)),
+            accessions: [&reference.pmcid, &reference.embase_id, &reference.wos_id]
+                .into_iter()
+                .flatten()
+                .map(|number| start(&number.to_ascii_lowercase(), MAX_NUMBER).to_owned())
+                .collect(),
             // Databases store signed integers.
             summary: summary.map(|beginning| hash("abstract", &[&beginning]).cast_signed()),
         })
@@ -167,6 +177,7 @@ impl Fields {
             [&stored.volume, &stored.issue, &stored.page, &stored.last_page].map(String::as_str).join(" "),
             stored.doi.clone(),
             stored.pmid.clone(),
+            stored.accessions.join(" "),
             number(stored.summary.map(|summary| summary.to_string())),
         ];
         let digest = Sha256::digest(parts.join("\0"));
@@ -239,6 +250,11 @@ impl Fields {
     /// The PubMed identifier, without the 0 that programs write for a missing one.
     pub(crate) fn pmid(&self) -> &str {
         if self.stored.pmid == "0" { "" } else { &self.stored.pmid }
+    }
+
+    /// The numbers in PubMed Central, Embase and Web of Science, whose forms differ.
+    pub(crate) fn accessions(&self) -> &[String] {
+        &self.stored.accessions
     }
 
     pub(crate) fn summary(&self) -> Option<i64> {

@@ -9,9 +9,9 @@ use crate::text::start;
 pub(crate) const LONG_WORDS: usize = 4;
 pub(crate) const LONG_LETTERS: usize = 20;
 
-/// The maximum number of keys of a record: three by its DOI, two each by title, page and position in print, and one
-/// each by its PMID, first words and abstract.
-const MAX_KEYS: usize = 12;
+/// The maximum number of keys of a record: three by its DOI, three by the numbers of databases, two each by
+/// title, page and position in print, and one each by its PMID, first words and abstract.
+const MAX_KEYS: usize = 15;
 
 impl Fields {
     /// Returns the keys of a record, about eight, sorted and without repetitions. Two records are compared if they
@@ -41,6 +41,9 @@ impl Fields {
         }
         if has(self.pmid()) {
             key("pmid", &[self.pmid()]);
+        }
+        for number in self.accessions() {
+            key("number", &[number]);
         }
         if self.is_long() {
             // An omitted or truncated subtitle is mostly beyond these letters.

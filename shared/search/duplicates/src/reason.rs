@@ -51,6 +51,7 @@ macro_rules! reasons {
 reasons! {
     Said: "a reviewer's decision that they are the same",
     Pmid: "the same PMID",
+    Number: "the same number in a database",
     DoiTitle: "the same DOI and title",
     DoiTitlePage: "the same DOI, title and first page",
     DoiAuthorPage: "the same DOI, first author and first page",

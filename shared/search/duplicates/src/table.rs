@@ -23,6 +23,9 @@ pub fn compare(a: &Fields, b: &Fields) -> Option<(Tier, Reason)> {
     if alike.pmid.agrees() {
         return Some(by_pmid(&alike));
     }
+    if alike.same_number && is_confirmed(&alike) {
+        return Some((Certain, Reason::Number));
+    }
     if alike.doi.agrees() {
         return Some(first_that_fits(&by_doi(&alike)).unwrap_or((Possible, Reason::Doi)));
     }
@@ -63,10 +66,12 @@ fn veto(a: &Fields, b: &Fields, alike: &Comparison) -> Option<Reason> {
 }
 
 fn by_pmid(alike: &Comparison) -> (Tier, Reason) {
-    // Exports also put the identifiers of other articles into this field.
-    let says_so =
-        alike.titles == TitleMatch::Missing || alike.titles.similarity() >= 0.5 || alike.author.agrees();
-    if says_so { (Certain, Reason::Pmid) } else { (Possible, Reason::PmidAlone) }
+    if is_confirmed(alike) { (Certain, Reason::Pmid) } else { (Possible, Reason::PmidAlone) }
+}
+
+/// Returns `true` if title or author confirm an equal identifier. Exports also contain the identifiers of other articles.
+fn is_confirmed(alike: &Comparison) -> bool {
+    alike.titles == TitleMatch::Missing || alike.titles.similarity() >= 0.5 || alike.author.agrees()
 }
 
 /// The DOIs agree. All abstracts of a supplement may share the supplement's DOI.

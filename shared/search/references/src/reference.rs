@@ -36,6 +36,21 @@ pub struct Reference {
     pub doi: Option<String>,
     /// The PubMed identifier, digits only.
     pub pmid: Option<String>,
+    /// The number in PubMed Central: `"PMC7012345"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pmcid: Option<String>,
+    /// The accession number in Embase, digits only, or the identifier of embase.com: `"L2004567890"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub embase_id: Option<String>,
+    /// The accession number in Web of Science with its collection: `"WOS:000478028100004"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wos_id: Option<String>,
+    /// The accession number in another database, unchanged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accession: Option<String>,
+    /// The registration numbers of trials that the record is or names: `"NCT00000001"`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub trial_ids: Vec<String>,
     /// The abstract, with its paragraphs if the format has any.
     pub r#abstract: Option<String>,
     /// Keywords and subject headings, in the given order, without repetitions.
@@ -75,6 +90,16 @@ pub struct SparseReference<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pmid: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pmcid: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    embase_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    wos_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    accession: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    trial_ids: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
     r#abstract: Option<&'a str>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     keywords: &'a [String],
@@ -102,6 +127,11 @@ impl Reference {
             pages_normalized: self.pages_normalized.as_deref(),
             doi: self.doi.as_deref(),
             pmid: self.pmid.as_deref(),
+            pmcid: self.pmcid.as_deref(),
+            embase_id: self.embase_id.as_deref(),
+            wos_id: self.wos_id.as_deref(),
+            accession: self.accession.as_deref(),
+            trial_ids: &self.trial_ids,
             r#abstract: self.r#abstract.as_deref(),
             keywords: &self.keywords,
             url: self.url.as_deref(),
@@ -161,13 +191,18 @@ mod tests {
             pages_normalized: text("3-4"),
             doi: text("10.5555/a"),
             pmid: text("7"),
+            pmcid: text("PMC7"),
+            embase_id: text("L373791783"),
+            wos_id: text("WOS:000478028100004"),
+            accession: text("2019-65183-001"),
+            trial_ids: vec!["NCT00000001".into()],
             r#abstract: text("Abstract"),
             keywords: vec!["K".into()],
             url: text("https://example.org"),
             r#type: text("Book"),
             extra: BTreeMap::from([("DB".to_owned(), vec!["Embase".to_owned()])]),
         };
-        for (reference, size) in [(full, 16), (Reference::default(), 0)] {
+        for (reference, size) in [(full, 21), (Reference::default(), 0)] {
             let said = serde_json::to_value(reference.sparse()).unwrap();
             assert_eq!(said.as_object().unwrap().len(), size);
             assert_eq!(serde_json::from_value::<Reference>(said).unwrap(), reference);

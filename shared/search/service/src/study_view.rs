@@ -79,6 +79,21 @@ pub struct StudyView {
     /// The PubMed identifier.
     #[schema(required)]
     pmid: Option<String>,
+    /// The number in PubMed Central, such as `PMC7012345`; omitted if unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pmcid: Option<String>,
+    /// The accession number in Embase, or the identifier of embase.com, such as `L2004567890`; omitted if unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    embase_id: Option<String>,
+    /// The accession number in Web of Science, such as `WOS:000478028100004`; omitted if unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    wos_id: Option<String>,
+    /// The accession number in another database; omitted if unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    accession: Option<String>,
+    /// The registration numbers of trials that the record is or names, such as `NCT00000001`; omitted if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    trial_ids: Vec<String>,
     /// The abstract.
     #[schema(required)]
     r#abstract: Option<String>,
@@ -201,6 +216,11 @@ impl StudyView {
             pages_normalized: reference.pages_normalized,
             doi: reference.doi,
             pmid: reference.pmid,
+            pmcid: reference.pmcid,
+            embase_id: reference.embase_id,
+            wos_id: reference.wos_id,
+            accession: reference.accession,
+            trial_ids: reference.trial_ids,
             r#abstract: reference.r#abstract,
             keywords: reference.keywords,
             url: reference.url,
@@ -231,11 +251,15 @@ impl StudyView {
             &mut self.pages_normalized,
             &mut self.doi,
             &mut self.pmid,
+            &mut self.pmcid,
+            &mut self.embase_id,
+            &mut self.wos_id,
+            &mut self.accession,
             &mut self.r#abstract,
             &mut self.url,
             &mut self.r#type,
         ];
-        let lists = [&mut self.authors, &mut self.keywords];
+        let lists = [&mut self.authors, &mut self.keywords, &mut self.trial_ids];
         let listed = lists.into_iter().flat_map(|list| {
             list.truncate(CUT_ITEMS);
             list.iter_mut()

@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use references::work::spend;
 
-use crate::clean::{keywords, line};
+use crate::clean::{keywords, line, list};
 use crate::date::DateParts;
 use crate::person::Name;
 use crate::work_type::WorkType;
@@ -31,6 +31,11 @@ pub(crate) fn push(study: &Study<'_>, out: &mut Vec<u8>) {
     text("number", reference.issue.as_deref());
     text("pages", reference.pages.as_deref());
     text("pmid", reference.pmid.as_deref());
+    text("pmcid", reference.pmcid.as_deref());
+    text("embase_id", reference.embase_id.as_deref());
+    text("wos_id", reference.wos_id.as_deref());
+    text("accession", reference.accession.as_deref());
+    text("trial_ids", Some(&list(&reference.trial_ids)));
     text("abstract", reference.r#abstract.as_deref());
     text("keywords", Some(&keywords(&reference.keywords)));
     text("issn", extra::issn(reference).as_deref());

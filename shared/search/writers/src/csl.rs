@@ -8,7 +8,7 @@ use crate::clean::{keywords, line, paragraphs};
 use crate::date::DateParts;
 use crate::person::Name;
 use crate::work_type::WorkType;
-use crate::{Study, extra};
+use crate::{Study, extra, identifiers};
 
 pub(crate) fn push(study: &Study<'_>, is_first: bool, out: &mut Vec<u8>) -> io::Result<()> {
     out.extend_from_slice(if is_first { b"[\n" } else { b",\n" });
@@ -37,6 +37,8 @@ fn item(study: &Study<'_>) -> Value {
     text("page", reference.pages.as_deref());
     text("DOI", reference.doi.as_deref());
     text("PMID", reference.pmid.as_deref());
+    text("PMCID", reference.pmcid.as_deref());
+    text("note", Some(&identifiers::notes_without_pmcid(reference).join("; ")));
     text("keyword", Some(&keywords(&reference.keywords)));
     text("URL", reference.url.as_deref());
     text("ISSN", extra::issn(reference).as_deref());

@@ -20,7 +20,7 @@
 //!
 //! - `study`, `format` and `tool`: the input, the output formats, and the programs that files are written for.
 //! - `writer`: the public interface.
-//! - `clean`, `extra`, `date`, `work_type`, `person`: shared by several formats.
+//! - `clean`, `extra`, `identifiers`, `date`, `work_type`, `person`: shared by several formats.
 //! - `ris`, `nbib`, `bibtex`, `csl`, `json_lines`: one module per format; `table`: the columns of tables, with `csv`
 //!   and `xlsx`.
 
@@ -31,6 +31,7 @@ mod csv;
 mod date;
 mod extra;
 mod format;
+mod identifiers;
 mod json_lines;
 mod nbib;
 mod person;

@@ -9,10 +9,12 @@ use crate::{Study, extra};
 
 pub(crate) fn push(study: &Study<'_>, out: &mut Vec<u8>) {
     let reference = study.reference;
+    let optional = |out: &mut Vec<u8>, name, value: Option<&str>| tag(out, name, value.unwrap_or_default());
     match reference.pmid.as_deref() {
         Some(pmid) => tag(out, "PMID", pmid),
         None => tag(out, "OWN", "NOTNLM"),
     }
+    optional(out, "PMC", reference.pmcid.as_deref());
     tag(out, "TI", &reference.title);
     for author in &reference.authors {
         // A name without a comma is the name of a group.
@@ -24,7 +26,6 @@ pub(crate) fn push(study: &Study<'_>, out: &mut Vec<u8>) {
         let day = date.day.map(|day| format!(" {day}")).unwrap_or_default();
         tag(out, "DP", &format!("{year}{month}{day}"));
     }
-    let optional = |out: &mut Vec<u8>, name, value: Option<&str>| tag(out, name, value.unwrap_or_default());
     optional(out, "JT", reference.journal.as_deref());
     optional(out, "VI", reference.volume.as_deref());
     optional(out, "IP", reference.issue.as_deref());
@@ -46,6 +47,16 @@ pub(crate) fn push(study: &Study<'_>, out: &mut Vec<u8>) {
         tag(out, "AID", &format!("{doi} [doi]"));
     }
     tag(out, "AID", &format!("{} [study-key]", study.key));
+    for (kind, value) in
+        [("embase", &reference.embase_id), ("wos", &reference.wos_id), ("accession", &reference.accession)]
+    {
+        if let Some(value) = value {
+            tag(out, "AID", &format!("{value} [{kind}]"));
+        }
+    }
+    for trial in &reference.trial_ids {
+        tag(out, "SI", trial);
+    }
     optional(out, "DB", study.source.database.as_deref());
     out.extend_from_slice(b"\r\n");
 }

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use crate::clean::line;
 use crate::date::DateParts;
 use crate::work_type::WorkType;
-use crate::{Study, extra};
+use crate::{Study, extra, identifiers};
 
 pub(crate) fn push(study: &Study<'_>, out: &mut Vec<u8>) {
     let reference = study.reference;
@@ -45,6 +45,9 @@ pub(crate) fn push(study: &Study<'_>, out: &mut Vec<u8>) {
         _ => Cow::Borrowed(pmid),
     });
     optional(out, pmid_tag(study), pmid.as_deref());
+    for note in identifiers::notes(reference) {
+        tag(out, "N1", &note);
+    }
     optional(out, "AB", reference.r#abstract.as_deref());
     for keyword in &reference.keywords {
         tag(out, "KW", &keyword.replace(';', ","));

@@ -4,7 +4,7 @@ use references::Reference;
 
 use crate::clean::{keywords, line, list, paragraphs};
 use crate::date::DateParts;
-use crate::{Study, extra};
+use crate::{Study, extra, identifiers};
 
 /// A column: its name, and the function that returns its cell for a study.
 pub(crate) type Column = (&'static str, fn(&Study<'_>) -> String);
@@ -22,6 +22,11 @@ pub(crate) const PLAIN: &[Column] = &[
     ("pages", |study| text(study.reference.pages.as_deref())),
     ("doi", |study| text(study.reference.doi.as_deref())),
     ("pmid", |study| text(study.reference.pmid.as_deref())),
+    ("pmcid", |study| text(study.reference.pmcid.as_deref())),
+    ("embase_id", |study| text(study.reference.embase_id.as_deref())),
+    ("wos_id", |study| text(study.reference.wos_id.as_deref())),
+    ("accession", |study| text(study.reference.accession.as_deref())),
+    ("trial_ids", |study| list(&study.reference.trial_ids)),
     ("abstract", |study| long(study.reference)),
     ("keywords", |study| keywords(&study.reference.keywords)),
     ("url", |study| text(study.reference.url.as_deref())),
@@ -68,7 +73,7 @@ pub(crate) const RAYYAN: &[Column] = &[
     ("doi", |study| text(study.reference.doi.as_deref())),
     ("keywords", |study| keywords(&study.reference.keywords)),
     ("pubmed_id", |study| text(study.reference.pmid.as_deref())),
-    ("pmc_id", |_| String::new()),
+    ("pmc_id", |study| text(study.reference.pmcid.as_deref())),
 ];
 
 /// ASReview's columns, and additional ones that it preserves.
@@ -82,6 +87,11 @@ pub(crate) const ASREVIEW: &[Column] = &[
     ("doi", |study| text(study.reference.doi.as_deref())),
     ("url", |study| text(study.reference.url.as_deref())),
     ("pmid", |study| text(study.reference.pmid.as_deref())),
+    ("pmcid", |study| text(study.reference.pmcid.as_deref())),
+    ("embase_id", |study| text(study.reference.embase_id.as_deref())),
+    ("wos_id", |study| text(study.reference.wos_id.as_deref())),
+    ("accession", |study| text(study.reference.accession.as_deref())),
+    ("trial_ids", |study| list(&study.reference.trial_ids)),
     ("journal", |study| text(study.reference.journal.as_deref())),
     ("database", |study| text(study.source.database.as_deref())),
     ("platform", |study| text(study.source.platform.as_deref())),
@@ -100,11 +110,11 @@ fn long(reference: &Reference) -> String {
     paragraphs(reference.r#abstract.as_deref().unwrap_or_default())
 }
 
-/// Describes a study's source in words.
+/// Describes a study's source in words, and the numbers for which Rayyan has no column.
 fn sources(study: &Study<'_>) -> String {
     let source = study.source;
     let said =
         [("Database", &source.database), ("Platform", &source.platform), ("Searched", &source.searched_on)];
     let said = said.iter().filter_map(|(what, value)| Some(format!("{what}: {}", line(value.as_deref()?))));
-    said.collect::<Vec<_>>().join("; ")
+    said.chain(identifiers::notes_without_pmcid(study.reference)).collect::<Vec<_>>().join("; ")
 }

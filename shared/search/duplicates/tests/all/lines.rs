@@ -37,6 +37,8 @@ fn assert_says(one: &str, other: &str, expected: Option<(Tier, Reason)>) {
     Possible,
     Reason::PmidAlone
 )]
+#[case::number_and_title("d=;m=;w=WOS:1", "a=;y=1999;p=1;v=1", Certain, Reason::Number)]
+#[case::number_and_doi("m=;w=WOS:1", "t=Something else;a=Smith, J", Possible, Reason::Doi)]
 #[case::doi_and_title("m=", "p=;v=;y=2007", Certain, Reason::DoiTitle)]
 #[case::doi_title_and_page("m=", "a=Smith, J", Certain, Reason::DoiTitlePage)]
 #[case::doi_title_and_journal("m=", "a=Smith, J;p=", Likely, Reason::DoiTitleJournal)]

@@ -24,6 +24,7 @@ pub(crate) fn record(said: &str) -> Fields {
             "p" => reference.pages = text,
             "d" => reference.doi = text,
             "m" => reference.pmid = text,
+            "w" => reference.wos_id = text,
             // Long enough to be compared, and different for each value.
             "s" => reference.r#abstract = text.map(|text| format!("{text} ").repeat(80)),
             "n" => reference.extra = [("SN".to_owned(), text.into_iter().collect())].into(),

@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 
 use super::{
+    accession::Accessions,
     entities,
     extra::Extra,
     field::{FIELDS, Field, FieldName, Value},
@@ -117,8 +118,9 @@ impl<'a> Draft<'a> {
         }
         reference.authors = authors(self.authors, &self.roles);
         reference.keywords = tidy::unique(by_rank(self.keywords, &self.ranks));
-        reference.extra = self.extra.into_values();
-        complete_from_notes(&mut reference);
+        let (extra, found) = self.extra.into_parts();
+        reference.extra = extra;
+        complete_identifiers(&mut reference, found);
         reference
     }
 }
@@ -143,16 +145,21 @@ const NOTES: [&str; 16] = [
     "Custom Metadata",
 ];
 
-/// Reads identifiers behind labels in notes, such as `PMID: 42`, if the record has none.
-fn complete_from_notes(reference: &mut Reference) {
-    if reference.pmid.is_some() && reference.doi.is_some() {
-        return;
+/// Completes the identifiers by those in links and notes. Registers of trials take the place of a journal in CENTRAL.
+fn complete_identifiers(reference: &mut Reference, mut found: Accessions) {
+    for link in reference.url.iter().chain(&reference.journal) {
+        found.link(link);
     }
     let notes = || NOTES.iter().filter_map(|tag| reference.extra.get(*tag)).flatten();
-    let pmid = notes().find_map(|note| identifiers::labelled_pmid(note));
-    let doi = notes().find_map(|note| identifiers::labelled_doi(note));
-    reference.pmid = reference.pmid.take().or(pmid);
-    reference.doi = reference.doi.take().or(doi);
+    if reference.pmid.is_none() || reference.doi.is_none() {
+        let pmid = notes().find_map(|note| identifiers::labelled_pmid(note));
+        let doi = notes().find_map(|note| identifiers::labelled_doi(note));
+        reference.pmid = reference.pmid.take().or(pmid);
+        reference.doi = reference.doi.take().or(doi);
+    }
+    let notes = NOTES.iter().filter_map(|tag| reference.extra.get(*tag)).flatten();
+    notes.for_each(|note| found.note(note));
+    found.complete(reference);
 }
 
 /// Returns `true` if a value repeats the content of its field.

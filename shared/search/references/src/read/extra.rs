@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::tidy;
+use super::{accession::Accessions, tidy};
 
 /// The maximum size of a record's extra values in bytes, including tags. Cited references and affiliations may have
 /// hundreds of lines, but a stored study should remain small.
@@ -16,17 +16,20 @@ const MAX_TAG: usize = 64;
 pub(super) struct Extra {
     values: BTreeMap<String, Vec<String>>,
     left: usize,
+    /// The numbers of the record in databases, which are found in all values, including those beyond the limit.
+    found: Accessions,
 }
 
 impl Default for Extra {
     fn default() -> Self {
-        Self { values: BTreeMap::new(), left: MAX_BYTES }
+        Self { values: BTreeMap::new(), left: MAX_BYTES, found: Accessions::default() }
     }
 }
 
 impl Extra {
     /// Adds a value with normalized white space.
     pub(super) fn push(&mut self, tag: &str, value: &str) {
+        self.found.add(tag, value);
         let size = tag.len() + tidy::trim(value).len();
         if size > self.left {
             self.left = 0;
@@ -41,8 +44,9 @@ impl Extra {
         }
     }
 
-    pub(super) fn into_values(self) -> BTreeMap<String, Vec<String>> {
-        self.values
+    /// Returns the values by tag, and the numbers of the record that they contain.
+    pub(super) fn into_parts(self) -> (BTreeMap<String, Vec<String>>, Accessions) {
+        (self.values, self.found)
     }
 }
 
@@ -67,7 +71,7 @@ mod tests {
         for (tag, value) in [("SN", "2"), ("AD", " a  b "), ("SN", "1"), ("ID", " ")] {
             extra.push(tag, value);
         }
-        let kept: Vec<_> = extra.into_values().into_iter().collect();
+        let kept: Vec<_> = extra.into_parts().0.into_iter().collect();
         assert_eq!(
             kept,
             [("AD".to_owned(), vec!["a b".to_owned()]), ("SN".to_owned(), vec!["2".into(), "1".into()])]
@@ -80,7 +84,7 @@ mod tests {
         for _ in 0..1000 {
             extra.push("CR", &"x".repeat(98));
         }
-        assert_eq!(extra.into_values()["CR"].len(), MAX_BYTES / 100);
+        assert_eq!(extra.into_parts().0["CR"].len(), MAX_BYTES / 100);
     }
 
     #[test]
@@ -88,6 +92,6 @@ mod tests {
         let mut extra = Extra::default();
         extra.push("$E.mail", "a");
         extra.push("$E.mail", "b");
-        assert_eq!(extra.into_values()["_E_mail"], ["a", "b"]);
+        assert_eq!(extra.into_parts().0["_E_mail"], ["a", "b"]);
     }
 }

@@ -18,6 +18,11 @@ pub(super) fn pmid(value: &str) -> Option<String> {
     digits.then(|| value.trim_start_matches('0').to_owned()).filter(|value| !value.is_empty())
 }
 
+/// Returns `true` for a number that may also count the records of the file.
+pub(super) fn running_number(value: &str) -> bool {
+    value.len() < 5 && value.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 /// The beginnings of links to PubMed, in front of the identifier.
 const PUBMED_LINKS: [&str; 6] = [
     "pubmed.ncbi.nlm.nih.gov/",

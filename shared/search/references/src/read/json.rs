@@ -27,6 +27,7 @@ const OPEN_ALEX: &[Path] = &[
     (Field::LastPage, &["biblio.last_page"]),
     (Field::Doi, &["doi", "ids.doi"]),
     (Field::Pmid, &["ids.pmid"]),
+    (Field::Extra, &["ids.pmcid"]),
     (Field::Keyword, &["keywords.*.display_name", "keywords.*.keyword"]),
     (Field::Url, &["primary_location.landing_page_url", "id"]),
     (Field::Type, &["type"]),

@@ -3,6 +3,7 @@
 //! Each format has a module with a table of the meaning of its tags, columns or elements ([`field::Rule`]), and code
 //! that splits a record into values. The rules by which values become fields are the same for all formats ([`draft`]).
 
+mod accession;
 mod bibtex;
 mod citation;
 mod cnki;

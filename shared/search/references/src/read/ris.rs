@@ -6,7 +6,7 @@ use super::{
     draft::Draft,
     entities,
     field::{Field, Index, Rule},
-    labels, resolve,
+    identifiers, labels, resolve,
 };
 use crate::split::ris::tag;
 
@@ -72,11 +72,6 @@ pub const KINDS: [(&str, &str); 35] = [
     ("VIDEO", "Video Recording"),
 ];
 
-/// Returns `true` for a number that may also count the records of the file. Only records of PubMed have such numbers.
-fn is_short_number(value: &str) -> bool {
-    value.len() < 5 && value.bytes().all(|byte| byte.is_ascii_digit())
-}
-
 static INDEX: LazyLock<Index> = LazyLock::new(|| Index::new(RULES));
 
 pub(super) fn read(text: &str) -> Draft<'_> {
@@ -84,7 +79,7 @@ pub(super) fn read(text: &str) -> Draft<'_> {
     let (mut short, mut is_pubmed) = (None, false);
     for (name, value) in labels::values(text, |line| tag(line.as_bytes())) {
         match &name {
-            b"C2" | b"C5" if is_short_number(value) => short = short.or(Some((name, value))),
+            b"C2" | b"C5" if identifiers::running_number(value) => short = short.or(Some((name, value))),
             b"DB" | b"DP" => {
                 is_pubmed |= resolve::is_pubmed(value);
                 add(&mut draft, name, value);

@@ -1,0 +1,465 @@
+//! Finds the numbers that databases give to records: those of PubMed Central, Embase, Web of Science, registers of
+//! trials and other databases.
+//!
+//! Most of these numbers have a shape of their own, and databases write them under various tags, in links and in
+//! notes. The values stay in `extra` as given.
+
+use super::identifiers::{front, pmid, running_number};
+use crate::{Reference, work::spend};
+
+/// The longest value that is searched, except for links and notes. Affiliations and cited references are longer.
+const MAX_VALUE: usize = 256;
+/// The maximum number of registrations that are kept.
+const MAX_TRIALS: usize = 20;
+/// The longest number of a record in a database.
+const MAX_NUMBER: usize = 40;
+
+/// The collections in Web of Science, which are a part of its numbers: `WOS:000123456700001`.
+const COLLECTIONS: [&str; 18] = [
+    "WOS", "BCI", "BIOSIS", "BIOABS", "ZOOREC", "CCC", "KJD", "SCIELO", "CABI", "FSTA", "INSPEC", "DRCI",
+    "DIIDW", "RSCI", "PQDT", "PPRN", "CSCD", "ARCI",
+];
+
+/// Registers of trials: the beginning of their numbers, and the minimum number of digits behind it.
+const REGISTERS: [(&str, usize); 20] = [
+    ("NCT", 8),
+    ("ISRCTN", 8),
+    ("EUCTR", 12),
+    ("ACTRN", 14),
+    ("DRKS", 8),
+    ("ChiCTR", 8),
+    ("CTRI/", 12),
+    ("KCT", 7),
+    ("IRCT", 10),
+    ("PACTR", 12),
+    ("TCTR", 11),
+    ("UMIN", 9),
+    ("jRCT", 9),
+    ("JapicCTI-", 6),
+    ("NTR", 3),
+    ("RBR-", 1),
+    ("RPCEC", 8),
+    ("SLCTR/", 7),
+    ("LBCTR", 10),
+    ("PER-", 5),
+];
+
+/// The numbers of a record.
+#[derive(Debug, Default)]
+pub(super) struct Accessions {
+    pmcid: Option<String>,
+    /// The accession number of Embase, and the identifier that embase.com shows instead.
+    embase: [Option<String>; 2],
+    wos: Option<String>,
+    /// The PubMed identifier of a record of MEDLINE on Web of Science.
+    pub(super) pmid: Option<String>,
+    trials: Vec<String>,
+    /// The number under a tag for the accession number in any database.
+    number: Option<String>,
+    is_embase: bool,
+}
+
+/// Keeps the first value.
+fn keep(slot: &mut Option<String>, found: Option<String>) {
+    if slot.is_none() {
+        *slot = found;
+    }
+}
+
+impl Accessions {
+    /// Inspects a value that has no field.
+    pub(super) fn add(&mut self, tag: &str, value: &str) {
+        let value = value.trim();
+        if value.starts_with("http") {
+            return self.link(value);
+        }
+        if value.len() > MAX_VALUE || !spend(value.len()) {
+            return;
+        }
+        // `WOS:000123456700001 [wos]` in PubMed's format, where one tag holds identifiers of any type.
+        let (number, kind) = value.split_once(" [").unwrap_or((value, ""));
+        let (number, kind) = (number.trim(), kind.trim_end_matches(']'));
+        keep(&mut self.pmcid, pmcid(number));
+        self.web_of_science(number);
+        match plain(if kind.is_empty() { tag } else { kind }).as_str() {
+            "db" | "dp" | "database" | "remotedatabasename" | "w" => self.is_embase |= holds(value, "embase"),
+            "pui" | "u2" => keep(&mut self.embase[1], pui(number)),
+            "embaseaccessionid" | "embaseaccessionnumber" | "embaseid" | "embase" => self.embase(number),
+            "id" if number.starts_with("CN-") => keep(&mut self.number, accession(number)),
+            "trialid" | "nctnumber" | "nctid" | "eudractnumber" | "isrctn" | "trialids" => {
+                number.split(';').for_each(|number| self.trial(number.trim()));
+            }
+            "an" | "ui" | "accessionnumber" | "accessionnum" | "accession" | "uniqueidentifier" | "m"
+            | "eid" | "ericnumber" => {
+                keep(&mut self.number, accession(number));
+            }
+            _ => {}
+        }
+        self.trials_in(value);
+    }
+
+    /// Inspects a link.
+    pub(super) fn link(&mut self, url: &str) {
+        let url = front(url.trim());
+        if !url.starts_with("http") || !spend(url.len()) {
+            return;
+        }
+        let lower = url.to_ascii_lowercase();
+        let behind = |mark: &str| lower.find(mark).map(|at| &url[at + mark.len()..]);
+        let number = |rest: &str| {
+            let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_')));
+            rest[..end.unwrap_or(rest.len())].to_owned()
+        };
+        let articles = [
+            "/pmc/articles/",
+            "pmc.ncbi.nlm.nih.gov/articles/",
+            "europepmc.org/article/pmc/",
+            "europepmc.org/articles/",
+        ];
+        if let Some(rest) = articles.iter().find_map(|mark| behind(mark)) {
+            let rest = number(rest);
+            let digits = rest.trim_start_matches(|c: char| c.is_ascii_alphabetic());
+            keep(&mut self.pmcid, pmcid(&format!("PMC{digits}")));
+        }
+        if let Some(rest) = ["wos:", "wos%3a"].iter().find_map(|mark| behind(mark)) {
+            self.web_of_science(&format!("WOS:{}", number(rest)));
+        }
+        if lower.contains("embase.com/") {
+            keep(&mut self.embase[1], behind("id=").and_then(|rest| pui(&number(rest))));
+        }
+        let Some((host, parameters)) = url.split_once('?') else { return self.trials_in_link(url) };
+        let parameter = |name: &str| {
+            let mut parts = parameters.split('&').filter_map(|part| part.split_once('='));
+            parts.find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+        };
+        let is_ovid = holds(host, "ovid");
+        if is_ovid || holds(host, "ebscohost") {
+            let database =
+                parameter(if is_ovid { "d" } else { "db" }).unwrap_or_default().to_ascii_lowercase();
+            let found = parameter("an").map(number).and_then(|found| accession(&found));
+            if is_ovid && ["em", "oem"].iter().any(|start| database.starts_with(start)) {
+                keep(&mut self.embase[0], found);
+            } else {
+                keep(&mut self.number, found);
+            }
+        }
+        if holds(host, "scopus.com") {
+            keep(&mut self.number, parameter("eid").map(number).and_then(|found| accession(&found)));
+        }
+        self.trials_in_link(url);
+    }
+
+    /// Registers have links with the number of the trial.
+    fn trials_in_link(&mut self, url: &str) {
+        if ["clinicaltrials", "isrctn", "trialsearch", "anzctr", "drks", "who.int", "chictr", "ctri"]
+            .iter()
+            .any(|host| holds(url, host))
+        {
+            self.trials_in(url);
+        }
+    }
+
+    /// Inspects a note, in which numbers are found behind labels.
+    pub(super) fn note(&mut self, note: &str) {
+        let note = front(note);
+        if !spend(note.len()) {
+            return;
+        }
+        let labelled = |label: &str| {
+            let rest = note[note.find(label)? + label.len()..].trim_start();
+            rest.split([' ', ';', ',']).next()
+        };
+        keep(&mut self.pmcid, labelled("PMCID:").and_then(pmcid));
+        for word in note.split([' ', ';', ',', '(', ')']) {
+            self.web_of_science(word);
+        }
+        if let Some(found) =
+            ["Embase ID:", "Embase accession number:"].iter().find_map(|label| labelled(label))
+        {
+            self.embase(found);
+        }
+        keep(
+            &mut self.number,
+            labelled("Accession number:").or(labelled("Accession Number:")).and_then(accession),
+        );
+        if let Some((_, numbers)) = note.split_once("Trial registration: ") {
+            numbers.split([',', ';']).for_each(|number| self.trial(number.trim()));
+        }
+        self.trials_in(note);
+    }
+
+    /// A number of Embase: digits, or the identifier of embase.com.
+    fn embase(&mut self, value: &str) {
+        let slot = usize::from(value.starts_with(['L', 'l']));
+        let found = if slot == 1 { pui(value) } else { accession(value).filter(|number| is_digits(number)) };
+        keep(&mut self.embase[slot], found);
+    }
+
+    fn web_of_science(&mut self, value: &str) {
+        let Some((collection, number)) = value.split_once(':') else { return };
+        let (collection, number) = (collection.trim(), number.trim());
+        let is_number = (8..=MAX_NUMBER).contains(&number.len())
+            && number.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+            && number.bytes().any(|byte| (b'1'..=b'9').contains(&byte));
+        // The name of the company that published Web of Science before.
+        let collection = if collection == "ISI" { "WOS" } else { collection };
+        if collection == "MEDLINE" {
+            keep(&mut self.pmid, pmid(number));
+        }
+        let known = COLLECTIONS.iter().find(|known| known.eq_ignore_ascii_case(collection));
+        if let Some(known) = known.copied().or(Some("MEDLINE").filter(|known| *known == collection))
+            && is_number
+        {
+            keep(&mut self.wos, Some(format!("{known}:{}", number.to_ascii_uppercase())));
+        }
+    }
+
+    /// The number of a registration under a tag of its own.
+    fn trial(&mut self, value: &str) {
+        let number = if is_eudract(value) {
+            Some(format!("EUCTR{}", &value[..14]))
+        } else {
+            registration(value).or_else(|| accession(value))
+        };
+        if let Some(number) = number {
+            self.push_trial(number);
+        }
+    }
+
+    fn trials_in(&mut self, text: &str) {
+        let separates = |c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '/'));
+        for word in text.split(separates) {
+            // In a link or a list of PubMed the name of the register precedes the number: `ClinicalTrials.gov/NCT1`.
+            let parts = [Some(word), word.rsplit_once('/').map(|(_, last)| last)];
+            if let Some(number) = parts.into_iter().flatten().find_map(registration) {
+                self.push_trial(number);
+            }
+        }
+    }
+
+    fn push_trial(&mut self, number: String) {
+        if self.trials.len() < MAX_TRIALS && !self.trials.contains(&number) {
+            self.trials.push(number);
+        }
+    }
+
+    /// Sets the identifiers of a reference.
+    pub(super) fn complete(mut self, reference: &mut Reference) {
+        if self.is_embase
+            && let Some(number) = self.number.take()
+        {
+            if pui(&number).is_some() || is_digits(&number) {
+                self.embase(&number);
+            } else {
+                self.number = Some(number);
+            }
+        }
+        let [number, identifier] = self.embase;
+        reference.pmcid = self.pmcid;
+        reference.embase_id = number.or(identifier);
+        reference.wos_id = self.wos;
+        reference.trial_ids = self.trials;
+        let is_known = |number: &String| {
+            let others = [&reference.pmcid, &reference.pmid, &reference.embase_id, &reference.doi];
+            others.into_iter().flatten().any(|known| known == number) || reference.trial_ids.contains(number)
+        };
+        let number = self.number.filter(|number| !is_known(number));
+        reference.accession =
+            number.filter(|number| reference.wos_id.as_ref().is_none_or(|known| known != number));
+        reference.pmid = reference.pmid.take().or(self.pmid);
+    }
+}
+
+fn is_digits(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn holds(text: &str, word: &str) -> bool {
+    text.to_ascii_lowercase().contains(word)
+}
+
+/// A tag as letters and digits in lower case.
+fn plain(tag: &str) -> String {
+    tag.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
+}
+
+/// Parses the number of PubMed Central: `PMC7012345`, also behind a label, and with a version.
+fn pmcid(value: &str) -> Option<String> {
+    let label = value.get(..6).filter(|label| label.eq_ignore_ascii_case("PMCID:"));
+    let value = value[label.map_or(0, str::len)..].trim_start();
+    let digits = value.strip_prefix("PMC").or_else(|| value.strip_prefix("pmc"))?;
+    let digits = digits.split_once('.').map_or(digits, |(digits, _)| digits);
+    pmid(digits).filter(|_| is_digits(digits)).map(|digits| format!("PMC{digits}"))
+}
+
+/// Parses the identifier of embase.com: `L2004567890`.
+fn pui(value: &str) -> Option<String> {
+    let digits = value.strip_prefix(['L', 'l'])?;
+    ((6..=12).contains(&digits.len()) && is_digits(digits) && digits.bytes().any(|byte| byte != b'0'))
+        .then(|| format!("L{digits}"))
+}
+
+/// Parses the number of a record in any database, but not the running number of a record in a file.
+fn accession(value: &str) -> Option<String> {
+    let value = value.trim().trim_end_matches('.');
+    let is_number = (4..=MAX_NUMBER).contains(&value.len())
+        && value
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'/' | b':'))
+        && value.bytes().any(|byte| (b'1'..=b'9').contains(&byte))
+        && !running_number(value)
+        && !value.starts_with("10.");
+    is_number.then(|| value.to_owned())
+}
+
+/// Returns `true` for the form of the European register: `2004-001234-12`.
+fn is_eudract(value: &str) -> bool {
+    let matches =
+        |(at, byte): (usize, u8)| if matches!(at, 4 | 11) { byte == b'-' } else { byte.is_ascii_digit() };
+    value.len() >= 14 && value.is_char_boundary(14) && value.bytes().take(14).enumerate().all(matches)
+}
+
+/// Parses the number of a registered trial.
+fn registration(word: &str) -> Option<String> {
+    let word = word.trim_matches(['-', '/']);
+    let word = word.strip_prefix("JPRN-").unwrap_or(word);
+    if word.len() > MAX_NUMBER {
+        return None;
+    }
+    let (start, digits) = REGISTERS
+        .iter()
+        .find(|(start, _)| word.get(..start.len()).is_some_and(|found| found.eq_ignore_ascii_case(start)))?;
+    let rest = &word[start.len()..];
+    let found = rest.bytes().filter(u8::is_ascii_digit).count();
+    let letters = rest.bytes().filter(u8::is_ascii_alphabetic).count();
+    let is_number = found >= *digits && rest.bytes().any(|byte| (b'1'..=b'9').contains(&byte));
+    let is_plain = match *start {
+        "RBR-" => rest.len() >= 5,
+        "EUCTR" => is_eudract(rest),
+        "ChiCTR" | "IRCT" | "jRCT" | "ACTRN" => letters <= 4,
+        _ => letters == 0,
+    };
+    // The names of the countries of EUCTR are not part of the number.
+    let rest = if *start == "EUCTR" { rest.get(..14)? } else { rest };
+    (is_number && is_plain).then(|| format!("{start}{rest}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(values: &[(&str, &str)]) -> Reference {
+        let mut accessions = Accessions::default();
+        for (tag, value) in values {
+            accessions.add(tag, value);
+        }
+        let mut reference = Reference::default();
+        accessions.complete(&mut reference);
+        reference
+    }
+
+    #[test]
+    fn numbers_are_found_under_any_tag_and_in_links() {
+        for (tag, value, wanted) in [
+            ("PMC", "PMC7012345", "PMC7012345"),
+            ("C2", "PMCID: PMC7012345.2", "PMC7012345"),
+            ("UR", "https://www.ncbi.nlm.nih.gov/pmc/articles/PMC7012345/pdf", "PMC7012345"),
+            ("ids", "https://www.ncbi.nlm.nih.gov/pmc/articles/7012345", "PMC7012345"),
+        ] {
+            assert_eq!(found(&[(tag, value)]).pmcid.as_deref(), Some(wanted), "{value}");
+        }
+        for (tag, value, wanted) in [
+            ("UT", "WOS:000478028100004", "WOS:000478028100004"),
+            ("unique-id", "ISI:000478028100004", "WOS:000478028100004"),
+            ("UT", "BCI:BCI202000123456", "BCI:BCI202000123456"),
+            (
+                "UR",
+                "https://www.webofscience.com/wos/woscc/full-record/WOS:000478028100004",
+                "WOS:000478028100004",
+            ),
+            ("UR", "http://example.org/?KeyUT=WOS%3A000478028100004&x=1", "WOS:000478028100004"),
+        ] {
+            assert_eq!(found(&[(tag, value)]).wos_id.as_deref(), Some(wanted), "{value}");
+        }
+        for (tag, value, wanted) in [
+            ("U2", "L373791783", "L373791783"),
+            ("Embase Accession ID", "2011123456", "2011123456"),
+            ("L2", "https://www.embase.com/search/results?subaction=viewrecord&id=L373791783", "L373791783"),
+            ("L2", "http://ovidsp.ovid.com/ovidweb.cgi?T=JS&D=emed25&NEWS=N&AN=2011123456", "2011123456"),
+        ] {
+            assert_eq!(found(&[(tag, value)]).embase_id.as_deref(), Some(wanted), "{value}");
+        }
+        let both = found(&[("AN", "2011123456"), ("U2", "L373791783"), ("DB", "Embase <1974 to 2020>")]);
+        assert_eq!((both.embase_id.as_deref(), both.accession), (Some("2011123456"), None));
+        let medline = found(&[("UT", "MEDLINE:29512345")]);
+        assert_eq!(
+            (medline.pmid.as_deref(), medline.wos_id.as_deref()),
+            (Some("29512345"), Some("MEDLINE:29512345"))
+        );
+    }
+
+    #[test]
+    fn other_databases_have_accession_numbers() {
+        for (tag, value, wanted) in [
+            ("AN", "2019-65183-001", "2019-65183-001"),
+            ("UR", "http://ovidsp.ovid.com/ovidweb.cgi?D=psyc16&AN=2019-65183-001", "2019-65183-001"),
+            (
+                "UR",
+                "https://search.ebscohost.com/login.aspx?direct=true&db=c8h&AN=104567890&site=x",
+                "104567890",
+            ),
+            ("EID", "2-s2.0-85012345678", "2-s2.0-85012345678"),
+            ("AN", "CN-01234567", "CN-01234567"),
+        ] {
+            assert_eq!(found(&[(tag, value)]).accession.as_deref(), Some(wanted), "{value}");
+        }
+        for value in ["0", "12", "0000000", "see note 1234", "10.5555/a1", ""] {
+            assert_eq!(found(&[("AN", value)]).accession, None, "{value}");
+        }
+    }
+
+    #[test]
+    fn trials_are_found_by_their_numbers() {
+        for (tag, value, wanted) in [
+            ("SI", "ClinicalTrials.gov/NCT00000001", &["NCT00000001"][..]),
+            (
+                "Clinical Trial Numbers",
+                "ClinicalTrials.gov (NCT00000001, NCT00000002)",
+                &["NCT00000001", "NCT00000002"],
+            ),
+            ("UR", "https://clinicaltrials.gov/study/NCT00000001?tab=results", &["NCT00000001"]),
+            (
+                "JO",
+                "https://trialsearch.who.int/Trial2.aspx?TrialID=ACTRN12605000001234",
+                &["ACTRN12605000001234"],
+            ),
+            ("TrialID", "EUCTR2004-001234-12-GB", &["EUCTR2004-001234-12"]),
+            ("EudraCT Number", "2004-001234-12", &["EUCTR2004-001234-12"]),
+            (
+                "N",
+                "JPRN-UMIN000001234, ChiCTR-TRC-12345678 and CTRI/2019/03/012345",
+                &["UMIN000001234", "ChiCTR-TRC-12345678", "CTRI/2019/03/012345"],
+            ),
+            ("N", "isrctn12345678", &["ISRCTN12345678"]),
+            ("N", "ACTRN1, NTR, nothing, NCT00000000", &[]),
+        ] {
+            assert_eq!(found(&[(tag, value)]).trial_ids, wanted, "{value}");
+        }
+    }
+
+    #[test]
+    fn notes_name_numbers_behind_labels() {
+        let mut accessions = Accessions::default();
+        accessions.note(
+            "PMID: 1 PMCID: PMC7 Accession Number: WOS:000478028100004; Embase ID: L373791783 (NCT00000001)",
+        );
+        let mut reference = Reference::default();
+        accessions.complete(&mut reference);
+        let found = [&reference.pmcid, &reference.wos_id, &reference.embase_id];
+        assert_eq!(
+            found.map(|value| value.as_deref()),
+            [Some("PMC7"), Some("WOS:000478028100004"), Some("L373791783")]
+        );
+        assert_eq!((reference.trial_ids, reference.accession), (vec!["NCT00000001".to_owned()], None));
+    }
+}
