@@ -1,5 +1,8 @@
 //! Recovery after the database or the ledger was restored to an earlier time.
 
+use std::pin::pin;
+
+use futures::{StreamExt, TryStreamExt, stream};
 use local::output;
 use serde_json::json;
 use service::{AfterRestore, Reading, Restored, SearchService};
@@ -9,6 +12,9 @@ use crate::failures::caller;
 use crate::words::counted;
 use crate::workspace::{self, Workspace};
 
+/// The number of imports that are treated at the same time. Each takes some round trips to the stores.
+const CONCURRENT_IMPORTS: usize = 16;
+
 /// Resumes or ends every search that had not ended at that time. Returns `false` if some searches have to be retried.
 pub(crate) async fn run(args: &args::AfterRestore) -> anyhow::Result<bool> {
     let workspace = Workspace::operate(workspace::settings(&args.output.location)?).await?;
@@ -16,12 +22,13 @@ pub(crate) async fn run(args: &args::AfterRestore) -> anyhow::Result<bool> {
     let start = SearchService::over(workspace.ports(), &functions::SYSTEM)?;
     let function = AfterRestore::new(start, reading, caller());
     let unfinished = workspace.jobs()?.unfinished().await?;
+    let settled = unfinished.iter().map(async |job| match args.dry_run {
+        true => Ok((job, None)),
+        false => function.settle(job.search_id).await.map(|done| (job, Some(done))),
+    });
+    let mut settled = pin!(stream::iter(settled).buffered(CONCURRENT_IMPORTS));
     let mut busy = 0;
-    for job in &unfinished {
-        let done = match args.dry_run {
-            true => None,
-            false => Some(function.settle(job.search_id).await?),
-        };
+    while let Some((job, done)) = settled.try_next().await? {
         busy += u64::from(done == Some(Restored::Busy));
         let what = done.map_or("has not ended", Restored::words);
         if args.output.json {
