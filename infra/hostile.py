@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""Measures a server that reads hostile files next to a good one (docs/security.md).
+
+    hostile.py PROGRAM [MEBIBYTES]     PROGRAM is `search-import`; each hostile file has one MiB by default
+
+Each hostile file is uploaded to a server with a new data directory, together with a good file of another
+import. The result is a line for each: the slowest response of /health while both are read, the time until
+the good import ends, the time until the hostile one ends, its outcome, the largest resident memory of the
+server, and the time that the server takes to stop.
+"""
+
+import os
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from scripts import console
+from scripts.errors import check
+from scripts.paths import ROOT
+from scripts.serving import Server, serving
+
+MIB = 1 << 20
+GOOD = ROOT / "tests" / "samples" / "psycinfo.ris"
+# The names of the states in which an import has ended, the successful one first.
+ENDED = ("Completed", "Error")
+PAUSE_SECONDS = 0.05
+PATIENCE_SECONDS = 300
+RIS, END = "TY  - JOUR\nTI  - A title\n", "ER  - \n"
+XML = "<xml><records><record><titles><title>A title</title></titles>"
+# The parts of each file: its beginning, what is repeated, and its end.
+SHAPES = {
+    "braces.bib": ("@article{a,\n", "a={\n", "}\n"),
+    "escaped-braces.bib": ("@article{a,\n", "a={\\},\n", "}\n"),
+    "cross-references.bib": ("", "@b{z,crossref=z\n", ""),
+    "aliases.bib": ("@article{a, crossref={none}, title={A title},\n", "ids={\n", "}\n"),
+    "fractions.bib": ("@article{a, title={", "\\frac{", "}}\n"),
+    "accents.bib": ("@article{a, title={", '{\\"', "}}\n"),
+    "brackets.ris": (f"{RIS}AB  - ", "((((", f"\n{END}"),
+    "authors.ris": (RIS, "AU  - x\n", END),
+    "records.ris": ("", "TY  - JOUR\nER  - \n", ""),
+    "quotes.csv": ("Title,Authors\n", '"a""', '"\n'),
+    "columns.csv": ("Title,Authors", ",a", "\nA title,b\n"),
+    "sources.txt": ("<1>\nTitle\n  A title\nSource\n  ", " (x", ")\n"),
+    "tags.xml": (XML, "<a>", "</record></records></xml>"),
+    "attributes.xml": (f"{XML}<a ", 'b="c" ', "/></record></records></xml>"),
+    "arrays.json": ('[{"title": "A title", "x": ', "[", "]}]"),
+    "pmids.nbib": ("PMID- 1\nTI  - A title\n", "PMID- 1\n", "\n"),
+}
+
+
+@dataclass(frozen=True)
+class Measured:
+    name: str
+    slowest_ms: float
+    good_seconds: float
+    seconds: float
+    outcome: str
+    peak_mib: float
+    stop_seconds: float
+
+    def __str__(self) -> str:
+        return (
+            f"| {self.name} | {self.slowest_ms:.0f} | {self.good_seconds:.1f} | {self.seconds:.1f} "
+            f"| {self.outcome} | {self.peak_mib:.0f} | {self.stop_seconds:.1f} |"
+        )
+
+
+def content(shape: tuple[str, str, str], size: int) -> bytes:
+    begin, repeated, end = shape
+    count = (size - len(begin) - len(end)) // len(repeated)
+    return (begin + repeated * count + end).encode()
+
+
+def begin(server: Server, name: str, file: bytes) -> str:
+    """Announces and uploads a file, and returns the path of its import."""
+    announced = server.announce(name, [(name, len(file))], name)
+    server.upload(announced["files"][0]["upload"], file)
+    return f"/projects/{server.project}/searches/{announced['search_id']}"
+
+
+def measure(program: Path, name: str, file: bytes) -> Measured:
+    with tempfile.TemporaryDirectory() as folder:
+        settings = {**os.environ, "SEARCH_IMPORT_DATA_DIR": folder, "SEARCH_IMPORT_BACKEND": "embedded"}
+        with serving(program, settings) as server:
+            began = time.monotonic()
+            hostile, good = begin(server, name, file), begin(server, GOOD.name, GOOD.read_bytes())
+            imports = dict.fromkeys((hostile, good), 0.0)
+            slowest, found = 0.0, {}
+            while not all(imports.values()):
+                is_late = time.monotonic() - began > PATIENCE_SECONDS
+                check(not is_late, f"{name} is not read in {PATIENCE_SECONDS} s")
+                asked = time.monotonic()
+                server.get("/health")
+                slowest = max(slowest, time.monotonic() - asked)
+                for path in [path for path, ended in imports.items() if not ended]:
+                    found[path] = server.get(path)
+                    if found[path]["state"] in ENDED:
+                        imports[path] = time.monotonic() - began
+                time.sleep(PAUSE_SECONDS)
+            check(found[good]["state"] == ENDED[0], f"next to {name}, the good import ended as {found[good]}")
+            outcome = str(found[hostile]["files"][0]["outcome"]["outcome"])
+            peak = server.peak_mib()
+            return Measured(
+                name, 1_000 * slowest, imports[good], imports[hostile], outcome, peak, server.stop()
+            )
+
+
+def main(arguments: list[str]) -> int:
+    if len(arguments) not in (1, 2):
+        return console.usage(__doc__)
+    program = Path(arguments[0]).resolve()
+    size = int(float(arguments[1]) * MIB) if len(arguments) > 1 else MIB
+    print("| file | slowest /health, ms | good import, s | import, s | outcome | memory, MiB | stop, s |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    for name, shape in SHAPES.items():
+        print(measure(program, name, content(shape, size)), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    console.start("hostile", main)
