@@ -111,7 +111,8 @@ fn four_digits(word: &str) -> Option<i32> {
 
 /// Parses a year with a letter that distinguishes works of the same author, `1992a`, or with a copyright mark, `c1992`.
 fn lettered(word: &str) -> Option<i32> {
-    let year = word.strip_suffix(|c: char| c.is_ascii_lowercase()).or_else(|| word.strip_prefix('c'))?;
+    let follows = word.strip_suffix("ff").or_else(|| word.strip_suffix(|c: char| c.is_ascii_lowercase()));
+    let year = follows.or_else(|| word.strip_prefix('c'))?;
     four_digits(year)
 }
 

@@ -26,13 +26,14 @@ pub(super) fn split_decoded(value: &str) -> impl Iterator<Item = String> {
 
 /// Words that only names of organisations contain.
 #[rustfmt::skip]
-const ORGANISATIONS: [&str; 52] = [
+const ORGANISATIONS: [&str; 56] = [
     "academy", "administration", "agency", "alliance", "association", "authority", "board", "bureau", "center",
     "centers", "centre", "centres", "clinic", "collaboration", "collaborative", "collaborators", "college",
-    "commission", "committee", "company", "consortium", "corporation", "council", "department", "federation",
+    "commission", "committee", "company", "consortium", "corporation", "council", "department", "dept", "federation",
     "foundation", "fund", "group", "health", "hospital", "inc", "initiative", "institute", "institutes", "institution",
     "international", "investigators", "laboratory", "ltd", "ministry", "national", "network", "office", "organisation",
-    "organization", "research", "school", "services", "society", "study", "trial", "university",
+    "organization", "research", "school", "services", "society", "study", "team", "trial", "trialists", "univ",
+    "university",
 ];
 /// Particles of family names, which begin with a small letter.
 const PARTICLES: [&str; 20] = [
@@ -44,6 +45,12 @@ const MAX_WORDS: usize = 6;
 
 /// Splits a value at commas and "and" if each part has the shape of a name. Otherwise the value is one name.
 fn several(value: &str) -> Vec<String> {
+    if !value.is_ascii()
+        && let Some(names) = without_blanks(value)
+    {
+        return names;
+    }
+    let value = without_others(value);
     let commas = memchr_iter(b',', value.as_bytes()).count();
     let has_and = has_and(value);
     if commas == 0 && !has_and {
@@ -57,27 +64,78 @@ fn several(value: &str) -> Vec<String> {
         return one(value).into_iter().collect();
     }
     let pieces = if has_and { at_and(value) } else { vec![value] };
-    let pieces: Vec<&str> = pieces.into_iter().filter(|piece| !is_no_name(piece)).collect();
-    let lists: Option<Vec<_>> = pieces.iter().map(|piece| list(piece, pieces.len() > 1)).collect();
+    let pieces: Vec<&str> = pieces.into_iter().filter(|piece| !is_missing(piece)).collect();
+    // "Ann Roe, Bob Doe and Kay Farm"
+    let in_natural_order = pieces.len() > 1 && pieces.last().is_some_and(|name| is_natural(name.trim()));
+    let order = match (pieces.len(), in_natural_order) {
+        (1, _) => Order::Alone,
+        (_, true) => Order::Natural,
+        _ => Order::Unknown,
+    };
+    let lists: Option<Vec<_>> = pieces.iter().map(|piece| list(piece, order)).collect();
     if let Some(lists) = lists {
         return lists.concat();
     }
     // "Smith, Jones and Brown"
     let parts: Vec<&str> = pieces.iter().flat_map(|piece| piece.split(',')).map(str::trim).collect();
-    if has_and && parts.len() > 2 && parts.iter().all(|part| is_word(part)) {
+    let is_spanish = value.contains(" y ");
+    if has_and && !is_spanish && parts.len() > 2 && parts.iter().all(|part| is_word(part)) {
         return parts.into_iter().map(str::to_owned).collect();
     }
     one(value).into_iter().collect()
 }
 
-/// Splits a list of names at commas. Returns `None` for a text without the shape of a name or list. `joined` is `true`
-/// if another name follows or precedes behind "and".
-fn list(piece: &str, joined: bool) -> Option<Vec<String>> {
-    let parts: Vec<&str> = piece.split(',').map(str::trim).filter(|part| !is_no_name(part)).collect();
+/// Drops "et al." behind the last name.
+fn without_others(value: &str) -> &str {
+    const OTHERS: [&str; 5] = [" et al", " et al.", " et. al.", " and others", " & others"];
+    let value = value.trim_end();
+    let end = |words: &&&str| {
+        let at = value.len().checked_sub(words.len());
+        at.and_then(|at| value.get(at..)).is_some_and(|end| end.eq_ignore_ascii_case(words))
+    };
+    let others = OTHERS.iter().find(end).map_or(0, |words| words.len());
+    if others == 0 { value } else { value[..value.len() - others].trim_end_matches([',', ' ']) }
+}
+
+/// Splits a list of Chinese, Japanese or Korean names. A single plain comma may separate family and given name.
+fn without_blanks(value: &str) -> Option<Vec<String>> {
+    if !spend(value.len()) {
+        return None;
+    }
+    let has_own_separator = value.contains(['，', '、', '；']);
+    let parts: Vec<&str> =
+        value.split(['，', '、', '；', ',']).map(str::trim).filter(|part| !part.is_empty()).collect();
+    let is_name = |part: &&str| {
+        let letters = part.chars().filter(|c| !matches!(c, ' ' | '·' | '・'));
+        (2..=12).contains(&letters.clone().count()) && letters.clone().all(is_ideographic)
+    };
+    let is_list = parts.len() > if has_own_separator { 1 } else { 2 } && parts.iter().all(is_name);
+    is_list.then(|| parts.into_iter().map(str::to_owned).collect())
+}
+
+/// Returns `true` for Chinese characters, kana and hangul.
+fn is_ideographic(c: char) -> bool {
+    matches!(c, '\u{3005}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}' | '\u{f900}'..='\u{faff}')
+}
+
+/// The evidence about a list of names from the text around it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Order {
+    /// There is no other text.
+    Alone,
+    /// A name in natural order follows behind "and".
+    Natural,
+    /// Another name follows or precedes.
+    Unknown,
+}
+
+/// Splits a list of names at commas. Returns `None` for a text without the shape of a name or list.
+fn list(piece: &str, order: Order) -> Option<Vec<String>> {
+    let parts: Vec<&str> = piece.split(',').map(str::trim).filter(|part| !is_missing(part)).collect();
     let each = |names: Vec<&str>| Some(names.into_iter().filter_map(one).collect());
     match parts.as_slice() {
         [] => Some(Vec::new()),
-        [name] if joined => {
+        [name] if order != Order::Alone => {
             (is_short_form(name) || is_natural(name)).then(|| one(name).into_iter().collect())
         }
         [name] => each(vec![name]),
@@ -98,7 +156,7 @@ fn list(piece: &str, joined: bool) -> Option<Vec<String>> {
         }
         names
             if names.iter().all(|name| is_natural(name))
-                && (names.len() > 2 || has_middle_initial(names)) =>
+                && (names.len() > 2 || order == Order::Natural || has_middle_initial(names)) =>
         {
             each(parts)
         }
@@ -125,11 +183,11 @@ fn list(piece: &str, joined: bool) -> Option<Vec<String>> {
     }
 }
 
-/// Splits a text at "and" in any case, and at ampersands.
+/// Splits a text at "and" in any case and in other languages, and at ampersands.
 fn at_and(text: &str) -> Vec<&str> {
     let (mut pieces, mut start, mut at) = (Vec::new(), 0, 0);
     for word in text.split_inclusive(' ') {
-        if matches!(word.trim(), "and" | "AND" | "And" | "&") {
+        if matches!(word.trim(), "and" | "AND" | "And" | "&" | "et" | "und" | "y") {
             pieces.push(&text[start..at]);
             start = at + word.len();
         }
@@ -155,7 +213,12 @@ fn is_inverted(value: &str) -> bool {
     let Some((family, given)) = value.split_once(',') else { return false };
     let (family, given) = (family.trim(), given.trim());
     let is_word = |part: &str| !part.is_empty() && !part.contains(char::is_whitespace);
-    (is_word(family) || is_word(given)) && ![value, family, given].into_iter().any(is_no_name)
+    (is_word(family) || is_word(given)) && ![family, given].into_iter().any(is_missing)
+}
+
+/// Returns `true` if a part of a list is no name. A family may be called Null or None.
+fn is_missing(part: &str) -> bool {
+    is_no_name(part) && !matches!(part.trim(), "Null" | "None" | "Nil")
 }
 
 /// The letters of an ASCII word in lower case.
@@ -214,7 +277,9 @@ fn without_mail(name: &str) -> String {
     {
         out = &name[..at];
     }
-    let words: Vec<&str> = out.split(' ').filter(|word| !word.contains('@')).collect();
+    let is_label =
+        |word: &str| ["e-mail:", "email:", "mail:"].iter().any(|label| word.eq_ignore_ascii_case(label));
+    let words: Vec<&str> = out.split(' ').filter(|word| !word.contains('@') && !is_label(word)).collect();
     words.join(" ").trim_matches([',', ';', ' ', '<', '>']).to_owned()
 }
 
@@ -237,6 +302,10 @@ pub(super) fn one(name: &str) -> Option<String> {
         _ => (name, None),
     };
     match (before_initials(whole), suffix) {
+        // "Team X"
+        (Some((family, initials)), _) if are_initials_of(family, initials) && is_organisation(family) => {
+            line(name)
+        }
         (Some((family, initials)), None) if are_initials_of(family, initials) => joined(family, initials),
         (Some((family, initials)), Some(suffix)) if are_initials_of(family, initials) => {
             joined(family, &format!("{initials}, {suffix}"))
@@ -323,7 +392,10 @@ fn has_and(cell: &str) -> bool {
     let cell = cell.as_bytes();
     let word = |blank: usize| {
         let word = cell.get(blank + 1..blank + 5);
-        word.is_some_and(|word| word[3] == b' ' && word[..3].eq_ignore_ascii_case(b"and"))
+        word.is_some_and(|word| {
+            word[3] == b' ' && (word[..3].eq_ignore_ascii_case(b"and") || &word[..3] == b"und")
+                || matches!(word, [b'e', b't', b' ', _] | [b'y', b' ', _, _])
+        })
     };
     memchr(b'&', cell).is_some() || memchr_iter(b' ', cell).any(word)
 }
@@ -482,6 +554,21 @@ mod tests {
             ("Smith, Jones and Brown", &["Smith", "Jones", "Brown"]),
             ("Carha, R. and NA", &["Carha, R."]),
             ("Roe A, Doe B, et al.", &["Roe, A", "Doe, B"]),
+            ("Roe, A., et al.", &["Roe, A."]),
+            ("Roe A et al", &["Roe, A"]),
+            ("Ann Roe, Bob Doe, and Kay Farm", &["Ann Roe", "Bob Doe", "Kay Farm"]),
+            ("García, M., López, J. y Pérez, A.", &["García, M.", "López, J.", "Pérez, A."]),
+            ("Dupont, J. et Durand, P.", &["Dupont, J.", "Durand, P."]),
+            ("Schmidt H. und Meier K.", &["Schmidt, H.", "Meier, K."]),
+            ("Ortega y Gasset, José", &["Ortega y Gasset, José"]),
+            ("Ramón y Cajal S", &["Ramón y Cajal, S"]),
+            ("王小明，李四", &["王小明", "李四"]),
+            ("张三、李四", &["张三", "李四"]),
+            ("王小明, 李四, 张三", &["王小明", "李四", "张三"]),
+            ("山田, 太郎", &["山田, 太郎"]),
+            ("Null, Jane", &["Null, Jane"]),
+            ("None, Guy", &["None, Guy"]),
+            ("Team X", &["Team X"]),
             ("García Márquez, Gabriel José", &["García Márquez, Gabriel José"]),
             ("Smith, John, Jr.", &["Smith, John, Jr."]),
             ("Ministry of Health, Labour and Welfare", &["Ministry of Health, Labour and Welfare"]),
@@ -492,6 +579,8 @@ mod tests {
         }
         assert_eq!(without_address("Roe, Ann (ann.roe@example.org)".into()).as_deref(), Some("Roe, Ann"));
         assert_eq!(without_address("ann.roe@example.org".into()), None);
+        assert_eq!(without_address("Roe, E-mail: roe@example.org".into()).as_deref(), Some("Roe"));
+        assert_eq!(without_address("-".into()), None);
         assert_eq!(without_address("And Others".into()), None);
     }
 

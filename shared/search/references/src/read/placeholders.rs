@@ -79,7 +79,8 @@ pub(super) fn is_placeholder(field: Field, value: &str) -> bool {
 /// Returns `true` if a name in a list of people is no name.
 pub(super) fn is_no_name(name: &str) -> bool {
     let plain = name.trim_matches(['[', ']', '(', ')', ',', ';']).trim();
-    plain.is_empty() || is_unknown(plain) || PEOPLE.iter().any(|title| plain.eq_ignore_ascii_case(title))
+    let is_punctuation = plain.chars().all(|c| matches!(c, '-' | '–' | '—' | '.' | '?' | '*' | '_' | ' '));
+    is_punctuation || is_unknown(plain) || PEOPLE.iter().any(|title| plain.eq_ignore_ascii_case(title))
 }
 
 fn is_unknown(plain: &str) -> bool {
