@@ -142,12 +142,12 @@ impl fmt::Display for OtherExport {
             name if name.contains("HTML") => {
                 "if a database exported a table under this name, open it in a spreadsheet and save it as .xlsx"
             }
-            name if name.contains("EPPI") => "export RIS from EPPI-Reviewer",
-            name if name.contains("Semantic Scholar") => "export BibTeX from Semantic Scholar",
             name if name.contains("Zotero") => "export RIS or BibTeX from Zotero",
+            name if name.contains("MODS") => {
+                "remove the prefix \"mods:\" of its elements, or export RIS or BibTeX"
+            }
             "RDF" => "export RIS or BibTeX from Zotero",
             name if name.contains("JSTOR") => "export RIS or BibTeX from JSTOR",
-            name if name.contains("MODS") => "export RIS or BibTeX from the program",
             name if name.contains("ClinicalTrials") => "export RIS, JSON or CSV from ClinicalTrials.gov",
             _ => return Ok(()),
         };

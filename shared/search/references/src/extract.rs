@@ -44,6 +44,7 @@ impl Surroundings {
             | Format::EuropePmcXml
             | Format::IctrpXml
             | Format::EbscoXml
+            | Format::ModsXml
             | Format::JatsXml => (frame.first, "\n"),
             // PubMed separates records with two blank lines.
             Format::PubMedText => (detected.mark_length as u64, "\n\n\n"),

@@ -58,6 +58,8 @@ pub enum Format {
     IctrpXml,
     /// EBSCOhost's XML: `<records><rec>…`.
     EbscoXml,
+    /// MODS, the XML of catalogues and reference managers: `<modsCollection><mods>…`.
+    ModsXml,
     /// Europe PMC's XML: `<responseWrapper><resultList><result>…`.
     EuropePmcXml,
     /// JATS, the XML format of PubMed Central and publishers: `<article>…`.
@@ -67,7 +69,7 @@ pub enum Format {
 
 impl Format {
     /// All formats.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::Ris,
         Self::Nbib,
         Self::EndNoteXml,
@@ -90,6 +92,7 @@ impl Format {
         Self::CnkiText,
         Self::IctrpXml,
         Self::EbscoXml,
+        Self::ModsXml,
         Self::EuropePmcXml,
         Self::JatsXml,
     ];
@@ -147,6 +150,7 @@ impl fmt::Display for Format {
             Self::CnkiText => "CNKI text",
             Self::IctrpXml => "WHO ICTRP XML",
             Self::EbscoXml => "EBSCO XML",
+            Self::ModsXml => "MODS XML",
             Self::EuropePmcXml => "Europe PMC XML",
             Self::JatsXml => "JATS XML",
         })

@@ -98,6 +98,7 @@ fn has_words(line: &str, format: Format) -> bool {
         | Format::EuropePmcXml
         | Format::IctrpXml
         | Format::EbscoXml
+        | Format::ModsXml
         | Format::JatsXml => !words.is_empty(),
         _ => !is_number,
     }

@@ -8,19 +8,7 @@ pub(super) fn by_start(start: &str) -> Option<&'static str> {
 
 /// Recognizes JSON that is not read.
 pub(super) fn json(start: &str) -> Option<&'static str> {
-    if !start.starts_with(['{', '[']) {
-        return None;
-    }
-    let has = |name: &str| start.contains(name);
-    if has("\"CodeSets\"") || (has("\"ItemId\"") && has("\"References\"")) {
-        Some("JSON of EPPI-Reviewer")
-    } else if has("\"paperId\"") {
-        Some("JSON of Semantic Scholar")
-    } else if has("\"itemType\"") {
-        Some("JSON of Zotero")
-    } else {
-        None
-    }
+    (start.starts_with(['{', '[']) && start.contains("\"itemType\"")).then_some("JSON of Zotero")
 }
 
 /// Recognizes a format by later lines. Tried last, because such lines also occur in values of other formats.

@@ -200,6 +200,7 @@ mod tests {
             ("%0 Book\n%T a\n", Format::Refer),
             ("[{\"id\": 1, \"type\": \"book\", \"title\": \"A\"}]", Format::CslJson),
             ("<responseWrapper><resultList>", Format::EuropePmcXml),
+            ("<modsCollection xmlns=\"http://www.loc.gov/mods/v3\"><mods>", Format::ModsXml),
             ("<!DOCTYPE article PUBLIC \"a\" \"b.dtd\"><article>", Format::JatsXml),
             ("%A b\n%T a\n", Format::Refer),
             ("RT Journal Article\nT1 a\n", Format::RefWorks),

@@ -38,6 +38,7 @@ pub(super) fn detect(text: &str) -> Result<Format, Error> {
         ("records", _) if is_ebsco(rest) => Ok(Format::EbscoXml),
         ("xml" | "records", _) => Ok(Format::EndNoteXml),
         ("Trials_downloaded_from_ICTRP", _) => Ok(Format::IctrpXml),
+        ("modsCollection" | "mods", _) => Ok(Format::ModsXml),
         ("responseWrapper", _) => Ok(Format::EuropePmcXml),
         _ if pubmed => Ok(Format::PubMedXml),
         _ if jats => Ok(Format::JatsXml),
@@ -77,7 +78,7 @@ fn root_name(rest: &str) -> &str {
 fn known(root: &str) -> Option<&'static str> {
     match root {
         "pmc-articleset" | "article" | "articles" => Some("JATS XML"),
-        "modsCollection" | "mods" => Some("MODS XML"),
+        "mods:modsCollection" | "mods:mods" => Some("MODS XML with a prefix"),
         "citations" => Some("JSTOR XML"),
         "clinical_study" | "search_results" => Some("ClinicalTrials.gov XML"),
         "rdf:RDF" => Some("RDF"),

@@ -87,6 +87,38 @@ const PUBLISH_OR_PERISH: &[Path] = &[
     (Field::Type, &["type"]),
 ];
 
+const SEMANTIC_SCHOLAR: &[Path] = &[
+    (Field::Title, &["title"]),
+    (Field::Author, &["authors.*.name"]),
+    (Field::Date, &["publicationDate", "year"]),
+    (Field::Journal, &["journal.name", "publicationVenue.name", "venue"]),
+    (Field::Volume, &["journal.volume"]),
+    (Field::Pages, &["journal.pages"]),
+    (Field::Doi, &["externalIds.DOI", "doi"]),
+    (Field::Pmid, &["externalIds.PubMed"]),
+    (Field::Abstract, &["abstract"]),
+    (Field::Keyword, &["fieldsOfStudy.*"]),
+    (Field::Url, &["url"]),
+    (Field::Type, &["publicationTypes.*"]),
+];
+
+const EPPI_REVIEWER: &[Path] = &[
+    (Field::Title, &["Title"]),
+    (Field::Author, &["Authors"]),
+    (Field::Editor, &["ParentAuthors"]),
+    (Field::Date, &["Year"]),
+    (Field::MonthDay, &["Month"]),
+    (Field::Journal, &["ParentTitle"]),
+    (Field::Volume, &["Volume"]),
+    (Field::Issue, &["Issue"]),
+    (Field::Pages, &["Pages"]),
+    (Field::Doi, &["DOI"]),
+    (Field::Abstract, &["Abstract"]),
+    (Field::Keyword, &["Keywords"]),
+    (Field::Url, &["URL"]),
+    (Field::Type, &["TypeName"]),
+];
+
 /// Reads an object that has the names of a database. Returns `None` for other objects, such as those of CSL-JSON.
 pub(super) fn read(item: &Map<String, Value>) -> Option<Draft<'static>> {
     let has = |name: &str| item.contains_key(name);
@@ -96,6 +128,10 @@ pub(super) fn read(item: &Map<String, Value>) -> Option<Draft<'static>> {
         (CLINICAL_TRIALS, "ClinicalTrials.gov")
     } else if has("authorString") || has("journalInfo") {
         (EUROPE_PMC, "Europe PMC")
+    } else if has("paperId") {
+        (SEMANTIC_SCHOLAR, "Semantic Scholar")
+    } else if has("ItemId") && has("Title") {
+        (EPPI_REVIEWER, "")
     } else if has("authors") && has("title") && !has("author") {
         (PUBLISH_OR_PERISH, "")
     } else {
@@ -111,6 +147,9 @@ pub(super) fn read(item: &Map<String, Value>) -> Option<Draft<'static>> {
                 break;
             }
         }
+    }
+    if let Some(number) = item.get("externalIds").and_then(|ids| ids.get("PubMedCentral")).and_then(text) {
+        draft.extra.push("PMC", &format!("PMC{}", number.trim_start_matches("PMC")));
     }
     if let Some(words) = item.get("abstract_inverted_index").and_then(Value::as_object) {
         draft.add_decoded(
@@ -170,12 +209,12 @@ fn text(value: &Value) -> Option<String> {
 
 fn add(draft: &mut Draft<'static>, named: FieldName, value: String) {
     match named.field {
-        Field::Author => {
+        Field::Author | Field::Editor => {
             for name in names::split_decoded(&value) {
-                draft.author(Field::Author, name);
+                draft.author(named.field, name);
             }
         }
-        Field::Keyword => draft.keyword(named.rank, &value),
+        Field::Keyword => value.split([';', '\n']).for_each(|keyword| draft.keyword(named.rank, keyword)),
         _ => draft.add_decoded(named, Cow::Owned(value)),
     }
 }

@@ -25,6 +25,7 @@ mod jats;
 mod json;
 mod labels;
 mod latex;
+mod mods;
 mod names;
 mod nbib;
 mod noteexpress;
@@ -121,6 +122,7 @@ pub(crate) fn read(
         (Format::NoteExpress, _) => noteexpress::read(text).finish(),
         (Format::IctrpXml, _) => ictrp::read(text)?.finish(),
         (Format::EbscoXml, _) => ebsco::read(text)?.finish(),
+        (Format::ModsXml, _) => mods::read(text)?.finish(),
         (Format::EuropePmcXml, _) => europe_pmc::read(text)?.finish(),
         (Format::JatsXml, _) => jats::read(text)?.finish(),
         (Format::Csv { .. }, Some(Context::Table(header))) => csv::read(header, text)?,

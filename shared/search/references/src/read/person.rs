@@ -18,6 +18,16 @@ impl Person {
         self.0[at] = tidy::line(text).unwrap_or_default();
     }
 
+    /// Adds a given name behind those before it.
+    pub(super) fn add_given(&mut self, text: &str) {
+        let name = tidy::line(text).unwrap_or_default();
+        let given = &mut self.0[1];
+        if !given.is_empty() && !name.is_empty() {
+            given.push(' ');
+        }
+        given.push_str(&name);
+    }
+
     /// Returns the name as `Family, Given, Suffix` once all parts are read, or `None` if there are none.
     pub(super) fn finish(&mut self) -> Option<String> {
         let [family, given, initials, suffix] = std::mem::take(&mut self.0);

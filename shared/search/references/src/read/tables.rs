@@ -3,11 +3,11 @@
 use super::{
     bibtex, csl, databases, ebsco, endnote, europe_pmc,
     field::{Field, Rule},
-    ictrp, jats, nbib, noteexpress, pubmed_xml, refer, refworks, ris, wos,
+    ictrp, jats, mods, nbib, noteexpress, pubmed_xml, refer, refworks, ris, wos,
 };
 use crate::table::header;
 
-const FORMATS: [(&str, &[Rule]); 18] = [
+const FORMATS: [(&str, &[Rule]); 19] = [
     ("RIS", ris::RULES),
     ("PubMed nbib", nbib::RULES),
     ("EndNote XML", endnote::RULES),
@@ -26,6 +26,7 @@ const FORMATS: [(&str, &[Rule]); 18] = [
     ("NoteExpress", noteexpress::RULES),
     ("WHO ICTRP XML", ictrp::RULES),
     ("EBSCO XML", ebsco::RULES),
+    ("MODS XML", mods::RULES),
 ];
 
 fn becomes(field: Field) -> &'static str {

@@ -34,7 +34,8 @@ fn separators(format: Format, text: &[u8]) -> usize {
         | Format::EuropePmcXml
         | Format::JatsXml
         | Format::IctrpXml
-        | Format::EbscoXml => 0,
+        | Format::EbscoXml
+        | Format::ModsXml => 0,
         Format::BibTex => {
             let names = memmem::find_iter(text, b" and ").count();
             punctuation() + lines() + names + memchr_iter(b'=', text).count()

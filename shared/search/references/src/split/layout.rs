@@ -61,6 +61,15 @@ pub(super) const EBSCO: Layout = Layout {
     alone: false,
 };
 
+pub(super) const MODS: Layout = Layout {
+    parents: &[b"modsCollection"],
+    records: &[b"mods"],
+    about: &[],
+    unclosed: "it is not closed by </mods>",
+    doctype: false,
+    alone: true,
+};
+
 pub(super) const JATS: Layout = Layout {
     parents: &[b"pmc-articleset", b"articles"],
     records: &[b"article"],

@@ -131,6 +131,7 @@ fn splitter_of(format: Format, limit: usize) -> Box<dyn Splitter> {
         Format::NoteExpress => Box::new(noteexpress::splitter(limit)),
         Format::IctrpXml => Box::new(xml::Xml::ictrp(limit)),
         Format::EbscoXml => Box::new(xml::Xml::ebsco(limit)),
+        Format::ModsXml => Box::new(xml::Xml::mods(limit)),
         Format::EuropePmcXml => Box::new(xml::Xml::europe_pmc(limit)),
         Format::JatsXml => Box::new(xml::Xml::jats(limit)),
     }

@@ -12,7 +12,7 @@ use memchr::{memchr, memmem};
 use super::{
     Splitter, Step,
     doctype::{Doctype, doctype},
-    layout::{EBSCO, ENDNOTE, EUROPE_PMC, ICTRP, JATS, Layout, PUBMED},
+    layout::{EBSCO, ENDNOTE, EUROPE_PMC, ICTRP, JATS, Layout, MODS, PUBMED},
     lines::trimmed_end,
     markup::{CDATA_END, Markup, markup},
 };
@@ -57,6 +57,10 @@ impl Xml {
 
     pub(crate) fn ebsco(limit: usize) -> Self {
         Self::new(&EBSCO, limit)
+    }
+
+    pub(crate) fn mods(limit: usize) -> Self {
+        Self::new(&MODS, limit)
     }
 
     pub(crate) fn jats(limit: usize) -> Self {

@@ -125,12 +125,83 @@ fn json_of_databases_is_read() {
 #[test]
 fn json_that_is_not_read_is_named_with_advice() {
     for (text, name, advice) in [
-        (r#"{"CodeSets": [], "References": [{"ItemId": 1, "Title": "a"}]}"#, "EPPI-Reviewer", "export RIS"),
-        (r#"{"data": [{"paperId": "a", "title": "b", "year": 2020}]}"#, "Semantic Scholar", "export BibTeX"),
+        (r#"[{"itemType": "book", "title": "a", "creators": []}]"#, "Zotero", "export RIS"),
+        ("<mods:modsCollection><mods:mods/></mods:modsCollection>", "MODS", "remove the prefix"),
         ("<html><body><table></table></body></html>", "HTML", "save it as .xlsx"),
         ("<citations><article id='1'/></citations>", "JSTOR", "export RIS"),
     ] {
         let message = read(text.as_bytes()).unwrap_err().to_string();
         assert!(message.contains(name) && message.contains(advice), "{message}");
     }
+}
+
+#[test]
+fn json_of_screening_programs_is_read() {
+    let eppi = r#"{"CodeSets": [{"SetName": "a", "Attributes": {"AttributesList": []}}], "References": [{"Codes": [],
+        "ItemId": 1, "Title": "Tests", "ParentTitle": "J Tests", "Year": "2020", "Volume": "3", "Issue": "4", "Pages": "1-9",
+        "URL": "https://example.org/1", "Abstract": "We test.", "TypeName": "Journal, Article", "Authors": "Roe A ; Doe B ;",
+        "DOI": "10.5555/ep.1", "Keywords": "b; c"}]}"#;
+    let found = references(eppi);
+    assert_eq!(found.len(), 1);
+    let found = &found[0];
+    assert_eq!(
+        (found.title.as_str(), found.journal.as_deref(), found.year),
+        ("Tests", Some("J Tests"), Some(2020))
+    );
+    assert_eq!(found.authors, ["Roe, A", "Doe, B"]);
+    assert_eq!((found.doi.as_deref(), found.issue.as_deref()), (Some("10.5555/ep.1"), Some("4")));
+    assert_eq!(found.keywords, ["b", "c"]);
+
+    let scholar = r#"{"total": 1, "offset": 0, "data": [{"paperId": "a1", "externalIds": {"DOI": "10.5555/s2.1",
+        "PubMed": "33000001", "PubMedCentral": "7000001"}, "title": "Tests", "abstract": "We test.", "venue": "J",
+        "journal": {"name": "J Tests", "volume": "3", "pages": "1-9"}, "year": 2020, "publicationDate": "2020-05-17",
+        "authors": [{"authorId": "1", "name": "Ann Roe"}, {"authorId": null, "name": "Bob Doe"}],
+        "publicationTypes": ["JournalArticle"]}]}"#;
+    let found = &references(scholar)[0];
+    assert_eq!((found.journal.as_deref(), found.date.as_deref()), (Some("J Tests"), Some("2020-05-17")));
+    assert_eq!(found.authors, ["Ann Roe", "Bob Doe"]);
+    assert_eq!((found.pmid.as_deref(), found.pmcid.as_deref()), (Some("33000001"), Some("PMC7000001")));
+    assert_eq!((found.doi.as_deref(), found.pages.as_deref()), (Some("10.5555/s2.1"), Some("1-9")));
+}
+
+#[test]
+fn mods_records_are_read() {
+    let text = r#"<?xml version="1.0"?>
+<modsCollection xmlns="http://www.loc.gov/mods/v3"><mods>
+ <titleInfo><nonSort>The</nonSort><title>effect of tests</title><subTitle>a trial</subTitle></titleInfo>
+ <titleInfo type="abbreviated"><title>Effect</title></titleInfo>
+ <typeOfResource>text</typeOfResource><genre authority="local">journalArticle</genre>
+ <name type="personal"><namePart type="family">Roe</namePart><namePart type="given">Ann</namePart>
+  <namePart type="given">B.</namePart><role><roleTerm type="code" authority="marcrelator">aut</roleTerm></role></name>
+ <name type="personal"><namePart>Doe, Bob</namePart></name>
+ <name type="corporate"><namePart>The Test Group, Geneva</namePart></name>
+ <name type="personal"><namePart>Funder, Fay</namePart><role><roleTerm>funder</roleTerm></role></name>
+ <originInfo><dateIssued>2020-05-17</dateIssued></originInfo>
+ <abstract>We test.</abstract><subject><topic>pain</topic></subject><language><languageTerm>eng</languageTerm></language>
+ <identifier type="doi">10.5555/m.1</identifier><identifier type="pmid">29700001</identifier>
+ <relatedItem type="host"><titleInfo><title>J Tests</title></titleInfo>
+  <titleInfo type="abbreviated"><title>JT</title></titleInfo><identifier type="issn">1234-5678</identifier>
+  <name type="personal"><namePart>Editor, Ed</namePart></name>
+  <part><detail type="volume"><number>3</number></detail><detail type="issue"><number>4</number></detail>
+   <extent unit="pages"><start>11</start><end>19</end></extent><date>2020</date></part></relatedItem>
+ <relatedItem type="references"><titleInfo><title>Another</title></titleInfo><identifier type="doi">10.5555/x</identifier></relatedItem>
+ <location><url>https://example.org/1</url></location>
+</mods><mods><titleInfo><title>Second</title></titleInfo></mods></modsCollection>"#;
+    assert_eq!(format(text), Format::ModsXml);
+    let found = references(text);
+    assert_eq!(found.len(), 2);
+    let found = &found[0];
+    assert_eq!(found.title, "The effect of tests: a trial");
+    assert_eq!(found.authors, ["Roe, Ann B.", "Doe, Bob", "The Test Group, Geneva"]);
+    assert_eq!((found.journal.as_deref(), found.date.as_deref()), (Some("J Tests"), Some("2020-05-17")));
+    assert_eq!((found.volume.as_deref(), found.issue.as_deref()), (Some("3"), Some("4")));
+    assert_eq!((found.pages.as_deref(), found.doi.as_deref()), (Some("11-19"), Some("10.5555/m.1")));
+    assert_eq!(
+        (found.pmid.as_deref(), found.url.as_deref()),
+        (Some("29700001"), Some("https://example.org/1"))
+    );
+    assert_eq!(
+        (found.extra["issn"][0].as_str(), found.keywords.as_slice()),
+        ("1234-5678", ["pain".to_owned()].as_slice())
+    );
 }

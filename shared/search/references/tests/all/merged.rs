@@ -15,7 +15,7 @@ struct Writer {
 }
 
 /// The writers of all formats.
-const WRITERS: [Writer; 24] = [
+const WRITERS: [Writer; 25] = [
     Writer {
         format: "RIS",
         begin: "",
@@ -188,6 +188,13 @@ const WRITERS: [Writer; 24] = [
         },
         between: "\n",
         end: "\n</records>",
+    },
+    Writer {
+        format: "MODS",
+        begin: "<?xml version=\"1.0\"?>\n<modsCollection>\n",
+        record: |title, _| format!("<mods><titleInfo><title>{title}</title></titleInfo></mods>"),
+        between: "\n",
+        end: "\n</modsCollection>",
     },
     Writer {
         format: "Europe PMC",

@@ -1,7 +1,7 @@
 //! The pieces of randomly composed files.
 
 /// Pieces of all formats, so that random sequences of them reach every state of the splitters.
-pub(crate) const PIECES: [&str; 123] = [
+pub(crate) const PIECES: [&str; 127] = [
     "TY  - JOUR",
     "\n",
     "\r\n",
@@ -125,8 +125,12 @@ pub(crate) const PIECES: [&str; 123] = [
     "<Trial><Scientific_title>",
     "<rec><header uiTerm=\"1\"><atl>",
     "\"items\":[{",
+    "<mods><titleInfo><title>a</title></titleInfo>",
+    "<relatedItem type=\"host\"><name><namePart>",
+    "</relatedItem></mods>",
+    "\"paperId\":\"a\", ",
 ];
-pub(crate) const STARTS: [&str; 27] = [
+pub(crate) const STARTS: [&str; 29] = [
     "",
     "TY  - JOUR\n",
     "PMID- 1\n",
@@ -153,6 +157,8 @@ pub(crate) const STARTS: [&str; 27] = [
     "SrcDatabase-来源库: a\nTitle-题名: b\n",
     "<Trials_downloaded_from_ICTRP><Trial><Public_title>a</Public_title></Trial>",
     "<records><rec><atl>a</atl></rec>",
+    "<modsCollection><mods><titleInfo><title>a</title></titleInfo></mods>",
+    "{\"data\":[{\"paperId\":\"a\",\"title\":\"b\"},",
     "{\"message-version\":1,\"message\":{\"items\":[",
 ];
 

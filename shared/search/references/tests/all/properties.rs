@@ -39,6 +39,7 @@ fn may_be_passed_over(format: Format, line: &str) -> bool {
         | Format::EuropePmcXml
         | Format::IctrpXml
         | Format::EbscoXml
+        | Format::ModsXml
         | Format::JatsXml
         | Format::CslJson
         | Format::Json => true,

@@ -14,7 +14,7 @@ type Gap = (&'static str, &'static str);
 type Fragments = (&'static str, &'static str, &'static str);
 
 /// Gaps for each format and each type of value.
-const GAPS: [Gap; 81] = [
+const GAPS: [Gap; 83] = [
     ("TY  - JOUR\nTI  - ", "\nER  - \n"),
     ("TY  - JOUR\nTI  - a\nAU  - ", "\nER  - \n"),
     ("TY  - JOUR\nTI  - a\nPY  - ", "\nER  - \n"),
@@ -103,6 +103,8 @@ const GAPS: [Gap; 81] = [
         "</Condition></Trial></Trials_downloaded_from_ICTRP>",
     ),
     ("<records><rec><header longDbName=\"a\"><tig><atl>a</atl></tig><au>", "</au></header></rec></records>"),
+    ("<modsCollection><mods><name><namePart>", "</namePart></name></mods></modsCollection>"),
+    ("<modsCollection><mods><titleInfo><title>", "</title></titleInfo></mods></modsCollection>"),
     ("<records><rec><header ", "><tig><atl>a</atl></tig></header></rec></records>"),
     ("{\"message\":{\"items\":[{\"title\":[\"a\"],\"author\":\"", "\"}]}}"),
     ("{\"results\":[{\"display_name\":\"a\",\"ids\":{},\"keywords\":[", "]}]}"),
