@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use jiff::Timestamp;
 use messages::{DecisionRecord, Message, PartitionKey, Queue};
 use outbox::session::SessionStatus;
-use outbox::{SessionRecord, View};
+use outbox::{Key, Record, SessionRecord, View};
 use saga::{Content, Document, Engine, Persist, Saga, System};
 
 use crate::access::{Access, Scene};
@@ -211,6 +211,16 @@ impl<'a, W: Workload> Rest<'a, W> {
     /// Returns its view.
     pub fn view(&self, partition: PartitionKey) -> Option<&'a View> {
         self.world.views.get(&partition)
+    }
+
+    /// Returns a record of the application that sessions wrote.
+    pub fn record(&self, key: &Key) -> Option<&'a Record> {
+        self.world.records.get(key)
+    }
+
+    /// Returns all records of the application.
+    pub fn records(&self) -> impl Iterator<Item = (&'a Key, &'a Record)> {
+        self.world.records.iter()
     }
 
     /// Whether a session of this partition was committed.
