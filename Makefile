@@ -23,7 +23,7 @@ SAMPLES := $(wildcard tests/samples/*.ris tests/samples/*.nbib tests/samples/*.x
 # Messages that releases have sent, besides those that the engine sends to itself.
 SENT := $(filter-out %/settle-session.json %/settle-session-later.json,$(wildcard tests/fixtures/v1/messages/*.json))
 # The crates that decide, and must stay free of whatever performs.
-PURE := messages dedup outbox saga
+PURE := messages dedup outbox saga steps
 # What none of them may know: the application that is built of them. The exception is the name of a stored field.
 APPLICATION := search
 STORED_NAME := rename = "search_id"

@@ -1,10 +1,11 @@
 //! Messages that take effect once.
 //!
-//! Five mechanisms, each usable alone:
+//! Six mechanisms, each usable alone:
 //!
 //! | mechanism | guarantee | example |
 //! | --- | --- | --- |
 //! | [durable saga](saga) | Each event changes the state once, and each effect of the change is performed | `saga.rs` |
+//! | steps (module `steps`) | The steps of a list are performed, or undone in reverse order | `steps.rs` |
 //! | [token-based deduplication](dedup::entity) | A duplicate is detected at any age, for entities without a saga | `deduplication.rs` |
 //! | [idempotent handler](dedup::guard()) | A command is answered once, although it may be handled twice | `handler.rs` |
 //! | [transactional session](outbox::session) | Data and messages of a request are stored together or not at all | `session.rs` |
@@ -15,6 +16,7 @@
 //!
 //! # Parts
 //! - [`messages`](mod@messages), [`dedup`], [`outbox`] and [`saga`]: the engine, without a runtime or a store;
+//! - feature `steps` (module `steps`, a default): sagas as lists of steps with compensation;
 //! - feature `sqlite` (module `sqlite`): all stores and queues in one SQLite database;
 //! - feature `local` (module `local`, the default): all functions of an application in one process;
 //! - feature `aws` (module `aws`): the ledger on DynamoDB and the queues on SQS;
@@ -41,6 +43,8 @@ pub use local;
 pub use model;
 #[cfg(feature = "simulation")]
 pub use simulation;
+#[cfg(feature = "steps")]
+pub use steps;
 #[cfg(any(feature = "aws", feature = "sqlite"))]
 pub use system_host::SystemHost;
 

@@ -42,6 +42,11 @@ fn announcement_is_sent_after_the_outage() {
 }
 
 #[test]
+fn refused_hotel_releases_the_flight() {
+    assert_eq!(output("steps"), "Lisbon is completed, Atlantis is undone, and 2 reservations remain\n");
+}
+
+#[test]
 fn examples_have_fewer_than_100_lines() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("examples");
     for file in std::fs::read_dir(folder).unwrap() {

@@ -1,0 +1,85 @@
+//! The handler that calls an activity.
+
+use std::marker::PhantomData;
+
+use async_trait::async_trait;
+use dedup::{CommandMessage, Handler, HandlerError, HandlerResult};
+use jiff::Timestamp;
+use messages::Reporter;
+use messages::store::chain;
+
+use crate::StepSaga;
+use crate::activity::{Activity, ActivityError, Call};
+use crate::event::{Command, Order, StepEvent, Verb};
+
+/// An activity of the steps of `I`, as the handler of a queue.
+pub struct Worker<I, A> {
+    activity: A,
+    saga: PhantomData<fn() -> I>,
+}
+
+impl<I: StepSaga, A: Activity> Worker<I, A> {
+    /// Creates the handler of an activity.
+    pub fn new(activity: A) -> Self {
+        Self { activity, saga: PhantomData }
+    }
+
+    async fn perform(&self, call: &Call<'_, A::Input>, attempt: Option<u32>) -> Outcome<I> {
+        let step = call.step.to_owned();
+        Ok(match self.activity.perform(call).await {
+            Ok(output) => {
+                let output = serde_json::to_value(output);
+                let output = output.map_err(|error| HandlerError::Permanent(chain(&error)))?;
+                (format!("{step} is completed"), StepEvent::StepCompleted { step, output })
+            }
+            Err(ActivityError::Refused(reason)) => {
+                (format!("{step} was refused: {reason}"), StepEvent::StepRefused { step, reason })
+            }
+            Err(ActivityError::Unknown { reason, after }) => {
+                let Some(attempt) = attempt else { return Err(HandlerError::Retry { reason, after }) };
+                let after_seconds =
+                    after.map(|after| u32::try_from(after.as_secs().max(1)).unwrap_or(u32::MAX));
+                let why = format!("{step} failed in attempt {attempt}: {reason}");
+                (why, StepEvent::StepFailed { step, attempt, reason, after_seconds })
+            }
+        })
+    }
+
+    async fn undo(&self, call: &Call<'_, A::Input>) -> Outcome<I> {
+        let step = call.step.to_owned();
+        Ok(match self.activity.undo(call).await {
+            Ok(()) => (format!("{step} is undone"), StepEvent::StepUndone { step }),
+            Err(ActivityError::Refused(reason)) => {
+                (format!("undoing {step} was refused: {reason}"), StepEvent::UndoRefused { step, reason })
+            }
+            Err(ActivityError::Unknown { reason, after }) => {
+                return Err(HandlerError::Retry { reason, after });
+            }
+        })
+    }
+}
+
+/// The reason for the log, and the reply.
+type Outcome<I> = Result<(String, StepEvent<I>), HandlerError>;
+
+#[async_trait]
+impl<I: StepSaga, A: Activity> Handler for Worker<I, A> {
+    type Command = Command<A>;
+
+    async fn handle(
+        &self,
+        request: &CommandMessage<Command<A>>,
+        _: &Reporter,
+        deadline: Option<Timestamp>,
+    ) -> Result<HandlerResult, HandlerError> {
+        let (partition, Command { verb, order }) = (request.message.partition, &request.command);
+        let Order { step, attempt, input } = order;
+        let key = format!("{partition}/{step}");
+        let call = Call { key: &key, partition, step, input, deadline };
+        let (why, event) = match verb {
+            Verb::Perform => self.perform(&call, *attempt).await?,
+            Verb::Undo => self.undo(&call).await?,
+        };
+        HandlerResult::completed(why).reply(&event)
+    }
+}

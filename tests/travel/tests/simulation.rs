@@ -1,0 +1,79 @@
+//! Both variants of the travel booking in the simulator: no invariant is violated, and planted defects are found.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test with a line number")]
+
+use std::path::Path;
+
+use rstest::rstest;
+use simulation::{Config, Mode, Range, Workload, hunt_all, run_many, simulate};
+use testing::proof;
+use travel::planted::Defect;
+use travel::workload::{ListTravellers, MachineTravellers};
+
+/// The maximum number of schedules that a planted defect may survive.
+const DEFECT_SEEDS: u64 = 20_000;
+
+fn assert_clean<W: Workload>(workload: &W, mode: Mode) {
+    let config = Config::new(mode);
+    let schedules = proof::size(1_000, 100_000);
+    let range = Range { first_seed: proof::fresh_seed(), count: schedules, threads: 2, stop_at_first: true };
+    let summary = run_many(workload, &config, &range, &|_| ());
+    if let Some((seed, violation)) = &summary.first {
+        let outcome = simulate(workload, &Config { trace: true, ..config }, *seed);
+        panic!("seed {seed} in {mode:?} mode violates {violation}\n{}", outcome.trace.join("\n"));
+    }
+    // The checks prove something only if something happens.
+    let stats = summary.stats;
+    assert!(stats.completed > schedules / 5 && stats.failed > schedules / 5, "{stats:?}");
+    assert!(stats.faults > schedules && stats.stale > schedules, "{stats:?}");
+}
+
+#[rstest]
+fn no_invariant_of_the_state_machine_is_violated(#[values(Mode::Ledger, Mode::Optimistic)] mode: Mode) {
+    assert_clean(&MachineTravellers::default(), mode);
+}
+
+#[rstest]
+fn no_invariant_of_the_steps_is_violated(#[values(Mode::Ledger, Mode::Optimistic)] mode: Mode) {
+    assert_clean(&ListTravellers::default(), mode);
+}
+
+fn assert_found<W: Workload>(workload: &W) {
+    let range = Range { first_seed: 0, count: DEFECT_SEEDS, threads: 2, stop_at_first: true };
+    let summary = run_many(workload, &Config::new(Mode::Ledger), &range, &|_| ());
+    assert!(summary.first.is_some(), "the planted defect survived {DEFECT_SEEDS} schedules");
+}
+
+#[test]
+fn every_defect_planted_into_a_saga_is_found() {
+    for defect in Defect::ALL {
+        assert_found(&MachineTravellers { defect });
+        assert_found(&ListTravellers { defect, ..ListTravellers::default() });
+    }
+}
+
+#[rstest]
+fn every_defect_planted_into_the_crate_is_found(
+    #[values(
+        steps::Defect::KeepsCompleted,
+        steps::Defect::KeepsInDoubt,
+        steps::Defect::IgnoresEarlySignals,
+        steps::Defect::UndoesOutOfOrder,
+        steps::Defect::IgnoresDeadlines
+    )]
+    step_defect: steps::Defect,
+) {
+    assert_found(&ListTravellers { step_defect, ..ListTravellers::default() });
+}
+
+#[rstest]
+fn planted_defects_are_all_found(#[values("machine", "list")] variant: &str) {
+    let (machine, list) = (include_str!("seeds-machine.txt"), include_str!("seeds-list.txt"));
+    let mut result = match variant {
+        "machine" => hunt_all(&MachineTravellers::default(), machine, DEFECT_SEEDS),
+        _ => hunt_all(&ListTravellers::default(), list, DEFECT_SEEDS),
+    };
+    let file = format!("tests/seeds-{variant}.txt");
+    result.update(&Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();
+    assert_eq!(result.survivors, []);
+    assert_eq!(result.outdated, [], "their seeds no longer find them: run `make seeds`");
+}
