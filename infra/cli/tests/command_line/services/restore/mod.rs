@@ -10,12 +10,14 @@ use std::time::Duration;
 use imports::queues::{PARSE, QUEUES, SAGA};
 use imports::{JobState, SearchId};
 use mongo::collections;
-use mongodb::bson::{Document, doc};
+use mongodb::bson::{Bson, Document, doc};
+use serde_json::{Value, json};
 use servers::Tested;
 use service::{
     AfterRestore, AnnouncedSearch, Deletion, NewRepair, ProjectAccess, Reading, Repair, Restored,
     SearchService,
 };
+use uuid::Uuid;
 
 use self::backup::Backup;
 use super::Environment;
@@ -200,6 +202,29 @@ async fn check(deployment: &Deployment, environment: &Environment, searches: &[S
     Ok(())
 }
 
+/// Checks that `check` finds and deletes exactly the studies of an import that does not exist.
+async fn check_deletes_orphans(environment: &Environment) -> Tested {
+    let check =
+        |options: &[&str]| environment.program().run(&[&["check", "--json"], options].concat()).lines();
+    assert_eq!(check(&[]), Vec::<Value>::new(), "every study belongs to an import");
+    let studies = environment.database().await?.collection::<Document>(collections::STUDY);
+    let mut orphan = studies.find_one(doc! {}).await?.ok_or("no study is stored")?;
+    let search = Uuid::new_v4();
+    orphan.insert("_id", Bson::from(mongodb::bson::Uuid::new()));
+    orphan.insert("SearchId", Bson::from(mongodb::bson::Uuid::from_bytes(search.into_bytes())));
+    studies.insert_one(orphan).await?;
+    let before = studies.count_documents(doc! {}).await?;
+    for (options, is_deleted) in [(&[][..], false), (&["--delete"][..], true)] {
+        let found = check(options);
+        let found: Vec<_> =
+            found.iter().map(|file| (&file["search_id"], &file["studies"], &file["deleted"])).collect();
+        assert_eq!(found, [(&json!(search), &json!(1), &json!(is_deleted))]);
+    }
+    assert_eq!(studies.count_documents(doc! {}).await?, before - 1);
+    assert_eq!(check(&[]), Vec::<Value>::new());
+    Ok(())
+}
+
 /// The expected final states: of the searches in the backup, in their order, and of the one announced later.
 type Ends = ([Option<JobState>; 6], Option<JobState>);
 
@@ -239,7 +264,8 @@ async fn rehearse(what: RestoredStores, since: Since, expected: Ends) -> Tested 
             );
         }
         all.extend(repairs);
-        check(&deployment, &environment, &all).await
+        check(&deployment, &environment, &all).await?;
+        check_deletes_orphans(&environment).await
     })
     .await
 }
