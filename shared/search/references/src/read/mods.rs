@@ -58,7 +58,7 @@ struct Mods<'a> {
     item: Item,
     /// The attributes of the open title or number.
     kind: String,
-    /// The title of the work, of which an article and a subtitle are separate elements.
+    /// The article, title and subtitle of the work, which are separate elements.
     title: [String; 3],
 }
 
