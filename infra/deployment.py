@@ -36,7 +36,7 @@ SAMPLE = ROOT / "tests" / "samples" / "pubmed.nbib"
 
 
 def update(stack: Stack) -> None:
-    """Deploys the stack as its parameters say, and does what the stand-in has left undone."""
+    """Deploys the stack as its parameters say, and sets the properties that the stand-in ignored."""
     stack.update()
     for fill in GAPS:
         say(f"filled: {fill.__doc__} ({', '.join(fill(stack)) or 'it was applied this time'})")

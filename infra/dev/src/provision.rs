@@ -53,7 +53,7 @@ impl Provision {
     /// The settings that lead to it, as pairs of name and value.
     ///
     /// # Errors
-    /// When a service does not answer, or something of the same name is different.
+    /// Returns an error if a service does not answer, or something of the same name is different.
     pub async fn create(&self) -> Result<Vec<(String, String)>, StoreError> {
         let tables = [
             (aws::ledger::LEDGER_TABLE, aws::ledger::LEDGER_KEY),
@@ -70,7 +70,7 @@ impl Provision {
     /// Removes it all again.
     ///
     /// # Errors
-    /// When a service does not answer.
+    /// Returns an error if a service does not answer.
     pub async fn remove(&self) -> Result<(), StoreError> {
         for setting in [aws::ledger::LEDGER_TABLE, aws::ledger::PROCESSED_TABLE] {
             let table = self.resource("table", setting);

@@ -156,7 +156,7 @@ class Stack:
 
     def delete(self) -> None:
         client = self.client("cloudformation")
-        # The application last, because the others are made of it.
+        # The application is deleted last, because the other stacks import its outputs.
         for part in reversed(deploy.PARTS):
             name = self.stack_of(part)
             client.delete_stack(StackName=name)

@@ -16,7 +16,7 @@ pub trait Download: Send + Sync {
     /// Returns the content at the link.
     ///
     /// # Errors
-    /// When it does not answer with that.
+    /// Returns an error if the link does not return it.
     async fn download(&self, url: &str) -> Result<Vec<u8>, Box<dyn std::error::Error + Send + Sync>>;
 }
 

@@ -17,7 +17,7 @@ pub async fn is_due<O: SweepOutbox + ?Sized>(
 /// Claims what is ready in one record.
 ///
 /// # Errors
-/// When the port fails, or an entry cannot be read.
+/// Returns an error if the port fails, or an entry cannot be read.
 pub async fn claim<O: SweepOutbox + ?Sized>(
     outbox: &O,
     owner: Owner,

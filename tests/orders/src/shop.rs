@@ -58,7 +58,7 @@ impl Shop {
     /// The shop over an engine.
     ///
     /// # Errors
-    /// When a service that it uses is not configured.
+    /// Returns an error if a service that it uses is not configured.
     pub fn over(engine: &Engine) -> Result<Self, MissingSetting> {
         Ok(Self { entry: engine.entry_point("shop")?, views: engine.views(Orders)? })
     }
@@ -66,8 +66,8 @@ impl Shop {
     /// Places an order, once: placing it again changes nothing.
     ///
     /// # Errors
-    /// When nothing is left, the number is taken, or a store does not answer. After the last, the order may be placed
-    /// again to find out.
+    /// Returns an error if nothing is left, the number is taken, or a store does not answer. After the last, the order
+    /// may be placed again to find out.
     pub async fn place(&self, number: &str, cents: u64) -> Result<(), OrderError> {
         let mut tries = 1..TRIES;
         loop {
@@ -102,7 +102,7 @@ impl Shop {
     /// Takes a payment.
     ///
     /// # Errors
-    /// When there is no such order or it has ended, or a store does not answer.
+    /// Returns an error if there is no such order or it has ended, or a store does not answer.
     pub async fn pay(&self, number: &str, cents: u64) -> Result<(), OrderError> {
         if self.order(number).await?.ended {
             return Err(OrderError::Ended);
@@ -116,7 +116,7 @@ impl Shop {
     /// Adds to the stock and returns the new amount.
     ///
     /// # Errors
-    /// If another request changes it at the same time, or a store is unavailable.
+    /// Returns an error if another request changes it at the same time, or a store is unavailable.
     pub async fn restock(&self, items: u64) -> Result<u64, OrderError> {
         let mut session = self.session("");
         let found = session.read(stock()).await?.and_then(|stock| stock.body.as_u64());
@@ -129,7 +129,7 @@ impl Shop {
     /// An order, as of now.
     ///
     /// # Errors
-    /// When there is no such order, or a store does not answer.
+    /// Returns an error if there is no such order, or a store does not answer.
     pub async fn order(&self, number: &str) -> Result<View, OrderError> {
         self.views.view(partition(number)).await?.ok_or(OrderError::Unknown)
     }
@@ -137,7 +137,7 @@ impl Shop {
     /// The latest orders.
     ///
     /// # Errors
-    /// If a store is unavailable.
+    /// Returns an error if a store is unavailable.
     pub async fn orders(&self) -> Result<Page, StoreError> {
         self.views.list(ALL, None, PAGE).await
     }

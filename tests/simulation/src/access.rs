@@ -46,7 +46,7 @@ impl<A: Send + 'static> Access<A> {
     /// like the engine's own calls. Its work is performed atomically.
     ///
     /// # Errors
-    /// When it fails.
+    /// Returns an error if the call fails.
     pub async fn call<T: Send>(
         &self,
         call: Call,

@@ -182,7 +182,7 @@ async fn operate(port: Port, application: Arc<dyn Application>) {
     }
 }
 
-/// The time between two looks for the next step of an operation.
+/// The interval at which a worker checks for the next step of an operation.
 const STEP: Duration = Duration::from_secs(1);
 
 /// Retries all failures whenever the operator has decided to, together with another worker.

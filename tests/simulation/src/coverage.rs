@@ -84,7 +84,7 @@ calls! {
     QUEUE_SEND = "queue.send" (late, of_attempt),
     /// Receiving messages. Before that there is nothing to lose.
     QUEUE_RECEIVE = "queue.receive" (never_fails, only_after),
-    /// Telling a queue what became of a message.
+    /// Reporting the outcome of a message to its queue.
     QUEUE_ANSWER = "queue.answer" (late),
     /// Asking whether a message was processed.
     PROCESSED_LOOK = "processed.look",

@@ -48,10 +48,10 @@ impl Rng {
         self.below(100) < percent
     }
 
-    /// One of these; the list is not empty.
+    /// Returns one of the items.
     ///
     /// # Panics
-    /// When it is.
+    /// Panics if the list is empty.
     pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.index(from.len())]
     }

@@ -109,7 +109,7 @@ pub trait Workload: Clone + Send + Sync + 'static {
     /// Checks the invariants of each change of a document.
     ///
     /// # Errors
-    /// If an invariant is violated.
+    /// Returns an error if an invariant is violated.
     fn changed(&self, _change: &Change<'_, Self::Saga>) -> Checked {
         Ok(())
     }
@@ -117,15 +117,15 @@ pub trait Workload: Clone + Send + Sync + 'static {
     /// Checks the invariants of each committed session.
     ///
     /// # Errors
-    /// If an invariant is violated.
+    /// Returns an error if an invariant is violated.
     fn committed(&self, _session: &SessionRecord) -> Checked {
         Ok(())
     }
 
-    /// Takes note of what a function decided.
+    /// Records a decision of a function.
     ///
     /// # Errors
-    /// When it should not have.
+    /// Returns an error if the decision violates an invariant.
     fn observed(&self, _scene: &mut Scene<'_, Self::World>, _observation: &DecisionRecord) -> Checked {
         Ok(())
     }
@@ -144,7 +144,7 @@ pub trait Workload: Clone + Send + Sync + 'static {
     /// Checks the invariants at rest.
     ///
     /// # Errors
-    /// If an invariant is violated.
+    /// Returns an error if an invariant is violated.
     fn check(&self, _rest: &Rest<'_, Self>) -> Checked {
         Ok(())
     }
@@ -152,7 +152,7 @@ pub trait Workload: Clone + Send + Sync + 'static {
     /// Checks that duplicates after the end changed nothing.
     ///
     /// # Errors
-    /// If they changed something.
+    /// Returns an error if a duplicate changed something.
     fn unchanged(&self, _before: &Self::World, _after: &Self::World) -> Result<(), String> {
         Ok(())
     }

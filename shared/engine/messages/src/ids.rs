@@ -123,7 +123,7 @@ impl Token {
     /// Parses a token of a received message.
     ///
     /// # Errors
-    /// If it does not have the form of a token: another prefix, or longer than [`Token::MAX_BYTES`].
+    /// Returns an error if it does not have the form of a token: another prefix, or longer than [`Token::MAX_BYTES`].
     pub fn parse(text: &str) -> Result<Self, MalformedToken> {
         let ours = text.starts_with("a:") || text.starts_with("s:");
         if ours && text.len() <= Self::MAX_BYTES { Ok(Self(text.to_owned())) } else { Err(MalformedToken) }

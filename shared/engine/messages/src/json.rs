@@ -18,7 +18,7 @@ impl Json {
     /// Serializes a value.
     ///
     /// # Errors
-    /// If it cannot be represented in JSON, such as a map with keys that are not strings.
+    /// Returns an error if it cannot be represented in JSON, such as a map with keys that are not strings.
     pub fn of<T: Serialize>(value: &T) -> Result<Self, serde_json::Error> {
         serde_json::value::to_raw_value(value).map(Self)
     }
@@ -26,7 +26,7 @@ impl Json {
     /// Deserializes the JSON.
     ///
     /// # Errors
-    /// If it has another form.
+    /// Returns an error if the JSON has another form.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         serde_json::from_str(self.text())
     }

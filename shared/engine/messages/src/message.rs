@@ -126,7 +126,7 @@ impl Message {
     /// Encodes the message as the body of a queue's message.
     ///
     /// # Errors
-    /// If it cannot be represented, or exceeds [`MAX_BODY_BYTES`].
+    /// Returns an error if it cannot be represented, or exceeds [`MAX_BODY_BYTES`].
     pub fn encode(&self) -> Result<String, EncodeError> {
         let Body { system, name, version, data } = &self.body;
         let wire = Wire {
@@ -151,7 +151,7 @@ impl Message {
     /// Decodes the envelope of a queue's message; its content stays unparsed.
     ///
     /// # Errors
-    /// If it is malformed; retrying does not help.
+    /// Returns an error if it is malformed; retrying does not help.
     pub fn decode(text: &str) -> Result<Self, DecodeError> {
         if text.len() > MAX_BODY_BYTES {
             return Err(DecodeError::TooLarge(text.len()));

@@ -193,7 +193,7 @@ impl Reporter {
     /// upgrade; any other unreadable message is dead-lettered.
     ///
     /// # Errors
-    /// If it cannot be read; the error is the answer to the delivery.
+    /// Returns an error if it cannot be read; the error is the answer to the delivery.
     pub fn read<T>(
         &self,
         delivery: &Delivery,

@@ -28,7 +28,7 @@ impl PanicError {
 /// Runs `work`. Data that it changed before a panic must not be used any more.
 ///
 /// # Errors
-/// If it panics, with the panic's message.
+/// Returns an error if it panics, with the panic's message.
 pub fn contain<T>(work: impl FnOnce() -> T) -> Result<T, PanicError> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|payload| PanicError::with(payload.as_ref()))
 }
@@ -36,7 +36,7 @@ pub fn contain<T>(work: impl FnOnce() -> T) -> Result<T, PanicError> {
 /// Runs a future, which is dropped after a panic.
 ///
 /// # Errors
-/// If it panics, with the panic's message.
+/// Returns an error if it panics, with the panic's message.
 pub async fn contain_async<F: Future>(work: F) -> Result<F::Output, PanicError> {
     let mut work = pin!(work);
     poll_fn(|context| match contain(|| work.as_mut().poll(context)) {

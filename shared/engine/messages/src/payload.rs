@@ -34,7 +34,7 @@ pub trait Payload: Serialize + DeserializeOwned + Clone + Debug + PartialEq + Se
     /// Upgrades data from version `from` to version `from + 1`.
     ///
     /// # Errors
-    /// If that version is not supported any more, with the reason.
+    /// Returns an error if that version is not supported any more, with the reason.
     fn upcast(name: &str, from: u16, _data: Value) -> Result<Value, String> {
         Err(format!("version {from} of {name} is not supported"))
     }
@@ -42,7 +42,7 @@ pub trait Payload: Serialize + DeserializeOwned + Clone + Debug + PartialEq + Se
     /// Serializes the message.
     ///
     /// # Errors
-    /// If it cannot be represented in JSON.
+    /// Returns an error if it cannot be represented in JSON.
     fn body(&self) -> Result<Body, EncodeError> {
         let tagged: TaggedData = serde_json::from_str(&serde_json::to_string(self)?)?;
         let data = tagged.data;
@@ -112,7 +112,7 @@ impl Message {
     /// Parses the content of the message. An earlier version is upgraded step by step.
     ///
     /// # Errors
-    /// If it is not one of these messages, has a newer version, or is malformed.
+    /// Returns an error if it is not one of these messages, has a newer version, or is malformed.
     pub fn read<P: Payload>(&self) -> Result<P, ReadError> {
         let Body { system, name, version, data } = &self.body;
         if system != P::SYSTEM {

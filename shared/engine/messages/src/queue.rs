@@ -134,7 +134,7 @@ impl Outgoing {
     /// Encodes a message for a queue.
     ///
     /// # Errors
-    /// If it cannot be encoded.
+    /// Returns an error if it cannot be encoded.
     pub fn new(message: &Message, queue: Queue, delay: Duration) -> Result<Self, EncodeError> {
         Ok(Self { id: message.id, partition: message.partition, queue, body: message.encode()?, delay })
     }
@@ -143,7 +143,7 @@ impl Outgoing {
 /// Sends one message to a queue.
 ///
 /// # Errors
-/// If it cannot be encoded, or the queue refuses it.
+/// Returns an error if it cannot be encoded, or the queue refuses it.
 pub async fn send_one(
     send: &dyn SendMessages,
     message: &Message,
@@ -203,7 +203,7 @@ pub trait ReceiveMessages: Send + Sync {
     /// Receives up to `max` visible messages, and hides each for `visibility`.
     ///
     /// # Errors
-    /// If the queue is unavailable.
+    /// Returns an error if the queue is unavailable.
     async fn receive(
         &self,
         queue: &Queue,
@@ -214,7 +214,7 @@ pub trait ReceiveMessages: Send + Sync {
     /// Applies the handler's answer to a received message. An expired receipt has no effect.
     ///
     /// # Errors
-    /// If the queue is unavailable; the message becomes visible again after its timeout.
+    /// Returns an error if the queue is unavailable; the message becomes visible again after its timeout.
     async fn answer(&self, queue: &Queue, receipt: &str, disposition: &Disposition)
     -> Result<(), StoreError>;
 }
@@ -248,7 +248,7 @@ pub trait InspectQueues: Send + Sync {
     /// Returns the presence of a message in a queue; none if the service cannot report it, as is the case for SQS.
     ///
     /// # Errors
-    /// If the queue is unavailable. The call may be retried.
+    /// Returns an error if the queue is unavailable. The call may be retried.
     async fn locate(&self, _queue: &Queue, _message: MessageId) -> Result<Option<Presence>, StoreError> {
         Ok(None)
     }

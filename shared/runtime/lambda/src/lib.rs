@@ -96,8 +96,8 @@ pub async fn serve<P: AsRef<Engine>>(
 
 /// Returns the time after which an invocation begins nothing more.
 pub fn deadline(context: &Context, now: Timestamp) -> Timestamp {
-    // A deadline that no timestamp can express is none. The same is true of one that has passed before the invocation
-    // began: some emulators send a duration instead of a time, and with it no message would ever be handled.
+    // A deadline that a timestamp cannot express is ignored. A deadline before the beginning of the invocation is ignored,
+    // too, because some emulators send a duration instead of a time. Otherwise no message would be handled with them.
     let ends_at = Timestamp::try_from(context.deadline()).unwrap_or(Timestamp::MAX);
     let ends_at = if ends_at <= now { Timestamp::MAX } else { ends_at };
     ends_at.saturating_sub(RESERVE).unwrap_or(ends_at)

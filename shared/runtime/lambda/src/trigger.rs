@@ -28,7 +28,7 @@ impl Trigger {
     /// source: an event mistaken for a batch would be acknowledged silently.
     ///
     /// # Errors
-    /// If the event is neither.
+    /// Returns an error if the event is neither a batch nor a schedule.
     pub fn read(event: Value) -> Result<Self, UnknownEvent> {
         // The same for a rule and for EventBridge Scheduler without an input of its own.
         if event.get("detail-type").and_then(Value::as_str) == Some("Scheduled Event") {

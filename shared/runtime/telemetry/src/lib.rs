@@ -101,7 +101,7 @@ fn filter(asked: Option<&str>, audience: Audience) -> Targets {
 /// `OTEL_EXPORTER_OTLP_ENDPOINT` names a collector, such as `http://localhost:4318`.
 ///
 /// # Errors
-/// If that variable does not name a collector that accepts spans.
+/// Returns an error if that variable does not name a collector that accepts spans.
 pub fn for_function() -> Result<Arc<dyn DecisionSink>, WrongEndpoint> {
     start(Audience::Machine);
     let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());

@@ -129,7 +129,7 @@ impl Collector {
     /// The collector at an address, to whose `/v1/traces` spans are sent.
     ///
     /// # Errors
-    /// If it is not an address, or requires TLS.
+    /// Returns an error if it is not an address, or requires TLS.
     pub fn at(endpoint: &str) -> Result<Self, WrongEndpoint> {
         let uri: Uri =
             format!("{}/v1/traces", endpoint.trim_end_matches('/')).parse().map_err(|_| WrongEndpoint)?;
@@ -139,10 +139,10 @@ impl Collector {
         Ok(Self { uri, client: Client::builder(TokioExecutor::new()).build_http() })
     }
 
-    /// Sends spans, once: they are not worth keeping a function waiting.
+    /// Sends spans once. A function does not wait for a second attempt.
     ///
     /// # Errors
-    /// When they did not arrive in time.
+    /// Returns an error if the collector has not accepted the spans in time.
     pub async fn send(&self, spans: &[Span]) -> Result<(), SendError> {
         let request = Request::builder()
             .method(Method::POST)

@@ -93,7 +93,7 @@ impl SearchService {
     /// Returns the use cases over these ports of an application.
     ///
     /// # Errors
-    /// If a service that they use is not configured.
+    /// Returns an error if a service that they use is not configured.
     pub fn over(ports: &Ports, system: &'static System<Ports>) -> Result<Self, MissingSetting> {
         Ok(Self {
             entry: ports.engine.entry_point(NAME)?,

@@ -63,7 +63,7 @@ impl Store {
     /// Returns the decisions about the messages of a partition, in order.
     ///
     /// # Errors
-    /// If the store is unavailable, or contains something that is not an observation.
+    /// Returns an error if the store is unavailable, or contains something that is not an observation.
     pub async fn decisions(
         &self,
         partition: PartitionKey,

@@ -66,7 +66,7 @@ impl Store {
     /// Call this before the process accepts uploads: a file that is being written is not listed yet.
     ///
     /// # Errors
-    /// If the store is unavailable, or the lock belongs to another directory.
+    /// Returns an error if the store is unavailable, or the lock belongs to another directory.
     pub async fn recover(&self, lock: &Lock) -> Result<RecoveryReport, StoreError> {
         let doing = "recovering the data directory";
         let (mut recovered, named) = self.release_all(lock).await?;

@@ -44,8 +44,8 @@ impl Store {
     /// [`Store::recover`] next.
     ///
     /// # Errors
-    /// If it cannot be created or read, belongs to another program, is damaged, has lost its database, or was written
-    /// by a newer version. Its contents are left unchanged.
+    /// Returns an error if it cannot be created or read, belongs to another program, is damaged, has lost its database,
+    /// or was written by a newer version. Its contents are left unchanged.
     pub fn open(dir: &Path, host: Arc<dyn Host>, settings: Settings) -> Result<Self, OpenError> {
         let failed = |source| OpenError::Folder { path: dir.to_owned(), source };
         let folder = Folder::prepare(dir).map_err(failed)?;
@@ -63,7 +63,7 @@ impl Store {
     /// Opens a data directory with these queues for inspection, while another process may work in it. Writes fail.
     ///
     /// # Errors
-    /// If there is no data directory, it belongs to another program, or another version wrote it.
+    /// Returns an error if there is no data directory, it belongs to another program, or another version wrote it.
     pub fn open_read_only(
         dir: &Path,
         host: Arc<dyn Host>,
@@ -98,7 +98,7 @@ impl Store {
     /// Takes the exclusive lock of a data directory, which is created if it does not exist.
     ///
     /// # Errors
-    /// If another process holds it; the error names that process.
+    /// Returns an error if another process holds it; the error names that process.
     pub fn lock(dir: &Path) -> Result<Lock, LockError> {
         Lock::take(dir)
     }

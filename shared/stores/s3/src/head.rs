@@ -60,7 +60,7 @@ impl Objects {
     /// Checks that a bucket exists: a missing bucket must not look like an empty one.
     ///
     /// # Errors
-    /// When it is not there, or does not answer.
+    /// Returns an error if the bucket does not exist, or S3 does not answer.
     pub async fn check(&self, bucket: &str) -> Result<(), StoreError> {
         match self.client.head_bucket().bucket(bucket).send().await {
             Ok(_) => Ok(()),

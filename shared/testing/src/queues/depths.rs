@@ -18,7 +18,7 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
 /// Visible messages, messages in flight, and delayed messages. The age is that of an existing message.
 ///
 /// # Errors
-/// If a port fails, or the counts of a queue stay wrong.
+/// Returns an error if a port fails, or the counts of a queue stay wrong.
 pub async fn messages_are_counted_by_state(ports: &Ports<'_>) -> Checked {
     ports.drain().await?;
     until(ports, Depth::default()).await?;

@@ -162,7 +162,7 @@ pub struct Outside {
     pub unfinished: BTreeMap<(SearchId, FileId), u32>,
     /// Files that were refused because so many did.
     pub crashed: BTreeSet<(SearchId, FileId)>,
-    /// Where the attempt at each file began that began last.
+    /// The position at which the latest attempt at each file began.
     pub begun_at: BTreeMap<(SearchId, FileId), Option<ReadingStatus>>,
     /// The last study of each file that a defect has not stored yet.
     pub held: BTreeMap<(SearchId, FileId), (u64, Identity)>,

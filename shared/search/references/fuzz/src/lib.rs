@@ -5,7 +5,7 @@ use references::{Error, Limits, Reader};
 /// Reads the bytes in one piece, and in two pieces cut at an offset that the bytes determine, and compares the results.
 ///
 /// # Panics
-/// If a property does not hold.
+/// Panics if a property does not hold.
 pub fn check(file: &[u8]) {
     let limits = Limits { max_file_bytes: 1 << 20, max_record_bytes: 1 << 16, ..Limits::default() };
     let read = |chunks: &[&[u8]]| {

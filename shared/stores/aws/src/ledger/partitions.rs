@@ -47,7 +47,7 @@ impl Ledger {
     /// Checks that the table exists and has the expected key.
     ///
     /// # Errors
-    /// If it does not, or the service is unavailable.
+    /// Returns an error if the table is missing or has another key, or the service is unavailable.
     pub async fn check(&self) -> Result<(), StoreError> {
         table::check(&self.client, &self.resource(), PARTITION).await
     }

@@ -32,7 +32,7 @@ impl ProcessedTable {
     /// Checks that the table exists and has the expected key.
     ///
     /// # Errors
-    /// When it is not, or does not answer.
+    /// Returns an error if the table differs or does not answer.
     pub async fn check(&self) -> Result<(), StoreError> {
         table::check(&self.client, &self.resource(), KEY).await
     }

@@ -69,7 +69,7 @@ impl Sqs {
     /// Checks that a queue exists.
     ///
     /// # Errors
-    /// When no URL is set for it, it does not exist, or it does not answer.
+    /// Returns an error if no URL is set for it, it does not exist, or it does not answer.
     pub async fn check(&self, queue: &Queue) -> Result<(), StoreError> {
         let doing = format!("looking for queue {queue}");
         let request = self.client.get_queue_attributes().queue_url(self.url(queue, &doing)?);

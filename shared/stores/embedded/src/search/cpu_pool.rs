@@ -26,7 +26,7 @@ static THREADS: LazyLock<Option<ThreadPool>> = LazyLock::new(|| {
 /// Starts work immediately, even if no caller waits for it yet.
 ///
 /// # Errors
-/// If the work panics.
+/// Returns an error if the work panics.
 pub(crate) fn begin<T, F>(work: F) -> impl Future<Output = Result<T>> + Send + 'static
 where
     T: Send + 'static,

@@ -38,7 +38,7 @@ impl Store {
     /// Remembers files until [`Store::upload_done`].
     ///
     /// # Errors
-    /// When the store does not answer, or a path is not valid Unicode.
+    /// Returns an error if the store does not answer, or a path is not valid Unicode.
     pub async fn remember_uploads(
         &self,
         search: SearchId,

@@ -84,7 +84,7 @@ impl Store {
     /// Checks that a form can be used now, regardless of the file.
     ///
     /// # Errors
-    /// If the form was not created by this store, has expired, or has been used.
+    /// Returns an error if the form was not created by this store, has expired, or has been used.
     pub async fn check_form(&self, form: &PresignedPost) -> Result<(), UploadError> {
         self.granted(form).await.map(drop)
     }
@@ -93,7 +93,7 @@ impl Store {
     /// are durable, or neither. A form can be used once; if its upload failed, it may be used again until it expires.
     ///
     /// # Errors
-    /// If the form does not permit it, or the bytes cannot be read or stored. Nothing is stored then.
+    /// Returns an error if the form does not permit it, or the bytes cannot be read or stored. Nothing is stored then.
     pub async fn upload<R>(&self, form: &PresignedPost, source: R) -> Result<u64, UploadError>
     where
         R: AsyncRead + Send + Unpin,

@@ -22,7 +22,7 @@ struct Intent {
     announces: Announces,
 }
 
-/// When the search is announced, if it is.
+/// The time at which the search is announced.
 #[derive(Debug, Clone, Copy)]
 enum Announces {
     /// The search is never announced.
