@@ -216,7 +216,7 @@ fn is_inverted(value: &str) -> bool {
     (is_word(family) || is_word(given)) && ![family, given].into_iter().any(is_missing)
 }
 
-/// Returns `true` if a part of a list is no name. A family may be called Null or None.
+/// Returns `true` if a part of a list does not name a person. A family may be called Null or None.
 fn is_missing(part: &str) -> bool {
     is_no_name(part) && !matches!(part.trim(), "Null" | "None" | "Nil")
 }
