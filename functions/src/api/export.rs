@@ -40,8 +40,8 @@ const EXPORT_POLL_INTERVAL: Duration = Duration::from_secs(2);
 #[into_params(parameter_in = Query)]
 pub(super) struct ExportQuery {
     /// The format. `jsonl` (the default) has a line of JSON for each study, with the same fields as in lists. The
-    /// other formats are `ris`, `csv`, `xlsx`, `bibtex`, `nbib`, `csl-json`, and the tables of `rayyan` and
-    /// `asreview`.
+    /// other formats are `ris`, `endnote-xml`, `csv`, `xlsx`, `bibtex`, `nbib`, `csl-json`, and the tables of
+    /// `rayyan` and `asreview`.
     format: Option<String>,
     /// The studies to export: `all` (the default), `unique` or `duplicates`.
     studies: Option<String>,

@@ -305,6 +305,7 @@ async fn export_has_requested_format() {
             Format::Ris => whole.matches("TY  - ").count(),
             Format::Csv | Format::Rayyan | Format::Asreview => whole.matches("\r\n").count() - 1,
             Format::Bibtex => whole.matches("\n@").count() + 1,
+            Format::EndnoteXml => whole.matches("<record>").count(),
             Format::Nbib => whole.matches("[study-key]").count(),
             Format::CslJson => serde_json::from_str::<Vec<Value>>(&whole).unwrap().len(),
             // A workbook is compressed.

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use crate::program::{Program, Run, bundled};
 
-const FORMATS: [&str; 9] =
-    ["jsonl", "ris", "csv", "rayyan", "asreview", "xlsx", "bibtex", "nbib", "csl-json"];
+const FORMATS: [&str; 10] =
+    ["jsonl", "ris", "endnote-xml", "csv", "rayyan", "asreview", "xlsx", "bibtex", "nbib", "csl-json"];
 
 /// Imports files as a search. Returns its id.
 fn import(program: &Program, files: &[std::path::PathBuf], more: &[&str]) -> String {
@@ -53,6 +53,7 @@ fn source_survives_export_and_import() {
         ("csv", all.clone()),
         ("bibtex", all),
         ("ris", json!([["Embase", "Ovid", null]])),
+        ("endnote-xml", json!([["Embase", "Ovid", null]])),
         ("csl-json", json!([["Embase", null, null]])),
     ] {
         let out = program.folder().join(format!("out.{format}"));

@@ -27,9 +27,13 @@ impl Columns {
             Format::Csv => Some(Self::new(format, PLAIN)),
             Format::Rayyan => Some(Self::new(format, RAYYAN)),
             Format::Asreview => Some(Self::new(format, ASREVIEW)),
-            Format::Jsonl | Format::Ris | Format::Xlsx | Format::Bibtex | Format::Nbib | Format::CslJson => {
-                None
-            }
+            Format::Jsonl
+            | Format::Ris
+            | Format::EndnoteXml
+            | Format::Xlsx
+            | Format::Bibtex
+            | Format::Nbib
+            | Format::CslJson => None,
         }
     }
 

@@ -14,6 +14,8 @@ pub enum Format {
     Jsonl,
     /// RIS, for reference managers and tools for screening.
     Ris,
+    /// EndNote XML.
+    EndnoteXml,
     /// A table according to RFC 4180, in UTF-8.
     Csv,
     /// A table with the columns of Rayyan.
@@ -32,14 +34,17 @@ pub enum Format {
 
 /// The error for an unknown format name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the format is one of jsonl, ris, csv, rayyan, asreview, xlsx, bibtex, nbib and csl-json")]
+#[error(
+    "the format is one of jsonl, ris, endnote-xml, csv, rayyan, asreview, xlsx, bibtex, nbib and csl-json"
+)]
 pub struct UnknownFormat;
 
 impl Format {
     /// All formats.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Jsonl,
         Self::Ris,
+        Self::EndnoteXml,
         Self::Csv,
         Self::Rayyan,
         Self::Asreview,
@@ -54,6 +59,7 @@ impl Format {
         match self {
             Self::Jsonl => "jsonl",
             Self::Ris => "ris",
+            Self::EndnoteXml => "endnote-xml",
             Self::Csv => "csv",
             Self::Rayyan => "rayyan",
             Self::Asreview => "asreview",
@@ -69,6 +75,7 @@ impl Format {
         match self {
             Self::Jsonl => "jsonl",
             Self::Ris => "ris",
+            Self::EndnoteXml => "xml",
             Self::Csv => "csv",
             Self::Rayyan => "rayyan.csv",
             Self::Asreview => "asreview.csv",
@@ -84,9 +91,14 @@ impl Format {
     pub const fn is_unguarded(self) -> bool {
         match self {
             Self::Rayyan | Self::Asreview => true,
-            Self::Jsonl | Self::Ris | Self::Csv | Self::Xlsx | Self::Bibtex | Self::Nbib | Self::CslJson => {
-                false
-            }
+            Self::Jsonl
+            | Self::Ris
+            | Self::EndnoteXml
+            | Self::Csv
+            | Self::Xlsx
+            | Self::Bibtex
+            | Self::Nbib
+            | Self::CslJson => false,
         }
     }
 
@@ -95,6 +107,7 @@ impl Format {
         match self {
             Self::Jsonl => "application/jsonl",
             Self::Ris => "application/x-research-info-systems",
+            Self::EndnoteXml => "application/xml",
             Self::Csv | Self::Rayyan | Self::Asreview => "text/csv; charset=utf-8; header=present",
             Self::Xlsx => "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
             Self::Bibtex => "application/x-bibtex; charset=utf-8",

@@ -21,7 +21,7 @@
 //! - `study`, `format` and `tool`: the input, the output formats, and the programs that files are written for.
 //! - `writer`: the public interface.
 //! - `clean`, `extra`, `identifiers`, `date`, `work_type`, `person`: shared by several formats.
-//! - `ris`, `nbib`, `bibtex`, `csl`, `json_lines`: one module per format; `table`: the columns of tables, with `csv`
+//! - `ris`, `endnote_xml`, `nbib`, `bibtex`, `csl`, `json_lines`: one module per format; `table`: the columns of tables, with `csv`
 //!   and `xlsx`.
 
 mod bibtex;
@@ -29,6 +29,7 @@ mod clean;
 mod csl;
 mod csv;
 mod date;
+mod endnote_xml;
 mod extra;
 mod format;
 mod identifiers;

@@ -64,8 +64,7 @@ pub(crate) fn push(study: &Study<'_>, out: &mut Vec<u8>) {
 /// The tag for the PMID: the accession number if the study was found in PubMed or MEDLINE. For any other database, that
 /// tag would hold the other database's number.
 fn pmid_tag(study: &Study<'_>) -> &'static str {
-    let database = study.source.database.as_deref().unwrap_or_default().to_lowercase();
-    if ["pubmed", "medline"].iter().any(|name| database.contains(name)) { "AN" } else { "C2" }
+    if study.source.is_pubmed() { "AN" } else { "C2" }
 }
 
 /// Writes a line, or nothing if the value is empty.

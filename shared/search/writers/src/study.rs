@@ -24,6 +24,14 @@ pub struct Study<'a> {
     pub reference: &'a Reference,
 }
 
+impl Source {
+    /// Returns `true` if the numbers of the database are PMIDs.
+    pub(crate) fn is_pubmed(&self) -> bool {
+        let database = self.database.as_deref().unwrap_or_default().to_lowercase();
+        ["pubmed", "medline"].iter().any(|name| database.contains(name))
+    }
+}
+
 /// The database and platform that studies were found with. Unknown fields are absent.
 #[derive(
     Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,

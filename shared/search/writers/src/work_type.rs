@@ -79,6 +79,23 @@ impl WorkType {
         }
     }
 
+    /// The name and number of the type in EndNote.
+    pub(crate) const fn endnote(self) -> (&'static str, u8) {
+        match self {
+            Self::Article => ("Journal Article", 17),
+            Self::Chapter => ("Book Section", 5),
+            Self::Conference => ("Conference Paper", 47),
+            Self::Book => ("Book", 6),
+            Self::Thesis => ("Thesis", 32),
+            Self::Report => ("Report", 27),
+            Self::Patent => ("Patent", 25),
+            Self::Dataset => ("Dataset", 59),
+            Self::Web => ("Web Page", 12),
+            Self::News => ("Newspaper Article", 23),
+            Self::Other => ("Generic", 13),
+        }
+    }
+
     pub(crate) const fn csl(self) -> &'static str {
         match self {
             Self::Article => "article-journal",

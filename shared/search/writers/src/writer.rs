@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::{Format, Study, bibtex, csl, csv, json_lines, nbib, ris, xlsx::Workbook};
+use crate::{Format, Study, bibtex, csl, csv, endnote_xml, json_lines, nbib, ris, xlsx::Workbook};
 
 /// A study could not be written. The cause is a defect in this crate or in a dependency, because writing goes to memory
 /// only; retrying does not help.
@@ -59,6 +59,10 @@ impl Writer {
                 ris::push(study, out);
                 Ok(())
             }
+            (State::Plain, Format::EndnoteXml) => {
+                endnote_xml::push(study, out);
+                Ok(())
+            }
             (State::Plain, Format::Nbib) => {
                 nbib::push(study, out);
                 Ok(())
@@ -88,8 +92,10 @@ impl Writer {
         let done = match self.state {
             State::Workbook(workbook) => workbook.finish(out),
             State::Plain => {
-                if self.format == Format::CslJson {
-                    csl::finish(self.studies == 0, out);
+                match self.format {
+                    Format::CslJson => csl::finish(self.studies == 0, out),
+                    Format::EndnoteXml => out.extend_from_slice(endnote_xml::END),
+                    _ => {}
                 }
                 Ok(())
             }
@@ -98,6 +104,9 @@ impl Writer {
     }
 
     fn begin(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
+        if self.format == Format::EndnoteXml {
+            out.extend_from_slice(endnote_xml::BEGIN);
+        }
         let done = csv::Columns::for_format(self.format).map_or(Ok(()), |columns| columns.header(out));
         done.map_err(|source| Error { format: self.format, source })
     }

@@ -64,11 +64,11 @@ pub(crate) fn expected(format: Format, mut reference: Reference) -> Reference {
         one.pop();
     }
     // Text on one line.
-    if !matches!(format, Format::Jsonl | Format::CslJson | Format::Xlsx) {
+    if !matches!(format, Format::Jsonl | Format::CslJson | Format::Xlsx | Format::EndnoteXml) {
         reference.r#abstract = reference.r#abstract.map(|text| text.replace('\n', " "));
     }
     match format {
-        Format::Ris => reference.r#type = some("Journal Article"),
+        Format::Ris | Format::EndnoteXml => reference.r#type = some("Journal Article"),
         Format::Bibtex => reference.r#type = some("article"),
         Format::CslJson => reference.r#type = some("article-journal"),
         Format::Nbib => reference.url = None,
@@ -99,8 +99,9 @@ pub(crate) fn expected(format: Format, mut reference: Reference) -> Reference {
 }
 
 /// The formats that are read again, and the name under which the reader reports each.
-pub(crate) const READ: [(Format, &str); 8] = [
+pub(crate) const READ: [(Format, &str); 9] = [
     (Format::Ris, "RIS"),
+    (Format::EndnoteXml, "EndNote XML"),
     (Format::Csv, "CSV"),
     (Format::Xlsx, "CSV"),
     (Format::Rayyan, "CSV"),
@@ -138,6 +139,11 @@ fn extra_fields_have_their_own_tags() {
         (Format::Ris, "PB", "Press"),
         (Format::Ris, "DB", "Embase"),
         (Format::Ris, "DP", "Ovid"),
+        (Format::EndnoteXml, "isbn", "1234-5678"),
+        (Format::EndnoteXml, "language", "eng"),
+        (Format::EndnoteXml, "publisher", "Press"),
+        (Format::EndnoteXml, "remote-database-name", "Embase"),
+        (Format::EndnoteXml, "remote-database-provider", "Ovid"),
         (Format::Csv, "issn", "1234-5678"),
         (Format::Csv, "database", "Embase"),
         (Format::Csv, "platform", "Ovid"),
@@ -206,6 +212,9 @@ fn file_without_studies_is_complete() {
                 assert!(file.is_empty(), "{format}");
             }
             Format::CslJson => assert_eq!(file, b"[]\n"),
+            Format::EndnoteXml => {
+                assert!(file.starts_with(b"<?xml") && file.ends_with(b"</records></xml>\n"))
+            }
             Format::Xlsx => assert!(file.starts_with(b"PK")),
             Format::Csv | Format::Rayyan | Format::Asreview => {
                 assert_eq!(file.iter().filter(|byte| **byte == b'\n').count(), 1, "{format}");
@@ -254,6 +263,8 @@ fn pmid_is_accession_number_for_pubmed_only() {
         let source = Source { database: Some(database.to_owned()), ..Source::default() };
         let file = written_from(&source, Format::Ris, &[full()]);
         let line = format!("\r\n{tag}  - 29700001\r\n");
+        let xml = written_from(&source, Format::EndnoteXml, &[full()]);
+        assert_eq!(read(&xml).0[0].pmid, full().pmid, "{database}");
         assert!(String::from_utf8_lossy(&file).contains(&line), "{database}");
         assert_eq!(read(&file).0[0].pmid, full().pmid, "{database}");
     }
