@@ -213,7 +213,7 @@ fn file_without_studies_is_complete() {
             }
             Format::CslJson => assert_eq!(file, b"[]\n"),
             Format::EndnoteXml => {
-                assert!(file.starts_with(b"<?xml") && file.ends_with(b"</records></xml>\n"))
+                assert!(file.starts_with(b"<?xml") && file.ends_with(b"</records></xml>\n"));
             }
             Format::Xlsx => assert!(file.starts_with(b"PK")),
             Format::Csv | Format::Rayyan | Format::Asreview => {
