@@ -5,16 +5,20 @@
 
 PROGRAM is `search-import`. It imports the samples of this repository and texts that could break a format, and
 exports them in every format. Each reader has to find the values of the JSON Lines export, except for those
-that the format loses according to `docs/formats.md`. JavaScript readers are installed as in `compare.py`.
+that the format loses according to `docs/formats.md`. The fields of the samples themselves are compared with
+those that the same readers find, and differences are shown. JavaScript readers are installed as in
+`compare.py`.
 """
 
 import json
+import platform
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import compare
 from compare import HERE, PLACE, ROOT, output
@@ -214,9 +218,38 @@ def citation_js(form: str) -> Read:
     return read
 
 
+def endnote_xml(file: Path) -> list[Study]:
+    """Read the elements with a parser that rejects XML that is not well-formed."""
+    # The file was written by this project.
+    records = ElementTree.parse(file).getroot().iter("record")
+
+    def text(record: ElementTree.Element, path: str) -> str:
+        return record.findtext(path) or ""
+
+    return [
+        {
+            "key": text(record, "label"),
+            "title": text(record, "titles/title"),
+            "people": len(record.findall("contributors/authors/author")),
+            "year": text(record, "dates/year"),
+            "journal": text(record, "titles/secondary-title"),
+            "volume": text(record, "volume"),
+            "issue": text(record, "number"),
+            "pages": text(record, "pages"),
+            "doi": text(record, "electronic-resource-num"),
+            "abstract": text(record, "abstract"),
+            "url": text(record, "urls/related-urls/url"),
+            "database": text(record, "remote-database-name"),
+            "platform": text(record, "remote-database-provider"),
+        }
+        for record in records
+    ]
+
+
 READERS: tuple[tuple[str, str, Read], ...] = (
     ("ris", "rispy", ris),
     ("ris", "citation-js", citation_js("ris")),
+    ("endnote-xml", "ElementTree", endnote_xml),
     ("nbib", "nbib", nbib),
     ("bibtex", "pybtex", bibtex),
     ("bibtex", "citation-js", citation_js("bibtex")),
@@ -284,7 +317,58 @@ def is_same(found: str, expected: str, form: str) -> bool:
 def version(reader: str) -> str:
     if reader == "citation-js":
         return str(json.loads((HERE / "package.json").read_text())["dependencies"]["citation-js"])
-    return metadata.version(reader)
+    return platform.python_version() if reader == "ElementTree" else metadata.version(reader)
+
+
+# Other readers of the files of databases, and the fields whose meaning does not depend on the database.
+SAMPLE_READERS: tuple[tuple[str, str, Read], ...] = (
+    (".ris", "rispy", ris),
+    (".ris", "citation-js", citation_js("ris")),
+    (".nbib", "nbib", nbib),
+)
+SAMPLE_FIELDS = ("title", "year", "volume", "issue", "doi", "people")
+
+
+def agreement(found: list[Study], studies: list[Study]) -> tuple[int, int, list[str]]:
+    """Return the number of equal fields, of compared fields, and the differences.
+
+    A field is compared if both readers found a value.
+    """
+    if len(found) != len(studies):
+        return 0, 1, [f"{len(found)} records, not {len(studies)}"]
+    equal, compared, texts = 0, 0, []
+    for number, (one, study) in enumerate(zip(found, studies, strict=True), 1):
+        known = wanted({"study_key": "", **study}, "samples")
+        people = {"people": len(one.get("authors", []))}
+        for name in SAMPLE_FIELDS:
+            theirs, ours = line({**people, **one}.get(name) or ""), line(known[name] or "")
+            if not theirs or not ours:
+                continue
+            compared += 1
+            if theirs.casefold() == ours.casefold():
+                equal += 1
+            else:
+                texts.append(f"{name} of record {number}: {ours[:60]!r}, there {theirs[:60]!r}")
+    return equal, compared, texts
+
+
+def compare_samples(program: Path, home: Path) -> None:
+    """Compare the fields of sample files with those that other readers find, and show the differences."""
+    for ending, reader, read in SAMPLE_READERS:
+        for name in sorted(name for name in SAMPLES if name.endswith(ending)):
+            file, data = ROOT / "tests" / "samples" / name, home / f"{reader} {name}"
+            report = output([program, "import", file, "--json", "--data-dir", data])
+            exported = home / f"{reader} {name}.jsonl"
+            output([program, "export", report["search_id"], "--out", exported, "--json", "--data-dir", data])
+            studies = [json.loads(text) for text in exported.read_text("utf-8").splitlines()]
+            try:
+                equal, compared, texts = agreement(read(file), studies)
+            # Readers fail on files of databases in many ways.
+            except Exception as error:  # noqa: BLE001
+                equal, compared, texts = 0, 0, [f"it cannot be read there: {type(error).__name__}"]
+            print(compare.row(name, reader, f"{equal} of {compared} fields are equal"))
+            for text in texts[:5]:
+                print(f"    {text}")
 
 
 def main(program: Path) -> int:
@@ -316,6 +400,7 @@ def main(program: Path) -> int:
             print(compare.row(form, f"{reader} {version(reader)}", verdict))
             for text in found_differences[:12]:
                 print(f"    {text}")
+        compare_samples(program, home)
     return 1 if failed else 0
 
 

@@ -18,6 +18,13 @@ class Differences(unittest.TestCase):
         self.assertEqual(len(exports.differences(found, [study()], "ris")), 3)
         self.assertEqual(exports.differences([], [study()], "ris"), ["0 studies of 1"])
 
+    def test_fields_that_both_readers_found_are_compared(self) -> None:
+        found = [{"title": "t", "year": "2021", "doi": "", "authors": ["A, B"]}]
+        equal, compared, texts = exports.agreement(found, [study(doi="10.5555/a")])
+        self.assertEqual((equal, compared), (2, 3))
+        self.assertIn("year of record 1", texts[0])
+        self.assertEqual(exports.agreement([], [study()])[:2], (0, 1))
+
     def test_csv_values_are_guarded(self) -> None:
         found = [{"title": "'=1"}]
         self.assertEqual(exports.differences(found, [study(title="=1")], "csv"), [])
