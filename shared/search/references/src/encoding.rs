@@ -11,6 +11,7 @@ mod utf16;
 
 use std::{borrow::Cow, fmt};
 
+use encoding_rs::ISO_2022_JP;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use legacy::{LegacyEncoding, LegacyState};
@@ -116,6 +117,11 @@ impl Encoding {
         }
         let mut legacy = LegacyEncoding::default();
         match std::str::from_utf8(window) {
+            Ok(_) if is_iso_2022_jp(window) => {
+                let encoding = Self::Other(OtherEncoding(ISO_2022_JP));
+                let legacy = LegacyEncoding::of(ISO_2022_JP);
+                return EncodingDetection { encoding, certainty: Certainty::Likely, mark_length: 0, legacy };
+            }
             Ok(_) => return EncodingDetection::new(Self::Utf8, Certainty::Certain),
             // Only the end of the window is truncated: the rest of the character follows in the file.
             Err(error) if error.error_len().is_none() => {
@@ -186,6 +192,12 @@ pub(crate) fn printable(text: Cow<'_, str>) -> Result<(Cow<'_, str>, usize), &'s
     if !may_be_unprintable(text.as_bytes()) || !text.contains(is_unprintable) {
         return Ok((text, 0));
     }
+    if is_iso_2022_jp(text.as_bytes()) {
+        let (text, has_errors) = ISO_2022_JP.decode_without_bom_handling(text.as_bytes());
+        if !has_errors {
+            return Ok((Cow::Owned(text.into_owned()), 0));
+        }
+    }
     // Text may contain a few control characters. Many of them, a NUL or an undefined byte show that the bytes are not
     // text.
     let controls = text.chars().filter(|c| is_unprintable(*c)).count();
@@ -194,6 +206,12 @@ pub(crate) fn printable(text: Cow<'_, str>) -> Result<(Cow<'_, str>, usize), &'s
         return Err("it contains bytes that are not text in UTF-8 or any likely older encoding");
     }
     Ok((Cow::Owned(text.replace(is_control, "")), controls))
+}
+
+/// Returns `true` for ASCII with a sequence that begins Japanese characters, as old exports and e-mails contain it.
+fn is_iso_2022_jp(bytes: &[u8]) -> bool {
+    let begins = |at: usize| matches!(bytes.get(at + 1..at + 3), Some(b"$B" | b"$@"));
+    bytes.is_ascii() && memchr::memchr_iter(0x1b, bytes).any(begins)
 }
 
 /// The maximum number of control characters in a short record that counts as text.
@@ -251,6 +269,7 @@ mod tests {
         assert_eq!(decode("Müller".as_bytes(), WINDOWS_1252).unwrap().0, "Müller");
         assert_eq!(decode(b"M\xFCller \x96 caf\xE9", WINDOWS_1252).unwrap().0, "Müller – café");
         assert_eq!(decode(b"300\x0F to 900\x0FC", WINDOWS_1252).unwrap(), ("300 to 900C".into(), 2));
+        assert_eq!(decode(b"\x1b$B;3ED\x1b(B, T", WINDOWS_1252).unwrap(), ("山田, T".into(), 0));
         assert!(decode(b"a\x01\x02\x03\x04\x05", WINDOWS_1252).is_err());
         assert!(decode(b"M\xFCller \x81", WINDOWS_1252).is_err());
         assert!(decode(b"a\0b", WINDOWS_1252).is_err());

@@ -76,6 +76,12 @@ impl Gaps {
         }
     }
 
+    /// Adds a remark about the text, which is reported like a line.
+    pub(crate) fn note(&mut self, line: u64, remark: &str) {
+        self.lines += 1;
+        self.first.get_or_insert_with(|| (line, remark.chars().take(EXCERPT_CHARS).collect()));
+    }
+
     /// The skipped text so far, if any.
     pub(crate) fn found(&self) -> Option<SkippedText> {
         let (line, excerpt) = self.first.clone()?;

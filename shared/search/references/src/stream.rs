@@ -12,7 +12,7 @@ use crate::{
     outcome::SkippedText,
     position::Position,
     read::{self, Extent},
-    split::{Splitter, Step, splitter},
+    split::{SALVAGE_WINDOW, Splitter, Step, has_part, splitter},
     stored_bytes::Bytes,
     work::spend,
 };
@@ -31,6 +31,8 @@ pub(crate) struct Stream {
     splitter: Box<dyn Splitter>,
     known: Option<FileContext>,
     plan: ReaderSettings,
+    /// The position and defect of a broken document, until enough bytes behind it were read.
+    broken: Option<(usize, &'static str)>,
     /// `true` if the splitter knows that the tail is the end of the file.
     ending: bool,
     /// The text around the records, known once the first record was found.
@@ -90,6 +92,7 @@ impl Stream {
             splitter: splitter(detected.format, plan.limits.max_record_bytes),
             known: None,
             plan,
+            broken: None,
             ending: false,
             frame: None,
             records: 0,
@@ -120,6 +123,9 @@ impl Stream {
 
     /// Returns a checkpoint. Buffered bytes are read again after resuming.
     pub(crate) fn checkpoint(&self) -> Option<Checkpoint> {
+        if self.broken.is_some() {
+            return None;
+        }
         Some(Checkpoint {
             reader: READER_VERSION,
             place: self.position,
@@ -257,7 +263,11 @@ impl Stream {
         let mut taken = 0;
         while taken < most {
             let tail = &buffer[self.front..];
-            match self.splitter.step(tail, end) {
+            let step = match self.broken.take() {
+                Some((at, what)) => Step::Malformed { at, what },
+                None => self.splitter.step(tail, end),
+            };
+            match step {
                 Step::More => break,
                 Step::Skip { consumed } => {
                     self.gaps.add(&tail[..consumed], self.position, &self.detected);
@@ -281,10 +291,57 @@ impl Stream {
                     self.front += record.end;
                     self.consume(rest);
                 }
+                Step::Malformed { at, what } => match self.is_merged(&tail[at..], end) {
+                    None => {
+                        self.broken = Some((at, what));
+                        break;
+                    }
+                    Some(false) => return Err(self.refusal(tail, &step)),
+                    Some(true) => {
+                        self.quarantine_part(tail, at, what, take);
+                        return Ok(Some(Pause::Part { format: Format::Ris, consumed: 0 }));
+                    }
+                },
                 refused => return Err(self.refusal(tail, &refused)),
             }
         }
         Ok(None)
+    }
+
+    /// Returns `true` if a broken document, which is cut off before this text, is a part of a merged file. The other
+    /// parts are then read. Returns `None` if more bytes are needed to tell.
+    fn is_merged(&self, rest: &[u8], end: bool) -> Option<bool> {
+        let is_enough = end || rest.len() >= SALVAGE_WINDOW;
+        if self.parts > 1 {
+            let has_line = memchr::memchr2(b'\n', b'\r', rest).is_some();
+            return (is_enough || has_line).then_some(true);
+        }
+        is_enough.then(|| {
+            spend(rest.len().min(SALVAGE_WINDOW));
+            has_part(rest, self.detected.format)
+        })
+    }
+
+    /// Quarantines the front of a broken document up to the end of the line with its defect.
+    fn quarantine_part<'a>(
+        &mut self,
+        tail: &'a [u8],
+        at: usize,
+        what: &'static str,
+        take: &mut dyn FnMut(RawRecord<'a>),
+    ) {
+        let rest = &tail[at..tail.len().min(at + SALVAGE_WINDOW)];
+        let stop = at + memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len());
+        let blank = tail[..stop].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+        if blank == stop {
+            // The records before the missing end of the document were read.
+            return self.gaps.note(self.position.line, what);
+        }
+        let found = self.found(tail, blank..stop, Some(what));
+        if !self.plan.finds_only {
+            take(found);
+        }
+        self.front += stop;
     }
 
     /// Advances behind text at the front.

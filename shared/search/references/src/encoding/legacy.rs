@@ -5,7 +5,7 @@
 //! likely; a capital letter or a currency sign there is not.
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
-use encoding_rs::{MACINTOSH, WINDOWS_1252, WINDOWS_1254};
+use encoding_rs::{MACINTOSH, WINDOWS_1252, WINDOWS_1254, WINDOWS_1257};
 
 use serde::{Deserialize, Serialize};
 
@@ -63,6 +63,11 @@ impl Default for LegacyEncoding {
 }
 
 impl LegacyEncoding {
+    /// A known encoding.
+    pub(super) fn of(encoding: &'static encoding_rs::Encoding) -> Self {
+        Self { found: encoding, certainty: Certainty::Likely, fixed: true, ..Self::default() }
+    }
+
     /// Decides for the whole file by its first bytes.
     pub(super) fn look_at(&mut self, window: &[u8]) {
         self.remember(window);
@@ -141,10 +146,33 @@ impl LegacyEncoding {
         scores.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
         let (best, found) = scores[0];
         let next = scores.iter().find(|(_, encoding)| *encoding != found).map_or(best, |(score, _)| *score);
-        // Both encodings differ in the six letters of Turkish alone, which are those of Icelandic otherwise.
-        self.found = if found == WINDOWS_1252 && is_turkish(&self.seen) { WINDOWS_1254 } else { found };
+        self.found = match found {
+            // Western letters are about as likely as the letters of other languages with the same bytes.
+            found if found == WINDOWS_1252 || found == WINDOWS_1254 || found == MACINTOSH => {
+                if is_baltic(&self.seen) {
+                    WINDOWS_1257
+                } else if found == WINDOWS_1252 && is_turkish(&self.seen) {
+                    WINDOWS_1254
+                } else {
+                    found
+                }
+            }
+            found => found,
+        };
         self.certainty = if best - next >= CLEAR { Certainty::Likely } else { Certainty::Guess };
     }
+}
+
+/// Returns `true` if the letters of Lithuanian and Latvian prevail, `š` and `ž` among them. The same bytes are letters of
+/// Icelandic, which also has an acute accent on other vowels, and of Turkish with its dotless i.
+fn is_baltic(bytes: &[u8]) -> bool {
+    let count = |letters: &[u8]| bytes.iter().filter(|byte| letters.contains(byte)).count();
+    let carons = count(&[0xD0, 0xDE, 0xF0, 0xFE]);
+    let baltic = count(&[
+        0xE0, 0xE1, 0xE2, 0xE6, 0xE7, 0xE8, 0xEB, 0xEC, 0xED, 0xEE, 0xEF, 0xF2, 0xF8, 0xFB, 0xC8, 0xC2, 0xCB,
+    ]);
+    let others = count(&[0xE4, 0xE5, 0xE9, 0xF1, 0xF3, 0xF6, 0xFA, 0xFC, 0xFD, 0xD6, 0xDC, 0xDD]);
+    carons > 1 && baltic > carons && others * 8 < baltic + carons
 }
 
 /// Returns `true` if the letters of Turkish prevail over the letters with an acute accent, which Icelandic also has.
@@ -249,6 +277,14 @@ mod tests {
             ("ランダム化比較試験の系統的レビューに関する研究の進歩について", SHIFT_JIS),
             ("무작위 대조 시험에 대한 체계적 문헌 고찰 및 메타 분석 연구", EUC_KR),
             ("隨機對照試驗的系統性回顧與統合分析之研究進展", BIG5),
+            (
+                "Gyventojų sveikatos būklė ir šeimos gydytojų požiūris į lėtinių ligų valdymą, Žemaitija",
+                WINDOWS_1257,
+            ),
+            (
+                "Pacientu aprūpe Latvijā: ģimenes ārstu pieredze un attieksme pret slimību ārstēšanu, Bērziņš, ģenētiķis žņ",
+                WINDOWS_1257,
+            ),
             ("Yaşlılarda düşmeyi önleme programının etkisi: rastgele kontrollü çalışma", WINDOWS_1254),
             ("Zażółć gęślą jaźń, wpływ świeżego powietrza na zdrowie dzieci w wieku szkolnym", WINDOWS_1250),
         ] {

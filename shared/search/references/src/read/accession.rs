@@ -83,6 +83,9 @@ impl Accessions {
         self.web_of_science(number);
         match plain(if kind.is_empty() { tag } else { kind }).as_str() {
             "db" | "dp" | "database" | "remotedatabasename" | "w" => self.is_embase |= holds(value, "embase"),
+            "pmc" | "pmcid" | "pmcidentifier" if is_digits(number) => {
+                keep(&mut self.pmcid, pmcid(&format!("PMC{number}")));
+            }
             "pui" | "u2" => keep(&mut self.embase[1], pui(number)),
             "embaseaccessionid" | "embaseaccessionnumber" | "embaseid" | "embase" => self.embase(number),
             "id" if number.starts_with("CN-") => keep(&mut self.number, accession(number)),
@@ -363,6 +366,7 @@ mod tests {
         for (tag, value, wanted) in [
             ("PMC", "PMC7012345", "PMC7012345"),
             ("C2", "PMCID: PMC7012345.2", "PMC7012345"),
+            ("pmc", "7012345", "PMC7012345"),
             ("UR", "https://www.ncbi.nlm.nih.gov/pmc/articles/PMC7012345/pdf", "PMC7012345"),
             ("ids", "https://www.ncbi.nlm.nih.gov/pmc/articles/7012345", "PMC7012345"),
         ] {

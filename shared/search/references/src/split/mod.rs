@@ -109,6 +109,25 @@ pub(crate) fn splitter(format: Format, limit: usize) -> Box<dyn Splitter> {
     Box::new(parts::Parts::new(format, limit))
 }
 
+/// The number of bytes behind a broken document that are searched for a part in another format.
+pub(crate) const SALVAGE_WINDOW: usize = 64 * 1024;
+
+/// Returns `true` if a line behind the first one begins a file of another format.
+pub(crate) fn has_part(text: &[u8], current: Format) -> bool {
+    let text = &text[..text.len().min(SALVAGE_WINDOW)];
+    let mut lines = memchr::memchr2_iter(b'\n', b'\r', text);
+    let Some(mut start) = lines.next() else { return false };
+    for stop in lines.chain([text.len()]) {
+        let (line, after) = (&text[start + 1..stop.max(start + 1)], &text[(stop + 1).min(text.len())..]);
+        let found = starts::find(line, true, &after[..after.len().min(starts::LOOKAHEAD)], current);
+        if found.is_some_and(|found| found.format != current) {
+            return true;
+        }
+        start = stop;
+    }
+    false
+}
+
 /// Creates the splitter of a single format.
 fn splitter_of(format: Format, limit: usize) -> Box<dyn Splitter> {
     match format {

@@ -1,7 +1,7 @@
 //! Files that were merged from files of two or more formats.
 
 use proptest::prelude::*;
-use references::{Format, Outcome};
+use references::{Format, Limits, Outcome};
 
 use crate::{properties::limits, read, read_in_chunks};
 
@@ -300,4 +300,35 @@ fn end_of_record_with_text_behind_it_ends_the_record() {
     let text = "TY  - JOUR\nTI  - a\nER  - TY  - JOUR\nTI  - b\nER  - 12\nTY  - JOUR\nTI  - c\nER  -\n";
     let (outcomes, report) = read(text.as_bytes()).unwrap();
     assert_eq!((outcomes.len(), report.format), (3, Format::Ris));
+}
+
+#[test]
+fn broken_part_is_quarantined_and_the_others_are_read() {
+    let ris = |title: &str| format!("TY  - JOUR\nTI  - {title}\nER  - \n\n");
+    let broken = "<?xml version=\"1.0\"?>\n<xml><records><record><titles><title>b</title></titles></record></wrong></xml>\n";
+    let nbib = "PMID- 7\nTI  - c\n\n";
+    for file in [
+        format!("{}{broken}{nbib}", ris("a")),
+        format!("{broken}{}{nbib}", ris("a")),
+        format!("{}{nbib}{broken}", ris("a")),
+        format!("{}{nbib}{}", ris("a"), &broken[..70]),
+    ] {
+        for chunk in [1, 7, 8192] {
+            let (outcomes, _) = read_in_chunks(file.as_bytes(), chunk, Limits::default()).unwrap();
+            let (mut titles, mut reasons) = (Vec::new(), Vec::new());
+            for outcome in outcomes {
+                match outcome {
+                    Outcome::Read(record) => titles.push(record.reference.title),
+                    Outcome::Quarantined(quarantine) => reasons.push(quarantine.reason),
+                }
+            }
+            assert!(
+                titles.iter().any(|title| title == "a") && titles.iter().any(|title| title == "c"),
+                "{file}"
+            );
+            assert_eq!(reasons.len(), 1, "{file}: {titles:?} {reasons:?}");
+        }
+    }
+    // A file of one format is still rejected.
+    assert!(read(broken.as_bytes()).is_err());
 }
