@@ -150,6 +150,15 @@ fn complete_identifiers(reference: &mut Reference, mut found: Accessions) {
     for link in reference.url.iter().chain(&reference.journal) {
         found.link(link);
     }
+    // Most records have no notes.
+    if reference.extra.keys().any(|tag| NOTES.contains(&tag.as_str())) {
+        complete_from_notes(reference, &mut found);
+    }
+    found.complete(reference);
+}
+
+/// Reads identifiers in notes, such as `PMID: 42` if the record has none.
+fn complete_from_notes(reference: &mut Reference, found: &mut Accessions) {
     let notes = || NOTES.iter().filter_map(|tag| reference.extra.get(*tag)).flatten();
     if reference.pmid.is_none() || reference.doi.is_none() {
         let pmid = notes().find_map(|note| identifiers::labelled_pmid(note));
@@ -159,7 +168,6 @@ fn complete_identifiers(reference: &mut Reference, mut found: Accessions) {
     }
     let notes = NOTES.iter().filter_map(|tag| reference.extra.get(*tag)).flatten();
     notes.for_each(|note| found.note(note));
-    found.complete(reference);
 }
 
 /// Returns `true` if a value repeats the content of its field.

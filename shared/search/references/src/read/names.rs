@@ -3,7 +3,7 @@
 //! A name whose parts cannot be distinguished is kept unchanged: a wrong family name is worse than none, because
 //! deduplication and screening use it.
 
-use memchr::{memchr, memchr_iter};
+use memchr::{memchr, memchr_iter, memchr2};
 
 use super::{
     entities,
@@ -21,7 +21,25 @@ const MAX_INITIALS_IN_CAPITALS: usize = 2;
 /// Splits a value that should hold one name, but sometimes holds several. It must be decoded, because a character
 /// reference also ends in a semicolon.
 pub(super) fn split_decoded(value: &str) -> impl Iterator<Item = String> {
-    value.split(';').flat_map(several)
+    value.split(';').flat_map(each)
+}
+
+/// The names in a value. Nearly every value is one name, for which no list is allocated.
+fn each(value: &str) -> impl Iterator<Item = String> {
+    let is_one =
+        value.is_ascii() && is_single(value) && without_others(value).len() == value.trim_end().len();
+    let several = if is_one { Vec::new() } else { several(value) };
+    is_one.then(|| one(value)).flatten().into_iter().chain(several)
+}
+
+/// Returns `true` for a value without "and" and with the shape of a single name.
+fn is_single(value: &str) -> bool {
+    !has_and(value)
+        && match memchr_iter(b',', value.as_bytes()).count() {
+            0 => true,
+            1 => is_inverted(value),
+            _ => false,
+        }
 }
 
 /// Words that only names of organisations contain.
@@ -51,15 +69,11 @@ fn several(value: &str) -> Vec<String> {
         return names;
     }
     let value = without_others(value);
-    let commas = memchr_iter(b',', value.as_bytes()).count();
-    let has_and = has_and(value);
-    if commas == 0 && !has_and {
-        return one(value).into_iter().collect();
-    }
-    if commas == 1 && !has_and && is_inverted(value) {
+    if is_single(value) {
         return one(value).into_iter().collect();
     }
     spend(value.len());
+    let has_and = has_and(value);
     if is_organisation(value) {
         return one(value).into_iter().collect();
     }
@@ -266,7 +280,10 @@ fn is_word(text: &str) -> bool {
 
 /// Removes an e-mail address from a name. Returns `None` if no name is left.
 pub(super) fn without_address(name: String) -> Option<String> {
-    let name = if name.contains('@') || name.contains("mail)") { without_mail(&name) } else { name };
+    // An address contains `@`, or is behind `(e-mail)`.
+    let may_have_address = memchr2(b'@', b')', name.as_bytes()).is_some();
+    let has_address = may_have_address && (name.contains('@') || name.contains("mail)"));
+    let name = if has_address { without_mail(&name) } else { name };
     (!is_no_name(&name)).then_some(name)
 }
 
@@ -377,7 +394,7 @@ pub(super) fn split_cell(cell: &str) -> Vec<String> {
         return items.iter().filter_map(|name| one(name)).collect();
     }
     if let Some(separator) = separator(cell) {
-        return cell.split(separator).flat_map(several).collect();
+        return cell.split(separator).flat_map(each).collect();
     }
     // EndNote separates the authors in a cell with "//".
     if cell.contains("//") {

@@ -44,6 +44,12 @@ pub(super) fn is_placeholder(field: Field, value: &str) -> bool {
     if value.len() > MAX {
         return false;
     }
+    if matches!(field, Field::Author | Field::ShortAuthor | Field::Group | Field::Editor) {
+        return is_no_name(value);
+    }
+    if !may_be_placeholder(value, b"nu0") {
+        return false;
+    }
     let plain = value.trim_matches(['[', ']', '(', ')']).trim();
     if !matches!(field, Field::Title | Field::Book)
         && plain.chars().all(|c| matches!(c, '-' | '–' | '—' | '.' | '?'))
@@ -71,13 +77,25 @@ pub(super) fn is_placeholder(field: Field, value: &str) -> bool {
         | Field::Keyword
         | Field::Url
         | Field::Type => is_unknown(plain),
-        Field::Author | Field::ShortAuthor | Field::Group | Field::Editor => is_no_name(value),
         _ => false,
     }
 }
 
+/// Returns `false` for a value whose first letter or digit is not that of a placeholder, like that of most values.
+fn may_be_placeholder(value: &str, begins: &[u8]) -> bool {
+    value
+        .as_bytes()
+        .first()
+        .is_none_or(|first| !first.is_ascii_alphanumeric() || begins.contains(&first.to_ascii_lowercase()))
+}
+
 /// Returns `true` if a name in a list of people is no name.
 pub(super) fn is_no_name(name: &str) -> bool {
+    /// The first letters of [`ANYWHERE`] and [`PEOPLE`].
+    const FIRST: &[u8] = b"aenou";
+    if !may_be_placeholder(name, FIRST) {
+        return false;
+    }
     let plain = name.trim_matches(['[', ']', '(', ')', ',', ';']).trim();
     let is_punctuation = plain.chars().all(|c| matches!(c, '-' | '–' | '—' | '.' | '?' | '*' | '_' | ' '));
     is_punctuation || is_unknown(plain) || PEOPLE.iter().any(|title| plain.eq_ignore_ascii_case(title))

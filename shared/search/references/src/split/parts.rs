@@ -92,7 +92,7 @@ impl Parts {
                 return Look::More;
             }
         };
-        let next = (stop + 1).min(tail.len());
+        let next = if tail[stop..].starts_with(b"\r\n") { stop + 2 } else { (stop + 1).min(tail.len()) };
         if self.long || stop - self.line > MAX_LINE {
             return Look::Line(next);
         }

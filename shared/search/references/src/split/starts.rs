@@ -81,6 +81,7 @@ pub(super) fn find(line: &[u8], whole: bool, after: &[u8], current: Format) -> O
         Some(Start { at, format })
     };
     let next = match current {
+        Format::Ris if !may_be_end(line) => None,
         Format::Ris => ris::tag(line).filter(|(name, _)| name == b"ER").and_then(|(_, value)| behind(value)),
         Format::BibTex => {
             memchr::memchr_iter(b'}', line).take(MAX_BRACKETS).find_map(|brace| behind(brace + 1))
@@ -91,8 +92,16 @@ pub(super) fn find(line: &[u8], whole: bool, after: &[u8], current: Format) -> O
     next.or_else(|| joined(line, after, current))
 }
 
+/// Returns `false` for a line that has no tag `ER`. Nearly every line is rejected by its first byte.
+fn may_be_end(line: &[u8]) -> bool {
+    matches!(line.first(), Some(b'E' | b'e' | b' ' | b'\t' | 0xEF))
+}
+
 /// The format that begins with this line.
 fn at_start(line: &[u8], after: &[u8]) -> Option<Format> {
+    if !may_begin(line) {
+        return None;
+    }
     if noteexpress::is_type_line(line) {
         return Some(Format::NoteExpress);
     }
@@ -107,13 +116,42 @@ fn at_start(line: &[u8], after: &[u8]) -> Option<Format> {
     }
 }
 
+/// Returns `false` for a line that [`at_start`] rejects anyway. Nearly every line is rejected by its first bytes.
+fn may_begin(line: &[u8]) -> bool {
+    may_begin_tagged(line) || matches!(line.first(), Some(b'<' | b'[' | b'{')) || may_be_table(line)
+}
+
+/// Returns `false` if the first two bytes are those of no line of [`tagged`], of CNKI, and of no byte-order mark.
+fn may_begin_tagged(line: &[u8]) -> bool {
+    // Only RIS may be indented, but the other lines need no second check.
+    let first =
+        if line.first().is_some_and(u8::is_ascii_whitespace) { line.trim_ascii_start() } else { line };
+    matches!(
+        first,
+        [b'@' | 0xEF, ..]
+            | [b'0'..=b'9', b'0'..=b'9' | b'.' | b':', ..]
+            | [b'%', b'0', ..]
+            | [b'T', b'Y' | b'y', ..]
+            | [b'P', b'M' | b'T', ..]
+            | [b'O', b'W', ..]
+            | [b'F', b'N', ..]
+            | [b'R', b'T' | b'e', ..]
+            | [b'D', b'o', ..]
+            | [b'S', b'c' | b'r', ..]
+    )
+}
+
+/// Returns `false` for a line whose first cell is too long for the name of a column.
+fn may_be_table(line: &[u8]) -> bool {
+    let front = &line[..line.len().min(header::MAX_NAME + 1)];
+    let Some(at) = memchr::memchr3(b',', b';', b'\t', front) else { return header::is_separator_line(line) };
+    // A blank behind a delimiter shows that it is part of a text, unless another delimiter follows.
+    line.get(at + 1) != Some(&b' ') || memchr::memchr3(b',', b';', b'\t', &line[at + 1..]).is_some()
+}
+
 /// The format of tagged lines that begins with this line.
 fn tagged(line: &[u8], after: &[u8]) -> Option<Format> {
-    // The first bytes of all lines below, and of a byte-order mark.
-    if !matches!(
-        line.trim_ascii_start().first(),
-        Some(b'0'..=b'9' | b'%' | b'@' | b'D' | b'F' | b'O' | b'P' | b'R' | b'S' | b'T' | 0xEF)
-    ) {
+    if !may_begin_tagged(line) {
         return None;
     }
     if is_ris(line) || (is_number(line) && next_line(after).is_some_and(is_ris)) {
@@ -258,10 +296,9 @@ fn table(line: &[u8], after: &[u8]) -> Option<Format> {
         return None;
     }
     let header = if header::is_separator_line(line) { next_line(after)? } else { line };
-    let columns = |delimiter: &Delimiter| known_columns(header, *delimiter);
-    if let Some(delimiter) =
-        Delimiter::ALL.into_iter().filter(|delimiter| columns(delimiter) > 0).max_by_key(columns)
-    {
+    let columns = Delimiter::ALL.map(|delimiter| (known_columns(header, delimiter), delimiter));
+    let known = columns.into_iter().filter(|(columns, _)| *columns > 0);
+    if let Some((_, delimiter)) = known.max_by_key(|(columns, _)| *columns) {
         return Some(Format::Csv { delimiter });
     }
     let is_title = line.starts_with(b"\"TITLE\",") || line.starts_with(b"TITLE,");
@@ -272,8 +309,16 @@ fn table(line: &[u8], after: &[u8]) -> Option<Format> {
 /// Finds the first beginning of a file behind other text on the same line.
 fn joined(line: &[u8], after: &[u8], current: Format) -> Option<Start> {
     // A line that is followed by one of the same format can only end in the first line of that format.
-    let next = &after[..memchr::memchr(b'\n', after).unwrap_or(after.len())];
-    if is_tagged(next, current) && joined_line(line, after, Some(current)).is_none() {
+    if is_tagged(after, current) && joined_line(line, after, Some(current)).is_none() {
+        return None;
+    }
+    // Only BibTeX and documents have a second line that is indented as far as a value that continues.
+    if is_continued(after, current) && memchr::memchr3(b'@', b'<', b'{', line).is_none() {
+        return None;
+    }
+    let end = &line[line.len().saturating_sub(MAX_JOINED)..];
+    let (may_end, may_hold) = (holds(end, is_in_last_line), holds(line, is_in_document));
+    if !may_end && !may_hold {
         return None;
     }
     let starts = [
@@ -290,19 +335,75 @@ fn joined(line: &[u8], after: &[u8], current: Format) -> Option<Start> {
     Some(Start { at: before_mark(line, at), format })
 }
 
+/// The number of bytes that are compared at once.
+const LANES: usize = 32;
+
+/// Returns `true` if a pair of adjacent bytes satisfies the condition. The condition must not branch, so that the
+/// compiler compares many bytes with one instruction.
+fn holds(line: &[u8], is_pair: impl Fn(u8, u8) -> bool) -> bool {
+    let mut found = [false; LANES];
+    let mut compare = |block: &[u8; LANES + 1]| {
+        for (at, found) in found.iter_mut().enumerate() {
+            *found |= is_pair(block[at], block[at + 1]);
+        }
+    };
+    let mut rest = line;
+    while let Some(block) = rest.first_chunk() {
+        compare(block);
+        rest = &rest[LANES..];
+    }
+    // The last block overlaps the one before it.
+    match line.last_chunk() {
+        Some(block) => compare(block),
+        None => {
+            let mut block = [0; LANES + 1];
+            block[..line.len()].copy_from_slice(line);
+            compare(&block);
+        }
+    }
+    found.into_iter().fold(false, |any, found| any | found)
+}
+
+/// Returns `true` for a pair that the beginnings in [`joined_document`], [`joined_table`] and [`FIELD_ROWS`] contain.
+fn is_in_document(first: u8, second: u8) -> bool {
+    (first == b'<')
+        | ((first == b'{') & (second == b'"'))
+        | ((first == b'\t') & (second == b'A'))
+        | ((first | 0x20 == b't') & (second | 0x20 == b'l'))
+}
+
+/// Returns `true` for a pair that the beginnings in [`joined_line`] and [`joined_citation`] contain.
+fn is_in_last_line(first: u8, second: u8) -> bool {
+    let is_numbered = (first == b'1') & ((second == b'.') | (second == b':') | (second == b' '));
+    // `TY  - `, `RT `, `PT `, `FN ` and `%0 `.
+    let is_tag = (second == b' ') & ((first == b'Y') | (first == b'T') | (first == b'N') | (first == b'0'));
+    // `PMID-`, `#1`, `{R` and the first byte of a Chinese letter of CNKI.
+    let is_word = ((first == b'D') & (second == b'-'))
+        | ((first == b'#') & (second == b'1'))
+        | ((first == b'{') & (second == b'R'));
+    is_numbered | is_tag | is_word | (first == b'@') | (first == b'<') | (first == 0xE6)
+}
+
 /// Finds the first line of a file of tagged lines, of one format or of any.
 fn joined_line(line: &[u8], after: &[u8], wanted: Option<Format>) -> Option<(usize, Format)> {
     let from = line.len().saturating_sub(MAX_JOINED);
-    NEEDLES.iter().filter(|(_, format, _)| wanted.is_none_or(|wanted| wanted == *format)).find_map(
-        |(needle, format, begins)| {
-            let at = from + rfind(&line[from..], needle)?;
-            let format =
-                if *format == Format::Cochrane && !is_cochrane(after) { Format::Ris } else { *format };
-            // A blank before it shows that it is part of a text.
-            let is_joined = line[..at].last().is_some_and(|before| !before.is_ascii_whitespace());
-            (is_joined && begins(&line[at..])).then_some((at, format))
-        },
-    )
+    let needles = match wanted {
+        None => &NEEDLES[..],
+        Some(Format::Ris) => &NEEDLES[0..1],
+        // The second line of RIS is like a line of nbib.
+        Some(Format::Nbib) => &NEEDLES[0..2],
+        Some(Format::Refer) => &NEEDLES[4..5],
+        Some(Format::WebOfScience) => &NEEDLES[6..8],
+        Some(Format::BibTex) => &NEEDLES[8..9],
+        Some(_) => &[],
+    };
+    needles.iter().find_map(|(needle, format, begins)| {
+        let at = from + rfind(&line[from..], needle)?;
+        let format = if *format == Format::Cochrane && !is_cochrane(after) { Format::Ris } else { *format };
+        // A blank before it shows that it is part of a text.
+        let is_joined = line[..at].last().is_some_and(|before| !before.is_ascii_whitespace());
+        (is_joined && begins(&line[at..])).then_some((at, format))
+    })
 }
 
 /// Finds the first line of PubMed's text. A number is joined to the text before it, and not a word of it.
@@ -422,13 +523,35 @@ fn joined_name(cell: &[u8]) -> Option<usize> {
     (from.max(1)..cell.len()).filter(begins).find(is_name).map(|at| cell.len() - at)
 }
 
-/// Returns `true` if a line has a tag of its format.
-fn is_tagged(line: &[u8], format: Format) -> bool {
+/// Returns `true` if a text begins with a line that has a tag of its format.
+fn is_tagged(text: &[u8], format: Format) -> bool {
     match format {
-        Format::Ris => ris::tag(line).is_some(),
-        Format::WebOfScience => wos::tag(line).is_some(),
-        Format::Nbib => line.get(4) == Some(&b'-') && ris::tag(line).is_none(),
-        Format::Refer => line.starts_with(b"%"),
+        Format::Ris => {
+            let usual = matches!(text, [b'A'..=b'Z', b'A'..=b'Z' | b'0'..=b'9', b' ', b' ', b'-', ..]);
+            usual || ris::tag(text).is_some()
+        }
+        Format::WebOfScience => wos::tag(text).is_some() || text.starts_with(b"ER\n"),
+        Format::Nbib => text.get(4) == Some(&b'-') && !ris::is_type_line(text),
+        Format::Refer => text.starts_with(b"%"),
+        Format::BibTex => is_field(text),
         _ => false,
     }
+}
+
+/// Returns `true` if a text begins with a line that continues the value of a tag.
+fn is_continued(text: &[u8], format: Format) -> bool {
+    match format {
+        Format::Nbib => text.starts_with(b"      "),
+        Format::WebOfScience => text.starts_with(b"   "),
+        _ => false,
+    }
+}
+
+/// Returns `true` for the beginning of a field of a BibTeX entry: `title = {`.
+fn is_field(text: &[u8]) -> bool {
+    /// Longest name of a field that is recognized.
+    const MAX_FIELD: usize = 32;
+    let text = text[..text.len().min(2 * MAX_FIELD)].trim_ascii_start();
+    let name = text.iter().take_while(|byte| byte.is_ascii_alphabetic() || **byte == b'-').count();
+    name > 0 && text[name..].trim_ascii_start().first() == Some(&b'=')
 }
