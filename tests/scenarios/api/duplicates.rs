@@ -30,7 +30,7 @@ fn of_project(path: &str) -> String {
     format!("/projects/{}/{path}", Uuid::nil())
 }
 
-async fn search(world: &World, name: &str, content: &str) -> SearchId {
+pub(super) async fn search(world: &World, name: &str, content: &str) -> SearchId {
     let announced = world.announce(&[name]).await;
     world.upload(&announced, 0, content).await;
     world.run().await;

@@ -8,6 +8,7 @@ mod health;
 mod history;
 mod lists;
 mod live;
+mod marking_work;
 mod overview;
 mod raw;
 mod results;

@@ -247,8 +247,9 @@ pub trait CompareStudies: Send + Sync {
     /// Returns an error if the store is unavailable; the change may be counted.
     async fn revise(&self, project: ProjectId) -> Result<Revision, StoreError>;
 
-    /// Returns up to `limit` studies of a project that have one of these keys. If there are fewer, they include all
-    /// studies of completed files ([`WriteStudies::finish`]); studies of other files may or may not be included.
+    /// Returns up to `limit` studies of a project for each of these keys. If there are fewer, they include all studies of
+    /// completed files ([`WriteStudies::finish`]); studies of other files may or may not be included. A key that only one
+    /// study has may return none.
     /// `keys` has up to a few thousand distinct keys.
     async fn sharing(
         &self,

@@ -23,8 +23,17 @@
 //! without candidates. So no later revision keeps the stalled worker from marking them as duplicates of a study that no
 //! longer exists. Therefore each worker checks, after step 4, that the studies named by its marks are still listed.
 //!
+//! # Why each group is settled once
+//!
+//! A pass over an added file remembers which studies it has settled (`progress`). It does not read, compare or mark
+//! them again, and compares each pair of unrelated studies once. All marks of a pass have the same revision, so a
+//! repetition could only store the same marks again. A closure that a limit cuts off is not remembered.
+//!
 //! Memory is bounded: studies are compared in batches, each with at most [`MAX_CANDIDATES_PER_KEY`] candidates for
 //! each of its keys.
+
+mod lookups;
+mod progress;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -38,6 +47,8 @@ use messages::StoreError;
 use outbox::{Key, ReadRecords};
 use serde::Deserialize;
 
+use self::lookups::RecentLookups;
+use self::progress::{Closure, Progress};
 use crate::FileOf;
 
 /// The number of studies that are examined by their keys at a time. With more keys, more of them are adjacent in the
@@ -103,6 +114,7 @@ impl DuplicateMarking {
             // The file was removed concurrently.
             return Ok(None);
         }
+        pass.progress = Some(Progress::new(file));
         pass.file(file, after, Change::Added, has_passed).await
     }
 
@@ -141,7 +153,8 @@ impl DuplicateMarking {
             }
         }
         let seeds = pass.read(&there).await?;
-        pass.mark_closure(seeds, &CandidatesByStudy::new(), Change::RemovedOrDecided).await
+        pass.mark_closure(seeds, &CandidatesByStudy::new(), Change::RemovedOrDecided).await?;
+        pass.store_marks().await
     }
 
     async fn begin_pass(
@@ -157,7 +170,17 @@ impl DuplicateMarking {
             StoreError::unusable(format!("reading the decisions of project {project}"), error)
         })?;
         let (decisions, files) = (decisions.unwrap_or_default(), BTreeMap::new());
-        Ok(MarkingPass { of: self, project, revision, decisions, leaving, files })
+        Ok(MarkingPass {
+            of: self,
+            project,
+            revision,
+            decisions,
+            leaving,
+            files,
+            progress: None,
+            recent: RecentLookups::default(),
+            unstored: Vec::new(),
+        })
     }
 }
 
@@ -171,6 +194,11 @@ struct MarkingPass<'a> {
     leaving: Option<FileOf>,
     /// The completed files of each search.
     files: BTreeMap<SearchId, Vec<ParsedFile>>,
+    /// The settled studies, if a file was added.
+    progress: Option<Progress>,
+    recent: RecentLookups,
+    /// Marks to be stored, in the order in which they were found.
+    unstored: Vec<Mark>,
 }
 
 /// The result of the matching rules for two contents, the lesser one first.
@@ -179,8 +207,9 @@ type ComparisonCache = HashMap<(Content, Content), Option<(Tier, Reason)>>;
 /// Studies by key.
 type StudiesByKey = BTreeMap<u64, Vec<StudyRef>>;
 
-/// The candidates of each study whose keys were looked up.
-type CandidatesByStudy = BTreeMap<StudyRef, BTreeSet<StudyRef>>;
+/// The candidates of each study whose keys were looked up. The value is `true` if the two share a key that shows each of
+/// them to the other.
+type CandidatesByStudy = BTreeMap<StudyRef, BTreeMap<StudyRef, bool>>;
 
 /// The compared fields of studies, with their content.
 type KnownStudies = BTreeMap<StudyRef, (Identity, Content)>;
@@ -199,50 +228,79 @@ impl MarkingPass<'_> {
         let at = |record| StudyRef { search_id, file_id, record };
         loop {
             let page = self.of.stored.keyed(search_id, file_id, after, KEY_BATCH).await?;
-            let Some(last) = page.last().map(|last| last.record) else { return Ok(None) };
+            let Some(last) = page.last().map(|last| last.record) else {
+                self.store_marks().await?;
+                return Ok(None);
+            };
+            self.recent.clear();
             let page = page.into_iter().map(|study| (at(study.record), study));
             let (affected, candidates) = self.affected(page, change).await?;
-            for together in Vec::from_iter(affected).chunks(COMPARE_BATCH) {
+            let mut affected = affected.into_iter();
+            loop {
+                let open =
+                    affected.by_ref().filter(|(at, is_forced)| self.is_open(*at, *is_forced, &candidates));
+                let together: Vec<_> = open.map(|(at, _)| at).take(COMPARE_BATCH).collect();
+                if together.is_empty() {
+                    break;
+                }
                 let seeds = self.read(&together.iter().copied().collect()).await?;
                 self.mark_closure(seeds, &candidates, change).await?;
                 after = together.last().map_or(after, |last| last.record);
-                if has_passed() {
+                let has_passed = has_passed();
+                if has_passed || self.unstored.len() >= CALL_BATCH {
+                    self.store_marks().await?;
+                }
+                if has_passed {
                     return Ok(Some(after));
                 }
             }
             after = last;
             if has_passed() {
+                self.store_marks().await?;
                 return Ok(Some(after));
             }
         }
     }
 
-    /// Returns the studies that have to be compared, and their candidates. Most studies of an added file have none.
+    /// Returns `true` if a study has to be compared. It may have been settled with another one, or it may be known to be
+    /// unrelated to all its candidates.
+    fn is_open(&self, at: StudyRef, is_forced: bool, candidates: &CandidatesByStudy) -> bool {
+        let Some(progress) = &self.progress else { return true };
+        let mut others = candidates.get(&at).into_iter().flatten();
+        !progress.is_settled(at)
+            && (is_forced || others.any(|(other, is_mutual)| !progress.is_excluded(at, *other, *is_mutual)))
+    }
+
+    /// Returns the studies that may have to be compared, and their candidates. Most studies of an added file have none.
+    /// The value is `true` for a study that has to be marked even without candidates.
     async fn affected(
         &mut self,
         studies: impl Iterator<Item = (StudyRef, StudyKeys)>,
         change: Change,
-    ) -> Result<(BTreeSet<StudyRef>, CandidatesByStudy), StoreError> {
+    ) -> Result<(BTreeMap<StudyRef, bool>, CandidatesByStudy), StoreError> {
         let (mut affected, mut candidates, mut by_key) =
-            (BTreeSet::new(), CandidatesByStudy::new(), StudiesByKey::new());
+            (BTreeMap::new(), CandidatesByStudy::new(), StudiesByKey::new());
         for (at, StudyKeys { keys, is_marked, .. }) in studies {
+            if self.progress.as_ref().is_some_and(|progress| progress.is_settled(at)) {
+                continue;
+            }
             if change == Change::RemovedOrDecided
                 || is_marked
                 || keys.is_none()
                 || !self.decisions.same_as(at).is_empty()
             {
-                affected.insert(at);
+                affected.insert(at, true);
             }
             if let Some(keys) = keys {
-                candidates.insert(at, BTreeSet::new());
+                candidates.insert(at, BTreeMap::new());
                 for key in keys {
                     by_key.entry(key).or_default().push(at);
                 }
             }
         }
-        let share = |at, other| {
-            affected.insert(at);
-            candidates.entry(at).or_default().insert(other);
+        let share = |at, other, is_mutual| {
+            affected.entry(at).or_insert(false);
+            *candidates.entry(at).or_default().entry(other).or_default() |= is_mutual;
         };
         self.candidates(&by_key, share).await?;
         Ok((affected, candidates))
@@ -260,7 +318,8 @@ impl MarkingPass<'_> {
         let mut edges: BTreeSet<Edge> = BTreeSet::new();
         let mut frontier: BTreeSet<StudyRef> = seeds.keys().copied().collect();
         let (mut known, mut cache) = (seeds, ComparisonCache::new());
-        let mut is_first = true;
+        let (mut is_first, mut is_cut) = (true, false);
+        let mut related: Vec<StudyRef> = Vec::new();
         while !frontier.is_empty() && settled.len() < MAX_MARKED {
             let found = self.relatives(&frontier, &known, candidates).await?;
             let unknown =
@@ -278,15 +337,17 @@ impl MarkingPass<'_> {
                 if compared.is_none() && verdict.is_none() {
                     continue;
                 }
+                related.push(other);
                 if let Some((tier, reason)) = compared
                     && one.1 != *content
                 {
                     edges.insert(Edge { pair: (one.1.min(*content), one.1.max(*content)), tier, reason });
                 }
-                // Sameness is transitive, so whatever is the same as a study belongs to its group. A possible duplicate is
-                // followed one step only: its own mark may change, but not its group.
+                // Sameness is transitive, so whatever is the same as a study belongs to its group. A possible duplicate of a
+                // changed study is followed one step only: its own mark may change, but not its group.
                 let is_same = compared.is_some_and(|(tier, _)| tier > Tier::Possible) || verdict.is_some();
-                if is_same || is_first && self.may_reference(other, at, change) {
+                let is_changed = is_first || self.progress.as_ref().is_some_and(|progress| progress.has(at));
+                if is_same || is_changed && self.may_reference(other, at, change) {
                     next.insert(other);
                 }
                 if let Some(new) = read.get(&other) {
@@ -296,11 +357,25 @@ impl MarkingPass<'_> {
             settled.append(&mut frontier);
             let comparable = MAX_COMPARED.saturating_sub(cache.len()) / MAX_CANDIDATES_PER_KEY;
             let left = MAX_MARKED.saturating_sub(settled.len()).min(comparable);
-            frontier = next.into_iter().filter(|at| !settled.contains(at)).take(left).collect();
+            next.retain(|at| !settled.contains(at));
+            is_cut |= next.len() > left;
+            frontier = next.into_iter().take(left).collect();
             is_first = false;
         }
-        let marked = self.mark(&settled, &known, &edges, change).await?;
-        self.verify(&marked).await
+        self.mark(&settled, &known, &edges, change);
+        if let Some(progress) = self.progress.as_mut().filter(|_| !is_cut) {
+            progress.add(Closure { settled: Vec::from_iter(settled), related });
+        }
+        Ok(())
+    }
+
+    /// Stores the marks found so far.
+    async fn store_marks(&mut self) -> Result<(), StoreError> {
+        let marks = std::mem::take(&mut self.unstored);
+        for marks in marks.chunks(CALL_BATCH) {
+            self.of.compare.mark(self.revision, marks).await?;
+        }
+        self.verify(&marks).await
     }
 
     /// Checks that the studies named by marks are still listed, once the marks are stored, and marks the others again.
@@ -334,14 +409,14 @@ impl MarkingPass<'_> {
         change == Change::RemovedOrDecided || !is_of_file && order(changed) < order(study)
     }
 
-    /// Stores the marks of the studies whose candidates are all known, and returns them.
-    async fn mark(
-        &self,
+    /// Determines the marks of the studies whose candidates are all known. [`Self::store_marks`] stores them.
+    fn mark(
+        &mut self,
         settled: &BTreeSet<StudyRef>,
         known: &KnownStudies,
         edges: &BTreeSet<Edge>,
         change: Change,
-    ) -> Result<Vec<Mark>, StoreError> {
+    ) {
         let there = known.iter().filter_map(|(at, (identity, content))| {
             let file = self.listed(*at)?;
             Some(ComparedStudy { file, identity, content: *content })
@@ -354,10 +429,7 @@ impl MarkingPass<'_> {
         };
         let found = marks(&there, &edges, &self.decisions).into_iter().filter(is_news);
         let marks: Vec<Mark> = found.map(|(at, duplicate)| Mark { at, duplicate }).collect();
-        for marks in marks.chunks(CALL_BATCH) {
-            self.of.compare.mark(self.revision, marks).await?;
-        }
-        Ok(marks)
+        self.unstored.extend(marks);
     }
 
     /// Returns the studies that may be the same as some of these, as pairs. Candidates are looked up unless they are
@@ -372,7 +444,9 @@ impl MarkingPass<'_> {
         for at in of {
             self.is_there(*at).await?;
             if let Some(others) = candidates.get(at) {
-                found.extend(others.iter().map(|other| (*at, *other)));
+                let open =
+                    others.iter().filter(|(other, is_mutual)| !self.is_excluded(*at, **other, **is_mutual));
+                found.extend(open.map(|(other, _)| (*at, *other)));
                 continue;
             }
             let Some((identity, _)) = known.get(at) else { continue };
@@ -380,10 +454,11 @@ impl MarkingPass<'_> {
                 by_key.entry(key).or_default().push(*at);
             }
         }
-        let share = |at, other| {
-            found.insert((at, other));
-        };
-        self.candidates(&by_key, share).await?;
+        let mut shared = Vec::new();
+        self.candidates(&by_key, |at, other, is_mutual| shared.push((at, other, is_mutual))).await?;
+        let open =
+            shared.into_iter().filter(|(at, other, is_mutual)| !self.is_excluded(*at, *other, *is_mutual));
+        found.extend(open.map(|(at, other, _)| (at, other)));
         for at in of {
             for partner in self.decisions.same_as(*at).to_vec() {
                 if self.is_there(partner).await? {
@@ -394,22 +469,35 @@ impl MarkingPass<'_> {
         Ok(found)
     }
 
-    /// Calls `share` with each pair of one of these studies and another one that shares a key with it.
+    fn is_excluded(&self, at: StudyRef, candidate: StudyRef, is_mutual: bool) -> bool {
+        self.progress.as_ref().is_some_and(|progress| progress.is_excluded(at, candidate, is_mutual))
+    }
+
+    /// Calls `share` with each pair of one of these studies and another one that shares a key with it, and with `true` if
+    /// that key shows each of them to the other.
     async fn candidates(
         &mut self,
         by_key: &StudiesByKey,
-        mut share: impl FnMut(StudyRef, StudyRef),
+        mut share: impl FnMut(StudyRef, StudyRef, bool),
     ) -> Result<(), StoreError> {
-        let keys: Vec<u64> = by_key.keys().copied().collect();
-        for keys in keys.chunks(CALL_BATCH) {
-            for Candidate { key, at } in
-                self.of.compare.sharing(self.project, keys, MAX_CANDIDATES_PER_KEY).await?
-            {
+        let (known, new): (Vec<u64>, Vec<u64>) = by_key.keys().partition(|key| self.recent.has(**key));
+        let mut lookups = self.recent.get(&known);
+        for keys in new.chunks(CALL_BATCH) {
+            let found = self.of.compare.sharing(self.project, keys, MAX_CANDIDATES_PER_KEY).await?;
+            let found = by_lookup(found);
+            self.recent.add(keys, &found);
+            lookups.extend(found);
+        }
+        for (key, found) in lookups {
+            let is_complete = found.len() < MAX_CANDIDATES_PER_KEY;
+            let is_mutual =
+                self.progress.as_mut().is_none_or(|progress| progress.is_mutual(key, is_complete));
+            for at in found {
                 if !self.is_there(at).await? {
                     continue;
                 }
                 for of in by_key.get(&key).into_iter().flatten().filter(|of| **of != at) {
-                    share(*of, at);
+                    share(*of, at, is_mutual);
                 }
             }
         }
@@ -452,6 +540,15 @@ impl MarkingPass<'_> {
     fn listed(&self, at: StudyRef) -> Option<&ParsedFile> {
         self.files.get(&at.search_id)?.iter().find(|file| file.file_id == at.file_id)
     }
+}
+
+/// Groups the results of lookups by key.
+fn by_lookup(found: Vec<Candidate>) -> BTreeMap<u64, Vec<StudyRef>> {
+    let mut lookups: BTreeMap<u64, Vec<StudyRef>> = BTreeMap::new();
+    for Candidate { key, at } in found {
+        lookups.entry(key).or_default().push(at);
+    }
+    lookups
 }
 
 fn known(at: StudyRef, identity: Identity) -> (StudyRef, (Identity, Content)) {

@@ -7,7 +7,7 @@ use rusqlite::Connection;
 
 use crate::Store;
 use crate::intercept::Call;
-use crate::search::keys::sharing;
+use crate::search::keys;
 use crate::search::study_rows;
 use crate::value::uint;
 
@@ -32,7 +32,13 @@ impl CompareStudies for Store {
     ) -> Result<Vec<Candidate>, StoreError> {
         let doing = format!("finding studies of project {project} by {} keys", keys.len());
         let keys = keys.to_vec();
-        self.look(Call::StudiesSharing, doing, move |db| sharing(db, project, &keys, most)).await
+        let filter = self.shared_keys().current();
+        let work = move |db: &Connection| {
+            let Some(project) = keys::number_of(db, project)? else { return Ok(Vec::new()) };
+            let may_have = |key: &u64| filter.as_ref().is_none_or(|filter| filter.may_share(project, *key));
+            keys::sharing(db, project, keys.into_iter().filter(may_have), most)
+        };
+        self.look(Call::StudiesSharing, doing, work).await
     }
 
     async fn mark(&self, revision: Revision, marks: &[Mark]) -> Result<(), StoreError> {

@@ -13,15 +13,18 @@ use crate::value::{from_json, limit, parse, uint};
 pub(crate) const SHARING: &str = "SELECT study_key.source, study_key.record FROM study_key
     WHERE study_key.project = ?1 AND study_key.key = ?2 ORDER BY study_key.source, study_key.record LIMIT ?3";
 
+/// The number of a project, if any of its studies has keys.
+pub(crate) fn number_of(db: &Connection, project: ProjectId) -> rusqlite::Result<Option<i64>> {
+    let known = "SELECT seq FROM project WHERE project_id = ?1";
+    db.prepare_cached(known)?.query_row([project.to_string()], |row| row.get(0)).optional()
+}
+
 pub(crate) fn sharing(
     db: &Connection,
-    project: ProjectId,
-    keys: &[u64],
+    project: i64,
+    keys: impl Iterator<Item = u64>,
     most: usize,
 ) -> Result<Vec<Candidate>, Fault> {
-    let known = "SELECT seq FROM project WHERE project_id = ?1";
-    let known = db.prepare_cached(known)?.query_row([project.to_string()], |row| row.get(0)).optional()?;
-    let Some(project): Option<i64> = known else { return Ok(Vec::new()) };
     let mut statement = db.prepare_cached(SHARING)?;
     let mut sources = Sources::default();
     let mut found = Vec::new();
@@ -29,10 +32,7 @@ pub(crate) fn sharing(
         let mut rows = statement.query(params![project, key.cast_signed(), limit(most)])?;
         while let Some(row) = rows.next()? {
             let (search_id, file_id) = sources.of(db, row.get(0)?)?;
-            found.push(Candidate {
-                key: *key,
-                at: StudyRef { search_id, file_id, record: uint(row.get(1)?) },
-            });
+            found.push(Candidate { key, at: StudyRef { search_id, file_id, record: uint(row.get(1)?) } });
         }
     }
     Ok(found)

@@ -49,7 +49,7 @@ pub(crate) const PROJECT: &str = "SELECT project.seq FROM source JOIN parsed_fil
 /// file's studies. A worker that still used the old filter therefore works under an earlier revision, whose marks are
 /// superseded.
 #[derive(Debug)]
-struct SharedKeyFilter {
+pub(crate) struct SharedKeyFilter {
     project: i64,
     /// The number of files of the project that this process had listed when the scan began.
     listings: u64,
@@ -84,6 +84,11 @@ impl SharedKeyFilter {
         if let Some(word) = self.bits.get_mut(word) {
             *word |= bit;
         }
+    }
+
+    /// Returns `false` for a key that only one study of this project has.
+    pub(crate) fn may_share(&self, project: i64, key: u64) -> bool {
+        self.project != project || self.may_have(key)
     }
 
     fn may_have(&self, key: u64) -> bool {
@@ -157,6 +162,12 @@ impl SharedKeyCache {
             self.locked().last = None;
         }
         Ok(studies)
+    }
+
+    /// Returns the last filter if it is valid for its project.
+    pub(crate) fn current(&self) -> Option<Arc<SharedKeyFilter>> {
+        let state = self.locked();
+        state.last.as_ref().filter(|last| last.listings == state.listings_of(last.project)).cloned()
     }
 
     /// Returns the last filter if it is valid for a project. Otherwise adds to the number of keys looked up without

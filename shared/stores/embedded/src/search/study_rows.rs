@@ -219,7 +219,9 @@ macro_rules! of_file {
     };
 }
 pub(crate) const KEYED: &str = of_file!("keys", "record > ?3 ORDER BY record LIMIT ?4");
-pub(crate) const IDENTITY: &str = of_file!("study, packed", "record = ?3");
+pub(crate) const IDENTITY: &str = "SELECT record, EXISTS (SELECT 1 FROM mark
+      WHERE mark.source = study.source AND mark.record = study.record AND mark.tier > 0), study, packed
+    FROM study WHERE source = ?1 AND record = ?2";
 pub(crate) const QUARANTINED: &str = "SELECT record, quarantined, NULL FROM quarantine
     WHERE source = (SELECT seq FROM source WHERE search_id = ?1 AND file_id = ?2) AND record > ?3
     ORDER BY record LIMIT ?4";
@@ -380,11 +382,14 @@ pub(crate) fn identities_of(
     file: FileId,
     records: &[u64],
 ) -> Result<Vec<Identity>, Fault> {
-    let (search, file) = (search.to_string(), file.to_string());
+    let file = params![search.to_string(), file.to_string()];
+    let seq = "SELECT seq FROM source WHERE search_id = ?1 AND file_id = ?2";
+    let seq = db.prepare_cached(seq)?.query_row(file, |row| row.get(0)).optional()?;
+    let Some(source): Option<i64> = seq else { return Ok(Vec::new()) };
     let mut statement = db.prepare_cached(IDENTITY)?;
     let (mut found, mut unpacker) = (Vec::new(), Unpacker::default());
     for record in records {
-        let mut rows = statement.query(params![search, file, int(*record)])?;
+        let mut rows = statement.query(params![source, int(*record)])?;
         if let Some(row) = rows.next()? {
             let text = unpacker.said(row, 2, 3);
             found.push(identity(row, text)?);

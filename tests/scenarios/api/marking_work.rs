@@ -1,0 +1,183 @@
+//! The work of marking duplicates: studies that are read, and marks that are stored.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use embedded::Store;
+use imports::{
+    Candidate, CompareStudies, DuplicateCounts, FileId, Identity, Mark, ParsedFile, ProjectId, Quarantined,
+    ReadStudies, Revision, SearchId, Selection, StoredFile, Study, StudyKeys, Tier,
+};
+use messages::StoreError;
+use service::FileOf;
+use service::marking::DuplicateMarking;
+use uuid::Uuid;
+
+use super::duplicates::search;
+use crate::world::World;
+
+/// A store that counts the studies that are read, looked up and marked.
+struct Counting {
+    store: Arc<Store>,
+    read: AtomicUsize,
+    looked_up: AtomicUsize,
+    marked: AtomicUsize,
+}
+
+#[async_trait]
+impl ReadStudies for Counting {
+    async fn select(&self, s: SearchId, f: FileId, of: Selection) -> Result<Vec<Study>, StoreError> {
+        self.store.select(s, f, of).await
+    }
+
+    async fn quarantined(
+        &self,
+        search: SearchId,
+        file: FileId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Quarantined>, StoreError> {
+        self.store.quarantined(search, file, after, limit).await
+    }
+
+    async fn keyed(
+        &self,
+        search: SearchId,
+        file: FileId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<StudyKeys>, StoreError> {
+        self.store.keyed(search, file, after, limit).await
+    }
+
+    async fn identities_of(&self, s: SearchId, f: FileId, of: &[u64]) -> Result<Vec<Identity>, StoreError> {
+        self.read.fetch_add(of.len(), Ordering::SeqCst);
+        self.store.identities_of(s, f, of).await
+    }
+
+    async fn parsed(&self, search: SearchId) -> Result<Vec<ParsedFile>, StoreError> {
+        self.store.parsed(search).await
+    }
+
+    async fn stored_files(
+        &self,
+        after: Option<(SearchId, FileId)>,
+        limit: usize,
+    ) -> Result<Vec<StoredFile>, StoreError> {
+        self.store.stored_files(after, limit).await
+    }
+
+    async fn marked(&self, search: SearchId, file: FileId) -> Result<DuplicateCounts, StoreError> {
+        self.store.marked(search, file).await
+    }
+}
+
+#[async_trait]
+impl CompareStudies for Counting {
+    async fn revise(&self, project: ProjectId) -> Result<Revision, StoreError> {
+        self.store.revise(project).await
+    }
+
+    async fn sharing(&self, p: ProjectId, keys: &[u64], limit: usize) -> Result<Vec<Candidate>, StoreError> {
+        let found = self.store.sharing(p, keys, limit).await?;
+        self.looked_up.fetch_add(found.len(), Ordering::SeqCst);
+        Ok(found)
+    }
+
+    async fn mark(&self, revision: Revision, marks: &[Mark]) -> Result<(), StoreError> {
+        self.marked.fetch_add(marks.len(), Ordering::SeqCst);
+        self.store.mark(revision, marks).await
+    }
+}
+
+/// The work of marking a file, and the marks: the record of each duplicate and of its original.
+#[derive(Debug)]
+struct Work {
+    read: usize,
+    looked_up: usize,
+    marked: usize,
+    marks: Vec<(u64, u64)>,
+}
+
+/// Imports a file, marks it once more, and counts the work of that.
+async fn work_of(content: &str) -> Work {
+    let world = World::new();
+    let search_id = search(&world, "a.ris", content).await;
+    let store = Arc::new(world.store().clone());
+    let file_id = store.parsed(search_id).await.unwrap()[0].file_id;
+    let (read, looked_up, marked) = Default::default();
+    let counting = Arc::new(Counting { store: store.clone(), read, looked_up, marked });
+    let marking =
+        DuplicateMarking { stored: counting.clone(), compare: counting.clone(), records: store.clone() };
+    let file = FileOf { search_id, file_id };
+    let project = ProjectId::from_uuid(Uuid::nil());
+    assert_eq!(marking.file_added(project, file, 0, || false).await.unwrap(), None);
+    let all = Selection { marked: Some(Tier::Possible), after: 0, limit: usize::MAX >> 1, bytes: usize::MAX };
+    let studies = store.select(search_id, file_id, all).await.unwrap();
+    let marks = studies.iter().map(|study| (study.record, study.duplicate.unwrap().record)).collect();
+    let count = |count: &AtomicUsize| count.load(Ordering::SeqCst);
+    Work {
+        read: count(&counting.read),
+        looked_up: count(&counting.looked_up),
+        marked: count(&counting.marked),
+        marks,
+    }
+}
+
+/// A word that is unlike those of other numbers and positions.
+fn word(n: usize, position: usize) -> String {
+    let mixed = ((n * 8 + position + 1) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    (0..9).map(|letter| char::from(b'a' + (mixed >> (60 - 4 * letter) & 15) as u8)).collect()
+}
+
+/// A record of an own work: only volume, page and year are those of every other work with the same place.
+fn record(n: usize, place: usize) -> String {
+    let title = (0..6).map(|position| word(n, position)).collect::<Vec<_>>().join(" ");
+    format!(
+        "TY  - JOUR\nTI  - {title}\nAU  - {}, A.\nPY  - 2001\nJO  - {}\nVL  - 7\nSP  - {}\nER  - \n\n",
+        word(n, 6),
+        word(n, 7),
+        100 + place
+    )
+}
+
+#[tokio::test]
+async fn each_group_is_read_and_marked_once() {
+    // Copies are in other chunks than their originals.
+    let works = (0..600).map(|n| record(n % 300, n % 300));
+    let work = work_of(&works.collect::<String>()).await;
+    assert_eq!(work.marks, Vec::from_iter((1..=300).map(|n| (300 + n, n))));
+    assert_eq!((work.read, work.marked), (600, 300), "{work:?}");
+}
+
+#[tokio::test]
+async fn unrelated_studies_with_a_common_key_are_compared_once() {
+    // Ten works share each place, and none of them is like another.
+    let works = (0..400).map(|n| record(n, n % 40));
+    let work = work_of(&works.collect::<String>()).await;
+    assert_eq!(work.marks, []);
+    // The first chunk reads its 250 studies and the 150 behind them, the second chunk its 150.
+    assert_eq!((work.read, work.marked), (550, 0), "{work:?}");
+}
+
+#[tokio::test]
+async fn copies_beyond_the_limit_of_a_key_take_bounded_work() {
+    const COPIES: usize = 1_200;
+    let work = work_of(&record(7, 7).repeat(COPIES)).await;
+    assert_eq!(work.marks, Vec::from_iter((2..=COPIES as u64).map(|n| (n, 1))));
+    // Each chunk of 250 reads its own studies and the first fifty, and looks up some ten keys.
+    assert!(work.read <= COPIES + 5 * 50, "{}", work.read);
+    assert!(work.looked_up <= 5 * 50 * 12, "{}", work.looked_up);
+    assert!(work.marked < 2 * COPIES, "{}", work.marked);
+}
+
+/// All works share a place, more than a lookup returns: each study is compared with the first fifty of them.
+#[tokio::test]
+async fn unrelated_studies_beyond_the_limit_of_a_key_take_bounded_work() {
+    const WORKS: usize = 600;
+    let works = (0..WORKS).map(|n| record(n, 0)).chain([record(30, 0), record(40, 0)]);
+    let work = work_of(&works.collect::<String>()).await;
+    assert_eq!(work.marks, [(601, 31), (602, 41)]);
+    assert!(work.read <= WORKS + 2 + 4 * 60, "{}", work.read);
+}
