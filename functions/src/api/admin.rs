@@ -169,6 +169,7 @@ impl From<saga::failures::CauseGroup> for GroupView {
 /// Selects failures.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 pub(super) struct FailuresQuery {
     /// Returns only failures in this state: `open`, `retrying`, `retried`, `closed` or `archived`. The default is
     /// `open`.
@@ -330,6 +331,7 @@ pub(super) async fn archive_failure(
 /// The reason of a deletion.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Reason {
     /// The reason, for the audit log; 1 to 1,000 characters.
     reason: Option<String>,

@@ -57,6 +57,7 @@ impl ChangeView {
 /// Selects changes.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 pub(super) struct ChangesQuery {
     /// The `next` cursor of the previous response. Without it, the response lists no changes and returns a cursor to
     /// start from.

@@ -10,28 +10,24 @@ use axum::response::IntoResponse;
 use imports::duplicates::Decision;
 use imports::{FileId, SearchId, StudyRef, Tier};
 use jiff::Timestamp;
-use outbox::Cursor;
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
+use super::across;
 use super::extract::{AuthorizedActor, AuthorizedProject, AuthorizedSearch};
 use super::listings::Pairs;
-use super::page::{self, Page, PageLimit};
+use super::page::PageRequest;
 use super::paging::{self, List, ListCursor};
 use super::problem::{CommonErrors, Problem};
-use super::results::{PAGE_BYTES, PageRequest, answer, files, read};
-use super::study::{PageBody, PairList};
+use super::results::{answer, files, read};
+use super::study::PairList;
 use super::{Api, HttpResult};
-use service::study_view::RecordPlace;
-use service::{DecisionKind, DecisionOutcome};
+use service::{DecisionKind, DecisionOutcome, Scope};
 
 /// The default and maximum number of duplicates in a page; each one takes a separate read.
 const PAIRS: usize = 50;
 pub(super) const MAX_PAIRS: usize = 200;
-/// The maximum number of searches that are examined for a page of a project's duplicates.
-const SEARCHES: usize = 50;
 /// The default and maximum number of decisions in a page.
 const DECISIONS: usize = 100;
 const MAX_DECISIONS: usize = 1_000;
@@ -39,6 +35,7 @@ const MAX_DECISIONS: usize = 1_000;
 /// Selects a page of duplicates.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 pub(super) struct DuplicatesQuery {
     /// Maximum number of duplicates to return, from 1 to 200. The default is 50.
     limit: Option<usize>,
@@ -47,16 +44,26 @@ pub(super) struct DuplicatesQuery {
     /// The minimum certainty: `certain`, `likely` or `possible`. The default is `likely`. Studies that are only
     /// `possible` duplicates are not treated as duplicates until a reviewer decides so.
     least: Option<String>,
+    /// The maximum certainty: `certain` (the default), `likely` or `possible`. With `least=possible` and `most=likely` the
+    /// list has the pairs that need a decision.
+    most: Option<String>,
 }
 
 impl DuplicatesQuery {
-    fn least(&self) -> Result<Tier, Problem> {
-        match self.least.as_deref() {
-            Some("certain") => Ok(Tier::Certain),
-            None | Some("likely") => Ok(Tier::Likely),
-            Some("possible") => Ok(Tier::Possible),
-            Some(_) => Err(Problem::bad("least is \"certain\", \"likely\" or \"possible\"")),
-        }
+    /// Returns the minimum and maximum certainty.
+    fn tiers(&self) -> Result<(Tier, Tier), Problem> {
+        let least = tier("least", self.least.as_deref(), Tier::Likely)?;
+        Ok((least, tier("most", self.most.as_deref(), Tier::Certain)?))
+    }
+}
+
+fn tier(name: &str, asked: Option<&str>, default: Tier) -> Result<Tier, Problem> {
+    match asked {
+        None => Ok(default),
+        Some("certain") => Ok(Tier::Certain),
+        Some("likely") => Ok(Tier::Likely),
+        Some("possible") => Ok(Tier::Possible),
+        Some(_) => Err(Problem::bad(&format!("{name} is \"certain\", \"likely\" or \"possible\""))),
     }
 }
 
@@ -79,31 +86,11 @@ pub(super) async fn list_duplicates(
 ) -> HttpResult {
     let query = read(query)?;
     let limit = paging::limit(query.limit, PAIRS, MAX_PAIRS)?;
-    let least = query.least()?;
+    let (least, most) = query.tiers()?;
     let files = files(asked.stored(&api.service).await?, None)?;
-    let listing = Pairs { service: &api.service, search: asked.search, least };
+    let listing = Pairs { service: &api.service, search: asked.search, least, most };
     let list = List { of: "duplicates", owner: asked.search.as_uuid() };
     answer(&listing, &files, list, PageRequest { limit, after: query.after.as_deref() }).await
-}
-
-/// A cursor in the duplicates of a project: a position in the search that follows `after`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct PairPlace {
-    after: Option<Cursor>,
-    within: RecordPlace,
-}
-
-impl ListCursor for PairPlace {
-    fn written(&self) -> String {
-        let after = self.after.as_ref().map_or_else(String::new, ListCursor::written);
-        format!("{}_{after}", self.within.written())
-    }
-
-    fn read(text: &str) -> Option<Self> {
-        let (within, after) = text.split_once('_')?;
-        let after = if after.is_empty() { None } else { Some(Cursor::read(after)?) };
-        Some(Self { after, within: RecordPlace::read(within)? })
-    }
 }
 
 /// Lists the studies of a review that repeat an earlier one, each with that study: newest import first, in the order
@@ -121,31 +108,11 @@ pub(super) async fn list_all_duplicates(
 ) -> HttpResult {
     let query = read(query)?;
     let limit = paging::limit(query.limit, PAIRS, MAX_PAIRS)?;
-    let least = query.least()?;
+    let (least, most) = query.tiers()?;
     let list = List { of: "duplicates of all", owner: project.as_uuid() };
-    let mut place: PairPlace = list.after(query.after.as_deref())?.unwrap_or_default();
-    let jobs = api.service.jobs.of_project(project, place.after, SEARCHES).await?;
-    let mut items: Vec<Box<RawValue>> = Vec::new();
-    let mut bytes = 0;
-    for job in &jobs.items {
-        let files = api.service.studies.parsed(job.search_id).await?;
-        let listing = Pairs { service: &api.service, search: job.search_id, least };
-        let left = PageLimit { items: limit - items.len(), bytes: PAGE_BYTES.saturating_sub(bytes) };
-        let Page { items: found, next } = page::page(&listing, &files, Some(place.within), left).await?;
-        bytes += found.iter().map(|item| item.get().len()).sum::<usize>();
-        items.extend(found);
-        if let Some(within) = next {
-            let next = Some(list.next(&PairPlace { within, ..place }));
-            return Ok(Json(PageBody { items, next }).into_response());
-        }
-        let after = Cursor { created_at: job.created_at, partition: job.search_id };
-        place = PairPlace { after: Some(after), within: RecordPlace::default() };
-        if items.len() == limit {
-            break;
-        }
-    }
-    let next = (jobs.next.is_some() || items.len() == limit).then(|| list.next(&place));
-    Ok(Json(PageBody { items, next }).into_response())
+    let request = PageRequest { limit, after: query.after.as_deref() };
+    let listing = |search| Pairs { service: &api.service, search, least, most };
+    across::answer(&api.service, &Scope::Review(project), listing, list, request).await
 }
 
 /// A reviewer's decision about studies.
@@ -254,6 +221,7 @@ pub(super) struct VerdictList {
 /// Selects a page of decisions.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 pub(super) struct DecisionsQuery {
     /// Maximum number of decisions to return, from 1 to 1,000. The default is 100.
     limit: Option<usize>,

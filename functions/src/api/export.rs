@@ -1,4 +1,5 @@
-//! Handlers that export all studies of a search, in the response or as an object that is created on request.
+//! Handlers that export the studies of an import or of a review, in the response or as an object that is created on
+//! request.
 
 use std::future::ready;
 use std::sync::Arc;
@@ -11,7 +12,8 @@ use axum::extract::rejection::JsonRejection;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::IntoResponse;
 use futures::stream::TryStreamExt;
-use imports::{ExportLink, StudyFilter};
+use imports::exports::content_disposition;
+use imports::{ExportLink, ProjectId, SearchId};
 use messages::StoreError;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -19,13 +21,14 @@ use uuid::Uuid;
 use writers::Format;
 
 use super::export_slots::MAX_SENT;
-use super::extract::{AuthorizedSearch, ExportParam};
+use super::extract::{AuthorizedProject, AuthorizedSearch, ExportParam};
 use super::problem::{CommonErrors, Problem};
-use super::results::{QueryResult, files, read};
+use super::results::{QueryResult, read};
+use super::selection::{name, scope, selection};
 use super::{Api, BodyMode, HttpResult};
 use service::exported_studies::{Export, ExportOptions};
 use service::study_view::StudyView;
-use service::{ExportState, export_file};
+use service::{ExportRefusal, ExportState, FilesToExport, SearchService, export_file};
 
 /// The maximum size of an export that is sent in one buffered response, in bytes.
 const BUFFERED_EXPORT_BYTES: usize = 5_000_000;
@@ -38,6 +41,7 @@ const EXPORT_POLL_INTERVAL: Duration = Duration::from_secs(2);
 /// Selects the format and the studies of an export.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 pub(super) struct ExportQuery {
     /// The format. `jsonl` (the default) has a line of JSON for each study, with the same fields as in lists. The
     /// other formats are `ris`, `endnote-xml`, `csv`, `xlsx`, `bibtex`, `nbib`, `csl-json`, and the tables of
@@ -45,6 +49,50 @@ pub(super) struct ExportQuery {
     format: Option<String>,
     /// The studies to export: `all` (the default), `unique` or `duplicates`.
     studies: Option<String>,
+}
+
+/// Selects the format and the studies of an export of a review.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ReviewExportQuery {
+    /// The format, as for the export of an import.
+    format: Option<String>,
+    /// The studies to export: `all` (the default), `unique` or `duplicates`.
+    studies: Option<String>,
+    /// Exports only the studies of this import and of the imports that repair it.
+    search: Option<Uuid>,
+    /// Exports only the studies of this file of the import, and of the files that repair it. It requires `search`.
+    file: Option<Uuid>,
+    /// Exports only studies that contain this text, as in the list of studies; 1 to 255 characters.
+    text: Option<String>,
+}
+
+/// A request to create an export of a review.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NewReviewExport {
+    /// The format, as in the query of `…/export`.
+    #[serde(default)]
+    format: Option<String>,
+    /// The studies, as in the query of `…/export`.
+    #[serde(default)]
+    studies: Option<String>,
+    /// Exports only the studies of this import and of the imports that repair it.
+    #[serde(default)]
+    search: Option<Uuid>,
+    /// Exports only the studies of this file of the import, and of the files that repair it. It requires `search`.
+    #[serde(default)]
+    file: Option<Uuid>,
+    /// Exports only studies that contain this text, as in the list of studies; 1 to 255 characters.
+    #[serde(default)]
+    text: Option<String>,
+}
+
+impl From<ReviewExportQuery> for NewReviewExport {
+    fn from(ReviewExportQuery { format, studies, search, file, text }: ReviewExportQuery) -> Self {
+        Self { format, studies, search, file, text }
+    }
 }
 
 /// A request to create an export.
@@ -65,6 +113,9 @@ pub(super) struct ExportView {
     /// The id of the export; null if nothing has to be created first.
     #[schema(required)]
     export_id: Option<Uuid>,
+    /// The import whose path has the state of the export; null if nothing has to be created first.
+    #[schema(required)]
+    search_id: Option<Uuid>,
     /// `being_made` or `ready`.
     state: &'static str,
     /// The URL that a GET downloads it from once it is ready, without further credentials; relative to this API if it
@@ -80,14 +131,15 @@ pub(super) struct ExportView {
 }
 
 impl ExportView {
-    fn being_made(export_id: Uuid) -> Self {
-        let export_id = Some(export_id);
-        Self { export_id, state: "being_made", url: None, expires_at: None, size_bytes: None }
+    fn being_made(search: SearchId, export_id: Uuid) -> Self {
+        let (search_id, export_id) = (Some(search.as_uuid()), Some(export_id));
+        Self { export_id, search_id, state: "being_made", url: None, expires_at: None, size_bytes: None }
     }
 
-    fn ready(export_id: Uuid, link: ExportLink) -> Self {
+    fn ready(search: SearchId, export_id: Uuid, link: ExportLink) -> Self {
         Self {
             export_id: Some(export_id),
+            search_id: Some(search.as_uuid()),
             state: "ready",
             url: Some(link.url),
             expires_at: Some(link.expires_at.to_string()),
@@ -96,32 +148,33 @@ impl ExportView {
     }
 
     /// Returns an export that is created while it is sent.
-    fn streamed(search: &AuthorizedSearch, project: Uuid, wanted: &ExportOptions) -> Self {
-        let mut url = format!("/projects/{project}/searches/{}/export", search.search);
+    fn streamed(path: &str, wanted: &ExportOptions, others: &[(&str, Option<String>)]) -> Self {
+        let mut query = Vec::new();
         if *wanted != ExportOptions::default() {
-            url.push_str(&format!("?format={}&studies={}", wanted.format, name(wanted.studies)));
+            query.push(format!("format={}", wanted.format));
+            query.push(format!("studies={}", name(wanted.studies.which)));
         }
-        Self { export_id: None, state: "ready", url: Some(url), expires_at: None, size_bytes: None }
+        let others = others.iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
+        query.extend(others.map(|(name, value)| format!("{name}={}", encoded(value))));
+        let query = if query.is_empty() { String::new() } else { format!("?{}", query.join("&")) };
+        let url = Some(format!("{path}{query}"));
+        Self { export_id: None, search_id: None, state: "ready", url, expires_at: None, size_bytes: None }
     }
 }
 
-fn wanted(format: Option<&str>, studies: Option<&str>) -> Result<ExportOptions, Problem> {
+/// Percent-encodes a value of a query.
+fn encoded(value: &str) -> String {
+    let encode = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+        byte => format!("%{byte:02X}"),
+    };
+    value.bytes().map(encode).collect()
+}
+
+fn wanted(format: Option<&str>, studies: Option<&str>, text: Option<&str>) -> Result<ExportOptions, Problem> {
     let format = format.map_or(Ok(Format::default()), str::parse);
     let format = format.map_err(|error| Problem::bad(&error.to_string()))?;
-    let all = [StudyFilter::All, StudyFilter::Unique, StudyFilter::Duplicates];
-    let studies = studies
-        .map_or(Some(StudyFilter::All), |studies| all.into_iter().find(|which| name(*which) == studies));
-    let studies = studies.ok_or_else(|| Problem::bad("studies is one of all, unique and duplicates"))?;
-    Ok(ExportOptions { format, studies })
-}
-
-/// Returns the name of a selection in requests.
-fn name(studies: StudyFilter) -> &'static str {
-    match studies {
-        StudyFilter::All => "all",
-        StudyFilter::Unique => "unique",
-        StudyFilter::Duplicates => "duplicates",
-    }
+    Ok(ExportOptions { format, studies: selection(studies, text)? })
 }
 
 /// Exports the studies of all files that were read completely, as a line of JSON for each study or in another format.
@@ -149,18 +202,70 @@ pub(super) async fn export_studies(
     query: QueryResult<ExportQuery>,
 ) -> HttpResult {
     let ExportQuery { format, studies } = read(query)?;
-    let wanted = wanted(format.as_deref(), studies.as_deref())?;
+    let wanted = wanted(format.as_deref(), studies.as_deref(), None)?;
     let stored = asked.stored(&api.service).await?;
-    let sending = api.exports.begin(stored.job.project_id).ok_or_else(|| {
+    let (project, import) = (stored.job.project_id, stored.job.name.clone());
+    send(&api, project, import.as_deref(), stored.into(), &wanted).await
+}
+
+/// Exports the studies of a review, or of one of its imports together with the imports that repair it: those that the
+/// list of studies has with the same selection.
+///
+/// If responses are not streamed, the same limits apply as for the export of an import.
+#[utoipa::path(
+    get,
+    path = "/projects/{project}/export",
+    params(("project" = Uuid, Path, description = "The review"), ReviewExportQuery),
+    responses(
+        (status = 200, description = "The studies; other formats have their own media types", body = StudyView, content_type = "application/jsonl"),
+        (status = 413, description = "The export is too large for one response; request the creation of an export", body = Problem, content_type = "application/problem+json"),
+        (status = 422, description = "The review has more than 1,000 imports", body = Problem, content_type = "application/problem+json"),
+        (status = 429, description = "The review has the maximum number of concurrent exports", body = Problem, content_type = "application/problem+json"),
+        CommonErrors,
+    ),
+)]
+pub(super) async fn export_review(
+    State(api): State<Arc<Api>>,
+    AuthorizedProject(project): AuthorizedProject,
+    query: QueryResult<ReviewExportQuery>,
+) -> HttpResult {
+    let asked = NewReviewExport::from(read(query)?);
+    let wanted = asked.wanted()?;
+    let files = asked.files(&api.service, project).await?;
+    let import = files.jobs.first().filter(|_| asked.search.is_some()).and_then(|job| job.name.clone());
+    send(&api, project, import.as_deref(), files, &wanted).await
+}
+
+impl NewReviewExport {
+    fn wanted(&self) -> Result<ExportOptions, Problem> {
+        wanted(self.format.as_deref(), self.studies.as_deref(), self.text.as_deref())
+    }
+
+    async fn files(&self, service: &SearchService, project: ProjectId) -> Result<FilesToExport, Problem> {
+        let scope = scope(service, project, self.search, self.file).await?;
+        let files = service.files_to_export(&scope).await?;
+        files.map_err(|error| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, &error.to_string()))
+    }
+}
+
+/// Responds with an export. Its file name is composed of the names of the review and the import.
+async fn send(
+    api: &Api,
+    project: ProjectId,
+    import: Option<&str>,
+    FilesToExport { files, jobs }: FilesToExport,
+    wanted: &ExportOptions,
+) -> HttpResult {
+    let sending = api.exports.begin(project).ok_or_else(|| {
         let detail = format!(
             "{MAX_SENT} exports of this review are being sent, which is the maximum; try again when one of them has ended"
         );
         Problem::new(StatusCode::TOO_MANY_REQUESTS, &detail)
     })?;
-    let sources = api.service.sources_for(&stored.job, &wanted).await?;
-    let files = files(stored, None)?;
+    let sources = api.service.sources_for(&jobs, wanted).await?;
+    let review = api.service.review(project).await?.map(|review| review.name);
     let studies = Arc::clone(&api.service.studies);
-    let mut export = Export::of(studies, asked.search, files, &wanted, sources);
+    let mut export = Export::of(studies, files, wanted, sources);
     let body = match api.body_mode {
         // An empty chunk would end the body.
         BodyMode::Streaming => Body::from_stream(export.pieces().try_filter(move |piece| {
@@ -181,9 +286,8 @@ pub(super) async fn export_studies(
             Body::from(whole)
         }
     };
-    // The name contains no characters that need escaping.
-    let disposition =
-        HeaderValue::from_str(&format!("attachment; filename=\"{}\"", export_file(wanted.format)));
+    let name = export_file(&[review.as_deref(), import], wanted.format);
+    let disposition = HeaderValue::from_str(&content_disposition(&name));
     let disposition = disposition.map_err(|error| StoreError::unusable("naming an export", error))?;
     let kind = HeaderValue::from_static(wanted.format.media_type());
     Ok(([(header::CONTENT_TYPE, kind), (header::CONTENT_DISPOSITION, disposition)], body).into_response())
@@ -214,16 +318,66 @@ pub(super) async fn make_export(
     new: Result<Json<NewExport>, JsonRejection>,
 ) -> HttpResult {
     let Json(new) = new.map_err(|rejection| Problem::unreadable(&rejection, "an export"))?;
-    let wanted = wanted(new.format.as_deref(), new.studies.as_deref())?;
+    let wanted = wanted(new.format.as_deref(), new.studies.as_deref(), None)?;
     let stored = asked.stored(&api.service).await?;
-    let project = stored.job.project_id.as_uuid();
+    let project = stored.job.project_id;
     if api.body_mode == BodyMode::Streaming {
-        return Ok(Json(ExportView::streamed(&asked, project, &wanted)).into_response());
+        let path = format!("/projects/{project}/searches/{}/export", asked.search);
+        return Ok(Json(ExportView::streamed(&path, &wanted, &[])).into_response());
     }
-    let export = api.service.make_export(&stored, &wanted).await?;
-    let export = export.map_err(|why| Problem::new(StatusCode::TOO_MANY_REQUESTS, &why.to_string()))?;
-    let location = format!("/projects/{project}/searches/{}/exports/{export}", asked.search);
-    let body = Json(ExportView::being_made(export.as_uuid()));
+    make(&api, project, &wanted, &stored.into()).await
+}
+
+/// Creates an export of a review of any size, with the studies that the list of studies has with the same selection.
+///
+/// Each request creates an export, which is stored for a day. `Location` is the URL of its state. If responses are
+/// streamed, nothing has to be created; the response is 200 with the URL of the stream.
+#[utoipa::path(
+    post,
+    path = "/projects/{project}/exports",
+    params(("project" = Uuid, Path, description = "The review")),
+    request_body = NewReviewExport,
+    responses(
+        (status = 200, description = "The export can be downloaded immediately", body = ExportView),
+        (status = 202, description = "The export will be created; `Location` is its URL", body = ExportView),
+        (status = 422, description = "The review has no imports, or more than 1,000", body = Problem, content_type = "application/problem+json"),
+        (status = 429, description = "The first import already has 20 stored exports, or 4 exports of the review are being created", body = Problem, content_type = "application/problem+json"),
+        CommonErrors,
+    ),
+)]
+pub(super) async fn make_review_export(
+    State(api): State<Arc<Api>>,
+    AuthorizedProject(project): AuthorizedProject,
+    new: Result<Json<NewReviewExport>, JsonRejection>,
+) -> HttpResult {
+    let Json(new) = new.map_err(|rejection| Problem::unreadable(&rejection, "an export"))?;
+    let wanted = new.wanted()?;
+    if api.body_mode == BodyMode::Streaming {
+        scope(&api.service, project, new.search, new.file).await?;
+        let others = [
+            ("search", new.search.map(|id| id.to_string())),
+            ("file", new.file.map(|id| id.to_string())),
+            ("text", new.text),
+        ];
+        let path = format!("/projects/{project}/export");
+        return Ok(Json(ExportView::streamed(&path, &wanted, &others)).into_response());
+    }
+    let files = new.files(&api.service, project).await?;
+    make(&api, project, &wanted, &files).await
+}
+
+/// Requests the creation of an export, and responds with the URL of its state.
+async fn make(api: &Api, project: ProjectId, wanted: &ExportOptions, files: &FilesToExport) -> HttpResult {
+    let made = api.service.make_export(project, wanted, files).await?;
+    let (search, export) = made.map_err(|why| {
+        let status = match why {
+            ExportRefusal::Empty => StatusCode::UNPROCESSABLE_ENTITY,
+            ExportRefusal::TooMany | ExportRefusal::TooManyUnderWay => StatusCode::TOO_MANY_REQUESTS,
+        };
+        Problem::new(status, &why.to_string())
+    })?;
+    let location = format!("/projects/{project}/searches/{search}/exports/{export}");
+    let body = Json(ExportView::being_made(search, export.as_uuid()));
     let again = EXPORT_POLL_INTERVAL.as_secs().to_string();
     let headers = [(header::LOCATION, location), (header::RETRY_AFTER, again)];
     Ok((StatusCode::ACCEPTED, headers, body).into_response())
@@ -251,10 +405,10 @@ pub(super) async fn show_export(
     let id = export.as_uuid();
     let exported = api.service.export(&asked.caller, asked.search, export).await?;
     match exported.ok_or_else(Problem::no_such_search)? {
-        ExportState::Ready(link) => Ok(Json(ExportView::ready(id, link)).into_response()),
+        ExportState::Ready(link) => Ok(Json(ExportView::ready(asked.search, id, link)).into_response()),
         ExportState::Awaited => {
             let again = [(header::RETRY_AFTER, EXPORT_POLL_INTERVAL.as_secs().to_string())];
-            Ok((again, Json(ExportView::being_made(id))).into_response())
+            Ok((again, Json(ExportView::being_made(asked.search, id))).into_response())
         }
         ExportState::Unknown => {
             let detail = "there is no such export: it was not created, or it is older than a day";

@@ -91,6 +91,7 @@ pub(super) struct DecisionList {
 /// Selects a page of decisions.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 pub(super) struct HistoryQuery {
     /// Maximum number of decisions to return, from 1 to 1,000. The default is 100.
     limit: Option<usize>,

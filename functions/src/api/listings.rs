@@ -7,30 +7,15 @@ use serde_json::value::RawValue;
 
 use super::page::{Listing, READ_BYTES, READ_RECORDS};
 use super::study::{PairView, UnreadView};
+use service::exported_studies::StudySelection;
 use service::study_view::{StudyView, to_json};
-use service::{SearchRepairs, SearchService, Text};
+use service::{SearchRepairs, SearchService};
 
 /// The studies of a search.
 pub(super) struct Studies<'a> {
     pub(super) stored: &'a dyn ReadStudies,
     pub(super) search: SearchId,
-    /// `Some(true)` selects only marked duplicates, `Some(false)` only the others; `None` selects all studies.
-    pub(super) marked: Option<bool>,
-    pub(super) text: Option<Text>,
-}
-
-impl Studies<'_> {
-    fn is_wanted(&self, study: &Study) -> bool {
-        let reference = &study.reference;
-        let has = |text: &Text| {
-            let others = [&reference.journal, &reference.doi].into_iter().flatten();
-            std::iter::once(&reference.title)
-                .chain(&reference.authors)
-                .chain(others)
-                .any(|in_it| text.is_in(in_it))
-        };
-        self.marked.is_none_or(|marked| marked == study.is_duplicate()) && self.text.as_ref().is_none_or(has)
-    }
+    pub(super) selection: StudySelection,
 }
 
 #[async_trait]
@@ -39,10 +24,8 @@ impl Listing for Studies<'_> {
 
     async fn read(&self, file: &ParsedFile, after: u64, limit: usize) -> Result<Vec<Study>, StoreError> {
         // If most studies are filtered out, more have to be read than are requested.
-        let leaves_out = self.text.is_some() || self.marked == Some(false);
-        let limit = if leaves_out { READ_RECORDS } else { limit };
-        let marked = (self.marked == Some(true)).then_some(Tier::Likely);
-        let selection = Selection { marked, after, limit, bytes: READ_BYTES };
+        let limit = if self.selection.is_filtered() { READ_RECORDS } else { limit };
+        let selection = Selection { marked: self.selection.marked(), after, limit, bytes: READ_BYTES };
         self.stored.select(self.search, file.file_id, selection).await
     }
 
@@ -51,7 +34,7 @@ impl Listing for Studies<'_> {
     }
 
     async fn show(&self, file: &ParsedFile, study: Study) -> Result<Option<Box<RawValue>>, StoreError> {
-        if !self.is_wanted(&study) {
+        if !self.selection.includes(&study) {
             return Ok(None);
         }
         let view = StudyView::of(file.position, study).within(&file.parts);
@@ -65,6 +48,8 @@ pub(super) struct Pairs<'a> {
     pub(super) search: SearchId,
     /// The minimum certainty of the duplicates.
     pub(super) least: Tier,
+    /// Their maximum certainty.
+    pub(super) most: Tier,
 }
 
 #[async_trait]
@@ -72,6 +57,8 @@ impl Listing for Pairs<'_> {
     type Item = Study;
 
     async fn read(&self, file: &ParsedFile, after: u64, limit: usize) -> Result<Vec<Study>, StoreError> {
+        // Most duplicates are certain, so many of them have to be skipped.
+        let limit = if self.most < Tier::Certain { READ_RECORDS } else { limit };
         let selection = Selection { marked: Some(self.least), after, limit, bytes: READ_BYTES };
         self.service.studies.select(self.search, file.file_id, selection).await
     }
@@ -82,7 +69,7 @@ impl Listing for Pairs<'_> {
 
     /// Loads originals one by one, since two studies may each have the maximum record size.
     async fn show(&self, file: &ParsedFile, study: Study) -> Result<Option<Box<RawValue>>, StoreError> {
-        let Some(duplicate) = study.duplicate else { return Ok(None) };
+        let Some(duplicate) = study.duplicate.filter(|mark| mark.tier <= self.most) else { return Ok(None) };
         let Duplicate { search_id, file_id, record, .. } = duplicate;
         let original = self.service.study(search_id, file_id, record).await?;
         let original = original.map(|original| StudyView::of(duplicate.position, original).bounded());

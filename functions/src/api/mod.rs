@@ -4,6 +4,7 @@
 //! - `extract` authorizes requests, `paging` and `page` read lists, `problem` and `etag` are common responses;
 //! - the other modules are the handlers, by subject.
 
+mod across;
 mod admin;
 mod after_restore;
 mod aliases;
@@ -27,9 +28,11 @@ mod paging;
 mod problem;
 mod repair;
 mod results;
+mod reviews;
 mod router;
 mod run_trials;
 mod searches;
+mod selection;
 mod sources;
 mod state;
 mod states;

@@ -28,6 +28,7 @@ const SEARCHES: List = List { of: "searches of all projects", owner: Uuid::nil()
 /// Selects imports of all reviews.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 pub(super) struct AllSearchesQuery {
     /// Returns only imports in one of these states, separated by commas: `Uploading`, `Uploaded`, `Parsing`,
     /// `Completed`, `Error`.
@@ -208,6 +209,7 @@ pub(super) struct EffectList {
 /// Selects effects.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 pub(super) struct EffectsQuery {
     /// Returns only effects in this state: `waiting`, `claimed` or `poisoned`.
     state: Option<String>,

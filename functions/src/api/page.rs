@@ -13,7 +13,19 @@ pub(super) const READ_BYTES: usize = 1 << 20;
 /// The maximum number of records that one read of the store returns.
 pub(super) const READ_RECORDS: usize = 500;
 /// The maximum number of reads for one page. It bounds how many records a filter examines.
-const READS: usize = 20;
+pub(super) const READS: usize = 20;
+
+/// The maximum size of a page's JSON, in bytes; a Lambda response is limited to 6 MB.
+pub(super) const PAGE_BYTES: usize = 4 << 20;
+
+/// The page that a client requests.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PageRequest<'a> {
+    /// The maximum number of items.
+    pub(super) limit: usize,
+    /// The cursor of the previous page.
+    pub(super) after: Option<&'a str>,
+}
 
 /// A listing of a file's items.
 #[async_trait]
@@ -43,6 +55,8 @@ pub(super) struct Page {
     pub(super) items: Vec<Box<RawValue>>,
     /// The cursor of its end, if more may follow.
     pub(super) next: Option<RecordPlace>,
+    /// The number of reads of the store.
+    pub(super) reads: usize,
 }
 
 /// Returns the next page of a listing after the cursor. It may be short, or empty, even if more items follow.
@@ -66,7 +80,7 @@ pub(super) async fn page<S: Listing>(
                 break;
             }
             if reads == READS {
-                return Ok(Page { items, next: Some(place) });
+                return Ok(Page { items, next: Some(place), reads });
             }
             reads += 1;
             for item in read {
@@ -75,7 +89,7 @@ pub(super) async fn page<S: Listing>(
                     let more = shown.get().len();
                     let is_full = !items.is_empty() && bytes.saturating_add(more) > limit.bytes;
                     if is_full || items.len() == limit.items {
-                        return Ok(Page { items, next: Some(place) });
+                        return Ok(Page { items, next: Some(place), reads });
                     }
                     bytes = bytes.saturating_add(more);
                     items.push(shown);
@@ -84,5 +98,5 @@ pub(super) async fn page<S: Listing>(
             }
         }
     }
-    Ok(Page { items, next: None })
+    Ok(Page { items, next: None, reads })
 }

@@ -7,26 +7,27 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
-use imports::{FileId, ParsedFile};
+use imports::{FileId, ParsedFile, StudyFilter};
 use serde::Deserialize;
 use utoipa::IntoParams;
 use uuid::Uuid;
 
-use super::extract::{AuthorizedSearch, RecordParam};
+use super::across;
+use super::extract::{AuthorizedProject, AuthorizedSearch, RecordParam};
 use super::listings::{Studies, UnreadRecords};
-use super::page::{self, Listing, Page, PageLimit};
+use super::page::{self, Listing, PAGE_BYTES, Page, PageLimit, PageRequest};
 use super::paging::{self, List};
 use super::problem::{CommonErrors, Problem};
+use super::selection::{scope, selection};
 use super::study::{PageBody, StudyDetail, StudyList, UnreadDetail, UnreadList, UnreadView};
 use super::{Api, HttpResult};
+use service::exported_studies::StudySelection;
 use service::study_view::{RecordPlace, StudyView};
 use service::{RecordBytes, StoredSearch};
 
 /// The default and maximum number of studies, or of unreadable records, in a page.
 const PAGE: usize = 100;
 pub(super) const MAX_PAGE: usize = 1_000;
-/// The maximum size of a page's JSON, in bytes; a Lambda response is limited to 6 MB.
-pub(super) const PAGE_BYTES: usize = 4 << 20;
 
 pub(super) type QueryResult<T> = Result<Query<T>, QueryRejection>;
 
@@ -34,15 +35,6 @@ pub(super) type QueryResult<T> = Result<Query<T>, QueryRejection>;
 pub(super) fn read<T>(query: QueryResult<T>) -> Result<T, Problem> {
     let Query(query) = query.map_err(|rejection| Problem::bad(&rejection.body_text()))?;
     Ok(query)
-}
-
-/// The page that a client requests.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct PageRequest<'a> {
-    /// The maximum number of items.
-    pub(super) limit: usize,
-    /// The cursor of the previous page.
-    pub(super) after: Option<&'a str>,
 }
 
 /// Responds with a page of a listing.
@@ -53,7 +45,7 @@ pub(super) async fn answer(
     request: PageRequest<'_>,
 ) -> HttpResult {
     let limit = PageLimit { items: request.limit, bytes: PAGE_BYTES };
-    let Page { items, next } = page::page(listing, files, list.after(request.after)?, limit).await?;
+    let Page { items, next, .. } = page::page(listing, files, list.after(request.after)?, limit).await?;
     Ok(Json(PageBody { items, next: next.map(|next| list.next(&next)) }).into_response())
 }
 
@@ -74,6 +66,7 @@ pub(super) fn files(stored: StoredSearch, asked: Option<&str>) -> Result<Vec<Par
 /// Selects a page of the studies.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 pub(super) struct StudiesQuery {
     /// Maximum number of studies to return, from 1 to 1,000. The default is 100.
     limit: Option<usize>,
@@ -83,7 +76,7 @@ pub(super) struct StudiesQuery {
     file: Option<String>,
     /// `only` returns studies that repeat an earlier one; `none` returns the others.
     duplicates: Option<String>,
-    /// Returns only studies whose title, authors, journal or DOI contain this text, ignoring case; 1 to 255
+    /// Returns only studies whose title, authors, abstract, journal or DOI contain this text, ignoring case; 1 to 255
     /// characters.
     text: Option<String>,
 }
@@ -109,17 +102,64 @@ pub(super) async fn list_studies(
 ) -> HttpResult {
     let query = read(query)?;
     let limit = paging::limit(query.limit, PAGE, MAX_PAGE)?;
-    let marked = match query.duplicates.as_deref() {
-        None => None,
-        Some("only") => Some(true),
-        Some("none") => Some(false),
+    let which = match query.duplicates.as_deref() {
+        None => StudyFilter::All,
+        Some("only") => StudyFilter::Duplicates,
+        Some("none") => StudyFilter::Unique,
         Some(_) => return Err(Problem::bad("duplicates is \"only\" or \"none\"")),
     };
-    let text = paging::text(query.text.as_deref())?;
+    let selection = StudySelection { which, text: paging::text(query.text.as_deref())? };
     let files = files(asked.stored(&api.service).await?, query.file.as_deref())?;
-    let listing = Studies { stored: &*api.service.studies, search: asked.search, marked, text };
+    let listing = Studies { stored: &*api.service.studies, search: asked.search, selection };
     let list = List { of: "studies", owner: asked.search.as_uuid() };
     answer(&listing, &files, list, PageRequest { limit, after: query.after.as_deref() }).await
+}
+
+/// Selects a page of the studies of a review.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ReviewStudiesQuery {
+    /// Maximum number of studies to return, from 1 to 1,000. The default is 100.
+    limit: Option<usize>,
+    /// The `next` cursor of the previous page.
+    after: Option<String>,
+    /// Returns only the studies of this import and of the imports that repair it.
+    search: Option<Uuid>,
+    /// Returns only the studies of this file of the import, and of the files that repair it. It requires `search`.
+    file: Option<Uuid>,
+    /// The studies to return: `all` (the default), `unique` or `duplicates`.
+    studies: Option<String>,
+    /// Returns only studies whose title, authors, abstract, journal or DOI contain this text, ignoring case; 1 to 255
+    /// characters.
+    text: Option<String>,
+}
+
+/// Lists the studies of a review, or of one of its imports together with the imports that repair it. The newest import of
+/// a review comes first; a repair follows its import. An export with the same selection contains the same studies.
+///
+/// Up to about 20,000 studies are examined for one page, which has up to about 4 MB. A page may be short or empty even
+/// if more pages follow.
+#[utoipa::path(
+    get,
+    path = "/projects/{project}/studies",
+    params(("project" = Uuid, Path, description = "The review"), ReviewStudiesQuery),
+    responses((status = 200, description = "A page of studies", body = StudyList), CommonErrors),
+)]
+pub(super) async fn list_review_studies(
+    State(api): State<Arc<Api>>,
+    AuthorizedProject(project): AuthorizedProject,
+    query: QueryResult<ReviewStudiesQuery>,
+) -> HttpResult {
+    let query = read(query)?;
+    let limit = paging::limit(query.limit, PAGE, MAX_PAGE)?;
+    let selection = selection(query.studies.as_deref(), query.text.as_deref())?;
+    let scope = scope(&api.service, project, query.search, query.file).await?;
+    let list = List { of: "studies of all", owner: query.search.unwrap_or_else(|| project.as_uuid()) };
+    let stored = &*api.service.studies;
+    let listing = |search| Studies { stored, search, selection: selection.clone() };
+    let request = PageRequest { limit, after: query.after.as_deref() };
+    across::answer(&api.service, &scope, listing, list, request).await
 }
 
 /// Returns one study and the text that it was read from.
@@ -156,6 +196,7 @@ pub(super) async fn show_study(
 /// Selects a page of the records that were not imported.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 pub(super) struct UnreadQuery {
     /// Maximum number of records to return, from 1 to 1,000. The default is 100.
     limit: Option<usize>,

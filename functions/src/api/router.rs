@@ -23,7 +23,7 @@ use super::searches::{cancel_search, show_search};
 use super::state::{Api, BodyMode};
 use super::{
     admin, after_restore, aliases, changes, config, duplicates, export, health, history, live, overview,
-    repair, results, searches, sources, states, trial,
+    repair, results, reviews, searches, sources, states, trial,
 };
 
 /// The maximum size of a request body, in bytes. 50 file names of 255 characters fit several times.
@@ -150,6 +150,8 @@ where
 }
 
 const OPERATIONS: &[Operations] = &[
+    operations!(reviews::create_review, reviews::list_reviews),
+    operations!(reviews::change_review, reviews::delete_review),
     operations!(searches::create_search, searches::list_searches),
     operations!(searches::show_search, searches::delete_search),
     operations!(searches::cancel_search),
@@ -158,6 +160,7 @@ const OPERATIONS: &[Operations] = &[
     operations!(sources::say_sources),
     operations!(sources::show_flow),
     operations!(results::list_studies),
+    operations!(results::list_review_studies),
     operations!(results::show_study),
     operations!(results::list_unread),
     operations!(results::show_unread),
@@ -165,6 +168,8 @@ const OPERATIONS: &[Operations] = &[
     operations!(duplicates::list_all_duplicates),
     operations!(duplicates::decide, duplicates::list_decisions),
     operations!(export::export_studies),
+    operations!(export::export_review),
+    operations!(export::make_review_export),
     operations!(export::make_export),
     operations!(export::show_export),
     operations!(history::list_history),

@@ -7,7 +7,9 @@ use axum::extract::rejection::{JsonRejection, QueryRejection};
 use axum::extract::{Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::IntoResponse;
-use imports::JobState;
+use futures::stream::{self, StreamExt, TryStreamExt};
+use imports::{Job, JobState};
+use messages::StoreError;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -16,7 +18,7 @@ use super::paging::{self, List};
 use super::problem::{CommonErrors, Problem};
 use super::view::{AnnouncedView, Details, SearchList, SearchView};
 use super::{Api, HttpResult, etag};
-use service::{Cancellation, CreateOutcome, Deletion, NewSearch, SearchFilter};
+use service::{Cancellation, CreateOutcome, Deletion, NewSearch, SearchFilter, SearchService};
 
 /// The header that makes a request idempotent
 /// (<https://datatracker.ietf.org/doc/draft-ietf-httpapi-idempotency-key-header/>).
@@ -26,6 +28,8 @@ const MAX_KEY_BYTES: usize = 255;
 /// The default and maximum number of searches in a page.
 pub(super) const PAGE: usize = 50;
 pub(super) const MAX_PAGE: usize = 200;
+/// The number of imports of a page whose totals are read concurrently.
+const CONCURRENT_DETAILS: usize = 16;
 
 const STATES: [JobState; 5] =
     [JobState::Uploading, JobState::Uploaded, JobState::Parsing, JobState::Completed, JobState::Error];
@@ -165,6 +169,7 @@ pub(super) async fn delete_search(
 /// Selects a page of the imports.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 pub(super) struct SearchesQuery {
     /// Maximum number of imports to return, from 1 to 200. The default is 50.
     limit: Option<usize>,
@@ -208,8 +213,17 @@ pub(super) async fn list_searches(
     let list = List { of: "searches", owner: project.as_uuid() };
     let after = list.after(query.after.as_deref())?;
     let page = api.service.list(project, &wanted, after, limit).await?;
-    let items = page.items.into_iter().map(|job| SearchView::of(job, None)).collect();
+    let items = views(&api.service, page.items).await?;
     etag::answer(&headers, &SearchList { items, next: page.next.map(|next| list.next(&next)) })
+}
+
+/// Returns the views of searches in a list, with their totals.
+async fn views(service: &SearchService, jobs: Vec<Job>) -> Result<Vec<SearchView>, StoreError> {
+    let views = stream::iter(jobs).map(async |job| {
+        let details = Details::of_listed(service, &job).await?;
+        Ok(SearchView::listed(job, &details))
+    });
+    views.buffered(CONCURRENT_DETAILS).try_collect().await
 }
 
 pub(super) fn states(asked: Option<&str>) -> Result<Vec<JobState>, Problem> {

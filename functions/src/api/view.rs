@@ -62,11 +62,12 @@ pub(super) struct SearchView {
     reason: Option<String>,
     /// Number of studies stored so far, from files that were read completely.
     studies: u64,
-    /// Counts over all files that were read completely; present only if a single import is requested.
+    /// Counts over all files that were read completely; absent from the list of all reviews. Corrected records are
+    /// counted as not imported.
     #[serde(skip_serializing_if = "Option::is_none")]
     totals: Option<TotalsView>,
     /// Counts over all files that were read completely, including those of imports that repair this one; present only
-    /// if a single, repaired import is requested. Records that were corrected by a repair are not counted again.
+    /// for a repaired import. Corrected records are not counted again. Records that were corrected by a repair are not counted again.
     #[serde(skip_serializing_if = "Option::is_none")]
     totals_with_repairs: Option<TotalsView>,
     /// The id of the import that this one repairs.
@@ -296,6 +297,13 @@ impl Details {
         job: &Job,
         progress: Vec<(FileId, Progress)>,
     ) -> Result<Self, StoreError> {
+        let listed = Self::of_listed(function, job).await?;
+        let sources = function.sources(job, &listed.known.repairs).await?;
+        Ok(Self { progress, sources, ..listed })
+    }
+
+    /// Returns only what the totals of a search need.
+    pub(super) async fn of_listed(function: &SearchService, job: &Job) -> Result<Self, StoreError> {
         let known = function.repairs(job).await?;
         let mut marked = function.marked(job).await?;
         if known.original == job.search_id {
@@ -304,8 +312,7 @@ impl Details {
             }
         }
         let duplicates = marked.into_iter().map(|(file, marked)| (file, marked.duplicates())).collect();
-        let sources = function.sources(job, &known.repairs).await?;
-        Ok(Self { progress, duplicates, known, sources })
+        Ok(Self { progress: Vec::new(), duplicates, known, sources: BTreeMap::new() })
     }
 
     /// Returns the repairs that have `file` on one side, as views of the other side.
@@ -334,6 +341,13 @@ impl From<Fate> for FateView {
 }
 
 impl SearchView {
+    /// Returns the view of a search in a list, with its totals.
+    pub(super) fn listed(job: Job, details: &Details) -> Self {
+        let totals = TotalsView::of(&job, details);
+        let totals_with_repairs = TotalsView::with_repairs(&job, details);
+        Self { totals: Some(totals), totals_with_repairs, ..Self::of(job, None) }
+    }
+
     pub(super) fn of(job: Job, details: Option<&Details>) -> Self {
         let (has_ended, search_id) = (job.state.has_ended(), job.search_id);
         let file_of = |file: &JobFile| FileOf { search_id, file_id: file.file_id };

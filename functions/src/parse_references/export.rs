@@ -5,12 +5,13 @@ use std::sync::Arc;
 use dedup::{HandlerError, HandlerResult};
 use futures::stream::{StreamExt, TryStreamExt};
 use imports::messages::MakeExport;
-use imports::{ExportKey, ParsedFile, SearchId};
+use imports::{ExportKey, SearchId};
 use messages::StoreError;
 
 use super::ParseReferences;
 use super::attempt::Deadline;
-use service::exported_studies::{Export, ExportOptions};
+use service::Text;
+use service::exported_studies::{Export, ExportOptions, FileToExport, StudySelection};
 
 /// The error of an export that takes too long.
 #[derive(Debug, thiserror::Error)]
@@ -25,14 +26,16 @@ impl ParseReferences {
         command: &MakeExport,
         deadline: &Deadline<'_>,
     ) -> Result<HandlerResult, HandlerError> {
-        let MakeExport { project_id: project, export_id: export, format, studies, .. } = *command;
+        let MakeExport { project_id: project, export_id: export, format, studies: which, .. } = *command;
         let key = ExportKey { project, search, export, format };
         let Some(files) = self.files_of(search, command).await? else {
             return self.remove_export(&key).await;
         };
         let over = || StoreError::unavailable(format!("exporting search {search}"), DeadlinePassed);
-        let (wanted, sources) = (ExportOptions { format, studies }, command.sources.clone());
-        let pieces = Export::of(Arc::clone(&self.stored), search, files, &wanted, sources).pieces();
+        let studies = StudySelection { which, text: command.text.as_deref().and_then(Text::new) };
+        let (count, sources) = (files.len(), command.sources.clone());
+        let wanted = ExportOptions { format, studies };
+        let pieces = Export::of(Arc::clone(&self.stored), files, &wanted, sources).pieces();
         let pieces =
             pieces.and_then(|piece| async { if deadline.has_passed() { Err(over()) } else { Ok(piece) } });
         let bytes = self.exports.keep(&key, pieces.boxed()).await?;
@@ -40,7 +43,7 @@ impl ParseReferences {
         if self.files_of(search, command).await?.is_none() {
             return self.remove_export(&key).await;
         }
-        Ok(HandlerResult::completed(format!("exported {} files into {bytes} bytes", command.files.len())))
+        Ok(HandlerResult::completed(format!("exported {count} files into {bytes} bytes")))
     }
 
     /// Removes the object, which an earlier attempt may have stored before it could check again.
@@ -54,9 +57,17 @@ impl ParseReferences {
         &self,
         search: SearchId,
         command: &MakeExport,
-    ) -> Result<Option<Vec<ParsedFile>>, StoreError> {
-        let mut files = self.stored.parsed(search).await?;
-        files.retain(|file| command.files.contains(&file.file_id));
-        Ok((files.len() == command.files.len()).then_some(files))
+    ) -> Result<Option<Vec<FileToExport>>, StoreError> {
+        let mut all = Vec::new();
+        let others = command.others.iter().map(|other| (other.search_id, &other.files));
+        for (search, wanted) in std::iter::once((search, &command.files)).chain(others) {
+            let mut files = self.stored.parsed(search).await?;
+            files.retain(|file| wanted.contains(&file.file_id));
+            if files.len() != wanted.len() {
+                return Ok(None);
+            }
+            all.extend(files.into_iter().map(|file| FileToExport { search, file }));
+        }
+        Ok(Some(all))
     }
 }

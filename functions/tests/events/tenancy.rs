@@ -130,6 +130,7 @@ async fn status(
     let body = match path.rsplit('/').next() {
         Some("repair" | "exports") => json!({}),
         Some("sources") => json!({ "files": [] }),
+        Some(OURS) => json!({ "name": "Named by a stranger" }),
         Some("decisions") => {
             let study = json!({ "search_id": search, "file_id": Uuid::from_u128(2), "record": 1 });
             json!({ "decision": "keep", "studies": [study] })
@@ -184,6 +185,8 @@ async fn foreign_callers_get_404_from_every_operation() {
                 Some("events") => 501..502,
                 // There is nothing to repair.
                 Some("repair") => 409..410,
+                // An import of the review has not ended.
+                Some("{project}") if operation.0 == "DELETE" => 409..410,
                 _ => 200..300,
             };
             assert!(is_expected.contains(&status) || is_gone, "{operation:?} for {ours:?}: {status}");

@@ -33,6 +33,8 @@ pub(crate) enum Command {
     Searches(Searches),
     /// List the imports of a review that changed since an earlier call
     Changes(Changes),
+    /// List, create, rename, archive and delete reviews
+    Reviews(Reviews),
     /// Show an import: its state, its files, the records not imported, and the decision about each message
     Show(Inspect),
     /// List the studies of an import
@@ -211,20 +213,97 @@ pub(crate) struct Resume {
 }
 
 /// The review that imports belong to.
-#[derive(Debug, Clone, Copy, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Project {
-    /// The review: its id or a name, which always means the same review [default: $SEARCH_IMPORT_PROJECT, else one
-    /// review for everything]
+    /// The review: its id, or its name in upper or lower case [default: $SEARCH_IMPORT_PROJECT, else one review for
+    /// everything]
     #[arg(long, value_name = "PROJECT", value_parser = project)]
-    pub(crate) project: Option<ProjectId>,
+    pub(crate) project: Option<ReviewName>,
+}
+
+/// A review as named on the command line.
+#[derive(Debug, Clone)]
+pub(crate) struct ReviewName {
+    /// The name; `None` if an id was given.
+    pub(crate) name: Option<String>,
+    /// The given id, or the one that is derived from the name.
+    pub(crate) id: ProjectId,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Reviews {
+    #[command(subcommand)]
+    pub(crate) command: ReviewsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ReviewsCommand {
+    /// List the reviews by name
+    List(ReviewsList),
+    /// Create a review
+    Create(ReviewsCreate),
+    /// Rename a review, or name one that only has an id
+    Rename(ReviewsRename),
+    /// Archive a review; its data stays
+    Archive(ReviewsChange),
+    /// Restore an archived review
+    Restore(ReviewsChange),
+    /// Delete a review with all its imports and decisions
+    Delete(ReviewsDelete),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ReviewsList {
+    /// Include archived reviews
+    #[arg(long)]
+    pub(crate) archived: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ReviewsCreate {
+    /// Name of the review, which no other review has
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ReviewsChange {
+    /// The review: its id or its name
+    #[arg(value_name = "REVIEW", value_parser = project)]
+    pub(crate) review: ReviewName,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ReviewsRename {
+    #[command(flatten)]
+    pub(crate) change: ReviewsChange,
+    /// The new name
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ReviewsDelete {
+    #[command(flatten)]
+    pub(crate) change: ReviewsChange,
+    #[command(flatten)]
+    pub(crate) consent: Consent,
 }
 
 fn age(text: &str) -> Result<SignedDuration, &'static str> {
     service::age(text).ok_or("it must be a number of seconds, or a duration such as 2h or 1d12h")
 }
 
-fn project(text: &str) -> Result<ProjectId, String> {
-    ProjectId::meant_by(text).map_err(|error| format!("the project's name {error}"))
+fn project(text: &str) -> Result<ReviewName, String> {
+    let id = ProjectId::meant_by(text).map_err(|error| format!("the project's name {error}"))?;
+    let name = text.parse::<ProjectId>().is_err().then(|| text.to_owned());
+    Ok(ReviewName { name, id })
 }
 
 /// One import of a review.

@@ -15,7 +15,7 @@ use crate::workspace::{self, Workspace};
 /// Lists the searches that changed since an earlier call, and prints the cursor for the next call.
 pub(crate) async fn run(args: &args::Changes) -> anyhow::Result<bool> {
     let workspace = Workspace::look_into(workspace::settings(&args.output.location)?).await?;
-    let project = workspace.project(args.project);
+    let project = workspace.project(&args.project).await?;
     let read = |text: &String| {
         ChangeCursor::read(project, text).with_context(|| {
             format!("--since is not a cursor of review {project}; call `search-import changes` without it")

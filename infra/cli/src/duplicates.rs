@@ -29,7 +29,7 @@ pub(crate) async fn run(args: &args::Duplicates) -> anyhow::Result<bool> {
         min_tier: args.min_certainty.into(),
         as_json: args.output.json,
     };
-    let project = workspace.project(args.project);
+    let project = workspace.project(&args.project).await?;
     let (mut pages, mut is_empty) = (find::Pages::of(&jobs, project), true);
     while let Some(page) = pages.next().await? {
         is_empty &= page.is_empty();
@@ -167,7 +167,7 @@ async fn find_study(
 /// Records a decision about studies.
 pub(crate) async fn decide(args: &args::Decide) -> anyhow::Result<bool> {
     let workspace = open(&args.output).await?;
-    let project = workspace.project(args.project);
+    let project = workspace.project(&args.project).await?;
     let mut studies = Vec::new();
     for study in &args.studies {
         studies.push(named(&workspace, project, study).await?);
@@ -194,8 +194,8 @@ pub(crate) async fn decide(args: &args::Decide) -> anyhow::Result<bool> {
     Ok(true)
 }
 
-/// Returns the user's name, which is recorded with the decision.
-fn user_name() -> String {
+/// Returns the user's name, which is recorded with decisions and reviews.
+pub(crate) fn user_name() -> String {
     std::env::var("USER").ok().filter(|name| !name.is_empty()).unwrap_or_else(|| "unknown".to_owned())
 }
 

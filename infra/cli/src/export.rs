@@ -10,7 +10,7 @@ use anyhow::{Context, bail};
 use imports::{ParsedFile, ReadStudies, SearchId, StudyFilter};
 use local::output;
 use serde::Serialize;
-use service::exported_studies::{Studies, entry};
+use service::exported_studies::{FileToExport, Studies, StudySelection, entry};
 use service::{ProjectAccess, SearchService};
 use writers::{FileLimits, Format, Source, Writer};
 
@@ -53,7 +53,10 @@ pub(crate) async fn run(args: &args::Export) -> anyhow::Result<bool> {
     let mut files = Vec::new();
     let searches = searches(&workspace, args).await?;
     if searches.is_empty() {
-        bail!("nothing was written: {}", find::no_searches(&workspace, workspace.project(args.project)));
+        bail!(
+            "nothing was written: {}",
+            find::no_searches(&workspace, workspace.project(&args.project).await?)
+        );
     }
     for search in searches {
         files.extend(imported_files(&start, search).await?);
@@ -94,7 +97,7 @@ impl args::Export {
 
 /// Returns the requested search, or all searches of a project ordered by their ids.
 async fn searches(workspace: &Workspace, args: &args::Export) -> anyhow::Result<Vec<SearchId>> {
-    let project = workspace.project(args.project);
+    let project = workspace.project(&args.project).await?;
     if let Some(text) = &args.search {
         return Ok(vec![find::search(workspace, project, text).await?.search_id]);
     }
@@ -164,8 +167,9 @@ impl Exporter {
         next: &mut (dyn FnMut(&Output, u64) -> anyhow::Result<Option<Output>> + Send),
     ) -> anyhow::Result<Vec<OutputFile>> {
         let mut finished = Vec::new();
-        let (studies, parsed) = (Arc::clone(&self.studies), vec![file.file.clone()]);
-        let mut pages = Studies::of(studies, file.search, parsed, self.shape.studies).skipping();
+        let selection = StudySelection { which: self.shape.studies, text: None };
+        let parsed = vec![FileToExport { search: file.search, file: file.file.clone() }];
+        let mut pages = Studies::of(Arc::clone(&self.studies), parsed, selection).skipping();
         while let Some((parsed, page)) = pages.next().await? {
             for study in &page {
                 let mut bytes = Vec::new();

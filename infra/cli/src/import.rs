@@ -14,6 +14,7 @@ use tempfile::TempPath;
 
 use crate::disk::DiskFull;
 use crate::report::{FileReport, Report};
+use crate::reviews;
 use crate::workspace::{self, Workspace};
 use crate::{args, files, interrupt, sources, stdin, watch};
 
@@ -41,7 +42,10 @@ pub(crate) async fn run(args: args::Import) -> anyhow::Result<bool> {
     let (paths, spooled) = spool(&workspace, &inputs, &mut files).await?;
     let runner = workspace.runner(&args.faults)?;
     let start = SearchService::over(&runner.ports(), &functions::SYSTEM)?;
-    let project = workspace.project(args.project);
+    let project = match args.project.project.as_ref().and_then(|review| review.name.as_deref()) {
+        Some(name) => reviews::create(&start, name).await?.review.project_id,
+        None => workspace.project(&args.project).await?,
+    };
     let request = NewSearch { name: search_name(&args, &files), files };
     let prepared = match start.prepare(project, &request).await {
         Ok(prepared) => prepared,

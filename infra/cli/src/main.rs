@@ -6,6 +6,7 @@
 //! - `stdin`: a file from standard input; `interrupt`: Ctrl-C, and the command that resumes;
 //! - `report`: the result of an import, as a table and as JSON;
 //! - `searches`, `changes`, `show`, `studies`: print stored data; `find`: looks up an import by id or name;
+//! - `reviews`: lists and changes reviews;
 //! - `sources`, `flow_chart`: the sources of files, and the PRISMA counts;
 //! - `duplicates`: lists duplicates and records decisions about them;
 //! - `export`: writes studies for other programs;
@@ -50,6 +51,7 @@ mod quarantine;
 mod repair;
 mod report;
 mod resume;
+mod reviews;
 mod searches;
 mod serve;
 mod show;
@@ -111,6 +113,7 @@ async fn main() -> ExitCode {
         Command::Health(args) => health::run(&args).await,
         Command::Searches(args) => searches::run(&args).await,
         Command::Changes(args) => changes::run(&args).await,
+        Command::Reviews(args) => reviews::run(args.command).await,
         Command::Show(args) => show::run(&args).await,
         Command::Studies(args) => studies::run(&args).await,
         Command::Sources(args) => sources::run(&args).await,

@@ -45,7 +45,8 @@ struct OutputFile {
 /// Writes the unreadable records of one reference file to a file, or those of each to a folder.
 pub(crate) async fn run(args: &args::Quarantine) -> anyhow::Result<bool> {
     let workspace = Workspace::look_into(workspace::settings(&args.output.location)?).await?;
-    let job = find::search(&workspace, workspace.project(args.search.project), &args.search.search).await?;
+    let job =
+        find::search(&workspace, workspace.project(&args.search.project).await?, &args.search.search).await?;
     let (mut written, found) = (Vec::new(), unreadable(workspace.ports(), &job).await?);
     let mut stored = BTreeMap::new();
     found

@@ -175,8 +175,19 @@ impl Workspace {
     }
 
     /// Returns the project of a command: the one given on its command line, or that of the settings.
-    pub(crate) fn project(&self, named: args::Project) -> ProjectId {
-        named.project.unwrap_or(self.backend.config.project)
+    pub(crate) async fn project(&self, named: &args::Project) -> anyhow::Result<ProjectId> {
+        match &named.project {
+            Some(review) => self.review(review).await,
+            None => Ok(self.backend.config.project),
+        }
+    }
+
+    /// Returns the listed review with a name, regardless of case, or the one whose id is derived from the name.
+    pub(crate) async fn review(&self, named: &args::ReviewName) -> anyhow::Result<ProjectId> {
+        let Some(name) = &named.name else { return Ok(named.id) };
+        let records = &self.ports().engine.stores()?.records;
+        let listed = service::review_named(records.as_ref(), name).await?;
+        Ok(listed.map_or(named.id, |review| review.project_id))
     }
 
     /// Returns a name of the workspace for messages.

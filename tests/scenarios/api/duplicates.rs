@@ -103,6 +103,9 @@ async fn study_repeats_earlier_search_in_any_reading_order() {
         let (api, expected) = (api(&world), [pair(searches[1], "0-2", searches[0], "0-1", "likely")]);
         assert_eq!(pairs(&api, &of_project("duplicates")).await, expected, "{order:?}");
         assert_eq!(pairs(&api, &format!("{}/duplicates", path_of(searches[1]))).await, expected);
+        assert_eq!(pairs(&api, &of_project("duplicates?least=possible&most=likely")).await, expected);
+        assert_eq!(pairs(&api, &of_project("duplicates?least=possible&most=possible")).await, []);
+        assert_eq!(refusal(&api, &of_project("duplicates?most=some")).await.0, 400);
         assert_eq!(pairs(&api, &format!("{}/duplicates", path_of(searches[0]))).await, []);
         let flow = get(&api, &of_project("prisma")).await;
         assert_eq!((&flow["total"]["duplicates"], &flow["total"]["left"]), (&json!(1), &json!(2)));

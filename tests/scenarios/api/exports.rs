@@ -297,7 +297,7 @@ async fn export_has_requested_format() {
         let (_, headers, streamed) = ask(&streaming, view["url"].as_str().unwrap(), None).await;
         assert!(made == streamed, "{format}");
         assert_eq!(headers["content-type"], format.media_type());
-        let name = format!("attachment; filename=\"studies.{}\"", format.ending());
+        let name = format!("attachment; filename=\"revision-1-studies.{}\"", format.ending());
         assert_eq!(headers["content-disposition"], name.as_str());
         let whole = String::from_utf8_lossy(&streamed).into_owned();
         let entries = match format {

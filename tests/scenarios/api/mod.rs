@@ -12,6 +12,7 @@ mod marking_work;
 mod overview;
 mod raw;
 mod results;
+mod reviews;
 mod searches;
 mod sources;
 

@@ -26,6 +26,7 @@ mod outbox;
 mod program;
 mod quarantine;
 mod repair;
+mod reviews;
 mod samples;
 mod searches;
 #[cfg(feature = "services")]

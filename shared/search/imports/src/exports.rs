@@ -107,6 +107,25 @@ pub struct ExportLink {
     pub expires_at: Timestamp,
 }
 
+/// Returns the value of the header `Content-Disposition` that has a client save a response under a file name. The name
+/// contains letters, digits, dots, hyphens and spaces only. Letters outside ASCII are in the second form of the name
+/// (RFC 6266).
+pub fn content_disposition(file_name: &str) -> String {
+    if file_name.is_ascii() {
+        return format!("attachment; filename=\"{file_name}\"");
+    }
+    let ascii: String = file_name.chars().map(|c| if c.is_ascii() { c } else { '_' }).collect();
+    let encoded: String = file_name.bytes().fold(String::new(), |mut encoded, byte| {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_') {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+        encoded
+    });
+    format!("attachment; filename=\"{ascii}\"; filename*=UTF-8''{encoded}")
+}
+
 /// The chunks of an export, as they are produced.
 pub type Pieces<'a> = BoxStream<'a, Result<Vec<u8>, StoreError>>;
 
@@ -137,6 +156,15 @@ mod tests {
     use uuid::Builder;
 
     use super::*;
+
+    #[test]
+    fn file_name_with_letters_outside_ascii_is_encoded() {
+        assert_eq!(content_disposition("Sleep-studies.ris"), "attachment; filename=\"Sleep-studies.ris\"");
+        assert_eq!(
+            content_disposition("Schläfrigkeit.ris"),
+            "attachment; filename=\"Schl_frigkeit.ris\"; filename*=UTF-8''Schl%C3%A4frigkeit.ris"
+        );
+    }
 
     #[test]
     fn export_is_awaited_for_an_hour_despite_skew() {

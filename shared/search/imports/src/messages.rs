@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use writers::{Format, Source};
 
 use crate::exports::{ExportId, StudyFilter};
-use crate::ids::{FileId, ProjectId, TimeoutId};
+use crate::ids::{FileId, ProjectId, SearchId, TimeoutId};
 use crate::key::ObjectKey;
 use crate::manifest::Manifest;
 use crate::queues::{EVENTS, PARSE};
@@ -239,9 +239,24 @@ pub struct MakeExport {
     /// The selected studies.
     #[serde(default)]
     pub studies: StudyFilter,
+    /// Selects studies that contain this text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Other searches of the review whose studies follow, in this order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<SearchToExport>,
     /// The sources of the files when the export was requested, so that a redelivered command writes the same object.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sources: BTreeMap<FileId, Source>,
+}
+
+/// A search of an export with several.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SearchToExport {
+    /// The search.
+    pub search_id: SearchId,
+    /// The files whose studies are exported; all of them were read completely.
+    pub files: BTreeSet<FileId>,
 }
 
 /// See [`ImportEvent::SearchImportCompleted`] and [`ImportEvent::SearchImportFailed`].

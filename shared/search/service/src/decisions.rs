@@ -90,7 +90,7 @@ impl DecisionKind {
     }
 }
 
-fn key(project: ProjectId) -> Key {
+pub(crate) fn key(project: ProjectId) -> Key {
     Key::new(DECISIONS, project.to_string())
 }
 

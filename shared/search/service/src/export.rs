@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use imports::messages::MakeExport;
+use imports::messages::{MakeExport, SearchToExport};
 use imports::{ExportId, ExportKey, ExportLink, FileId, Job, ParseCommand, ProjectId, SearchId};
 use messages::StoreError;
 use outbox::Key;
@@ -12,24 +12,35 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use writers::Format;
 
-use crate::exported_studies::ExportOptions;
+use crate::exported_studies::{ExportOptions, FileToExport, StudySelection};
 use crate::tries::MAX_TRIES;
-use crate::{Error, ProjectAccess, SearchService, StoredSearch};
+use crate::{Error, FilesToExport, ProjectAccess, SearchService};
 
 /// The maximum number of stored exports of one search. Exports in progress do not count.
 const MAX_EXPORTS: usize = 20;
 /// The maximum number of exports of one project in progress, waiting or running. Each may occupy a parser for 15
 /// minutes, and all projects share the parsers.
 pub const MAX_IN_PROGRESS: usize = 4;
+/// The last word of each file name.
+const STUDIES: &str = "studies";
 /// The kind of the record that lists a project's exports in progress.
 const IN_PROGRESS: &str = "exports-under-way";
 /// The lifetime of a link. The credentials of the function's role that sign it may expire earlier, but not within
 /// minutes.
 const LINK_VALID_FOR: Duration = Duration::from_secs(15 * 60);
 
-/// Returns the file name of a downloaded export.
-pub fn export_file(format: Format) -> String {
-    format!("studies.{}", format.ending())
+/// The maximum length of a name in a file name, in characters.
+const MAX_NAME: usize = 80;
+
+/// Returns the file name of a downloaded export, from the name of its review or import, or both.
+pub fn export_file(names: &[Option<&str>], format: Format) -> String {
+    let name = |name: &str| {
+        let words = name.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+        words.collect::<Vec<_>>().join("-").chars().take(MAX_NAME).collect::<String>()
+    };
+    let names = names.iter().flatten().map(|text| name(text)).filter(|name| !name.is_empty());
+    let names = names.chain([STUDIES.to_owned()]).collect::<Vec<_>>();
+    format!("{}.{}", names.join("-"), format.ending())
 }
 
 /// The state of an export.
@@ -52,6 +63,9 @@ pub enum ExportRefusal {
          of them is a day old"
     )]
     TooMany,
+    /// The review has no imports.
+    #[error("the review has no imports")]
+    Empty,
     /// The project has the maximum number of exports in progress.
     #[error(
         "{MAX_IN_PROGRESS} exports of this review are being created, which is the maximum; try again when one of them is \
@@ -78,23 +92,39 @@ fn read_in_progress(project: ProjectId, body: Option<Value>) -> Result<Vec<Expor
 }
 
 impl SearchService {
-    /// Requests the creation of an export, unless there are too many. The session that sends the command also counts
+    /// Requests the creation of an export of these imports, unless there are too many. The export belongs to the first
+    /// import that has files. The session that sends the command also counts
     /// the export, so concurrent requests cannot exceed the limit.
     ///
     /// # Errors
     /// Returns an error if a store or queue is unavailable; the export may or may not be created.
     pub async fn make_export(
         &self,
-        stored: &StoredSearch,
+        project_id: ProjectId,
         wanted: &ExportOptions,
-    ) -> Result<Result<ExportId, ExportRefusal>, Error> {
-        let (project_id, search) = (stored.job.project_id, stored.job.search_id);
+        files: &FilesToExport,
+    ) -> Result<Result<(SearchId, ExportId), ExportRefusal>, Error> {
+        let mut searches: Vec<SearchToExport> = Vec::new();
+        for FileToExport { search, file } in &files.files {
+            match searches.last_mut().filter(|last| last.search_id == *search) {
+                Some(last) => drop(last.files.insert(file.file_id)),
+                None => searches
+                    .push(SearchToExport { search_id: *search, files: BTreeSet::from([file.file_id]) }),
+            }
+        }
+        let mut searches = searches.into_iter();
+        let first = searches.next().or_else(|| {
+            files.jobs.first().map(|job| SearchToExport { search_id: job.search_id, files: BTreeSet::new() })
+        });
+        let Some(SearchToExport { search_id: search, files: own }) = first else {
+            return Ok(Err(ExportRefusal::Empty));
+        };
+        let others: Vec<_> = searches.collect();
         if self.bucket.find(&ExportKey::folder(project_id, search)).await?.len() >= MAX_EXPORTS {
             return Ok(Err(ExportRefusal::TooMany));
         }
-        let files: BTreeSet<FileId> = stored.files.iter().map(|file| file.file_id).collect();
-        let sources = self.sources_for(&stored.job, wanted).await?;
-        let ExportOptions { format, studies } = *wanted;
+        let sources = self.sources_for(&files.jobs, wanted).await?;
+        let ExportOptions { format, studies: StudySelection { which: studies, text } } = wanted;
         for _ in 0..MAX_TRIES {
             let mut session = self.entry.session(search);
             let body = session.read(in_progress(project_id)).await?.map(|record| record.body);
@@ -106,13 +136,21 @@ impl SearchService {
             exports.push(ExportInProgress { search_id: search, export_id });
             let failed = |error| StoreError::unusable("serializing the exports in progress", error);
             session.write(in_progress(project_id), serde_json::to_value(&exports).map_err(failed)?);
-            let (files, sources) = (files.clone(), sources.clone());
-            let command = MakeExport { project_id, export_id, files, format, studies, sources };
+            let command = MakeExport {
+                project_id,
+                export_id,
+                files: own.clone(),
+                format: *format,
+                studies: *studies,
+                text: text.as_ref().map(|text| text.as_str().to_owned()),
+                others: others.clone(),
+                sources: sources.clone(),
+            };
             session.send(&ParseCommand::MakeExport(command))?;
             match self.commit(session, "requested an export").await {
                 // Another export of the project was requested concurrently.
                 Err(Error::Commit(error)) if error.is_refused() => {}
-                done => return done.map(|()| Ok(export_id)),
+                done => return done.map(|()| Ok((search, export_id))),
             }
         }
         Err(Error::Commit(CommitError::Changed))
@@ -143,13 +181,17 @@ impl SearchService {
         export: ExportId,
     ) -> Result<Option<ExportState>, StoreError> {
         let Some(job) = self.find(caller, search).await? else { return Ok(None) };
+        let review = self.review(job.project_id).await?.map(|review| review.name);
         let project = job.project_id;
         // Only the key of an export contains its format.
         let found = self.bucket.find(&ExportKey::beginning(project, search, export)).await?;
         let keys = Format::ALL.map(|format| ExportKey { project, search, export, format });
         let is_found = |key: &ExportKey| found.iter().any(|object| object.key == key.to_string());
         let link = match keys.into_iter().find(is_found) {
-            Some(key) => self.exports.link(&key, &export_file(key.format), LINK_VALID_FOR).await?,
+            Some(key) => {
+                let name = export_file(&[review.as_deref()], key.format);
+                self.exports.link(&key, &name, LINK_VALID_FOR).await?
+            }
             None => None,
         };
         let otherwise =
@@ -157,14 +199,14 @@ impl SearchService {
         Ok(Some(link.map_or(otherwise, ExportState::Ready)))
     }
 
-    /// Returns the database and platform of each file of a search, for the formats that state them.
+    /// Returns the database and platform of each file of these searches, for the formats that state them.
     pub async fn sources_for(
         &self,
-        job: &Job,
+        jobs: &[Job],
         wanted: &ExportOptions,
     ) -> Result<BTreeMap<FileId, writers::Source>, StoreError> {
         // JSON Lines do not contain them.
-        if wanted.format == Format::Jsonl { Ok(BTreeMap::new()) } else { self.labels(job).await }
+        if wanted.format == Format::Jsonl { Ok(BTreeMap::new()) } else { self.labels_of(jobs).await }
     }
 
     /// Returns the source of each file of a search, as it is written with its studies.

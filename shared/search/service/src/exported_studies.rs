@@ -12,6 +12,7 @@ use messages::StoreError;
 use messages::store::chain;
 use writers::{Format, Source, Writer};
 
+use crate::query::Text;
 use crate::study_view::study_line;
 
 /// The number of studies that are read at a time, and their maximum size in bytes, plus up to one study.
@@ -24,16 +25,59 @@ pub struct ExportOptions {
     /// The format.
     pub format: Format,
     /// The selected studies.
-    pub studies: StudyFilter,
+    pub studies: StudySelection,
+}
+
+/// Selects studies. Lists and exports use the same selection, so that an export contains what a list shows.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StudySelection {
+    /// Selects by duplicate mark.
+    pub which: StudyFilter,
+    /// Selects studies whose title, authors, abstract, journal or DOI contain this text.
+    pub text: Option<Text>,
+}
+
+impl StudySelection {
+    /// Returns `true` if a study is selected.
+    pub fn includes(&self, study: &Study) -> bool {
+        let reference = &study.reference;
+        let has = |text: &Text| {
+            let others = [&reference.r#abstract, &reference.journal, &reference.doi].into_iter().flatten();
+            std::iter::once(&reference.title)
+                .chain(&reference.authors)
+                .chain(others)
+                .any(|in_it| text.is_in(in_it))
+        };
+        self.which.marked().is_none_or(|marked| marked == study.is_duplicate())
+            && self.text.as_ref().is_none_or(has)
+    }
+
+    /// Returns `true` if a read of the store returns studies that are not selected.
+    pub fn is_filtered(&self) -> bool {
+        self.text.is_some() || self.which == StudyFilter::Unique
+    }
+
+    /// Returns the minimum certainty of the marks that the store has to select by.
+    pub fn marked(&self) -> Option<Tier> {
+        (self.which == StudyFilter::Duplicates).then_some(Tier::Likely)
+    }
+}
+
+/// A completed file of a search.
+#[derive(Debug, Clone)]
+pub struct FileToExport {
+    /// The search.
+    pub search: SearchId,
+    /// The file.
+    pub file: ParsedFile,
 }
 
 /// The studies of completed files, read in batches.
 pub struct Studies {
     stored: Arc<dyn ReadStudies>,
-    search: SearchId,
-    which: StudyFilter,
+    selection: StudySelection,
     /// The remaining files, in reverse order.
-    files: Vec<ParsedFile>,
+    files: Vec<FileToExport>,
     /// The record after which the next batch starts.
     after: u64,
     /// The studies that could not be read; `None` if the first one is an error.
@@ -53,14 +97,9 @@ pub struct SkippedStudy {
 
 impl Studies {
     /// Returns the studies of these files, in this order.
-    pub fn of(
-        stored: Arc<dyn ReadStudies>,
-        search: SearchId,
-        mut files: Vec<ParsedFile>,
-        which: StudyFilter,
-    ) -> Self {
+    pub fn of(stored: Arc<dyn ReadStudies>, mut files: Vec<FileToExport>, selection: StudySelection) -> Self {
         files.reverse();
-        Self { stored, search, which, files, after: 0, skipped: None }
+        Self { stored, selection, files, after: 0, skipped: None }
     }
 
     /// Skips studies that cannot be read, for callers that name them at the end.
@@ -76,12 +115,11 @@ impl Studies {
 
     /// Returns the next batch and its file, or `None` at the end. A batch may be empty even if more follow.
     pub async fn next(&mut self) -> Result<Option<(ParsedFile, Vec<Study>)>, StoreError> {
-        let marked = self.which.marked();
-        while let Some(file) = self.files.last() {
+        while let Some(FileToExport { search, file }) = self.files.last() {
             let read = |after, limit| {
-                let marked = (marked == Some(true)).then_some(Tier::Likely);
-                let selection = Selection { marked, after, limit, bytes: READ_BYTES };
-                self.stored.select(self.search, file.file_id, selection)
+                let selection =
+                    Selection { marked: self.selection.marked(), after, limit, bytes: READ_BYTES };
+                self.stored.select(*search, file.file_id, selection)
             };
             let Readable { items: mut studies, damaged, last } = match &self.skipped {
                 Some(_) => readable(self.after, READ_STUDIES, |study: &Study| study.record, read).await?,
@@ -101,7 +139,7 @@ impl Studies {
                 skipped.push(SkippedStudy { file: file.name.clone(), record, why });
             }
             let file = file.clone();
-            studies.retain(|study| marked.is_none_or(|marked| marked == study.is_duplicate()));
+            studies.retain(|study| self.selection.includes(study));
             return Ok(Some((file, studies)));
         }
         Ok(None)
@@ -143,12 +181,11 @@ impl Export {
     /// Returns an export of these completed files with these sources.
     pub fn of(
         studies: Arc<dyn ReadStudies>,
-        search: SearchId,
-        files: Vec<ParsedFile>,
+        files: Vec<FileToExport>,
         wanted: &ExportOptions,
         sources: BTreeMap<FileId, Source>,
     ) -> Self {
-        let studies = Studies::of(studies, search, files, wanted.studies);
+        let studies = Studies::of(studies, files, wanted.studies.clone());
         Self(match wanted.format {
             Format::Jsonl => State::Lines(studies),
             format => State::Written { studies, sources, writer: Writer::new(format) },

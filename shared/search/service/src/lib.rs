@@ -5,8 +5,9 @@
 //!
 //! - `announce` and `idempotent_create` announce a search and grant the uploads of its files;
 //! - `query`, `record_text`, `changes`, `effects` and `health` read;
-//! - `cancel`, `repair`, `decisions`, `sources` and `after_restore` change a search;
-//! - `export`, `exported_studies` and `study_view` produce exports;
+//! - `cancel`, `repair`, `decisions`, `sources` and `after_restore` change a search; `reviews` changes the list of
+//!   reviews;
+//! - `scope` finds the files of a review or an import; `export`, `exported_studies` and `study_view` produce exports;
 //! - `marking` marks the duplicates of a project, for the parser;
 //! - `caller` states which projects a request may access.
 
@@ -25,6 +26,8 @@ pub mod marking;
 mod query;
 mod record_text;
 mod repair;
+mod reviews;
+mod scope;
 pub mod sources;
 pub mod study_view;
 mod tries;
@@ -54,6 +57,10 @@ pub use self::repair::{
     Fate, FileOf, FileRefusal, FileRepair, NewRepair, REPAIRS, Refusal, Repair, RepairedFile, Repairs,
     SearchRepairs,
 };
+pub use self::reviews::{
+    CreatedReview, MAX_REVIEWS, Review, ReviewChange, ReviewDeletion, ReviewRefusal, review_named,
+};
+pub use self::scope::{FilesToExport, MAX_EXPORTED_SEARCHES, Scope, TooManySearches};
 
 /// The name under which the use cases send messages: the function that answers the HTTP API.
 pub const NAME: &str = "start-upload";

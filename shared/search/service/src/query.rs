@@ -11,7 +11,7 @@ use saga::history::Place;
 use crate::{ProjectAccess, SearchService};
 
 /// A text to search for, ignoring case.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Text(String);
 
 impl Text {
@@ -21,6 +21,11 @@ impl Text {
     /// Returns `None` if the text is empty or too long.
     pub fn new(text: &str) -> Option<Self> {
         (1..=Self::MAX_CHARS).contains(&text.chars().count()).then(|| Self(text.to_lowercase()))
+    }
+
+    /// Returns the text in lower case.
+    pub fn as_str(&self) -> &str {
+        &self.0
     }
 
     /// Returns `true` if `text` contains it.

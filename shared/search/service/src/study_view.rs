@@ -35,6 +35,8 @@ impl fmt::Display for RecordPlace {
 pub struct StudyView {
     /// The id of the study within its import, such as `0-17`.
     id: String,
+    /// The import that contains it.
+    search_id: Uuid,
     /// The file that contains it.
     file_id: Uuid,
     /// Its number among the records of the file, from 1.
@@ -200,6 +202,7 @@ impl StudyView {
         let reference = study.reference;
         Self {
             id: RecordPlace { position, record: study.record }.to_string(),
+            search_id: study.search_id.as_uuid(),
             file_id: study.file_id.as_uuid(),
             record: study.record,
             part: None,

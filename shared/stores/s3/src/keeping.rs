@@ -9,7 +9,7 @@ use aws_sdk_s3::presigning::PresigningConfig;
 use aws_sdk_s3::primitives::ByteStream;
 use aws_sdk_s3::types::{CompletedMultipartUpload, CompletedPart};
 use futures::stream::TryStreamExt;
-use imports::exports::Pieces;
+use imports::exports::{Pieces, content_disposition};
 use imports::{ExportKey, ExportLink, KeepExports};
 use jiff::{SignedDuration, Timestamp};
 use messages::StoreError;
@@ -60,7 +60,7 @@ impl KeepExports for Uploads {
             .get_object()
             .bucket(&self.bucket)
             .key(key.to_string())
-            .response_content_disposition(format!("attachment; filename=\"{file_name}\""));
+            .response_content_disposition(content_disposition(file_name));
         // Begins before it is signed: a link is never said to be good for longer than it is.
         let now = self.host.now();
         let signed =

@@ -45,9 +45,11 @@ async fn export(function: &SearchService, access: &Access<Outside>, search: Sear
                 return;
             }
             if !stored.files.is_empty()
-                && let Ok(Ok(export)) = function.make_export(&stored, &ExportOptions::default()).await
+                && let files = stored.files.iter().map(|file| file.file_id).collect()
+                && let project = stored.job.project_id
+                && let Ok(Ok((_, export))) =
+                    function.make_export(project, &ExportOptions::default(), &stored.into()).await
             {
-                let files = stored.files.iter().map(|file| file.file_id).collect();
                 access.with(|scene| {
                     scene.note(|| format!("an export of search {} is promised", short(&search)));
                     scene.meet(EXPORTED);

@@ -1,0 +1,118 @@
+//! Listing and changing reviews.
+
+use anyhow::bail;
+use local::output;
+use messages::escape::escape_for_terminal;
+use service::{CreatedReview, ProjectAccess, Review, ReviewChange, ReviewDeletion, SearchService};
+
+use crate::args::{
+    Output, ReviewsChange, ReviewsCommand, ReviewsCreate, ReviewsDelete, ReviewsList, ReviewsRename,
+};
+use crate::consent;
+use crate::duplicates::user_name;
+use crate::end::{open, run_until_idle};
+use crate::table::{Column, table};
+use crate::words::counted;
+use crate::workspace::{self, Workspace};
+
+/// Runs a command on reviews.
+pub(crate) async fn run(command: ReviewsCommand) -> anyhow::Result<bool> {
+    match command {
+        ReviewsCommand::List(args) => list(&args).await,
+        ReviewsCommand::Create(args) => make(&args).await,
+        ReviewsCommand::Rename(ReviewsRename { change, name }) => {
+            edit(&change, ReviewChange { name: Some(name), archived: None }).await
+        }
+        ReviewsCommand::Archive(args) => edit(&args, ReviewChange { name: None, archived: Some(true) }).await,
+        ReviewsCommand::Restore(args) => {
+            edit(&args, ReviewChange { name: None, archived: Some(false) }).await
+        }
+        ReviewsCommand::Delete(args) => delete(&args).await,
+    }
+}
+
+async fn list(args: &ReviewsList) -> anyhow::Result<bool> {
+    let workspace = Workspace::look_into(workspace::settings(&args.output.location)?).await?;
+    let mut reviews = service(&workspace)?.reviews(&ProjectAccess::All).await?;
+    reviews.retain(|review| args.archived || review.archived_at.is_none());
+    if args.output.json {
+        for review in &reviews {
+            output::json(review)?;
+        }
+        return Ok(true);
+    }
+    let row = |review: &Review| {
+        let state = if review.archived_at.is_some() { "archived" } else { "" };
+        vec![review.name.clone(), review.project_id.to_string(), state.to_owned()]
+    };
+    if !reviews.is_empty() {
+        let columns = [Column::Text("name"), Column::Whole("id"), Column::Whole("state")];
+        output::block(&table(&columns, reviews.iter().map(row)))?;
+    }
+    output::line(&counted(reviews.len() as u64, "review", "reviews"))?;
+    Ok(true)
+}
+
+async fn make(args: &ReviewsCreate) -> anyhow::Result<bool> {
+    let workspace = Workspace::open(workspace::settings(&args.output.location)?).await?;
+    let CreatedReview { review, is_new } = create(&service(&workspace)?, &args.name).await?;
+    if !is_new {
+        bail!("there is already a review with the name \"{}\", {}", review.name, review.project_id);
+    }
+    print(&args.output, &review, "is created")
+}
+
+/// Creates a review, or returns the one with this name.
+pub(crate) async fn create(service: &SearchService, name: &str) -> anyhow::Result<CreatedReview> {
+    Ok(service.create_review(name, &user_name()).await??)
+}
+
+async fn edit(args: &ReviewsChange, change: ReviewChange) -> anyhow::Result<bool> {
+    let workspace = open(&args.output).await?;
+    let project = workspace.review(&args.review).await?;
+    let review = service(&workspace)?.change_review(project, &change, &user_name()).await??;
+    print(&args.output, &review, if review.archived_at.is_some() { "is archived" } else { "is listed" })
+}
+
+async fn delete(args: &ReviewsDelete) -> anyhow::Result<bool> {
+    let ReviewsChange { review, output } = &args.change;
+    let workspace = open(output).await?;
+    let project = workspace.review(review).await?;
+    let what = review.name.as_deref().map_or_else(|| project.to_string(), |name| format!("\"{name}\""));
+    let question = format!("Delete review {what} with all its imports and decisions? This cannot be undone.");
+    consent::ask(args.consent, &question)?;
+    let service = service(&workspace)?;
+    loop {
+        match service.delete_review(project).await? {
+            ReviewDeletion::Accepted => break,
+            ReviewDeletion::More => {}
+            ReviewDeletion::Running(search) => {
+                bail!("import {search} of the review has not ended; `search-import cancel` cancels it")
+            }
+        }
+    }
+    run_until_idle(&workspace).await?;
+    if output.json {
+        output::json(&serde_json::json!({ "project_id": project, "done": "deleted" }))?;
+    } else {
+        output::line(&format!("review {} is deleted", escape_for_terminal(&what)))?;
+    }
+    Ok(true)
+}
+
+fn service(workspace: &Workspace) -> anyhow::Result<SearchService> {
+    Ok(SearchService::over(workspace.ports(), &functions::SYSTEM)?)
+}
+
+fn print(output: &Output, review: &Review, done: &str) -> anyhow::Result<bool> {
+    if output.json {
+        output::json(review)?;
+    } else {
+        output::line(&format!(
+            "review \"{}\" {done}: {}",
+            escape_for_terminal(&review.name),
+            review.project_id
+        ))?;
+    }
+    Ok(true)
+}

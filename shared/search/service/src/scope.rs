@@ -1,0 +1,156 @@
+//! The studies of a whole review, or of one import together with the imports that repair it.
+
+use std::collections::BTreeMap;
+
+use imports::{FileId, Job, ProjectId, SearchId};
+use messages::StoreError;
+use outbox::{Cursor, Page};
+
+use crate::exported_studies::FileToExport;
+use crate::{FileOf, ProjectAccess, SearchService, StoredSearch};
+
+/// The maximum number of imports that one export contains; each takes several reads.
+pub const MAX_EXPORTED_SEARCHES: usize = 1_000;
+/// The number of imports that are read at a time.
+const SEARCHES: usize = 200;
+
+/// The imports and files whose studies a request is about.
+#[derive(Debug, Clone)]
+pub enum Scope {
+    /// All imports of a review.
+    Review(ProjectId),
+    /// An import and the imports that repair it.
+    Import {
+        /// The import first, then its repairs by age.
+        jobs: Vec<Job>,
+        /// The files; `None` for all of them.
+        files: Option<Vec<FileId>>,
+    },
+}
+
+/// The files of an export, with what is written about them.
+#[derive(Debug)]
+pub struct FilesToExport {
+    /// The files, in the order of the export.
+    pub files: Vec<FileToExport>,
+    /// The imports that contain them, in the same order.
+    pub jobs: Vec<Job>,
+}
+
+impl From<StoredSearch> for FilesToExport {
+    fn from(StoredSearch { job, files }: StoredSearch) -> Self {
+        let search = job.search_id;
+        let files = files.into_iter().map(|file| FileToExport { search, file }).collect();
+        Self { files, jobs: vec![job] }
+    }
+}
+
+/// A whole review has too many imports for one export.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the review has more than {MAX_EXPORTED_SEARCHES} imports, which is the maximum of one export; export single imports"
+)]
+pub struct TooManySearches;
+
+impl SearchService {
+    /// Returns the studies of a review, or of one of its imports and its repairs, or of one file of that import and the
+    /// files that repair it. Returns `None` if the import or file does not exist.
+    pub async fn scope(
+        &self,
+        project: ProjectId,
+        search: Option<SearchId>,
+        file: Option<FileId>,
+    ) -> Result<Option<Scope>, StoreError> {
+        let Some(search) = search else { return Ok(Some(Scope::Review(project))) };
+        let caller = ProjectAccess::Only([project].into());
+        let Some(job) = self.find(&caller, search).await? else { return Ok(None) };
+        let known = self.repairs(&job).await?;
+        let mut repairs: Vec<Job> = if known.original == search {
+            known.jobs.values().filter(|repair| repair.project_id == project).cloned().collect()
+        } else {
+            Vec::new()
+        };
+        repairs.sort_by_key(|repair| (repair.created_at, repair.search_id));
+        let files = match file {
+            None => None,
+            Some(file) if !job.files.iter().any(|known| known.file_id == file) => return Ok(None),
+            Some(file_id) => {
+                let asked = FileOf { search_id: search, file_id };
+                let all = repairs.iter().flat_map(|repair| {
+                    repair
+                        .files
+                        .iter()
+                        .map(|file| FileOf { search_id: repair.search_id, file_id: file.file_id })
+                });
+                let repairing = all.filter(|file| known.repairs.origins(*file).contains(&asked));
+                Some(std::iter::once(file_id).chain(repairing.map(|file| file.file_id)).collect())
+            }
+        };
+        let jobs = std::iter::once(job).chain(repairs).collect();
+        Ok(Some(Scope::Import { jobs, files }))
+    }
+
+    /// Returns a page of the imports of a scope after a cursor.
+    pub async fn jobs_of(
+        &self,
+        scope: &Scope,
+        after: Option<Cursor>,
+        limit: usize,
+    ) -> Result<Page<Job>, StoreError> {
+        match scope {
+            Scope::Review(project) => self.jobs.of_project(*project, after, limit).await,
+            Scope::Import { jobs, .. } => {
+                let is_seen = |job: &Job| after.is_some_and(|after| after.partition == job.search_id);
+                let begin = jobs.iter().position(is_seen).map_or(0, |place| place + 1);
+                Ok(Page { items: jobs.iter().skip(begin).cloned().collect(), next: None })
+            }
+        }
+    }
+
+    /// Returns the files of one import of a scope that were read completely.
+    pub async fn files_in(&self, scope: &Scope, job: &Job) -> Result<Vec<imports::ParsedFile>, StoreError> {
+        let caller = ProjectAccess::Only([job.project_id].into());
+        let stored = self.stored(&caller, job.search_id).await?;
+        let mut files = stored.map(|StoredSearch { files, .. }| files).unwrap_or_default();
+        if let Scope::Import { files: Some(wanted), .. } = scope {
+            files.retain(|file| wanted.contains(&file.file_id));
+        }
+        Ok(files)
+    }
+
+    /// Returns all files of a scope.
+    ///
+    /// # Errors
+    /// Returns an error if the store is unavailable.
+    pub async fn files_to_export(
+        &self,
+        scope: &Scope,
+    ) -> Result<Result<FilesToExport, TooManySearches>, StoreError> {
+        let (mut all, mut after) = (FilesToExport { files: Vec::new(), jobs: Vec::new() }, None);
+        loop {
+            let page = self.jobs_of(scope, after, SEARCHES).await?;
+            for job in page.items {
+                let search = job.search_id;
+                let files = self.files_in(scope, &job).await?;
+                all.files.extend(files.into_iter().map(|file| FileToExport { search, file }));
+                all.jobs.push(job);
+            }
+            if all.jobs.len() > MAX_EXPORTED_SEARCHES {
+                return Ok(Err(TooManySearches));
+            }
+            after = page.next;
+            if after.is_none() {
+                return Ok(Ok(all));
+            }
+        }
+    }
+
+    /// Returns the source of each file of these imports, as it is written with its studies.
+    pub async fn labels_of(&self, jobs: &[Job]) -> Result<BTreeMap<FileId, writers::Source>, StoreError> {
+        let mut labels = BTreeMap::new();
+        for job in jobs {
+            labels.extend(self.labels(job).await?);
+        }
+        Ok(labels)
+    }
+}
