@@ -208,7 +208,7 @@ test('operators see the imports of all reviews with links into each review', asy
     const item = { search_id: id, project_id: review, name: 'Stuck', state: 'Parsing', created_at: new Date(Date.now() - 7_200_000).toISOString(), completed_at: null, reason: null, studies: 0, files: [] };
     return route.fulfill({ json: { items: [item], next: null } });
   });
-  await page.getByRole('link', { name: 'All imports' }).click();
+  await page.getByRole('link', { name: 'Operations' }).click();
   await page.getByLabel('Age').selectOption('3600');
   await page.waitForURL(/older_than=3600/);
   await until('the filter is requested', () => asked.includes('3600'));

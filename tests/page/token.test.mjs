@@ -56,11 +56,12 @@ test('uploads, live changes and exports work with the token', async () => {
   await page.getByRole('button', { name: 'Import' }).click();
   await heading(page, 'From another machine');
   await page.locator('.tag', { hasText: 'Done' }).waitFor();
-  await page.getByRole('link', { name: 'Studies', exact: true }).click();
+  await page.getByLabel('Parts of this import').getByRole('link', { name: 'Studies', exact: true }).click();
   await page.locator('.study a').first().waitFor();
   const [saved] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Export', exact: true }).click()]);
-  assert.equal(saved.suggestedFilename(), 'studies.jsonl');
-  assert.equal((await readFile(await saved.path(), 'utf8')).trim().split('\n').length, 3);
+  assert.equal(saved.suggestedFilename(), 'From-another-machine-studies.ris');
+  assert.equal((await readFile(await saved.path(), 'utf8')).match(/^TY {2}- /gm).length, 3);
+  await page.getByRole('link', { name: 'Operations' }).click();
   await page.getByRole('link', { name: 'Health' }).click();
   await page.locator('.stats').waitFor();
   await assertScreen(page, 'a screen after sign-in');

@@ -59,6 +59,19 @@ test('problems are shown next to their file, and input is kept', async () => {
   await page.context().close();
 });
 
+test('a file that was imported before is reported', async () => {
+  const project = crypto.randomUUID();
+  await server.import('The first time', [sample('psycinfo.ris')], { project });
+  const page = await open(server, `#/new?review=${project}`);
+  await page.locator('input[type=file]').setInputFiles([join(SAMPLES, 'psycinfo.ris'), join(SAMPLES, 'utf-16.ris')]);
+  const note = page.locator('.files li', { hasText: 'psycinfo.ris' }).getByText('A file with this name and size was imported before');
+  await note.waitFor();
+  assert.equal(await page.getByText('was imported before').count(), 1);
+  await assertScreen(page, 'a file that was imported before');
+  await shot(page, 'imported-before');
+  await page.context().close();
+});
+
 test('an import is limited to fifty files', async () => {
   const page = await open(server, `#/new?review=${crypto.randomUUID()}`);
   const files = Array.from({ length: 51 }, (_, n) => ({ name: `${n}.ris`, mimeType: 'text/plain', buffer: Buffer.from(`TY  - JOUR\nTI  - Study ${n} of fifty\nER  - \n`) }));
@@ -321,7 +334,7 @@ test('sources entered before the upload survive a reload', async () => {
   await page.context().close();
 });
 
-test('a name opens the same review as on the command line', async () => {
+test('a name opens the review of the command line, in upper or lower case', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'page-'));
   const done = spawnSync(PROGRAM, ['import', join(SAMPLES, 'psycinfo.ris'), '--project', 'Gambling, 2026', '--data-dir', folder]);
   assert.equal(done.status, 0, String(done.stderr));
@@ -329,19 +342,105 @@ test('a name opens the same review as on the command line', async () => {
   try {
     const page = await open(named);
     await page.locator('.review summary').click();
-    await page.getByLabel('Open a review').fill('Gambling, 2026');
+    await page.getByLabel('Open a review').fill('gambling,  2026');
     await page.getByRole('button', { name: 'Open' }).click();
     await page.getByRole('link', { name: 'psycinfo' }).waitFor();
     await page.reload();
     await page.locator('.review summary', { hasText: 'Gambling, 2026' }).click();
     await assertScreen(page, 'reviews');
     await shot(page, 'reviews');
+    // The page opens the last review, in another tab as well.
+    const again = await openIn(page.context(), named);
+    await again.getByRole('link', { name: 'psycinfo' }).waitFor();
+    assert.match(await again.title(), /^Imports · Gambling, 2026 · /);
     await page.getByRole('button', { name: 'Default review' }).click();
     await page.getByText('No imports yet').waitFor();
     await page.context().close();
   } finally {
     await named.end();
   }
+});
+
+test('reviews are created, renamed, archived and deleted', async () => {
+  const reviewed = await Server.start();
+  try {
+    const page = await open(reviewed);
+    await page.locator('.review summary').click();
+    await page.getByLabel('Open a review').fill('Sleep apnoea');
+    await page.getByRole('button', { name: 'Open' }).click();
+    await page.getByRole('alert').getByText('There is no review Sleep apnoea yet.').waitFor();
+    await assertScreen(page, 'an unknown review');
+    await shot(page, 'review-unknown');
+    await page.getByRole('button', { name: 'Create this review' }).click();
+    await page.locator('.review summary', { hasText: 'Sleep apnoea' }).waitFor();
+    const project = /review=([0-9a-f-]+)/.exec(page.url())[1];
+    await reviewed.import('Of this review', [sample('psycinfo.ris')], { project });
+    await page.getByRole('link', { name: 'Of this review' }).waitFor();
+
+    await page.locator('.review summary').click();
+    await page.getByRole('link', { name: 'All reviews' }).click();
+    await heading(page, 'Reviews');
+    await page.getByLabel('New review').fill('SLEEP APNOEA');
+    await page.getByRole('button', { name: 'Create', exact: true }).click();
+    // The name is that of the existing review, which is opened.
+    await page.getByRole('link', { name: 'Of this review' }).waitFor();
+    await page.goBack();
+    await page.getByRole('button', { name: 'Rename Sleep apnoea' }).click();
+    await page.getByLabel('New name of Sleep apnoea').fill('Sleep');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('button', { name: 'Archive Sleep' }).click();
+    await page.getByLabel('Show 1 archived review').check();
+    await page.getByRole('button', { name: 'Restore Sleep' }).waitFor();
+    await assertScreen(page, 'reviews');
+    await shot(page, 'reviews-light');
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await shot(page, 'reviews-dark');
+    await page.setViewportSize({ width: 320, height: 640 });
+    await assertScreen(page, 'reviews, narrow');
+    await shot(page, 'reviews-narrow');
+    await page.getByRole('button', { name: 'Delete Sleep' }).click();
+    await page.getByRole('button', { name: 'Delete the review' }).click();
+    await until('the review and its imports are deleted', async () => {
+      const listed = await (await fetch(`${reviewed.url}/projects`)).json();
+      const imports = await (await fetch(reviewed.searches(project))).json();
+      return !listed.items.length && !imports.items.length;
+    });
+    await page.context().close();
+  } finally {
+    await reviewed.end();
+  }
+});
+
+test('an export contains what the filter shows, with corrected records', async () => {
+  const project = crypto.randomUUID();
+  const review = await fetch(`${server.url}/projects/${project}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ name: `Exported ${project}` }) });
+  assert.equal(review.status, 200);
+  const bad = 'TY  - JOUR\nTI  - Kept\nAB  - Melatonin at night\nER  - \n\nTY  - JOUR\nTI  - Bad \u0001\u0001\u0001\u0001\u0001\u0001 title\nER  - \n';
+  const search = await server.import('With a mistake', [text('a.ris', bad)], { project });
+  await server.import('Another import', [text('b.ris', 'TY  - JOUR\nTI  - Elsewhere\nER  - \n')], { project });
+  const page = await open(server, `#/searches/${search}/unread?review=${project}`);
+  await page.getByRole('button', { name: /Show and correct/ }).click();
+  await page.getByLabel('Record in the file').fill('TY  - JOUR\nTI  - Corrected\nER  - \n');
+  await page.getByRole('button', { name: 'Import 1 corrected record' }).click();
+  await page.locator('.tag', { hasText: 'Corrected' }).waitFor();
+  const shown = () => page.locator('.study a').allInnerTexts();
+  const exported = async () => {
+    const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Export', exact: true }).click()]);
+    assert.match(download.suggestedFilename(), /^Exported-/);
+    return (await readFile(await download.path(), 'utf8')).match(/(?<=TI {2}- ).*(?=\r)/g) ?? [];
+  };
+  for (const [hash, expected] of [
+    [`#/searches/${search}/studies?review=${project}`, ['Kept', 'Corrected']],
+    [`#/studies?review=${project}`, ['Corrected', 'Elsewhere', 'Kept']],
+    [`#/studies?review=${project}&text=MELATONIN`, ['Kept']],
+  ]) {
+    await page.evaluate((hash) => (location.hash = hash), hash);
+    await until(`the studies at ${hash}`, async () => String([...(await shown())].sort()) === String([...expected].sort()));
+    assert.deepEqual(await exported(), await shown(), hash);
+  }
+  await assertScreen(page, 'studies of a review');
+  await shot(page, 'studies-review');
+  await page.context().close();
 });
 
 test('studies are exported, directly or after the deployment has prepared the file', async () => {
@@ -353,26 +452,28 @@ test('studies are exported, directly or after the deployment has prepared the fi
     const [download] = await Promise.all([page.waitForEvent('download'), button.click()]);
     return (await readFile(await download.path(), 'utf8')).trim().split('\n').map((line) => JSON.parse(line).id);
   };
+  await page.getByLabel('Export for').selectOption('JSON lines');
   const all = await saved();
   assert.equal(all[0], '0-1');
 
   const warning = page.getByText('Do not open this file in a spreadsheet');
-  for (const [format, isWarned] of [['CSV for Rayyan', true], ['CSV', false], ['CSV for ASReview', true], ['Excel workbook', false]]) {
-    await page.getByLabel('Format').selectOption(format);
+  for (const [format, isWarned] of [['Rayyan', true], ['CSV', false], ['ASReview', true], ['Excel workbook', false]]) {
+    await page.getByLabel('Export for').selectOption(format);
     assert.equal(await warning.count(), isWarned ? 1 : 0, format);
   }
-  await page.getByLabel('Format').selectOption('RIS (EndNote, Zotero, Covidence)');
-  await page.getByLabel('Which studies').selectOption('Without duplicates');
+  await page.getByLabel('Export for').selectOption('Covidence');
+  await page.getByLabel('Duplicates').selectOption('Without duplicates');
+  await page.locator('.study a').first().waitFor();
   await assertScreen(page, 'the export options');
   const [ris] = await Promise.all([page.waitForEvent('download'), button.click()]);
-  assert.equal(ris.suggestedFilename(), 'studies.ris');
+  assert.equal(ris.suggestedFilename(), 'To-be-exported-studies.ris');
   assert.match(await readFile(await ris.path(), 'utf8'), /^TY {2}- [A-Z]+\r\nID {2}- /);
-  await page.getByLabel('Format').selectOption('JSON lines');
-  await page.getByLabel('Which studies').selectOption('All studies');
+  await page.getByLabel('Export for').selectOption('JSON lines');
+  await page.getByLabel('Duplicates').selectOption('All studies');
 
   // A Lambda function first responds that the export is being made, then with the address of the file.
   let polls = 0;
-  const view = (state, url) => ({ contentType: 'application/json', body: JSON.stringify({ export_id: search, state, url, expires_at: null, size_bytes: null }) });
+  const view = (state, url) => ({ contentType: 'application/json', body: JSON.stringify({ export_id: search, search_id: search, state, url, expires_at: null, size_bytes: null }) });
   await page.route('**/exports', (route) => route.fulfill({ status: 202, ...view('being_made', null) }));
   await page.route('**/exports/*', (route) => {
     polls += 1;
@@ -424,7 +525,7 @@ test('studies of one work are shown side by side and decided separately', async 
   const project = crypto.randomUUID();
   const record = (n) => `TY  - JOUR\nTI  - Zinc for the common cold in children\nAU  - Berg, A${'nna'.slice(0, n)}.\nPY  - 2020\nDO  - 10.1000/zinc\nER  - \n`;
   for (const n of [0, 1, 2, 3]) await server.import(`search ${n}`, [text(`${n}.ris`, record(n))], { project });
-  const page = await open(server, `#/duplicates?review=${project}`);
+  const page = await open(server, `#/duplicates?show=all&review=${project}`);
   const card = page.locator('.pair');
   await card.getByRole('heading', { name: '3 studies repeat one' }).waitFor();
   assert.equal(await card.count(), 1);
@@ -444,6 +545,41 @@ test('studies of one work are shown side by side and decided separately', async 
   await page.context().close();
 });
 
+test('pairs that need a decision are decided with the keyboard', async () => {
+  const project = crypto.randomUUID();
+  const titles = ['Zinc for the common cold in children', 'Iron tablets in tired marathon runners', 'Night shifts and sleep of hospital nurses', 'Early walking after hip fracture surgery', 'Something else entirely'];
+  const record = (n, author, doi) => `TY  - JOUR\nTI  - ${titles[n]}\nAU  - ${author}\nPY  - 2020\n${doi ? `DO  - 10.1000/zinc.${n}\n` : ''}ER  - \n`;
+  const all = [...Array(4).keys()];
+  await server.import('first', [text('a.ris', all.map((n) => record(n, 'Berg, A.', true)).join('\n'))], { project });
+  await server.import('second', [text('b.ris', all.map((n) => record(n, 'Berg, Anna', false)).join('\n'))], { project });
+  const page = await open(server, `#/duplicates?review=${project}`);
+  const pair = page.locator('.pair');
+  await pair.first().waitFor();
+  assert.equal(await pair.count(), 4);
+  assert.match(await page.locator('main').innerText(), /4 pairs need a decision/);
+  await page.getByRole('button', { name: 'Decide with the keyboard' }).click();
+  const decisions = async () => (await (await fetch(`${server.url}/projects/${project}/duplicates/decisions`)).json()).items.map(({ decision }) => decision);
+  await page.keyboard.press('d');
+  await until('the first decision is stored', async () => (await decisions()).length === 1);
+  await page.keyboard.press('s');
+  await until('the second decision is stored', async () => (await decisions()).length === 2);
+  await page.keyboard.press('n');
+  await page.keyboard.press('k');
+  await until('the third decision is stored', async () => (await decisions()).length === 3);
+  assert.deepEqual(await decisions(), ['keep', 'same', 'different']);
+  await page.keyboard.press('u');
+  await until('the decision is undone', async () => (await decisions())[0] !== 'keep');
+  await assertScreen(page, 'decided pairs');
+  await shot(page, 'duplicates-keyboard');
+  // An import of a colleague does not move the list.
+  await server.import('third', [text('c.ris', record(4, 'Else, B.', true))], { project });
+  await page.getByText('Imports have changed.').waitFor();
+  assert.equal(await pair.count(), 4);
+  await page.getByRole('button', { name: 'Show the current duplicates' }).click();
+  await until('decided pairs leave the list', async () => (await pair.count()) < 4);
+  await page.context().close();
+});
+
 test('a reviewer rejects a duplicate and undoes the decision', async () => {
   const record = (author) => `TY  - JOUR\nTI  - Zinc for the common cold in children\nAU  - ${author}\nPY  - 2020\nDO  - 10.1000/zinc\nER  - \n`;
   const review = crypto.randomUUID();
@@ -455,7 +591,7 @@ test('a reviewer rejects a duplicate and undoes the decision', async () => {
     await page.locator('.tag', { hasText: 'Done' }).waitFor();
     await page.context().close();
   }
-  const page = await open(server, `#/duplicates?review=${review}`);
+  const page = await open(server, `#/duplicates?show=all&review=${review}`);
   await heading(page, 'Duplicates');
   await page.locator('.pair').waitFor();
   assert.match(await page.locator('.pair thead').innerText(), /first\.ris, first.*second\.ris, second/s);

@@ -11,14 +11,6 @@ export function uuid(): string {
   return formatUuid(bytes, 4);
 }
 
-/** Returns the UUID of version 5 of a name; undefined if the browser offers no digests. */
-export async function uuidOf(space: string, name: string): Promise<string | undefined> {
-  if (!isSecureContext) return undefined;
-  const within = Uint8Array.from(space.replaceAll('-', '').match(/../g) ?? [], (digits) => parseInt(digits, 16));
-  const digest = await crypto.subtle.digest('SHA-1', new Uint8Array([...within, ...new TextEncoder().encode(name)]));
-  return formatUuid(new Uint8Array(digest, 0, 16), 5);
-}
-
 /** Formats sixteen bytes as a UUID of the given version (RFC 9562). */
 function formatUuid(bytes: Uint8Array, version: number): string {
   const versioned = [...bytes].map((byte, index) => (index === 6 ? (byte & 0x0f) | (version << 4) : index === 8 ? (byte & 0x3f) | 0x80 : byte));

@@ -36,6 +36,23 @@ export function escaped(text: string | null | undefined): string {
   });
 }
 
+/** Splits a text into pieces, each with whether it matches the text that was searched for. */
+export function marked(text: string, searched: string): [string, boolean][] {
+  const wanted = searched.toLowerCase();
+  const lower = text.toLowerCase();
+  // A character whose lower case has another length would shift the positions.
+  if (!wanted || lower.length !== text.length) return text ? [[text, false]] : [];
+  const pieces: [string, boolean][] = [];
+  let end = 0;
+  for (let at = lower.indexOf(wanted); at >= 0; at = lower.indexOf(wanted, end)) {
+    if (at > end) pieces.push([text.slice(end, at), false]);
+    end = at + wanted.length;
+    pieces.push([text.slice(at, end), true]);
+  }
+  if (end < text.length) pieces.push([text.slice(end), false]);
+  return pieces;
+}
+
 export const nameOf = (search: Search): string => escaped(search.name) || 'Unnamed import';
 export const fileName = (file: FileOfSearch | undefined): string => escaped(file?.name) || 'a file without a name';
 
@@ -85,16 +102,16 @@ export function partOf(search: Search): number {
   return all ? search.files.reduce((sum, file) => sum + (file.size_bytes ?? 1) * partOfFile(file), 0) / all : 0;
 }
 
-/** Returns the totals of an import. Lists contain them only by file. */
-export function totalsOf(search: Search): { studies: number; unread: number; duplicates: number } {
-  if (search.totals) return search.totals;
-  const totals = { studies: search.studies, unread: 0, duplicates: 0 };
-  for (const { outcome } of search.files) {
-    if (outcome?.outcome !== 'completed') continue;
-    totals.unread += outcome.quarantined;
-    totals.duplicates += outcome.duplicates ?? 0;
-  }
-  return totals;
+/** The totals of an import; undefined where they are unknown. */
+export interface Totals {
+  studies: number;
+  unread: number | undefined;
+  duplicates: number | undefined;
+}
+
+/** Returns the totals of an import with its repairs, the same in all lists and screens. */
+export function totalsOf(search: Search): Totals {
+  return search.totals_with_repairs ?? search.totals ?? { studies: search.studies, unread: undefined, duplicates: undefined };
 }
 
 export const hasEnded = (search: Search): boolean => search.completed_at != null;

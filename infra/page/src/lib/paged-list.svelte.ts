@@ -24,6 +24,11 @@ export class PagedList<T> {
     [this.items, this.next] = [[...this.items, ...items], next ?? null];
   };
 
+  /** Keeps the last `count` items, so that a long list has a constant size. */
+  keepLast(count: number): void {
+    if (this.items.length > count) this.items = this.items.slice(-count);
+  }
+
   /** Fetches at least one item unless the list has ended: a page may be empty although more items follow. */
   async #page(after: string | null): Promise<Page<T>> {
     let page = await this.fetch(after);
