@@ -40,7 +40,7 @@ PROGRAMS := $(CARGO) build $(EVERYTHING) --locked --quiet --bins
 export PROOF_SEED ?= $(shell date -u +%Y%m%d)000000
 # The crates of the search import, and the adapters and runners that other applications use without them.
 SEARCH_CRATES := archives|duplicates|imports|references|service|writers
-FOR_ANY := embedded local aws lambda simulation model onceward
+FOR_ANY := embedded mongo backend local aws lambda simulation model onceward
 # What another team depends on. The embedded stores have the search's ports behind a feature, so its crates are packaged too.
 PACKAGED := $(PURE) $(FOR_ANY) system-host imports references archives duplicates writers
 # What the users' program must not need unless its feature `services` is asked for.
@@ -287,7 +287,8 @@ lint-walls: ## Prove which crates search-import, the functions and the adapters 
 			echo "the functions need, without their feature embedded:"; printf '%s\n' "$$stores" | sort -u; exit 1; fi; \
 		echo "search-import: $$(printf '%s\n' "$$tree" | sed -E 's/ \(.*//' | sort -u | wc -l) crates, none of a service"
 	@for crate in $(FOR_ANY); do \
-		tree=$$($(CARGO) tree --locked --package $$crate --no-default-features --edges normal --prefix none) || exit 1; \
+		all=; case $$crate in backend) all="--features embedded,services";; onceward) all="--features env,local,lambda,simulation,model";; esac; \
+		tree=$$($(CARGO) tree --locked --package $$crate --no-default-features $$all --edges normal --prefix none) || exit 1; \
 		if search=$$(printf '%s\n' "$$tree" | grep -E '^($(SEARCH_CRATES)) v'); then \
 			echo "$$crate needs, without its feature search:"; printf '%s\n' "$$search" | sort -u; exit 1; fi; \
 	done; echo "$(FOR_ANY): no crate of the search import"

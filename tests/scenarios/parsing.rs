@@ -465,7 +465,8 @@ async fn mostly_unreadable_file_fails_with_first_reasons() {
 
 #[tokio::test]
 async fn unreadable_record_limit_is_configurable() {
-    let config = backend::Config { max_quarantined_percent: 70, ..backend::Config::default() };
+    let mut config = backend::Config::default();
+    config.search.max_quarantined_percent = 70;
     let world = World::with(config);
     let announced = world.announce(&["a.ris"]).await;
     world.upload(&announced, 0, TWO_BAD).await;
@@ -480,7 +481,9 @@ fn half_unreadable(records: usize) -> String {
 
 #[tokio::test]
 async fn file_with_too_many_records_is_refused() {
-    let world = World::with(backend::Config { max_records: 1_999, ..backend::Config::default() });
+    let mut config = backend::Config::default();
+    config.search.max_records = 1_999;
+    let world = World::with(config);
     let announced = world.announce(&["a.csv", "b.csv"]).await;
     world.upload(&announced, 0, &half_unreadable(2_000)).await;
     world.upload(&announced, 1, &format!("Title\n{}", "a\n".repeat(1_999))).await;

@@ -14,7 +14,7 @@ const LINKED: LinkedServices = LinkedServices::with(FUNCTION.services);
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
-    let observer = telemetry::for_function()?;
+    let observer = telemetry::for_function(imports::SYSTEM)?;
     let backend = &backend::for_function(&FUNCTION, &LINKED, observer).await?;
     let function = &NotifyUpload::over(&backend.ports)?;
     let handle = move |event: LambdaEvent<Value>| invoke(backend, function, event);

@@ -15,10 +15,10 @@ const LINKED: LinkedServices = LinkedServices::with(FUNCTION.services);
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
-    let observer = telemetry::for_function()?;
+    let observer = telemetry::for_function(imports::SYSTEM)?;
     let backend = backend::for_function(&FUNCTION, &LINKED, observer).await?;
     let function = SearchService::over(&backend.ports, &functions::SYSTEM)?;
-    let (claim, scope) = (backend.config.projects_claim, backend.config.operator_scope);
+    let (claim, scope) = (backend.config.search.projects_claim, backend.config.search.operator_scope);
     let router = api::router_for(function, BodyMode::Buffered, move |request| {
         authorizer::caller(claim.as_deref(), &scope, request)
     });

@@ -112,7 +112,7 @@ async fn spool(
         }
         let config = &workspace.backend.config;
         let dir = workspace.home().map(|_| config.data_dir.as_path());
-        let spooled = stdin::spool(dir, config.max_file_bytes);
+        let spooled = stdin::spool(dir, config.search.max_file_bytes);
         let spooled = interrupt::unless_interrupted(spooled, || "nothing was imported".to_owned()).await?;
         file.size_bytes = spooled.size_bytes;
         paths.push(spooled.path.to_path_buf());

@@ -79,8 +79,8 @@ impl Workspace {
             }
             BackendKind::Aws => {
                 #[cfg(feature = "services")]
-                backend::services::check(&config, Arc::clone(&host)).await?;
-                let backend = backend::open(config, host, Arc::new(LogDecisions)).await?;
+                backend::search::services::check(&config, Arc::clone(&host)).await?;
+                let backend = backend::open(config, host, Arc::new(LogDecisions::default())).await?;
                 Ok(Self { backend, home: None })
             }
         }
@@ -108,7 +108,7 @@ impl Workspace {
         let backend = match config.backend {
             BackendKind::Embedded => {
                 let dir = &config.data_dir;
-                let store = Store::open_read_only(dir, Arc::clone(&host), &LOCAL_QUEUES)
+                let store = Store::open_read_only(dir, Arc::clone(&host), Settings::new(&LOCAL_QUEUES))
                     .map_err(|error| next_step(dir, error))?;
                 backend::embedded(&Arc::new(store), host, Arc::new(()), config)
             }
@@ -178,7 +178,7 @@ impl Workspace {
     pub(crate) async fn project(&self, named: &args::Project) -> anyhow::Result<ProjectId> {
         match &named.project {
             Some(review) => self.review(review).await,
-            None => Ok(self.backend.config.project),
+            None => Ok(self.backend.config.search.project),
         }
     }
 
@@ -267,7 +267,7 @@ struct RejectionLog(Arc<Store>);
 impl DecisionSink for RejectionLog {
     fn observe(&self, observation: DecisionRecord) {
         if observation.verdict == Verdict::Rejected {
-            LogDecisions.observe(observation.clone());
+            LogDecisions::default().observe(observation.clone());
         }
         self.0.observe(observation);
     }

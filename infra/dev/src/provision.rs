@@ -16,7 +16,7 @@ use aws_sdk_sqs::types::QueueAttributeName;
 use aws_types::SdkConfig;
 use futures::future::{try_join, try_join_all};
 use imports::queues::{QUEUES, UPLOADS};
-use messages::{QueueSpec, StoreError};
+use messages::{QueueSpec, StoreError, naming};
 use serde_json::json;
 
 /// The services of one environment.
@@ -26,18 +26,32 @@ pub struct Provision {
     sqs: aws_sdk_sqs::Client,
     s3: aws_sdk_s3::Client,
     name: String,
+    system: &'static str,
     queues: &'static [QueueSpec],
+    has_bucket: bool,
 }
 
 impl Provision {
-    /// An environment whose parts are all called `name`-something.
+    /// An environment of the search import whose parts are all called `name`-something.
     pub fn new(sdk: &SdkConfig, name: impl Into<String>) -> Self {
+        Self { has_bucket: true, ..Self::of(imports::SYSTEM, &QUEUES, sdk, name) }
+    }
+
+    /// An environment of a system with these queues, whose parts are all called `name`-something.
+    pub fn of(
+        system: &'static str,
+        queues: &'static [QueueSpec],
+        sdk: &SdkConfig,
+        name: impl Into<String>,
+    ) -> Self {
         Self {
             dynamo: aws_sdk_dynamodb::Client::new(sdk),
             sqs: aws_sdk_sqs::Client::new(sdk),
             s3: s3::client(sdk),
             name: name.into(),
-            queues: &QUEUES,
+            system,
+            queues,
+            has_bucket: false,
         }
     }
 
@@ -63,7 +77,9 @@ impl Provision {
         let (mut settings, queues) = try_join(tables, self.create_queues()).await?;
         settings.extend(queues);
         // Last: it sends notifications of its uploads to a queue.
-        settings.push(self.create_bucket().await?);
+        if self.has_bucket {
+            settings.push(self.create_bucket().await?);
+        }
         Ok(settings)
     }
 
@@ -73,30 +89,31 @@ impl Provision {
     /// Returns an error if a service does not answer.
     pub async fn remove(&self) -> Result<(), StoreError> {
         for setting in [aws::ledger::LEDGER_TABLE, aws::ledger::PROCESSED_TABLE] {
-            let table = self.resource("table", setting);
+            let table = self.resource("table", &naming::setting(self.system, setting));
             let removed = self.dynamo.delete_table().table_name(&table.name).send().await;
             removed.map_err(|error| failed("removing", &table, &error))?;
         }
         for spec in self.queues {
-            let resource = self.resource("queue", &Queues::setting(&spec.queue));
+            let resource = self.resource("queue", &Queues::setting(self.system, &spec.queue));
             let url = self.sqs.get_queue_url().queue_name(&resource.name).send().await;
             let url = url.map_err(|error| failed("looking up", &resource, &error))?.queue_url;
             let removed = self.sqs.delete_queue().set_queue_url(url).send().await;
             removed.map_err(|error| failed("removing", &resource, &error))?;
         }
-        self.remove_bucket().await
+        if self.has_bucket { self.remove_bucket().await } else { Ok(()) }
     }
 
     /// Something's name, from the setting that leads to it: `SEARCH_IMPORT_SAGA_DEAD_QUEUE_URL` is `name-saga-dead`.
     fn resource(&self, kind: &'static str, setting: &str) -> Resource {
-        let part = setting.trim_start_matches("SEARCH_IMPORT_").trim_end_matches("_QUEUE_URL");
+        let part =
+            setting.trim_start_matches(&naming::setting(self.system, "")).trim_end_matches("_QUEUE_URL");
         let part =
             part.trim_end_matches("_TABLE").trim_end_matches("_BUCKET").replace('_', "-").to_lowercase();
         Resource { kind, name: format!("{}-{part}", self.name), setting: setting.to_owned() }
     }
 
     async fn create_table(&self, setting: &str, key: &str) -> Result<(String, String), StoreError> {
-        let table = self.resource("table", setting);
+        let table = self.resource("table", &naming::setting(self.system, setting));
         let doing = format!("creating table {}", table.name);
         let build = |error| StoreError::unusable(&*doing, error);
         let attribute =
@@ -133,7 +150,7 @@ impl Provision {
     }
 
     async fn create_queue(&self, spec: &QueueSpec) -> Result<(String, String), StoreError> {
-        let resource = self.resource("queue", &Queues::setting(&spec.queue));
+        let resource = self.resource("queue", &Queues::setting(self.system, &spec.queue));
         let doing = format!("creating queue {}", resource.name);
         let mut request = self.sqs.create_queue().queue_name(&resource.name);
         if !spec.visibility.is_zero() {
@@ -141,7 +158,7 @@ impl Provision {
             request = request.attributes(QueueAttributeName::VisibilityTimeout, visibility);
         }
         if let (Some(dead), Some(limit)) = (&spec.dead_letters, spec.receive_limit) {
-            let dead = self.resource("queue", &Queues::setting(dead));
+            let dead = self.resource("queue", &Queues::setting(self.system, dead));
             let target = self.queue_arn(&dead).await?;
             let policy = json!({ "deadLetterTargetArn": target, "maxReceiveCount": limit });
             request = request.attributes(QueueAttributeName::RedrivePolicy, policy.to_string());
@@ -171,7 +188,7 @@ impl Provision {
         let versions = VersioningConfiguration::builder().status(BucketVersioningStatus::Enabled).build();
         let request = self.s3.put_bucket_versioning().bucket(&bucket.name).versioning_configuration(versions);
         request.send().await.map_err(|error| failed(&*doing, &bucket, &error))?;
-        let uploads = self.resource("queue", &Queues::setting(&UPLOADS));
+        let uploads = self.resource("queue", &Queues::setting(self.system, &UPLOADS));
         let notify = QueueConfiguration::builder()
             .queue_arn(self.queue_arn(&uploads).await?)
             .events(Event::from("s3:ObjectCreated:*"))

@@ -149,7 +149,7 @@ where
         ports: impl Fn(Engine) -> P + Send + Sync + 'static,
     ) -> Result<Self, OpenRunnerError> {
         let lock = Arc::new(Store::lock(dir)?);
-        let store = Arc::new(Store::open(dir, Arc::clone(&host), Settings::new(system.queues))?);
+        let store = Arc::new(Store::open(dir, Arc::clone(&host), Settings::of(system.name, system.queues))?);
         store.recover(&lock).await?;
         let observer: Arc<dyn DecisionSink> = store.clone();
         let over = move |store: &Arc<Store>| {

@@ -107,7 +107,7 @@ where
             tokens.extend(parse.reply_token);
         }
         let engine = &self.ports.engine;
-        let partitions = engine.partitions.as_ref().map_err(|missing| *missing)?;
+        let partitions = engine.partitions.as_ref().map_err(Clone::clone)?;
         partitions.tokens.grant(message.partition, &tokens, engine.host.now()).await?;
         let Some(object) = object else { return Ok(body.to_owned()) };
         let here = self.store_once((object.key, object.version), stored).await?;
@@ -199,7 +199,7 @@ where
         let expires_at = self.ports.engine.host.now() + UPLOAD;
         let size_bytes = TWO_RECORDS.len() as u64;
         let grant = UploadGrant { key: key.to_owned(), size_bytes, metadata, expires_at };
-        let uploads = self.ports.uploads.as_ref().map_err(|missing| *missing)?;
+        let uploads = self.ports.uploads.as_ref().map_err(Clone::clone)?;
         (self.upload)(&uploads.presign(&grant).await?, TWO_RECORDS.as_bytes()).await
     }
 }

@@ -5,7 +5,7 @@ use orders::{ORDERS_SAGA, SYSTEM};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
-    let observer = telemetry::for_function()?;
+    let observer = telemetry::for_function(SYSTEM.name)?;
     let backend = backend::engine::for_function(&SYSTEM, ORDERS_SAGA.name, observer).await?;
     lambda::serve(&backend.ports, &SYSTEM, &ORDERS_SAGA, Settling::Queue)
         .await

@@ -59,11 +59,12 @@ async fn main() -> ExitCode {
 async fn run(dir: &Path, copies: u32) -> anyhow::Result<()> {
     let host = Arc::new(MovedHost::default());
     let lock = Arc::new(Store::lock(dir)?);
-    let store = Arc::new(Store::open(dir, host.clone(), Settings::new(&QUEUES))?);
+    let store = Arc::new(Store::open(dir, host.clone(), Settings::of(SYSTEM.name, &QUEUES))?);
     store.recover(&lock).await?;
     let (clock, observer) = (Arc::clone(&host), Arc::clone(&store));
     let ports = move |store: &Arc<Store>| -> Engine {
-        backend::engine::embedded(&SYSTEM, store, clock.clone(), observer.clone(), Config::default()).ports
+        backend::engine::embedded(&SYSTEM, store, clock.clone(), observer.clone(), Config::of(SYSTEM.name))
+            .ports
     };
     let engine = ports(&store);
     let home = Home { store: Arc::clone(&store), lock, ports: Arc::new(ports) };

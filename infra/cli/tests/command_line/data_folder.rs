@@ -67,7 +67,7 @@ fn foreign_database_is_rejected_in_one_line() {
     }
     fs::write(program.data().join(DATABASE), "TY  - JOUR\n".repeat(1_000)).unwrap();
     let said = refused(&program);
-    assert!(said.contains("is not a database of search import") && said.contains(DATABASE), "{said}");
+    assert!(said.contains("is not a database of this program") && said.contains(DATABASE), "{said}");
     assert_eq!(objects(&program), 1);
 }
 

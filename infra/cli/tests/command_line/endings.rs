@@ -58,7 +58,7 @@ fn missing_data_directory_is_named_with_next_step() {
         (file, "is a file, but a data directory is a folder"),
         (place("empty"), "is not a data directory, because it has no search-import.sqlite"),
         (place("missing"), "there is no data directory"),
-        (place("junk"), "is not a database of search import"),
+        (place("junk"), "is not a database of this program"),
     ];
     for (dir, why) in cases {
         for command in READING.iter().chain(&CHANGING) {

@@ -125,7 +125,7 @@ async fn upload_to_full_disk_hides_its_key() -> Tested {
     assert_eq!(ended.status.code(), Some(1));
     let said = String::from_utf8(ended.stderr)?;
     assert!(said.contains("uploading failed"), "{said}");
-    let store = Store::open_read_only(&program.data(), Arc::new(SystemHost), &QUEUES)?;
+    let store = Store::open_read_only(&program.data(), Arc::new(SystemHost), Settings::new(&QUEUES))?;
     let pending = store.pending_uploads().await?;
     Secrets::of(&[&pending.first().ok_or("it is still to be uploaded")?.upload.form]).are_not_in(&said);
     Ok(())

@@ -250,7 +250,7 @@ async fn count(
     ids: &BTreeSet<Uuid>,
     listed: &SearchList,
 ) -> anyhow::Result<(usize, usize)> {
-    let store = Store::open_read_only(dir, Arc::new(SystemHost), &QUEUES)?;
+    let store = Store::open_read_only(dir, Arc::new(SystemHost), embedded::Settings::new(&QUEUES))?;
     let mut lost = ids.iter().filter(|id| !listed.contains_key(id)).count();
     // One idempotency key must result in one search.
     let mut doubled = ids.len().saturating_sub(searches);

@@ -16,7 +16,7 @@ use crate::args;
 
 /// Delivers messages until the process is asked to stop, and finishes those received by then.
 pub(crate) async fn run(args: &args::Pump) -> anyhow::Result<bool> {
-    let queues = Queues::from_pairs(Config::from_env()?.services.queue_urls);
+    let queues = Queues::from_pairs(imports::SYSTEM, Config::from_env()?.services.queue_urls);
     let sources = sources(args);
     let urls: BTreeMap<Queue, String> = sources
         .iter()
@@ -26,7 +26,7 @@ pub(crate) async fn run(args: &args::Pump) -> anyhow::Result<bool> {
         bail!(
             "{} is not set, nor is the address of another queue with a consumer; `dev provision` \
              prints all of them",
-            Queues::setting(&SAGA)
+            Queues::setting(imports::SYSTEM, &SAGA)
         );
     }
     let names: Vec<&str> = urls.keys().map(Queue::name).collect();
@@ -36,6 +36,7 @@ pub(crate) async fn run(args: &args::Pump) -> anyhow::Result<bool> {
         args.functions
     ));
     let pump = Pump {
+        system: imports::SYSTEM,
         sqs: aws_sdk_sqs::Client::new(&aws::config().await),
         functions: Functions::at(&args.functions)?,
         scheduled: &[dispatch_outbox::NAME, report_faults::NAME],

@@ -19,7 +19,7 @@ use crate::args;
 /// Prepares the event, or compares the response to it with the expected one.
 pub(crate) async fn run(args: &args::Sample) -> anyhow::Result<bool> {
     let config = Config::from_env()?;
-    let claim = config.projects_claim.clone();
+    let claim = config.search.projects_claim.clone();
     let at = Surroundings { claim: claim.as_deref(), sqs: config.backend == BackendKind::Aws };
     let name = args.event.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
     let expected = ExpectedResult::of(name);
@@ -37,7 +37,7 @@ pub(crate) async fn run(args: &args::Sample) -> anyhow::Result<bool> {
 }
 
 async fn prepare(config: Config, event: Value) -> Result<Value, Failed> {
-    let (host, observer) = (Arc::new(SystemHost), Arc::new(LogDecisions));
+    let (host, observer) = (Arc::new(SystemHost), Arc::new(LogDecisions::default()));
     match config.backend {
         BackendKind::Embedded => {
             let settings = backend::store_settings(&config);

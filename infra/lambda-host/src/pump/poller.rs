@@ -39,6 +39,8 @@ pub struct Invocation {
 
 /// Receives from queues and invokes the functions behind them.
 pub struct Pump {
+    /// The name of the system.
+    pub system: &'static str,
     /// The client for the queues.
     pub sqs: Client,
     /// The addresses of the queues.
@@ -178,7 +180,7 @@ impl Pump {
         Resource {
             kind: "queue",
             name: self.url(queue).to_owned(),
-            setting: aws::queues::Queues::setting(queue),
+            setting: aws::queues::Queues::setting(self.system, queue),
         }
     }
 }

@@ -16,6 +16,7 @@
 //! - [`host`]: the port for time, sleep and randomness;
 //! - [`observe`]: the decisions about messages, for logs and metrics;
 //! - [`trace`]: the trace context of messages;
+//! - [`naming`]: names that derive from the name of a system;
 //! - [`escape`]: escaping untrusted text for terminals and logs;
 //! - [`store`]: the error that every store reports.
 //!
@@ -31,6 +32,7 @@ pub mod host;
 pub mod ids;
 pub mod json;
 pub mod message;
+pub mod naming;
 pub mod observe;
 pub mod panics;
 pub mod payload;

@@ -8,7 +8,7 @@
 //! | steps (module `steps`) | The steps of a list are performed, or undone in reverse order | `steps.rs` |
 //! | [token-based deduplication](dedup::entity) | A duplicate is detected at any age, for entities without a saga | `deduplication.rs` |
 //! | [idempotent handler](dedup::guard()) | A command is answered once, although it may be handled twice | `handler.rs` |
-//! | [transactional session](outbox::session) | Data and messages of a request are stored together or not at all | `session.rs` |
+//! | [transactional session](outbox::session) | Data and messages of a request are stored together or not at all | `session.rs`, `session_mongo.rs` |
 //! | [outbox] | A stored message is sent, with backoff, and set aside if it can never be sent | `outbox.rs` |
 //!
 //! The guarantees hold if messages are duplicated, delayed or reordered, if processes crash between any two steps, and
@@ -20,6 +20,8 @@
 //! - feature `sqlite` (module `sqlite`): all stores and queues in one SQLite database;
 //! - feature `local` (module `local`, the default): all functions of an application in one process;
 //! - feature `aws` (module `aws`): the ledger on DynamoDB and the queues on SQS;
+//! - feature `mongo` (module `mongo`): documents, views, sessions and records on MongoDB;
+//! - feature `env` (module `env`): the settings of the environment, which select and open the adapters;
 //! - feature `lambda` (module `lambda`): the functions on AWS Lambda;
 //! - feature `simulation` (module `simulation`): seeded schedules of faults, for tests;
 //! - feature `model` (module `model`): every interleaving of a small workload, for tests.
@@ -33,6 +35,8 @@ pub use {async_trait::async_trait, dedup, jiff, outbox, saga, serde, serde_json,
 
 #[cfg(feature = "aws")]
 pub use aws;
+#[cfg(feature = "env")]
+pub use backend as env;
 #[cfg(feature = "sqlite")]
 pub use embedded as sqlite;
 #[cfg(feature = "lambda")]
@@ -41,6 +45,8 @@ pub use lambda;
 pub use local;
 #[cfg(feature = "model")]
 pub use model;
+#[cfg(feature = "mongo")]
+pub use mongo;
 #[cfg(feature = "simulation")]
 pub use simulation;
 #[cfg(feature = "steps")]

@@ -36,6 +36,16 @@ fn rows_and_messages_are_committed_together() {
     assert_eq!(output("session"), "2 seats are booked, and 2 mails are queued\n");
 }
 
+/// The documents are on the server at `MONGODB_URI`.
+#[test]
+fn documents_and_messages_are_committed_together() {
+    assert!(
+        std::env::var("MONGODB_URI").is_ok(),
+        "MONGODB_URI is not set: run `make services` or `make test`"
+    );
+    assert_eq!(output("session_mongo"), "2 seats are booked, and 2 mails are queued\n");
+}
+
 #[test]
 fn announcement_is_sent_after_the_outage() {
     assert!(output("outbox").starts_with("the announcement was sent by sweep"));

@@ -98,6 +98,15 @@ pub enum CommitOutcome {
     Refused,
 }
 
+/// The decision of the application's own work in the transaction of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WorkVerdict {
+    /// The session is committed, with the data that the work wrote.
+    Commit,
+    /// The session is refused, and nothing is stored.
+    Refuse,
+}
+
 /// Stores sessions.
 #[async_trait]
 pub trait CommitSession: Send + Sync {

@@ -69,7 +69,7 @@ impl Engine {
     /// # Errors
     /// Returns an error if no database is configured.
     pub fn stores(&self) -> Result<&Stores, MissingSetting> {
-        self.stores.as_ref().map_err(|missing| *missing)
+        self.stores.as_ref().map_err(Clone::clone)
     }
 
     /// Returns the ports to the ledger.
@@ -77,7 +77,7 @@ impl Engine {
     /// # Errors
     /// Returns an error if no ledger is configured.
     pub fn partitions(&self) -> Result<&Partitions, MissingSetting> {
-        self.partitions.as_ref().map_err(|missing| *missing)
+        self.partitions.as_ref().map_err(Clone::clone)
     }
 
     /// Returns a reporter of decisions for a function.

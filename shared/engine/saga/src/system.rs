@@ -1,6 +1,7 @@
 //! An application's queues and functions as one table. The programs that run, provision, check and simulate the
 //! application read it.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -20,6 +21,11 @@ impl Service {
     /// The ledger of partitions, for functions that check whether a command still awaits its reply.
     pub const TOKENS: Self = Self("tokens");
 
+    /// Returns whether an adapter of the engine provides the service. The others are the application's own.
+    pub const fn is_of_engine(self) -> bool {
+        self.is(Self::DATABASE) || self.is(Self::LEDGER) || self.is(Self::PROCESSED) || self.is(Self::TOKENS)
+    }
+
     /// Compares two services in constants, where `==` is not available.
     pub const fn is(self, other: Self) -> bool {
         let (mut own, mut others) = (self.0.as_bytes(), other.0.as_bytes());
@@ -34,13 +40,20 @@ impl Service {
 }
 
 /// A service that is not configured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{setting} is not set; it is {what}")]
 pub struct MissingSetting {
     /// The environment variable.
-    pub setting: &'static str,
+    pub setting: Cow<'static, str>,
     /// A description of its value.
     pub what: &'static str,
+}
+
+impl MissingSetting {
+    /// Returns the error for a variable that has the same name in every system.
+    pub const fn of(setting: &'static str, what: &'static str) -> Self {
+        Self { setting: Cow::Borrowed(setting), what }
+    }
 }
 
 /// The trigger of a function.

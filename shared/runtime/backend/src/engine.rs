@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
+use dedup::ledger::NoLedger;
 #[cfg(feature = "embedded")]
 use embedded::Store;
 use messages::{DecisionSink, Host};
-use saga::{Engine, System};
+use saga::{Engine, Partitions, System};
 
+use crate::Opened;
+use crate::config::{Config, Mode};
 #[cfg(feature = "services")]
 use crate::services::DatabaseOutage;
-use crate::{Backend, Config};
 #[cfg(feature = "services")]
 use crate::{BackendKind, OpenError, SystemHost};
 
@@ -21,9 +23,9 @@ pub fn embedded<P>(
     host: Arc<dyn Host>,
     observer: Arc<dyn DecisionSink>,
     config: Config,
-) -> Backend<Engine> {
+) -> Opened<Engine> {
     let ports = config.applied_to(store.engine(system.name, host, observer));
-    Backend { ports, config }
+    Opened { ports, config }
 }
 
 /// Opens the engine with MongoDB, DynamoDB and SQS, as far as they are configured.
@@ -36,7 +38,7 @@ pub async fn services<P>(
     config: Config,
     host: Arc<dyn Host>,
     observer: Arc<dyn DecisionSink>,
-) -> Result<Backend<Engine>, OpenError> {
+) -> Result<Opened<Engine>, OpenError> {
     open(system, DatabaseOutage::Fail, config, host, observer).await
 }
 
@@ -47,10 +49,10 @@ async fn open<P>(
     config: Config,
     host: Arc<dyn Host>,
     observer: Arc<dyn DecisionSink>,
-) -> Result<Backend<Engine>, OpenError> {
+) -> Result<Opened<Engine>, OpenError> {
     let adapters = crate::services::adapters(outage, system.queues, &config, &host).await?;
     let ports = adapters.engine(system.name, host, observer, &config);
-    Ok(Backend { ports, config })
+    Ok(Opened { ports, config })
 }
 
 /// Opens the engine of one function with the settings of the environment and the services of AWS. If the database is
@@ -63,8 +65,8 @@ pub async fn for_function<P>(
     system: &System<P>,
     name: &'static str,
     observer: Arc<dyn DecisionSink>,
-) -> Result<Backend<Engine>, OpenError> {
-    let config = Config { backend: BackendKind::Aws, ..Config::from_env()? };
+) -> Result<Opened<Engine>, OpenError> {
+    let config = Config { backend: BackendKind::Aws, ..Config::from_env_of(system.name)? };
     let settings = match system.function(name) {
         Some(function) => crate::requirements::missing_settings(function, system.queues, &config),
         None => Vec::new(),
@@ -73,4 +75,31 @@ pub async fn for_function<P>(
         return Err(OpenError::Unset { function: name, settings });
     }
     open(system, DatabaseOutage::ConnectLater, config, Arc::new(SystemHost), observer).await
+}
+
+impl Config {
+    /// Returns an engine with the settings of the outbox, the sessions and the runner, and without its ledger in
+    /// optimistic mode.
+    pub(crate) fn applied_to(&self, engine: Engine) -> Engine {
+        let is_optimistic = self.mode == Mode::Optimistic;
+        Engine {
+            partitions: if is_optimistic {
+                Ok(Partitions::of(Arc::new(NoLedger)))
+            } else {
+                engine.partitions
+            },
+            policy: self.outbox,
+            session: outbox::session::Options {
+                max_commit: self.session_max_commit,
+                increment: self.session_increment,
+                ..engine.session
+            },
+            runner: saga::Settings {
+                concurrency: self.concurrency,
+                admit_untokened: self.admit_untokened || is_optimistic,
+                ..engine.runner
+            },
+            ..engine
+        }
+    }
 }

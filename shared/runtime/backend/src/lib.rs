@@ -1,62 +1,51 @@
-//! Settings of the programs, and the adapters of their ports, which a program selects and opens once at start.
+//! Settings of the programs of a system, and the adapters of their ports, which a program selects and opens once at start.
 //!
 //! - [`config`]: all settings;
-//! - [`open`]: opens the ports that the settings select;
-//! - [`queue_setting`]: the setting with a queue's address;
-//! - [`embedded()`], with feature `embedded`: the ports of an open data directory;
-//! - [`services`], with feature `services`: MongoDB, DynamoDB, SQS and S3;
-//! - [`open_for`], with feature `services`: opens the ports of one function, and fails if a required setting is missing;
-//! - [`engine`]: the corresponding functions for an application that only has the engine's ports.
+//! - [`engine`]: the engine of an application, on a data directory or on the services of AWS;
+//! - [`services`], with feature `services`: MongoDB, DynamoDB and SQS;
+//! - [`settings`] and [`complete`], with feature `services`: the settings that services require;
+//! - [`search`], with feature `search`: the settings and the ports of the search import.
 //!
-//! The features select the adapters that a program contains. By default it contains none.
+//! The features select the adapters that a program contains. Without features it contains none.
 
 pub mod config;
 #[cfg(any(feature = "embedded", feature = "services"))]
 pub mod engine;
 #[cfg(feature = "services")]
-mod function;
-#[cfg(feature = "services")]
 mod requirements;
+#[cfg(feature = "search")]
+pub mod search;
 #[cfg(feature = "services")]
 mod secret;
 #[cfg(feature = "services")]
 pub mod services;
 
-use std::sync::Arc;
-
-#[cfg(any(feature = "embedded", feature = "services"))]
-use dedup::ledger::NoLedger;
-#[cfg(feature = "embedded")]
-use embedded::Store;
-use imports::Ports;
-#[cfg(feature = "embedded")]
-use imports::StudyStores;
-#[cfg(feature = "embedded")]
-use imports::queues::QUEUES;
-use messages::{DecisionSink, Host, Queue, StoreError};
+use messages::StoreError;
 use saga::MissingSetting;
-#[cfg(any(feature = "embedded", feature = "services"))]
-use saga::{Engine, Partitions};
 
 pub use config::{BackendKind, Config, Mode};
 #[cfg(feature = "services")]
-pub use function::{for_function, open_for};
-#[cfg(feature = "services")]
 pub use requirements::{complete, settings};
+#[cfg(feature = "search")]
+pub use search::{Backend, SearchSettings, open, queue_setting};
+#[cfg(all(feature = "search", feature = "embedded"))]
+pub use search::{embedded, store_settings};
+#[cfg(feature = "search-services")]
+pub use search::{for_function, open_for};
 #[cfg(feature = "services")]
 pub use secret::SecretError;
 pub use system_host::SystemHost;
 
 /// Ports of a program, with its settings.
 #[derive(Clone)]
-pub struct Backend<P = Ports> {
+pub struct Opened<P> {
     /// The ports.
     pub ports: P,
     /// The settings.
     pub config: Config,
 }
 
-impl<P> Backend<P> {
+impl<P> Opened<P> {
     /// Returns `true` if Lambda's events come from the queues of these ports.
     pub fn has_event_sources(&self) -> bool {
         self.config.backend == BackendKind::Aws
@@ -99,12 +88,12 @@ pub enum OpenError {
         /// The environment variables.
         settings: Vec<String>,
     },
-    /// The database deletes ended searches too early for optimistic mode. Without a ledger only the document shows that a
-    /// search has ended, so a message after its deletion would restart the search.
+    /// The database deletes documents too early for optimistic mode. Without a ledger only the document shows that a saga has
+    /// ended, so a message after its deletion would restart the saga.
     #[cfg(feature = "services")]
     #[error(
-        "in optimistic mode ended searches must be kept for {needed} s, and the database deletes them sooner \
-         ({index}); `search-import migrate --rebuild` corrects the index"
+        "in optimistic mode the documents of ended sagas must be kept for {needed} s, and the database deletes them \
+         sooner ({index}); a migration that rebuilds the index corrects it"
     )]
     DeletesEarly {
         /// The difference of the existing index.
@@ -139,109 +128,5 @@ fn missing_text(settings: &[String]) -> String {
     match settings {
         [one] => format!("{one} is not set"),
         several => format!("not set are {}", several.join(", ")),
-    }
-}
-
-/// Returns the environment variable with a queue's address, such as `SEARCH_IMPORT_SAGA_QUEUE_URL`.
-pub fn queue_setting(queue: &Queue) -> String {
-    format!("SEARCH_IMPORT_{}_QUEUE_URL", queue.name().replace('-', "_").to_uppercase())
-}
-
-/// Opens the backend that the settings select. Other programs may use the same data directory at the same time.
-///
-/// # Errors
-/// Returns an error if the data directory or the database cannot be opened, or if the program does not contain the backend.
-/// A service that is not configured only causes an error when it is used.
-#[cfg_attr(
-    not(any(feature = "embedded", feature = "services")),
-    allow(unused_variables, reason = "without adapters nothing is opened")
-)]
-pub async fn open(
-    config: Config,
-    host: Arc<dyn Host>,
-    observer: Arc<dyn DecisionSink>,
-) -> Result<Backend, OpenError> {
-    match config.backend {
-        BackendKind::Embedded => open_embedded(config, host, observer),
-        #[cfg(feature = "services")]
-        BackendKind::Aws => {
-            use services::{DatabaseOutage, LinkedServices};
-            services::open(&LinkedServices::ALL, DatabaseOutage::Fail, config, host, observer).await
-        }
-        #[cfg(not(feature = "services"))]
-        BackendKind::Aws => Err(OpenError::NotBuilt("aws")),
-    }
-}
-
-#[cfg(feature = "embedded")]
-fn open_embedded(
-    config: Config,
-    host: Arc<dyn Host>,
-    observer: Arc<dyn DecisionSink>,
-) -> Result<Backend, OpenError> {
-    let store = Arc::new(Store::open(&config.data_dir, Arc::clone(&host), store_settings(&config))?);
-    Ok(embedded(&store, host, observer, config))
-}
-
-#[cfg(not(feature = "embedded"))]
-fn open_embedded(_: Config, _: Arc<dyn Host>, _: Arc<dyn DecisionSink>) -> Result<Backend, OpenError> {
-    Err(OpenError::NotBuilt("embedded"))
-}
-
-/// Returns the settings of a data directory.
-#[cfg(feature = "embedded")]
-pub fn store_settings(config: &Config) -> embedded::Settings {
-    let retention =
-        embedded::Settings::with_retention(&QUEUES, config.saga_retention, config.outbox.retention);
-    embedded::Settings { history: config.history.is_some(), ..retention }
-}
-
-/// Returns the ports of a data directory.
-#[cfg(feature = "embedded")]
-pub fn embedded(
-    store: &Arc<Store>,
-    host: Arc<dyn Host>,
-    observer: Arc<dyn DecisionSink>,
-    config: Config,
-) -> Backend {
-    let ports = Ports {
-        engine: config.applied_to(store.engine(imports::SYSTEM, host, observer)),
-        study_stores: Ok(StudyStores::of(store)),
-        objects: Ok(store.clone()),
-        bucket: Ok(store.clone()),
-        uploads: Ok(store.clone()),
-        exports: Ok(store.clone()),
-        machine: Some(store.clone()),
-        settings: config.settings(),
-    };
-    Backend { ports, config }
-}
-
-#[cfg(any(feature = "embedded", feature = "services"))]
-impl Config {
-    /// Returns an engine with the settings of the outbox, the sessions and the runner, and without its ledger in
-    /// optimistic mode.
-    fn applied_to(&self, engine: Engine) -> Engine {
-        let is_optimistic = self.mode == Mode::Optimistic;
-        Engine {
-            partitions: if is_optimistic {
-                Ok(Partitions::of(Arc::new(NoLedger)))
-            } else {
-                engine.partitions
-            },
-            policy: self.outbox,
-            session: outbox::session::Options {
-                max_commit: self.session_max_commit,
-                increment: self.session_increment,
-                ..engine.session
-            },
-            runner: saga::Settings {
-                concurrency: self.concurrency,
-                admit_untokened: self.admit_untokened || is_optimistic,
-                ..engine.runner
-            },
-            earlier_view: imports::job::earlier_view,
-            ..engine
-        }
     }
 }

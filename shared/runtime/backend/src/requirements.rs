@@ -1,27 +1,31 @@
 //! Settings that a function requires.
 
 use aws::queues::Queues;
+#[cfg(feature = "search-services")]
 use imports::ports::{BUCKET, EXPORTS, LINKS, OBJECTS, UPLOADS};
-use messages::{Queue, QueueSpec};
+use messages::{Queue, QueueSpec, naming};
 use saga::{Function, Service};
 
 use crate::config::{Config, Mode};
 use crate::{OpenError, secret};
 
-/// Returns the settings of a service. If a service has several, they are alternatives or have a default.
-pub fn settings(service: Service) -> &'static [&'static str] {
+/// Returns the settings of a service of a system. If a service has several, they are alternatives or have a default. A service
+/// of the application has one, see [`Config::own_setting`].
+pub fn settings(system: &str, service: Service) -> Vec<String> {
     match service {
-        Service::DATABASE => &[
-            "MONGODB_URI",
-            secret::SETTING,
-            secret::VERSION,
-            "MONGODB_DATABASE",
-            "SEARCH_IMPORT_MONGODB_POOL_SIZE",
-        ],
-        Service::LEDGER | Service::TOKENS => &[aws::ledger::LEDGER_TABLE],
-        Service::PROCESSED => &[aws::ledger::PROCESSED_TABLE],
-        BUCKET | UPLOADS | EXPORTS | LINKS => &[s3::UPLOAD_BUCKET],
-        _ => &[],
+        Service::DATABASE => {
+            let shared = ["MONGODB_URI", secret::SETTING, secret::VERSION, "MONGODB_DATABASE"];
+            let pool = naming::setting(system, "MONGODB_POOL_SIZE");
+            shared.map(str::to_owned).into_iter().chain([pool]).collect()
+        }
+        Service::LEDGER | Service::TOKENS => vec![naming::setting(system, aws::ledger::LEDGER_TABLE)],
+        Service::PROCESSED => vec![naming::setting(system, aws::ledger::PROCESSED_TABLE)],
+        #[cfg(feature = "search-services")]
+        BUCKET | UPLOADS | EXPORTS | LINKS if system == imports::SYSTEM => vec![s3::UPLOAD_BUCKET.to_owned()],
+        // Each event contains the location of its object.
+        #[cfg(feature = "search-services")]
+        OBJECTS if system == imports::SYSTEM => Vec::new(),
+        own => vec![naming::setting(system, &naming::snake(own.0).to_ascii_uppercase())],
     }
 }
 
@@ -47,16 +51,19 @@ fn missing<'a>(
             services.ledger_table.is_some() || config.mode == Mode::Optimistic
         }
         Service::PROCESSED => services.processed_table.is_some(),
-        BUCKET | UPLOADS | EXPORTS | LINKS => services.upload_bucket.is_some(),
-        // Each event contains the location of its object.
-        OBJECTS => true,
-        _ => false,
+        #[cfg(feature = "search-services")]
+        BUCKET | UPLOADS | EXPORTS | LINKS if config.system == imports::SYSTEM => {
+            services.upload_bucket.is_some()
+        }
+        #[cfg(feature = "search-services")]
+        OBJECTS if config.system == imports::SYSTEM => true,
+        own => config.of_service(own).is_some(),
     };
-    let known = Queues::from_pairs(services.queue_urls.clone());
+    let known = Queues::from_pairs(&config.system, services.queue_urls.clone());
     let missing = needed.iter().filter(|service| !has(service));
-    // This crate has no adapter for a service without a setting, so its name is reported.
-    let of_services = missing.map(|service| settings(*service).first().unwrap_or(&service.0).to_string());
-    let of_queues = queues.into_iter().filter(|queue| known.url(queue).is_none()).map(Queues::setting);
+    let of_services = missing.filter_map(|service| settings(&config.system, *service).into_iter().next());
+    let of_queues =
+        queues.into_iter().filter(|queue| known.url(queue).is_none()).map(|queue| known.setting_of(queue));
     of_services.chain(of_queues).collect()
 }
 
@@ -79,13 +86,15 @@ pub async fn complete(config: &Config, services: &[Service], queues: &[Queue]) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use imports::Ports;
-    use imports::queues::{PARSE, QUEUES, SAGA};
     use saga::Source;
 
-    const FUNCTION: Function<Ports> = Function {
+    const SAGA: Queue = Queue::named("saga");
+    const PARSE: Queue = Queue::named("parse");
+    static QUEUES: [QueueSpec; 1] = [QueueSpec::standard(SAGA, Queue::named("saga-dead"))];
+
+    const FUNCTION: Function<()> = Function {
         name: "run-saga",
-        services: &[Service::DATABASE, Service::LEDGER],
+        services: &[Service::DATABASE, Service::LEDGER, Service("suppliers")],
         source: Source::Queue(SAGA),
         sends: &[SAGA, PARSE],
         drains: &[],
@@ -94,23 +103,35 @@ mod tests {
 
     fn missing(pairs: &[(&str, &str)]) -> Vec<String> {
         let pairs = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        missing_settings(&FUNCTION, &QUEUES, &Config::from_pairs(pairs).unwrap())
-    }
-
-    #[test]
-    fn queue_setting_equals_that_of_its_adapter() {
-        assert!(QUEUES.iter().all(|spec| crate::queue_setting(&spec.queue) == Queues::setting(&spec.queue)));
+        missing_settings(&FUNCTION, &QUEUES, &Config::from_pairs("orders", pairs).unwrap())
     }
 
     #[test]
     fn all_missing_settings_are_listed() {
-        let queues = ["SAGA", "SAGA_DEAD", "PARSE"].map(|queue| format!("SEARCH_IMPORT_{queue}_QUEUE_URL"));
-        let services = ["MONGODB_URI", aws::ledger::LEDGER_TABLE].map(str::to_owned);
+        let queues = ["SAGA", "SAGA_DEAD", "PARSE"].map(|queue| format!("ORDERS_{queue}_QUEUE_URL"));
+        let services = ["MONGODB_URI", "ORDERS_LEDGER_TABLE", "ORDERS_SUPPLIERS"].map(str::to_owned);
         assert_eq!(missing(&[]), [services.as_slice(), queues.as_slice()].concat());
         let set = queues.each_ref().map(|name| (name.as_str(), "https://sqs.example"));
         let secret = [("MONGODB_URI_SECRET_ARN", "arn:aws:secretsmanager:eu-central-1:1:secret:x")];
-        assert_eq!(missing(&[set.as_slice(), &secret].concat()), [aws::ledger::LEDGER_TABLE]);
-        let optimistic = [("SEARCH_IMPORT_MODE", "optimistic")];
-        assert!(missing(&[set.as_slice(), &secret, &optimistic].concat()).is_empty());
+        let rest = ["ORDERS_LEDGER_TABLE", "ORDERS_SUPPLIERS"];
+        assert_eq!(missing(&[set.as_slice(), &secret].concat()), rest);
+        let own = [("ORDERS_SUPPLIERS", "https://suppliers.example")];
+        let optimistic = [("ORDERS_MODE", "optimistic")];
+        assert!(missing(&[set.as_slice(), &secret, &own, &optimistic].concat()).is_empty());
+    }
+
+    #[cfg(feature = "search-services")]
+    #[test]
+    fn settings_of_search_import_do_not_change() {
+        let of = |service| settings(imports::SYSTEM, service);
+        assert_eq!(of(Service::LEDGER), ["SEARCH_IMPORT_LEDGER_TABLE"]);
+        assert_eq!(of(Service::PROCESSED), ["SEARCH_IMPORT_PROCESSED_TABLE"]);
+        assert_eq!(of(UPLOADS), ["SEARCH_IMPORT_UPLOAD_BUCKET"]);
+        assert!(of(OBJECTS).is_empty());
+        let queues = &imports::queues::QUEUES;
+        let setting = |spec: &QueueSpec| Queues::setting(imports::SYSTEM, &spec.queue);
+        assert!(queues.iter().all(|spec| crate::queue_setting(&spec.queue) == setting(spec)));
+        // A service with the same name in another system is that system's own.
+        assert_eq!(settings("orders", UPLOADS), ["ORDERS_UPLOADS"]);
     }
 }

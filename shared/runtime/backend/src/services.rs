@@ -1,4 +1,4 @@
-//! Adapters of MongoDB, DynamoDB, SQS and S3.
+//! Adapters of MongoDB, DynamoDB and SQS.
 //!
 //! Every client is created once, while the program starts. AWS's clients connect when they are first used. The program
 //! connects to the database while it starts, or later if the database is unavailable and `DatabaseOutage` allows it.
@@ -11,37 +11,34 @@ use aws::ledger::{Ledger, ProcessedTable};
 use aws::queues::{Queues, Sqs};
 use aws_types::SdkConfig;
 use dedup::ProcessedMessages;
-use futures::future::{BoxFuture, try_join_all};
-use imports::queues::{CONTROL, EVENTS, PARSE, PARSE_DEAD, QUEUES, SAGA, UPLOADS};
-use imports::{Ports, ReadObject, StudyStores, ports};
+use futures::future::BoxFuture;
+#[cfg(feature = "search-services")]
+use imports::StudyStores;
 use jiff::SignedDuration;
 use messages::store::chain;
-use messages::{DecisionSink, Host, Queue, QueueSpec};
+use messages::{DecisionSink, Host, QueueSpec, naming};
 use mongo::{Client, ConnectError, Mongo, OnDifference, Settings, Uri};
 use outbox::session::Options;
-use s3::{Objects, Uploads};
 use saga::history::Recorder;
 use saga::{Engine, KeepHistory, MissingSetting, Partitions, Service, Stores};
 
 use crate::config::{Config, Mode, Secret};
-use crate::requirements::complete;
-use crate::{Backend, OpenError, secret};
+#[cfg(feature = "search-services")]
+use crate::search::files::OpenFiles;
+use crate::{OpenError, secret};
 
-const DATABASE: MissingSetting = MissingSetting {
-    setting: "MONGODB_URI",
-    what: "the address of a MongoDB replica set, credentials included",
-};
-const LEDGER: MissingSetting =
-    MissingSetting { setting: aws::ledger::LEDGER_TABLE, what: "the DynamoDB table of the partitions" };
-const PROCESSED: MissingSetting = MissingSetting {
-    setting: aws::ledger::PROCESSED_TABLE,
-    what: "the DynamoDB table of processed messages",
-};
-const BUCKET: MissingSetting =
-    MissingSetting { setting: s3::UPLOAD_BUCKET, what: "the S3 bucket of the uploads" };
+const DATABASE: MissingSetting =
+    MissingSetting::of("MONGODB_URI", "the address of a MongoDB replica set, credentials included");
 
-/// Queues that the functions use.
-const NEEDED: [Queue; 6] = [UPLOADS, SAGA, PARSE, PARSE_DEAD, CONTROL, EVENTS];
+pub(crate) fn no_ledger(system: &str) -> MissingSetting {
+    let setting = naming::setting(system, aws::ledger::LEDGER_TABLE);
+    MissingSetting { setting: setting.into(), what: "the DynamoDB table of the partitions" }
+}
+
+pub(crate) fn no_processed(system: &str) -> MissingSetting {
+    let setting = naming::setting(system, aws::ledger::PROCESSED_TABLE);
+    MissingSetting { setting: setting.into(), what: "the DynamoDB table of processed messages" }
+}
 
 /// Adapters that a program is linked with. If the value is a constant, the linker removes the code of all other adapters, so
 /// the program of a function contains only the adapters that it uses.
@@ -50,12 +47,12 @@ pub struct LinkedServices {
     database: Option<OpenDatabase>,
     ledger: Option<OpenTable<Partitions>>,
     processed: Option<OpenTable<Arc<dyn ProcessedMessages>>>,
-    files: Option<OpenFiles>,
+    #[cfg(feature = "search-services")]
+    pub(crate) files: Option<OpenFiles>,
 }
 
 type OpenDatabase = for<'a> fn(&'a Config, &'a SdkConfig, DatabaseOutage) -> BoxFuture<'a, DatabaseResult>;
-type OpenTable<T> = fn(&SdkConfig, &str) -> T;
-type OpenFiles = fn(&SdkConfig, &Config, &Arc<dyn Host>) -> Files;
+type OpenTable<T> = fn(&SdkConfig, &str, &str) -> T;
 /// Result of opening a database. `MissingSetting` reports one that is not configured, which is an error only if it is used.
 type DatabaseResult = Result<Result<Database, MissingSetting>, OpenError>;
 
@@ -76,14 +73,9 @@ pub(crate) enum DatabaseOutage {
 /// Adapters of the database.
 struct Database {
     stores: Stores,
+    #[cfg(feature = "search-services")]
     study_stores: StudyStores,
     history: Arc<dyn KeepHistory>,
-}
-
-/// Adapters of the uploaded files.
-struct Files {
-    objects: Arc<dyn ReadObject>,
-    uploads: Result<Arc<Uploads>, MissingSetting>,
 }
 
 impl LinkedServices {
@@ -92,12 +84,19 @@ impl LinkedServices {
         database: Some(open_database),
         ledger: Some(open_ledger),
         processed: Some(open_processed),
-        files: Some(open_files),
+        #[cfg(feature = "search-services")]
+        files: Some(crate::search::files::open_files),
     };
 
     /// Returns the adapters of these services. Use it for a constant: a variable would link all adapters.
     pub const fn with(services: &[Service]) -> Self {
-        let mut linked = Self { database: None, ledger: None, processed: None, files: None };
+        let mut linked = Self {
+            database: None,
+            ledger: None,
+            processed: None,
+            #[cfg(feature = "search-services")]
+            files: None,
+        };
         let mut rest = services;
         while let [service, others @ ..] = rest {
             if service.is(Service::DATABASE) {
@@ -106,8 +105,10 @@ impl LinkedServices {
                 linked.ledger = Self::ALL.ledger;
             } else if service.is(Service::PROCESSED) {
                 linked.processed = Self::ALL.processed;
-            } else {
-                // All services of the application store uploaded files or exports.
+            }
+            #[cfg(feature = "search-services")]
+            if !service.is_of_engine() {
+                // All services of the search import store uploaded files or exports.
                 linked.files = Self::ALL.files;
             }
             rest = others;
@@ -116,36 +117,10 @@ impl LinkedServices {
     }
 }
 
-/// Opens the configured services, as far as their adapters are linked.
-pub(crate) async fn open(
-    linked: &LinkedServices,
-    outage: DatabaseOutage,
-    config: Config,
-    host: Arc<dyn Host>,
-    observer: Arc<dyn DecisionSink>,
-) -> Result<Backend, OpenError> {
-    let sdk = aws::config().await;
-    let (adapters, study_stores) = connect(linked, outage, &sdk, &QUEUES, &config, &host).await?;
-    let files = linked.files.map(|open| open(&sdk, &config, &host)).ok_or(BUCKET);
-    let (objects, uploads) = match files {
-        Ok(Files { objects, uploads }) => (Ok(objects), uploads),
-        Err(missing) => (Err(missing), Err(missing)),
-    };
-    let ports = Ports {
-        engine: adapters.engine(imports::SYSTEM, host, observer, &config),
-        study_stores,
-        objects,
-        bucket: uploads.clone().map(|uploads| uploads as _),
-        uploads: uploads.clone().map(|uploads| uploads as _),
-        exports: uploads.map(|uploads| uploads as _),
-        machine: None,
-        settings: config.settings(),
-    };
-    Ok(Backend { ports, config })
-}
-
 /// Adapters of the engine's ports.
 pub(crate) struct Adapters {
+    #[cfg(feature = "search-services")]
+    pub(crate) study_stores: Result<StudyStores, MissingSetting>,
     stores: Result<Stores, MissingSetting>,
     partitions: Result<Partitions, MissingSetting>,
     processed: Result<Arc<dyn ProcessedMessages>, MissingSetting>,
@@ -196,44 +171,41 @@ pub(crate) async fn adapters(
 ) -> Result<Adapters, OpenError> {
     const ENGINE: LinkedServices =
         LinkedServices::with(&[Service::DATABASE, Service::LEDGER, Service::PROCESSED]);
-    let (adapters, _) = connect(&ENGINE, outage, &aws::config().await, queues, config, host).await?;
-    Ok(adapters)
+    connect(&ENGINE, outage, &aws::config().await, queues, config, host).await
 }
 
 /// Opens the adapters of the engine's ports and the application's stores in the database.
-async fn connect(
+pub(crate) async fn connect(
     linked: &LinkedServices,
     outage: DatabaseOutage,
     sdk: &SdkConfig,
     queues: &'static [QueueSpec],
     config: &Config,
     host: &Arc<dyn Host>,
-) -> Result<(Adapters, Result<StudyStores, MissingSetting>), OpenError> {
-    let services = &config.services;
-    let (stores, study_stores, history) = match linked.database {
-        Some(open) => match open(config, sdk, outage).await? {
-            Ok(Database { stores, study_stores, history }) => (Ok(stores), Ok(study_stores), Some(history)),
-            Err(missing) => (Err(missing), Err(missing), None),
-        },
-        None => (Err(DATABASE), Err(DATABASE), None),
+) -> Result<Adapters, OpenError> {
+    let (services, system) = (&config.services, &*config.system);
+    let database = match linked.database {
+        Some(open) => open(config, sdk, outage).await?,
+        None => Err(DATABASE),
     };
     let sqs = sqs(sdk, queues, config, host);
-    let adapters = Adapters {
-        history,
-        stores,
+    Ok(Adapters {
+        history: database.as_ref().ok().map(|database| Arc::clone(&database.history)),
+        #[cfg(feature = "search-services")]
+        study_stores: database.as_ref().map(|database| database.study_stores.clone()).map_err(Clone::clone),
+        stores: database.map(|database| database.stores),
         partitions: linked
             .ledger
             .zip(services.ledger_table.as_ref())
-            .map(|(open, table)| open(sdk, table))
-            .ok_or(LEDGER),
+            .map(|(open, table)| open(sdk, system, table))
+            .ok_or_else(|| no_ledger(system)),
         processed: linked
             .processed
             .zip(services.processed_table.as_ref())
-            .map(|(open, table)| open(sdk, table))
-            .ok_or(PROCESSED),
+            .map(|(open, table)| open(sdk, system, table))
+            .ok_or_else(|| no_processed(system)),
         sqs,
-    };
-    Ok((adapters, study_stores))
+    })
 }
 
 fn open_database<'a>(
@@ -249,39 +221,36 @@ fn open_database<'a>(
         let (sagas, sessions) = (database.saga_outbox(), database.session_outbox());
         Ok(Ok(Database {
             stores: Stores::of(&database, sagas, sessions),
+            #[cfg(feature = "search-services")]
             study_stores: StudyStores::of(&database),
             history: database,
         }))
     })
 }
 
-fn open_ledger(sdk: &SdkConfig, table: &str) -> Partitions {
-    Partitions::of(Arc::new(ledger(sdk, table)))
+fn open_ledger(sdk: &SdkConfig, system: &str, table: &str) -> Partitions {
+    Partitions::of(Arc::new(ledger(sdk, system, table)))
 }
 
-fn open_processed(sdk: &SdkConfig, table: &str) -> Arc<dyn ProcessedMessages> {
-    Arc::new(processed(sdk, table))
+fn open_processed(sdk: &SdkConfig, system: &str, table: &str) -> Arc<dyn ProcessedMessages> {
+    Arc::new(processed(sdk, system, table))
 }
 
-fn open_files(sdk: &SdkConfig, config: &Config, host: &Arc<dyn Host>) -> Files {
-    let client = s3::client(sdk);
-    let bucket = config.services.upload_bucket.as_ref().ok_or(BUCKET);
-    Files {
-        objects: Arc::new(Objects::new(client.clone(), Arc::clone(host))),
-        uploads: bucket.map(|bucket| Arc::new(Uploads::new(client, sdk, bucket, Arc::clone(host)))),
-    }
+pub(crate) fn ledger(sdk: &SdkConfig, system: &str, table: &str) -> Ledger {
+    Ledger::new(aws_sdk_dynamodb::Client::new(sdk), system, table)
 }
 
-fn ledger(sdk: &SdkConfig, table: &str) -> Ledger {
-    Ledger::new(aws_sdk_dynamodb::Client::new(sdk), table)
+pub(crate) fn processed(sdk: &SdkConfig, system: &str, table: &str) -> ProcessedTable {
+    ProcessedTable::new(aws_sdk_dynamodb::Client::new(sdk), system, table)
 }
 
-fn processed(sdk: &SdkConfig, table: &str) -> ProcessedTable {
-    ProcessedTable::new(aws_sdk_dynamodb::Client::new(sdk), table)
-}
-
-fn sqs(sdk: &SdkConfig, queues: &'static [QueueSpec], config: &Config, host: &Arc<dyn Host>) -> Sqs {
-    let urls = Queues::from_pairs(config.services.queue_urls.clone());
+pub(crate) fn sqs(
+    sdk: &SdkConfig,
+    queues: &'static [QueueSpec],
+    config: &Config,
+    host: &Arc<dyn Host>,
+) -> Sqs {
+    let urls = Queues::from_pairs(&config.system, config.services.queue_urls.clone());
     Sqs::new(aws::queues::client(sdk, config.outbox.send_timeout), urls, queues, Arc::clone(host))
 }
 
@@ -339,7 +308,7 @@ async fn client(config: &Config, sdk: &SdkConfig) -> Result<(Client, Settings), 
                 needed: retention.as_secs(),
             });
         }
-        tracing::warn!("index {difference}; `search-import migrate --rebuild` corrects it");
+        tracing::warn!("index {difference}; a migration that rebuilds it corrects it");
     }
     Ok((client, settings))
 }
@@ -368,7 +337,8 @@ fn settings(config: &Config, address: &str) -> Settings {
         // Without the setting no history is stored.
         history_retention: SignedDuration::try_from(config.history.unwrap_or_default())
             .unwrap_or(SignedDuration::MAX),
-        ..Settings::new(Uri::new(address), &services.mongodb_database)
+        database: services.mongodb_database.clone(),
+        ..Settings::new(&config.system, Uri::new(address))
     }
 }
 
@@ -380,33 +350,13 @@ pub async fn database(config: &Config, sdk: &SdkConfig) -> Result<Mongo, OpenErr
     Ok(Mongo::connect(&settings(config, address(config, sdk).await?.expose())).await?)
 }
 
-/// Checks that all services of the functions exist, before a program starts its work. Functions do not call it, because
-/// their roles deny it and each service reports the error itself.
-///
-/// # Errors
-/// Returns all settings that are not set, or the first service that does not exist.
-pub async fn check(config: &Config, host: Arc<dyn Host>) -> Result<(), OpenError> {
-    let services = [Service::DATABASE, Service::LEDGER, Service::PROCESSED, ports::UPLOADS];
-    complete(config, &services, &NEEDED).await?;
-    let (sdk, services) = (aws::config().await, &config.services);
-    let bucket = services.upload_bucket.as_deref().ok_or(BUCKET)?;
-    if config.mode == Mode::Ledger {
-        ledger(&sdk, services.ledger_table.as_deref().ok_or(LEDGER)?).check().await?;
-    }
-    processed(&sdk, services.processed_table.as_deref().ok_or(PROCESSED)?).check().await?;
-    let sqs = sqs(&sdk, &QUEUES, config, &host);
-    try_join_all(NEEDED.iter().map(|queue| sqs.check(queue))).await?;
-    Ok(Objects::new(s3::client(&sdk), host).check(bucket).await?)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Returns whether the database, the ledger, the processed messages and the files are linked.
-    fn parts(linked: &LinkedServices) -> [bool; 4] {
-        let LinkedServices { database, ledger, processed, files } = linked;
-        [database.is_some(), ledger.is_some(), processed.is_some(), files.is_some()]
+    /// Returns whether the database, the ledger and the processed messages are linked.
+    fn parts(linked: &LinkedServices) -> [bool; 3] {
+        [linked.database.is_some(), linked.ledger.is_some(), linked.processed.is_some()]
     }
 
     #[test]
@@ -414,10 +364,18 @@ mod tests {
         const NONE: LinkedServices = LinkedServices::with(&[]);
         const WRITER: LinkedServices = LinkedServices::with(&[Service::LEDGER, Service::DATABASE]);
         const READER: LinkedServices =
-            LinkedServices::with(&[Service::PROCESSED, Service::TOKENS, ports::OBJECTS]);
-        assert_eq!(parts(&NONE), [false; 4]);
-        assert_eq!(parts(&WRITER), [true, true, false, false]);
-        assert_eq!(parts(&READER), [false, true, true, true]);
-        assert_eq!(parts(&LinkedServices::ALL), [true; 4]);
+            LinkedServices::with(&[Service::PROCESSED, Service::TOKENS, Service("suppliers")]);
+        assert_eq!(parts(&NONE), [false; 3]);
+        assert_eq!(parts(&WRITER), [true, true, false]);
+        assert_eq!(parts(&READER), [false, true, true]);
+        assert_eq!(parts(&LinkedServices::ALL), [true; 3]);
+    }
+
+    #[cfg(feature = "search-services")]
+    #[test]
+    fn only_services_of_search_import_link_files() {
+        const WRITER: LinkedServices = LinkedServices::with(&[Service::LEDGER, Service::DATABASE]);
+        const READER: LinkedServices = LinkedServices::with(&[imports::ports::OBJECTS]);
+        assert!(WRITER.files.is_none() && READER.files.is_some());
     }
 }

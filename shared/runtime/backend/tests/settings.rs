@@ -1,5 +1,6 @@
 //! The page of settings says what the code reads: every name, its default and its bounds.
 
+#![cfg(feature = "search")]
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test with a line number")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,7 +33,8 @@ fn quoted(cell: &str) -> Option<&str> {
 }
 
 fn read(name: &str, value: &str) -> Result<Config, String> {
-    Config::from_pairs([(name.to_owned(), value.to_owned())]).map_err(|faults| faults.to_string())
+    Config::from_pairs(imports::SYSTEM, [(name.to_owned(), value.to_owned())])
+        .map_err(|faults| faults.to_string())
 }
 
 /// Whether a number is outside the bounds of its setting, whatever other settings make of it.
@@ -45,7 +47,7 @@ fn is_out_of_bounds(name: &str, value: i128) -> bool {
 fn every_setting_is_on_the_page_and_no_other() {
     let page = page();
     let queues = QUEUES.iter().map(|spec| queue_setting(&spec.queue));
-    let known: BTreeSet<String> = Config::names().into_iter().chain(queues).collect();
+    let known: BTreeSet<String> = Config::names_of(imports::SYSTEM).into_iter().chain(queues).collect();
     let shown: BTreeSet<String> = rows(&page).into_keys().collect();
     let missing: Vec<_> = known.difference(&shown).collect();
     assert!(missing.is_empty(), "settings that the page does not explain: {missing:?}");
@@ -57,7 +59,7 @@ fn every_setting_is_on_the_page_and_no_other() {
 #[test]
 fn what_the_page_calls_a_default_is_one() {
     let rows = rows(&page());
-    for name in Config::names() {
+    for name in Config::names_of(imports::SYSTEM) {
         if let Some(default) = quoted(&rows[&name][1]) {
             assert_eq!(read(&name, default), Ok(Config::default()), "{name}");
         }

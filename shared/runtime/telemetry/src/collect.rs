@@ -11,6 +11,7 @@ use crate::trace::{Collector, Span};
 
 /// Logs decisions at once, and collects counts and spans until the invocation ends.
 pub struct Collect {
+    system: &'static str,
     function: String,
     collector: Option<Collector>,
     pending: Mutex<Buffer>,
@@ -23,9 +24,9 @@ struct Buffer {
 }
 
 impl Collect {
-    /// Collects for the function of this name, and sends spans to a collector if there is one.
-    pub fn new(function: String, collector: Option<Collector>) -> Self {
-        Self { function, collector, pending: Mutex::default() }
+    /// Collects for the function of this name in a system, and sends spans to a collector if there is one.
+    pub fn new(system: &'static str, function: String, collector: Option<Collector>) -> Self {
+        Self { system, function, collector, pending: Mutex::default() }
     }
 
     fn pending(&self) -> std::sync::MutexGuard<'_, Buffer> {
@@ -41,7 +42,7 @@ impl DecisionSink for Collect {
         pending.metrics.count(observation.verdict, observation.attempt);
         pending.spans.extend(span);
         drop(pending);
-        LogDecisions.observe(observation);
+        LogDecisions { system: Some(self.system) }.observe(observation);
     }
 
     fn measure(&self, measure: Metric, value: u64) {
@@ -50,12 +51,12 @@ impl DecisionSink for Collect {
 
     async fn flush(&self) {
         let Buffer { metrics, spans } = std::mem::take(&mut *self.pending());
-        if let Some(line) = metrics.line(&self.function, jiff::Timestamp::now()) {
+        if let Some(line) = metrics.line(self.system, &self.function, jiff::Timestamp::now()) {
             metrics_line(&line);
         }
         if let Some(collector) = &self.collector
             && !spans.is_empty()
-            && let Err(error) = collector.send(&spans).await
+            && let Err(error) = collector.send(self.system, &spans).await
         {
             // They are for people; the messages are handled.
             let error = messages::store::chain(&error);

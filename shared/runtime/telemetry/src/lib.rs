@@ -97,17 +97,18 @@ fn filter(asked: Option<&str>, audience: Audience) -> Targets {
     asked.unwrap_or_else(unasked).with_targets(LOG_REQUESTS.map(|library| (library, LevelFilter::INFO)))
 }
 
-/// Starts logging for a function. The returned observer logs each decision, counts, and sends traces if
+/// Starts logging for a function of a system. The namespace of the metrics and the service of the traces are named after the
+/// system, and every line of the log contains its name. The returned observer logs each decision, counts, and sends traces if
 /// `OTEL_EXPORTER_OTLP_ENDPOINT` names a collector, such as `http://localhost:4318`.
 ///
 /// # Errors
 /// Returns an error if that variable does not name a collector that accepts spans.
-pub fn for_function() -> Result<Arc<dyn DecisionSink>, WrongEndpoint> {
+pub fn for_function(system: &'static str) -> Result<Arc<dyn DecisionSink>, WrongEndpoint> {
     start(Audience::Machine);
     let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
     let function = variable("AWS_LAMBDA_FUNCTION_NAME").unwrap_or_default();
     let collector = variable(trace::ENDPOINT).map(|endpoint| trace::Collector::at(&endpoint)).transpose()?;
-    Ok(Arc::new(Collect::new(function, collector)))
+    Ok(Arc::new(Collect::new(system, function, collector)))
 }
 
 #[cfg(test)]

@@ -4,11 +4,9 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use messages::{Metric, Verdict};
+use messages::{Metric, Verdict, naming};
 use serde_json::{Map, Value, json};
 
-/// The CloudWatch namespace.
-pub const NAMESPACE: &str = "SearchImport";
 /// The dimension that distinguishes functions: the same name and value as in Lambda's own metrics.
 pub const DIMENSION: &str = "FunctionName";
 
@@ -47,8 +45,8 @@ impl Metrics {
         *count = if HIGHEST.contains(&measure) { value.max(*count) } else { count.saturating_add(value) };
     }
 
-    /// The line that CloudWatch makes metrics of; none when nothing was counted.
-    pub fn line(&self, function: &str, now: Timestamp) -> Option<String> {
+    /// The line that CloudWatch makes metrics of; none when nothing was counted. The namespace derives from the system.
+    pub fn line(&self, system: &str, function: &str, now: Timestamp) -> Option<String> {
         if self.0.is_empty() {
             return None;
         }
@@ -62,7 +60,7 @@ impl Metrics {
             json!({
                 "Timestamp": now.as_millisecond(),
                 "CloudWatchMetrics": [
-                    { "Namespace": NAMESPACE, "Dimensions": [[DIMENSION]], "Metrics": definitions }
+                    { "Namespace": naming::namespace(system), "Dimensions": [[DIMENSION]], "Metrics": definitions }
                 ],
             }),
         );
@@ -87,11 +85,12 @@ mod tests {
         metrics.count(Verdict::Duplicate, Some(7));
         metrics.add(STUDIES, 3);
         metrics.add(STUDIES, 4);
-        let line = metrics.line("parse", Timestamp::UNIX_EPOCH).unwrap();
+        let line = metrics.line("search-import", "parse", Timestamp::UNIX_EPOCH).unwrap();
         let line: Value = serde_json::from_str(&line).unwrap();
         assert_eq!((&line["MessagesDuplicate"], &line["Studies"]), (&json!(2), &json!(7)));
         assert_eq!(line[DIMENSION], "parse");
         let directive = &line["_aws"]["CloudWatchMetrics"][0];
+        assert_eq!(directive["Namespace"], "SearchImport");
         let defined: Vec<_> =
             directive["Metrics"].as_array().unwrap().iter().map(|metric| metric["Name"].clone()).collect();
         assert_eq!(defined, ["MessagesDuplicate", "Studies"]);
@@ -104,7 +103,7 @@ mod tests {
         for deliveries in [Some(3), Some(9), None, Some(1)] {
             metrics.count(Verdict::Retried, deliveries);
         }
-        let line = metrics.line("saga", Timestamp::UNIX_EPOCH).unwrap();
+        let line = metrics.line("search-import", "saga", Timestamp::UNIX_EPOCH).unwrap();
         assert!(line.contains("\"RetriedDeliveries\":9") && line.contains("\"MessagesRetried\":4"), "{line}");
     }
 
@@ -112,15 +111,20 @@ mod tests {
     fn of_ages_the_highest_counts_also_when_it_is_nothing() {
         let mut metrics = Metrics::default();
         metrics.add(Metric::OUTBOX_AGE, 0);
-        assert!(metrics.line("sweep", Timestamp::UNIX_EPOCH).unwrap().contains("\"OutboxAge\":0"));
+        assert!(
+            metrics
+                .line("search-import", "sweep", Timestamp::UNIX_EPOCH)
+                .unwrap()
+                .contains("\"OutboxAge\":0")
+        );
         metrics.add(Metric::OUTBOX_AGE, 9);
         metrics.add(Metric::OUTBOX_AGE, 4);
-        let line = metrics.line("sweep", Timestamp::UNIX_EPOCH).unwrap();
+        let line = metrics.line("search-import", "sweep", Timestamp::UNIX_EPOCH).unwrap();
         assert!(line.contains("\"OutboxAge\":9") && line.contains("\"Unit\":\"Seconds\""));
     }
 
     #[test]
     fn nothing_counted_is_no_line() {
-        assert_eq!(Metrics::default().line("f", Timestamp::UNIX_EPOCH), None);
+        assert_eq!(Metrics::default().line("search-import", "f", Timestamp::UNIX_EPOCH), None);
     }
 }

@@ -77,7 +77,8 @@ impl Span {
         Some(Self { trace: observation.trace()?, id, parent, observation: observation.clone() })
     }
 
-    fn json(&self) -> Value {
+    fn json(&self, system: &str) -> Value {
+        let own = messages::naming::snake(system);
         let DecisionRecord { at, began_at, function, message, verdict, why, .. } = &self.observation;
         let text = |key: &str, value: &str| json!({ "key": key, "value": { "stringValue": value } });
         let id_of = |id: Option<String>| id.unwrap_or_default();
@@ -90,8 +91,8 @@ impl Span {
             "startTimeUnixNano": nanos(began_at.unwrap_or(*at)),
             "endTimeUnixNano": nanos(*at),
             "attributes": [
-                text("search_import.decision", verdict.name()),
-                text("search_import.why", why),
+                text(&format!("{own}.decision"), verdict.name()),
+                text(&format!("{own}.why"), why),
                 text("messaging.message.conversation_id", &id_of(self.observation.partition.map(|id| id.to_string()))),
                 text("messaging.message.id", &id_of(self.observation.message_id.map(|id| id.to_string()))),
             ],
@@ -110,12 +111,12 @@ fn nanos(at: Timestamp) -> String {
 }
 
 /// The request's body.
-fn export(spans: &[Span]) -> Value {
-    let spans_json: Vec<Value> = spans.iter().map(Span::json).collect();
-    let service = json!({ "key": "service.name", "value": { "stringValue": "search-import" } });
+fn export(system: &str, spans: &[Span]) -> Value {
+    let spans_json: Vec<Value> = spans.iter().map(|span| span.json(system)).collect();
+    let service = json!({ "key": "service.name", "value": { "stringValue": system } });
     json!({ "resourceSpans": [{
         "resource": { "attributes": [service] },
-        "scopeSpans": [{ "scope": { "name": "search-import" }, "spans": spans_json }],
+        "scopeSpans": [{ "scope": { "name": system }, "spans": spans_json }],
     }]})
 }
 
@@ -139,16 +140,16 @@ impl Collector {
         Ok(Self { uri, client: Client::builder(TokioExecutor::new()).build_http() })
     }
 
-    /// Sends spans once. A function does not wait for a second attempt.
+    /// Sends spans of a system once. A function does not wait for a second attempt.
     ///
     /// # Errors
     /// Returns an error if the collector has not accepted the spans in time.
-    pub async fn send(&self, spans: &[Span]) -> Result<(), SendError> {
+    pub async fn send(&self, system: &str, spans: &[Span]) -> Result<(), SendError> {
         let request = Request::builder()
             .method(Method::POST)
             .uri(&self.uri)
             .header(CONTENT_TYPE, "application/json")
-            .body(Full::from(export(spans).to_string()))?;
+            .body(Full::from(export(system, spans).to_string()))?;
         let answer = tokio::time::timeout(PATIENCE, self.client.request(request)).await;
         let answer = answer.map_err(|_| SendError::TooSlow)?.map_err(SendError::Unreachable)?;
         let status = answer.status();

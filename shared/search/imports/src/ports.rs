@@ -188,7 +188,7 @@ impl Ports {
     /// # Errors
     /// Returns an error if no database is configured.
     pub fn study_stores(&self) -> Result<&StudyStores, MissingSetting> {
-        self.study_stores.as_ref().map_err(|missing| *missing)
+        self.study_stores.as_ref().map_err(Clone::clone)
     }
 
     /// Returns the queries of import jobs.

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use messages::StoreError;
+use outbox::session::WorkVerdict;
 use outbox::{CommitOutcome, CommitSession, SessionRecord};
 use rusqlite::Connection;
 
 use crate::Store;
 use crate::fault::Fault;
 use crate::intercept::Call;
-use crate::sessions::{self, WorkVerdict};
+use crate::sessions;
 
 /// The work of an application in the transaction of a session. It leaves the transaction open.
 pub type SessionWork = Arc<dyn Fn(&Connection) -> rusqlite::Result<WorkVerdict> + Send + Sync>;

@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 
 use uuid::Uuid;
 
-/// The database's name in the data directory.
+/// The name of the search import's database in a data directory. A directory that already contains it keeps this name for
+/// every system, because earlier versions gave it to all databases.
 pub const DATABASE: &str = "search-import.sqlite";
 /// The suffixes of SQLite's additional files.
 const BESIDE_DATABASE: [&str; 3] = ["-wal", "-shm", "-journal"];
@@ -36,12 +37,15 @@ struct FileTypeError {
 pub(crate) struct Folder {
     /// The path without symbolic links.
     dir: PathBuf,
+    /// The name of the database.
+    database: String,
 }
 
 impl Folder {
-    /// Opens an existing data directory.
-    pub(crate) fn open(dir: &Path) -> Result<Self> {
-        let folder = Self { dir: dir.canonicalize()? };
+    /// Opens an existing data directory of a system.
+    pub(crate) fn open(dir: &Path, system: &str) -> Result<Self> {
+        let dir = dir.canonicalize()?;
+        let folder = Self { database: database_name(&dir, system), dir };
         is_folder(&folder.dir)?;
         is_folder(&folder.objects())?;
         folder.files().iter().try_for_each(|file| is_file(file).map(drop))?;
@@ -49,9 +53,9 @@ impl Folder {
     }
 
     /// Opens a data directory to work in. Creates missing parts, readable only by their owner.
-    pub(crate) fn prepare(dir: &Path) -> Result<Self> {
+    pub(crate) fn prepare(dir: &Path, system: &str) -> Result<Self> {
         create(dir)?;
-        let folder = Self::open(dir)?;
+        let folder = Self::open(dir, system)?;
         create(&folder.objects())?;
         for path in folder.files().iter().chain([&folder.objects()]) {
             keep_private(path)?;
@@ -65,13 +69,13 @@ impl Folder {
     }
 
     pub(crate) fn database(&self) -> PathBuf {
-        self.dir.join(DATABASE)
+        self.dir.join(&self.database)
     }
 
     /// Returns a function that flushes the database's log to the disk. The log is opened at the first flush, which
     /// follows a commit, and stays the same file while the database is open.
     pub(crate) fn flush_log(&self) -> impl FnMut() -> Result<()> + Send + use<> {
-        let path = self.dir.join(format!("{DATABASE}-wal"));
+        let path = self.dir.join(format!("{}-wal", self.database));
         let mut log: Option<File> = None;
         move || match &log {
             Some(log) => log.sync_data(),
@@ -99,7 +103,7 @@ impl Folder {
     }
 
     fn files(&self) -> Vec<PathBuf> {
-        let beside = BESIDE_DATABASE.map(|end| self.dir.join(format!("{DATABASE}{end}")));
+        let beside = BESIDE_DATABASE.map(|end| self.dir.join(format!("{}{end}", self.database)));
         [self.lock(), self.database()].into_iter().chain(beside).collect()
     }
 
@@ -121,7 +125,7 @@ impl Folder {
         if size(&self.database())? > 0 {
             return Ok(None);
         }
-        let log = self.dir.join(format!("{DATABASE}-wal"));
+        let log = self.dir.join(format!("{}-wal", self.database));
         match size(&log)? {
             0 => self.orphaned(),
             bytes => Ok(Some(format!("{} holds {bytes} bytes of it", log.display()))),
@@ -149,6 +153,15 @@ impl Folder {
             Err(error) => Err(error),
         }
     }
+}
+
+/// Returns the name of the database of a system, such as `orders.sqlite`.
+fn database_name(dir: &Path, system: &str) -> String {
+    let safe = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+    let name = format!("{}.sqlite", system.chars().map(safe).collect::<String>());
+    // A link counts as existing, so that it is refused like one with the other name.
+    let exists = |name: &str| dir.join(name).symlink_metadata().is_ok();
+    if !exists(&name) && exists(DATABASE) { DATABASE.to_owned() } else { name }
 }
 
 /// The name of an object's file, as stored in the database.

@@ -73,6 +73,7 @@ mod value;
 mod views;
 mod work;
 
+pub use ::outbox::session::WorkVerdict;
 pub use application::{SessionWork, WithWork};
 pub use folder::DATABASE;
 pub use inspect::DeadLetter;
@@ -84,7 +85,6 @@ pub use outbox::Outbox;
 pub use recover::{PurgeReport, RecoveryReport};
 #[cfg(feature = "search")]
 pub use search::{BUCKET, LocalUpload, PendingUpload, UPLOAD_URL, UploadError};
-pub use sessions::WorkVerdict;
 pub use settings::Settings;
 pub use signal::MessageSignal;
 pub use store::Store;

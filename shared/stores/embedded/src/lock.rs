@@ -52,7 +52,7 @@ impl Lock {
     pub(crate) fn take(dir: &Path) -> Result<Self, LockError> {
         let failed = |source| LockError::Io { dir: dir.to_owned(), source };
         folder::create(dir).map_err(failed)?;
-        let folder = Folder::open(dir).map_err(failed)?;
+        let folder = Folder::open(dir, crate::settings::SEARCH_IMPORT).map_err(failed)?;
         let held = || LockError::Held { dir: dir.to_owned(), pid: read_pid(&folder.lock()) };
         let directory = match lock_directory(folder.path()) {
             Ok(directory) => directory,

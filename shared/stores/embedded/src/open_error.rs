@@ -30,7 +30,7 @@ pub enum OpenError {
         source: rusqlite::Error,
     },
     /// The file is not a database of this system.
-    #[error("{} is not a database of search import, and is not touched; name another data directory", path.display())]
+    #[error("{} is not a database of this program, and is not touched; name another data directory", path.display())]
     NotOurs {
         /// Its path.
         path: PathBuf,

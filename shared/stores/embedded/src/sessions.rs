@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use jiff::Timestamp;
 use messages::{SessionId, StoreError};
-use outbox::session::SessionStatus;
+use outbox::session::{SessionStatus, WorkVerdict};
 use outbox::{CommitOutcome, CommitSession, Owner, SessionRecord, SettleSessions};
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -15,15 +15,6 @@ use crate::{records, views};
 
 const COMMITTED: &str = "committed";
 const TOMBSTONE: &str = "tombstone";
-
-/// The decision of the application's work about its session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WorkVerdict {
-    /// The session is committed, with the rows that the work wrote.
-    Commit,
-    /// The session is refused, and nothing is stored.
-    Refuse,
-}
 
 #[async_trait]
 impl CommitSession for Store {

@@ -5,9 +5,14 @@ use std::time::Duration;
 use jiff::SignedDuration;
 use messages::QueueSpec;
 
+/// The system whose database the functions without the name of a system open.
+pub(crate) const SEARCH_IMPORT: &str = "search-import";
+
 /// The settings of a data directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
+    /// The name of the system, from which the name of the database is derived.
+    pub system: &'static str,
     /// The queues, with their receive limits and dead-letter queues.
     pub queues: &'static [QueueSpec],
     /// The retention of the document of an ended partition: 7 days, so that late duplicates find it.
@@ -20,10 +25,15 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Returns the defaults for these queues.
+    /// Returns the defaults for the search import with these queues.
     pub fn new(queues: &'static [QueueSpec]) -> Self {
+        Self::of(SEARCH_IMPORT, queues)
+    }
+
+    /// Returns the defaults for a system with these queues.
+    pub fn of(system: &'static str, queues: &'static [QueueSpec]) -> Self {
         let week = SignedDuration::from_hours(7 * 24);
-        Self { queues, saga_retention: week, outbox_retention: week, history: true }
+        Self { system, queues, saga_retention: week, outbox_retention: week, history: true }
     }
 
     /// Returns the defaults for these queues with other retention periods.

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use messages::{Host, QueueSpec, StoreError};
+use messages::{Host, StoreError};
 use rusqlite::Connection;
 
 use crate::db_threads::DbThreads;
@@ -48,7 +48,7 @@ impl Store {
     /// or was written by a newer version. Its contents are left unchanged.
     pub fn open(dir: &Path, host: Arc<dyn Host>, settings: Settings) -> Result<Self, OpenError> {
         let failed = |source| OpenError::Folder { path: dir.to_owned(), source };
-        let folder = Folder::prepare(dir).map_err(failed)?;
+        let folder = Folder::prepare(dir, settings.system).map_err(failed)?;
         let path = folder.database();
         let lost = |left: Option<String>| {
             left.map_or(Ok(()), |left| Err(OpenError::Lost { path: path.clone(), left }))
@@ -60,17 +60,13 @@ impl Store {
         Self::start(folder, Some(writer), host, settings)
     }
 
-    /// Opens a data directory with these queues for inspection, while another process may work in it. Writes fail.
+    /// Opens a data directory for inspection, while another process may work in it. Writes fail.
     ///
     /// # Errors
     /// Returns an error if there is no data directory, it belongs to another program, or another version wrote it.
-    pub fn open_read_only(
-        dir: &Path,
-        host: Arc<dyn Host>,
-        queues: &'static [QueueSpec],
-    ) -> Result<Self, OpenError> {
+    pub fn open_read_only(dir: &Path, host: Arc<dyn Host>, settings: Settings) -> Result<Self, OpenError> {
         let failed = |source| OpenError::Folder { path: dir.to_owned(), source };
-        Self::start(Folder::open(dir).map_err(failed)?, None, host, Settings::new(queues))
+        Self::start(Folder::open(dir, settings.system).map_err(failed)?, None, host, settings)
     }
 
     fn start(

@@ -97,7 +97,7 @@ pub async fn client_options(settings: &Settings) -> Result<ClientOptions, Connec
         })?,
         Err(_) => return Err(ConnectError::Unreachable("its name cannot be resolved in time".to_owned())),
     };
-    options.app_name.get_or_insert_with(|| "search-import".to_owned());
+    options.app_name.get_or_insert_with(|| settings.system.clone());
     options.max_pool_size.get_or_insert(settings.max_pool_size);
     options.server_selection_timeout.get_or_insert(settings.server_selection_timeout);
     options.connect_timeout.get_or_insert(settings.connect_timeout);
@@ -146,7 +146,12 @@ mod tests {
     use crate::settings::Uri;
 
     async fn refusal(uri: &str, database: &str) -> String {
-        let error = Mongo::connect(&Settings::new(Uri::new(uri), database)).await.unwrap_err();
+        let error = Mongo::connect(&Settings {
+            database: database.to_owned(),
+            ..Settings::new("reviews", Uri::new(uri))
+        })
+        .await
+        .unwrap_err();
         format!("{error} {error:?}")
     }
 

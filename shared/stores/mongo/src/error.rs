@@ -3,7 +3,6 @@
 use std::fmt;
 use std::time::Duration;
 
-use imports::DamagedRecord;
 use messages::store::chain;
 use messages::{PartitionKey, StoreError};
 use mongodb::bson::Bson;
@@ -11,6 +10,7 @@ use mongodb::error::Error;
 
 use crate::connect::ConnectError;
 use crate::driver_error::{self, DriverErrorText, NO_SERVER_ANSWERS, timeout_text};
+use crate::names::collection_name;
 use crate::value::uuid;
 
 /// Error of a call.
@@ -53,7 +53,7 @@ pub(crate) enum CallError {
     #[error("document {id} of {collection} is not {what}: {why}")]
     Unreadable {
         /// Collection.
-        collection: &'static str,
+        collection: String,
         /// Id of the document.
         id: String,
         /// Expected content.
@@ -61,16 +61,10 @@ pub(crate) enum CallError {
         /// Reason.
         why: String,
     },
-    /// One study of a page does not have the expected form.
-    #[error("study {record} cannot be read; the others can")]
-    DamagedStudy {
-        /// Number of the record.
-        record: u64,
-        /// Number of records of the page before it.
-        before: usize,
-        /// Reason.
-        source: Box<CallError>,
-    },
+    /// One item of a page does not have the expected form, and the error of the port describes it.
+    #[cfg(feature = "search")]
+    #[error("{0}")]
+    DamagedItem(messages::store::Source),
     /// A value cannot be serialized.
     #[error("it cannot be written as BSON: {0}")]
     Encode(String),
@@ -90,17 +84,12 @@ impl From<mongodb::bson::error::Error> for CallError {
 
 impl CallError {
     /// Returns the error of a stored document that is not `what`.
-    pub(crate) fn unreadable(
-        collection: &'static str,
-        id: Option<&Bson>,
-        what: &'static str,
-        why: &str,
-    ) -> Self {
+    pub(crate) fn unreadable(collection: &str, id: Option<&Bson>, what: &'static str, why: &str) -> Self {
         let id = id.map_or_else(
             || "without id".to_owned(),
             |id| uuid(id).map_or_else(|| truncate(&id.to_string()), |id| id.to_string()),
         );
-        Self::Unreadable { collection, id, what, why: truncate(why) }
+        Self::Unreadable { collection: collection.to_owned(), id, what, why: truncate(why) }
     }
 
     /// Returns the error of a value that cannot be serialized.
@@ -108,12 +97,21 @@ impl CallError {
         Self::Encode(error.to_string())
     }
 
+    /// Returns the error with the name that the collection has in the database of the system.
+    pub(crate) fn of_system(self, system: &str) -> Self {
+        match self {
+            Self::Unreadable { collection, id, what, why } => {
+                Self::Unreadable { collection: collection_name(system, &collection), id, what, why }
+            }
+            other => other,
+        }
+    }
+
     /// Converts this error to the error of a port. `doing` describes the operation that failed.
     pub(crate) fn while_doing(self, doing: impl Into<String>) -> StoreError {
         match self {
-            Self::DamagedStudy { record, before, source } => {
-                StoreError::unusable(doing, DamagedRecord { record, before, source })
-            }
+            #[cfg(feature = "search")]
+            Self::DamagedItem(damage) => StoreError::unusable(doing, damage),
             error if error.is_retryable() => StoreError::unavailable(doing, error),
             error => StoreError::unusable(doing, error),
         }
@@ -128,9 +126,9 @@ impl CallError {
             | Self::NotConnected(_)
             | Self::Timeout(_)
             | Self::UnknownOutcome(_) => true,
-            Self::InvalidReply(_) | Self::Unreadable { .. } | Self::DamagedStudy { .. } | Self::Encode(_) => {
-                false
-            }
+            Self::InvalidReply(_) | Self::Unreadable { .. } | Self::Encode(_) => false,
+            #[cfg(feature = "search")]
+            Self::DamagedItem(_) => false,
         }
     }
 }

@@ -4,7 +4,7 @@ use jiff::SignedDuration;
 use mongodb::bson::{Bson, Document, doc};
 
 use crate::entry;
-use crate::names::{attempts, collections, failure, file, history, progress, record, study, view};
+use crate::names::{collections, failure, history, record, view};
 
 /// Treatment of an index that exists with other options than defined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,15 +45,8 @@ pub(crate) const HAS_ENTRIES: &str = "outbox_pending";
 /// Index of records with a poisoned entry.
 pub(crate) const POISONED: &str = "outbox_poisoned";
 
-/// Minimum retention of the attempts to read a file, from the last write on. It exceeds the several days that the
-/// comparison of its studies and the wait for another attempt may take.
-const MIN_ATTEMPT_RETENTION: SignedDuration = SignedDuration::from_hours(7 * 24);
-
-/// Returns the definitions of all indexes, for these retentions of ended sagas and of settled sessions.
+/// Returns the definitions of the engine's indexes, for these retentions of ended sagas and of settled sessions.
 pub(crate) fn wanted(sagas: SignedDuration, sessions: SignedDuration) -> Vec<Index> {
-    // The server accepts at most 31 bits.
-    let seconds = |retention: SignedDuration| i32::try_from(retention.as_secs().max(0)).unwrap_or(i32::MAX);
-    let index = |collection, name, key, options| Index { collection, name, key, options };
     // Records expire only without entries, so that no pending or poisoned effect is deleted automatically.
     let ttl = |retention| doc! { "expireAfterSeconds": seconds(retention), "partialFilterExpression": { record::PENDING: 0 } };
     // The index contains waiting records only, so the cost of a sweep does not depend on the number of ended ones. With
@@ -61,7 +54,6 @@ pub(crate) fn wanted(sagas: SignedDuration, sessions: SignedDuration) -> Vec<Ind
     let ready = doc! { record::READY_AT: 1, record::ID: 1 };
     let waiting = doc! { "partialFilterExpression": { record::READY_AT: { "$exists": true } } };
     let with_entries = doc! { "partialFilterExpression": { record::PENDING: { "$gt": 0 } } };
-    let by_file = doc! { study::SEARCH: 1, study::FILE: 1, study::RECORD: 1 };
     let poisoned = doc! { format!("{}.{}", record::OUTBOX, entry::POISONED): 1, record::ID: 1 };
     let with_poison = doc! { "partialFilterExpression": entry::has_poisoned() };
     let at_its_time = doc! { "expireAfterSeconds": 0 };
@@ -108,30 +100,6 @@ pub(crate) fn wanted(sagas: SignedDuration, sessions: SignedDuration) -> Vec<Ind
             doc! { view::LIST: 1, view::CHANGED_AT: 1, "_id": 1 },
             doc! { "partialFilterExpression": { view::ENDED: false } },
         ),
-        index(
-            collections::PROGRESS,
-            "ttl_ReportedAt",
-            doc! { progress::REPORTED_AT: 1 },
-            doc! { "expireAfterSeconds": seconds(sagas) },
-        ),
-        index(
-            collections::READING,
-            "ttl_TouchedAt",
-            doc! { attempts::TOUCHED_AT: 1 },
-            doc! { "expireAfterSeconds": seconds(sagas.max(MIN_ATTEMPT_RETENTION)) },
-        ),
-        index(collections::STUDY, "by_file", by_file.clone(), doc! {}),
-        index(collections::QUARANTINE, "by_file", by_file, doc! {}),
-        // Each study has about nine keys, with one index entry each.
-        index(collections::STUDY, "by_key", doc! { study::PROJECT: 1, study::KEYS: 1 }, doc! {}),
-        // The index contains marked studies only, which are rare. It is read backwards, in the order of records, because
-        // two indexes on the same fields in the same direction would count as one.
-        index(
-            collections::STUDY,
-            "marked",
-            doc! { study::SEARCH: 1, study::FILE: 1, study::RECORD: -1 },
-            doc! { "partialFilterExpression": { study::DUPLICATE: { "$exists": true } } },
-        ),
         // Records with a poisoned entry, which are few among those that wait.
         index(collections::SAGA, POISONED, poisoned.clone(), with_poison.clone()),
         index(collections::SESSION, POISONED, poisoned, with_poison),
@@ -166,8 +134,17 @@ pub(crate) fn wanted(sagas: SignedDuration, sessions: SignedDuration) -> Vec<Ind
             doc! {},
         ),
         index(collections::HISTORY, "ttl_ExpiresAt", doc! { history::EXPIRES_AT: 1 }, at_its_time),
-        index(collections::FILE, "by_search", doc! { study::SEARCH: 1, file::POSITION: 1 }, doc! {}),
     ]
+}
+
+/// Returns the seconds of a retention. The server accepts at most 31 bits.
+pub(crate) fn seconds(retention: SignedDuration) -> i32 {
+    i32::try_from(retention.as_secs().max(0)).unwrap_or(i32::MAX)
+}
+
+/// Returns the definition of an index.
+pub(crate) fn index(collection: &'static str, name: &'static str, key: Document, options: Document) -> Index {
+    Index { collection, name, key, options }
 }
 
 impl Index {
@@ -250,14 +227,6 @@ mod tests {
         let index = ttl();
         assert_eq!((index.collection, index.name), ("pmSearchImportJobState", "ttl_CompletedAt_7d"));
         assert_eq!(index.key, doc! { "CompletedAt": 1 });
-        assert_eq!(index.options.get("expireAfterSeconds"), Some(&Bson::Int32(604_800)));
-    }
-
-    /// If the status expired during the comparison of a file, the file would be read from its beginning again.
-    #[test]
-    fn attempts_outlive_short_retention_of_ended_searches() {
-        let minute = SignedDuration::from_mins(1);
-        let index = wanted(minute, minute).into_iter().find(|index| index.name == "ttl_TouchedAt").unwrap();
         assert_eq!(index.options.get("expireAfterSeconds"), Some(&Bson::Int32(604_800)));
     }
 

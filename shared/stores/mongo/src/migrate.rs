@@ -17,8 +17,10 @@ use crate::names::collections;
 /// Result of [`Mongo::ensure_indexes`] for one index.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IndexReport {
-    /// Collection.
-    pub collection: &'static str,
+    /// Collection, by its name in the database of the system.
+    pub collection: String,
+    /// Whether the collection contains the saga documents.
+    of_sagas: bool,
     /// Name of the index.
     pub name: &'static str,
     /// Outcome.
@@ -36,7 +38,7 @@ impl IndexReport {
             Bson::Double(seconds) => Some(seconds),
             _ => None,
         });
-        self.collection == collections::SAGA && seconds.any(|seconds| seconds < retention.as_secs_f64())
+        self.of_sagas && seconds.any(|seconds| seconds < retention.as_secs_f64())
     }
 }
 
@@ -74,14 +76,32 @@ impl Mongo {
     /// # Errors
     /// Returns an error if the store is unavailable or denies the operation.
     pub async fn ensure_indexes(&self, on_difference: OnDifference) -> Result<Migration, StoreError> {
-        let wanted = wanted(self.saga_retention(), self.outbox_retention());
-        let ensure = collections::ALL.iter().map(|collection| {
+        let (wanted, collections) = self.wanted();
+        let ensure = collections.iter().map(|collection| {
             let indexes: Vec<&Index> =
                 wanted.iter().filter(|index| index.collection == *collection).collect();
             ensure(self, collection, indexes, on_difference)
         });
         let reports = try_join_all(ensure).await?;
         Ok(Migration { indexes: reports.into_iter().flatten().collect() })
+    }
+}
+
+impl Mongo {
+    /// Returns the indexes and the collections of the system.
+    #[cfg_attr(
+        not(feature = "search"),
+        allow(unused_mut, reason = "only the search import has further ones")
+    )]
+    fn wanted(&self) -> (Vec<Index>, Vec<&'static str>) {
+        let mut indexes = wanted(self.saga_retention(), self.outbox_retention());
+        let mut all = collections::ENGINE.to_vec();
+        #[cfg(feature = "search")]
+        if self.system() == crate::names::SEARCH_IMPORT {
+            indexes.extend(crate::search::indexes::wanted(self.saga_retention()));
+            all = crate::search::names::collections::ALL.to_vec();
+        }
+        (indexes, all)
     }
 }
 
@@ -92,17 +112,20 @@ async fn ensure(
     indexes: Vec<&Index>,
     on_difference: OnDifference,
 ) -> Result<Vec<IndexReport>, StoreError> {
+    let of_sagas = collection == collections::SAGA;
+    let collection = mongo.name_of(collection);
     let doing = |what: &str| format!("{what} the indexes of {collection}");
-    let existing = mongo.call(doing("listing"), existing(mongo, collection)).await?;
+    let existing = mongo.call(doing("listing"), existing(mongo, &collection)).await?;
     let reports: Vec<IndexReport> = indexes
         .iter()
         .map(|index| IndexReport {
-            collection,
+            collection: collection.clone(),
+            of_sagas,
             name: index.name,
             outcome: index.outcome(&existing, on_difference),
         })
         .collect();
-    drop_rivals(mongo, collection, &reports).await.map_err(|error| error.while_doing(doing("dropping")))?;
+    drop_rivals(mongo, &collection, &reports).await.map_err(|error| error.while_doing(doing("dropping")))?;
     let missing: Vec<Document> = indexes
         .iter()
         .zip(&reports)
@@ -110,11 +133,11 @@ async fn ensure(
         .map(|(index, _)| index.specification())
         .collect();
     if indexes.is_empty() && existing.is_empty() {
-        create_collection(mongo, collection)
+        create_collection(mongo, &collection)
             .await
             .map_err(|error| error.while_doing(format!("creating {collection}")))?;
     }
-    create(mongo, collection, missing).await.map_err(|error| error.while_doing(doing("building")))?;
+    create(mongo, &collection, missing).await.map_err(|error| error.while_doing(doing("building")))?;
     Ok(reports)
 }
 
@@ -176,16 +199,17 @@ mod tests {
     #[test]
     fn index_that_deletes_sagas_early_is_detected() {
         let days = |days: i64| SignedDuration::from_hours(24 * days);
-        let report = |collection, seconds: Bson| {
+        let report = |of_sagas, seconds: Bson| {
             let found = doc! { "name": "old", "key": { "CompletedAt": 1 }, "expireAfterSeconds": seconds };
-            IndexReport { collection, name: "ttl", outcome: Outcome::Differs(vec![found]) }
+            let outcome = Outcome::Differs(vec![found]);
+            IndexReport { collection: "orders_sagas".to_owned(), of_sagas, name: "ttl", outcome }
         };
         for seconds in [Bson::Int32(604_800), Bson::Int64(604_800), Bson::Double(604_800.0)] {
-            let found = report(collections::SAGA, seconds.clone());
+            let found = report(true, seconds.clone());
             assert!(found.deletes_sagas_before(days(14)) && !found.deletes_sagas_before(days(7)), "{found}");
-            assert!(!report(collections::PROGRESS, seconds).deletes_sagas_before(days(14)));
+            assert!(!report(false, seconds).deletes_sagas_before(days(14)));
         }
-        let present = IndexReport { collection: collections::SAGA, name: "ttl", outcome: Outcome::Present };
+        let present = IndexReport { outcome: Outcome::Present, ..report(true, Bson::Int32(1)) };
         assert!(!present.deletes_sagas_before(days(14)));
     }
 }

@@ -1,32 +1,16 @@
 //! Names of the collections, and of the fields that queries and indexes use. They are stored and do not change.
 
-/// Names of the collections.
-pub mod collections {
+/// Collections of the engine, by their names in the database of the search import. The names of other systems are derived
+/// from the name of the system, see [`collection_name`].
+pub(crate) mod collections {
     /// Saga documents with their outbox.
     pub const SAGA: &str = "pmSearchImportJobState";
     /// Views of the sagas for readers.
     pub const VIEW: &str = "pmSearchImportJob";
-    /// Progress of reading files: one document per search, read by its id. It is not part of the view, because reports
-    /// may arrive before the view exists and would compete with the saga for a document that is replaced as a whole.
-    /// Progress has no value after the end of the search, so a TTL index deletes it.
-    pub const PROGRESS: &str = "pmSearchImportProgress";
-    /// Studies.
-    pub const STUDY: &str = "pmStudy";
-    /// Records that could not be read. They are separate from the studies, so that readers of `pmStudy` need not
-    /// exclude them.
-    pub const QUARANTINE: &str = "pmStudyQuarantine";
-    /// Files that were read completely.
-    pub const FILE: &str = "pmStudyFile";
-    /// Revisions of the projects' studies: one document per project.
-    pub const PROJECT: &str = "pmProject";
-    /// Attempts to read files, and their checkpoints. A TTL index deletes them; a file without a document is read from
-    /// its beginning.
-    pub const READING: &str = "pmStudyReading";
     /// Records of transactional sessions with their outbox.
     pub const SESSION: &str = "pmOutbox";
     /// Records of applications, which sessions read and write.
     pub const RECORD: &str = "pmRecord";
-
     /// Failures: dead-lettered messages and exhausted effects.
     pub const FAILURE: &str = "pmFailure";
     /// Operations on failures.
@@ -36,11 +20,29 @@ pub mod collections {
     /// Decisions about each message.
     pub const HISTORY: &str = "pmSearchImportHistory";
 
-    /// All collections.
-    pub const ALL: [&str; 14] = [
-        SAGA, VIEW, PROGRESS, STUDY, QUARANTINE, FILE, PROJECT, READING, SESSION, RECORD, FAILURE, OPERATION,
-        ACT, HISTORY,
-    ];
+    /// All collections of the engine.
+    pub const ENGINE: [&str; 8] = [SAGA, VIEW, SESSION, RECORD, FAILURE, OPERATION, ACT, HISTORY];
+}
+
+/// The system whose collections have the names of [`collections`], because they are older than the rule.
+pub(crate) const SEARCH_IMPORT: &str = "search-import";
+
+/// Returns the name that a collection of the engine has in the database of a system, such as `orders_sagas` for
+/// [`collections::SAGA`] of `orders`. Several systems can therefore share a database. Other names are returned unchanged.
+pub fn collection_name(system: &str, collection: &str) -> String {
+    let content = match collection {
+        _ if system == SEARCH_IMPORT => return collection.to_owned(),
+        collections::SAGA => "sagas",
+        collections::VIEW => "views",
+        collections::SESSION => "sessions",
+        collections::RECORD => "records",
+        collections::FAILURE => "failures",
+        collections::OPERATION => "failure_operations",
+        collections::ACT => "failure_audit",
+        collections::HISTORY => "decisions",
+        other => return other.to_owned(),
+    };
+    format!("{}_{content}", messages::naming::snake(system))
 }
 
 /// Fields of a record with an outbox: a saga document or the record of a session.
@@ -81,42 +83,6 @@ pub(crate) mod view {
     pub(crate) const CHANGED_AT: &str = "ChangedAt";
 }
 
-/// Fields of the progress of a search.
-pub(crate) mod progress {
-    /// Time of the last report by the server's clock, as a date for the TTL index. The port passes no time.
-    pub(crate) const REPORTED_AT: &str = "ReportedAt";
-}
-
-/// Fields of a study or a quarantined record.
-pub(crate) mod study {
-    /// Project of the search.
-    pub(crate) const PROJECT: &str = "ProjectId";
-    /// Search.
-    pub(crate) const SEARCH: &str = "SearchId";
-    /// File of the search.
-    pub(crate) const FILE: &str = "FileId";
-    /// Number of the record in the file, from 1.
-    pub(crate) const RECORD: &str = "Record";
-    /// Bibliographic data.
-    pub(crate) const REFERENCE: &str = "Reference";
-    /// Mark of a duplicate. Absent in other studies.
-    pub(crate) const DUPLICATE: &str = "Duplicate";
-    /// Keys that a study may share with others, as signed numbers. Absent in studies of earlier versions.
-    pub(crate) const KEYS: &str = "Keys";
-}
-
-/// Fields of a file that was read completely.
-pub(crate) mod file {
-    /// Index among the files of the search.
-    pub(crate) const POSITION: &str = "Position";
-}
-
-/// Fields of the attempts to read a file.
-pub(crate) mod attempts {
-    /// Time of the last write by the server's clock, as a date for the TTL index. The port passes no time.
-    pub(crate) const TOUCHED_AT: &str = "TouchedAt";
-}
-
 /// Fields of failures, operations and audit entries.
 pub(crate) mod failure {
     /// Status of a failure.
@@ -141,4 +107,26 @@ pub(crate) mod history {
     pub(crate) const AT: &str = "At";
     /// Expiry date for the TTL index.
     pub(crate) const EXPIRES_AT: &str = "ExpiresAt";
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn names_of_search_import_do_not_change() {
+        for collection in collections::ENGINE {
+            assert_eq!(collection_name("search-import", collection), collection);
+        }
+    }
+
+    #[test]
+    fn names_of_other_systems_derive_from_system() {
+        let names = collections::ENGINE.map(|collection| collection_name("fresh-orders", collection));
+        assert_eq!(names[0], "fresh_orders_sagas");
+        assert!(names.iter().all(|name| name.starts_with("fresh_orders_")), "{names:?}");
+        assert_eq!(BTreeSet::from(names).len(), collections::ENGINE.len());
+    }
 }

@@ -31,6 +31,10 @@ impl Outbox {
     fn new(mongo: Mongo, collection: &'static str) -> Self {
         Self { mongo, collection }
     }
+
+    fn name(&self) -> String {
+        self.mongo.name_of(self.collection)
+    }
 }
 
 impl Mongo {
@@ -55,7 +59,7 @@ fn id(owner: Owner) -> Bson {
 #[async_trait]
 impl SweepOutbox for Outbox {
     async fn due(&self, now: Timestamp, limit: usize) -> Result<Vec<Result<Owner, Unreadable>>, StoreError> {
-        let doing = format!("looking for due entries in {}", self.collection);
+        let doing = format!("looking for due entries in {}", self.name());
         self.mongo.call(doing, due(&self.mongo, self.collection, now, limit)).await
     }
 
@@ -88,28 +92,28 @@ impl SweepOutbox for Outbox {
             let statement = pipeline::resolve_unreadable(&EntryLocation::read(place)?, treatment);
             update(&self.mongo, self.collection, vec![statement]).await?.expect_none_taken()
         };
-        self.mongo.call(format!("resolving unreadable entry {place} of {}", self.collection), work).await
+        self.mongo.call(format!("resolving unreadable entry {place} of {}", self.name()), work).await
     }
 }
 
 #[async_trait]
 impl InspectOutbox for Outbox {
     async fn pending(&self, after: Option<&str>, limit: usize) -> Result<Vec<OutboxRecord>, StoreError> {
-        let doing = format!("listing the outboxes in {}", self.collection);
+        let doing = format!("listing the outboxes in {}", self.name());
         let (filter, index) = (doc! { record::PENDING: { "$gt": 0 } }, HAS_ENTRIES);
         let work = listed(&self.mongo, self.collection, (filter, index, |_| true), after, limit);
         self.mongo.call(doing, work).await
     }
 
     async fn poisoned(&self, after: Option<&str>, limit: usize) -> Result<Vec<OutboxRecord>, StoreError> {
-        let doing = format!("listing poisoned entries in {}", self.collection);
+        let doing = format!("listing poisoned entries in {}", self.name());
         let (filter, index) = (entry::has_poisoned(), POISONED);
         let work = listed(&self.mongo, self.collection, (filter, index, entry::is_poisoned), after, limit);
         self.mongo.call(doing, work).await
     }
 
     async fn plan(&self) -> Result<String, StoreError> {
-        let doing = format!("explaining the query for due entries in {}", self.collection);
+        let doing = format!("explaining the query for due entries in {}", self.name());
         self.mongo.call(doing, plan(&self.mongo, self.collection)).await
     }
 }
@@ -141,12 +145,17 @@ async fn listed(
         .hint(Hint::Name(index.to_owned()))
         .limit(i64::try_from(limit).unwrap_or(i64::MAX))
         .await?;
-    Ok(found.map_ok(|stored| shown(collection, &stored, is_shown)).try_collect().await?)
+    Ok(found.map_ok(|stored| shown(mongo, collection, &stored, is_shown)).try_collect().await?)
 }
 
-fn shown(collection: &'static str, stored: &Document, is_shown: fn(&Bson) -> bool) -> OutboxRecord {
+fn shown(
+    mongo: &Mongo,
+    collection: &'static str,
+    stored: &Document,
+    is_shown: fn(&Bson) -> bool,
+) -> OutboxRecord {
     let record = EntryLocation::Record { record: stored.get(record::ID).cloned().unwrap_or(Bson::Null) };
-    let owner = owner(collection, stored);
+    let owner = owner(mongo, collection, stored);
     let entries = match (&owner, entry::stored(stored, record::OUTBOX)) {
         (Ok(_), Ok(entries)) => {
             entries.iter().filter(|entry| is_shown(entry)).map(|entry| read(record.record(), entry)).collect()
@@ -181,7 +190,7 @@ async fn due(
         .sort(order())
         .limit(i64::try_from(limit).unwrap_or(i64::MAX))
         .await?;
-    Ok(found.map_ok(|stored| owner(collection, &stored)).try_collect().await?)
+    Ok(found.map_ok(|stored| owner(mongo, collection, &stored)).try_collect().await?)
 }
 
 fn ready_by(now: Timestamp) -> Document {
@@ -198,7 +207,7 @@ fn order() -> Document {
 
 async fn plan(mongo: &Mongo, collection: &'static str) -> Result<String, CallError> {
     let find = doc! {
-        "find": collection,
+        "find": mongo.name_of(collection),
         "filter": ready_by(Timestamp::UNIX_EPOCH),
         "projection": projection(),
         "sort": order(),
@@ -217,7 +226,7 @@ fn stages(plan: &Document) -> String {
     [name("stage"), name("indexName"), inner].into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-fn owner(collection: &'static str, stored: &Document) -> Result<Owner, Unreadable> {
+fn owner(mongo: &Mongo, collection: &'static str, stored: &Document) -> Result<Owner, Unreadable> {
     let id = stored.get(record::ID);
     match (id.and_then(uuid), collection) {
         (Some(id), collections::SESSION) => Ok(Owner::Session(SessionId::from_uuid(id))),
@@ -226,7 +235,7 @@ fn owner(collection: &'static str, stored: &Document) -> Result<Owner, Unreadabl
             let place = EntryLocation::Record { record: id.cloned().unwrap_or(Bson::Null) }.write();
             let error =
                 CallError::unreadable(collection, id, "a record with an outbox", "its _id is not a UUID");
-            Err(Unreadable { place, why: error.to_string() })
+            Err(Unreadable { place, why: error.of_system(mongo.system()).to_string() })
         }
     }
 }

@@ -54,7 +54,7 @@ async fn load(mongo: &Mongo, partitions: &[PartitionKey], now: Timestamp) -> Res
         .collect();
     let read = |partition: &PartitionKey| {
         let decoded = stored.get(partition).map(decode).transpose();
-        decoded.map_err(|error| error.while_doing(format!("loading partition {partition}")))
+        decoded.map_err(|error| mongo.error(error, format!("loading partition {partition}")))
     };
     Ok(partitions.iter().map(read).collect())
 }

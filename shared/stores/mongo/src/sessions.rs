@@ -6,7 +6,7 @@ use messages::{SessionId, StoreError};
 use mongodb::ClientSession;
 use mongodb::bson::{Bson, Document, doc};
 use mongodb::options::{ReadConcern, ReturnDocument};
-use outbox::session::SessionStatus;
+use outbox::session::{SessionStatus, WorkVerdict};
 use outbox::{CommitOutcome, CommitSession, Entry, SessionRecord, SettleSessions, View};
 
 use crate::driver_error::{DUPLICATE_KEY, is_code};
@@ -15,6 +15,7 @@ use crate::names::{collections, record};
 use crate::records::{Plan, RecordsOutcome};
 use crate::transaction::{self, Step, Work};
 use crate::value::{Key, date, nanos};
+use crate::work::SessionWork;
 use crate::{Mongo, entry, views};
 
 const COMMITTED: &str = "committed";
@@ -24,12 +25,14 @@ const TOMBSTONE: &str = "tombstone";
 impl CommitSession for Mongo {
     async fn commit(&self, session: &SessionRecord) -> Result<CommitOutcome, StoreError> {
         let doing = format!("committing session {}", session.id);
-        self.call(doing, commit(self, session)).await
+        self.call(doing, commit(self, session, None)).await
     }
 }
 
 /// Transaction that commits a session.
 struct SessionTransaction<'a> {
+    /// The work of the application.
+    work: Option<&'a dyn SessionWork>,
     session: SessionId,
     record: Option<Document>,
     views: &'a [View],
@@ -44,14 +47,22 @@ enum SessionOutcome {
     RecordExists,
     /// A record that the session read has changed.
     Changed,
+    /// The work of the application refused the session.
+    Refused,
     /// The session was abandoned.
     TooLate,
 }
 
-async fn commit(mongo: &Mongo, session: &SessionRecord) -> Result<CommitOutcome, CallError> {
+/// Commits a session, together with the work of the application if there is any.
+pub(crate) async fn commit(
+    mongo: &Mongo,
+    session: &SessionRecord,
+    work: Option<&dyn SessionWork>,
+) -> Result<CommitOutcome, CallError> {
     let staging = SessionTransaction {
+        work,
         session: session.id,
-        record: committed(session)?,
+        record: committed(session, work.is_some())?,
         views: &session.views,
         records: Plan::of(&session.reads, &session.writes),
     };
@@ -61,13 +72,15 @@ async fn commit(mongo: &Mongo, session: &SessionRecord) -> Result<CommitOutcome,
     Ok(match transaction::run(mongo, &staging).await? {
         SessionOutcome::Stored | SessionOutcome::RecordExists => CommitOutcome::Stored,
         SessionOutcome::Changed => CommitOutcome::Changed,
+        SessionOutcome::Refused => CommitOutcome::Refused,
         SessionOutcome::TooLate => CommitOutcome::TooLate,
     })
 }
 
-/// Returns the record to store; `None` for a session without messages, whose record no sweep would read.
-fn committed(session: &SessionRecord) -> Result<Option<Document>, CallError> {
-    if session.entries.is_empty() {
+/// Returns the record to store. A session without messages has none, because no sweep would read it, unless the work of the
+/// application has to be recognized when the commit is repeated.
+fn committed(session: &SessionRecord, has_work: bool) -> Result<Option<Document>, CallError> {
+    if session.entries.is_empty() && !has_work {
         return Ok(None);
     }
     let entries = session.entries.iter().map(entry::encode).collect::<Result<Vec<_>, _>>()?;
@@ -121,7 +134,12 @@ impl Work for SessionTransaction<'_> {
         }
         let Some(records) = &self.records else { return Ok(Step::Abort(SessionOutcome::Changed)) };
         Ok(match records.stage(mongo, client).await? {
-            RecordsOutcome::Staged => Step::Commit(SessionOutcome::Stored),
+            RecordsOutcome::Staged => match self.work {
+                Some(work) if work.run(&mongo.database().await?, client).await? == WorkVerdict::Refuse => {
+                    Step::Abort(SessionOutcome::Refused)
+                }
+                _ => Step::Commit(SessionOutcome::Stored),
+            },
             RecordsOutcome::Changed => Step::Abort(SessionOutcome::Changed),
             RecordsOutcome::Conflict(error) => Step::Retry(error),
         })

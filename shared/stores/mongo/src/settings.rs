@@ -38,6 +38,8 @@ impl fmt::Debug for Uri {
 pub struct Settings {
     /// The address, `MONGODB_URI`.
     pub uri: Uri,
+    /// The name of the system, from which the names of the collections are derived.
+    pub system: String,
     /// The database, `MONGODB_DATABASE`.
     pub database: String,
     /// Maximum number of connections to one server: 10, one for each partition that a batch processes concurrently.
@@ -60,11 +62,13 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Returns the default settings for a database at an address.
-    pub fn new(uri: Uri, database: impl Into<String>) -> Self {
+    /// Returns the default settings for the database of a system at an address. The name of the database is derived from the
+    /// name of the system.
+    pub fn new(system: &str, uri: Uri) -> Self {
         Self {
             uri,
-            database: database.into(),
+            database: messages::naming::snake(system),
+            system: system.to_owned(),
             max_pool_size: 10,
             server_selection_timeout: Duration::from_secs(5),
             connect_timeout: Duration::from_secs(5),
@@ -82,7 +86,7 @@ mod tests {
 
     #[test]
     fn settings_do_not_display_the_address() {
-        let settings = Settings::new(Uri::new("mongodb://reviewer:hunter2@db.example/"), "reviews");
+        let settings = Settings::new("reviews", Uri::new("mongodb://reviewer:hunter2@db.example/"));
         let shown = format!("{settings:?} {settings:#?}");
         assert!(
             !shown.contains("hunter2") && !shown.contains("reviewer") && shown.contains("reviews"),

@@ -14,6 +14,7 @@ use tokio::sync::OnceCell;
 
 use crate::connect::{self, ConnectError};
 use crate::error::CallError;
+use crate::names::collection_name;
 use crate::pipeline::Statement;
 use crate::reply::Reply;
 use crate::settings::Settings;
@@ -23,6 +24,7 @@ use crate::settings::Settings;
 #[derive(Clone)]
 pub struct Mongo {
     connection: Arc<Connection>,
+    system: Arc<str>,
     database: String,
     call_timeout: Duration,
     saga_retention: SignedDuration,
@@ -73,6 +75,7 @@ impl Mongo {
     fn with_connection(connection: Connection, settings: &Settings) -> Self {
         Self {
             connection: Arc::new(connection),
+            system: settings.system.as_str().into(),
             database: settings.database.clone(),
             call_timeout: settings.call_timeout,
             saga_retention: settings.saga_retention,
@@ -103,8 +106,23 @@ impl Mongo {
         Ok(self.client().await?.database(&self.database))
     }
 
-    pub(crate) async fn collection(&self, name: &str) -> Result<Collection<Document>, CallError> {
-        Ok(self.database().await?.collection(name))
+    /// Returns a collection of [`crate::collections`].
+    pub(crate) async fn collection(&self, collection: &str) -> Result<Collection<Document>, CallError> {
+        Ok(self.database().await?.collection(&self.name_of(collection)))
+    }
+
+    /// Returns the name of a collection of [`crate::collections`] in this database.
+    pub(crate) fn name_of(&self, collection: &str) -> String {
+        collection_name(&self.system, collection)
+    }
+
+    /// Converts an error of this database to the error of a port.
+    pub(crate) fn error(&self, error: CallError, doing: impl Into<String>) -> StoreError {
+        error.of_system(&self.system).while_doing(doing)
+    }
+
+    pub(crate) fn system(&self) -> &str {
+        &self.system
     }
 
     /// Returns the retention of the documents of ended sagas.
@@ -127,7 +145,7 @@ impl Mongo {
         work: impl Future<Output = Result<T, CallError>>,
     ) -> Result<T, StoreError> {
         match tokio::time::timeout(self.call_timeout, work).await {
-            Ok(answer) => answer.map_err(|error| error.while_doing(doing)),
+            Ok(answer) => answer.map_err(|error| self.error(error, doing)),
             Err(_) => Err(CallError::Timeout(self.call_timeout).while_doing(doing)),
         }
     }
@@ -142,7 +160,7 @@ impl Mongo {
     ) -> Result<Reply, CallError> {
         let updates: Vec<Document> = statements.into_iter().map(Statement::into_document).collect();
         let command = doc! {
-            "update": collection,
+            "update": self.name_of(collection),
             "updates": updates,
             "ordered": false,
             "writeConcern": { "w": "majority" },

@@ -5,7 +5,6 @@
 //! time in a worker's memory is therefore stored as a 64-bit number of nanoseconds, which round-trips exactly and sorts in
 //! the order of time (years 1677 to 2262; other times are clamped). Dates are stored only for MongoDB's TTL monitor.
 
-use imports::FileId;
 use jiff::{SignedDuration, Timestamp};
 use messages::{MessageId, PartitionKey, SessionId};
 use mongodb::bson::{self, Binary, Bson, DateTime, Document, doc, spec::BinarySubtype};
@@ -28,7 +27,7 @@ impl Key for Uuid {
 macro_rules! key {
     ($($id:ty),*) => { $(impl Key for $id { fn key(&self) -> Bson { self.as_uuid().key() } })* };
 }
-key!(PartitionKey, SessionId, MessageId, FileId, imports::StudyId);
+key!(PartitionKey, SessionId, MessageId);
 key!(saga::failures::FailureId, saga::failures::OperationId);
 
 /// The inverse of [`Key::key`].

@@ -83,20 +83,23 @@ impl Cloud {
 
     /// The settings that lead to it, and to a database.
     fn config(&self, database: &str) -> Config {
-        let urls = self.urls.iter().map(|(queue, url)| (backend::queue_setting(queue), url.clone()));
+        let urls = self
+            .urls
+            .iter()
+            .map(|(queue, url)| (aws::queues::Queues::setting(SYSTEM.name, queue), url.clone()));
         let services = Services {
             mongodb_uri: Some(Secret::new(uri())),
             mongodb_database: database.to_owned(),
             ledger_table: Some(self.table(aws::ledger::LEDGER_KEY)),
             processed_table: Some(self.table(aws::ledger::PROCESSED_KEY)),
             queue_urls: urls.collect(),
-            ..Services::default()
+            ..Config::of(SYSTEM.name).services
         };
-        Config { backend: BackendKind::Aws, services, ..Config::default() }
+        Config { backend: BackendKind::Aws, services, ..Config::of(SYSTEM.name) }
     }
 
     fn queues(&self) -> aws::queues::Sqs {
-        let urls = self.urls.clone().into_iter().collect();
+        let urls = aws::queues::Queues::of(SYSTEM.name, self.urls.clone());
         aws::queues::Sqs::new(self.sqs.clone(), urls, &QUEUES, Arc::new(SystemHost)).waiting(Duration::ZERO)
     }
 
@@ -120,7 +123,11 @@ async fn in_cloud(test: impl AsyncFnOnce(&Cloud) -> Tested) -> Tested {
 async fn on_engine(test: impl AsyncFnOnce(Engine) -> Tested) -> Tested {
     in_cloud(async |cloud| {
         // The engine creates the indexes.
-        let scratch = Scratch::with(&uri(), Setup { indexed: false, ..Setup::default() }).await?;
+        let scratch = Scratch::with(
+            &uri(),
+            Setup { indexed: false, system: SYSTEM.name.to_owned(), ..Setup::default() },
+        )
+        .await?;
         let config = cloud.config(scratch.database.name());
         let backend = backend::engine::services(&SYSTEM, config, Arc::new(SystemHost), Arc::new(())).await?;
         let tested = test(backend.ports).await;
@@ -233,12 +240,16 @@ async fn sagas_sessions_and_views() -> Tested {
 #[tokio::test]
 async fn ledger_and_processed() -> Tested {
     in_cloud(async |cloud| {
-        let ledger = aws::ledger::Ledger::new(cloud.dynamo.clone(), cloud.table(aws::ledger::LEDGER_KEY));
+        let ledger =
+            aws::ledger::Ledger::new(cloud.dynamo.clone(), "orders", cloud.table(aws::ledger::LEDGER_KEY));
         let ports =
             testing::ledger::Ports { claim: &ledger, grant: &ledger, check: &ledger, host: &SystemHost };
         testing::ledger::all(&ports).await?;
-        let store =
-            aws::ledger::ProcessedTable::new(cloud.dynamo.clone(), cloud.table(aws::ledger::PROCESSED_KEY));
+        let store = aws::ledger::ProcessedTable::new(
+            cloud.dynamo.clone(),
+            "orders",
+            cloud.table(aws::ledger::PROCESSED_KEY),
+        );
         testing::processed::all(&testing::processed::Ports { store: &store, host: &SystemHost }).await
     })
     .await

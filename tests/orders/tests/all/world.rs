@@ -43,9 +43,10 @@ impl World {
     /// The same with every message sent several times.
     pub(crate) async fn with_copies(items: u64, copies: u32) -> Self {
         let (dir, host) = (TempDir::new().unwrap(), Arc::new(ManualHost::seeded(1)));
-        let store = Arc::new(Store::open(dir.path(), host.clone(), Settings::new(&QUEUES)).unwrap());
+        let store =
+            Arc::new(Store::open(dir.path(), host.clone(), Settings::of(SYSTEM.name, &QUEUES)).unwrap());
         let backend =
-            backend::engine::embedded(&SYSTEM, &store, host.clone(), store.clone(), Config::default());
+            backend::engine::embedded(&SYSTEM, &store, host.clone(), store.clone(), Config::of(SYSTEM.name));
         let engine = Engine {
             send: Arc::new(DuplicatingSender { inner: backend.ports.send.clone(), copies }),
             ..backend.ports

@@ -74,6 +74,8 @@ pub struct Setup {
     pub retention: SignedDuration,
     /// See [`Settings::call_timeout`].
     pub call_timeout: Duration,
+    /// See [`Settings::system`].
+    pub system: String,
     /// Whether the indexes are created at the start.
     pub indexed: bool,
 }
@@ -83,6 +85,7 @@ impl Default for Setup {
         Self {
             retention: SignedDuration::from_hours(7 * 24),
             call_timeout: Duration::from_secs(30),
+            system: imports::SYSTEM.to_owned(),
             indexed: true,
         }
     }
@@ -110,7 +113,8 @@ impl Scratch {
             outbox_retention: setup.retention,
             history_retention: setup.retention,
             call_timeout: setup.call_timeout,
-            ..Settings::new(Uri::new(with_option(uri, &format!("appName={app_name}"))), &name)
+            database: name.clone(),
+            ..Settings::new(&setup.system, Uri::new(with_option(uri, &format!("appName={app_name}"))))
         };
         let sent = Arc::new(Mutex::new(Vec::new()));
         let mut options = mongo::connect::client_options(&settings).await?;

@@ -8,7 +8,7 @@ use servers::amazon::{self, Service};
 use servers::{Tested, cleaned_up, unique};
 
 fn config(arn: &str) -> Config {
-    let services = Services { mongodb_uri_secret: Some(arn.to_owned()), ..Services::default() };
+    let services = Services { mongodb_uri_secret: Some(arn.to_owned()), ..Config::default().services };
     Config { backend: BackendKind::Aws, services, ..Config::default() }
 }
 

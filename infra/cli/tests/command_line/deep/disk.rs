@@ -128,7 +128,7 @@ async fn announce(program: &Program) -> Result<Vec<SearchId>, Box<dyn std::error
 /// Opens the data directory for reading while a program works in it.
 fn read_only(program: &Program) -> Result<Backend, embedded::OpenError> {
     let host: Arc<dyn Host> = Arc::new(SystemHost);
-    let store = Arc::new(Store::open_read_only(&program.data(), Arc::clone(&host), &QUEUES)?);
+    let store = Arc::new(Store::open_read_only(&program.data(), Arc::clone(&host), Settings::new(&QUEUES))?);
     Ok(backend::embedded(&store, host, Arc::new(()), Config::default()))
 }
 

@@ -86,7 +86,7 @@ async fn differing_index_is_rebuilt_on_request() -> Tested {
 #[tokio::test(flavor = "multi_thread")]
 async fn exhausted_entries_are_requeued_or_deleted() -> Tested {
     Environment::with(async |environment| {
-        let config = Config::from_pairs(environment.settings.clone())?;
+        let config = Config::from_pairs(imports::SYSTEM, environment.settings.clone())?;
         let backend = backend::open(config, Arc::new(SystemHost), Arc::new(())).await?;
         crate::outbox::operates(&environment.program(), &backend).await
     })

@@ -98,14 +98,14 @@ impl Deployment {
         let log = Arc::new(Log::default());
         let mut opened = None;
         eventually("MongoDB is found", PATIENCE, async || {
-            let config = Config::from_pairs(environment.settings.clone())?;
+            let config = Config::from_pairs(imports::SYSTEM, environment.settings.clone())?;
             opened = backend::open(config, host.clone(), log.clone()).await.ok();
             Ok::<_, Unexpected>(opened.is_some())
         })
         .await?;
         let mut backend = opened.unwrap();
         let client = aws::queues::client(&aws::config().await, PATIENCE);
-        let urls = Queues::from_pairs(environment.settings.clone());
+        let urls = Queues::from_pairs(imports::SYSTEM, environment.settings.clone());
         let sqs = Sqs::new(client, urls, queues, host.clone()).waiting(Duration::ZERO);
         let queues = Arc::new(InjectedTime::new(sqs, queues, host.clone()));
         backend.ports.engine.send = queues.clone();

@@ -48,7 +48,7 @@ struct FinishedImport {
 
 impl FinishedImport {
     async fn new(environment: &Environment) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
-        let config = Config::from_pairs(environment.settings.clone())?;
+        let config = Config::from_pairs(imports::SYSTEM, environment.settings.clone())?;
         let seen = Arc::new(RecordingSink::default());
         let mut backend = backend::open(config, Arc::new(SystemHost), seen.clone()).await?;
         let engine = &mut backend.ports.engine;

@@ -25,7 +25,7 @@ const PASSWORD: &str = "x9Pw-never-to-be-told";
 #[tokio::test(flavor = "multi_thread")]
 async fn failing_object_store_logs_no_secrets() -> Tested {
     Environment::with(async |environment| {
-        let config = Config::from_pairs(environment.settings.clone())?;
+        let config = Config::from_pairs(imports::SYSTEM, environment.settings.clone())?;
         let backend = backend::open(config, Arc::new(SystemHost), Arc::new(())).await?;
         let content = std::fs::read(bundled("psycinfo.ris"))?;
         let file = NewFile { name: "a.ris".into(), size_bytes: content.len() as u64 };

@@ -109,7 +109,10 @@ struct Bare {
 impl Bare {
     async fn beside(config: &Config) -> anyhow::Result<Self> {
         let uri = config.services.mongodb_uri.as_ref().context("MONGODB_URI is not set")?;
-        let settings = Settings::new(Uri::new(uri.expose()), &config.services.mongodb_database);
+        let settings = Settings {
+            database: config.services.mongodb_database.clone(),
+            ..Settings::new(imports::SYSTEM, Uri::new(uri.expose()))
+        };
         let database = Client::with_options(client_options(&settings).await?)?.database(&settings.database);
         let (from, to) = (database.collection(collections::STUDY), database.collection("bare"));
         let indexes: Vec<IndexModel> = from.list_indexes().await?.try_collect().await?;

@@ -171,7 +171,12 @@ impl ImportProgress {
         self.peak_mib = child.id().and_then(memory::peak_mib_of).or(self.peak_mib);
         self.log_bytes = self.log_bytes.max(log(data));
         if self.store.is_none() {
-            self.store = Store::open_read_only(data, Arc::new(SystemHost), &imports::queues::QUEUES).ok();
+            self.store = Store::open_read_only(
+                data,
+                Arc::new(SystemHost),
+                embedded::Settings::new(&imports::queues::QUEUES),
+            )
+            .ok();
         }
         let Some(store) = &self.store else { return };
         if self.search.is_none() {

@@ -90,7 +90,7 @@ impl OpenStores {
                 let sdk = aws::config().await;
                 let provision = Provision::new(&sdk, &name);
                 let made = provision.create().await?;
-                let mut config = Config::from_pairs(std::env::vars().chain(made))?;
+                let mut config = Config::from_pairs(imports::SYSTEM, std::env::vars().chain(made))?;
                 config.mode = options.mode;
                 config.services.mongodb_database.push_str(&format!("_{name}"));
                 let opened = backend::engine::services(&SYSTEM, config, host, observer).await?;

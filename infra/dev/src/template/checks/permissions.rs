@@ -112,7 +112,7 @@ fn needed(template: &Template, function: &Function<'_>, program: &saga::Function
         }
         (_, resource) => format!("${{{}.Arn}}", resource.unwrap_or(setting)),
     };
-    let queue = |queue: &Queue| arn(&aws::queues::Queues::setting(queue));
+    let queue = |queue: &Queue| arn(&aws::queues::Queues::setting(imports::SYSTEM, queue));
     let on = |actions: &[&str], resource: String| -> Vec<Grant> {
         actions.iter().map(|action| ((*action).to_owned(), resource.clone())).collect()
     };
@@ -149,10 +149,10 @@ fn needed(template: &Template, function: &Function<'_>, program: &saga::Function
     for service in program.services {
         grants.extend(match *service {
             Service::DATABASE => secret(template),
-            Service::LEDGER => on(&["dynamodb:UpdateItem"], arn(dynamo_setting(*service))),
-            Service::TOKENS => on(&["dynamodb:GetItem"], arn(dynamo_setting(*service))),
+            Service::LEDGER => on(&["dynamodb:UpdateItem"], arn(&dynamo_setting(*service))),
+            Service::TOKENS => on(&["dynamodb:GetItem"], arn(&dynamo_setting(*service))),
             Service::PROCESSED => {
-                on(&["dynamodb:GetItem", "dynamodb:PutItem"], arn(dynamo_setting(*service)))
+                on(&["dynamodb:GetItem", "dynamodb:PutItem"], arn(&dynamo_setting(*service)))
             }
             // Without s3:ListBucket, S3 returns 403 instead of 404 for a missing object.
             OBJECTS => {
@@ -175,8 +175,8 @@ fn needed(template: &Template, function: &Function<'_>, program: &saga::Function
     grants.into_iter().collect()
 }
 
-fn dynamo_setting(service: Service) -> &'static str {
-    backend::settings(service).first().copied().unwrap_or_default()
+fn dynamo_setting(service: Service) -> String {
+    backend::settings(imports::SYSTEM, service).into_iter().next().unwrap_or_default()
 }
 
 /// Returns the destination of failed events, which Lambda sends with the function's permissions.

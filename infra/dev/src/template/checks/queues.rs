@@ -102,8 +102,9 @@ pub(crate) fn partial_responses(template: &Template) -> Vec<Finding> {
 pub(crate) fn lifetimes(template: &Template) -> Vec<Finding> {
     let mut findings = Vec::new();
     for function in template.functions() {
-        let said =
-            Config::from_pairs(function.environment()).ok().map(|config| config.message_lifetime.as_secs());
+        let said = Config::from_pairs(imports::SYSTEM, function.environment())
+            .ok()
+            .map(|config| config.message_lifetime.as_secs());
         for queue in function.sources(template).map(|source| source.queue) {
             let lifetime = lifetime(template, queue);
             if said.is_some_and(|said| said < lifetime) {
@@ -130,8 +131,9 @@ pub(crate) fn sources(template: &Template) -> Vec<Finding> {
     let mut findings = Vec::new();
     for function in template.functions().filter(|function| function.program().is_some()) {
         let variables = &function.properties["Environment"]["Variables"];
-        let own =
-            function.receives().and_then(|queue| referred(&variables[aws::queues::Queues::setting(queue)]));
+        let own = function
+            .receives()
+            .and_then(|queue| referred(&variables[aws::queues::Queues::setting(imports::SYSTEM, queue)]));
         let invoking: Vec<&str> = function.sources(template).map(|source| source.queue.id).collect();
         if function.receives().is_some() && own.is_none_or(|own| !invoking.contains(&own)) {
             findings.push(Finding::new(function.id, "is not invoked by the queue that it works on"));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use aws::queues::Queues;
 use backend::Config;
-use backend::config::NOT_ON_LAMBDA;
+use backend::search::NOT_ON_LAMBDA;
 use functions::SYSTEM;
 use imports::Ports;
 use imports::ports::{BUCKET, EXPORTS, LINKS, OBJECTS, UPLOADS};
@@ -76,7 +76,7 @@ pub(crate) fn names(template: &Template) -> Vec<Finding> {
 /// Returns the variables that a function reads: general settings, those of its services, and the addresses of its queues.
 fn read_by(program: &saga::Function<Ports>) -> BTreeSet<String> {
     let queues = program.queues(SYSTEM.queues);
-    let queues = queues.iter().map(Queues::setting);
+    let queues = queues.iter().map(|queue| Queues::setting(imports::SYSTEM, queue));
     let telemetry = [telemetry::FILTER, telemetry::trace::ENDPOINT].map(str::to_owned);
     general().into_iter().chain(of(program.services)).chain(queues).chain(telemetry).collect()
 }
@@ -85,12 +85,12 @@ fn read_by(program: &saga::Function<Ports>) -> BTreeSet<String> {
 fn general() -> BTreeSet<String> {
     let services = of(&SERVICES);
     let on_lambda = |name: &String| !services.contains(name) && !NOT_ON_LAMBDA.contains(&name.as_str());
-    Config::names().into_iter().filter(on_lambda).collect()
+    Config::names_of(imports::SYSTEM).into_iter().filter(on_lambda).collect()
 }
 
 /// Returns the settings of services.
 fn of(services: &[Service]) -> BTreeSet<String> {
-    services.iter().flat_map(|service| backend::settings(*service)).map(|name| (*name).to_owned()).collect()
+    services.iter().flat_map(|service| backend::settings(imports::SYSTEM, *service)).collect()
 }
 
 /// A function's environment stays within Lambda's limit of 4 KB
@@ -118,7 +118,10 @@ pub(crate) fn room(template: &Template) -> Vec<Finding> {
 /// Every function starts with its settings.
 pub(crate) fn values(template: &Template) -> Vec<Finding> {
     let faults = |function: Function<'_>| {
-        Some(Finding::new(function.id, Config::from_pairs(function.environment()).err()?.to_string()))
+        Some(Finding::new(
+            function.id,
+            Config::from_pairs(imports::SYSTEM, function.environment()).err()?.to_string(),
+        ))
     };
     template.functions().filter_map(faults).collect()
 }

@@ -4,34 +4,42 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 use std::time::Duration;
 
-use imports::manifest::{MAX_FILE_BYTES, MAX_NAME_CHARS};
-use imports::ports::Quota;
-use imports::{Deadlines, ObjectKey, ProjectId, exports};
 use jiff::SignedDuration;
+use messages::naming;
 use outbox::Policy;
 
-use super::{Config, Faults, Mode, OPERATOR_SCOPE, Secret, Services};
+use super::{Config, Faults, Mode, Secret, Services};
 
-/// See [`Config::max_record_bytes`].
-const MAX_RECORD_BYTES: usize = 5 << 20;
+/// End of the names of the settings with the addresses of queues.
+const QUEUE_URL: &str = "_QUEUE_URL";
 
 /// Maximum of settings in seconds: a century. Larger values are typing errors.
 const MAX_SECONDS: u64 = 3_155_760_000;
 
-fn span(duration: Duration) -> SignedDuration {
+pub(crate) fn span(duration: Duration) -> SignedDuration {
     SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX)
 }
 
 /// Reader of settings, which collects their names and faults.
-#[derive(Default)]
-struct Reader {
+pub(crate) struct Reader<'a> {
+    system: &'a str,
     pairs: BTreeMap<String, String>,
     /// Names of the settings that were read.
     names: BTreeSet<String>,
-    faults: Vec<String>,
+    pub(crate) faults: Vec<String>,
 }
 
-impl Reader {
+impl<'a> Reader<'a> {
+    fn new(system: &'a str, pairs: impl IntoIterator<Item = (String, String)>) -> Self {
+        let pairs = pairs.into_iter().collect();
+        Self { system, pairs, names: BTreeSet::new(), faults: Vec::new() }
+    }
+
+    #[cfg(feature = "search")]
+    pub(crate) fn system(&self) -> &str {
+        self.system
+    }
+
     fn services(&mut self, default: Services) -> Services {
         let pool_size = "a number of connections, at least 1";
         Services {
@@ -45,16 +53,29 @@ impl Reader {
             mongodb_uri_secret: self.text("MONGODB_URI_SECRET_ARN"),
             mongodb_uri_secret_version: self.text("MONGODB_URI_SECRET_VERSION"),
             mongodb_database: self.text("MONGODB_DATABASE").unwrap_or(default.mongodb_database),
-            ledger_table: self.text("SEARCH_IMPORT_LEDGER_TABLE"),
-            processed_table: self.text("SEARCH_IMPORT_PROCESSED_TABLE"),
-            upload_bucket: self.text("SEARCH_IMPORT_UPLOAD_BUCKET"),
-            queue_urls: self
-                .pairs
-                .iter()
-                .filter(|(name, _)| name.starts_with("SEARCH_IMPORT_") && name.ends_with("_QUEUE_URL"))
-                .map(|(name, url)| (name.clone(), url.clone()))
-                .collect(),
+            ledger_table: self.own_text("LEDGER_TABLE"),
+            processed_table: self.own_text("PROCESSED_TABLE"),
+            #[cfg(feature = "search")]
+            upload_bucket: default.upload_bucket,
+            own: default.own,
+            queue_urls: self.own_pairs().filter(|(name, _)| name.ends_with(QUEUE_URL)).collect(),
         }
+    }
+
+    /// Returns the pairs whose name begins with the name of the system.
+    fn own_pairs(&self) -> impl Iterator<Item = (String, String)> {
+        let prefix = naming::setting(self.system, "");
+        let own = self.pairs.iter().filter(move |(name, _)| name.starts_with(&prefix));
+        own.map(|(name, value)| (name.clone(), value.clone()))
+    }
+
+    /// Returns the settings that are neither read by an adapter nor the address of a queue: those of the application's own
+    /// services.
+    fn rest(&self) -> BTreeMap<String, Secret> {
+        let is_set = |(name, value): &(String, String)| {
+            !self.names.contains(name) && !name.ends_with(QUEUE_URL) && !value.trim().is_empty()
+        };
+        self.own_pairs().filter(is_set).map(|(name, value)| (name, Secret(value))).collect()
     }
 
     /// Reads the delays of a session. SQS limits delays to 15 minutes
@@ -69,9 +90,11 @@ impl Reader {
         let increment = read("SESSION_INCREMENT_SECONDS", default.session_increment);
         if increment > max_commit {
             self.faults.push(format!(
-                "SEARCH_IMPORT_SESSION_INCREMENT_SECONDS must be at most {}, the time that a commit may take \
-                 (SEARCH_IMPORT_SESSION_MAX_COMMIT_SECONDS)",
-                max_commit.as_secs()
+                "{}_SESSION_INCREMENT_SECONDS must be at most {}, the time that a commit may take \
+                 ({}_SESSION_MAX_COMMIT_SECONDS)",
+                self.prefix(),
+                max_commit.as_secs(),
+                self.prefix()
             ));
         }
         (max_commit, increment)
@@ -85,9 +108,11 @@ impl Reader {
         let send_timeout = self.seconds("OUTBOX_SEND_TIMEOUT_SECONDS", default.send_timeout.min(stuck_after));
         if send_timeout > stuck_after {
             self.faults.push(format!(
-                "SEARCH_IMPORT_OUTBOX_SEND_TIMEOUT_SECONDS must be at most {}, what a claim lasts \
-                 (SEARCH_IMPORT_OUTBOX_STUCK_SECONDS)",
-                stuck_after.as_secs()
+                "{}_OUTBOX_SEND_TIMEOUT_SECONDS must be at most {}, what a claim lasts \
+                 ({}_OUTBOX_STUCK_SECONDS)",
+                self.prefix(),
+                stuck_after.as_secs(),
+                self.prefix()
             ));
         }
         let retention = self.seconds("OUTBOX_RETENTION_SECONDS", default.retention.unsigned_abs());
@@ -102,20 +127,6 @@ impl Reader {
         }
     }
 
-    /// Reads the time limits of a search. It waits for uploads at least as long as an upload form is valid.
-    fn deadlines(&mut self, upload_valid_for: Duration, default: Deadlines) -> Deadlines {
-        let upload = self.seconds("UPLOAD_TIMEOUT_SECONDS", default.upload.unsigned_abs());
-        let parse = self.seconds("PARSE_TIMEOUT_SECONDS", default.parse.unsigned_abs());
-        Deadlines { upload: span(upload.max(upload_valid_for)), parse: span(parse) }
-    }
-
-    fn quota(&mut self, default: Quota) -> Quota {
-        Quota {
-            searches: self.read("MAX_OPEN_SEARCHES", default.searches, |n| *n > 0, "a number, at least 1"),
-            bytes: self.read("MAX_OPEN_BYTES", default.bytes, |n| *n > 0, "a number of bytes, at least 1"),
-        }
-    }
-
     /// Reads the visibility timeout, within the limit of SQS
     /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-visibility-timeout.html>).
     fn visibility(&mut self) -> Option<Duration> {
@@ -124,12 +135,13 @@ impl Reader {
         (visibility > 0).then(|| Duration::from_secs(visibility))
     }
 
-    fn project(&mut self, default: ProjectId) -> ProjectId {
-        let Some(text) = self.text("SEARCH_IMPORT_PROJECT") else { return default };
-        ProjectId::meant_by(&text).unwrap_or_else(|error| {
-            self.faults.push(format!("SEARCH_IMPORT_PROJECT names no project: the name {error}"));
-            default
-        })
+    fn prefix(&self) -> String {
+        naming::snake(self.system).to_ascii_uppercase()
+    }
+
+    /// Reads text from a setting whose name begins with the name of the system.
+    pub(crate) fn own_text(&mut self, name: &str) -> Option<String> {
+        self.text(&naming::setting(self.system, name))
     }
 
     fn text(&mut self, name: &str) -> Option<String> {
@@ -137,13 +149,13 @@ impl Reader {
         self.pairs.get(name).filter(|text| !text.trim().is_empty()).cloned()
     }
 
-    fn seconds(&mut self, name: &str, default: Duration) -> Duration {
+    pub(crate) fn seconds(&mut self, name: &str, default: Duration) -> Duration {
         let valid = |seconds: &u64| (1..=MAX_SECONDS).contains(seconds);
         Duration::from_secs(self.read(name, default.as_secs(), valid, "a number of seconds, at least 1"))
     }
 
-    /// Reads the retention of documents. Without a ledger only the document shows that a search has ended, so it must outlive
-    /// every message. A later message would restart the search.
+    /// Reads the retention of documents. Without a ledger only the document shows that a saga has ended, so it must outlive
+    /// every message. A later message would restart the saga.
     fn retention(&mut self, mode: Mode, message_lifetime: Duration, default: Duration) -> Duration {
         let default = match mode {
             Mode::Ledger => default,
@@ -152,9 +164,11 @@ impl Reader {
         let retention = self.seconds("SAGA_RETENTION_SECONDS", default);
         if mode == Mode::Optimistic && retention < message_lifetime {
             self.faults.push(format!(
-                "SEARCH_IMPORT_SAGA_RETENTION_SECONDS must be at least {} in optimistic mode, the time that a message \
-                 can live (SEARCH_IMPORT_MESSAGE_LIFETIME_SECONDS)",
-                message_lifetime.as_secs()
+                "{}_SAGA_RETENTION_SECONDS must be at least {} in optimistic mode, the time that a message \
+                 can live ({}_MESSAGE_LIFETIME_SECONDS)",
+                self.prefix(),
+                message_lifetime.as_secs(),
+                self.prefix()
             ));
         }
         retention
@@ -169,8 +183,15 @@ impl Reader {
         (seconds > 0).then(|| Duration::from_secs(seconds))
     }
 
-    fn read<T: FromStr>(&mut self, name: &str, default: T, valid: impl Fn(&T) -> bool, must_be: &str) -> T {
-        let name = format!("SEARCH_IMPORT_{name}");
+    /// Reads a setting whose name begins with the name of the system.
+    pub(crate) fn read<T: FromStr>(
+        &mut self,
+        name: &str,
+        default: T,
+        valid: impl Fn(&T) -> bool,
+        must_be: &str,
+    ) -> T {
+        let name = naming::setting(self.system, name);
         self.names.insert(name.clone());
         let Some(text) = self.pairs.get(&name) else {
             return default;
@@ -186,95 +207,53 @@ impl Reader {
 }
 
 impl Config {
-    /// Reads the settings from the environment of the process.
+    /// Reads the settings of a system from the environment of the process.
     ///
     /// # Errors
     /// Returns all settings that are wrong.
-    pub fn from_env() -> Result<Self, Faults> {
-        Self::from_pairs(std::env::vars())
+    pub fn from_env_of(system: &str) -> Result<Self, Faults> {
+        Self::from_pairs(system, std::env::vars())
     }
 
-    /// Reads the settings from pairs of names and values, and ignores other names.
+    /// Reads the settings of a system from pairs of names and values, and ignores other names.
     ///
     /// # Errors
     /// Returns all settings that are wrong.
-    pub fn from_pairs(pairs: impl IntoIterator<Item = (String, String)>) -> Result<Self, Faults> {
-        let mut reader = Reader { pairs: pairs.into_iter().collect(), ..Reader::default() };
+    pub fn from_pairs(
+        system: &str,
+        pairs: impl IntoIterator<Item = (String, String)>,
+    ) -> Result<Self, Faults> {
+        let mut reader = Reader::new(system, pairs);
         let config = Self::read(&mut reader);
         if reader.faults.is_empty() { Ok(config) } else { Err(Faults(reader.faults)) }
     }
 
-    /// Returns the names of all settings except the addresses of the queues.
-    pub fn names() -> BTreeSet<String> {
-        let mut reader = Reader::default();
+    /// Returns the names of all settings of a system, except the addresses of its queues and the settings of its own services.
+    pub fn names_of(system: &str) -> BTreeSet<String> {
+        let mut reader = Reader::new(system, []);
         Self::read(&mut reader);
         reader.names
     }
 
-    fn read(reader: &mut Reader) -> Self {
-        let default = Self::default();
+    fn read(reader: &mut Reader<'_>) -> Self {
+        let default = Self::of(reader.system);
         let mode = reader.read("MODE", default.mode, |_| true, "either \"ledger\" or \"optimistic\"");
         let message_lifetime = reader.seconds("MESSAGE_LIFETIME_SECONDS", default.message_lifetime);
         let (session_max_commit, session_increment) = reader.session(&default);
-        let upload_valid_for = Duration::from_secs(reader.read(
-            "UPLOAD_VALID_SECONDS",
-            default.upload_valid_for.as_secs(),
-            |seconds| (1..=604_800).contains(seconds),
-            "a number of seconds from 1 to 604800",
-        ));
-        Self {
+        let is_dir = |path: &std::path::PathBuf| !path.as_os_str().is_empty();
+        let from_1 = "a number, at least 1";
+        let mut config = Self {
             backend: reader.read("BACKEND", default.backend, |_| true, "either \"embedded\" or \"aws\""),
             services: reader.services(default.services),
-            data_dir: reader.read(
-                "DATA_DIR",
-                default.data_dir,
-                |path| !path.as_os_str().is_empty(),
-                "a folder",
-            ),
-            project: reader.project(default.project),
+            data_dir: reader.read("DATA_DIR", default.data_dir, is_dir, "a folder"),
             mode,
-            key_prefix: reader.read(
-                "KEY_PREFIX",
-                default.key_prefix,
-                |prefix: &String| {
-                    ObjectKey::max_name_bytes(prefix) >= MAX_NAME_CHARS
-                        && !prefix.starts_with(exports::PREFIX)
-                },
-                "text of at most 621 bytes, so that file names of 255 characters fit into a key, and not below exports/",
-            ),
-            max_file_bytes: reader.read(
-                "MAX_FILE_BYTES",
-                default.max_file_bytes,
-                |bytes| (1..=MAX_FILE_BYTES).contains(bytes),
-                "a number of bytes from 1 to 5000000000",
-            ),
-            max_record_bytes: reader.read(
-                "MAX_RECORD_BYTES",
-                default.max_record_bytes,
-                |bytes| (1..=MAX_RECORD_BYTES).contains(bytes),
-                "a number of bytes from 1 to 5242880",
-            ),
-            max_records: reader.read("MAX_RECORDS", default.max_records, |n| *n > 0, "a number, at least 1"),
-            max_quarantined_percent: reader.read(
-                "MAX_QUARANTINED_PERCENT",
-                default.max_quarantined_percent,
-                |percent| *percent <= 100,
-                "a number from 0 to 100",
-            ),
-            upload_valid_for,
-            deadlines: reader.deadlines(upload_valid_for, default.deadlines),
-            quota: reader.quota(default.quota),
             admit_untokened: reader.read(
                 "ADMIT_UNTOKENED",
                 default.admit_untokened,
                 |_| true,
                 "true or false",
             ),
-            projects_claim: reader.text("SEARCH_IMPORT_PROJECTS_CLAIM"),
-            operator_scope: reader
-                .text("SEARCH_IMPORT_OPERATOR_SCOPE")
-                .unwrap_or_else(|| OPERATOR_SCOPE.to_owned()),
-            concurrency: reader.read("CONCURRENCY", default.concurrency, |n| *n > 0, "a number, at least 1"),
+            concurrency: reader.read("CONCURRENCY", default.concurrency, |n| *n > 0, from_1),
             outbox: reader.outbox(default.outbox),
             session_max_commit,
             session_increment,
@@ -282,6 +261,13 @@ impl Config {
             saga_retention: reader.retention(mode, message_lifetime, default.saga_retention),
             message_lifetime,
             history: reader.history(default.history),
-        }
+            system: default.system,
+            #[cfg(feature = "search")]
+            search: default.search,
+        };
+        #[cfg(feature = "search")]
+        config.read_search(reader);
+        config.services.own = reader.rest();
+        config
     }
 }

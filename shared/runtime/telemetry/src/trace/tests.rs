@@ -67,7 +67,7 @@ async fn a_collector_is_sent_the_spans_of_an_invocation_once() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let endpoint = format!("http://{}", listener.local_addr().unwrap());
     let server = tokio::spawn(async move { axum::serve(listener, router).await });
-    let observer = Arc::new(Collect::new("f".into(), Some(Collector::at(&endpoint).unwrap())));
+    let observer = Arc::new(Collect::new("orders", "f".into(), Some(Collector::at(&endpoint).unwrap())));
     observer.observe(observation("run-saga", "notify-upload", Verdict::Handled));
     observer.flush().await;
     observer.flush().await;

@@ -16,8 +16,8 @@ use crate::ledger::expression::{self, Update};
 use crate::ledger::item::{self, PARTITION};
 use crate::ledger::table;
 
-/// The setting that names the ledger's table.
-pub const LEDGER_TABLE: &str = "SEARCH_IMPORT_LEDGER_TABLE";
+/// The setting that names the ledger's table, without the prefix of the system (see [`messages::naming::setting`]).
+pub const LEDGER_TABLE: &str = "LEDGER_TABLE";
 
 /// The maximum number of attempts of a call at an item that expires. Each retry means that another worker replaced the
 /// expired item, or that the clocks of two workers disagree about its last second.
@@ -27,6 +27,7 @@ const ROUNDS: usize = 3;
 #[derive(Debug, Clone)]
 pub struct Ledger {
     client: Client,
+    system: String,
     table: String,
 }
 
@@ -39,9 +40,9 @@ enum Outcome {
 }
 
 impl Ledger {
-    /// The ledger in `table`.
-    pub fn new(client: Client, table: impl Into<String>) -> Self {
-        Self { client, table: table.into() }
+    /// The ledger of a system, in `table`.
+    pub fn new(client: Client, system: &str, table: impl Into<String>) -> Self {
+        Self { client, system: system.to_owned(), table: table.into() }
     }
 
     /// Checks that the table exists and has the expected key.
@@ -53,7 +54,8 @@ impl Ledger {
     }
 
     fn resource(&self) -> Resource {
-        Resource { kind: "table", name: self.table.clone(), setting: LEDGER_TABLE.to_owned() }
+        let setting = messages::naming::setting(&self.system, LEDGER_TABLE);
+        Resource { kind: "table", name: self.table.clone(), setting }
     }
 
     async fn update(&self, update: Update, doing: &str) -> Result<Outcome, StoreError> {

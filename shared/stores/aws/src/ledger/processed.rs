@@ -11,8 +11,8 @@ use messages::StoreError;
 use crate::ledger::item::{self, EXPIRES};
 use crate::ledger::table;
 
-/// The setting that names the table of processed messages.
-pub const PROCESSED_TABLE: &str = "SEARCH_IMPORT_PROCESSED_TABLE";
+/// The setting that names the table of processed messages, without the prefix of the system (see [`messages::naming::setting`]).
+pub const PROCESSED_TABLE: &str = "PROCESSED_TABLE";
 /// The table's partition key.
 pub const KEY: &str = "message_key";
 
@@ -20,13 +20,14 @@ pub const KEY: &str = "message_key";
 #[derive(Debug, Clone)]
 pub struct ProcessedTable {
     client: Client,
+    system: String,
     table: String,
 }
 
 impl ProcessedTable {
-    /// The memory in `table`.
-    pub fn new(client: Client, table: impl Into<String>) -> Self {
-        Self { client, table: table.into() }
+    /// The memory of a system, in `table`.
+    pub fn new(client: Client, system: &str, table: impl Into<String>) -> Self {
+        Self { client, system: system.to_owned(), table: table.into() }
     }
 
     /// Checks that the table exists and has the expected key.
@@ -38,7 +39,8 @@ impl ProcessedTable {
     }
 
     fn resource(&self) -> Resource {
-        Resource { kind: "table", name: self.table.clone(), setting: PROCESSED_TABLE.to_owned() }
+        let setting = messages::naming::setting(&self.system, PROCESSED_TABLE);
+        Resource { kind: "table", name: self.table.clone(), setting }
     }
 }
 

@@ -79,7 +79,7 @@ impl Sqs {
 
     fn url(&self, queue: &Queue, doing: &str) -> Result<&str, StoreError> {
         self.urls.url(queue).ok_or_else(|| {
-            let setting = Queues::setting(queue);
+            let setting = self.urls.setting_of(queue);
             StoreError::unusable(doing, format!("no URL is set for queue {queue}: {setting} is not set"))
         })
     }
@@ -90,6 +90,6 @@ impl Sqs {
 
     fn resource(&self, queue: &Queue) -> Resource {
         let name = self.urls.url(queue).unwrap_or_default().to_owned();
-        Resource { kind: "queue", name, setting: Queues::setting(queue) }
+        Resource { kind: "queue", name, setting: self.urls.setting_of(queue) }
     }
 }

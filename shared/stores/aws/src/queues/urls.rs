@@ -2,38 +2,50 @@
 
 use std::collections::BTreeMap;
 
-use messages::Queue;
+use messages::{Queue, naming};
 
-const PREFIX: &str = "SEARCH_IMPORT_";
 const SUFFIX: &str = "_QUEUE_URL";
 
-/// The addresses of queues, by the setting that each is read from. A program needs only those that it uses.
+/// The addresses of the queues of a system, by the environment variable that each is read from. A program needs only those
+/// that it uses.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Queues(BTreeMap<String, String>);
-
-impl Queues {
-    /// The environment variable that a queue's address is read from, such as `SEARCH_IMPORT_SAGA_QUEUE_URL`.
-    pub fn setting(queue: &Queue) -> String {
-        format!("{PREFIX}{}{SUFFIX}", queue.name().replace('-', "_").to_uppercase())
-    }
-
-    /// Reads the addresses from pairs of name and value, such as the environment's; other names are passed over, and
-    /// an empty address counts as not set.
-    pub fn from_pairs(pairs: impl IntoIterator<Item = (String, String)>) -> Self {
-        let is_address =
-            |name: &str, url: &str| name.starts_with(PREFIX) && name.ends_with(SUFFIX) && !url.is_empty();
-        Self(pairs.into_iter().filter(|(name, url)| is_address(name, url)).collect())
-    }
-
-    /// A queue's address.
-    pub fn url(&self, queue: &Queue) -> Option<&str> {
-        self.0.get(&Self::setting(queue)).map(String::as_str)
-    }
+pub struct Queues {
+    system: String,
+    urls: BTreeMap<String, String>,
 }
 
-impl FromIterator<(Queue, String)> for Queues {
-    fn from_iter<T: IntoIterator<Item = (Queue, String)>>(queues: T) -> Self {
-        Self(queues.into_iter().map(|(queue, url)| (Self::setting(&queue), url)).collect())
+impl Queues {
+    /// Returns the environment variable with the address of a queue, such as `ORDERS_SAGA_QUEUE_URL` for the queue `saga` of
+    /// `orders`.
+    pub fn setting(system: &str, queue: &Queue) -> String {
+        let queue = queue.name().replace('-', "_").to_uppercase();
+        naming::setting(system, &(queue + SUFFIX))
+    }
+
+    /// Reads the addresses from pairs of name and value, such as the environment's. Other names are ignored, and an empty
+    /// address counts as not set.
+    pub fn from_pairs(system: &str, pairs: impl IntoIterator<Item = (String, String)>) -> Self {
+        let prefix = naming::setting(system, "");
+        let is_address =
+            |name: &str, url: &str| name.starts_with(&prefix) && name.ends_with(SUFFIX) && !url.is_empty();
+        let urls = pairs.into_iter().filter(|(name, url)| is_address(name, url)).collect();
+        Self { system: system.to_owned(), urls }
+    }
+
+    /// Returns the addresses of these queues of a system.
+    pub fn of(system: &str, queues: impl IntoIterator<Item = (Queue, String)>) -> Self {
+        let urls = queues.into_iter().map(|(queue, url)| (Self::setting(system, &queue), url)).collect();
+        Self { system: system.to_owned(), urls }
+    }
+
+    /// Returns the address of a queue.
+    pub fn url(&self, queue: &Queue) -> Option<&str> {
+        self.urls.get(&self.setting_of(queue)).map(String::as_str)
+    }
+
+    /// Returns the environment variable with the address of a queue of this system.
+    pub fn setting_of(&self, queue: &Queue) -> String {
+        Self::setting(&self.system, queue)
     }
 }
 
@@ -46,16 +58,21 @@ mod tests {
 
     #[test]
     fn each_queue_has_a_setting_of_its_own() {
-        assert_eq!(Queues::setting(&SAGA), "SEARCH_IMPORT_SAGA_QUEUE_URL");
+        assert_eq!(Queues::setting("search-import", &SAGA), "SEARCH_IMPORT_SAGA_QUEUE_URL");
         let unreadable = Queue::named("parse-unreadable");
-        assert_eq!(Queues::setting(&unreadable), "SEARCH_IMPORT_PARSE_UNREADABLE_QUEUE_URL");
-        let pair = |queue, url: &str| (Queues::setting(queue), url.to_owned());
-        let queues = Queues::from_pairs([
-            pair(&SAGA, "http://saga"),
-            pair(&SAGA_DEAD, ""),
-            ("OTHER".to_owned(), "http://other".to_owned()),
-        ]);
-        assert_eq!(queues, [(SAGA, "http://saga".to_owned())].into_iter().collect());
+        let setting = Queues::setting("search-import", &unreadable);
+        assert_eq!(setting, "SEARCH_IMPORT_PARSE_UNREADABLE_QUEUE_URL");
+        let pair = |queue, url: &str| (Queues::setting("search-import", queue), url.to_owned());
+        let queues = Queues::from_pairs(
+            "search-import",
+            [
+                pair(&SAGA, "http://saga"),
+                pair(&SAGA_DEAD, ""),
+                ("OTHER".to_owned(), "http://other".to_owned()),
+                (Queues::setting("orders", &SAGA), "http://orders".to_owned()),
+            ],
+        );
+        assert_eq!(queues, Queues::of("search-import", [(SAGA, "http://saga".to_owned())]));
         assert_eq!((queues.url(&SAGA), queues.url(&SAGA_DEAD)), (Some("http://saga"), None));
     }
 }

@@ -224,12 +224,12 @@ const DAMAGES: [Damage; 9] = [
     (
         "a text",
         |path| fs::write(path, "TY  - JOUR\n".repeat(1_000)).unwrap(),
-        "is not a database of search import",
+        "is not a database of this program",
     ),
     (
         "another program's",
         |path| remade(path, "CREATE TABLE bookmarks (url TEXT)"),
-        "is not a database of search import",
+        "is not a database of this program",
     ),
     ("without a version", |path| changed(path, "PRAGMA user_version = 0"), "is damaged"),
     ("of a later release", |path| changed(path, "PRAGMA user_version = 99"), "has schema version 99"),

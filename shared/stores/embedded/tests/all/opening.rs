@@ -60,7 +60,8 @@ fn database_with_code_is_refused_and_left_alone() {
         let path = folder.path().join("search-import.sqlite");
         rusqlite::Connection::open(&path).unwrap().execute_batch(&made).unwrap();
         let before = std::fs::read(&path).unwrap();
-        let reading = Store::open_read_only(folder.path(), Arc::new(ManualHost::seeded(1)), &QUEUES);
+        let reading =
+            Store::open_read_only(folder.path(), Arc::new(ManualHost::seeded(1)), Settings::new(&QUEUES));
         for error in [open(folder.path()).err(), reading.err()] {
             let error = error.expect("it is refused");
             assert!(matches!(error, OpenError::Programmed { .. }), "{error}");
@@ -73,7 +74,8 @@ fn database_with_code_is_refused_and_left_alone() {
 #[test]
 fn an_empty_folder_cannot_be_inspected() {
     let folder = tempfile::tempdir().unwrap();
-    let error = Store::open_read_only(folder.path(), Arc::new(ManualHost::seeded(1)), &QUEUES).err();
+    let error =
+        Store::open_read_only(folder.path(), Arc::new(ManualHost::seeded(1)), Settings::new(&QUEUES)).err();
     assert!(matches!(error, Some(OpenError::Folder { .. })));
 }
 
@@ -94,7 +96,7 @@ fn a_second_lock_is_refused_and_names_the_holder() {
 async fn a_second_store_reads_while_the_first_writes_and_writes_nothing_itself() -> Tested {
     let depot = Depot::new();
     let (store, host) = (&depot.store, &*depot.host);
-    let beside = Store::open_read_only(depot.folder.path(), depot.host.clone(), &QUEUES)?;
+    let beside = Store::open_read_only(depot.folder.path(), depot.host.clone(), Settings::new(&QUEUES))?;
     for revision in 1..=20 {
         let view = sample::view(host, sample::partition(host), revision, false);
         WriteViews::write(store, std::slice::from_ref(&view)).await?;

@@ -44,9 +44,11 @@ async fn one_of_ten_concurrent_workers_is_admitted() -> Tested {
     with_table("partition_id", |client, table| async move {
         let partition = partition();
         let token = token(partition);
-        Ledger::new(client, &table).grant(partition, std::slice::from_ref(&token), SystemHost.now()).await?;
+        Ledger::new(client, imports::SYSTEM, &table)
+            .grant(partition, std::slice::from_ref(&token), SystemHost.now())
+            .await?;
         let claims = (0..10).map(|_| async {
-            let ledger = Ledger::new(super::client().await, &table);
+            let ledger = Ledger::new(super::client().await, imports::SYSTEM, &table);
             ledger.claim(&request(partition, ClaimCondition::TokenPresent(token.clone()))).await
         });
         let answers: Vec<Admission> = join_all(claims).await.into_iter().collect::<Result<_, _>>()?;
@@ -83,7 +85,8 @@ async fn ledger_operation_takes_one_call() -> Tested {
     with_table("partition_id", |_, table| async move {
         let calls = Calls::default();
         let config = aws_sdk_dynamodb::config::Builder::from(&config(Service::DynamoDb).await);
-        let ledger = Ledger::new(Client::from_conf(config.interceptor(calls.clone()).build()), table);
+        let ledger =
+            Ledger::new(Client::from_conf(config.interceptor(calls.clone()).build()), imports::SYSTEM, table);
         let partition = partition();
         let token = token(partition);
         let spent = || calls.0.swap(0, Ordering::SeqCst);
@@ -110,7 +113,7 @@ async fn ledger_operation_takes_one_call() -> Tested {
 #[tokio::test]
 async fn throttling_is_retried_then_unavailable() {
     let server = ScriptedServer::start(|_, _| (400, THROTTLED.to_owned())).await;
-    let ledger = Ledger::new(Client::new(&config_at(&server.address).await), "ledger");
+    let ledger = Ledger::new(Client::new(&config_at(&server.address).await), imports::SYSTEM, "ledger");
     let error = ledger.claim(&request(partition(), ClaimCondition::ItemExists)).await.unwrap_err();
     assert!(error.is_retryable(), "{}", error.chain());
     assert!(error.chain().contains("ProvisionedThroughputExceededException"), "{}", error.chain());
@@ -124,7 +127,8 @@ async fn brief_throttling_is_hidden() -> Tested {
         _ => (200, "{}".to_owned()),
     })
     .await;
-    let store = ProcessedTable::new(Client::new(&config_at(&server.address).await), "processed");
+    let store =
+        ProcessedTable::new(Client::new(&config_at(&server.address).await), imports::SYSTEM, "processed");
     store.remember("key", Timestamp::MAX).await?;
     assert_eq!(server.requests(), 3);
     Ok(())
@@ -133,12 +137,14 @@ async fn brief_throttling_is_hidden() -> Tested {
 #[tokio::test]
 async fn missing_table_names_setting() {
     let table = unique("missing");
-    let ledger = Ledger::new(client().await, &table);
+    let ledger = Ledger::new(client().await, imports::SYSTEM, &table);
     let error = ledger.claim(&request(partition(), ClaimCondition::ItemExists)).await.unwrap_err();
     let expected = format!("there is no table \"{table}\" (set by SEARCH_IMPORT_LEDGER_TABLE)");
     assert!(error.is_retryable() && error.chain().ends_with(&expected), "{}", error.chain());
-    let error =
-        ProcessedTable::new(client().await, &table).is_remembered("key", Timestamp::MIN).await.unwrap_err();
+    let error = ProcessedTable::new(client().await, imports::SYSTEM, &table)
+        .is_remembered("key", Timestamp::MIN)
+        .await
+        .unwrap_err();
     let expected = format!("there is no table \"{table}\" (set by SEARCH_IMPORT_PROCESSED_TABLE)");
     assert!(error.is_retryable() && error.chain().ends_with(&expected), "{}", error.chain());
 }
@@ -147,7 +153,7 @@ async fn missing_table_names_setting() {
 #[tokio::test]
 async fn wrong_credentials_are_reported() {
     let config = config_as(&Service::DynamoDb.address(), "not a key!", None).await;
-    let ledger = Ledger::new(Client::new(&config), "ledger");
+    let ledger = Ledger::new(Client::new(&config), imports::SYSTEM, "ledger");
     let error = ledger.claim(&request(partition(), ClaimCondition::ItemExists)).await.unwrap_err();
     assert!(
         error.is_retryable() && error.chain().contains("the credentials were refused"),
@@ -159,7 +165,7 @@ async fn wrong_credentials_are_reported() {
 
 #[tokio::test]
 async fn absent_server_is_a_transient_error() {
-    let ledger = Ledger::new(Client::new(&config_at("http://127.0.0.1:1").await), "ledger");
+    let ledger = Ledger::new(Client::new(&config_at("http://127.0.0.1:1").await), imports::SYSTEM, "ledger");
     let error = ledger.claim(&request(partition(), ClaimCondition::ItemExists)).await.unwrap_err();
     assert!(error.is_retryable() && error.chain().contains("was not reached"), "{}", error.chain());
 }

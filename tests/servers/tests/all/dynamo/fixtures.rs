@@ -33,8 +33,9 @@ async fn stored_data_of_all_versions_is_readable() -> Tested {
                 }
             }
             let [partitions, processed] = tables;
-            let memory = ProcessedTable::new(client.clone(), processed);
-            ledger::check(&Ledger::new(client, partitions), &memory, &release.json(FACTS)).await
+            let memory = ProcessedTable::new(client.clone(), imports::SYSTEM, processed);
+            ledger::check(&Ledger::new(client, imports::SYSTEM, partitions), &memory, &release.json(FACTS))
+                .await
         })
         .await?;
     }
@@ -45,8 +46,13 @@ async fn stored_data_of_all_versions_is_readable() -> Tested {
 async fn stored_data_is_readable_by_previous_version() -> Tested {
     with_tables(|client, [partitions, processed]| async move {
         let release = Release::latest();
-        let memory = ProcessedTable::new(client.clone(), &processed);
-        ledger::write(&Ledger::new(client.clone(), &partitions), &memory, &release.json(FACTS)).await?;
+        let memory = ProcessedTable::new(client.clone(), imports::SYSTEM, &processed);
+        ledger::write(
+            &Ledger::new(client.clone(), imports::SYSTEM, &partitions),
+            &memory,
+            &release.json(FACTS),
+        )
+        .await?;
         let stored = json!({
             "ledger": stored(&client, &partitions, LEDGER_KEY).await?,
             "processed": stored(&client, &processed, PROCESSED_KEY).await?,

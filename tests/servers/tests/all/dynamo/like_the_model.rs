@@ -103,7 +103,7 @@ fn ledger_matches_model_for_any_sequence() -> Tested {
     let runtime = Runtime::new()?;
     let handle = runtime.handle().clone();
     runtime.block_on(with_table("partition_id", |client, table| async move {
-        let ledger = Ledger::new(client, table);
+        let ledger = Ledger::new(client, imports::SYSTEM, table);
         let cases = proptest::collection::vec((passing(), step()), 1..32);
         // The runner is synchronous and needs a thread that may block.
         let checked = tokio::task::spawn_blocking(move || {

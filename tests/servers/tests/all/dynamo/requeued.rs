@@ -42,7 +42,7 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 impl World {
     async fn new(dynamo: Client, table: String) -> Result<Self, Failure> {
         let (scratch, host) = (Scratch::new().await?, Arc::new(ManualHost::new(BEGIN, 1)));
-        let ledger = Arc::new(Ledger::new(dynamo.clone(), &table));
+        let ledger = Arc::new(Ledger::new(dynamo.clone(), imports::SYSTEM, &table));
         let mongo = Arc::new(scratch.mongo.clone());
         let operator = Operator {
             stores: Stores::of(&mongo, mongo.saga_outbox(), mongo.session_outbox()),

@@ -23,7 +23,8 @@ use super::Tested;
 fn settings(uri: String) -> Settings {
     Settings {
         server_selection_timeout: Duration::from_millis(500),
-        ..Settings::new(Uri::new(uri), "reviews")
+        database: "reviews".to_owned(),
+        ..Settings::new(imports::SYSTEM, Uri::new(uri))
     }
 }
 
@@ -118,7 +119,7 @@ async fn a_function_started_without_its_database_works_once_it_answers() -> Test
         mongodb_uri: Some(Secret::new(with_option(&proxy.uri(), "serverSelectionTimeoutMS=300"))),
         mongodb_database: unique("absent"),
         queue_urls: queues.iter().map(queue_url).collect(),
-        ..Services::default()
+        ..Config::default().services
     };
     let config = Config { backend: BackendKind::Aws, mode: Mode::Optimistic, services, ..Config::default() };
     let opened = backend::open_for(&FUNCTION, &LINKED, config.clone(), Arc::new(SystemHost), Arc::new(()));

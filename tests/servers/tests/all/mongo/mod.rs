@@ -1,5 +1,6 @@
 //! MongoDB.
 
+mod application;
 mod changes;
 mod connecting;
 mod documents;

@@ -16,7 +16,7 @@ use servers::net::ScriptedServer;
 use servers::unique;
 
 fn saga_at(url: &str) -> Queues {
-    [(queues::SAGA, url.to_owned())].into_iter().collect()
+    Queues::of(imports::SYSTEM, [(queues::SAGA, url.to_owned())])
 }
 
 async fn scripted(server: &ScriptedServer) -> Sqs {

@@ -21,8 +21,8 @@ use super::{adapter, outgoing, with_queues};
 /// Returns the backend on the queues of a test.
 async fn backend(urls: &Queues) -> Result<Backend, backend::OpenError> {
     let urls = [queues::SAGA, queues::SAGA_DEAD]
-        .map(|queue| (Queues::setting(&queue), urls.url(&queue).unwrap().to_owned()));
-    let services = Services { queue_urls: urls.into(), ..Services::default() };
+        .map(|queue| (Queues::setting(imports::SYSTEM, &queue), urls.url(&queue).unwrap().to_owned()));
+    let services = Services { queue_urls: urls.into(), ..Config::default().services };
     let config = Config { backend: BackendKind::Aws, services, ..Config::default() };
     backend::open(config, Arc::new(SystemHost), Arc::new(())).await
 }

@@ -40,7 +40,7 @@ async fn with_queues<F: Future<Output = Tested>>(test: impl FnOnce(Client, Queue
     let saga = create(&client, &name, Some(policy)).await;
     let control = create(&client, &format!("{name}-control"), None).await;
     let urls = [(queues::SAGA, saga), (queues::SAGA_DEAD, dead), (queues::CONTROL, control)];
-    let addresses: Queues = urls.clone().into_iter().collect();
+    let addresses = Queues::of(imports::SYSTEM, urls.clone());
     let clean = async {
         for (_, url) in &urls {
             client.delete_queue().queue_url(url).send().await.expect("the queue can be deleted");

@@ -73,6 +73,7 @@ async fn failed_messages_are_redelivered_until_dead_lettered() -> Tested {
             sent.unwrap();
         }
         let pump = Pump {
+            system: imports::SYSTEM,
             sqs: client.clone(),
             urls: BTreeMap::from([(queues::SAGA, urls.url(&queues::SAGA).unwrap().to_owned())]),
             functions: Functions::at(&address).unwrap(),

@@ -50,7 +50,7 @@ pub(super) async fn open(
     environment: &Environment,
     copies: u32,
 ) -> Result<Backend, Box<dyn std::error::Error + Send + Sync>> {
-    let config = Config::from_pairs(environment.settings.clone())?;
+    let config = Config::from_pairs(imports::SYSTEM, environment.settings.clone())?;
     let mut backend = backend::open(config, Arc::new(SystemHost), Arc::new(())).await?;
     let engine = &mut backend.ports.engine;
     engine.send = Arc::new(DuplicatingSender { inner: Arc::clone(&engine.send), copies });
@@ -194,10 +194,10 @@ async fn check_ledger(environment: &Environment, searches: usize, commands: usiz
         pages.send().collect::<Result<Vec<_>, _>>().await
     };
     // A command whose decision could not be stored was executed as well.
-    let noted = items(aws::ledger::PROCESSED_TABLE).await?.len();
+    let noted = items("SEARCH_IMPORT_PROCESSED_TABLE").await?.len();
     assert!(noted <= commands, "{noted} commands executed");
     eventually("nobody has a lease", PATIENCE, async || {
-        let items = items(aws::ledger::LEDGER_TABLE).await?;
+        let items = items("SEARCH_IMPORT_LEDGER_TABLE").await?;
         assert_eq!(items.len(), searches);
         // A worker that was killed while it handled a duplicate leaves an expired lease, which does no damage.
         let now = SystemHost.now().as_nanosecond();
@@ -218,7 +218,7 @@ fn lease_end(item: &Item) -> Option<i128> {
 async fn check_dead_letters(environment: &Environment) -> Tested {
     let client = aws_sdk_sqs::Client::new(&aws::config().await);
     for queue in QUEUES.iter().filter_map(|spec| spec.dead_letters.as_ref()) {
-        let url = &environment.settings[&Queues::setting(queue)];
+        let url = &environment.settings[&Queues::setting(imports::SYSTEM, queue)];
         let request = client.get_queue_attributes().queue_url(url).attribute_names(QueueAttributeName::All);
         let attributes = request.send().await?.attributes.unwrap_or_default();
         let waiting = &attributes[&QueueAttributeName::ApproximateNumberOfMessages];

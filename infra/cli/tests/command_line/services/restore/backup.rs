@@ -12,8 +12,8 @@ use super::super::deployment::Unexpected;
 
 /// The tables, each with its key.
 const TABLES: [(&str, &str); 2] = [
-    (aws::ledger::LEDGER_TABLE, aws::ledger::LEDGER_KEY),
-    (aws::ledger::PROCESSED_TABLE, aws::ledger::PROCESSED_KEY),
+    ("SEARCH_IMPORT_LEDGER_TABLE", aws::ledger::LEDGER_KEY),
+    ("SEARCH_IMPORT_PROCESSED_TABLE", aws::ledger::PROCESSED_KEY),
 ];
 
 type Item = HashMap<String, AttributeValue>;

@@ -3,7 +3,7 @@
 use imports::{FileId, SearchId, StudyId, StudyRef};
 use mongodb::bson::{Document, doc};
 
-use crate::names::study::{FILE, RECORD, SEARCH};
+use super::names::study::{FILE, RECORD, SEARCH};
 use crate::value::{Key, count_field, uuid_field};
 
 /// Returns the filter of the documents of a file.

@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use async_trait::async_trait;
 use futures::TryStreamExt;
 use imports::{
-    DuplicateCounts, FileFence, FileId, Identity, ParsedFile, PreparedStudy, ProjectId, Quarantined,
-    ReadStudies, ReadingStatus, SearchId, Selection, StoredFile, Study, StudyId, StudyKeys, StudyRef, Tier,
-    WriteStudies,
+    DamagedRecord, DuplicateCounts, FileFence, FileId, Identity, ParsedFile, PreparedStudy, ProjectId,
+    Quarantined, ReadStudies, ReadingStatus, SearchId, Selection, StoredFile, Study, StudyId, StudyKeys,
+    StudyRef, Tier, WriteStudies,
 };
 use messages::StoreError;
 use mongodb::ClientSession;
@@ -15,14 +15,15 @@ use mongodb::bson::{Bson, Document, RawDocumentBuf, doc};
 use mongodb::error::{Error, ErrorKind};
 use references::Reference;
 
+use super::names::collections;
+use super::names::study::{DUPLICATE, FILE, KEYS, PROJECT, RECORD, REFERENCE, SEARCH};
+use super::study_key::{of_file, study_ref};
+use super::{duplicates, files, parse_attempts};
+use crate::Mongo;
 use crate::driver_error::DUPLICATE_KEY;
 use crate::error::CallError;
-use crate::names::collections;
-use crate::names::study::{DUPLICATE, FILE, KEYS, PROJECT, RECORD, REFERENCE, SEARCH};
-use crate::study_key::{of_file, study_ref};
 use crate::transaction::{self, Step, Work};
 use crate::value::{Key, count_field, int, serde_field, to_bson, uuid_field};
-use crate::{Mongo, duplicates, files, parse_attempts};
 
 const ID: &str = "_id";
 const LINE: &str = "Line";
@@ -404,7 +405,9 @@ async fn page<T>(
         let decoded = (query.decode)(&stored).map_err(unreadable);
         // The next page starts after the number of the damaged record. Without a number the whole page fails.
         let with_number = |error: CallError| match count_field(&stored, RECORD) {
-            Ok(record) => CallError::DamagedStudy { record, before: found.len(), source: Box::new(error) },
+            Ok(record) => CallError::DamagedItem(
+                DamagedRecord { record, before: found.len(), source: error.into() }.into(),
+            ),
             Err(_) => error,
         };
         found.push(decoded.map_err(with_number)?);

@@ -9,11 +9,11 @@ use mongodb::ClientSession;
 use mongodb::bson::{Bson, Document, doc};
 use mongodb::options::ReturnDocument;
 
+use super::names::attempts::TOUCHED_AT;
+use super::names::collections;
+use super::study_key::{by_id, of_file};
 use crate::Mongo;
 use crate::error::CallError;
-use crate::names::attempts::TOUCHED_AT;
-use crate::names::collections;
-use crate::study_key::{by_id, of_file};
 use crate::transaction::{self, Step, Work};
 use crate::value::{count_field, from_bson, int, to_bson};
 

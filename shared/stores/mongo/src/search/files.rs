@@ -6,14 +6,15 @@ use imports::{ParsedFile, SearchId};
 use mongodb::ClientSession;
 use mongodb::bson::{Document, doc};
 
+use super::names::collections;
+use super::names::file::POSITION;
+use super::names::study::SEARCH;
+use super::parse_attempts;
+use super::study_key::by_id;
+use crate::Mongo;
 use crate::error::CallError;
-use crate::names::collections;
-use crate::names::file::POSITION;
-use crate::names::study::SEARCH;
-use crate::study_key::by_id;
 use crate::transaction::{Step, Work};
 use crate::value::{Key, int, serde_field, to_bson};
-use crate::{Mongo, parse_attempts};
 
 const ID: &str = "_id";
 const FILE: &str = "File";

@@ -17,12 +17,12 @@ use references::Reference;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::names::collections;
+use super::names::study::{DUPLICATE, FILE, KEYS, PROJECT, RECORD, REFERENCE, SEARCH};
+use super::study_key::{of_file, study_ref};
 use crate::Mongo;
 use crate::error::CallError;
-use crate::names::collections;
-use crate::names::study::{DUPLICATE, FILE, KEYS, PROJECT, RECORD, REFERENCE, SEARCH};
 use crate::pipeline::Statement;
-use crate::study_key::{of_file, study_ref};
 use crate::value::{Key, count_field, from_bson, int, literal, serde_field, to_bson};
 
 const ID: &str = "_id";

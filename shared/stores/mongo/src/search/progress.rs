@@ -7,10 +7,10 @@ use imports::{FileId, Progress, ReadProgress, ReportProgress, SearchId};
 use messages::StoreError;
 use mongodb::bson::doc;
 
+use super::names::collections;
+use super::names::progress::REPORTED_AT;
 use crate::Mongo;
 use crate::error::CallError;
-use crate::names::collections;
-use crate::names::progress::REPORTED_AT;
 use crate::value::{Key, serde_field, to_bson};
 
 const ID: &str = "_id";

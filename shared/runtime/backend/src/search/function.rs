@@ -9,8 +9,12 @@ use saga::Function;
 
 use crate::config::{BackendKind, Config};
 use crate::requirements::missing_settings;
-use crate::services::{self, DatabaseOutage, LinkedServices};
-use crate::{Backend, OpenError, SystemHost, open_embedded};
+use crate::services::{DatabaseOutage, LinkedServices};
+use crate::{OpenError, SystemHost};
+
+use super::opening::open_embedded;
+use super::ports::Backend;
+use super::services;
 
 /// Opens the ports of one function, as far as their adapters are linked. While the database is unavailable, calls return
 /// retryable errors.
