@@ -15,6 +15,7 @@
 //! - [`views`]: up-to-date views for readers;
 //! - [`ports`]: the ports of an installation and of a saga;
 //! - [`engine`]: all ports of an installation, and the runners, handlers and sessions that are built from them;
+//! - [`requests`]: requests whose response is stored under their idempotency key;
 //! - [`operator`]: an operator's actions on exhausted effects;
 //! - [`failures`]: a store of all failures, and their retry;
 //! - [`history`]: a store of the decision about each message;
@@ -33,6 +34,7 @@ pub mod history;
 pub mod operator;
 pub mod plan;
 pub mod ports;
+pub mod requests;
 mod round;
 pub mod runner;
 pub mod settings;
