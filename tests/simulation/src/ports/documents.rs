@@ -98,10 +98,14 @@ fn some_of<'a, T>(world: &mut World, all: &'a [T]) -> &'a [T] {
     &all[..count]
 }
 
-/// Returns the name of a stored state for traces: the name of its variant, if it has one.
-fn name(state: &Value) -> &str {
+/// The maximum length of a state in a trace.
+const STATE_CHARS: usize = 120;
+
+/// Returns a stored state for traces: the name of its variant if it has one, otherwise the beginning of its JSON.
+fn name(state: &Value) -> String {
     let variant = || state.as_object().filter(|fields| fields.len() == 1)?.keys().next();
-    state.as_str().or_else(|| variant().map(String::as_str)).unwrap_or("a state")
+    let name = state.as_str().or_else(|| variant().map(String::as_str));
+    name.map_or_else(|| state.to_string().chars().take(STATE_CHARS).collect(), str::to_owned)
 }
 
 impl World {
