@@ -1,6 +1,6 @@
 //! A check of a protocol: its limits, its properties, and its steps.
 
-use saga::Saga;
+use saga::{Content, Saga};
 
 use crate::actions::Action;
 use crate::limits::Limits;
@@ -47,7 +47,7 @@ pub fn always<S: Saga>(
     name: &'static str,
     condition: fn(&Check<S>, &System<S>) -> bool,
 ) -> Property<Check<S>> {
-    Property { kind: Kind::Always, name, condition }
+    Property { kind: Kind::Always, name, condition: Box::new(condition) }
 }
 
 /// Creates a property that must hold in at least one state.
@@ -55,5 +55,21 @@ pub fn sometimes<S: Saga>(
     name: &'static str,
     condition: fn(&Check<S>, &System<S>) -> bool,
 ) -> Property<Check<S>> {
-    Property { kind: Kind::Sometimes, name, condition }
+    Property { kind: Kind::Sometimes, name, condition: Box::new(condition) }
+}
+
+/// Creates invariant I8: a stored state has a running timer, unless the partition has ended or may wait in this state
+/// for others, such as for the reply of a handler.
+pub fn deadlines<S: Saga>(may_wait: fn(&S::State) -> bool) -> Property<Check<S>> {
+    let condition = move |_: &Check<S>, system: &System<S>| {
+        let waits = |content: &Content<S::State>| {
+            content.ended_at.is_none() && content.timers.is_empty() && !may_wait(&content.state)
+        };
+        !system.content().is_some_and(waits)
+    };
+    Property {
+        kind: Kind::Always,
+        name: "I8 nothing waits without a deadline",
+        condition: Box::new(condition),
+    }
 }

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::hash::BuildHasherDefault;
+use std::time::{Duration, Instant};
 
 use saga::Saga;
 
@@ -16,6 +17,8 @@ use crate::system::System;
 
 /// Number of states expanded before their successors are merged.
 const PART: usize = 8192;
+/// Interval between two lines of progress.
+const REPORT_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The graph of all states, identified by number, without their content.
 #[derive(Debug, Default)]
@@ -52,8 +55,9 @@ type KnownStates = HashMap<u64, u32, BuildHasherDefault<Mixer>>;
 /// Visits all reachable states.
 ///
 /// # Panics
-/// Panics if a property does not hold, or the end cannot be reached.
-pub(crate) fn explore<S: Saga>(check: &Check<S>) -> Graph {
+/// Panics if a property does not hold, the end cannot be reached, or there are more than `max_states` states.
+pub(crate) fn explore<S: Saga>(name: &str, check: &Check<S>, max_states: usize) -> Graph {
+    let mut reported = Instant::now();
     let first = System::initial(&check.protocol);
     let mut known = KnownStates::from_iter([(key(&first), 0)]);
     let mut graph = Graph { reached: vec![(0, 0)], ..Graph::default() };
@@ -74,6 +78,14 @@ pub(crate) fn explore<S: Saga>(check: &Check<S>) -> Graph {
                 }
                 met.iter_mut().zip(look.met).for_each(|(met, here)| *met |= here);
                 graph.include(*number, look.is_at_rest, look.successors, &mut known, &mut next);
+            }
+            assert!(
+                graph.states() <= max_states,
+                "{name} has more than {max_states} states: reduce the inputs or the budget"
+            );
+            if reported.elapsed() >= REPORT_INTERVAL {
+                reported = Instant::now();
+                eprintln!("{name}: {} states, depth {}", graph.states(), graph.depth);
             }
         }
         level = next;
@@ -201,11 +213,9 @@ impl Graph {
         let (mut system, mut text) = (System::initial(&check.protocol), String::new());
         for choice in choices.into_iter().rev() {
             let action = check.actions(&system)[usize::from(choice)];
-            writeln!(text, "  {action:?}").unwrap();
+            writeln!(text, "  {}", system.describe(action)).unwrap();
             system = check.after(&system, action).unwrap();
-        }
-        for (id, queued) in system.queue.value.iter() {
-            writeln!(text, "{id}: {}", queued.incoming.value.message.body.name).unwrap();
+            writeln!(text, "    -> {}", system.summary()).unwrap();
         }
         text
     }

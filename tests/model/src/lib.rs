@@ -70,12 +70,17 @@
 //! Further guarantees of a saga, such as that it ends, are checked with the caller's [`always`] properties: a saga that
 //! violates them without faults would not be noticed otherwise. A [`sometimes`] property requires that a situation
 //! occurs, so that the check cannot silently become too narrow. [`System`] lists the values that properties can
-//! inspect. If a property does not hold, the panic message contains a shortest path to the state. A [`Defect`] can be
-//! injected to verify that the check finds it.
+//! inspect. If a property does not hold, the panic message contains a shortest path to the state: the messages of each
+//! action, and the state and the phases of the workers after it. A [`Defect`] can be injected to verify that the check
+//! finds it.
+//!
+//! **I8** A saga that waits has a deadline. Only the application knows in which states it may wait for others, so it
+//! adds this property itself: [`deadlines`].
 //!
 //! # Keep it small
 //! Two inputs with two requests and a [`Budget`] of two have up to 300,000 states and take ten seconds. Each further
-//! element multiplies them by two to ten. A saga must be deterministic, as [`saga::Saga::transition`] requires. The
+//! element multiplies them by two to ten. The number of states is printed every few seconds, and [`check_within`] limits
+//! it. A saga must be deterministic, as [`saga::Saga::transition`] requires. The
 //! number of timers that fire is part of the budget, so a saga may set its timer again indefinitely. Compile the crate
 //! that calls [`check()`] with at least `opt-level = 1`, because generic code is compiled there.
 //!
@@ -84,6 +89,7 @@
 //! - [`input`], [`reply`], [`report`]: messages as entry points and handlers send them;
 //! - `system`, `actions`, `steps`: the state of the system, its possible actions, and their effects;
 //! - `property`, `check`, `limits`, `properties`: the invariants;
+//! - `describe`: the texts of counterexamples;
 //! - `explore`: the visit of every state, and the search for paths to the end;
 //! - `defects`: the defects that have to be found;
 //! - `normal`, `keyed`: reductions that keep the number of states small and comparisons fast.
@@ -103,6 +109,7 @@
 mod actions;
 mod check;
 mod defects;
+mod describe;
 mod explore;
 mod keyed;
 mod limits;
@@ -116,10 +123,10 @@ mod steps;
 mod system;
 
 pub use actions::Action;
-pub use check::{Check, always, sometimes};
+pub use check::{Check, always, deadlines, sometimes};
 pub use defects::Defect;
 pub use property::{Property, StateSpace};
 pub use protocol::{Budget, Protocol};
-pub use run::check;
+pub use run::{MAX_STATES, check, check_within};
 pub use sent::{NOW, input, partition, reply, report};
 pub use system::{Batch, System};

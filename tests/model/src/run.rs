@@ -10,18 +10,35 @@ use crate::property::Property;
 use crate::protocol::Protocol;
 use crate::{limits, properties};
 
+/// The maximum number of states that [`check()`] visits. They need about 2 GB.
+pub const MAX_STATES: usize = 50_000_000;
+
 /// Visits every state that the protocol can reach and prints their number. `own` contains the application's properties,
 /// in addition to those of every saga: invariants, and situations that must occur so that the check cannot silently
 /// become too narrow.
 ///
 /// # Panics
-/// Panics if a property does not hold, with the fewest steps that lead there.
+/// Panics if a property does not hold, with the fewest steps that lead there, or if there are more than [`MAX_STATES`]
+/// states.
 pub fn check<S: Saga>(name: &str, protocol: Protocol<S>, own: Vec<Property<Check<S>>>) {
+    check_within(MAX_STATES, name, protocol, own);
+}
+
+/// Like [`check()`], with a maximum number of states.
+///
+/// # Panics
+/// As [`check()`], and if there are more states.
+pub fn check_within<S: Saga>(
+    max_states: usize,
+    name: &str,
+    protocol: Protocol<S>,
+    own: Vec<Property<Check<S>>>,
+) {
     let began = Instant::now();
     let limits = limits::of(&protocol);
     let properties = properties::all().into_iter().chain(own).collect();
     let check = Check { protocol, limits, properties };
-    let graph = explore(&check);
+    let graph = explore(name, &check, max_states);
     println!(
         "{name}: {} states, {} steps, depth {}, {:.1} s",
         graph.states(),

@@ -3,7 +3,10 @@
 
 use jiff::{SignedDuration, Timestamp};
 use messages::{Message, Queue, messages};
-use model::{Budget, Check, Defect, Property, Protocol, always, check, input, reply, report, sometimes};
+use model::{
+    Budget, Check, Defect, Property, Protocol, always, check, check_within, deadlines, input, reply, report,
+    sometimes,
+};
 use saga::{Advance, Decision, Event, SAGA, Saga};
 use serde::{Deserialize, Serialize};
 
@@ -53,6 +56,8 @@ struct Errand {
     questions: u8,
     /// Number of tokens that it declares for an event.
     tokens: usize,
+    /// Whether it sets a timer when it is opened.
+    has_deadline: bool,
 }
 
 impl Saga for Errand {
@@ -68,7 +73,11 @@ impl Saga for Errand {
                 let waits = State::Open { waiting: self.questions, declined: false };
                 let ask = |asked: Advance<State>, question| asked.ask(&Question::Asked { question });
                 let asked = (1..=self.questions).fold(Decision::to(waits, "asked"), ask);
-                asked.schedule("patience", due_at, &overdue).into()
+                if self.has_deadline {
+                    asked.schedule("patience", due_at, &overdue).into()
+                } else {
+                    asked.into()
+                }
             }
             (State::Open { .. }, Prolonged {}) => {
                 Decision::to(state.clone(), "prolonged").schedule("patience", due_at, &overdue).into()
@@ -107,13 +116,13 @@ fn desk(message: &Message) -> Vec<Message> {
 /// attempt to open it mints too few at first.
 fn protocol(budget: Budget) -> Protocol<Errand> {
     let inputs = vec![input(1, &ErrandEvent::Opened {}), input(2, &ErrandEvent::Prolonged {})];
-    Protocol { saga: Errand { questions: 2, tokens: 1 }, inputs, replies: desk, budget }
+    Protocol { saga: Errand { questions: 2, tokens: 1, has_deadline: true }, inputs, replies: desk, budget }
 }
 
 /// The smallest protocol with all features: one event, one question, one timer, and enough tokens.
 fn least(budget: Budget) -> Protocol<Errand> {
     let inputs = vec![input(1, &ErrandEvent::Opened {})];
-    Protocol { saga: Errand { questions: 1, tokens: 2 }, inputs, replies: desk, budget }
+    Protocol { saga: Errand { questions: 1, tokens: 2, has_deadline: true }, inputs, replies: desk, budget }
 }
 
 fn properties() -> Vec<Property<Check<Errand>>> {
@@ -177,7 +186,8 @@ fn batched_messages_keep_invariants() {
     let budget = Budget { groups: true, duplicates: 1, ..Budget::NONE };
     check("groups and a duplicate", protocol(budget), properties());
     let budget = Budget { groups: true, duplicates: 1, crashes: 1, ..Budget::NONE };
-    let protocol = Protocol { saga: Errand { questions: 1, tokens: 2 }, ..protocol(budget) };
+    let protocol =
+        Protocol { saga: Errand { questions: 1, tokens: 2, has_deadline: true }, ..protocol(budget) };
     check("groups, a duplicate and a crash", protocol, vec![ends()]);
 }
 
@@ -195,7 +205,8 @@ fn failing_handlers_keep_invariants() {
 fn full_ledger_keeps_invariants() {
     for room in [0, 3] {
         let budget = Budget { crashes: 2, room: Some(room), ..Budget::NONE };
-        let protocol = Protocol { saga: Errand { questions: 1, tokens: 1 }, ..protocol(budget) };
+        let protocol =
+            Protocol { saga: Errand { questions: 1, tokens: 1, has_deadline: true }, ..protocol(budget) };
         check("two crashes and no room", protocol, properties());
     }
 }
@@ -210,6 +221,27 @@ fn violated_property_is_found() {
 }
 
 /// Checks a protocol with an injected defect; the caller states the property that detects it.
+#[test]
+fn every_wait_has_a_deadline() {
+    check("deadlines", least(Budget { timers: 1, ..Budget::NONE }), vec![deadlines(|_| false)]);
+}
+
+#[test]
+#[should_panic(
+    expected = "I8 nothing waits without a deadline does not hold after\n  a worker receives Opened and loads"
+)]
+fn wait_without_a_deadline_is_found_and_described() {
+    let mut protocol = least(Budget::NONE);
+    protocol.saga.has_deadline = false;
+    check("no deadline", protocol, vec![deadlines(|_| false)]);
+}
+
+#[test]
+#[should_panic(expected = "few states has more than 10 states: reduce the inputs or the budget")]
+fn number_of_states_is_limited() {
+    check_within(10, "few states", least(Budget { crashes: 1, ..Budget::NONE }), Vec::new());
+}
+
 fn finds(defect: Defect, budget: Budget) {
     check("a defect", protocol(Budget { defect: Some(defect), ..budget }), Vec::new());
 }
