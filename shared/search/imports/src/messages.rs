@@ -7,6 +7,7 @@ use ::saga::SAGA;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use writers::{Format, Source};
 
 use crate::exports::{ExportId, StudyFilter};
@@ -52,10 +53,20 @@ messages! {
         /// Delete the stored records of a search's files.
         TakeBackFiles(TakeBackFiles) = 1,
         /// Create an export of a search's studies.
-        MakeExport(MakeExport) = 1,
+        MakeExport(MakeExport) = 2,
         /// Compare studies again after a reviewer's decision about them.
         CompareStudies(CompareStudies) = 1,
     }
+    upcast export_of_one_search
+}
+
+/// Version 1 of `MakeExport` selected studies of one search and without a text, which the defaults of the new fields
+/// express. A worker of that version would ignore the new fields and make an incomplete export.
+fn export_of_one_search(name: &str, from: u16, data: Value) -> Result<Value, String> {
+    if (name, from) != ("MakeExport", 1) {
+        return Err(format!("version {from} of {name} is not supported"));
+    }
+    Ok(data)
 }
 
 messages! {
@@ -269,4 +280,30 @@ pub struct SearchImportEnded {
     /// The reason of the failure, in plain language for the reviewer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use ::messages::Message;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn export_of_version_1_selects_one_search_without_a_text() {
+        let id = "019b76da-a800-700a-8000-000000000001";
+        let of_version = |version: u16| {
+            let message = json!({
+                "specversion": "1.0", "id": id, "source": "/search-import/start-upload",
+                "type": format!("search-import.MakeExport.v{version}"), "time": "2026-01-01T00:01:00Z",
+                "datacontenttype": "application/json", "correlationid": id,
+                "data": { "project_id": id, "export_id": id, "files": [id] },
+            });
+            Message::decode(&message.to_string()).unwrap().read::<ParseCommand>()
+        };
+        let Ok(ParseCommand::MakeExport(export)) = of_version(1) else { panic!("version 1 is not readable") };
+        assert_eq!((export.text.as_deref(), export.others.as_slice()), (None, &[][..]));
+        assert_eq!(of_version(2).unwrap(), ParseCommand::MakeExport(export));
+        assert!(of_version(3).unwrap_err().awaits_upgrade());
+    }
 }
