@@ -7,7 +7,7 @@ use futures::future::BoxFuture;
 use onceward::async_trait;
 use onceward::prelude::*;
 use onceward::simulation::{
-    Access, Checked, Config, Invariant, Mode, Range, Rest, Rng, Violation, Workload, run_many, simulate,
+    Access, CheckResult, Config, Invariant, Mode, Range, Rest, Rng, Violation, Workload, run_many, simulate,
 };
 use {{crate_name}}::http::{Api, partition};
 use {{crate_name}}::service::{ExternalService, Unavailable};
@@ -74,7 +74,7 @@ impl Workload for Clients {
         matches!(job, Job::Finished { .. })
     }
 
-    fn check(&self, rest: &Rest<'_, Self>) -> Checked {
+    fn check(&self, rest: &Rest<'_, Self>) -> CheckResult {
         if let Some((input, keys)) = rest.carried_out.iter().find(|(_, keys)| keys.len() > 1) {
             let detail = format!("{input} was carried out under {} keys", keys.len());
             return Err(Violation { invariant: Invariant::Application, detail });

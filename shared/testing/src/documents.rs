@@ -10,7 +10,7 @@ use messages::{Host, MessageId, PartitionKey};
 use outbox::{Entry, InspectOutbox};
 use saga::{Document, Persist, PersistOutcome, ReadDocuments, WriteDocuments};
 
-use crate::{Checked, sample};
+use crate::{CheckResult, sample};
 
 pub mod entries;
 pub mod sweep;
@@ -36,13 +36,13 @@ pub struct Ports<'a> {
 }
 
 /// Makes an entry unreadable.
-pub type DamageEntry<'a> = dyn Fn(PartitionKey, MessageId) -> BoxFuture<'a, Checked> + Send + Sync + 'a;
+pub type DamageEntry<'a> = dyn Fn(PartitionKey, MessageId) -> BoxFuture<'a, CheckResult> + Send + Sync + 'a;
 
 /// Makes what is stored of a partition unreadable.
-pub type Damage<'a> = dyn Fn(PartitionKey) -> BoxFuture<'a, Checked> + Send + Sync + 'a;
+pub type Damage<'a> = dyn Fn(PartitionKey) -> BoxFuture<'a, CheckResult> + Send + Sync + 'a;
 
 /// Checks the whole contract.
-pub async fn all(ports: &Ports<'_>) -> Checked {
+pub async fn all(ports: &Ports<'_>) -> CheckResult {
     versions::all(ports).await?;
     entries::all(ports).await?;
     sweep::all(ports).await

@@ -8,7 +8,7 @@ use imports::{ExportId, ExportKey, FindObjects, KeepExports, ProjectId};
 use messages::{Host, StoreError};
 use writers::Format;
 
-use crate::{Checked, sample};
+use crate::{CheckResult, sample};
 
 /// Follows a link as a reviewer's browser does.
 #[async_trait]
@@ -33,7 +33,7 @@ pub struct Ports<'a> {
 }
 
 /// Checks the whole contract.
-pub async fn all(ports: &Ports<'_>) -> Checked {
+pub async fn all(ports: &Ports<'_>) -> CheckResult {
     export_download_has_the_written_bytes(ports).await?;
     interrupted_export_is_absent(ports).await?;
     repeated_export_replaces_the_first(ports).await?;
@@ -74,7 +74,7 @@ impl Ports<'_> {
 type Linked = (Vec<u8>, u64);
 
 /// Whatever its size.
-pub async fn export_download_has_the_written_bytes(ports: &Ports<'_>) -> Checked {
+pub async fn export_download_has_the_written_bytes(ports: &Ports<'_>) -> CheckResult {
     for (pieces, of) in [(0, 0), (1, 5), (3, 1_000), (70, 256 * 1024), (2, 8 << 20), (1, 17 << 20)] {
         let key = ports.key();
         assert_eq!(ports.linked(&key).await?, None, "nobody has made it");
@@ -90,7 +90,7 @@ pub async fn export_download_has_the_written_bytes(ports: &Ports<'_>) -> Checked
 }
 
 /// Not even its beginning, however much of it was sent.
-pub async fn interrupted_export_is_absent(ports: &Ports<'_>) -> Checked {
+pub async fn interrupted_export_is_absent(ports: &Ports<'_>) -> CheckResult {
     for after in [0, 10, 9 << 20] {
         let key = ports.key();
         let broken = Err(StoreError::unavailable("reading studies", "the store is away"));
@@ -104,7 +104,7 @@ pub async fn interrupted_export_is_absent(ports: &Ports<'_>) -> Checked {
 }
 
 /// As it is when the message that asks for it comes twice.
-pub async fn repeated_export_replaces_the_first(ports: &Ports<'_>) -> Checked {
+pub async fn repeated_export_replaces_the_first(ports: &Ports<'_>) -> CheckResult {
     let key = ports.key();
     for bytes in [&b"first"[..], b"the second"] {
         ports.keep(&key, vec![Ok(bytes.to_vec())]).await?;
@@ -114,7 +114,7 @@ pub async fn repeated_export_replaces_the_first(ports: &Ports<'_>) -> Checked {
 }
 
 /// So they go with it.
-pub async fn exports_of_a_search_are_found_and_deleted(ports: &Ports<'_>) -> Checked {
+pub async fn exports_of_a_search_are_found_and_deleted(ports: &Ports<'_>) -> CheckResult {
     let (key, other) = (ports.key(), ports.key());
     let second = ExportKey { export: ExportId::from_uuid(ports.host.fresh_id()), ..key };
     let second = ExportKey { format: Format::Asreview, ..second };

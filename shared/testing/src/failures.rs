@@ -11,7 +11,7 @@ use saga::failures::{
     Phase, Selection, State,
 };
 
-use crate::{Checked, sample};
+use crate::{CheckResult, sample};
 
 /// The adapter under test.
 pub struct Ports<'a> {
@@ -22,7 +22,7 @@ pub struct Ports<'a> {
 }
 
 /// Checks the whole contract.
-pub async fn all(ports: &Ports<'_>) -> Checked {
+pub async fn all(ports: &Ports<'_>) -> CheckResult {
     failure_round_trips(ports).await?;
     failure_change_requires_the_read_revision(ports).await?;
     changes_of_one_call_are_independent(ports).await?;
@@ -55,7 +55,7 @@ async fn stored(ports: &Ports<'_>, failure: Failure) -> Result<Failure, messages
 }
 
 /// Failures of any origin and in any state.
-pub async fn failure_round_trips(ports: &Ports<'_>) -> Checked {
+pub async fn failure_round_trips(ports: &Ports<'_>) -> CheckResult {
     let now = sample::now(ports.host);
     let partition = sample::partition(ports.host);
     let owner = Owner::Saga(partition);
@@ -83,7 +83,7 @@ pub async fn failure_round_trips(ports: &Ports<'_>) -> Checked {
 }
 
 /// Of two readers of one revision, only one changes it.
-pub async fn failure_change_requires_the_read_revision(ports: &Ports<'_>) -> Checked {
+pub async fn failure_change_requires_the_read_revision(ports: &Ports<'_>) -> CheckResult {
     let first = failure(ports.host, "one");
     let begun = Change { id: first.id, revision: 0, next: Some(first.clone()) };
     assert_eq!(ports.store.change(std::slice::from_ref(&begun)).await?, [true]);
@@ -101,7 +101,7 @@ pub async fn failure_change_requires_the_read_revision(ports: &Ports<'_>) -> Che
 }
 
 /// One that does not hold keeps no other back.
-pub async fn changes_of_one_call_are_independent(ports: &Ports<'_>) -> Checked {
+pub async fn changes_of_one_call_are_independent(ports: &Ports<'_>) -> CheckResult {
     let known = stored(ports, failure(ports.host, "known")).await?;
     let new = failure(ports.host, "new");
     let changes = [
@@ -120,7 +120,7 @@ fn at(failure: Failure, seconds: i64) -> Failure {
 }
 
 /// Each once, also those that were seen at one moment.
-pub async fn selection_pages_start_with_the_latest(ports: &Ports<'_>) -> Checked {
+pub async fn selection_pages_start_with_the_latest(ports: &Ports<'_>) -> CheckResult {
     let partition = sample::partition(ports.host);
     let mut wanted = Vec::new();
     for seconds in [3, 1, 2, 2, 2] {
@@ -143,7 +143,7 @@ pub async fn selection_pages_start_with_the_latest(ports: &Ports<'_>) -> Checked
 }
 
 /// State, cause, place, partition, time and ids.
-pub async fn selection_returns_only_matching_failures(ports: &Ports<'_>) -> Checked {
+pub async fn selection_returns_only_matching_failures(ports: &Ports<'_>) -> CheckResult {
     let partition = sample::partition(ports.host);
     let now = sample::now(ports.host);
     // A second may end between two of them.
@@ -181,7 +181,7 @@ pub async fn selection_returns_only_matching_failures(ports: &Ports<'_>) -> Chec
 }
 
 /// With an example, and from when to when.
-pub async fn causes_start_with_the_most_frequent(ports: &Ports<'_>) -> Checked {
+pub async fn causes_start_with_the_most_frequent(ports: &Ports<'_>) -> CheckResult {
     let partition: PartitionKey = sample::partition(ports.host);
     let of = |reason: &str, message: &str| Failure {
         partition: Some(partition),
@@ -220,7 +220,7 @@ fn operation(host: &dyn Host, begun_at: Timestamp) -> Operation {
 }
 
 /// A second one is refused while the first one has not ended.
-pub async fn only_one_operation_runs(ports: &Ports<'_>) -> Checked {
+pub async fn only_one_operation_runs(ports: &Ports<'_>) -> CheckResult {
     let now = sample::now(ports.host);
     assert_eq!(ports.store.running().await?, None);
     let first = operation(ports.host, now);
@@ -237,7 +237,7 @@ pub async fn only_one_operation_runs(ports: &Ports<'_>) -> Checked {
 }
 
 /// A caller that has not read the latest revision changes nothing.
-pub async fn operation_change_requires_the_read_revision(ports: &Ports<'_>) -> Checked {
+pub async fn operation_change_requires_the_read_revision(ports: &Ports<'_>) -> CheckResult {
     let now = sample::now(ports.host);
     let first = operation(ports.host, now);
     assert!(ports.store.advance(0, &first).await?);
@@ -250,7 +250,7 @@ pub async fn operation_change_requires_the_read_revision(ports: &Ports<'_>) -> C
     end(ports, &watching).await
 }
 
-async fn end(ports: &Ports<'_>, operation: &Operation) -> Checked {
+async fn end(ports: &Ports<'_>, operation: &Operation) -> CheckResult {
     let stopped = Phase::Stopped { at: sample::now(ports.host), why: "enough".to_owned() };
     let ended = Operation { phase: stopped, revision: operation.revision + 1, ..operation.clone() };
     assert!(ports.store.advance(operation.revision, &ended).await?);
@@ -260,7 +260,7 @@ async fn end(ports: &Ports<'_>, operation: &Operation) -> Checked {
 }
 
 /// The entry is returned as it was recorded.
-pub async fn audit_log_starts_with_the_latest(ports: &Ports<'_>) -> Checked {
+pub async fn audit_log_starts_with_the_latest(ports: &Ports<'_>) -> CheckResult {
     let act = |seconds, did: &str| AuditEntry {
         at: sample::later(sample::now(ports.host), seconds),
         by: "somebody".to_owned(),

@@ -5,7 +5,7 @@ use messages::{
 };
 use saga::KeepHistory;
 
-use crate::{Checked, sample};
+use crate::{CheckResult, sample};
 
 /// The adapter under test.
 pub struct Ports<'a> {
@@ -16,7 +16,7 @@ pub struct Ports<'a> {
 }
 
 /// Checks the whole contract.
-pub async fn all(ports: &Ports<'_>) -> Checked {
+pub async fn all(ports: &Ports<'_>) -> CheckResult {
     observation_round_trips(ports).await?;
     history_pages_are_in_chronological_order(ports).await?;
     later_observations_follow_the_cursor(ports).await?;
@@ -64,7 +64,7 @@ async fn pages(
 }
 
 /// With all fields, or with the required fields only.
-pub async fn observation_round_trips(ports: &Ports<'_>) -> Checked {
+pub async fn observation_round_trips(ports: &Ports<'_>) -> CheckResult {
     let partition = sample::partition(ports.host);
     assert_eq!(ports.store.history(Some(partition), None, 10).await?, []);
     let scarce = observation(ports.host, partition, 0, 0);
@@ -83,7 +83,7 @@ pub async fn observation_round_trips(ports: &Ports<'_>) -> Checked {
 }
 
 /// By time, and what happened at one moment in the order in which it was appended; each once, and nothing of others.
-pub async fn history_pages_are_in_chronological_order(ports: &Ports<'_>) -> Checked {
+pub async fn history_pages_are_in_chronological_order(ports: &Ports<'_>) -> CheckResult {
     let (partition, other) = (sample::partition(ports.host), sample::partition(ports.host));
     let observation = |n, seconds| observation(ports.host, partition, n, seconds);
     let first = [observation(0, 0), observation(1, 1), observation(2, 1)];
@@ -102,7 +102,7 @@ pub async fn history_pages_are_in_chronological_order(ports: &Ports<'_>) -> Chec
 }
 
 /// A reader that has read everything resumes at its position.
-pub async fn later_observations_follow_the_cursor(ports: &Ports<'_>) -> Checked {
+pub async fn later_observations_follow_the_cursor(ports: &Ports<'_>) -> CheckResult {
     let partition = sample::partition(ports.host);
     let (early, late) = (observation(ports.host, partition, 0, 0), observation(ports.host, partition, 1, 5));
     ports.store.append(&[early]).await?;
@@ -116,7 +116,7 @@ pub async fn later_observations_follow_the_cursor(ports: &Ports<'_>) -> Checked 
 }
 
 /// Such as what could not be read.
-pub async fn observations_without_partition_are_found(ports: &Ports<'_>) -> Checked {
+pub async fn observations_without_partition_are_found(ports: &Ports<'_>) -> CheckResult {
     let partition = sample::partition(ports.host);
     let junk = |n| DecisionRecord {
         partition: None,
@@ -136,7 +136,7 @@ pub async fn observations_without_partition_are_found(ports: &Ports<'_>) -> Chec
 }
 
 /// However often it is asked for; what is added later is kept.
-pub async fn removal_deletes_only_its_partition(ports: &Ports<'_>) -> Checked {
+pub async fn removal_deletes_only_its_partition(ports: &Ports<'_>) -> CheckResult {
     let (partition, other) = (sample::partition(ports.host), sample::partition(ports.host));
     let of = |partition, n| observation(ports.host, partition, n, 0);
     let kept = of(other, 2);

@@ -11,7 +11,7 @@ use futures::future::join_all;
 use jiff::{SignedDuration, Timestamp};
 use messages::{AttemptId, Host, PartitionKey, StoreError, Token};
 
-use crate::{Checked, sample};
+use crate::{CheckResult, sample};
 
 /// The adapter under test.
 pub struct Ports<'a> {
@@ -26,7 +26,7 @@ pub struct Ports<'a> {
 }
 
 /// Checks the whole contract.
-pub async fn all(ports: &Ports<'_>) -> Checked {
+pub async fn all(ports: &Ports<'_>) -> CheckResult {
     token_admits_until_its_release(ports).await?;
     unknown_partition_admits_only_unconditional_claims(ports).await?;
     claim_returns_all_tokens_with_new_ones(ports).await?;
@@ -130,7 +130,7 @@ fn is_duplicate(answer: &(AttemptId, Admission)) -> bool {
 }
 
 /// And never again; a release without it keeps it.
-pub async fn token_admits_until_its_release(ports: &Ports<'_>) -> Checked {
+pub async fn token_admits_until_its_release(ports: &Ports<'_>) -> CheckResult {
     let partition = Partition::granted(ports).await?;
     let (attempt, first) = partition.admitted(0).await?;
     assert!(ports.claim.release(&partition.giving_back(attempt, first.fence, 1)).await?);
@@ -147,7 +147,7 @@ pub async fn token_admits_until_its_release(ports: &Ports<'_>) -> Checked {
 }
 
 /// A message from outside, that is.
-pub async fn unknown_partition_admits_only_unconditional_claims(ports: &Ports<'_>) -> Checked {
+pub async fn unknown_partition_admits_only_unconditional_claims(ports: &Ports<'_>) -> CheckResult {
     let partition = Partition::unknown(ports);
     assert!(is_duplicate(&partition.claim(0, partition.needs_token()).await?));
     assert!(is_duplicate(&partition.claim(0, ClaimCondition::ItemExists).await?));
@@ -160,7 +160,7 @@ pub async fn unknown_partition_admits_only_unconditional_claims(ports: &Ports<'_
 }
 
 /// The tokens of earlier attempts that were not removed are included.
-pub async fn claim_returns_all_tokens_with_new_ones(ports: &Ports<'_>) -> Checked {
+pub async fn claim_returns_all_tokens_with_new_ones(ports: &Ports<'_>) -> CheckResult {
     let partition = Partition::granted(ports).await?;
     let (one, first) = partition.admitted(0).await?;
     let mint = |attempt: &AttemptId| Token::minted_by_attempt(partition.id, attempt, 0);
@@ -172,7 +172,7 @@ pub async fn claim_returns_all_tokens_with_new_ones(ports: &Ports<'_>) -> Checke
 }
 
 /// Unreleased claims leave only the tokens that they created.
-pub async fn tokens_are_added_within_the_capacity(ports: &Ports<'_>) -> Checked {
+pub async fn tokens_are_added_within_the_capacity(ports: &Ports<'_>) -> CheckResult {
     let partition = Partition::granted(ports).await?;
     for (round, requires) in [partition.needs_token(), ClaimCondition::ItemExists, ClaimCondition::Always]
         .into_iter()
@@ -194,7 +194,7 @@ pub async fn tokens_are_added_within_the_capacity(ports: &Ports<'_>) -> Checked 
 }
 
 /// All others get the answer that it is busy.
-pub async fn concurrent_claims_admit_exactly_one(ports: &Ports<'_>) -> Checked {
+pub async fn concurrent_claims_admit_exactly_one(ports: &Ports<'_>) -> CheckResult {
     let partition = Partition::granted(ports).await?;
     let answers = join_all((0..16).map(|_| partition.claim(0, partition.needs_token()))).await;
     let mut admitted = 0;
@@ -212,7 +212,7 @@ pub async fn concurrent_claims_admit_exactly_one(ports: &Ports<'_>) -> Checked {
 }
 
 /// Then it is taken over.
-pub async fn held_partition_is_busy_until_lease_expires(ports: &Ports<'_>) -> Checked {
+pub async fn held_partition_is_busy_until_lease_expires(ports: &Ports<'_>) -> CheckResult {
     let partition = Partition::granted(ports).await?;
     let (_, first) = partition.admitted(0).await?;
     for requires in [partition.needs_token(), ClaimCondition::ItemExists, ClaimCondition::Always] {
@@ -225,7 +225,7 @@ pub async fn held_partition_is_busy_until_lease_expires(ports: &Ports<'_>) -> Ch
 }
 
 /// Nor does it give anything back then.
-pub async fn finished_attempt_does_not_block_claim(ports: &Ports<'_>) -> Checked {
+pub async fn finished_attempt_does_not_block_claim(ports: &Ports<'_>) -> CheckResult {
     let partition = Partition::granted(ports).await?;
     let (one, first) = partition.admitted(0).await?;
     let other = sample::attempt(ports.host);
@@ -250,7 +250,7 @@ pub async fn finished_attempt_does_not_block_claim(ports: &Ports<'_>) -> Checked
 }
 
 /// It is a duplicate regardless of the holder.
-pub async fn missing_token_is_duplicate_while_partition_is_held(ports: &Ports<'_>) -> Checked {
+pub async fn missing_token_is_duplicate_while_partition_is_held(ports: &Ports<'_>) -> CheckResult {
     let partition = Partition::granted(ports).await?;
     partition.admitted(0).await?;
     let absent = ClaimCondition::TokenPresent(Token::minted_at_entry(partition.id, ports.host.fresh_id()));
@@ -259,7 +259,7 @@ pub async fn missing_token_is_duplicate_while_partition_is_held(ports: &Ports<'_
 }
 
 /// Neither the lease nor a token: it is not its partition any more.
-pub async fn a_zombie_releases_nothing(ports: &Ports<'_>) -> Checked {
+pub async fn a_zombie_releases_nothing(ports: &Ports<'_>) -> CheckResult {
     let partition = Partition::granted(ports).await?;
     let (zombie, old) = partition.admitted(0).await?;
     let (current, new) = partition.admitted(LEASE).await?;
@@ -277,7 +277,7 @@ pub async fn a_zombie_releases_nothing(ports: &Ports<'_>) -> Checked {
 }
 
 /// It holds the lease itself; its first fence is outdated.
-pub async fn attempt_is_readmitted_after_lost_reply(ports: &Ports<'_>) -> Checked {
+pub async fn attempt_is_readmitted_after_lost_reply(ports: &Ports<'_>) -> CheckResult {
     let partition = Partition::granted(ports).await?;
     let (attempt, first) = partition.admitted(0).await?;
     let again = asked(ports, partition.request(attempt, 1, partition.needs_token())).await?;
@@ -289,7 +289,7 @@ pub async fn attempt_is_readmitted_after_lost_reply(ports: &Ports<'_>) -> Checke
 }
 
 /// Whether or not the release names them; the partition stays known for a while.
-pub async fn ended_partition_loses_all_tokens(ports: &Ports<'_>) -> Checked {
+pub async fn ended_partition_loses_all_tokens(ports: &Ports<'_>) -> CheckResult {
     let partition = Partition::granted(ports).await?;
     let (attempt, admitted) = partition.admitted(0).await?;
     let release = Release { ended: true, ..partition.giving_back(attempt, admitted.fence, 1) };
@@ -302,7 +302,7 @@ pub async fn ended_partition_loses_all_tokens(ports: &Ports<'_>) -> Checked {
 }
 
 /// With it gone its tokens are absent too, so nothing comes back to life.
-pub async fn an_expired_item_is_absent(ports: &Ports<'_>) -> Checked {
+pub async fn an_expired_item_is_absent(ports: &Ports<'_>) -> CheckResult {
     let partition = Partition::granted(ports).await?;
     let lifetime = ITEM_LIFETIME.as_secs();
     assert!(is_duplicate(&partition.claim(lifetime, partition.needs_token()).await?));
@@ -318,7 +318,7 @@ pub async fn an_expired_item_is_absent(ports: &Ports<'_>) -> Checked {
 
 /// A client repeats a request that was not answered in time, and both arrive: the second one after the partition was given
 /// back, when its tokens were used.
-pub async fn duplicate_claim_changes_nothing(ports: &Ports<'_>) -> Checked {
+pub async fn duplicate_claim_changes_nothing(ports: &Ports<'_>) -> CheckResult {
     for requires in [ClaimCondition::ItemExists, ClaimCondition::Always] {
         let partition = Partition::granted(ports).await?;
         let request = partition.request(sample::attempt(ports.host), 0, requires);
@@ -338,7 +338,7 @@ pub async fn duplicate_claim_changes_nothing(ports: &Ports<'_>) -> Checked {
 }
 
 /// It lasts for years, regardless of grants, and expires soon after the partition has ended.
-pub async fn item_outlives_awaited_messages(ports: &Ports<'_>) -> Checked {
+pub async fn item_outlives_awaited_messages(ports: &Ports<'_>) -> CheckResult {
     const CENTURY: i64 = 100 * 365 * 86_400;
     let lifetime = ITEM_LIFETIME.as_secs();
     for wait in [60 * 86_400, CENTURY] {
@@ -370,7 +370,7 @@ pub async fn item_outlives_awaited_messages(ports: &Ports<'_>) -> Checked {
 }
 
 /// An item that an earlier version has written, and that was not touched for a month.
-pub async fn expired_item_continues_from_document_fence(ports: &Ports<'_>) -> Checked {
+pub async fn expired_item_continues_from_document_fence(ports: &Ports<'_>) -> CheckResult {
     let lifetime = ITEM_LIFETIME.as_secs();
     for is_granted_again in [false, true] {
         let partition = Partition::granted(ports).await?;
@@ -389,7 +389,7 @@ pub async fn expired_item_continues_from_document_fence(ports: &Ports<'_>) -> Ch
 }
 
 /// Neither while the partition is free nor while it is held: a grant ends no lease.
-pub async fn granting_again_changes_nothing(ports: &Ports<'_>) -> Checked {
+pub async fn granting_again_changes_nothing(ports: &Ports<'_>) -> CheckResult {
     let partition = Partition::granted(ports).await?;
     let (attempt, admitted) = partition.admitted(0).await?;
     ports.grant.grant(partition.id, std::slice::from_ref(&partition.token), partition.now).await?;
@@ -401,7 +401,7 @@ pub async fn granting_again_changes_nothing(ports: &Ports<'_>) -> Checked {
 }
 
 /// Regardless of its tokens; after its expiry a new item is created.
-pub async fn repeated_begin_restores_no_token(ports: &Ports<'_>) -> Checked {
+pub async fn repeated_begin_restores_no_token(ports: &Ports<'_>) -> CheckResult {
     let partition = Partition::unknown(ports);
     let token = std::slice::from_ref(&partition.token);
     assert!(ports.grant.begin(partition.id, token, partition.now).await?);
@@ -419,7 +419,7 @@ pub async fn repeated_begin_restores_no_token(ports: &Ports<'_>) -> Checked {
 }
 
 /// Looking takes nothing and changes nothing; an unknown partition and an expired one grant nothing.
-pub async fn token_is_granted_until_its_release(ports: &Ports<'_>) -> Checked {
+pub async fn token_is_granted_until_its_release(ports: &Ports<'_>) -> CheckResult {
     let is_granted = async |partition: &Partition<'_>, after| {
         ports.check.is_granted(partition.id, &partition.token, sample::later(partition.now, after)).await
     };

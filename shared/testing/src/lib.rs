@@ -46,4 +46,4 @@ pub use host::ManualHost;
 pub use seen::RecordingSink;
 
 /// The result of a check, unless it panics because a guarantee is broken: success, or the error of a port.
-pub type Checked = Result<(), Box<dyn std::error::Error + Send + Sync>>;
+pub type CheckResult = Result<(), Box<dyn std::error::Error + Send + Sync>>;

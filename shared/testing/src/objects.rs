@@ -10,7 +10,7 @@ use imports::objects::MAX_FOUND;
 use imports::{FindObjects, PresignUpload, PresignedPost, ReadObject, UploadGrant};
 use messages::Host;
 
-use crate::{Checked, sample};
+use crate::{CheckResult, sample};
 
 /// The result of an upload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub struct Ports<'a> {
 }
 
 /// Checks the whole contract.
-pub async fn all(ports: &Ports<'_>) -> Checked {
+pub async fn all(ports: &Ports<'_>) -> CheckResult {
     uploaded_object_keeps_bytes_size_and_metadata(ports).await?;
     object_of_several_pieces_round_trips(ports).await?;
     upload_size_must_match_announcement(ports).await?;
@@ -83,7 +83,7 @@ impl Ports<'_> {
     }
 
     /// Stores an object under a key.
-    async fn store(&self, key: String, bytes: &[u8]) -> Checked {
+    async fn store(&self, key: String, bytes: &[u8]) -> CheckResult {
         let form = self.form(&UploadGrant { key, ..self.grant(bytes.len()) }).await?;
         assert_eq!(self.upload.upload(&form, bytes.to_vec()).await?, UploadOutcome::Stored);
         Ok(())
@@ -113,7 +113,7 @@ impl Ports<'_> {
 }
 
 /// Under exactly its key.
-pub async fn uploaded_object_keeps_bytes_size_and_metadata(ports: &Ports<'_>) -> Checked {
+pub async fn uploaded_object_keeps_bytes_size_and_metadata(ports: &Ports<'_>) -> CheckResult {
     let grant = ports.grant(12);
     let form = ports.form(&grant).await?;
     assert_eq!(ports.size(&grant.key).await?, None, "a form alone stores nothing");
@@ -125,7 +125,7 @@ pub async fn uploaded_object_keeps_bytes_size_and_metadata(ports: &Ports<'_>) ->
 }
 
 /// Larger than any piece that a store would read at once.
-pub async fn object_of_several_pieces_round_trips(ports: &Ports<'_>) -> Checked {
+pub async fn object_of_several_pieces_round_trips(ports: &Ports<'_>) -> CheckResult {
     let bytes: Vec<u8> = (0..1_500_001_u32).flat_map(u32::to_le_bytes).collect();
     let grant = ports.grant(bytes.len());
     let form = ports.form(&grant).await?;
@@ -142,7 +142,7 @@ pub async fn object_of_several_pieces_round_trips(ports: &Ports<'_>) -> Checked 
 }
 
 /// Neither a byte less nor one more.
-pub async fn upload_size_must_match_announcement(ports: &Ports<'_>) -> Checked {
+pub async fn upload_size_must_match_announcement(ports: &Ports<'_>) -> CheckResult {
     for (size, expected) in [
         (0, UploadOutcome::Refused),
         (999, UploadOutcome::Refused),
@@ -159,7 +159,7 @@ pub async fn upload_size_must_match_announcement(ports: &Ports<'_>) -> Checked {
 }
 
 /// A changed form is another form, which was not granted.
-pub async fn form_is_valid_for_one_key(ports: &Ports<'_>) -> Checked {
+pub async fn form_is_valid_for_one_key(ports: &Ports<'_>) -> CheckResult {
     let grant = ports.grant(1);
     let mut form = ports.form(&grant).await?;
     let other = ports.grant(1).key;
@@ -170,7 +170,7 @@ pub async fn form_is_valid_for_one_key(ports: &Ports<'_>) -> Checked {
 }
 
 /// The moment it expires.
-pub async fn an_expired_form_is_refused(ports: &Ports<'_>) -> Checked {
+pub async fn an_expired_form_is_refused(ports: &Ports<'_>) -> CheckResult {
     let lifetime = 3;
     let grant =
         UploadGrant { expires_at: sample::later(sample::now(ports.host), lifetime), ..ports.grant(1) };
@@ -183,7 +183,7 @@ pub async fn an_expired_form_is_refused(ports: &Ports<'_>) -> Checked {
 
 /// A reviewer who sees an error tries again. Whether a stored object is replaced or the form refused is the store's
 /// affair; what is there is one of them, and has the announced size.
-pub async fn form_is_reusable_until_object_is_stored(ports: &Ports<'_>) -> Checked {
+pub async fn form_is_reusable_until_object_is_stored(ports: &Ports<'_>) -> CheckResult {
     let grant = ports.grant(6);
     let form = ports.form(&grant).await?;
     assert_eq!(ports.upload.upload(&form, b"broke".to_vec()).await?, UploadOutcome::Refused);
@@ -198,7 +198,7 @@ pub async fn form_is_reusable_until_object_is_stored(ports: &Ports<'_>) -> Check
 }
 
 /// Neither an error nor empty.
-pub async fn an_absent_object_is_none(ports: &Ports<'_>) -> Checked {
+pub async fn an_absent_object_is_none(ports: &Ports<'_>) -> CheckResult {
     let key = ports.grant(1).key;
     assert_eq!(ports.read.head(ports.bucket, &key, None).await?, None);
     assert_eq!(ports.bytes(&key, 1).await?, None);
@@ -206,7 +206,7 @@ pub async fn an_absent_object_is_none(ports: &Ports<'_>) -> Checked {
 }
 
 /// And may be removed again.
-pub async fn removed_object_is_absent(ports: &Ports<'_>) -> Checked {
+pub async fn removed_object_is_absent(ports: &Ports<'_>) -> CheckResult {
     let folder = ports.folder();
     let (key, kept) = (format!("{folder}a.ris"), format!("{folder}b.ris"));
     for key in [&key, &kept] {
@@ -223,7 +223,7 @@ pub async fn removed_object_is_absent(ports: &Ports<'_>) -> Checked {
 }
 
 /// By their bytes. The folder of another search is not included, even if its name has the same prefix.
-pub async fn objects_are_listed_by_prefix_in_order(ports: &Ports<'_>) -> Checked {
+pub async fn objects_are_listed_by_prefix_in_order(ports: &Ports<'_>) -> CheckResult {
     let folder = ports.folder();
     assert_eq!(ports.keys(&folder).await?, Vec::<String>::new());
     let names = ["Z.ris", "a b.ris", "a/b+%/c.ris", "a/Ärzte.ris", "a.ris", "\u{10FFFF}.ris"];
@@ -248,7 +248,7 @@ pub async fn objects_are_listed_by_prefix_in_order(ports: &Ports<'_>) -> Checked
 }
 
 /// A file that was uploaded twice is found once, as it is stored.
-pub async fn listed_size_is_that_of_stored_object(ports: &Ports<'_>) -> Checked {
+pub async fn listed_size_is_that_of_stored_object(ports: &Ports<'_>) -> CheckResult {
     let key = format!("{}a.ris", ports.folder());
     let mut size = 0;
     for bytes in [&b"first"[..], b"the second"] {
@@ -263,7 +263,7 @@ pub async fn listed_size_is_that_of_stored_object(ports: &Ports<'_>) -> Checked 
 }
 
 /// If there is more than one page of keys, the first page is returned.
-pub async fn listing_is_limited_to_one_thousand(ports: &Ports<'_>) -> Checked {
+pub async fn listing_is_limited_to_one_thousand(ports: &Ports<'_>) -> CheckResult {
     let folder = ports.folder();
     let keys: Vec<String> = (0..=MAX_FOUND).map(|n| format!("{folder}{n:04}.ris")).collect();
     // Backwards, so that the order of keys is not that of storing.

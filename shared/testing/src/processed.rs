@@ -3,7 +3,7 @@
 use dedup::ProcessedMessages;
 use messages::Host;
 
-use crate::{Checked, sample};
+use crate::{CheckResult, sample};
 
 /// The adapter under test.
 pub struct Ports<'a> {
@@ -14,14 +14,14 @@ pub struct Ports<'a> {
 }
 
 /// Checks the whole contract.
-pub async fn all(ports: &Ports<'_>) -> Checked {
+pub async fn all(ports: &Ports<'_>) -> CheckResult {
     key_is_remembered_until_its_expiry(ports).await?;
     remembering_again_moves_the_expiry(ports).await?;
     different_keys_are_independent(ports).await
 }
 
 /// The expiry counts, since deletion by the store may be late.
-pub async fn key_is_remembered_until_its_expiry(ports: &Ports<'_>) -> Checked {
+pub async fn key_is_remembered_until_its_expiry(ports: &Ports<'_>) -> CheckResult {
     let (key, now) = (ports.host.fresh_id().to_string(), sample::now(ports.host));
     assert!(!ports.store.is_remembered(&key, now).await?, "nothing is remembered at first");
     ports.store.remember(&key, sample::later(now, 60)).await?;
@@ -32,7 +32,7 @@ pub async fn key_is_remembered_until_its_expiry(ports: &Ports<'_>) -> Checked {
 }
 
 /// The later note counts.
-pub async fn remembering_again_moves_the_expiry(ports: &Ports<'_>) -> Checked {
+pub async fn remembering_again_moves_the_expiry(ports: &Ports<'_>) -> CheckResult {
     let (key, now) = (ports.host.fresh_id().to_string(), sample::now(ports.host));
     ports.store.remember(&key, sample::later(now, 60)).await?;
     ports.store.remember(&key, sample::later(now, 120)).await?;
@@ -41,7 +41,7 @@ pub async fn remembering_again_moves_the_expiry(ports: &Ports<'_>) -> Checked {
 }
 
 /// Two handlers of one message have two keys.
-pub async fn different_keys_are_independent(ports: &Ports<'_>) -> Checked {
+pub async fn different_keys_are_independent(ports: &Ports<'_>) -> CheckResult {
     let (id, now) = (ports.host.fresh_id(), sample::now(ports.host));
     ports.store.remember(&format!("one:{id}"), sample::later(now, 60)).await?;
     assert!(!ports.store.is_remembered(&format!("two:{id}"), now).await?);

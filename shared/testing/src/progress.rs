@@ -4,7 +4,7 @@ use imports::{Progress, ReadProgress, ReportProgress};
 use messages::Host;
 
 use crate::sample::search;
-use crate::{Checked, sample};
+use crate::{CheckResult, sample};
 
 /// The adapter under test.
 pub struct Ports<'a> {
@@ -17,12 +17,12 @@ pub struct Ports<'a> {
 }
 
 /// Checks the whole contract.
-pub async fn all(ports: &Ports<'_>) -> Checked {
+pub async fn all(ports: &Ports<'_>) -> CheckResult {
     later_report_replaces_the_earlier(ports).await
 }
 
 /// Each file has one, the latest, in the order of the files; no other search's are among them.
-pub async fn later_report_replaces_the_earlier(ports: &Ports<'_>) -> Checked {
+pub async fn later_report_replaces_the_earlier(ports: &Ports<'_>) -> CheckResult {
     let (search, other) = (sample::partition(ports.host), sample::partition(ports.host));
     let (one, two) = (search::file(ports.host), search::file(ports.host));
     assert_eq!(ports.read.progress(search).await?, []);

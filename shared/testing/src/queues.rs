@@ -17,7 +17,7 @@ use messages::{
     StoreError,
 };
 
-use crate::{Checked, sample};
+use crate::{CheckResult, sample};
 
 pub mod batches;
 pub mod dead_letters;
@@ -46,7 +46,7 @@ pub struct Ports<'a> {
 }
 
 /// Checks the whole contract.
-pub async fn all(ports: &Ports<'_>) -> Checked {
+pub async fn all(ports: &Ports<'_>) -> CheckResult {
     delivery::all(ports).await?;
     dead_letters::all(ports).await?;
     batches::all(ports).await?;
@@ -66,7 +66,7 @@ impl Ports<'_> {
         Ok(Outgoing::new(&message, self.queue.clone(), delay)?)
     }
 
-    async fn send(&self, messages: &[Outgoing]) -> Checked {
+    async fn send(&self, messages: &[Outgoing]) -> CheckResult {
         let results = self.send.send(messages).await;
         assert_eq!(results.len(), messages.len(), "one result for each message");
         results.into_iter().collect::<Result<(), _>>()?;
@@ -125,7 +125,7 @@ impl Ports<'_> {
     }
 
     /// Empties what the checks use.
-    async fn drain(&self) -> Checked {
+    async fn drain(&self) -> CheckResult {
         for queue in [self.queue.clone(), self.dead_letters()?] {
             loop {
                 let received = self.receive(&queue, 1, LONG).await?;

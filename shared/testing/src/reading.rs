@@ -4,7 +4,7 @@ use imports::{AttemptState, FileFence, ParseAttempts, ReadingStatus};
 use messages::Host;
 
 use crate::sample::search::{self, end};
-use crate::{Checked, sample};
+use crate::{CheckResult, sample};
 
 /// The adapter under test.
 pub struct Ports<'a> {
@@ -18,13 +18,13 @@ pub struct Ports<'a> {
 const READER: u32 = 1;
 
 /// Checks the whole contract.
-pub async fn all(ports: &Ports<'_>) -> Checked {
+pub async fn all(ports: &Ports<'_>) -> CheckResult {
     attempts_are_counted_until_one_ends(ports).await?;
     status_is_kept_until_the_next_one(ports).await
 }
 
 /// Those of other files are counted by themselves.
-pub async fn attempts_are_counted_until_one_ends(ports: &Ports<'_>) -> Checked {
+pub async fn attempts_are_counted_until_one_ends(ports: &Ports<'_>) -> CheckResult {
     let (search, file, other) =
         (sample::partition(ports.host), search::file(ports.host), search::file(ports.host));
     ports.track.end(search, file).await?;
@@ -43,7 +43,7 @@ pub async fn attempts_are_counted_until_one_ends(ports: &Ports<'_>) -> Checked {
 }
 
 /// Whatever becomes of the attempts.
-pub async fn status_is_kept_until_the_next_one(ports: &Ports<'_>) -> Checked {
+pub async fn status_is_kept_until_the_next_one(ports: &Ports<'_>) -> CheckResult {
     let (search_id, file_id) = (sample::partition(ports.host), search::file(ports.host));
     let within = |byte: u64| {
         ReadingStatus::Within(serde_json::json!({ "byte": byte, "carried": ["Title,Ärzte"], "none": null }))

@@ -11,7 +11,7 @@ use outbox::{
     Settlement, SweepOutbox, WriteRecords,
 };
 
-use crate::{Checked, outboxes, sample};
+use crate::{CheckResult, outboxes, sample};
 
 pub mod records;
 
@@ -34,7 +34,7 @@ pub struct Ports<'a> {
 }
 
 /// Checks the whole contract.
-pub async fn all(ports: &Ports<'_>) -> Checked {
+pub async fn all(ports: &Ports<'_>) -> CheckResult {
     commit_stores_data_and_messages(ports).await?;
     a_repeated_commit_changes_nothing(ports).await?;
     commit_without_messages_writes_only_data(ports).await?;
@@ -83,7 +83,7 @@ impl PreparedSession {
 }
 
 /// Both at once.
-pub async fn commit_stores_data_and_messages(ports: &Ports<'_>) -> Checked {
+pub async fn commit_stores_data_and_messages(ports: &Ports<'_>) -> CheckResult {
     let session = PreparedSession::new(ports, 2)?;
     assert_eq!(ports.settle.find(session.record.id).await?, SessionStatus::Nothing);
     assert_eq!(session.commit(ports).await?, CommitOutcome::Stored);
@@ -93,7 +93,7 @@ pub async fn commit_stores_data_and_messages(ports: &Ports<'_>) -> Checked {
 }
 
 /// Even after its messages were sent: they are not sent again.
-pub async fn a_repeated_commit_changes_nothing(ports: &Ports<'_>) -> Checked {
+pub async fn a_repeated_commit_changes_nothing(ports: &Ports<'_>) -> CheckResult {
     let session = PreparedSession::new(ports, 1)?;
     session.commit(ports).await?;
     assert_eq!(session.commit(ports).await?, CommitOutcome::Stored);
@@ -104,7 +104,7 @@ pub async fn a_repeated_commit_changes_nothing(ports: &Ports<'_>) -> Checked {
 }
 
 /// It leaves no record, since none will be looked for.
-pub async fn commit_without_messages_writes_only_data(ports: &Ports<'_>) -> Checked {
+pub async fn commit_without_messages_writes_only_data(ports: &Ports<'_>) -> CheckResult {
     let session = PreparedSession::new(ports, 0)?;
     assert_eq!(session.commit(ports).await?, CommitOutcome::Stored);
     assert!(session.has_view(ports).await?);
@@ -113,7 +113,7 @@ pub async fn commit_without_messages_writes_only_data(ports: &Ports<'_>) -> Chec
 }
 
 /// The saga may have been faster.
-pub async fn existing_view_is_not_replaced(ports: &Ports<'_>) -> Checked {
+pub async fn existing_view_is_not_replaced(ports: &Ports<'_>) -> CheckResult {
     let (first, mut second) = (PreparedSession::new(ports, 1)?, PreparedSession::new(ports, 1)?);
     first.commit(ports).await?;
     let before = ports.views.view(first.partition).await?;
@@ -125,7 +125,7 @@ pub async fn existing_view_is_not_replaced(ports: &Ports<'_>) -> Checked {
 }
 
 /// Neither data nor messages.
-pub async fn abandoned_session_commits_nothing(ports: &Ports<'_>) -> Checked {
+pub async fn abandoned_session_commits_nothing(ports: &Ports<'_>) -> CheckResult {
     let session = PreparedSession::new(ports, 1)?;
     let now = sample::now(ports.host);
     for _ in 0..2 {
@@ -138,7 +138,7 @@ pub async fn abandoned_session_commits_nothing(ports: &Ports<'_>) -> Checked {
 }
 
 /// Committed messages are sent.
-pub async fn committed_session_is_not_abandoned(ports: &Ports<'_>) -> Checked {
+pub async fn committed_session_is_not_abandoned(ports: &Ports<'_>) -> CheckResult {
     let session = PreparedSession::new(ports, 1)?;
     session.commit(ports).await?;
     assert_eq!(
@@ -150,7 +150,7 @@ pub async fn committed_session_is_not_abandoned(ports: &Ports<'_>) -> Checked {
 }
 
 /// And both agree on which.
-pub async fn concurrent_commit_and_abandon_have_one_winner(ports: &Ports<'_>) -> Checked {
+pub async fn concurrent_commit_and_abandon_have_one_winner(ports: &Ports<'_>) -> CheckResult {
     for _ in 0..5 {
         let session = PreparedSession::new(ports, 1)?;
         let now = sample::now(ports.host);
@@ -169,7 +169,7 @@ pub async fn concurrent_commit_and_abandon_have_one_winner(ports: &Ports<'_>) ->
 }
 
 /// In the order of staging, by one sweeper at a time; a late repetition of the commit still finds the record.
-pub async fn swept_entries_leave_the_record(ports: &Ports<'_>) -> Checked {
+pub async fn swept_entries_leave_the_record(ports: &Ports<'_>) -> CheckResult {
     let session = PreparedSession::new(ports, 3)?;
     session.commit(ports).await?;
     let swept: Vec<_> = sweep(ports, &session).await?.into_iter().map(|entry| entry.id).collect();

@@ -9,7 +9,7 @@ use messages::Host;
 use references::Reference;
 
 use crate::sample::search;
-use crate::{Checked, sample};
+use crate::{CheckResult, sample};
 
 /// The adapter under test.
 pub struct Ports<'a> {
@@ -59,7 +59,7 @@ impl Ports<'_> {
 const READER: u32 = 7;
 
 /// Checks the whole contract.
-pub async fn all(ports: &Ports<'_>) -> Checked {
+pub async fn all(ports: &Ports<'_>) -> CheckResult {
     storing_twice_stores_once(ports).await?;
     study_prepared_for_another_store_is_rejected(ports).await?;
     pages_are_in_order_of_records(ports).await?;
@@ -81,7 +81,7 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
 }
 
 /// Checks the contract of duplicate studies.
-async fn duplicates(ports: &Ports<'_>) -> Checked {
+async fn duplicates(ports: &Ports<'_>) -> CheckResult {
     later_revision_replaces_a_mark(ports).await?;
     marks_are_counted_by_kind(ports).await?;
     project_revision_counts_changes(ports).await?;
@@ -91,7 +91,7 @@ async fn duplicates(ports: &Ports<'_>) -> Checked {
 }
 
 /// A batch that is stored again, in part or in whole, adds only what is new.
-pub async fn storing_twice_stores_once(ports: &Ports<'_>) -> Checked {
+pub async fn storing_twice_stores_once(ports: &Ports<'_>) -> CheckResult {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let studies: Vec<_> = (1..=5).map(|record| search::study(search, file, record)).collect();
     let held = ports.begin(search, file).await?;
@@ -103,7 +103,7 @@ pub async fn storing_twice_stores_once(ports: &Ports<'_>) -> Checked {
 }
 
 /// Together with its whole batch; a retry fails in the same way.
-pub async fn study_prepared_for_another_store_is_rejected(ports: &Ports<'_>) -> Checked {
+pub async fn study_prepared_for_another_store_is_rejected(ports: &Ports<'_>) -> CheckResult {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let held = ports.begin(search, file).await?;
     let studies = vec![ports.write.prepare(search::study(search, file, 1))?, PreparedStudy::new("foreign")];
@@ -116,7 +116,7 @@ pub async fn study_prepared_for_another_store_is_rejected(ports: &Ports<'_>) -> 
 }
 
 /// By record number, each page after the last record of the one before.
-pub async fn pages_are_in_order_of_records(ports: &Ports<'_>) -> Checked {
+pub async fn pages_are_in_order_of_records(ports: &Ports<'_>) -> CheckResult {
     let (search, file, other) =
         (sample::partition(ports.host), search::file(ports.host), search::file(ports.host));
     for record in [12, 3, 7, 100, 1] {
@@ -137,7 +137,7 @@ pub async fn pages_are_in_order_of_records(ports: &Ports<'_>) -> Checked {
 }
 
 /// As studies are.
-pub async fn quarantined_records_are_listed_once_in_order(ports: &Ports<'_>) -> Checked {
+pub async fn quarantined_records_are_listed_once_in_order(ports: &Ports<'_>) -> CheckResult {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let records: Vec<_> = [2, 9, 11].map(|number| search::quarantined(search, file, number)).into();
     let mut reversed = records.clone();
@@ -152,7 +152,7 @@ pub async fn quarantined_records_are_listed_once_in_order(ports: &Ports<'_>) -> 
 }
 
 /// In pages, as the studies themselves.
-pub async fn identities_are_read_without_other_fields(ports: &Ports<'_>) -> Checked {
+pub async fn identities_are_read_without_other_fields(ports: &Ports<'_>) -> CheckResult {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let text = |text: &str| Some(text.to_owned());
     let mut full = search::study(search, file, 1);
@@ -191,7 +191,7 @@ pub async fn identities_are_read_without_other_fields(ports: &Ports<'_>) -> Chec
 }
 
 /// Each once, and no other search's.
-pub async fn completed_files_are_listed_in_order(ports: &Ports<'_>) -> Checked {
+pub async fn completed_files_are_listed_in_order(ports: &Ports<'_>) -> CheckResult {
     let (search, other) = (sample::partition(ports.host), sample::partition(ports.host));
     let files: Vec<_> = (0..3).map(|n| search::parsed(search, search::file(ports.host), n)).collect();
     for n in [1, 2, 0, 1] {
@@ -203,7 +203,7 @@ pub async fn completed_files_are_listed_in_order(ports: &Ports<'_>) -> Checked {
 }
 
 /// So it does not matter who writes last; storing a study again leaves its mark.
-pub async fn later_revision_replaces_a_mark(ports: &Ports<'_>) -> Checked {
+pub async fn later_revision_replaces_a_mark(ports: &Ports<'_>) -> CheckResult {
     let (search, earlier) = (sample::partition(ports.host), sample::partition(ports.host));
     let (first, second) = (search::file(ports.host), search::file(ports.host));
     let studies = [1, 2, 3].map(|record| search::study(search, second, record));
@@ -247,7 +247,7 @@ pub async fn later_revision_replaces_a_mark(ports: &Ports<'_>) -> Checked {
 }
 
 /// By tier; decisions of reviewers are counted separately.
-pub async fn marks_are_counted_by_kind(ports: &Ports<'_>) -> Checked {
+pub async fn marks_are_counted_by_kind(ports: &Ports<'_>) -> CheckResult {
     let (search_id, file_id) = (sample::partition(ports.host), search::file(ports.host));
     let studies: Vec<_> = (1..=9).map(|record| search::study(search_id, file_id, record)).collect();
     ports.begin_with(search_id, file_id, &studies).await?;
@@ -279,7 +279,7 @@ pub async fn marks_are_counted_by_kind(ports: &Ports<'_>) -> Checked {
 }
 
 /// Whatever project it is of, and however many there are: those of another one do not count.
-pub async fn project_revision_counts_changes(ports: &Ports<'_>) -> Checked {
+pub async fn project_revision_counts_changes(ports: &Ports<'_>) -> CheckResult {
     let [one, other] = [(); 2].map(|()| ProjectId::from_uuid(ports.host.fresh_id()));
     let first = ports.compare.revise(one).await?;
     let second = ports.compare.revise(one).await?;
@@ -290,7 +290,7 @@ pub async fn project_revision_counts_changes(ports: &Ports<'_>) -> Checked {
 }
 
 /// In all searches of the project and in no other project, once their file was read to its end.
-pub async fn studies_are_found_by_shared_keys(ports: &Ports<'_>) -> Checked {
+pub async fn studies_are_found_by_shared_keys(ports: &Ports<'_>) -> CheckResult {
     let common = Common::stored(ports).await?;
     let mut all_a = vec![common.named("a", 0, 1), common.named("a", 0, 7), common.named("a", 1, 5)];
     all_a.sort_unstable();
@@ -305,7 +305,7 @@ pub async fn studies_are_found_by_shared_keys(ports: &Ports<'_>) -> Checked {
 
 /// Regardless of the page size, and also if the other studies arrive after some keys of the file were returned. More
 /// keys may be returned.
-pub async fn keys_shared_with_others_are_returned(ports: &Ports<'_>) -> Checked {
+pub async fn keys_shared_with_others_are_returned(ports: &Ports<'_>) -> CheckResult {
     let common = Common::stored(ports).await?;
     let (search, later) = (sample::partition(ports.host), search::file(ports.host));
     let of_later = [(1, "e"), (2, "b")].map(|(n, doi)| with_doi(common.project, search, later, n, doi));
@@ -344,7 +344,7 @@ pub async fn keys_shared_with_others_are_returned(ports: &Ports<'_>) -> Checked 
 }
 
 /// Studies of a file that was restarted are never found.
-pub async fn removed_studies_are_not_found(ports: &Ports<'_>) -> Checked {
+pub async fn removed_studies_are_not_found(ports: &Ports<'_>) -> CheckResult {
     let common = Common::stored(ports).await?;
     ports.write.discard(&common.unfinished, None).await?;
     assert_eq!(common.sharing(&["c"], 10).await?, []);
@@ -420,7 +420,7 @@ fn key_of(doi: &str) -> u64 {
 }
 
 /// Its stored data stays until it is deleted, regardless of later attempts; and it is never read again.
-pub async fn withdrawn_file_is_not_listed(ports: &Ports<'_>) -> Checked {
+pub async fn withdrawn_file_is_not_listed(ports: &Ports<'_>) -> CheckResult {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let studies = [search::study(search, file, 1)];
     let held = ports.begin_with(search, file, &studies).await?;
@@ -444,7 +444,7 @@ pub async fn withdrawn_file_is_not_listed(ports: &Ports<'_>) -> Checked {
 }
 
 /// Checks that a file is not listed, and that a new attempt finds it refused under this fence.
-async fn is_refused(ports: &Ports<'_>, (search, file): (SearchId, FileId), fence: u64) -> Checked {
+async fn is_refused(ports: &Ports<'_>, (search, file): (SearchId, FileId), fence: u64) -> CheckResult {
     assert_eq!(ports.track.place(search, file).await?, Some(search::refused()));
     let reading = ports.track.start(search, file, READER).await?;
     assert_eq!((reading.place, reading.fence), (Some(search::refused()), fence));
@@ -453,7 +453,7 @@ async fn is_refused(ports: &Ports<'_>, (search, file): (SearchId, FileId), fence
 }
 
 /// Which of a file's studies are marked, each mark with the first study of the file as its original.
-async fn mark_some(ports: &Ports<'_>, search_id: SearchId, file_id: FileId, records: &[u64]) -> Checked {
+async fn mark_some(ports: &Ports<'_>, search_id: SearchId, file_id: FileId, records: &[u64]) -> CheckResult {
     let (tier, reason) = (Tier::Certain, Reason::Pmid);
     let duplicate = Some(Duplicate { search_id, file_id, position: 0, record: 1, tier, reason });
     let mark = |record: &u64| Mark { at: StudyRef { search_id, file_id, record: *record }, duplicate };
@@ -461,7 +461,7 @@ async fn mark_some(ports: &Ports<'_>, search_id: SearchId, file_id: FileId, reco
 }
 
 /// In pages, in the order of records whatever the order of marking, with their marks; no other file's are among them.
-pub async fn marked_studies_are_listed_separately(ports: &Ports<'_>) -> Checked {
+pub async fn marked_studies_are_listed_separately(ports: &Ports<'_>) -> CheckResult {
     let (search, file, other) =
         (sample::partition(ports.host), search::file(ports.host), search::file(ports.host));
     let studies = |file| (1..=20).map(|record| search::study(search, file, record)).collect::<Vec<_>>();
@@ -487,7 +487,7 @@ pub async fn marked_studies_are_listed_separately(ports: &Ports<'_>) -> Checked 
 }
 
 /// However many more were asked for: studies may be as large as a record of a file.
-pub async fn page_ends_with_study_that_fills_it(ports: &Ports<'_>) -> Checked {
+pub async fn page_ends_with_study_that_fills_it(ports: &Ports<'_>) -> CheckResult {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let long = |record| {
         let study = search::study(search, file, record);
@@ -511,7 +511,7 @@ pub async fn page_ends_with_study_that_fills_it(ports: &Ports<'_>) -> Checked {
 }
 
 /// Releases before did not store it.
-pub async fn study_keeps_its_known_position(ports: &Ports<'_>) -> Checked {
+pub async fn study_keeps_its_known_position(ports: &Ports<'_>) -> CheckResult {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let at = |record, bytes| Study { bytes, ..search::study(search, file, record) };
     let studies = [at(1, Some(0..2)), at(2, None), at(3, Some(5_000_000_000..5_000_000_000))];
@@ -530,7 +530,7 @@ async fn marks(
 }
 
 /// A refused file leaves nothing, and the worker that deleted it may store it again.
-pub async fn discard_does_not_affect_other_files(ports: &Ports<'_>) -> Checked {
+pub async fn discard_does_not_affect_other_files(ports: &Ports<'_>) -> CheckResult {
     let (search, file, kept) =
         (sample::partition(ports.host), search::file(ports.host), search::file(ports.host));
     for file in [file, kept] {
@@ -556,7 +556,7 @@ fn overtaken<T: std::fmt::Debug>(call: &Result<T, messages::StoreError>) {
 }
 
 /// However late it comes; nor does it remember a place, or discard what others store.
-pub async fn attempt_before_discard_stores_nothing(ports: &Ports<'_>) -> Checked {
+pub async fn attempt_before_discard_stores_nothing(ports: &Ports<'_>) -> CheckResult {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let never_begun = FileFence { search_id: search, file_id: file, fence: 0 };
     overtaken(&ports.write.store(&never_begun, vec![search::study(search, file, 1)], vec![]).await);
@@ -576,7 +576,7 @@ pub async fn attempt_before_discard_stores_nothing(ports: &Ports<'_>) -> Checked
 }
 
 /// Its answer may be on its way.
-pub async fn completed_file_is_not_discarded(ports: &Ports<'_>) -> Checked {
+pub async fn completed_file_is_not_discarded(ports: &Ports<'_>) -> CheckResult {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let held = ports.begin_with(search, file, &[search::study(search, file, 1)]).await?;
     let end = sample::search::end(0);
@@ -589,7 +589,7 @@ pub async fn completed_file_is_not_discarded(ports: &Ports<'_>) -> Checked {
 }
 
 /// Concurrent attempts store nothing more, and new attempts get the reason.
-pub async fn refused_file_stays_refused(ports: &Ports<'_>) -> Checked {
+pub async fn refused_file_stays_refused(ports: &Ports<'_>) -> CheckResult {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let held = ports.begin_with(search, file, &[search::study(search, file, 1)]).await?;
     let refused = ReadingStatus::refused("no \"title\"", 2);
@@ -605,7 +605,7 @@ pub async fn refused_file_stays_refused(ports: &Ports<'_>) -> Checked {
 }
 
 /// In every state: before it is read, while it is read, or after it was read to its end.
-pub async fn removed_file_stays_deleted(ports: &Ports<'_>) -> Checked {
+pub async fn removed_file_stays_deleted(ports: &Ports<'_>) -> CheckResult {
     let refused = ReadingStatus::refused("cancelled", 3);
     for how_far in 0..3 {
         let (search, file) = (sample::partition(ports.host), search::file(ports.host));
@@ -645,7 +645,7 @@ async fn read_so_far(
 }
 
 /// Whether a place was remembered or not: it may count the records otherwise.
-pub async fn other_reader_version_restarts_a_file(ports: &Ports<'_>) -> Checked {
+pub async fn other_reader_version_restarts_a_file(ports: &Ports<'_>) -> CheckResult {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let old = ports.begin(search, file).await?;
     for (reader, place) in [(8, None), (6, Some(ReadingStatus::Within(serde_json::json!({ "byte": 3 }))))] {
@@ -665,7 +665,7 @@ pub async fn other_reader_version_restarts_a_file(ports: &Ports<'_>) -> Checked 
 }
 
 /// More than a store may remove at once.
-pub async fn many_records_are_discarded(ports: &Ports<'_>) -> Checked {
+pub async fn many_records_are_discarded(ports: &Ports<'_>) -> CheckResult {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let studies: Vec<_> = (1..=2_100).map(|record| search::study(search, file, record)).collect();
     let unread: Vec<_> = (2_101..=3_200).map(|number| search::quarantined(search, file, number)).collect();

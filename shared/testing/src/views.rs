@@ -12,7 +12,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use crate::sample::Samples;
-use crate::{Checked, sample};
+use crate::{CheckResult, sample};
 
 /// The adapter under test.
 pub struct Ports<'a> {
@@ -27,7 +27,7 @@ pub struct Ports<'a> {
 }
 
 /// Checks the whole contract.
-pub async fn all(ports: &Ports<'_>) -> Checked {
+pub async fn all(ports: &Ports<'_>) -> CheckResult {
     an_absent_view_is_none(ports).await?;
     later_revision_replaces_earlier(ports).await?;
     outdated_or_repeated_write_changes_nothing(ports).await?;
@@ -45,13 +45,13 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
 }
 
 /// A partition without a view has none.
-pub async fn an_absent_view_is_none(ports: &Ports<'_>) -> Checked {
+pub async fn an_absent_view_is_none(ports: &Ports<'_>) -> CheckResult {
     assert_eq!(ports.views.written.view(sample::partition(ports.host)).await?, None);
     Ok(())
 }
 
 /// The revision decides, and nothing of the earlier one stays.
-pub async fn later_revision_replaces_earlier(ports: &Ports<'_>) -> Checked {
+pub async fn later_revision_replaces_earlier(ports: &Ports<'_>) -> CheckResult {
     let partition = sample::partition(ports.host);
     for (revision, ended) in [(0, false), (1, false), (7, true)] {
         let mut view = sample::view(ports.host, partition, revision, ended);
@@ -65,7 +65,7 @@ pub async fn later_revision_replaces_earlier(ports: &Ports<'_>) -> Checked {
 }
 
 /// Writes may be repeated and may overtake each other.
-pub async fn outdated_or_repeated_write_changes_nothing(ports: &Ports<'_>) -> Checked {
+pub async fn outdated_or_repeated_write_changes_nothing(ports: &Ports<'_>) -> CheckResult {
     let partition = sample::partition(ports.host);
     let stored = sample::view(ports.host, partition, 5, true);
     ports.write.write(std::slice::from_ref(&stored)).await?;
@@ -79,7 +79,7 @@ pub async fn outdated_or_repeated_write_changes_nothing(ports: &Ports<'_>) -> Ch
 }
 
 /// An outdated view in a call does not keep the others back, and two of one partition may be in one call.
-pub async fn views_of_one_call_are_independent(ports: &Ports<'_>) -> Checked {
+pub async fn views_of_one_call_are_independent(ports: &Ports<'_>) -> CheckResult {
     let (one, two) = (sample::partition(ports.host), sample::partition(ports.host));
     let view = |partition, revision| sample::view(ports.host, partition, revision, false);
     ports.write.write(&[view(one, 3)]).await?;
@@ -91,7 +91,7 @@ pub async fn views_of_one_call_are_independent(ports: &Ports<'_>) -> Checked {
 }
 
 /// Ended ones are not among them.
-pub async fn unfinished_views_start_with_the_oldest(ports: &Ports<'_>) -> Checked {
+pub async fn unfinished_views_start_with_the_oldest(ports: &Ports<'_>) -> CheckResult {
     let ids: Vec<PartitionKey> = (0..4).map(|_| sample::partition(ports.host)).collect();
     let mut views = Vec::new();
     for (n, (id, ended)) in ids.iter().zip([false, false, true, true]).enumerate() {
@@ -112,7 +112,7 @@ pub async fn unfinished_views_start_with_the_oldest(ports: &Ports<'_>) -> Checke
 }
 
 /// Some of one list, which bounds what is read.
-pub async fn unfinished_views_are_read_up_to_limit(ports: &Ports<'_>) -> Checked {
+pub async fn unfinished_views_are_read_up_to_limit(ports: &Ports<'_>) -> CheckResult {
     let [list, other] = [ports.host.fresh_id(), ports.host.fresh_id()];
     let mut views = Vec::new();
     for (list, ended) in [(list, false), (list, true), (other, false), (list, false)] {
@@ -132,7 +132,7 @@ pub async fn unfinished_views_are_read_up_to_limit(ports: &Ports<'_>) -> Checked
 }
 
 /// Page by page, each view once, and no other list's.
-pub async fn list_pages_start_with_the_latest(ports: &Ports<'_>) -> Checked {
+pub async fn list_pages_start_with_the_latest(ports: &Ports<'_>) -> CheckResult {
     let list = ports.host.fresh_id();
     let mut views = Vec::new();
     for n in 0..5 {
@@ -179,7 +179,7 @@ async fn changes(
 }
 
 /// Those that have ended the latest first, and those that have not the oldest first; of one list or of all.
-pub async fn views_are_paged_by_age(ports: &Ports<'_>) -> Checked {
+pub async fn views_are_paged_by_age(ports: &Ports<'_>) -> CheckResult {
     let (list, begin) = (ports.host.fresh_id(), sample::later(sample::now(ports.host), -3_600));
     let mut views = Vec::new();
     for n in 0..5 {
@@ -229,7 +229,7 @@ fn shown(found: &[(ViewPosition, View)]) -> Vec<View> {
 }
 
 /// Those that have not ended, and of the others those that were written since; whatever the size of a page, and each once.
-pub async fn changes_are_read_in_order_of_writes(ports: &Ports<'_>) -> Checked {
+pub async fn changes_are_read_in_order_of_writes(ports: &Ports<'_>) -> CheckResult {
     let (list, written) = (ports.host.fresh_id(), &ports.views.written);
     assert_eq!((written.last_written(list).await?, changes(ports, list, 0, 10).await?), (0, Vec::new()));
     let view = |ended| View { list, ..sample::view(ports.host, sample::partition(ports.host), 1, ended) };
@@ -253,7 +253,7 @@ pub async fn changes_are_read_in_order_of_writes(ports: &Ports<'_>) -> Checked {
 
 /// It comes after all earlier changes; a write that changes nothing does not count, and neither does a write in another
 /// list.
-pub async fn rewritten_view_counts_as_change(ports: &Ports<'_>) -> Checked {
+pub async fn rewritten_view_counts_as_change(ports: &Ports<'_>) -> CheckResult {
     let (list, written) = (ports.host.fresh_id(), &ports.views.written);
     let view = |revision, ended| View {
         list,
@@ -277,7 +277,7 @@ pub async fn rewritten_view_counts_as_change(ports: &Ports<'_>) -> Checked {
 }
 
 /// So that its readers hear of it.
-pub async fn removed_view_is_reported_to_its_list(ports: &Ports<'_>) -> Checked {
+pub async fn removed_view_is_reported_to_its_list(ports: &Ports<'_>) -> CheckResult {
     let (list, partition) = (ports.host.fresh_id(), sample::partition(ports.host));
     let view = View { list, ..sample::view(ports.host, partition, 1, true) };
     ports.write.write(&[view]).await?;
@@ -292,7 +292,7 @@ pub async fn removed_view_is_reported_to_its_list(ports: &Ports<'_>) -> Checked 
 }
 
 /// A client reads while others write, and resumes at the position up to which all changes are known.
-pub async fn no_reader_misses_concurrent_writes(ports: &Ports<'_>) -> Checked {
+pub async fn no_reader_misses_concurrent_writes(ports: &Ports<'_>) -> CheckResult {
     const WRITERS: usize = 8;
     const EACH: usize = 10;
     let (list, written) = (ports.host.fresh_id(), &ports.views.written);
@@ -324,7 +324,7 @@ pub async fn no_reader_misses_concurrent_writes(ports: &Ports<'_>) -> Checked {
 
 /// Views are written now and then; a document that was stored later is what counts, in a list too, and one that was
 /// stored earlier does not.
-pub async fn document_overrides_an_older_view(ports: &Ports<'_>) -> Checked {
+pub async fn document_overrides_an_older_view(ports: &Ports<'_>) -> CheckResult {
     let (partition, now) = (sample::partition(ports.host), sample::now(ports.host));
     let seen =
         async || ports.views.view(partition).await.map(|view| view.map(|view| (view.revision, view.ended)));
@@ -347,7 +347,7 @@ pub async fn document_overrides_an_older_view(ports: &Ports<'_>) -> Checked {
 }
 
 /// A list shows its written view; reading it directly is an error.
-pub async fn unreadable_document_does_not_hide_a_list(ports: &Ports<'_>) -> Checked {
+pub async fn unreadable_document_does_not_hide_a_list(ports: &Ports<'_>) -> CheckResult {
     let now = sample::now(ports.host);
     let list = ports.host.fresh_id();
     let (foreign, sound) = (sample::partition(ports.host), sample::partition(ports.host));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use messages::{Message, PartitionKey};
 use saga::{Engine, System};
-use simulation::{Access, Checked, Invariant, Rest, Rng, Violation, Workload};
+use simulation::{Access, CheckResult, Invariant, Rest, Rng, Violation, Workload};
 
 use crate::shop::{Shop, partition};
 use crate::{Order, OrderEvent, Orders, SYSTEM, Step};
@@ -71,7 +71,7 @@ impl Workload for Customers {
         matches!(order.step, Step::Shipped { .. })
     }
 
-    fn check(&self, rest: &Rest<'_, Self>) -> Checked {
+    fn check(&self, rest: &Rest<'_, Self>) -> CheckResult {
         let placed = rest.orders.keys().filter(|order| rest.is_committed(**order)).count() as u64;
         if placed > rest.items {
             return broken(Invariant::SessionIsAtomic, format!("{placed} of {} items were sold", rest.items));
@@ -115,7 +115,7 @@ async fn pay(shop: &Shop, access: &Access<Known>, rng: &mut Rng, number: &str) {
 }
 
 /// A placed order is shipped if it was paid, and abandoned otherwise.
-fn ended(rest: &Rest<'_, Customers>, order: PartitionKey, wish: &Wish) -> Checked {
+fn ended(rest: &Rest<'_, Customers>, order: PartitionKey, wish: &Wish) -> CheckResult {
     if wish.placed && !rest.is_committed(order) {
         return broken(Invariant::SessionIsAtomic, format!("order {order} was placed, but is not stored"));
     }
@@ -131,6 +131,6 @@ fn ended(rest: &Rest<'_, Customers>, order: PartitionKey, wish: &Wish) -> Checke
     }
 }
 
-fn broken(invariant: Invariant, detail: String) -> Checked {
+fn broken(invariant: Invariant, detail: String) -> CheckResult {
     Err(Violation { invariant, detail })
 }

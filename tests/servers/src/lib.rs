@@ -12,13 +12,16 @@ use std::panic::{AssertUnwindSafe, resume_unwind};
 use futures::FutureExt;
 
 /// The result of a test.
-pub type Tested = Result<(), Box<dyn std::error::Error + Send + Sync>>;
+pub type TestResult = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 
 /// Runs a test, and always cleans up after it.
 ///
 /// # Errors
 /// Returns an error if the test ends with one.
-pub async fn cleaned_up(test: impl Future<Output = Tested>, clean: impl Future<Output = ()>) -> Tested {
+pub async fn cleaned_up(
+    test: impl Future<Output = TestResult>,
+    clean: impl Future<Output = ()>,
+) -> TestResult {
     let outcome = AssertUnwindSafe(test).catch_unwind().await;
     clean.await;
     outcome.unwrap_or_else(|panic| resume_unwind(panic))

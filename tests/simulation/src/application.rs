@@ -17,7 +17,9 @@ use saga::{Content, Effect, Engine, Event, Failures, MissingSetting, Partitions,
 
 use crate::access::{Access, Scene};
 use crate::coverage::Call;
-use crate::model::{Bounds, Checked, ExpectedWrite, ObservedWrite, SETTLES, State, Station, WantedMessage};
+use crate::model::{
+    Bounds, CheckResult, ExpectedWrite, ObservedWrite, SETTLES, State, Station, WantedMessage,
+};
 use crate::options::{Mode, Mutant};
 use crate::port::Port;
 use crate::ports::outboxes::{SagaOutboxes, SessionOutboxes};
@@ -173,18 +175,18 @@ impl<W: Workload> Rules for TypedApplication<W> {
         self.workload.bounds(&Rest::<W>::new(world), partition)
     }
 
-    fn changed(&self, written: &ObservedWrite<'_>) -> Checked {
+    fn changed(&self, written: &ObservedWrite<'_>) -> CheckResult {
         let ObservedWrite { write, before, after, messages, views } = *written;
         let before = before.map(|state| self.state(state)).transpose()?;
         let after = self.state(after)?;
         self.workload.changed(&Change { write, before, after, messages, views })
     }
 
-    fn committed(&self, session: &SessionRecord) -> Checked {
+    fn committed(&self, session: &SessionRecord) -> CheckResult {
         self.workload.committed(session)
     }
 
-    fn observed(&self, world: &mut World, observation: &DecisionRecord) -> Checked {
+    fn observed(&self, world: &mut World, observation: &DecisionRecord) -> CheckResult {
         self.workload.observed(&mut Scene::new(world), observation)
     }
 
@@ -192,7 +194,7 @@ impl<W: Workload> Rules for TypedApplication<W> {
         self.workload.given_up(&mut Scene::new(world), queue, message, is_outlasted);
     }
 
-    fn check(&self, world: &World) -> Checked {
+    fn check(&self, world: &World) -> CheckResult {
         self.workload.check(&Rest::new(world))
     }
 

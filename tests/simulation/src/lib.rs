@@ -65,4 +65,4 @@ pub use known::{Hunt, hunt_all};
 pub use many::{Range, Summary, hunt, planted, run_many, simulate};
 pub use options::{Config, Invariant, Mode, Mutant, Outcome, Stats, Violation};
 pub use rng::Rng;
-pub use workload::{Bounds, Change, Checked, Rest, Workload};
+pub use workload::{Bounds, Change, CheckResult, Rest, Workload};

@@ -11,7 +11,7 @@ use saga::{Persist, SAGA};
 use crate::options::Violation;
 
 /// Whether what must hold does.
-pub type Checked = Result<(), Violation>;
+pub type CheckResult = Result<(), Violation>;
 
 /// Returns the maximum stored size of a partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -18,7 +18,7 @@ use crate::rng::Rng;
 use crate::time::{millis, span};
 use crate::world::World;
 
-pub use crate::model::{Bounds, Checked};
+pub use crate::model::{Bounds, CheckResult};
 
 /// An application under simulation. Its functions come from its system's table; this trait adds the outside world, and
 /// invariants in addition to the engine's guarantees.
@@ -110,7 +110,7 @@ pub trait Workload: Clone + Send + Sync + 'static {
     ///
     /// # Errors
     /// Returns an error if an invariant is violated.
-    fn changed(&self, _change: &Change<'_, Self::Saga>) -> Checked {
+    fn changed(&self, _change: &Change<'_, Self::Saga>) -> CheckResult {
         Ok(())
     }
 
@@ -118,7 +118,7 @@ pub trait Workload: Clone + Send + Sync + 'static {
     ///
     /// # Errors
     /// Returns an error if an invariant is violated.
-    fn committed(&self, _session: &SessionRecord) -> Checked {
+    fn committed(&self, _session: &SessionRecord) -> CheckResult {
         Ok(())
     }
 
@@ -126,7 +126,7 @@ pub trait Workload: Clone + Send + Sync + 'static {
     ///
     /// # Errors
     /// Returns an error if the decision violates an invariant.
-    fn observed(&self, _scene: &mut Scene<'_, Self::World>, _observation: &DecisionRecord) -> Checked {
+    fn observed(&self, _scene: &mut Scene<'_, Self::World>, _observation: &DecisionRecord) -> CheckResult {
         Ok(())
     }
 
@@ -145,7 +145,7 @@ pub trait Workload: Clone + Send + Sync + 'static {
     ///
     /// # Errors
     /// Returns an error if an invariant is violated.
-    fn check(&self, _rest: &Rest<'_, Self>) -> Checked {
+    fn check(&self, _rest: &Rest<'_, Self>) -> CheckResult {
         Ok(())
     }
 

@@ -18,7 +18,7 @@ use crate::coverage::{Call, Coverage};
 use crate::damage::Damage;
 use crate::describe::short;
 use crate::fault::Plan;
-use crate::model::{self, Bounds, Checked, ExpectedWrite, ObservedWrite, SETTLES, State, Station};
+use crate::model::{self, Bounds, CheckResult, ExpectedWrite, ObservedWrite, SETTLES, State, Station};
 use crate::mutants::Notes;
 use crate::options::{Config, Invariant, Mode, Stats, Violation};
 use crate::point::{Kind, Points};
@@ -89,11 +89,11 @@ pub(crate) trait Rules: Send + Sync {
 
     fn patience(&self) -> Option<Duration>;
     fn bounds(&self, world: &World, partition: PartitionKey) -> Bounds;
-    fn changed(&self, written: &ObservedWrite<'_>) -> Checked;
-    fn committed(&self, session: &SessionRecord) -> Checked;
-    fn observed(&self, world: &mut World, observation: &DecisionRecord) -> Checked;
+    fn changed(&self, written: &ObservedWrite<'_>) -> CheckResult;
+    fn committed(&self, session: &SessionRecord) -> CheckResult;
+    fn observed(&self, world: &mut World, observation: &DecisionRecord) -> CheckResult;
     fn given_up(&self, world: &mut World, queue: &Queue, message: &Message, is_outlasted: bool);
-    fn check(&self, world: &World) -> Checked;
+    fn check(&self, world: &World) -> CheckResult;
     fn unchanged(&self, before: &(dyn Any + Send), world: &World) -> Result<(), String>;
 }
 

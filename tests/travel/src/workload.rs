@@ -10,7 +10,7 @@ use messages::{DecisionRecord, PartitionKey, StoreError, Verdict};
 use outbox::Key;
 use saga::{Engine, Saga, System};
 use simulation::{
-    Access, Bounds, Call, Change, Checked, Invariant, Mode, Rest, Rng, Scene, Violation, Workload,
+    Access, Bounds, Call, Change, CheckResult, Invariant, Mode, Rest, Rng, Scene, Violation, Workload,
 };
 use steps::{ClientError, Run, StepMachine, StepState, checks};
 
@@ -133,11 +133,11 @@ impl Workload for MachineTravellers {
         matches!(trip.phase, Phase::Booked { .. })
     }
 
-    fn observed(&self, _: &mut Scene<'_, Outside>, record: &DecisionRecord) -> Checked {
+    fn observed(&self, _: &mut Scene<'_, Outside>, record: &DecisionRecord) -> CheckResult {
         check_signal(record)
     }
 
-    fn check(&self, rest: &Rest<'_, Self>) -> Checked {
+    fn check(&self, rest: &Rest<'_, Self>) -> CheckResult {
         check_trips(rest, |trip: &Trip| match trip.phase {
             Phase::Booked { .. } => Some(true),
             Phase::Abandoned { .. } => Some(false),
@@ -197,16 +197,16 @@ impl Workload for ListTravellers {
         run.is_completed()
     }
 
-    fn changed(&self, change: &Change<'_, Self::Saga>) -> Checked {
+    fn changed(&self, change: &Change<'_, Self::Saga>) -> CheckResult {
         checks::changed(&self.machine(), change)
     }
 
-    fn observed(&self, _: &mut Scene<'_, Outside>, record: &DecisionRecord) -> Checked {
+    fn observed(&self, _: &mut Scene<'_, Outside>, record: &DecisionRecord) -> CheckResult {
         checks::observed(record)?;
         check_signal(record)
     }
 
-    fn check(&self, rest: &Rest<'_, Self>) -> Checked {
+    fn check(&self, rest: &Rest<'_, Self>) -> CheckResult {
         let machine = self.machine();
         rest.trips.keys().try_for_each(|partition| {
             let mut performed: BTreeSet<String> = reserved(rest, *partition).map(str::to_owned).collect();
@@ -229,7 +229,7 @@ impl Workload for ListTravellers {
 }
 
 /// Checks that no signal is ignored which could still take effect.
-fn check_signal(record: &DecisionRecord) -> Checked {
+fn check_signal(record: &DecisionRecord) -> CheckResult {
     let open: &[&str] = match record.message.as_str() {
         "Resolved" | "Approved" => &["new"],
         "Cancelled" | "Rejected" => &["new", "running", "reserving", "approving"],
@@ -258,7 +258,7 @@ fn reserved<'a, W: Workload<World = Outside>>(
 fn check_trips<W: Workload<World = Outside>>(
     rest: &Rest<'_, W>,
     is_booked: impl Fn(&<W::Saga as Saga>::State) -> Option<bool>,
-) -> Checked {
+) -> CheckResult {
     let mut spent = BTreeMap::new();
     for (partition, trip) in &rest.trips {
         let count = reserved(rest, *partition).count();
@@ -296,11 +296,11 @@ fn check_trips<W: Workload<World = Outside>>(
     Ok(())
 }
 
-fn violated(detail: String) -> Checked {
+fn violated(detail: String) -> CheckResult {
     Err(Violation { invariant: Invariant::Application, detail })
 }
 
-fn quiescence(detail: String) -> Checked {
+fn quiescence(detail: String) -> CheckResult {
     Err(Violation { invariant: Invariant::Quiescence, detail })
 }
 

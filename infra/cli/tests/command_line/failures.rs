@@ -7,12 +7,12 @@ use backend::SystemHost;
 use embedded::{Settings, Store};
 use imports::queues::{QUEUES, SAGA};
 use messages::{Disposition, MessageId, Outgoing, PartitionKey, ReceiveMessages, SendMessages};
-use servers::Tested;
+use servers::TestResult;
 
 use crate::program::{Program, bundled};
 
 /// Dead-letters messages of the saga's queue for these reasons.
-pub(crate) async fn dead_letter(program: &Program, reasons: &[&str]) -> Tested {
+pub(crate) async fn dead_letter(program: &Program, reasons: &[&str]) -> TestResult {
     let store = Store::open(&program.data(), Arc::new(SystemHost), Settings::new(&QUEUES))?;
     for (number, reason) in (1_u128..).zip(reasons) {
         let id = uuid::Uuid::from_u128(number);
@@ -32,7 +32,7 @@ pub(crate) async fn dead_letter(program: &Program, reasons: &[&str]) -> Tested {
 }
 
 #[tokio::test]
-async fn failures_are_grouped_retried_and_archived() -> Tested {
+async fn failures_are_grouped_retried_and_archived() -> TestResult {
     let program = Program::new();
     program.import(&[bundled("psycinfo.ris")], &[]);
     dead_letter(&program, &["partition 1 cannot be read", "partition 2 cannot be read", "the disk is full"])

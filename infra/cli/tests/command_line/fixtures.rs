@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use backend::{Config, SystemHost};
 use serde_json::{Map, Value, json};
-use servers::Tested;
+use servers::TestResult;
 use testing::fixtures::Release;
 
 use crate::outbox::with_entries;
@@ -30,7 +30,7 @@ fn shape(value: &Value) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn json_output_keeps_its_recorded_shape() -> Tested {
+async fn json_output_keeps_its_recorded_shape() -> TestResult {
     let program = Program::new();
     let again = b"TY  - JOUR\nTI  - Warm-water immersion in labour: a registry study\nDO  - 10.5555/MI.2018.020\nER  - \n";
     let again = program.file("again.ris", again);

@@ -6,7 +6,7 @@ use backend::{Config, SystemHost};
 use embedded::{Settings, Store};
 use imports::ProjectId;
 use imports::queues::QUEUES;
-use servers::Tested;
+use servers::TestResult;
 use servers::mongo::eventually;
 use service::{NewFile, NewSearch, SearchService};
 
@@ -15,7 +15,7 @@ use crate::program::{Program, bundled};
 use crate::serve::{PATIENCE, Server, json_of};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn health_is_equal_with_and_without_server() -> Tested {
+async fn health_is_equal_with_and_without_server() -> TestResult {
     let program = Program::new();
     let (server, said) = Server::start_with(&program, &["--listen", "127.0.0.1:0"]);
     let place = format!("health at {0}/health, metrics at {0}/metrics", server.url);
@@ -49,7 +49,7 @@ async fn health_is_equal_with_and_without_server() -> Tested {
 
 /// This state remains after a program is killed during an import.
 #[tokio::test]
-async fn health_reports_search_without_worker() -> Tested {
+async fn health_reports_search_without_worker() -> TestResult {
     let program = Program::new();
     let store = Arc::new(Store::open(&program.data(), Arc::new(SystemHost), Settings::new(&QUEUES))?);
     let ports = backend::embedded(&store, Arc::new(SystemHost), Arc::new(()), Config::default()).ports;
@@ -76,7 +76,7 @@ async fn health_reports_search_without_worker() -> Tested {
 }
 
 #[tokio::test]
-async fn health_counts_uncollected_dead_letters() -> Tested {
+async fn health_counts_uncollected_dead_letters() -> TestResult {
     let program = Program::new();
     program.import(&[bundled("psycinfo.ris")], &[]);
     dead_letter(&program, &["one cause"; 60]).await?;

@@ -10,7 +10,7 @@ use messages::escape::is_control_or_bidi;
 use outbox::Entry;
 use saga::Persist;
 use serde_json::{Value, json};
-use servers::Tested;
+use servers::TestResult;
 use testing::sample;
 
 use crate::program::{Program, Run};
@@ -136,7 +136,7 @@ fn rejected_input_is_escaped() {
 }
 
 #[tokio::test]
-async fn outbox_errors_are_escaped() -> Tested {
+async fn outbox_errors_are_escaped() -> TestResult {
     let program = Program::new();
     let config = Config { data_dir: program.data(), ..Config::default() };
     let backend: Backend = backend::open(config, Arc::new(SystemHost), Arc::new(())).await?;

@@ -11,7 +11,7 @@ use messages::{Host, Message, MessageId, Payload};
 use outbox::{Entry, Owner, StageError};
 use saga::Persist;
 use serde_json::Value;
-use servers::Tested;
+use servers::TestResult;
 use testing::sample;
 
 use crate::program::{Program, bundled};
@@ -45,7 +45,7 @@ pub(crate) async fn with_entries(
 }
 
 /// Checks that `program` lists, shows, requeues and deletes the entries in `backend`.
-pub(crate) async fn operates(program: &Program, backend: &Backend) -> Tested {
+pub(crate) async fn operates(program: &Program, backend: &Backend) -> TestResult {
     let (search, [waiting, young, old]) = with_entries(backend).await?;
     let list = |more: &[&str]| -> Vec<Value> {
         program.run(&[&["outbox", "list", "--json"], more].concat()).lines()
@@ -89,7 +89,7 @@ pub(crate) async fn operates(program: &Program, backend: &Backend) -> Tested {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn exhausted_entries_are_requeued_or_deleted() -> Tested {
+async fn exhausted_entries_are_requeued_or_deleted() -> TestResult {
     let program = Program::new();
     let config = Config { data_dir: program.folder().join("data"), ..Config::default() };
     let backend = backend::open(config, Arc::new(SystemHost), Arc::new(())).await?;
@@ -97,7 +97,7 @@ async fn exhausted_entries_are_requeued_or_deleted() -> Tested {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn outbox_changes_are_printed_as_sentences() -> Tested {
+async fn outbox_changes_are_printed_as_sentences() -> TestResult {
     let program = Program::new();
     let config = Config { data_dir: program.data(), ..Config::default() };
     let backend = backend::open(config, Arc::new(SystemHost), Arc::new(())).await?;
@@ -135,7 +135,7 @@ fn import_leaves_empty_outbox() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn outbox_list_fits_80_columns_with_whole_errors() -> Tested {
+async fn outbox_list_fits_80_columns_with_whole_errors() -> TestResult {
     let program = Program::new();
     let config = Config { data_dir: program.data(), ..Config::default() };
     let backend = backend::open(config, Arc::new(SystemHost), Arc::new(())).await?;

@@ -8,7 +8,7 @@ use embedded::{Settings, Store};
 use imports::queues::QUEUES;
 use imports::{PresignedPost, ProjectId};
 use messages::Host;
-use servers::Tested;
+use servers::TestResult;
 use servers::mongo::eventually;
 use service::{AnnouncedSearch, NewFile, NewSearch, SearchService};
 
@@ -75,7 +75,7 @@ async fn uploaded(program: &Program) -> Result<AnnouncedSearch, Box<dyn std::err
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn unreadable_objects_hide_their_keys() -> Tested {
+async fn unreadable_objects_hide_their_keys() -> TestResult {
     let program = Program::new().setting("RUST_LOG", "trace");
     let announced = uploaded(&program).await?;
     let secrets = Secrets::of(&announced.files.iter().map(|file| &file.upload).collect::<Vec<_>>());
@@ -113,7 +113,7 @@ async fn unreadable_objects_hide_their_keys() -> Tested {
 /// The program's own disk reports the error.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
-async fn upload_to_full_disk_hides_its_key() -> Tested {
+async fn upload_to_full_disk_hides_its_key() -> TestResult {
     let program = Program::new().setting("RUST_LOG", "trace");
     let room = 1 << 20;
     // All titles differ, so that the stored data is large even after compression.

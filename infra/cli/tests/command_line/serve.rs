@@ -7,7 +7,7 @@ use std::time::Duration;
 use reqwest::multipart::{Form, Part};
 use reqwest::{Client, Response, StatusCode};
 use serde_json::{Value, json};
-use servers::Tested;
+use servers::TestResult;
 use servers::mongo::eventually;
 
 use crate::program::{Program, bundled};
@@ -142,7 +142,7 @@ pub(crate) fn search(name: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn page_loads_nothing_from_other_origins() -> Tested {
+async fn page_loads_nothing_from_other_origins() -> TestResult {
     let program = Program::new();
     let server = Server::start(&program);
     let page = server.get("/").await?;
@@ -156,7 +156,7 @@ async fn page_loads_nothing_from_other_origins() -> Tested {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn search_is_announced_uploaded_and_read_over_http() -> Tested {
+async fn search_is_announced_uploaded_and_read_over_http() -> TestResult {
     let program = Program::new();
     let server = Server::start(&program);
     let response = server.announce(None, &search("Gambling harms")).await?;
@@ -189,7 +189,7 @@ async fn search_is_announced_uploaded_and_read_over_http() -> Tested {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn repeated_idempotency_key_returns_same_search() -> Tested {
+async fn repeated_idempotency_key_returns_same_search() -> TestResult {
     let program = Program::new();
     let server = Server::start(&program);
     let first = json_of(server.announce(Some("embase-1"), &search("one")).await?).await?;
@@ -215,7 +215,7 @@ async fn repeated_idempotency_key_returns_same_search() -> Tested {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn running_search_is_cancelled_and_ended_search_deleted() -> Tested {
+async fn running_search_is_cancelled_and_ended_search_deleted() -> TestResult {
     let program = Program::new();
     let server = Server::start(&program);
     let announced = json_of(server.announce(None, &search("withdrawn")).await?).await?;
@@ -240,7 +240,7 @@ async fn running_search_is_cancelled_and_ended_search_deleted() -> Tested {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn project_searches_are_paged_latest_first() -> Tested {
+async fn project_searches_are_paged_latest_first() -> TestResult {
     let program = Program::new();
     let server = Server::start(&program);
     let mut announced = Vec::new();
@@ -269,7 +269,7 @@ async fn project_searches_are_paged_latest_first() -> Tested {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bad_requests_are_rejected_with_reason() -> Tested {
+async fn bad_requests_are_rejected_with_reason() -> TestResult {
     let program = Program::new();
     let server = Server::start(&program);
     problem(server.get("/nowhere").await?, 404).await?;
@@ -307,7 +307,7 @@ async fn bad_requests_are_rejected_with_reason() -> Tested {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_upload_needs_its_form_and_a_file() -> Tested {
+async fn an_upload_needs_its_form_and_a_file() -> TestResult {
     let program = Program::new().setting("SEARCH_IMPORT_MAX_FILE_BYTES", "10000");
     let server = Server::start(&program);
     let announced = json_of(server.announce(None, &search("small")).await?).await?;
@@ -335,7 +335,7 @@ async fn an_upload_needs_its_form_and_a_file() -> Tested {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn openapi_description_is_served() -> Tested {
+async fn openapi_description_is_served() -> TestResult {
     let program = Program::new();
     let server = Server::start(&program);
     let description = json_of(server.get("/openapi.json").await?).await?;
@@ -346,7 +346,7 @@ async fn openapi_description_is_served() -> Tested {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn next_start_finishes_work_of_killed_server() -> Tested {
+async fn next_start_finishes_work_of_killed_server() -> TestResult {
     let program = Program::new();
     let mut searches = Vec::new();
     // Kill the server right after the response to the last upload.
@@ -366,7 +366,7 @@ async fn next_start_finishes_work_of_killed_server() -> Tested {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn event_stream_reports_end_of_search() -> Tested {
+async fn event_stream_reports_end_of_search() -> TestResult {
     let program = Program::new();
     let server = Server::start(&program);
     let announced = json_of(server.announce(None, &search("followed")).await?).await?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use dev::bench::load::{self, Options};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
-use servers::Tested;
+use servers::TestResult;
 
 use crate::program::Program;
 use crate::serve::{PROJECT, Server, json_of, psycinfo, search};
@@ -302,7 +302,7 @@ fn fault(status: u16, answer: &std::io::Result<String>) -> Option<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn attacks_are_rejected_with_one_line() -> Tested {
+async fn attacks_are_rejected_with_one_line() -> TestResult {
     let program = Program::new();
     let server = Server::start(&program);
     let announced = json_of(server.announce(None, &search("attacked")).await?).await?;
@@ -329,7 +329,7 @@ async fn attacks_are_rejected_with_one_line() -> Tested {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn other_machines_need_the_printed_token() -> Tested {
+async fn other_machines_need_the_printed_token() -> TestResult {
     let program = Program::new();
     let (server, said) =
         Server::start_with(&program, &["--listen", "0.0.0.0:0", "--host", "imports.example"]);
@@ -348,7 +348,7 @@ async fn other_machines_need_the_printed_token() -> Tested {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn proxy_clients_need_the_printed_token() -> Tested {
+async fn proxy_clients_need_the_printed_token() -> TestResult {
     let program = Program::new();
     let (server, said) =
         Server::start_with(&program, &["--listen", "127.0.0.1:0", "--host", "imports.example"]);
@@ -373,7 +373,7 @@ async fn proxy_clients_need_the_printed_token() -> Tested {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn shutdown_ignores_partial_requests_and_idle_connections() -> Tested {
+async fn shutdown_ignores_partial_requests_and_idle_connections() -> TestResult {
     let program = Program::new();
     let server = Server::start(&program);
     let address = server.url.strip_prefix("http://").unwrap();
@@ -391,7 +391,7 @@ async fn shutdown_ignores_partial_requests_and_idle_connections() -> Tested {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn repeatedly_killed_server_imports_each_search_once() -> Tested {
+async fn repeatedly_killed_server_imports_each_search_once() -> TestResult {
     let program = Program::new();
     let built = std::path::Path::new(env!("CARGO_BIN_EXE_search-import")).to_owned();
     let options = Options { searches: 60, kills: 3, clients: 6, program: Some(built) };

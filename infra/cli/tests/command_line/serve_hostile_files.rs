@@ -1,7 +1,7 @@
 //! Uploads of files that expand to far more memory than their size.
 
 use serde_json::json;
-use servers::Tested;
+use servers::TestResult;
 
 use crate::program::Program;
 use crate::serve::{Server, json_of, psycinfo};
@@ -78,7 +78,7 @@ fn hostile() -> Vec<(&'static str, Vec<u8>, &'static str)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn hostile_files_stay_within_memory_bound() -> Tested {
+async fn hostile_files_stay_within_memory_bound() -> TestResult {
     let program = Program::new();
     let server = Server::start(&program);
     let files = hostile();

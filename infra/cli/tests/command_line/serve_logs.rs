@@ -8,7 +8,7 @@ use imports::queues::SAGA;
 use messages::{Host, MessageId, Outgoing};
 use outbox::Entry;
 use saga::Persist;
-use servers::Tested;
+use servers::TestResult;
 use servers::mongo::eventually;
 use testing::sample;
 
@@ -29,7 +29,7 @@ async fn hopeless_effect(backend: &Backend) -> Result<MessageId, Box<dyn std::er
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn server_logs_exhausted_entries_and_dead_letters() -> Tested {
+async fn server_logs_exhausted_entries_and_dead_letters() -> TestResult {
     let program = Program::new();
     let config = Config { data_dir: program.data(), ..Config::default() };
     let backend = backend::open(config, Arc::new(SystemHost), Arc::new(())).await?;

@@ -1,12 +1,12 @@
 //! Creating an environment on local servers.
 
 use dev::provision::Provision;
-use servers::Tested;
+use servers::TestResult;
 
 use crate::program::Program;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn repeated_provisioning_changes_nothing() -> Tested {
+async fn repeated_provisioning_changes_nothing() -> TestResult {
     let provision = Provision::new(&aws::config().await, servers::unique("again"));
     let test = async {
         let mut first = provision.create().await?;

@@ -46,7 +46,7 @@ pub struct Response {
 
 /// The result of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Responded {
+pub struct RequestOutcome {
     /// The response.
     pub response: Response,
     /// `true` if it was stored by an earlier request with the same key.
@@ -98,7 +98,7 @@ impl EntryPoint {
         key: &str,
         partition: messages::PartitionKey,
         request: &R,
-    ) -> Result<Responded, RequestError<R::Error>> {
+    ) -> Result<RequestOutcome, RequestError<R::Error>> {
         if key.is_empty() || key.len() > MAX_KEY {
             return Err(RequestError::InvalidKey);
         }
@@ -118,20 +118,20 @@ impl EntryPoint {
         record: &Key,
         partition: messages::PartitionKey,
         request: &R,
-    ) -> Result<Responded, RequestError<R::Error>> {
+    ) -> Result<RequestOutcome, RequestError<R::Error>> {
         let staged = |error: serde_json::Error| StageError::new("Response", error.into());
         let content = serde_json::to_value(request).map_err(staged)?;
         let mut session = self.session(partition);
         if let Some(found) = session.read(record.clone()).await? {
             let found: StoredResponse = serde_json::from_value(found.body).map_err(staged)?;
             return match found.request == content {
-                true => Ok(Responded { response: found.response, is_repeated: true }),
+                true => Ok(RequestOutcome { response: found.response, is_repeated: true }),
                 false => Err(RequestError::KeyReused),
             };
         }
         let response = request.perform(&mut session).await.map_err(RequestError::Failed)?;
         session.write(record.clone(), json!(StoredResponse { request: content, response: response.clone() }));
         session.commit().await?;
-        Ok(Responded { response, is_repeated: false })
+        Ok(RequestOutcome { response, is_repeated: false })
     }
 }

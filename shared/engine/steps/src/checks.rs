@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use messages::{DecisionRecord, PartitionKey, Verdict};
 use saga::Saga;
-use simulation::{Bounds, Change, Checked, Invariant, Rest, Violation, Workload};
+use simulation::{Bounds, Change, CheckResult, Invariant, Rest, Violation, Workload};
 
 use crate::StepSaga;
 use crate::list::Steps;
@@ -36,7 +36,7 @@ pub fn may_wait<I>(run: &Run<I>) -> bool {
 ///
 /// # Errors
 /// Returns the violation.
-pub fn observed(record: &DecisionRecord) -> Checked {
+pub fn observed(record: &DecisionRecord) -> CheckResult {
     let is_lost = record.verdict == Verdict::Ignored && record.state.as_deref() == Some("new");
     match is_lost {
         true => violated(format!("{:?} was ignored before the start and is not sent again", record.message)),
@@ -48,7 +48,7 @@ pub fn observed(record: &DecisionRecord) -> Checked {
 ///
 /// # Errors
 /// Returns the violation.
-pub fn changed<I, S>(machine: &StepMachine<I>, change: &Change<'_, S>) -> Checked
+pub fn changed<I, S>(machine: &StepMachine<I>, change: &Change<'_, S>) -> CheckResult
 where
     I: StepSaga,
     S: Saga<State = Run<I>>,
@@ -57,7 +57,7 @@ where
     check_change(machine.steps(), change.before.unwrap_or(&new), change.after)
 }
 
-fn check_change<I>(steps: &Steps<I>, before: &Run<I>, after: &Run<I>) -> Checked {
+fn check_change<I>(steps: &Steps<I>, before: &Run<I>, after: &Run<I>) -> CheckResult {
     if rank(&after.phase) < rank(&before.phase) {
         return violated(format!("phase {:?} became {:?}", before.phase, after.phase));
     }
@@ -143,7 +143,7 @@ pub fn at_rest<I, W>(
     partition: PartitionKey,
     performed: &BTreeSet<String>,
     visible: &[&str],
-) -> Checked
+) -> CheckResult
 where
     I: StepSaga,
     W: Workload,
@@ -182,10 +182,10 @@ where
     }
 }
 
-fn violated(detail: String) -> Checked {
+fn violated(detail: String) -> CheckResult {
     Err(Violation { invariant: Invariant::Application, detail })
 }
 
-fn quiescence(detail: String) -> Checked {
+fn quiescence(detail: String) -> CheckResult {
     Err(Violation { invariant: Invariant::Quiescence, detail })
 }

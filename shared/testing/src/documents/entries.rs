@@ -7,10 +7,10 @@ use saga::{Persist, PersistOutcome};
 
 use super::Ports;
 use crate::outboxes::{claim, settle};
-use crate::{Checked, sample};
+use crate::{CheckResult, sample};
 
 /// Checks the whole contract.
-pub async fn all(ports: &Ports<'_>) -> Checked {
+pub async fn all(ports: &Ports<'_>) -> CheckResult {
     write_adds_and_cancels_entries_in_order(ports).await?;
     a_performed_entry_is_removed(ports).await?;
     failed_entry_is_kept_as_settled(ports).await?;
@@ -41,7 +41,7 @@ fn done(entry: &Entry) -> Settlement {
 }
 
 /// Every field of an entry is returned; cancelling an absent entry succeeds.
-pub async fn write_adds_and_cancels_entries_in_order(ports: &Ports<'_>) -> Checked {
+pub async fn write_adds_and_cancels_entries_in_order(ports: &Ports<'_>) -> CheckResult {
     let (partition, entries) = with_entries(ports, 3).await?;
     assert_eq!(ports.stored(partition).await?.outbox, entries);
     let [first, second, third] = entries.as_slice() else { panic!("three were added") };
@@ -57,7 +57,7 @@ pub async fn write_adds_and_cancels_entries_in_order(ports: &Ports<'_>) -> Check
 }
 
 /// The other entries stay; settling it again succeeds.
-pub async fn a_performed_entry_is_removed(ports: &Ports<'_>) -> Checked {
+pub async fn a_performed_entry_is_removed(ports: &Ports<'_>) -> CheckResult {
     let (partition, entries) = with_entries(ports, 2).await?;
     let [first, second] = entries.as_slice() else { panic!("two were added") };
     for _ in 0..2 {
@@ -68,7 +68,7 @@ pub async fn a_performed_entry_is_removed(ports: &Ports<'_>) -> Checked {
 }
 
 /// With its attempts, its error and its next attempt; poisoned in the end.
-pub async fn failed_entry_is_kept_as_settled(ports: &Ports<'_>) -> Checked {
+pub async fn failed_entry_is_kept_as_settled(ports: &Ports<'_>) -> CheckResult {
     let (partition, entries) = with_entries(ports, 1).await?;
     let (policy, now) = (Policy::default(), sample::now(ports.host));
     let mut entry = entries.first().cloned().ok_or("no entry")?;
@@ -85,7 +85,7 @@ pub async fn failed_entry_is_kept_as_settled(ports: &Ports<'_>) -> Checked {
 }
 
 /// A worker that was overtaken by a sweeper, or by a later claim, settles nothing.
-pub async fn settlement_of_another_claim_changes_nothing(ports: &Ports<'_>) -> Checked {
+pub async fn settlement_of_another_claim_changes_nothing(ports: &Ports<'_>) -> CheckResult {
     let (partition, entries) = with_entries(ports, 1).await?;
     let now = sample::now(ports.host);
     let unclaimed = entries.first().ok_or("no entry")?;
@@ -107,7 +107,7 @@ pub async fn settlement_of_another_claim_changes_nothing(ports: &Ports<'_>) -> C
 }
 
 /// Each on condition of its own claim.
-pub async fn one_call_settles_entries_of_several_partitions(ports: &Ports<'_>) -> Checked {
+pub async fn one_call_settles_entries_of_several_partitions(ports: &Ports<'_>) -> CheckResult {
     let ((one, first), (two, second)) = (with_entries(ports, 2).await?, with_entries(ports, 2).await?);
     let settlements =
         [(one, first.iter().map(done).collect()), (two, second.iter().take(1).map(done).collect::<Vec<_>>())];
@@ -119,7 +119,7 @@ pub async fn one_call_settles_entries_of_several_partitions(ports: &Ports<'_>) -
 }
 
 /// Clearing the outbox does not conflict with the worker that changes the state.
-pub async fn settlement_does_not_change_the_version(ports: &Ports<'_>) -> Checked {
+pub async fn settlement_does_not_change_the_version(ports: &Ports<'_>) -> CheckResult {
     let (partition, entries) = with_entries(ports, 1).await?;
     ports.write.settle(&[(partition, entries.iter().map(done).collect())]).await?;
     let write = sample::persist(partition, Some(1), sample::content(ports.host, "after"));

@@ -9,10 +9,10 @@ use outbox::{Entry, EntryResult, OutboxRecord, Owner, Settlement, UnreadableActi
 
 use super::Ports;
 use crate::outboxes::{self, claim, settle};
-use crate::{Checked, sample};
+use crate::{CheckResult, sample};
 
 /// Checks the whole contract.
-pub async fn all(ports: &Ports<'_>) -> Checked {
+pub async fn all(ports: &Ports<'_>) -> CheckResult {
     due_lists_only_ready_entries(ports).await?;
     due_lists_each_owner_once_oldest_first(ports).await?;
     due_is_served_by_an_index(ports).await?;
@@ -27,14 +27,14 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
 }
 
 /// The store says so itself.
-pub async fn due_is_served_by_an_index(ports: &Ports<'_>) -> Checked {
+pub async fn due_is_served_by_an_index(ports: &Ports<'_>) -> CheckResult {
     let plan = ports.sweep.plan().await?;
     assert!(plan.contains("outbox_ready"), "{plan}");
     Ok(())
 }
 
 /// Whatever state the entries are in; page by page in the order of ids, and none whose outbox is empty.
-pub async fn each_record_is_listed_once_with_entries(ports: &Ports<'_>) -> Checked {
+pub async fn each_record_is_listed_once_with_entries(ports: &Ports<'_>) -> CheckResult {
     let now = sample::now(ports.host);
     let entry = |due_at| sample::entry(ports.host, sample::partition(ports.host), due_at);
     let poisoned = Entry { poisoned: true, error: Some("no".to_owned()), ..entry(now)? };
@@ -71,7 +71,7 @@ pub async fn each_record_is_listed_once_with_entries(ports: &Ports<'_>) -> Check
 
 /// It is due at once, has its attempts before it, and counts how often that was done; who saw an older claim changes
 /// nothing.
-pub async fn settlement_requeues_a_poisoned_entry(ports: &Ports<'_>) -> Checked {
+pub async fn settlement_requeues_a_poisoned_entry(ports: &Ports<'_>) -> CheckResult {
     let now = sample::now(ports.host);
     let entry = sample::entry(ports.host, sample::partition(ports.host), now)?;
     let poisoned = Entry { poisoned: true, attempts: 5, error: Some("no".to_owned()), ..entry };
@@ -95,7 +95,7 @@ async fn is_due(ports: &Ports<'_>, partition: PartitionKey, now: Timestamp) -> R
 }
 
 /// Not what is in the future, poisoned or claimed; a claim that has run out is stuck and is found.
-pub async fn due_lists_only_ready_entries(ports: &Ports<'_>) -> Checked {
+pub async fn due_lists_only_ready_entries(ports: &Ports<'_>) -> CheckResult {
     let now = sample::now(ports.host);
     let id = sample::partition(ports.host);
     let entry = |due_at| sample::entry(ports.host, id, due_at);
@@ -120,7 +120,7 @@ pub async fn due_lists_only_ready_entries(ports: &Ports<'_>) -> Checked {
 }
 
 /// However many of its entries are ready; cut off at the limit.
-pub async fn due_lists_each_owner_once_oldest_first(ports: &Ports<'_>) -> Checked {
+pub async fn due_lists_each_owner_once_oldest_first(ports: &Ports<'_>) -> CheckResult {
     let now = sample::now(ports.host);
     let id = sample::partition(ports.host);
     // Older than anything else in the store, so that the limit cuts off ours.
@@ -151,7 +151,7 @@ async fn remove_all(ports: &Ports<'_>, partition: PartitionKey, now: Timestamp) 
 }
 
 /// With the claim in them.
-pub async fn claim_takes_all_and_only_ready_entries(ports: &Ports<'_>) -> Checked {
+pub async fn claim_takes_all_and_only_ready_entries(ports: &Ports<'_>) -> CheckResult {
     let now = sample::now(ports.host);
     let id = sample::partition(ports.host);
     let entries = vec![
@@ -185,7 +185,7 @@ pub async fn claim_takes_all_and_only_ready_entries(ports: &Ports<'_>) -> Checke
 }
 
 /// While the claim lasts.
-pub async fn concurrent_claims_share_no_entry(ports: &Ports<'_>) -> Checked {
+pub async fn concurrent_claims_share_no_entry(ports: &Ports<'_>) -> CheckResult {
     let now = sample::now(ports.host);
     let id = sample::partition(ports.host);
     let entries = (0..5).map(|_| sample::entry(ports.host, id, now)).collect::<Result<Vec<_>, _>>()?;
@@ -202,7 +202,7 @@ pub async fn concurrent_claims_share_no_entry(ports: &Ports<'_>) -> Checked {
 }
 
 /// Each answers for itself, in order; one that is not there has nothing.
-pub async fn several_records_are_claimed_and_settled(ports: &Ports<'_>) -> Checked {
+pub async fn several_records_are_claimed_and_settled(ports: &Ports<'_>) -> CheckResult {
     let now = sample::now(ports.host);
     let entry = || sample::entry(ports.host, sample::partition(ports.host), now);
     let first = Owner::Saga(ports.create(vec![entry()?, entry()?]).await?);
@@ -228,7 +228,7 @@ pub async fn several_records_are_claimed_and_settled(ports: &Ports<'_>) -> Check
 
 /// It is claimed with its reason, hides no other entry, stays when its document is written, and is marked as exhausted,
 /// requeued and deleted by its position.
-pub async fn unreadable_entry_does_not_affect_others(ports: &Ports<'_>) -> Checked {
+pub async fn unreadable_entry_does_not_affect_others(ports: &Ports<'_>) -> CheckResult {
     let Some(damage) = ports.damage_entry else { return Ok(()) };
     let now = sample::now(ports.host);
     let entry = || sample::entry(ports.host, sample::partition(ports.host), now);
@@ -264,7 +264,7 @@ async fn deleting_reaches_nothing_else(
     place: &str,
     (owner, good): (Owner, MessageId),
     later: Entry,
-) -> Checked {
+) -> CheckResult {
     for _ in 0..2 {
         ports.sweep.resolve_unreadable(place, &UnreadableAction::Delete).await?;
         let left = shown(ports, owner).await?;
@@ -282,7 +282,7 @@ async fn shown(ports: &Ports<'_>, owner: Owner) -> Result<Vec<EntryResult>, Stor
 }
 
 /// The previous holder cannot settle it any more.
-pub async fn expired_claim_is_taken_over(ports: &Ports<'_>) -> Checked {
+pub async fn expired_claim_is_taken_over(ports: &Ports<'_>) -> CheckResult {
     let now = sample::now(ports.host);
     let entry = sample::entry(ports.host, sample::partition(ports.host), now)?;
     let partition = ports.create(vec![entry]).await?;
@@ -304,7 +304,7 @@ pub async fn expired_claim_is_taken_over(ports: &Ports<'_>) -> Checked {
 }
 
 /// Not before, and never once it is poisoned.
-pub async fn failed_entry_is_claimed_after_its_delay(ports: &Ports<'_>) -> Checked {
+pub async fn failed_entry_is_claimed_after_its_delay(ports: &Ports<'_>) -> CheckResult {
     let now = sample::now(ports.host);
     let entry = sample::entry(ports.host, sample::partition(ports.host), now)?;
     let partition = ports.create(vec![entry]).await?;

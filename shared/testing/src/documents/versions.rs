@@ -6,10 +6,10 @@ use saga::{Content, ExpectedMessage, ExpectedToken, Persist, PersistOutcome, Pro
 use serde_json::json;
 
 use super::Ports;
-use crate::{Checked, sample};
+use crate::{CheckResult, sample};
 
 /// Checks the whole contract.
-pub async fn all(ports: &Ports<'_>) -> Checked {
+pub async fn all(ports: &Ports<'_>) -> CheckResult {
     first_write_inserts_version_1(ports).await?;
     content_of_any_form_round_trips(ports).await?;
     any_json_is_a_state(ports).await?;
@@ -25,7 +25,7 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
 }
 
 /// And what was written is what is read.
-pub async fn first_write_inserts_version_1(ports: &Ports<'_>) -> Checked {
+pub async fn first_write_inserts_version_1(ports: &Ports<'_>) -> CheckResult {
     let partition = sample::partition(ports.host);
     assert_eq!(ports.load(partition).await?, None);
     let write = sample::persist(partition, None, sample::content(ports.host, "first"));
@@ -37,7 +37,7 @@ pub async fn first_write_inserts_version_1(ports: &Ports<'_>) -> Checked {
 }
 
 /// Field by field, and nothing of the content before.
-pub async fn content_of_any_form_round_trips(ports: &Ports<'_>) -> Checked {
+pub async fn content_of_any_form_round_trips(ports: &Ports<'_>) -> CheckResult {
     let partition = ports.create(Vec::new()).await?;
     let attempt = sample::attempt(ports.host);
     let id = || MessageId::from_uuid(ports.host.fresh_id());
@@ -71,7 +71,7 @@ pub async fn content_of_any_form_round_trips(ports: &Ports<'_>) -> Checked {
 }
 
 /// The store reads none of them.
-pub async fn any_json_is_a_state(ports: &Ports<'_>) -> Checked {
+pub async fn any_json_is_a_state(ports: &Ports<'_>) -> CheckResult {
     let states = [
         json!(null),
         json!(true),
@@ -94,7 +94,7 @@ pub async fn any_json_is_a_state(ports: &Ports<'_>) -> Checked {
 }
 
 /// Two workers that both found nothing do not both create the partition.
-pub async fn first_write_conflicts_with_existing_document(ports: &Ports<'_>) -> Checked {
+pub async fn first_write_conflicts_with_existing_document(ports: &Ports<'_>) -> CheckResult {
     let partition = ports.create(Vec::new()).await?;
     let before = ports.stored(partition).await?;
     let write = sample::persist(partition, None, sample::content(ports.host, "second"));
@@ -104,7 +104,7 @@ pub async fn first_write_conflicts_with_existing_document(ports: &Ports<'_>) -> 
 }
 
 /// One larger, each time.
-pub async fn write_increments_the_loaded_version(ports: &Ports<'_>) -> Checked {
+pub async fn write_increments_the_loaded_version(ports: &Ports<'_>) -> CheckResult {
     let partition = ports.create(Vec::new()).await?;
     for version in 1..=3 {
         let write = sample::persist(partition, Some(version), sample::content(ports.host, "next"));
@@ -116,7 +116,7 @@ pub async fn write_increments_the_loaded_version(ports: &Ports<'_>) -> Checked {
 }
 
 /// Neither added nor cancelled entries of a refused write have any effect.
-pub async fn conflict_stores_neither_content_nor_entries(ports: &Ports<'_>) -> Checked {
+pub async fn conflict_stores_neither_content_nor_entries(ports: &Ports<'_>) -> CheckResult {
     let now = sample::now(ports.host);
     let first = sample::entry(ports.host, sample::partition(ports.host), now)?;
     let partition = ports.create(vec![first.clone()]).await?;
@@ -134,7 +134,7 @@ pub async fn conflict_stores_neither_content_nor_entries(ports: &Ports<'_>) -> C
 }
 
 /// A document that was deleted in between is not recreated.
-pub async fn update_of_absent_document_conflicts(ports: &Ports<'_>) -> Checked {
+pub async fn update_of_absent_document_conflicts(ports: &Ports<'_>) -> CheckResult {
     let partition = sample::partition(ports.host);
     let write = sample::persist(partition, Some(1), sample::content(ports.host, "orphan"));
     assert_eq!(ports.persist(write).await?, PersistOutcome::Conflict);
@@ -143,7 +143,7 @@ pub async fn update_of_absent_document_conflicts(ports: &Ports<'_>) -> Checked {
 }
 
 /// The answers are in the order of the writes.
-pub async fn conflict_does_not_affect_other_writes(ports: &Ports<'_>) -> Checked {
+pub async fn conflict_does_not_affect_other_writes(ports: &Ports<'_>) -> CheckResult {
     let taken = ports.create(Vec::new()).await?;
     let (one, two) = (sample::partition(ports.host), sample::partition(ports.host));
     let entry = sample::entry(ports.host, two, sample::now(ports.host))?;
@@ -157,7 +157,7 @@ pub async fn conflict_does_not_affect_other_writes(ports: &Ports<'_>) -> Checked
 }
 
 /// Whether they create the partition or change it, and with nothing of the losers stored.
-pub async fn concurrent_writes_store_exactly_one(ports: &Ports<'_>) -> Checked {
+pub async fn concurrent_writes_store_exactly_one(ports: &Ports<'_>) -> CheckResult {
     let partition = sample::partition(ports.host);
     for loaded in [None, Some(1), Some(2)] {
         let mut writes = Vec::new();
@@ -183,7 +183,7 @@ pub async fn concurrent_writes_store_exactly_one(ports: &Ports<'_>) -> Checked {
 }
 
 /// With none in the place of what is not there; nothing asked for is nothing answered.
-pub async fn documents_are_returned_in_request_order(ports: &Ports<'_>) -> Checked {
+pub async fn documents_are_returned_in_request_order(ports: &Ports<'_>) -> CheckResult {
     let (one, two) = (ports.create(Vec::new()).await?, ports.create(Vec::new()).await?);
     let absent = sample::partition(ports.host);
     let now = sample::now(ports.host);
@@ -197,7 +197,7 @@ pub async fn documents_are_returned_in_request_order(ports: &Ports<'_>) -> Check
 }
 
 /// It is an error in its place, every time.
-pub async fn unreadable_document_fails_only_its_partition(ports: &Ports<'_>) -> Checked {
+pub async fn unreadable_document_fails_only_its_partition(ports: &Ports<'_>) -> CheckResult {
     let Some(damage) = ports.damage else { return Ok(()) };
     let (one, two) = (ports.create(Vec::new()).await?, ports.create(Vec::new()).await?);
     let (damaged, absent) = (ports.create(Vec::new()).await?, sample::partition(ports.host));
@@ -218,7 +218,7 @@ pub async fn unreadable_document_fails_only_its_partition(ports: &Ports<'_>) -> 
 }
 
 /// Deletion by the store may be late.
-pub async fn ended_partition_is_absent_after_retention(ports: &Ports<'_>) -> Checked {
+pub async fn ended_partition_is_absent_after_retention(ports: &Ports<'_>) -> CheckResult {
     let (partition, ended_at) = (sample::partition(ports.host), sample::now(ports.host));
     ports.persist(sample::persist(partition, None, sample::ended(ports.host, ended_at))).await?;
     let expiry = sample::later(ended_at, ports.retention.as_secs());

@@ -7,17 +7,17 @@ use messages::queue::MAX_BATCH;
 use messages::{Disposition, Outgoing};
 
 use super::{LONG, Ports, VISIBILITY};
-use crate::Checked;
+use crate::CheckResult;
 
 /// Checks the whole contract.
-pub async fn all(ports: &Ports<'_>) -> Checked {
+pub async fn all(ports: &Ports<'_>) -> CheckResult {
     receive_is_limited_by_request_and_queue(ports).await?;
     batch_has_one_result_per_message(ports).await?;
     duplicates_are_both_delivered(ports).await
 }
 
 /// Nor the same message twice.
-pub async fn receive_is_limited_by_request_and_queue(ports: &Ports<'_>) -> Checked {
+pub async fn receive_is_limited_by_request_and_queue(ports: &Ports<'_>) -> CheckResult {
     ports.drain().await?;
     let mut messages = Vec::new();
     for _ in 0..MAX_BATCH + 5 {
@@ -46,7 +46,7 @@ pub async fn receive_is_limited_by_request_and_queue(ports: &Ports<'_>) -> Check
 }
 
 /// In their order, regardless of their queues; without messages there are no results.
-pub async fn batch_has_one_result_per_message(ports: &Ports<'_>) -> Checked {
+pub async fn batch_has_one_result_per_message(ports: &Ports<'_>) -> CheckResult {
     ports.drain().await?;
     assert!(ports.send.send(&[]).await.is_empty());
     let (one, other) = (ports.outgoing(Duration::ZERO)?, ports.outgoing(Duration::ZERO)?);
@@ -61,7 +61,7 @@ pub async fn batch_has_one_result_per_message(ports: &Ports<'_>) -> Checked {
 }
 
 /// The queue does not distinguish messages by their ids; acknowledging one copy leaves the other.
-pub async fn duplicates_are_both_delivered(ports: &Ports<'_>) -> Checked {
+pub async fn duplicates_are_both_delivered(ports: &Ports<'_>) -> CheckResult {
     ports.drain().await?;
     let message = ports.outgoing(Duration::ZERO)?;
     ports.send(std::slice::from_ref(&message)).await?;

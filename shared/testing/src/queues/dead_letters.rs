@@ -5,16 +5,16 @@ use std::time::Duration;
 use messages::Disposition;
 
 use super::{LONG, Ports, VISIBILITY, retry};
-use crate::Checked;
+use crate::CheckResult;
 
 /// Checks the whole contract.
-pub async fn all(ports: &Ports<'_>) -> Checked {
+pub async fn all(ports: &Ports<'_>) -> CheckResult {
     rejected_message_is_dead_lettered_unchanged(ports).await?;
     message_is_dead_lettered_after_receive_limit(ports).await
 }
 
 /// At once, and out of the queue it was in.
-pub async fn rejected_message_is_dead_lettered_unchanged(ports: &Ports<'_>) -> Checked {
+pub async fn rejected_message_is_dead_lettered_unchanged(ports: &Ports<'_>) -> CheckResult {
     ports.drain().await?;
     let sent = ports.sent().await?;
     let received = ports.one(&ports.queue, VISIBILITY).await?;
@@ -29,7 +29,7 @@ pub async fn rejected_message_is_dead_lettered_unchanged(ports: &Ports<'_>) -> C
 }
 
 /// Exactly as often as the queue allows it is delivered.
-pub async fn message_is_dead_lettered_after_receive_limit(ports: &Ports<'_>) -> Checked {
+pub async fn message_is_dead_lettered_after_receive_limit(ports: &Ports<'_>) -> CheckResult {
     ports.drain().await?;
     let sent = ports.sent().await?;
     for count in 1..=ports.receive_limit()? {

@@ -5,10 +5,10 @@ use std::time::Duration;
 use messages::Disposition;
 
 use super::{LONG, Ports, VISIBILITY, retry};
-use crate::Checked;
+use crate::CheckResult;
 
 /// Checks the whole contract.
-pub async fn all(ports: &Ports<'_>) -> Checked {
+pub async fn all(ports: &Ports<'_>) -> CheckResult {
     message_arrives_unchanged_in_its_queue(ports).await?;
     acknowledged_message_is_not_redelivered(ports).await?;
     received_message_is_hidden_and_redelivered(ports).await?;
@@ -18,7 +18,7 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
 }
 
 /// In its queue and in no other.
-pub async fn message_arrives_unchanged_in_its_queue(ports: &Ports<'_>) -> Checked {
+pub async fn message_arrives_unchanged_in_its_queue(ports: &Ports<'_>) -> CheckResult {
     ports.drain().await?;
     let sent = ports.sent().await?;
     assert!(ports.is_empty(&ports.other).await?, "it is in another queue");
@@ -31,7 +31,7 @@ pub async fn message_arrives_unchanged_in_its_queue(ports: &Ports<'_>) -> Checke
 }
 
 /// Not even after its visibility timeout; acknowledging it again succeeds.
-pub async fn acknowledged_message_is_not_redelivered(ports: &Ports<'_>) -> Checked {
+pub async fn acknowledged_message_is_not_redelivered(ports: &Ports<'_>) -> CheckResult {
     ports.drain().await?;
     ports.sent().await?;
     let received = ports.one(&ports.queue, VISIBILITY).await?;
@@ -44,7 +44,7 @@ pub async fn acknowledged_message_is_not_redelivered(ports: &Ports<'_>) -> Check
 }
 
 /// A message is redelivered after its visibility timeout, with the receive count incremented.
-pub async fn received_message_is_hidden_and_redelivered(ports: &Ports<'_>) -> Checked {
+pub async fn received_message_is_hidden_and_redelivered(ports: &Ports<'_>) -> CheckResult {
     ports.drain().await?;
     let sent = ports.sent().await?;
     let first = ports.one(&ports.queue, VISIBILITY).await?;
@@ -59,7 +59,7 @@ pub async fn received_message_is_hidden_and_redelivered(ports: &Ports<'_>) -> Ch
 }
 
 /// As long as it was sent with.
-pub async fn delayed_message_is_invisible_until_due(ports: &Ports<'_>) -> Checked {
+pub async fn delayed_message_is_invisible_until_due(ports: &Ports<'_>) -> CheckResult {
     ports.drain().await?;
     let message = ports.outgoing(VISIBILITY)?;
     ports.send(std::slice::from_ref(&message)).await?;
@@ -72,7 +72,7 @@ pub async fn delayed_message_is_invisible_until_due(ports: &Ports<'_>) -> Checke
 }
 
 /// An expired receipt does not affect the current receiver.
-pub async fn an_outdated_receipt_answers_nothing(ports: &Ports<'_>) -> Checked {
+pub async fn an_outdated_receipt_answers_nothing(ports: &Ports<'_>) -> CheckResult {
     ports.drain().await?;
     ports.sent().await?;
     let slow = ports.one(&ports.queue, VISIBILITY).await?;
@@ -92,7 +92,7 @@ pub async fn an_outdated_receipt_answers_nothing(ports: &Ports<'_>) -> Checked {
 }
 
 /// Earlier or later than its visibility timeout would have it.
-pub async fn retried_message_is_redelivered_after_delay(ports: &Ports<'_>) -> Checked {
+pub async fn retried_message_is_redelivered_after_delay(ports: &Ports<'_>) -> CheckResult {
     ports.drain().await?;
     let sent = ports.sent().await?;
     let first = ports.one(&ports.queue, LONG).await?;

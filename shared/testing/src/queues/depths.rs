@@ -5,13 +5,13 @@ use std::time::Duration;
 use messages::{Depth, Disposition};
 
 use super::{LONG, Ports};
-use crate::Checked;
+use crate::CheckResult;
 
 /// The number of times that a count is requested again: counts of a real queue are approximate.
 const LOOKS: usize = 100;
 
 /// Checks the whole contract.
-pub async fn all(ports: &Ports<'_>) -> Checked {
+pub async fn all(ports: &Ports<'_>) -> CheckResult {
     messages_are_counted_by_state(ports).await
 }
 
@@ -19,7 +19,7 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
 ///
 /// # Errors
 /// Returns an error if a port fails, or the counts of a queue stay wrong.
-pub async fn messages_are_counted_by_state(ports: &Ports<'_>) -> Checked {
+pub async fn messages_are_counted_by_state(ports: &Ports<'_>) -> CheckResult {
     ports.drain().await?;
     until(ports, Depth::default()).await?;
     let mut messages = vec![ports.outgoing(Duration::ZERO)?, ports.outgoing(Duration::ZERO)?];
@@ -40,7 +40,7 @@ pub async fn messages_are_counted_by_state(ports: &Ports<'_>) -> Checked {
     Ok(())
 }
 
-async fn until(ports: &Ports<'_>, expected: Depth) -> Checked {
+async fn until(ports: &Ports<'_>, expected: Depth) -> CheckResult {
     let mut found = Depth::default();
     for _ in 0..LOOKS {
         let counted = ports.inspect.depths().await.remove(&ports.queue);

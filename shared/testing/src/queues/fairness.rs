@@ -5,11 +5,11 @@ use std::time::Duration;
 use messages::{Disposition, Outgoing, PartitionKey, Received};
 
 use super::{LONG, Ports, VISIBILITY, retry};
-use crate::{Checked, sample};
+use crate::{CheckResult, sample};
 
 /// Checks the whole contract. The standard queues of SQS keep them approximately, and only among many messages
 /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-fair-queues.html>).
-pub async fn all(ports: &Ports<'_>) -> Checked {
+pub async fn all(ports: &Ports<'_>) -> CheckResult {
     backlog_does_not_delay_other_partitions(ports).await?;
     partitions_alternate_without_messages_in_flight(ports).await?;
     delayed_message_is_not_in_flight(ports).await?;
@@ -39,7 +39,7 @@ impl Ports<'_> {
 }
 
 /// Not by their age, but by how many are in flight.
-pub async fn backlog_does_not_delay_other_partitions(ports: &Ports<'_>) -> Checked {
+pub async fn backlog_does_not_delay_other_partitions(ports: &Ports<'_>) -> CheckResult {
     ports.drain().await?;
     let (large, small) = (sample::partition(ports.host), sample::partition(ports.host));
     let large = ports.send_of(large, 20).await?;
@@ -61,7 +61,7 @@ pub async fn backlog_does_not_delay_other_partitions(ports: &Ports<'_>) -> Check
 }
 
 /// As with one worker that answers for each message before it receives the next.
-pub async fn partitions_alternate_without_messages_in_flight(ports: &Ports<'_>) -> Checked {
+pub async fn partitions_alternate_without_messages_in_flight(ports: &Ports<'_>) -> CheckResult {
     ports.drain().await?;
     let mut sent = Vec::new();
     for _ in 0..3 {
@@ -80,7 +80,7 @@ pub async fn partitions_alternate_without_messages_in_flight(ports: &Ports<'_>) 
 }
 
 /// Neither one that was given back nor one that was sent with a delay.
-pub async fn delayed_message_is_not_in_flight(ports: &Ports<'_>) -> Checked {
+pub async fn delayed_message_is_not_in_flight(ports: &Ports<'_>) -> CheckResult {
     ports.drain().await?;
     let (busy, patient) = (sample::partition(ports.host), sample::partition(ports.host));
     ports.send_of(patient, 2).await?;
@@ -97,7 +97,7 @@ pub async fn delayed_message_is_not_in_flight(ports: &Ports<'_>) -> Checked {
 }
 
 /// It is visible again, and counts among those that wait.
-pub async fn timed_out_message_is_not_in_flight(ports: &Ports<'_>) -> Checked {
+pub async fn timed_out_message_is_not_in_flight(ports: &Ports<'_>) -> CheckResult {
     ports.drain().await?;
     let (slow, busy) = (sample::partition(ports.host), sample::partition(ports.host));
     let slow = ports.send_of(slow, 2).await?;
@@ -114,7 +114,7 @@ pub async fn timed_out_message_is_not_in_flight(ports: &Ports<'_>) -> Checked {
 }
 
 /// A turn is a batch: all messages of a partition in it share what is done for the partition.
-pub async fn batch_continues_with_the_next_partition(ports: &Ports<'_>) -> Checked {
+pub async fn batch_continues_with_the_next_partition(ports: &Ports<'_>) -> CheckResult {
     ports.drain().await?;
     let mut sent = Vec::new();
     for _ in 0..3 {

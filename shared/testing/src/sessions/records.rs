@@ -8,10 +8,10 @@ use outbox::{CommitOutcome, Key, Record, Write};
 use serde_json::{Value, json};
 
 use super::{Ports, PreparedSession};
-use crate::Checked;
+use crate::CheckResult;
 
 /// Checks the whole contract.
-pub async fn all(ports: &Ports<'_>) -> Checked {
+pub async fn all(ports: &Ports<'_>) -> CheckResult {
     an_absent_record_is_none(ports).await?;
     each_commit_increments_the_revision(ports).await?;
     any_json_is_a_body(ports).await?;
@@ -27,7 +27,7 @@ pub async fn all(ports: &Ports<'_>) -> Checked {
 }
 
 /// Nothing of it differs from one that a session wrote.
-pub async fn write_without_session_changes_a_record(ports: &Ports<'_>) -> Checked {
+pub async fn write_without_session_changes_a_record(ports: &Ports<'_>) -> CheckResult {
     let key = fresh(ports);
     for (revision, body) in [(1, json!("a")), (2, json!({ "b": 1 }))] {
         ports.write_records.write_record(&write(&key, body.clone())).await?;
@@ -70,7 +70,7 @@ impl PreparedSession {
 }
 
 /// Writes one record, with or without messages.
-async fn put(ports: &Ports<'_>, key: &Key, body: Value, entries: usize) -> Checked {
+async fn put(ports: &Ports<'_>, key: &Key, body: Value, entries: usize) -> CheckResult {
     let session = PreparedSession::with_records(ports, entries, Vec::new(), vec![write(key, body)])?;
     assert_eq!(session.commit(ports).await?, CommitOutcome::Stored);
     Ok(())
@@ -81,13 +81,13 @@ async fn revision(ports: &Ports<'_>, key: &Key) -> Result<u64, StoreError> {
 }
 
 /// Neither an error nor empty.
-pub async fn an_absent_record_is_none(ports: &Ports<'_>) -> Checked {
+pub async fn an_absent_record_is_none(ports: &Ports<'_>) -> CheckResult {
     assert_eq!(ports.records.record(&fresh(ports)).await?, None);
     Ok(())
 }
 
 /// From 1, whether or not the session has messages; the body is the latest.
-pub async fn each_commit_increments_the_revision(ports: &Ports<'_>) -> Checked {
+pub async fn each_commit_increments_the_revision(ports: &Ports<'_>) -> CheckResult {
     let key = fresh(ports);
     for (revision, entries) in [(1, 0), (2, 1), (3, 0)] {
         let body = json!({ "number": revision, revision.to_string(): "only in this one" });
@@ -98,7 +98,7 @@ pub async fn each_commit_increments_the_revision(ports: &Ports<'_>) -> Checked {
 }
 
 /// The store reads none of them.
-pub async fn any_json_is_a_body(ports: &Ports<'_>) -> Checked {
+pub async fn any_json_is_a_body(ports: &Ports<'_>) -> CheckResult {
     for body in [json!(null), json!(-7), json!(0.5), json!("$set"), json!([[], {}]), json!({ "a": [null] })] {
         let key = fresh(ports);
         put(ports, &key, body.clone(), 0).await?;
@@ -108,7 +108,7 @@ pub async fn any_json_is_a_body(ports: &Ports<'_>) -> Checked {
 }
 
 /// Kind and id together name one, however they are spelt.
-pub async fn different_records_do_not_conflict(ports: &Ports<'_>) -> Checked {
+pub async fn different_records_do_not_conflict(ports: &Ports<'_>) -> CheckResult {
     let unique = ports.host.fresh_id();
     let keys = [("a", "b/c"), ("a/b", "c"), ("a", "b/C"), ("b", "b/c"), ("a", "b/c ")]
         .map(|(kind, id)| Key::new(format!("{unique}/{kind}"), id));
@@ -124,7 +124,7 @@ pub async fn different_records_do_not_conflict(ports: &Ports<'_>) -> Checked {
 
 /// With or without messages, and regardless of whether it writes the records that it has read. An unchanged record
 /// refuses nothing.
-pub async fn commit_fails_if_read_record_was_changed(ports: &Ports<'_>) -> Checked {
+pub async fn commit_fails_if_read_record_was_changed(ports: &Ports<'_>) -> CheckResult {
     let (key, steady) = (fresh(ports), fresh(ports));
     put(ports, &key, json!("first"), 0).await?;
     put(ports, &steady, json!("steady"), 0).await?;
@@ -144,7 +144,7 @@ pub async fn commit_fails_if_read_record_was_changed(ports: &Ports<'_>) -> Check
 }
 
 /// Having found nothing is a reading too.
-pub async fn commit_fails_if_absent_record_was_created(ports: &Ports<'_>) -> Checked {
+pub async fn commit_fails_if_absent_record_was_created(ports: &Ports<'_>) -> CheckResult {
     let (key, other) = (fresh(ports), fresh(ports));
     let session = |entries| {
         PreparedSession::with_records(
@@ -165,14 +165,14 @@ pub async fn commit_fails_if_absent_record_was_created(ports: &Ports<'_>) -> Che
     Ok(())
 }
 
-async fn is_refused(ports: &Ports<'_>, session: &PreparedSession) -> Checked {
+async fn is_refused(ports: &Ports<'_>, session: &PreparedSession) -> CheckResult {
     assert_eq!(ports.settle.find(session.record.id).await?, SessionStatus::Nothing);
     assert!(!session.has_view(ports).await? && !session.is_due(ports).await?);
     Ok(())
 }
 
 /// Under the same id, with what it has read since.
-pub async fn rejected_session_can_be_committed_again(ports: &Ports<'_>) -> Checked {
+pub async fn rejected_session_can_be_committed_again(ports: &Ports<'_>) -> CheckResult {
     let key = fresh(ports);
     put(ports, &key, json!("in between"), 0).await?;
     let mut session =
@@ -186,7 +186,7 @@ pub async fn rejected_session_can_be_committed_again(ports: &Ports<'_>) -> Check
 }
 
 /// Although what it has read still holds.
-pub async fn abandoned_session_writes_no_record(ports: &Ports<'_>) -> Checked {
+pub async fn abandoned_session_writes_no_record(ports: &Ports<'_>) -> CheckResult {
     let key = fresh(ports);
     let session = PreparedSession::with_records(ports, 1, vec![read(&key, 0)], vec![write(&key, json!(1))])?;
     ports.settle.bury(session.record.id, session.record.committed_at).await?;
@@ -196,7 +196,7 @@ pub async fn abandoned_session_writes_no_record(ports: &Ports<'_>) -> Checked {
 }
 
 /// Not even if its own commit, or a later one of another session, changed the records that it has read.
-pub async fn repeated_commit_writes_no_second_record(ports: &Ports<'_>) -> Checked {
+pub async fn repeated_commit_writes_no_second_record(ports: &Ports<'_>) -> CheckResult {
     let key = fresh(ports);
     let session =
         PreparedSession::with_records(ports, 1, vec![read(&key, 0)], vec![write(&key, json!("first"))])?;
@@ -212,7 +212,7 @@ pub async fn repeated_commit_writes_no_second_record(ports: &Ports<'_>) -> Check
 }
 
 /// Regardless of whether the record that both have read existed.
-pub async fn concurrent_commits_store_one(ports: &Ports<'_>) -> Checked {
+pub async fn concurrent_commits_store_one(ports: &Ports<'_>) -> CheckResult {
     let key = fresh(ports);
     for revision in 0..5 {
         let session = |body| {
@@ -238,7 +238,7 @@ pub async fn concurrent_commits_store_one(ports: &Ports<'_>) -> Checked {
 }
 
 /// If a session only checked the records that it writes, both would be stored without having seen each other.
-pub async fn write_skew_stores_at_most_one(ports: &Ports<'_>) -> Checked {
+pub async fn write_skew_stores_at_most_one(ports: &Ports<'_>) -> CheckResult {
     for _ in 0..5 {
         let (left, right) = (fresh(ports), fresh(ports));
         let session = |reads: &Key, writes: &Key| {

@@ -6,7 +6,7 @@ use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
-use crate::world::{Tested, World};
+use crate::world::{TestResult, World};
 
 async fn request(world: &World, method: Method, path: &str, body: Value) -> (StatusCode, Value) {
     let request =
@@ -19,7 +19,7 @@ async fn request(world: &World, method: Method, path: &str, body: Value) -> (Sta
 }
 
 #[tokio::test]
-async fn an_order_goes_its_way_over_http() -> Tested {
+async fn an_order_goes_its_way_over_http() -> TestResult {
     let world = World::with_stock(1).await;
     let cents = json!({ "cents": 100 });
     let (status, _) = request(&world, Method::POST, "/orders/4711", cents.clone()).await;
@@ -39,7 +39,7 @@ async fn an_order_goes_its_way_over_http() -> Tested {
 }
 
 #[tokio::test]
-async fn what_cannot_be_is_refused() -> Tested {
+async fn what_cannot_be_is_refused() -> TestResult {
     let world = World::with_stock(1).await;
     let (status, _) = request(&world, Method::GET, "/orders/1", Value::Null).await;
     assert_eq!(status, StatusCode::NOT_FOUND);

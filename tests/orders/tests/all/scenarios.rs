@@ -9,12 +9,12 @@ use orders::{NEWS, News, OrderEvent, Step, TIME_TO_PAY, WAREHOUSE};
 use saga::SAGA;
 use serde_json::json;
 
-use crate::world::{Tested, World, messages};
+use crate::world::{TestResult, World, messages};
 
 const SAGA_DEAD: Queue = Queue::named("saga-dead");
 
 #[tokio::test]
-async fn a_paid_order_is_shipped() -> Tested {
+async fn a_paid_order_is_shipped() -> TestResult {
     let world = World::with_stock(1).await;
     world.shop.place("4711", 100).await?;
     assert_eq!(world.state("4711").await, "placed");
@@ -31,7 +31,7 @@ async fn a_paid_order_is_shipped() -> Tested {
 }
 
 #[tokio::test]
-async fn an_order_that_nobody_pays_is_given_up_after_an_hour() -> Tested {
+async fn an_order_that_nobody_pays_is_given_up_after_an_hour() -> TestResult {
     let world = World::with_stock(1).await;
     world.shop.place("4711", 100).await?;
     world.run().await;
@@ -43,7 +43,7 @@ async fn an_order_that_nobody_pays_is_given_up_after_an_hour() -> Tested {
 }
 
 #[tokio::test]
-async fn the_timer_of_a_paid_order_does_nothing() -> Tested {
+async fn the_timer_of_a_paid_order_does_nothing() -> TestResult {
     let world = World::with_stock(1).await;
     world.shop.place("4711", 100).await?;
     world.run().await;
@@ -57,7 +57,7 @@ async fn the_timer_of_a_paid_order_does_nothing() -> Tested {
 }
 
 #[tokio::test]
-async fn what_is_paid_too_little_is_refused_and_may_be_paid_again() -> Tested {
+async fn what_is_paid_too_little_is_refused_and_may_be_paid_again() -> TestResult {
     let world = World::with_stock(1).await;
     world.shop.place("4711", 100).await?;
     world.run().await;
@@ -74,7 +74,7 @@ async fn what_is_paid_too_little_is_refused_and_may_be_paid_again() -> Tested {
 }
 
 #[tokio::test]
-async fn a_payment_may_overtake_its_order() -> Tested {
+async fn a_payment_may_overtake_its_order() -> TestResult {
     for (paid, then) in [(100, "shipped"), (99, "placed")] {
         let world = World::with_stock(1).await;
         world.shop.place("4711", 100).await?;
@@ -92,7 +92,7 @@ async fn a_payment_may_overtake_its_order() -> Tested {
 }
 
 #[tokio::test]
-async fn what_is_delivered_three_times_takes_effect_once() -> Tested {
+async fn what_is_delivered_three_times_takes_effect_once() -> TestResult {
     let world = World::with_copies(2, 3).await;
     world.shop.place("4711", 100).await?;
     world.shop.place("4712", 100).await?;
@@ -120,7 +120,7 @@ async fn what_is_delivered_three_times_takes_effect_once() -> Tested {
 }
 
 #[tokio::test]
-async fn a_warehouse_of_an_earlier_release_names_no_carrier() -> Tested {
+async fn a_warehouse_of_an_earlier_release_names_no_carrier() -> TestResult {
     let world = World::with_stock(1).await;
     world.shop.place("4711", 100).await?;
     world.shop.pay("4711", 100).await?;
@@ -143,7 +143,7 @@ async fn a_warehouse_of_an_earlier_release_names_no_carrier() -> Tested {
 }
 
 #[tokio::test]
-async fn what_a_later_release_says_waits_for_it() -> Tested {
+async fn what_a_later_release_says_waits_for_it() -> TestResult {
     let world = World::with_stock(1).await;
     let paid = json!({ "cents": 100, "currency": "EUR" });
     world.event(partition("4711"), "Paid", 9, paid).await;
@@ -160,7 +160,7 @@ async fn what_a_later_release_says_waits_for_it() -> Tested {
 }
 
 #[tokio::test]
-async fn what_is_malformed_does_not_wait() -> Tested {
+async fn what_is_malformed_does_not_wait() -> TestResult {
     let world = World::with_stock(1).await;
     world.event(partition("4711"), "Paid", 1, json!({ "cents": "many" })).await;
     world.run().await;

@@ -23,7 +23,7 @@ use servers::{cleaned_up, unique};
 use testing::sample::Samples;
 use uuid::Uuid;
 
-use crate::world::Tested;
+use crate::world::TestResult;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -114,13 +114,13 @@ impl Cloud {
 }
 
 /// Runs a test with a cloud of its own.
-async fn in_cloud(test: impl AsyncFnOnce(&Cloud) -> Tested) -> Tested {
+async fn in_cloud(test: impl AsyncFnOnce(&Cloud) -> TestResult) -> TestResult {
     let cloud = Cloud::create().await;
     cleaned_up(test(&cloud), cloud.remove()).await
 }
 
 /// Runs a test with an engine of its own on services.
-async fn on_engine(test: impl AsyncFnOnce(Engine) -> Tested) -> Tested {
+async fn on_engine(test: impl AsyncFnOnce(Engine) -> TestResult) -> TestResult {
     in_cloud(async |cloud| {
         // The engine creates the indexes.
         let scratch = Scratch::with(
@@ -147,7 +147,7 @@ async fn until(what: &str, holds: impl AsyncFn() -> Result<bool, OrderError>) ->
 }
 
 #[tokio::test]
-async fn orders_are_paid_and_shipped_though_everything_is_delivered_twice() -> Tested {
+async fn orders_are_paid_and_shipped_though_everything_is_delivered_twice() -> TestResult {
     on_engine(async |engine| {
         let runner =
             Runner::new(&SYSTEM, engine, None, FaultInjection { copies: 2, ..FaultInjection::default() });
@@ -178,7 +178,7 @@ async fn orders_are_paid_and_shipped_though_everything_is_delivered_twice() -> T
 }
 
 #[tokio::test]
-async fn what_a_later_release_says_waits_for_it() -> Tested {
+async fn what_a_later_release_says_waits_for_it() -> TestResult {
     on_engine(async |engine| {
         let order = partition("4711");
         let body = |version| Body {
@@ -204,7 +204,7 @@ async fn what_a_later_release_says_waits_for_it() -> Tested {
 }
 
 #[tokio::test]
-async fn sagas_sessions_and_views() -> Tested {
+async fn sagas_sessions_and_views() -> TestResult {
     let scratch = Scratch::new().await?;
     let store = &scratch.mongo;
     let (sweep, retention) = (store.saga_outbox(), scratch.settings.saga_retention);
@@ -238,7 +238,7 @@ async fn sagas_sessions_and_views() -> Tested {
 }
 
 #[tokio::test]
-async fn ledger_and_processed() -> Tested {
+async fn ledger_and_processed() -> TestResult {
     in_cloud(async |cloud| {
         let ledger =
             aws::ledger::Ledger::new(cloud.dynamo.clone(), "orders", cloud.table(aws::ledger::LEDGER_KEY));
@@ -256,7 +256,7 @@ async fn ledger_and_processed() -> Tested {
 }
 
 #[tokio::test]
-async fn queues() -> Tested {
+async fn queues() -> TestResult {
     in_cloud(async |cloud| {
         let queues = cloud.queues();
         let ports = testing::queues::Ports {

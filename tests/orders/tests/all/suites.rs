@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use testing::ManualHost;
 use testing::sample::Samples;
 
-use crate::world::Tested;
+use crate::world::TestResult;
 
 fn open() -> (TempDir, Arc<ManualHost>, Store) {
     let (dir, host) = (TempDir::new().unwrap(), Arc::new(ManualHost::seeded(1)));
@@ -18,7 +18,7 @@ fn open() -> (TempDir, Arc<ManualHost>, Store) {
 }
 
 #[tokio::test]
-async fn sagas() -> Tested {
+async fn sagas() -> TestResult {
     let (_dir, host, store) = open();
     let (sweep, retention) = (store.saga_outbox(), store.settings().saga_retention);
     let ports = testing::documents::Ports {
@@ -34,7 +34,7 @@ async fn sagas() -> Tested {
 }
 
 #[tokio::test]
-async fn sessions() -> Tested {
+async fn sessions() -> TestResult {
     let (_dir, host, store) = open();
     let sweep = store.session_outbox();
     let ports = testing::sessions::Ports {
@@ -50,7 +50,7 @@ async fn sessions() -> Tested {
 }
 
 #[tokio::test]
-async fn views() -> Tested {
+async fn views() -> TestResult {
     let (_dir, host, store) = open();
     let shared = Arc::new(store.clone());
     let views = Views { saga: Samples, written: shared.clone(), documents: shared, host: host.clone() };
@@ -59,20 +59,20 @@ async fn views() -> Tested {
 }
 
 #[tokio::test]
-async fn ledger() -> Tested {
+async fn ledger() -> TestResult {
     let (_dir, host, store) = open();
     let ports = testing::ledger::Ports { claim: &store, grant: &store, check: &store, host: &*host };
     testing::ledger::all(&ports).await
 }
 
 #[tokio::test]
-async fn processed() -> Tested {
+async fn processed() -> TestResult {
     let (_dir, host, store) = open();
     testing::processed::all(&testing::processed::Ports { store: &store, host: &*host }).await
 }
 
 #[tokio::test]
-async fn queues() -> Tested {
+async fn queues() -> TestResult {
     for (queue, other) in [(SAGA, WAREHOUSE), (WAREHOUSE, SAGA)] {
         let (_dir, host, store) = open();
         let ports = testing::queues::Ports {

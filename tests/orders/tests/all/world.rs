@@ -21,7 +21,7 @@ use tempfile::TempDir;
 use testing::ManualHost;
 use uuid::Uuid;
 
-pub(crate) type Tested = testing::Checked;
+pub(crate) type TestResult = testing::CheckResult;
 
 pub(crate) struct World {
     pub(crate) host: Arc<ManualHost>,

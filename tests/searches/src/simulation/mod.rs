@@ -31,7 +31,7 @@ use outbox::SessionRecord;
 use saga::{Engine, System};
 use simulation::access::short;
 use simulation::{
-    Access, Bounds, Call, Change, Checked, Invariant, Mode, Rest, Rng, Scene, Violation, Workload,
+    Access, Bounds, Call, Change, CheckResult, Invariant, Mode, Rest, Rng, Scene, Violation, Workload,
 };
 
 use self::outside::Outside;
@@ -179,14 +179,14 @@ impl Workload for Searches {
         outside.admits_untokened == Some(true) && has_untokened()
     }
 
-    fn changed(&self, change: &Change<'_, SearchImport>) -> Checked {
+    fn changed(&self, change: &Change<'_, SearchImport>) -> CheckResult {
         changes::check(change).map_err(|detail| Violation {
             invariant: Invariant::EffectsWithTheirChange,
             detail: format!("search {}: {detail}", change.write.partition),
         })
     }
 
-    fn committed(&self, session: &SessionRecord) -> Checked {
+    fn committed(&self, session: &SessionRecord) -> CheckResult {
         let fits = session.entries.iter().all(|entry| {
             let message = Message::decode(&entry.payload).ok();
             let event = message.as_ref().and_then(|message| message.read::<SearchEvent>().ok());
@@ -205,7 +205,7 @@ impl Workload for Searches {
     }
 
     /// A file is parsed by one command, however often.
-    fn observed(&self, scene: &mut Scene<'_, Outside>, observation: &DecisionRecord) -> Checked {
+    fn observed(&self, scene: &mut Scene<'_, Outside>, observation: &DecisionRecord) -> CheckResult {
         meet_ends(scene, observation);
         if observation.function != parse_references::NAME || observation.verdict != Verdict::Handled {
             return Ok(());
@@ -260,7 +260,7 @@ impl Workload for Searches {
         }
     }
 
-    fn check(&self, rest: &Rest<'_, Self>) -> Checked {
+    fn check(&self, rest: &Rest<'_, Self>) -> CheckResult {
         rest::check(rest)
     }
 

@@ -16,7 +16,7 @@ use outbox::View;
 use service::NewSearch;
 use service::marking::MAX_CANDIDATES_PER_KEY;
 use simulation::access::short;
-use simulation::{Checked, Invariant, Rest, Violation};
+use simulation::{CheckResult, Invariant, Rest, Violation};
 
 use super::Searches;
 use super::client::project;
@@ -44,7 +44,7 @@ fn broken<T>(invariant: Invariant, detail: String) -> Result<T, Violation> {
 }
 
 /// Checks everything.
-pub(super) fn check(rest: &AtRest<'_>) -> Checked {
+pub(super) fn check(rest: &AtRest<'_>) -> CheckResult {
     if let Some(search) = rest.unanswered.first() {
         let detail = format!("the client that asks for search {search} under a key is never answered");
         return broken(Invariant::Quiescence, detail);
@@ -75,7 +75,7 @@ fn deleted_at(rest: &AtRest<'_>, search: SearchId) -> Option<Timestamp> {
 }
 
 /// A promised export exists if the search still has its files, unless an outage outlasted its command.
-fn exported(rest: &AtRest<'_>, search: SearchId) -> Checked {
+fn exported(rest: &AtRest<'_>, search: SearchId) -> CheckResult {
     let has = |file: &FileId| rest.files.contains_key(&(search, *file));
     for (export, files) in rest.promised.get(&search).into_iter().flatten() {
         let beginning = ExportKey::beginning(project(), search, *export);
@@ -89,7 +89,7 @@ fn exported(rest: &AtRest<'_>, search: SearchId) -> Checked {
 }
 
 /// A deleted search has left nothing behind. Any other search has every promised export.
-fn forgotten(rest: &AtRest<'_>, search: SearchId, truth: &Truth) -> Checked {
+fn forgotten(rest: &AtRest<'_>, search: SearchId, truth: &Truth) -> CheckResult {
     let folder = ExportKey::folder(project(), search);
     let exports = rest.exports.difference(&rest.stray).filter(|key| key.starts_with(&folder)).count();
     let Some(deleted_at) = deleted_at(rest, search) else { return exported(rest, search) };
@@ -114,7 +114,7 @@ fn forgotten(rest: &AtRest<'_>, search: SearchId, truth: &Truth) -> Checked {
     }
 }
 
-fn announced(rest: &AtRest<'_>, search: SearchId, truth: &Truth) -> Checked {
+fn announced(rest: &AtRest<'_>, search: SearchId, truth: &Truth) -> CheckResult {
     if truth.announced && !rest.is_committed(search) {
         let detail = format!("search {search} was announced, but its session is not stored");
         return broken(Invariant::SessionIsAtomic, detail);
@@ -130,7 +130,7 @@ fn announced(rest: &AtRest<'_>, search: SearchId, truth: &Truth) -> Checked {
 }
 
 /// The search ended as its files deserve.
-fn outcome(rest: &AtRest<'_>, search: SearchId, state: &State, truth: &Truth) -> Checked {
+fn outcome(rest: &AtRest<'_>, search: SearchId, state: &State, truth: &Truth) -> CheckResult {
     let (State::Completed(ended) | State::Error(ended)) = state else { return Ok(()) };
     let because = |why| ended.reason.as_deref().is_some_and(|reason| reason.starts_with(why));
     if because("upload timed out") {
@@ -207,7 +207,7 @@ fn waited_for_operator(rest: &AtRest<'_>, search: SearchId, file: FileId) -> boo
 
 /// A search that waits in vain for a file has waited long enough, has scanned the bucket, and does not wait for a file
 /// that had been stored long before its last scan.
-fn timed_out(rest: &AtRest<'_>, search: SearchId, ended: &EndedSearch, truth: &Truth) -> Checked {
+fn timed_out(rest: &AtRest<'_>, search: SearchId, ended: &EndedSearch, truth: &Truth) -> CheckResult {
     let arrived = ended.import.files.iter().filter(|(_, file)| file.object.is_some());
     let arrived = arrived.filter_map(|(file, _)| truth.stored.get(file)).copied();
     let waits_since = arrived.chain([ended.import.created_at]).max().unwrap_or(ended.at);
@@ -249,7 +249,7 @@ fn look_waited_for_operator(rest: &AtRest<'_>, search: SearchId) -> bool {
 }
 
 /// A search fails for a file without metadata only when one was put into the bucket by hand.
-fn refused(search: SearchId, truth: &Truth) -> Checked {
+fn refused(search: SearchId, truth: &Truth) -> CheckResult {
     if truth.by_hand.is_empty() {
         return broken(Invariant::Application, format!("search {search} failed for a file without metadata"));
     }
@@ -257,7 +257,7 @@ fn refused(search: SearchId, truth: &Truth) -> Checked {
 }
 
 /// Exactly those requests under a key get the search whose content was announced.
-fn told_of_key(rest: &AtRest<'_>, search: SearchId) -> Checked {
+fn told_of_key(rest: &AtRest<'_>, search: SearchId) -> CheckResult {
     let Some(answers) = rest.told.get(&search) else { return Ok(()) };
     let announced = rest.effects(search).find_map(|message| match message.read() {
         Ok(SearchEvent::SearchUploadStarted(started)) => Some(started.manifest),
@@ -287,7 +287,7 @@ fn told_of_key(rest: &AtRest<'_>, search: SearchId) -> Checked {
 }
 
 /// A search that ended withdrawn was withdrawn by its client, and nothing of it was read.
-fn withdrawn(rest: &AtRest<'_>, search: SearchId, truth: &Truth) -> Checked {
+fn withdrawn(rest: &AtRest<'_>, search: SearchId, truth: &Truth) -> CheckResult {
     let parsed = rest.parsed.keys().any(|(of, _)| *of == search);
     if !truth.withdrawn || parsed {
         let asked = truth.withdrawn;
@@ -298,7 +298,7 @@ fn withdrawn(rest: &AtRest<'_>, search: SearchId, truth: &Truth) -> Checked {
 }
 
 /// A search that ended cancelled was withdrawn by its client, and nothing of it is stored.
-fn cancelled(rest: &AtRest<'_>, search: SearchId, truth: &Truth) -> Checked {
+fn cancelled(rest: &AtRest<'_>, search: SearchId, truth: &Truth) -> CheckResult {
     let of_it = rest.studies.iter().filter(|(file, _)| file.0 == search);
     let studies: usize = of_it.map(|(_, studies)| studies.len()).sum();
     if !truth.withdrawn || studies > 0 {
@@ -309,7 +309,7 @@ fn cancelled(rest: &AtRest<'_>, search: SearchId, truth: &Truth) -> Checked {
     Ok(())
 }
 
-fn parsed(rest: &AtRest<'_>, search: SearchId, file: FileId, outcome: Option<&Outcome>) -> Checked {
+fn parsed(rest: &AtRest<'_>, search: SearchId, file: FileId, outcome: Option<&Outcome>) -> CheckResult {
     let Some(Outcome::Completed(counts)) = outcome else { return Ok(()) };
     // Nothing in the files is unreadable, so the studies are those of the first records.
     let studies = rest.studies.get(&(search, file));
@@ -324,7 +324,7 @@ fn parsed(rest: &AtRest<'_>, search: SearchId, file: FileId, outcome: Option<&Ou
 }
 
 /// Nothing is left of a file that was refused, or that the search ended without, however late another copy of its command was.
-fn taken_back(rest: &AtRest<'_>, search: SearchId, file: FileId, outcome: Option<&Outcome>) -> Checked {
+fn taken_back(rest: &AtRest<'_>, search: SearchId, file: FileId, outcome: Option<&Outcome>) -> CheckResult {
     if let Some(Outcome::Completed(_)) = outcome {
         return Ok(());
     }
@@ -339,7 +339,7 @@ fn taken_back(rest: &AtRest<'_>, search: SearchId, file: FileId, outcome: Option
 }
 
 /// Regardless of the order in which files were read and deleted, the studies have the marks of their final set.
-fn duplicates(rest: &AtRest<'_>) -> Checked {
+fn duplicates(rest: &AtRest<'_>) -> CheckResult {
     let is_there =
         |at: &StudyRef| rest.files.contains_key(&(at.search_id, at.file_id)) && rest.study(*at).is_some();
     let keyed = rest.keyed.iter().filter(|(_, at)| is_there(at));
@@ -379,7 +379,7 @@ fn duplicates(rest: &AtRest<'_>) -> Checked {
 }
 
 /// The end of a search is announced exactly once.
-fn told(rest: &AtRest<'_>, search: SearchId) -> Checked {
+fn told(rest: &AtRest<'_>, search: SearchId) -> CheckResult {
     let told = rest.effects(search).filter(|message| message.read::<ImportEvent>().is_ok()).count();
     if told != 1 {
         let detail = format!("search {search} announced its end {told} times");
@@ -389,7 +389,7 @@ fn told(rest: &AtRest<'_>, search: SearchId) -> Checked {
 }
 
 /// The reader sees the last state.
-fn shown(rest: &AtRest<'_>, search: SearchId, state: &State) -> Checked {
+fn shown(rest: &AtRest<'_>, search: SearchId, state: &State) -> CheckResult {
     let version = rest.document(search).map_or(0, |document| document.version);
     let expected = state.job(search).map(|job| Job { revision: version, ..job });
     let found = rest.view(search).cloned().and_then(|view| Job::try_from(view).ok());

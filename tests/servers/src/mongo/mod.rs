@@ -17,7 +17,7 @@ use mongodb::event::command::CommandEvent;
 use mongodb::{Client, Collection, Database};
 use uuid::Uuid;
 
-use crate::Tested;
+use crate::TestResult;
 
 pub use fail::FailPoint;
 pub use proxy::Proxy;
@@ -176,7 +176,7 @@ impl Scratch {
     ///
     /// # Errors
     /// Returns an error if the server rejects the command.
-    pub async fn end(self) -> Tested {
+    pub async fn end(self) -> TestResult {
         self.database.run_command(doc! { "profile": 0 }).await?;
         self.database.drop().await?;
         Ok(())

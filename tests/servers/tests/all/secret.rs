@@ -5,7 +5,7 @@ use aws_types::SdkConfig;
 use backend::OpenError;
 use backend::config::{BackendKind, Config, Services};
 use servers::amazon::{self, Service};
-use servers::{Tested, cleaned_up, unique};
+use servers::{TestResult, cleaned_up, unique};
 
 fn config(arn: &str) -> Config {
     let services = Services { mongodb_uri_secret: Some(arn.to_owned()), ..Config::default().services };
@@ -13,7 +13,7 @@ fn config(arn: &str) -> Config {
 }
 
 /// Runs a test with a secret that contains a text.
-async fn with_secret(text: &str, test: impl AsyncFnOnce(&SdkConfig, &str) -> Tested) -> Tested {
+async fn with_secret(text: &str, test: impl AsyncFnOnce(&SdkConfig, &str) -> TestResult) -> TestResult {
     // The server that provides SQS also provides Secrets Manager.
     let sdk = amazon::config(Service::Sqs).await;
     let client = Client::new(&sdk);
@@ -36,7 +36,7 @@ async fn refusal(sdk: &SdkConfig, arn: &str) -> String {
 }
 
 #[tokio::test]
-async fn secret_contains_database_address() -> Tested {
+async fn secret_contains_database_address() -> TestResult {
     let text = serde_json::json!({ "uri": servers::mongo::uri() }).to_string();
     with_secret(&text, async |sdk, arn| {
         backend::services::database(&config(arn), sdk).await?;
@@ -48,7 +48,7 @@ async fn secret_contains_database_address() -> Tested {
 /// A function selects a new version by its id, and the previous version stays selectable, so a rotation can be
 /// reverted.
 #[tokio::test]
-async fn secret_version_is_read_by_id() -> Tested {
+async fn secret_version_is_read_by_id() -> TestResult {
     let address = |database: &str| serde_json::json!({ "uri": database }).to_string();
     with_secret(&address("mongodb://nowhere.invalid"), async |sdk, arn| {
         let client = Client::new(sdk);
@@ -67,7 +67,7 @@ async fn secret_version_is_read_by_id() -> Tested {
 }
 
 #[tokio::test]
-async fn malformed_secret_is_refused_and_not_shown() -> Tested {
+async fn malformed_secret_is_refused_and_not_shown() -> TestResult {
     with_secret("mongodb://reviewer:hunter2@db.example", async |sdk, arn| {
         let text = refusal(sdk, arn).await;
         assert!(text.contains("MONGODB_URI_SECRET_ARN") && text.contains("\"uri\""), "{text}");
@@ -78,7 +78,7 @@ async fn malformed_secret_is_refused_and_not_shown() -> Tested {
 }
 
 #[tokio::test]
-async fn missing_secret_names_setting() -> Tested {
+async fn missing_secret_names_setting() -> TestResult {
     let sdk = amazon::config(Service::Sqs).await;
     let arn = "arn:aws:secretsmanager:us-east-1:000000000000:secret:nowhere-AbCdEf";
     let text = refusal(&sdk, arn).await;

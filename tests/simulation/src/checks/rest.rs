@@ -11,7 +11,7 @@ use crate::describe::describe;
 use crate::options::{Invariant, Violation};
 use crate::ports::queues::Copy;
 use crate::time::timestamp;
-use crate::workload::Checked;
+use crate::workload::CheckResult;
 use crate::world::World;
 
 fn broken<T>(invariant: Invariant, detail: String) -> Result<T, Violation> {
@@ -34,7 +34,7 @@ impl World {
         }
     }
 
-    fn at_rest(&self) -> Checked {
+    fn at_rest(&self) -> CheckResult {
         if let Some((queue, left)) = self.queues.left() {
             return broken(Invariant::Quiescence, format!("{left} messages are left in {queue}"));
         }
@@ -57,7 +57,7 @@ impl World {
         application.check(self)
     }
 
-    fn partition_at_rest(&self, partition: PartitionKey) -> Checked {
+    fn partition_at_rest(&self, partition: PartitionKey) -> CheckResult {
         let Some(stored) = self.documents.get(&partition) else { return Ok(()) };
         let document = &stored.document;
         if document.content.ended_at.is_none() {
@@ -73,7 +73,7 @@ impl World {
     }
 
     /// Readers see what the saga showed last.
-    fn view_at_rest(&self, partition: PartitionKey) -> Checked {
+    fn view_at_rest(&self, partition: PartitionKey) -> CheckResult {
         let Some(shown) = self.checks.shown.get(&partition) else { return Ok(()) };
         if self.views.get(&partition).is_some_and(View::is_removed) {
             return Ok(());
@@ -87,7 +87,7 @@ impl World {
     }
 
     /// An ended partition expects no more messages.
-    fn tokens_at_rest(&self, partition: PartitionKey) -> Checked {
+    fn tokens_at_rest(&self, partition: PartitionKey) -> CheckResult {
         // An expired item admits no message, whether or not the store has deleted it.
         let now = timestamp(self.now);
         let item = self.items.get(&partition).filter(|item| item.expires_at > now);
@@ -101,7 +101,7 @@ impl World {
         }
     }
 
-    fn sessions_at_rest(&self) -> Checked {
+    fn sessions_at_rest(&self) -> CheckResult {
         for (id, partition) in &self.checks.sessions {
             let Some(stored) = self.sessions.get(id) else {
                 return broken(Invariant::Quiescence, format!("session {id} was never settled"));
@@ -125,7 +125,7 @@ impl World {
         Ok(())
     }
 
-    fn effects_at_rest(&self) -> Checked {
+    fn effects_at_rest(&self) -> CheckResult {
         for ((partition, id), effect) in &self.checks.effects {
             if effect.performed == 0 && !effect.cancelled {
                 let detail = format!("effect {id} of partition {partition} was stored and never performed");

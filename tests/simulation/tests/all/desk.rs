@@ -12,7 +12,7 @@ use outbox::session::CommitError;
 use outbox::{Key, View};
 use saga::{Decision, Engine, Event, Function, SAGA, Saga, Service, Source, System};
 use serde::{Deserialize, Serialize};
-use simulation::{Access, Bounds, Call, Checked, Mode, Rest, Rng, Workload};
+use simulation::{Access, Bounds, Call, CheckResult, Mode, Rest, Rng, Workload};
 use uuid::Uuid;
 
 const DESK: Queue = Queue::named("desk");
@@ -204,7 +204,7 @@ impl Workload for Questions {
         &[Call::VIEWS_READ]
     }
 
-    fn check(&self, rest: &Rest<'_, Self>) -> Checked {
+    fn check(&self, rest: &Rest<'_, Self>) -> CheckResult {
         let states = rest.partitions().into_iter().filter_map(|partition| rest.state(partition));
         let mut numbers: Vec<u64> = states
             .filter_map(|state| if let State::Over { number, .. } = state { Some(*number) } else { None })

@@ -15,7 +15,7 @@ use embedded::{Settings, Store};
 use imports::queues::QUEUES;
 use imports::{JobState, ProjectId, SearchId};
 use messages::Host;
-use servers::Tested;
+use servers::TestResult;
 use servers::mongo::eventually;
 use service::{NewFile, NewSearch, SearchService};
 
@@ -34,7 +34,7 @@ const TIMES_READ_ONLY: usize = 5;
 const PATIENCE: Duration = Duration::from_secs(200);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn repeatedly_full_disk_imports_each_search_once() -> Tested {
+async fn repeatedly_full_disk_imports_each_search_once() -> TestResult {
     let program = Program::new().setting("SEARCH_IMPORT_VISIBILITY_SECONDS", "2");
     let searches = announce(&program).await?;
     let worker = Worker::start(program.start_with_room(&["serve", "--listen", "127.0.0.1:0"], ROOM));
@@ -53,7 +53,7 @@ async fn repeatedly_full_disk_imports_each_search_once() -> Tested {
 
 /// Repeatedly, a worker dies and its successor finds a read-only folder.
 #[tokio::test(flavor = "multi_thread")]
-async fn readonly_flapping_dir_imports_each_once() -> Tested {
+async fn readonly_flapping_dir_imports_each_once() -> TestResult {
     let program = Program::new().setting("SEARCH_IMPORT_VISIBILITY_SECONDS", "2");
     let searches = announce(&program).await?;
     let backend = read_only(&program)?;
@@ -90,7 +90,7 @@ fn permit(program: &Program, folder: u32, file: u32) -> std::io::Result<()> {
 }
 
 /// Waits until all searches have ended, and checks that each study is stored once.
-async fn all_are_imported_once(backend: &Backend, searches: Vec<SearchId>) -> Tested {
+async fn all_are_imported_once(backend: &Backend, searches: Vec<SearchId>) -> TestResult {
     let jobs = backend.ports.jobs()?;
     eventually("all searches have ended", PATIENCE, async || {
         Ok::<_, messages::StoreError>(jobs.unfinished().await?.is_empty())

@@ -1,13 +1,13 @@
 //! Invalid settings: one line that names the setting to change, and no partial work.
 
 use mongodb::bson::{Document, doc};
-use servers::Tested;
+use servers::TestResult;
 
 use super::Environment;
 use crate::program::{Program, bundled};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn invalid_settings_fail_before_any_work() -> Tested {
+async fn invalid_settings_fail_before_any_work() -> TestResult {
     Environment::with(async |environment| {
         let uri = &environment.settings["MONGODB_URI"];
         let with_password = uri.replacen("mongodb://", "mongodb://reviewer:hunter2@", 1);
@@ -48,7 +48,7 @@ async fn invalid_settings_fail_before_any_work() -> Tested {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn foreign_document_is_reported_and_unchanged() -> Tested {
+async fn foreign_document_is_reported_and_unchanged() -> TestResult {
     Environment::with(async |environment| {
         let (program, foreign) = (environment.program(), uuid::Uuid::now_v7().to_string());
         let jobs = environment.database().await?.collection::<Document>(mongo::collections::VIEW);

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use backend::{Config, SystemHost};
 use mongo::collections;
 use mongodb::bson::{Document, doc};
-use servers::Tested;
+use servers::TestResult;
 
 use super::Environment;
 use crate::program::bundled;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn import_on_services_is_stored_once() -> Tested {
+async fn import_on_services_is_stored_once() -> TestResult {
     Environment::with(async |environment| {
         let program = environment.program();
         let files = ["psycinfo.ris", "pubmed.nbib"].map(bundled);
@@ -40,7 +40,7 @@ async fn import_on_services_is_stored_once() -> Tested {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn disabled_history_writes_nothing() -> Tested {
+async fn disabled_history_writes_nothing() -> TestResult {
     Environment::with(async |environment| {
         let program = environment.but("SEARCH_IMPORT_HISTORY_SECONDS", "0").program();
         let (report, run) = program.import(&[bundled("psycinfo.ris")], &[]);
@@ -56,7 +56,7 @@ async fn disabled_history_writes_nothing() -> Tested {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn differing_index_is_rebuilt_on_request() -> Tested {
+async fn differing_index_is_rebuilt_on_request() -> TestResult {
     Environment::with(async |environment| {
         let (program, name) = (environment.program(), "ttl_CompletedAt_7d");
         let built = program.run(&["migrate"]);
@@ -84,7 +84,7 @@ async fn differing_index_is_rebuilt_on_request() -> Tested {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn exhausted_entries_are_requeued_or_deleted() -> Tested {
+async fn exhausted_entries_are_requeued_or_deleted() -> TestResult {
     Environment::with(async |environment| {
         let config = Config::from_pairs(imports::SYSTEM, environment.settings.clone())?;
         let backend = backend::open(config, Arc::new(SystemHost), Arc::new(())).await?;
@@ -94,7 +94,7 @@ async fn exhausted_entries_are_requeued_or_deleted() -> Tested {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn health_reports_missing_services_and_counts() -> Tested {
+async fn health_reports_missing_services_and_counts() -> TestResult {
     Environment::with(async |environment| {
         let program = environment.program();
         program.import(&[bundled("psycinfo.ris")], &[]);

@@ -19,7 +19,7 @@ use messages::{
 use outbox::DispatchOutbox;
 use saga::failures::{Failure, FailureStatus, Selection};
 use saga::{Failures, SweepHeartbeat};
-use servers::Tested;
+use servers::TestResult;
 use servers::mongo::{Proxy, eventually, with_option};
 use service::health::Health;
 use service::{AnnouncedSearch, NewFile, NewSearch, SearchService};
@@ -151,7 +151,7 @@ impl Deployment {
     }
 
     /// Uploads a file of a search, and leaves its notification in the queue.
-    pub(super) async fn upload_file(&self, search: &AnnouncedSearch, file: usize) -> Tested {
+    pub(super) async fn upload_file(&self, search: &AnnouncedSearch, file: usize) -> TestResult {
         upload(&self.environment, &search.files[file].upload, &std::fs::read(bundled(FILE))?).await
     }
 

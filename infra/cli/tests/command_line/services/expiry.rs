@@ -12,7 +12,7 @@ use local::{FaultInjection, Runner};
 use messages::{Delivery, Disposition, Host, Outgoing, SendError, SendMessages, Verdict};
 use mongo::collections;
 use mongodb::bson::{Document, doc};
-use servers::Tested;
+use servers::TestResult;
 use servers::mongo::eventually;
 use service::{NewFile, NewSearch, SearchService};
 use testing::RecordingSink;
@@ -96,7 +96,7 @@ async fn sagas(environment: &Environment) -> Result<u64, mongodb::error::Error> 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn late_duplicate_without_ledger_changes_nothing() -> Tested {
+async fn late_duplicate_without_ledger_changes_nothing() -> TestResult {
     Environment::with(async |environment| {
         let environment = environment.but("SEARCH_IMPORT_MODE", "optimistic");
         let finished = FinishedImport::new(&environment).await?;
@@ -116,7 +116,7 @@ async fn late_duplicate_without_ledger_changes_nothing() -> Tested {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn late_duplicate_after_expiry_is_dropped_by_token() -> Tested {
+async fn late_duplicate_after_expiry_is_dropped_by_token() -> TestResult {
     Environment::with(async |environment| {
         let environment = environment.but("SEARCH_IMPORT_SAGA_RETENTION_SECONDS", "1");
         let finished = FinishedImport::new(&environment).await?;

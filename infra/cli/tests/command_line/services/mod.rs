@@ -18,7 +18,7 @@ use imports::PresignedPost;
 use imports::queues::QUEUES;
 use messages::QueueSpec;
 use servers::amazon::Service;
-use servers::{Tested, cleaned_up, unique};
+use servers::{TestResult, cleaned_up, unique};
 
 use crate::program::Program;
 
@@ -30,15 +30,15 @@ struct Environment {
 
 impl Environment {
     /// Runs a test in a new environment.
-    async fn with<F: Future<Output = Tested>>(test: impl FnOnce(Self) -> F) -> Tested {
+    async fn with<F: Future<Output = TestResult>>(test: impl FnOnce(Self) -> F) -> TestResult {
         Self::with_queues(&QUEUES, test).await
     }
 
     /// Runs a test in a new environment with these queues.
-    async fn with_queues<F: Future<Output = Tested>>(
+    async fn with_queues<F: Future<Output = TestResult>>(
         queues: &'static [QueueSpec],
         test: impl FnOnce(Self) -> F,
-    ) -> Tested {
+    ) -> TestResult {
         let provision = Provision::new(&aws::config().await, unique("t")).with_queues(queues);
         let mut settings: BTreeMap<String, String> = provision.create().await?.into_iter().collect();
         settings.insert("SEARCH_IMPORT_BACKEND".into(), "aws".into());
@@ -76,7 +76,7 @@ impl Environment {
 }
 
 /// Stores an object as an upload with this form does.
-async fn upload(environment: &Environment, form: &PresignedPost, content: &[u8]) -> Tested {
+async fn upload(environment: &Environment, form: &PresignedPost, content: &[u8]) -> TestResult {
     let fields: BTreeMap<&str, &str> =
         form.fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let metadata = fields.iter().filter_map(|(name, value)| {

@@ -10,7 +10,7 @@ use mongodb::bson::doc;
 use servers::amazon::Service;
 use servers::mongo::eventually;
 use servers::net::{Fate, Unreliable};
-use servers::{Tested, unique};
+use servers::{TestResult, unique};
 use service::{NewFile, NewSearch, SearchService};
 
 use super::faults::impatient;
@@ -23,7 +23,7 @@ const PASSWORD: &str = "x9Pw-never-to-be-told";
 
 /// A whole import that logs at `trace`, with a password in the database's address and an object store that fails at first.
 #[tokio::test(flavor = "multi_thread")]
-async fn failing_object_store_logs_no_secrets() -> Tested {
+async fn failing_object_store_logs_no_secrets() -> TestResult {
     Environment::with(async |environment| {
         let config = Config::from_pairs(imports::SYSTEM, environment.settings.clone())?;
         let backend = backend::open(config, Arc::new(SystemHost), Arc::new(())).await?;
@@ -73,7 +73,7 @@ async fn failing_object_store_logs_no_secrets() -> Tested {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rejected_password_is_never_logged() -> Tested {
+async fn rejected_password_is_never_logged() -> TestResult {
     Environment::with(async |environment| {
         let with_password = format!("mongodb://someone:{PASSWORD}@");
         let uri = environment.settings["MONGODB_URI"].replacen("mongodb://", &with_password, 1);

@@ -10,7 +10,7 @@ use outbox::{CommitOutcome, CommitSession, Key, Owner, SessionRecord, SettleSess
 use testing::sample;
 use uuid::Uuid;
 
-use crate::depot::{Depot, Tested};
+use crate::depot::{Depot, TestResult};
 
 const CREATE: &str = "CREATE TABLE app_booking (seat INTEGER PRIMARY KEY)";
 
@@ -38,7 +38,7 @@ async fn booked(store: &Store) -> Result<i64, messages::StoreError> {
 }
 
 #[tokio::test]
-async fn refused_work_leaves_neither_rows_nor_messages() -> Tested {
+async fn refused_work_leaves_neither_rows_nor_messages() -> TestResult {
     let depot = Depot::new();
     depot.store.transaction(|db| db.execute_batch(CREATE)).await?;
     let refusing = depot.store.with_work(|db| {
@@ -66,7 +66,7 @@ async fn refused_work_leaves_neither_rows_nor_messages() -> Tested {
 }
 
 #[tokio::test]
-async fn failed_work_leaves_nothing_and_may_be_repeated() -> Tested {
+async fn failed_work_leaves_nothing_and_may_be_repeated() -> TestResult {
     let depot = Depot::new();
     depot.store.transaction(|db| db.execute_batch(CREATE)).await?;
     let calls = Arc::new(AtomicU32::new(0));
@@ -89,7 +89,7 @@ async fn failed_work_leaves_nothing_and_may_be_repeated() -> Tested {
 }
 
 #[tokio::test]
-async fn work_of_an_abandoned_session_is_not_run() -> Tested {
+async fn work_of_an_abandoned_session_is_not_run() -> TestResult {
     let depot = Depot::new();
     depot.store.transaction(|db| db.execute_batch(CREATE)).await?;
     let work = depot.store.with_work(|db| {

@@ -12,7 +12,7 @@ use messages::{QueueSpec, StoreError};
 use tempfile::TempDir;
 use testing::{ManualHost, sample};
 
-pub(crate) type Tested = testing::Checked;
+pub(crate) type TestResult = testing::CheckResult;
 
 pub(crate) struct Depot {
     pub(crate) folder: TempDir,
@@ -39,7 +39,7 @@ impl Depot {
     }
 
     /// Uploads an object.
-    pub(crate) async fn upload(&self, key: &str, content: &[u8]) -> Tested {
+    pub(crate) async fn upload(&self, key: &str, content: &[u8]) -> TestResult {
         let grant = UploadGrant {
             key: key.to_owned(),
             size_bytes: content.len() as u64,

@@ -13,7 +13,7 @@ use outbox::{ReadViews, WriteViews};
 use saga::{Persist, ReadDocuments, WriteDocuments};
 use testing::sample;
 
-use crate::depot::{Depot, Tested};
+use crate::depot::{Depot, TestResult};
 
 fn outgoing(depot: &Depot) -> Outgoing {
     let message = sample::message(&*depot.host, sample::partition(&*depot.host));
@@ -21,7 +21,7 @@ fn outgoing(depot: &Depot) -> Outgoing {
 }
 
 #[tokio::test]
-async fn what_was_acknowledged_survives_a_store_that_was_never_closed() -> Tested {
+async fn what_was_acknowledged_survives_a_store_that_was_never_closed() -> TestResult {
     let depot = Depot::new();
     let (store, host) = (depot.store.clone(), &*depot.host);
     let partition = sample::partition(host);
@@ -49,7 +49,7 @@ async fn what_was_acknowledged_survives_a_store_that_was_never_closed() -> Teste
 }
 
 #[tokio::test]
-async fn a_write_whose_future_was_dropped_is_made_all_the_same() -> Tested {
+async fn a_write_whose_future_was_dropped_is_made_all_the_same() -> TestResult {
     let depot = Depot::new();
     let message = outgoing(&depot);
     let sending = depot.store.send(std::slice::from_ref(&message));
@@ -63,7 +63,7 @@ async fn a_write_whose_future_was_dropped_is_made_all_the_same() -> Tested {
 }
 
 #[tokio::test]
-async fn dropping_the_last_clone_waits_for_what_was_handed_over() -> Tested {
+async fn dropping_the_last_clone_waits_for_what_was_handed_over() -> TestResult {
     let Depot { store, folder, host } = Depot::new();
     let partition = sample::partition(&*host);
     for n in 0..500 {
@@ -81,7 +81,7 @@ const FOLDER: &str = "EMBEDDED_FOLDER_OF_THE_VICTIM";
 /// Not a test by itself: what [`nothing_that_was_acknowledged_is_lost_by_kill_9`] starts and kills.
 #[tokio::test]
 #[ignore = "is run by another test, in a process of its own"]
-async fn the_victim_writes_until_it_is_killed() -> Tested {
+async fn the_victim_writes_until_it_is_killed() -> TestResult {
     let Some(folder) = std::env::var_os(FOLDER) else { return Ok(()) };
     let host = std::sync::Arc::new(testing::ManualHost::seeded(1));
     let store = Store::open(folder.as_ref(), host.clone(), Settings::new(&QUEUES))?;
@@ -94,14 +94,14 @@ async fn the_victim_writes_until_it_is_killed() -> Tested {
             store.persist(&[write], sample::now(&*host)).await?;
             // Only writes that were confirmed are printed.
             println!("stored {partition}");
-            Tested::Ok(())
+            TestResult::Ok(())
         };
         futures::future::try_join_all(partitions.into_iter().map(write)).await?;
     }
 }
 
 #[tokio::test]
-async fn nothing_that_was_acknowledged_is_lost_by_kill_9() -> Tested {
+async fn nothing_that_was_acknowledged_is_lost_by_kill_9() -> TestResult {
     let folder = tempfile::tempdir()?;
     let mut told = Vec::new();
     for lines in [1, 100, 333] {

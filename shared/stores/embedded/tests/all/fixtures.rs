@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use testing::ManualHost;
 use testing::fixtures::{Release, documents, ledger, same};
 
-use crate::depot::{Depot, Tested};
+use crate::depot::{Depot, TestResult};
 
 /// Everything that is stored, as SQL that builds the database.
 const DUMP: &str = "sqlite.sql";
@@ -30,7 +30,7 @@ fn opened(release: &Release) -> (TempDir, Store) {
 }
 
 #[tokio::test]
-async fn what_every_release_has_stored_is_read_as_what_it_was() -> Tested {
+async fn what_every_release_has_stored_is_read_as_what_it_was() -> TestResult {
     for release in Release::all() {
         let (_folder, store) = opened(&release);
         let facts: documents::Facts = release.json(DOCUMENTS);
@@ -44,7 +44,7 @@ async fn what_every_release_has_stored_is_read_as_what_it_was() -> Tested {
 }
 
 #[tokio::test]
-async fn what_is_stored_has_the_form_that_what_the_release_before_stored_is_brought_to() -> Tested {
+async fn what_is_stored_has_the_form_that_what_the_release_before_stored_is_brought_to() -> TestResult {
     let release = Release::latest();
     let depot = Depot::new();
     let store = &depot.store;

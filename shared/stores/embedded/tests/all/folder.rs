@@ -11,7 +11,7 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 use testing::{ManualHost, sample};
 
-use crate::depot::{Depot, Tested};
+use crate::depot::{Depot, TestResult};
 
 const DATABASE: &str = "search-import.sqlite";
 
@@ -55,7 +55,8 @@ fn objects(dir: &Path) -> Vec<String> {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_link_in_the_place_of_anything_of_ours_is_refused_and_what_it_leads_to_is_untouched() -> Tested {
+async fn a_link_in_the_place_of_anything_of_ours_is_refused_and_what_it_leads_to_is_untouched() -> TestResult
+{
     use std::os::unix::fs::symlink;
 
     for name in ["objects", "lock", DATABASE, "search-import.sqlite-wal", "search-import.sqlite-shm"] {
@@ -85,7 +86,7 @@ async fn a_link_in_the_place_of_anything_of_ours_is_refused_and_what_it_leads_to
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_link_to_a_file_that_does_not_exist_makes_none() -> Tested {
+async fn a_link_to_a_file_that_does_not_exist_makes_none() -> TestResult {
     for name in ["lock", DATABASE] {
         let (archive, elsewhere) = (TempDir::new()?, TempDir::new()?);
         let target = elsewhere.path().join("made");
@@ -98,7 +99,7 @@ async fn a_link_to_a_file_that_does_not_exist_makes_none() -> Tested {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_link_below_the_folder_of_objects_is_neither_read_nor_removed() -> Tested {
+async fn a_link_below_the_folder_of_objects_is_neither_read_nor_removed() -> TestResult {
     let (depot, elsewhere) = (Depot::new(), TempDir::new()?);
     let secret = elsewhere.path().join("secret");
     fs::write(&secret, "secret")?;
@@ -119,7 +120,7 @@ async fn a_link_below_the_folder_of_objects_is_neither_read_nor_removed() -> Tes
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_lock_that_is_another_files_second_name_is_not_written_to() -> Tested {
+async fn a_lock_that_is_another_files_second_name_is_not_written_to() -> TestResult {
     let (archive, elsewhere) = (TempDir::new()?, TempDir::new()?);
     let precious = elsewhere.path().join("precious");
     fs::write(&precious, "precious")?;
@@ -130,7 +131,7 @@ async fn a_lock_that_is_another_files_second_name_is_not_written_to() -> Tested 
 }
 
 #[tokio::test]
-async fn a_name_in_the_database_leads_nowhere_else() -> Tested {
+async fn a_name_in_the_database_leads_nowhere_else() -> TestResult {
     let elsewhere = TempDir::new()?;
     let precious = elsewhere.path().join("precious");
     fs::write(&precious, "precious")?;
@@ -150,7 +151,7 @@ async fn a_name_in_the_database_leads_nowhere_else() -> Tested {
 }
 
 #[tokio::test]
-async fn a_file_to_be_uploaded_is_named_by_its_whole_path() -> Tested {
+async fn a_file_to_be_uploaded_is_named_by_its_whole_path() -> TestResult {
     for path in ["secret.ris", "../secret.ris", "/home/../etc/passwd"] {
         let depot = Depot::new();
         let id = uuid::Uuid::from_u128(1).to_string();
@@ -165,7 +166,7 @@ async fn a_file_to_be_uploaded_is_named_by_its_whole_path() -> Tested {
 }
 
 #[tokio::test]
-async fn without_its_database_nothing_is_begun_and_nothing_is_lost() -> Tested {
+async fn without_its_database_nothing_is_begun_and_nothing_is_lost() -> TestResult {
     type Lose = fn(&Path);
     let losses: [Lose; 3] = [
         |database| fs::remove_file(database).unwrap(),
@@ -189,7 +190,7 @@ async fn without_its_database_nothing_is_begun_and_nothing_is_lost() -> Tested {
 
 /// SQLite removes a log whose database is empty; it may hold the only copy of what was stored.
 #[tokio::test]
-async fn a_log_without_its_database_is_left_alone() -> Tested {
+async fn a_log_without_its_database_is_left_alone() -> TestResult {
     let folder = TempDir::new()?;
     let log = folder.path().join("search-import.sqlite-wal");
     fs::write(&log, "precious")?;
@@ -201,7 +202,7 @@ async fn a_log_without_its_database_is_left_alone() -> Tested {
 }
 
 #[tokio::test]
-async fn a_database_of_before_the_uploads_costs_none_of_them() -> Tested {
+async fn a_database_of_before_the_uploads_costs_none_of_them() -> TestResult {
     let folder = TempDir::new()?;
     let open = || Store::open(folder.path(), Arc::new(ManualHost::seeded(1)), Settings::new(&QUEUES));
     drop(open()?);
@@ -254,7 +255,7 @@ fn remade(path: &Path, sql: &str) {
 }
 
 #[tokio::test]
-async fn a_damaged_or_foreign_database_gets_one_clear_line_and_stays_as_it_is() -> Tested {
+async fn a_damaged_or_foreign_database_gets_one_clear_line_and_stays_as_it_is() -> TestResult {
     for (what, damage, says) in DAMAGES {
         let folder = used().await?;
         let database = folder.path().join(DATABASE);
@@ -270,7 +271,7 @@ async fn a_damaged_or_foreign_database_gets_one_clear_line_and_stays_as_it_is() 
 
 /// Damage that the checks at the start do not find is reported when it is read.
 #[tokio::test]
-async fn a_page_that_is_overwritten_is_told_in_one_line() -> Tested {
+async fn a_page_that_is_overwritten_is_told_in_one_line() -> TestResult {
     let folder = used().await?;
     let database = folder.path().join(DATABASE);
     let mut bytes = fs::read(&database)?;
@@ -318,7 +319,7 @@ fn who_locks_the_file_alone_keeps_others_out() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn nobody_else_may_read_what_is_stored() -> Tested {
+async fn nobody_else_may_read_what_is_stored() -> TestResult {
     use std::os::unix::fs::PermissionsExt;
 
     let outer = TempDir::new()?;

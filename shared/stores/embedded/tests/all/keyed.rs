@@ -6,7 +6,7 @@ use references::{READER_VERSION, Reference};
 use testing::sample;
 use testing::sample::search;
 
-use crate::depot::{Depot, Tested};
+use crate::depot::{Depot, TestResult};
 
 /// A file whose studies have these DOIs, and nothing else.
 async fn stored(depot: &Depot, dois: &[&str]) -> Result<(SearchId, FileId), StoreError> {
@@ -21,7 +21,7 @@ async fn stored(depot: &Depot, dois: &[&str]) -> Result<(SearchId, FileId), Stor
 }
 
 #[tokio::test]
-async fn keys_that_no_other_study_has_are_left_out_once_a_page_is_full() -> Tested {
+async fn keys_that_no_other_study_has_are_left_out_once_a_page_is_full() -> TestResult {
     let depot = Depot::new();
     let (search, file) = stored(&depot, &["a", "b", "a", "c"]).await?;
     let keys = async |after, limit| {

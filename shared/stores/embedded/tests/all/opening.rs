@@ -7,7 +7,7 @@ use imports::queues::QUEUES;
 use outbox::{ReadViews, WriteViews};
 use testing::{ManualHost, sample};
 
-use crate::depot::{Depot, Tested};
+use crate::depot::{Depot, TestResult};
 
 fn open(folder: &std::path::Path) -> Result<Store, OpenError> {
     Store::open(folder, Arc::new(ManualHost::seeded(1)), Settings::new(&QUEUES))
@@ -93,7 +93,7 @@ fn a_second_lock_is_refused_and_names_the_holder() {
 }
 
 #[tokio::test]
-async fn a_second_store_reads_while_the_first_writes_and_writes_nothing_itself() -> Tested {
+async fn a_second_store_reads_while_the_first_writes_and_writes_nothing_itself() -> TestResult {
     let depot = Depot::new();
     let (store, host) = (&depot.store, &*depot.host);
     let beside = Store::open_read_only(depot.folder.path(), depot.host.clone(), Settings::new(&QUEUES))?;

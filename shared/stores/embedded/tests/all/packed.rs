@@ -13,7 +13,7 @@ use rusqlite::params;
 use testing::sample;
 use testing::sample::search;
 
-use crate::depot::{Depot, Tested};
+use crate::depot::{Depot, TestResult};
 
 /// Three studies of a file, with abstracts that are worth packing.
 async fn stored(depot: &Depot) -> Result<(SearchId, FileId, Vec<Study>), StoreError> {
@@ -37,7 +37,7 @@ fn after(after: u64, limit: usize) -> Selection {
 type Damage = fn(&mut Vec<u8>);
 
 #[tokio::test]
-async fn what_a_study_says_takes_less_room_and_is_read_as_it_was() -> Tested {
+async fn what_a_study_says_takes_less_room_and_is_read_as_it_was() -> TestResult {
     let depot = Depot::new();
     let (search, file, studies) = stored(&depot).await?;
     let sql = "SELECT sum(length(study)), sum(length(packed)) FROM study";
@@ -54,7 +54,7 @@ async fn what_a_study_says_takes_less_room_and_is_read_as_it_was() -> Tested {
 }
 
 #[tokio::test]
-async fn damage_costs_the_study_that_it_hits_and_names_it() -> Tested {
+async fn damage_costs_the_study_that_it_hits_and_names_it() -> TestResult {
     let depot = Depot::new();
     let (search, file, studies) = stored(&depot).await?;
     let damages: [(&str, Damage); 5] = [
@@ -97,7 +97,7 @@ async fn damage_costs_the_study_that_it_hits_and_names_it() -> Tested {
 }
 
 #[tokio::test]
-async fn what_releases_before_have_stored_is_read_beside_what_is_packed() -> Tested {
+async fn what_releases_before_have_stored_is_read_beside_what_is_packed() -> TestResult {
     let depot = Depot::new();
     let (search, file, studies) = stored(&depot).await?;
     let said = |study: &Study| {
@@ -141,7 +141,7 @@ fn file(depot: &Depot) -> std::path::PathBuf {
 }
 
 #[tokio::test]
-async fn an_object_takes_less_room_and_is_read_from_any_byte() -> Tested {
+async fn an_object_takes_less_room_and_is_read_from_any_byte() -> TestResult {
     const PIECE: usize = 256 * 1024;
     let depot = Depot::new();
     let content = content();
@@ -168,7 +168,7 @@ async fn an_object_takes_less_room_and_is_read_from_any_byte() -> Tested {
 }
 
 #[tokio::test]
-async fn an_object_that_was_damaged_is_not_read_as_another() -> Tested {
+async fn an_object_that_was_damaged_is_not_read_as_another() -> TestResult {
     let depot = Depot::new();
     depot.upload("uploads/a", &content()).await?;
     let path = file(&depot);

@@ -9,7 +9,7 @@ use messages::{
 };
 use testing::sample;
 
-use crate::depot::{Depot, Tested};
+use crate::depot::{Depot, TestResult};
 
 const VISIBILITY: Duration = Duration::from_secs(30);
 
@@ -31,7 +31,7 @@ async fn receive(depot: &Depot, queue: &Queue) -> Result<Vec<Received>, StoreErr
 }
 
 #[tokio::test]
-async fn messages_come_in_the_order_in_which_they_became_visible() -> Tested {
+async fn messages_come_in_the_order_in_which_they_became_visible() -> TestResult {
     let depot = Depot::new();
     let late = send(&depot, queues::SAGA, 5).await?;
     let first = send(&depot, queues::SAGA, 0).await?;
@@ -44,7 +44,7 @@ async fn messages_come_in_the_order_in_which_they_became_visible() -> Tested {
 }
 
 #[tokio::test]
-async fn depths_tell_visible_held_and_delayed_messages_apart() -> Tested {
+async fn depths_tell_visible_held_and_delayed_messages_apart() -> TestResult {
     let depot = Depot::new();
     for delay in [0, 0, 0, 60] {
         send(&depot, queues::PARSE, delay).await?;
@@ -61,7 +61,7 @@ async fn depths_tell_visible_held_and_delayed_messages_apart() -> Tested {
 }
 
 #[tokio::test]
-async fn a_receipt_ends_with_its_visibility_timeout() -> Tested {
+async fn a_receipt_ends_with_its_visibility_timeout() -> TestResult {
     let depot = Depot::new();
     send(&depot, queues::SAGA, 0).await?;
     let held = receive(&depot, &queues::SAGA).await?.remove(0);
@@ -74,7 +74,7 @@ async fn a_receipt_ends_with_its_visibility_timeout() -> Tested {
 }
 
 #[tokio::test]
-async fn dead_letters_say_why_and_can_be_sent_back_or_deleted() -> Tested {
+async fn dead_letters_say_why_and_can_be_sent_back_or_deleted() -> TestResult {
     let depot = Depot::with(&IMPATIENT);
     let (rejected, exhausted) =
         (send(&depot, queues::PARSE, 0).await?, send(&depot, queues::PARSE, 0).await?);
@@ -104,7 +104,7 @@ async fn dead_letters_say_why_and_can_be_sent_back_or_deleted() -> Tested {
 }
 
 #[tokio::test]
-async fn given_up_messages_do_not_hide_the_one_behind_them() -> Tested {
+async fn given_up_messages_do_not_hide_the_one_behind_them() -> TestResult {
     let depot = Depot::with(&IMPATIENT);
     for _ in 0..15 {
         send(&depot, queues::PARSE, 0).await?;
@@ -121,7 +121,7 @@ async fn given_up_messages_do_not_hide_the_one_behind_them() -> Tested {
 }
 
 #[tokio::test]
-async fn a_message_sent_before_the_wait_ends_it() -> Tested {
+async fn a_message_sent_before_the_wait_ends_it() -> TestResult {
     let depot = Depot::new();
     let mut signal = depot.store.message_signal();
     assert_eq!(receive(&depot, &queues::SAGA).await?, []);
@@ -134,7 +134,7 @@ async fn a_message_sent_before_the_wait_ends_it() -> Tested {
 }
 
 #[tokio::test]
-async fn a_queue_that_is_not_in_the_table_takes_nothing_and_keeps_nothing_else_back() -> Tested {
+async fn a_queue_that_is_not_in_the_table_takes_nothing_and_keeps_nothing_else_back() -> TestResult {
     let depot = Depot::with(&IMPATIENT);
     let message = |queue| {
         let message = sample::message(&*depot.host, sample::partition(&*depot.host));

@@ -13,10 +13,10 @@ use testing::exports::Download;
 use testing::objects::{Upload, UploadOutcome};
 use testing::sample::Samples;
 
-use crate::depot::{Depot, Tested};
+use crate::depot::{Depot, TestResult};
 
 #[tokio::test]
-async fn sagas() -> Tested {
+async fn sagas() -> TestResult {
     let depot = Depot::new();
     let Depot { store, host, .. } = &depot;
     let (sweep, retention) = (store.saga_outbox(), store.settings().saga_retention);
@@ -54,7 +54,7 @@ async fn sagas() -> Tested {
 }
 
 #[tokio::test]
-async fn views() -> Tested {
+async fn views() -> TestResult {
     let Depot { store, host, folder: _folder } = Depot::new();
     let shared = Arc::new(store.clone());
     let views = Views { saga: Samples, written: shared.clone(), documents: shared, host: host.clone() };
@@ -63,19 +63,19 @@ async fn views() -> Tested {
 }
 
 #[tokio::test]
-async fn progress() -> Tested {
+async fn progress() -> TestResult {
     let Depot { store, host, folder: _folder } = Depot::new();
     testing::progress::all(&testing::progress::Ports { report: &store, read: &store, host: &*host }).await
 }
 
 #[tokio::test]
-async fn reading() -> Tested {
+async fn reading() -> TestResult {
     let Depot { store, host, folder: _folder } = Depot::new();
     testing::reading::all(&testing::reading::Ports { track: &store, host: &*host }).await
 }
 
 #[tokio::test]
-async fn studies() -> Tested {
+async fn studies() -> TestResult {
     let Depot { store, host, folder: _folder } = Depot::new();
     testing::studies::all(&testing::studies::Ports {
         read: &store,
@@ -88,7 +88,7 @@ async fn studies() -> Tested {
 }
 
 #[tokio::test]
-async fn sessions() -> Tested {
+async fn sessions() -> TestResult {
     let Depot { store, host, folder: _folder } = Depot::new();
     let sweep = store.session_outbox();
     let ports = testing::sessions::Ports {
@@ -104,26 +104,26 @@ async fn sessions() -> Tested {
 }
 
 #[tokio::test]
-async fn ledger() -> Tested {
+async fn ledger() -> TestResult {
     let Depot { store, host, folder: _folder } = Depot::new();
     let ports = testing::ledger::Ports { claim: &store, grant: &store, check: &store, host: &*host };
     testing::ledger::all(&ports).await
 }
 
 #[tokio::test]
-async fn failures() -> Tested {
+async fn failures() -> TestResult {
     let Depot { store, host, folder: _folder } = Depot::new();
     testing::failures::all(&testing::failures::Ports { store: &store, host: &*host }).await
 }
 
 #[tokio::test]
-async fn history() -> Tested {
+async fn history() -> TestResult {
     let Depot { store, host, folder: _folder } = Depot::new();
     testing::history::all(&testing::history::Ports { store: &store, host: &*host }).await
 }
 
 #[tokio::test]
-async fn processed() -> Tested {
+async fn processed() -> TestResult {
     let Depot { store, host, folder: _folder } = Depot::new();
     testing::processed::all(&testing::processed::Ports { store: &store, host: &*host }).await
 }
@@ -137,7 +137,7 @@ static QUEUES: [QueueSpec; 4] = [
 ];
 
 #[tokio::test]
-async fn queues() -> Tested {
+async fn queues() -> TestResult {
     let Depot { store, host, folder: _folder } = Depot::with(&QUEUES);
     let ports = testing::queues::Ports {
         send: &store,
@@ -171,7 +171,7 @@ impl Upload for Browser {
 }
 
 #[tokio::test]
-async fn objects() -> Tested {
+async fn objects() -> TestResult {
     let Depot { store, host, folder: _folder } = Depot::new();
     let browser = Browser(store.clone());
     let ports = testing::objects::Ports {
@@ -198,7 +198,7 @@ impl Download for Reader {
 }
 
 #[tokio::test]
-async fn exports() -> Tested {
+async fn exports() -> TestResult {
     let Depot { store, host, folder: _folder } = Depot::new();
     let ports = testing::exports::Ports { keep: &store, download: &Reader, find: &store, host: &*host };
     testing::exports::all(&ports).await

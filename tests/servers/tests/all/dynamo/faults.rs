@@ -17,7 +17,7 @@ use servers::amazon::{Service, config, config_as, config_at};
 
 use super::{client, with_table};
 use servers::net::ScriptedServer;
-use servers::{Tested, unique};
+use servers::{TestResult, unique};
 
 fn request(partition: PartitionKey, requires: ClaimCondition) -> Claim {
     let attempt = AttemptId::from_uuid(SystemHost.fresh_id());
@@ -40,7 +40,7 @@ const THROTTLED: &str = r#"{"__type": "com.amazonaws.dynamodb.v20120810#Provisio
     "message": "The level of configured provisioned throughput for the table was exceeded"}"#;
 
 #[tokio::test]
-async fn one_of_ten_concurrent_workers_is_admitted() -> Tested {
+async fn one_of_ten_concurrent_workers_is_admitted() -> TestResult {
     with_table("partition_id", |client, table| async move {
         let partition = partition();
         let token = token(partition);
@@ -81,7 +81,7 @@ impl Intercept for Calls {
 }
 
 #[tokio::test]
-async fn ledger_operation_takes_one_call() -> Tested {
+async fn ledger_operation_takes_one_call() -> TestResult {
     with_table("partition_id", |_, table| async move {
         let calls = Calls::default();
         let config = aws_sdk_dynamodb::config::Builder::from(&config(Service::DynamoDb).await);
@@ -121,7 +121,7 @@ async fn throttling_is_retried_then_unavailable() {
 }
 
 #[tokio::test]
-async fn brief_throttling_is_hidden() -> Tested {
+async fn brief_throttling_is_hidden() -> TestResult {
     let server = ScriptedServer::start(|request, _| match request {
         0 | 1 => (400, THROTTLED.to_owned()),
         _ => (200, "{}".to_owned()),

@@ -6,7 +6,7 @@ use aws::ledger::{LEDGER_KEY, Ledger, PROCESSED_KEY, ProcessedTable};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Map, Value, json};
-use servers::Tested;
+use servers::TestResult;
 use testing::fixtures::{Release, ledger};
 
 use super::with_table;
@@ -16,7 +16,9 @@ const STORED: &str = "dynamo.json";
 const FACTS: &str = "ledger.json";
 
 /// Runs a test with both tables.
-async fn with_tables<F: Future<Output = Tested>>(test: impl FnOnce(Client, [String; 2]) -> F) -> Tested {
+async fn with_tables<F: Future<Output = TestResult>>(
+    test: impl FnOnce(Client, [String; 2]) -> F,
+) -> TestResult {
     with_table(LEDGER_KEY, |client, ledger| async move {
         with_table(PROCESSED_KEY, |_, processed| test(client, [ledger, processed])).await
     })
@@ -24,7 +26,7 @@ async fn with_tables<F: Future<Output = Tested>>(test: impl FnOnce(Client, [Stri
 }
 
 #[tokio::test]
-async fn stored_data_of_all_versions_is_readable() -> Tested {
+async fn stored_data_of_all_versions_is_readable() -> TestResult {
     for release in Release::all() {
         with_tables(|client, tables| async move {
             for (table, name) in tables.iter().zip(["ledger", "processed"]) {
@@ -43,7 +45,7 @@ async fn stored_data_of_all_versions_is_readable() -> Tested {
 }
 
 #[tokio::test]
-async fn stored_data_is_readable_by_previous_version() -> Tested {
+async fn stored_data_is_readable_by_previous_version() -> TestResult {
     with_tables(|client, [partitions, processed]| async move {
         let release = Release::latest();
         let memory = ProcessedTable::new(client.clone(), imports::SYSTEM, &processed);

@@ -13,7 +13,7 @@ use tokio::runtime::Runtime;
 use uuid::Uuid;
 
 use super::with_table;
-use servers::Tested;
+use servers::TestResult;
 
 const CASES: u32 = 48;
 /// The partition of the tokens; the ledger does not check it.
@@ -99,7 +99,7 @@ fn passing() -> impl Strategy<Value = SignedDuration> {
 }
 
 #[test]
-fn ledger_matches_model_for_any_sequence() -> Tested {
+fn ledger_matches_model_for_any_sequence() -> TestResult {
     let runtime = Runtime::new()?;
     let handle = runtime.handle().clone();
     runtime.block_on(with_table("partition_id", |client, table| async move {

@@ -12,14 +12,17 @@ use aws_sdk_dynamodb::types::{
 };
 use servers::amazon::{Service, config};
 
-use servers::{Tested, cleaned_up, unique};
+use servers::{TestResult, cleaned_up, unique};
 
 async fn client() -> Client {
     Client::new(&config(Service::DynamoDb).await)
 }
 
 /// Runs a test with a table of its own, set up as the template sets it up.
-async fn with_table<F: Future<Output = Tested>>(key: &str, test: impl FnOnce(Client, String) -> F) -> Tested {
+async fn with_table<F: Future<Output = TestResult>>(
+    key: &str,
+    test: impl FnOnce(Client, String) -> F,
+) -> TestResult {
     let (client, table) = (client().await, unique(key));
     create(&client, &table, key).await;
     let clean = async {

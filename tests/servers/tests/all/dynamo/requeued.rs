@@ -17,7 +17,7 @@ use outbox::{Entry, Owner};
 use saga::{
     Content, ExpectedMessage, ExpectedToken, Operator, Partitions, Persist, SAGA, Stores, WriteDocuments,
 };
-use servers::Tested;
+use servers::TestResult;
 use servers::mongo::Scratch;
 use testing::{ManualHost, sample};
 
@@ -97,7 +97,7 @@ impl World {
         Ok(entry)
     }
 
-    async fn end(self) -> Tested {
+    async fn end(self) -> TestResult {
         self.scratch.end().await
     }
 }
@@ -112,7 +112,7 @@ enum Item {
 }
 
 #[tokio::test]
-async fn requeue_grants_expected_tokens_for_any_item() -> Tested {
+async fn requeue_grants_expected_tokens_for_any_item() -> TestResult {
     for item in [Item::Lives, Item::Expired, Item::Deleted] {
         with_table(LEDGER_KEY, |client, table| async move {
             let world = World::new(client, table).await?;
@@ -153,7 +153,7 @@ async fn with_exhausted_request(world: &World) -> Result<Tokens, Failure> {
     Ok(Tokens { expected, used, fence })
 }
 
-async fn forget(world: &World, item: Item) -> Tested {
+async fn forget(world: &World, item: Item) -> TestResult {
     if item != Item::Lives {
         world.host.advance(Duration::try_from(ITEM_LIFETIME)? * 2);
     }
@@ -164,7 +164,7 @@ async fn forget(world: &World, item: Item) -> Tested {
     Ok(())
 }
 
-async fn requeue(world: &World, item: Item) -> Tested {
+async fn requeue(world: &World, item: Item) -> TestResult {
     let Tokens { expected, used, fence } = with_exhausted_request(world).await?;
     forget(world, item).await?;
     assert_eq!(world.is_granted(&expected).await?, item == Item::Lives, "{item:?}");
@@ -186,7 +186,7 @@ async fn requeue(world: &World, item: Item) -> Tested {
 }
 
 #[tokio::test]
-async fn requeue_readmits_only_unused_event() -> Tested {
+async fn requeue_readmits_only_unused_event() -> TestResult {
     with_table(LEDGER_KEY, |client, table| async move {
         let world = World::new(client, table).await?;
         let host = &*world.host;

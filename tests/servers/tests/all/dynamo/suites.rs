@@ -4,10 +4,10 @@ use aws::ledger::{Ledger, ProcessedTable};
 use backend::SystemHost;
 
 use super::with_table;
-use servers::Tested;
+use servers::TestResult;
 
 #[tokio::test]
-async fn ledger() -> Tested {
+async fn ledger() -> TestResult {
     with_table("partition_id", |client, table| async move {
         let ledger = Ledger::new(client, imports::SYSTEM, table);
         let ports =
@@ -18,7 +18,7 @@ async fn ledger() -> Tested {
 }
 
 #[tokio::test]
-async fn processed() -> Tested {
+async fn processed() -> TestResult {
     with_table("message_key", |client, table| async move {
         let store = ProcessedTable::new(client, imports::SYSTEM, table);
         testing::processed::all(&testing::processed::Ports { store: &store, host: &SystemHost }).await

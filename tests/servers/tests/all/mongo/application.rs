@@ -15,7 +15,7 @@ use outbox::{CommitOutcome, CommitSession, Key, ReadRecords, SessionRecord, Sett
 use servers::mongo::uri;
 use testing::sample;
 
-use super::{Scratch, Setup, Tested};
+use super::{Scratch, Setup, TestResult};
 
 const HOST: &SystemHost = &SystemHost;
 const SEATS: &str = "app_seats";
@@ -81,7 +81,7 @@ async fn seats(scratch: &Scratch) -> Result<u64, Error> {
 }
 
 #[tokio::test]
-async fn own_document_is_stored_with_messages_of_session_or_not_at_all() -> Tested {
+async fn own_document_is_stored_with_messages_of_session_or_not_at_all() -> TestResult {
     let scratch = scratch().await?;
     let (booked, refused) = (session(), session());
     let work = Book::seat(17);
@@ -100,7 +100,7 @@ async fn own_document_is_stored_with_messages_of_session_or_not_at_all() -> Test
 }
 
 #[tokio::test]
-async fn work_without_messages_is_not_repeated_either() -> Tested {
+async fn work_without_messages_is_not_repeated_either() -> TestResult {
     let scratch = scratch().await?;
     let silent = SessionRecord { entries: Vec::new(), writes: Vec::new(), ..session() };
     let work = Book::seat(17);
@@ -112,7 +112,7 @@ async fn work_without_messages_is_not_repeated_either() -> Tested {
 }
 
 #[tokio::test]
-async fn work_is_repeated_after_conflict_and_stored_once() -> Tested {
+async fn work_is_repeated_after_conflict_and_stored_once() -> TestResult {
     let scratch = scratch().await?;
     let conflict = doc! { "errorCode": 112, "errorLabels": ["TransientTransactionError"] };
     for (seat, command) in [(1, "insert"), (2, "commitTransaction")] {
@@ -127,7 +127,7 @@ async fn work_is_repeated_after_conflict_and_stored_once() -> Tested {
 }
 
 #[tokio::test]
-async fn work_of_abandoned_session_is_not_run() -> Tested {
+async fn work_of_abandoned_session_is_not_run() -> TestResult {
     let scratch = scratch().await?;
     let (record, work) = (session(), Book::seat(17));
     scratch.mongo.bury(record.id, record.committed_at).await?;
@@ -138,7 +138,7 @@ async fn work_of_abandoned_session_is_not_run() -> Tested {
 
 /// The transaction of the engine's own statements keeps the same rules.
 #[tokio::test]
-async fn refused_statements_are_rolled_back() -> Tested {
+async fn refused_statements_are_rolled_back() -> TestResult {
     struct Refuse;
     #[async_trait]
     impl SessionWork for Refuse {
@@ -156,7 +156,7 @@ async fn refused_statements_are_rolled_back() -> Tested {
 }
 
 #[tokio::test]
-async fn collections_have_names_of_their_system() -> Tested {
+async fn collections_have_names_of_their_system() -> TestResult {
     let scratch = scratch().await?;
     scratch.mongo.commit(&session()).await?;
     let mut names = scratch.database.list_collection_names().await?;

@@ -10,13 +10,13 @@ use outbox::{CommitOutcome, CommitSession, ReadViews, SessionRecord, View, Write
 use servers::mongo::eventually;
 use testing::sample;
 
-use super::{Scratch, Tested};
+use super::{Scratch, TestResult};
 
 const HOST: &SystemHost = &SystemHost;
 
 /// The transaction's view has the smaller revision and becomes visible after the other one.
 #[tokio::test]
-async fn change_feed_finds_late_transactions() -> Tested {
+async fn change_feed_finds_late_transactions() -> TestResult {
     let scratch = Scratch::new().await?;
     let (store, list) = (&scratch.mongo, HOST.fresh_id());
     let view = || View { list, ..sample::view(HOST, sample::partition(HOST), 0, true) };

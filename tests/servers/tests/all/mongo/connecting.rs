@@ -18,7 +18,7 @@ use servers::mongo::{OwnServer, Proxy, uri, with_option};
 use servers::unique;
 use uuid::Uuid;
 
-use super::Tested;
+use super::TestResult;
 
 fn settings(uri: String) -> Settings {
     Settings {
@@ -39,7 +39,7 @@ fn with_credentials(uri: &str) -> String {
 }
 
 #[tokio::test]
-async fn replica_set_is_accepted() -> Tested {
+async fn replica_set_is_accepted() -> TestResult {
     let mongo = Mongo::connect(&settings(uri())).await?;
     assert_eq!(format!("{mongo:?}"), r#"Mongo { database: "reviews", .. }"#);
     Ok(())
@@ -61,7 +61,7 @@ async fn silent_server_names_setting() {
 }
 
 #[tokio::test]
-async fn standalone_server_is_refused() -> Tested {
+async fn standalone_server_is_refused() -> TestResult {
     let server = OwnServer::standalone().await?;
     let text = refusal(server.uri()).await;
     assert!(text.contains("MONGODB_URI leads to a standalone server"), "{text}");
@@ -70,7 +70,7 @@ async fn standalone_server_is_refused() -> Tested {
 
 /// Later errors hide the credentials in the address like the first ones.
 #[tokio::test]
-async fn port_errors_hide_password() -> Tested {
+async fn port_errors_hide_password() -> TestResult {
     let nobody = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
     let unreachable = format!("mongodb://reviewer:hunter2@127.0.0.1:{nobody}/");
     for (uri, retryable) in [(unreachable, true), (with_credentials(&uri()), false)] {
@@ -87,7 +87,7 @@ async fn port_errors_hide_password() -> Tested {
 
 /// Failures of an outage are grouped by their text.
 #[tokio::test]
-async fn outage_message_does_not_depend_on_server() -> Tested {
+async fn outage_message_does_not_depend_on_server() -> TestResult {
     let proxy = Proxy::before(servers::mongo::host().await?).await?;
     let nobody = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
     proxy.cut_off();
@@ -108,7 +108,7 @@ async fn outage_message_does_not_depend_on_server() -> Tested {
 
 /// A function that has started in an outage needs no other start.
 #[tokio::test]
-async fn a_function_started_without_its_database_works_once_it_answers() -> Tested {
+async fn a_function_started_without_its_database_works_once_it_answers() -> TestResult {
     const LINKED: LinkedServices = LinkedServices::with(FUNCTION.services);
     let proxy = Proxy::before(servers::mongo::host().await?).await?;
     proxy.cut_off();

@@ -14,7 +14,7 @@ use outbox::{
 use saga::{Persist, PersistOutcome, ReadDocuments, WriteDocuments};
 use testing::{outboxes, sample};
 
-use super::{Scratch, Setup, Tested};
+use super::{Scratch, Setup, TestResult};
 
 const HOST: &SystemHost = &SystemHost;
 
@@ -31,7 +31,7 @@ fn uuid(id: uuid::Uuid) -> Bson {
 }
 
 #[tokio::test]
-async fn batch_of_ten_takes_one_command_per_step() -> Tested {
+async fn batch_of_ten_takes_one_command_per_step() -> TestResult {
     let scratch = Scratch::new().await?;
     let now = sample::now(HOST);
     let mut writes: Vec<Persist> = (0..10).map(|n| create(&format!("partition {n}"))).collect();
@@ -61,7 +61,7 @@ async fn batch_of_ten_takes_one_command_per_step() -> Tested {
 
 /// The server returns only the total, so the documents are read again in this case only.
 #[tokio::test]
-async fn conflicting_updates_of_batch_are_identified() -> Tested {
+async fn conflicting_updates_of_batch_are_identified() -> TestResult {
     let scratch = Scratch::new().await?;
     let now = sample::now(HOST);
     let (one, two, three, new) = (create("one"), create("two"), create("three"), create("new"));
@@ -83,7 +83,7 @@ async fn conflicting_updates_of_batch_are_identified() -> Tested {
 /// A deposed primary responds this way although its successor may have made the write. If this counted as a conflict,
 /// the attempt would return tokens that its document expects.
 #[tokio::test]
-async fn earlier_version_shows_no_conflict() -> Tested {
+async fn earlier_version_shows_no_conflict() -> TestResult {
     let scratch = Scratch::new().await?;
     let now = sample::now(HOST);
     let (one, two) = (create("one"), create("two"));
@@ -102,7 +102,7 @@ async fn earlier_version_shows_no_conflict() -> Tested {
 }
 
 #[tokio::test]
-async fn concurrent_creation_of_partition_has_one_winner() -> Tested {
+async fn concurrent_creation_of_partition_has_one_winner() -> TestResult {
     let scratch = Scratch::new().await?;
     let now = sample::now(HOST);
     for _ in 0..50 {
@@ -133,7 +133,7 @@ async fn concurrent_creation_of_partition_has_one_winner() -> Tested {
 
 /// A revision that loses the race to insert is compared with the winner rather than dropped.
 #[tokio::test]
-async fn concurrent_first_view_writes_keep_later_revision() -> Tested {
+async fn concurrent_first_view_writes_keep_later_revision() -> TestResult {
     let scratch = Scratch::new().await?;
     for _ in 0..50 {
         let partition = sample::partition(HOST);
@@ -147,7 +147,7 @@ async fn concurrent_first_view_writes_keep_later_revision() -> Tested {
 }
 
 #[tokio::test]
-async fn text_like_expression_is_stored_unchanged() -> Tested {
+async fn text_like_expression_is_stored_unchanged() -> TestResult {
     let scratch = Scratch::new().await?;
     let now = sample::now(HOST);
     for text in ["$$ROOT", "$Outbox", "{\"$literal\": 1}", "a.b$c\u{0}d"] {
@@ -170,7 +170,7 @@ async fn text_like_expression_is_stored_unchanged() -> Tested {
 
 /// A claim is identified by its exact end, which MongoDB's dates would truncate.
 #[tokio::test]
-async fn claim_is_identified_to_the_nanosecond() -> Tested {
+async fn claim_is_identified_to_the_nanosecond() -> TestResult {
     let scratch = Scratch::new().await?;
     let now = Timestamp::from_nanosecond(1_767_225_600_123_456_789)?;
     let mut write = create("nanoseconds");
@@ -196,7 +196,7 @@ async fn claim_is_identified_to_the_nanosecond() -> Tested {
 
 /// An expired document counts as absent and must not block the write, but its outbox is kept.
 #[tokio::test]
-async fn creating_write_replaces_expired_document_keeping_outbox() -> Tested {
+async fn creating_write_replaces_expired_document_keeping_outbox() -> TestResult {
     // Without the index, so that the server deletes nothing during the test.
     let setup = Setup { indexed: false, ..Setup::default() };
     let scratch = Scratch::with(&servers::mongo::uri(), setup).await?;
@@ -230,7 +230,7 @@ async fn creating_write_replaces_expired_document_keeping_outbox() -> Tested {
 
 /// The state of another version and a foreign document do not affect others, neither on load nor on store.
 #[tokio::test]
-async fn unreadable_document_does_not_block_others() -> Tested {
+async fn unreadable_document_does_not_block_others() -> TestResult {
     let scratch = Scratch::new().await?;
     let now = sample::now(HOST);
     let (good, foreign, odd) = (create("good"), create("foreign"), create("odd"));
@@ -255,7 +255,7 @@ async fn unreadable_document_does_not_block_others() -> Tested {
 }
 
 #[tokio::test]
-async fn foreign_data_is_rejected_by_name() -> Tested {
+async fn foreign_data_is_rejected_by_name() -> TestResult {
     let scratch = Scratch::new().await?;
     let id = HOST.fresh_id();
     for name in collections::ALL {
@@ -292,7 +292,7 @@ async fn foreign_data_is_rejected_by_name() -> Tested {
 
 /// For example an entry that was requeued a moment ago and was not processed again.
 #[tokio::test]
-async fn unreadable_unpoisoned_entry_is_not_listed() -> Tested {
+async fn unreadable_unpoisoned_entry_is_not_listed() -> TestResult {
     let scratch = Scratch::new().await?;
     let now = sample::now(HOST);
     let mut write = create("good");
@@ -311,7 +311,7 @@ async fn unreadable_unpoisoned_entry_is_not_listed() -> Tested {
 
 /// The entries of such a record cannot be claimed, so all are poisoned together. They are listed and can be deleted.
 #[tokio::test]
-async fn record_with_unreadable_id_does_not_hide_others() -> Tested {
+async fn record_with_unreadable_id_does_not_hide_others() -> TestResult {
     let scratch = Scratch::new().await?;
     let now = sample::now(HOST);
     let mut write = create("good");

@@ -15,7 +15,7 @@ use servers::mongo::{eventually, uri};
 use testing::outboxes;
 use testing::sample::{self, search as samples};
 
-use super::{Scratch, Setup, Tested};
+use super::{Scratch, Setup, TestResult};
 
 const HOST: &SystemHost = &SystemHost;
 const PATIENCE: Duration = Duration::from_secs(130);
@@ -29,7 +29,7 @@ async fn count(scratch: &Scratch, name: &str) -> Result<u64, mongodb::error::Err
 }
 
 #[tokio::test]
-async fn document_expires_after_end_with_empty_outbox() -> Tested {
+async fn document_expires_after_end_with_empty_outbox() -> TestResult {
     let scratch = Scratch::with(&uri(), brief()).await?;
     let now = sample::now(HOST);
     let persist = |content| sample::persist(sample::partition(HOST), None, content);
@@ -60,7 +60,7 @@ async fn document_expires_after_end_with_empty_outbox() -> Tested {
 }
 
 #[tokio::test]
-async fn session_progress_and_history_records_expire() -> Tested {
+async fn session_progress_and_history_records_expire() -> TestResult {
     let scratch = Scratch::with(&uri(), brief()).await?;
     let (store, now) = (&scratch.mongo, sample::now(HOST));
     let search = sample::partition(HOST);
@@ -105,7 +105,7 @@ async fn ttl(scratch: &Scratch) -> Result<Document, Box<dyn std::error::Error + 
 }
 
 #[tokio::test]
-async fn changed_index_is_reported_before_rebuild() -> Tested {
+async fn changed_index_is_reported_before_rebuild() -> TestResult {
     let scratch = Scratch::with(&uri(), Setup { indexed: false, ..Setup::default() }).await?;
     let outcomes = async |mongo: &Mongo, flag| -> Result<Vec<Outcome>, messages::StoreError> {
         Ok(mongo.ensure_indexes(flag).await?.indexes.into_iter().map(|index| index.outcome).collect())
@@ -147,7 +147,7 @@ async fn changed_index_is_reported_before_rebuild() -> Tested {
 
 /// For example when many functions start at once on an empty database.
 #[tokio::test]
-async fn indexes_can_be_built_concurrently() -> Tested {
+async fn indexes_can_be_built_concurrently() -> TestResult {
     let scratch = Scratch::with(&uri(), Setup { indexed: false, ..Setup::default() }).await?;
     let all = (0..8).map(|_| scratch.mongo.ensure_indexes(OnDifference::Report));
     for migration in futures::future::join_all(all).await {

@@ -14,7 +14,7 @@ use servers::mongo::{Proxy, eventually, uri};
 use testing::outboxes::{claim, settle};
 use testing::sample;
 
-use super::{Scratch, Setup, Tested};
+use super::{Scratch, Setup, TestResult};
 
 const HOST: &SystemHost = &SystemHost;
 
@@ -35,7 +35,7 @@ pub(crate) fn unknown<T: std::fmt::Debug>(answer: Result<T, StoreError>) {
 }
 
 #[tokio::test]
-async fn lost_write_is_not_made_and_repeatable() -> Tested {
+async fn lost_write_is_not_made_and_repeatable() -> TestResult {
     let scratch = Scratch::new().await?;
     let now = sample::now(HOST);
     let refusals: [Document; 3] =
@@ -56,7 +56,7 @@ async fn lost_write_is_not_made_and_repeatable() -> Tested {
 }
 
 #[tokio::test]
-async fn permanent_rejection_is_marked_permanent() -> Tested {
+async fn permanent_rejection_is_marked_permanent() -> TestResult {
     let scratch = Scratch::new().await?;
     let now = sample::now(HOST);
     let fault = scratch.fail(1, &["update"], doc! { "errorCode": 2 }).await?;
@@ -67,7 +67,7 @@ async fn permanent_rejection_is_marked_permanent() -> Tested {
 }
 
 #[tokio::test]
-async fn write_without_majority_is_unknown_and_names_author() -> Tested {
+async fn write_without_majority_is_unknown_and_names_author() -> TestResult {
     let scratch = Scratch::new().await?;
     let now = sample::now(HOST);
     let how = doc! { "writeConcernError": { "code": 64, "errmsg": "waiting for replication timed out" } };
@@ -105,7 +105,7 @@ async fn write_without_majority_is_unknown_and_names_author() -> Tested {
 
 /// The client times out, and the write takes place later.
 #[tokio::test]
-async fn write_outlasting_client_is_made_once() -> Tested {
+async fn write_outlasting_client_is_made_once() -> TestResult {
     let setup = Setup { call_timeout: Duration::from_millis(300), ..Setup::default() };
     let scratch = Scratch::with(&uri(), setup).await?;
     let now = sample::now(HOST);
@@ -133,7 +133,7 @@ async fn behind_a_proxy() -> Result<(Proxy, Scratch), Box<dyn std::error::Error 
 }
 
 #[tokio::test]
-async fn write_with_lost_response_is_unknown_and_idempotent() -> Tested {
+async fn write_with_lost_response_is_unknown_and_idempotent() -> TestResult {
     let (proxy, scratch) = behind_a_proxy().await?;
     let now = sample::now(HOST);
     let write = create(now);
@@ -162,7 +162,7 @@ async fn write_with_lost_response_is_unknown_and_idempotent() -> Tested {
 /// The driver repeats the command with the same transaction number, and the server returns the first response again.
 /// Otherwise the entries would be blocked until the claim expires, without a worker that knows of it.
 #[tokio::test]
-async fn claim_with_lost_response_is_not_taken_twice() -> Tested {
+async fn claim_with_lost_response_is_not_taken_twice() -> TestResult {
     let (proxy, scratch) = behind_a_proxy().await?;
     let now = sample::now(HOST);
     let write = create(now);

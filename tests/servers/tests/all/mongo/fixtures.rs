@@ -9,14 +9,14 @@ use serde_json::{Map, Value, json};
 use testing::fixtures::{Release, documents, same};
 use uuid::Uuid;
 
-use super::{Scratch, Tested};
+use super::{Scratch, TestResult};
 
 /// The documents of each collection, in canonical extended JSON.
 const STORED: &str = "mongo.json";
 const DOCUMENTS: &str = "documents.json";
 
 #[tokio::test]
-async fn stored_data_of_all_versions_is_readable() -> Tested {
+async fn stored_data_of_all_versions_is_readable() -> TestResult {
     for release in Release::all() {
         let scratch = Scratch::new().await?;
         for (collection, stored) in release.json::<Map<String, Value>>(STORED) {
@@ -38,7 +38,7 @@ async fn stored_data_of_all_versions_is_readable() -> Tested {
 }
 
 #[tokio::test]
-async fn stored_data_is_readable_by_previous_version() -> Tested {
+async fn stored_data_is_readable_by_previous_version() -> TestResult {
     let release = Release::latest();
     let scratch = Scratch::new().await?;
     let (sagas, sessions) = (scratch.mongo.saga_outbox(), scratch.mongo.session_outbox());

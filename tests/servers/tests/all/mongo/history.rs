@@ -13,7 +13,7 @@ use testing::history::{noted, observation};
 use testing::{RecordingSink, sample};
 
 use super::race::{consumer, saved};
-use super::{Scratch, Tested};
+use super::{Scratch, TestResult};
 
 /// Returns the commands for a batch of ten messages, each about a separate search.
 async fn batch(scratch: &Scratch, observer: Arc<dyn DecisionSink>) -> Vec<String> {
@@ -30,7 +30,7 @@ async fn batch(scratch: &Scratch, observer: Arc<dyn DecisionSink>) -> Vec<String
 }
 
 #[tokio::test]
-async fn history_of_batch_takes_one_command() -> Tested {
+async fn history_of_batch_takes_one_command() -> TestResult {
     let scratch = Scratch::new().await?;
     let seen = || Arc::new(RecordingSink::default());
     let without = batch(&scratch, seen()).await;
@@ -44,7 +44,7 @@ async fn history_of_batch_takes_one_command() -> Tested {
 }
 
 #[tokio::test]
-async fn history_of_processes_is_ordered_by_time() -> Tested {
+async fn history_of_processes_is_ordered_by_time() -> TestResult {
     let scratch = Scratch::new().await?;
     let partition = sample::partition(&SystemHost);
     let decided = [0, 1, 2, 3].map(|n| observation(&SystemHost, partition, n, n.into()));
@@ -58,7 +58,7 @@ async fn history_of_processes_is_ordered_by_time() -> Tested {
 
 /// A verdict of a newer version is shown unchanged.
 #[tokio::test]
-async fn unknown_verdict_is_listed_in_history() -> Tested {
+async fn unknown_verdict_is_listed_in_history() -> TestResult {
     let scratch = Scratch::new().await?;
     let partition = sample::partition(&SystemHost);
     scratch.mongo.append(&[0, 1].map(|n| observation(&SystemHost, partition, n, n.into()))).await?;

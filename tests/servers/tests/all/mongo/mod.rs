@@ -15,5 +15,5 @@ mod studies;
 mod suites;
 mod transactions;
 
-pub(crate) use servers::Tested;
+pub(crate) use servers::TestResult;
 pub(crate) use servers::mongo::{Scratch, Setup};

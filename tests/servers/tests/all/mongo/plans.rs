@@ -16,7 +16,7 @@ use saga::{Persist, WriteDocuments};
 use testing::{outboxes, sample};
 use uuid::Uuid;
 
-use super::{Scratch, Tested};
+use super::{Scratch, TestResult};
 
 const HOST: &SystemHost = &SystemHost;
 
@@ -36,7 +36,7 @@ fn int(operation: &Document, name: &str) -> i64 {
 }
 
 /// Stores documents of partitions that have ended without remaining work.
-async fn finished(scratch: &Scratch, count: usize) -> Tested {
+async fn finished(scratch: &Scratch, count: usize) -> TestResult {
     let partition = sample::partition(HOST);
     scratch
         .mongo
@@ -55,7 +55,7 @@ async fn finished(scratch: &Scratch, count: usize) -> Tested {
 }
 
 #[tokio::test]
-async fn sweep_reads_only_keys_of_due_entries() -> Tested {
+async fn sweep_reads_only_keys_of_due_entries() -> TestResult {
     let scratch = Scratch::new().await?;
     let now = sample::now(HOST);
     let with_entry = |due_at| -> Result<Persist, outbox::StageError> {
@@ -89,7 +89,7 @@ async fn sweep_reads_only_keys_of_due_entries() -> Tested {
 
 /// Checks the plan that the planner chooses.
 #[tokio::test]
-async fn planner_uses_index_of_waiting_searches() -> Tested {
+async fn planner_uses_index_of_waiting_searches() -> TestResult {
     let scratch = Scratch::new().await?;
     finished(&scratch, 3_000).await?;
     for collection in [collections::SAGA, collections::SESSION] {
@@ -116,7 +116,7 @@ async fn planner_uses_index_of_waiting_searches() -> Tested {
 }
 
 #[tokio::test]
-async fn listing_marked_studies_reads_no_others() -> Tested {
+async fn listing_marked_studies_reads_no_others() -> TestResult {
     let scratch = Scratch::new().await?;
     let (search_id, file_id) = (sample::partition(HOST), sample::search::file(HOST));
     let fence = scratch.mongo.start(search_id, file_id, 1).await?.fence;
@@ -137,7 +137,7 @@ async fn listing_marked_studies_reads_no_others() -> Tested {
 }
 
 #[tokio::test]
-async fn lookup_of_studies_by_key_reads_no_others() -> Tested {
+async fn lookup_of_studies_by_key_reads_no_others() -> TestResult {
     let scratch = Scratch::new().await?;
     let (search_id, file_id) = (sample::partition(HOST), sample::search::file(HOST));
     let fence = scratch.mongo.start(search_id, file_id, 1).await?.fence;
@@ -160,7 +160,7 @@ async fn lookup_of_studies_by_key_reads_no_others() -> Tested {
 }
 
 #[tokio::test]
-async fn listing_unfinished_views_reads_no_finished_ones() -> Tested {
+async fn listing_unfinished_views_reads_no_finished_ones() -> TestResult {
     let scratch = Scratch::new().await?;
     let views = |count, ended| -> Vec<_> {
         (0..count).map(|_| sample::view(HOST, sample::partition(HOST), 1, ended)).collect()
@@ -176,7 +176,7 @@ async fn listing_unfinished_views_reads_no_finished_ones() -> Tested {
 }
 
 #[tokio::test]
-async fn views_by_age_read_no_others() -> Tested {
+async fn views_by_age_read_no_others() -> TestResult {
     let scratch = Scratch::new().await?;
     let list = HOST.fresh_id();
     let views = |count, ended, list| -> Vec<_> {
@@ -210,7 +210,7 @@ async fn views_by_age_read_no_others() -> Tested {
 }
 
 #[tokio::test]
-async fn changes_are_found_without_reading_unchanged() -> Tested {
+async fn changes_are_found_without_reading_unchanged() -> TestResult {
     let scratch = Scratch::new().await?;
     let list = HOST.fresh_id();
     let views = |count, ended| -> Vec<_> {

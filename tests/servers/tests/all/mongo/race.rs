@@ -19,7 +19,7 @@ use saga::{Persist, PersistOutcome, ReadDocuments, Settings, WriteDocuments, run
 use testing::{RecordingSink, sample};
 use tokio::sync::Barrier;
 
-use super::{Scratch, Tested};
+use super::{Scratch, TestResult};
 
 /// Delays its first write until the other replica has also found no search.
 struct SimultaneousWrites {
@@ -130,7 +130,7 @@ pub(super) fn saved(search: SearchId, file_id: FileId) -> Message {
 }
 
 #[tokio::test]
-async fn duplicate_key_loser_sends_nothing() -> Tested {
+async fn duplicate_key_loser_sends_nothing() -> TestResult {
     let scratch = Scratch::new().await?;
     let barrier = Arc::new(Barrier::new(2));
     let replicas = [Replica::new(&scratch.mongo, &barrier), Replica::new(&scratch.mongo, &barrier)];

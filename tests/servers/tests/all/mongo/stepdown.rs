@@ -8,12 +8,12 @@ use saga::{PersistOutcome, ReadDocuments, WriteDocuments};
 use servers::mongo::{OwnServer, eventually};
 use testing::sample;
 
-use super::{Scratch, Setup, Tested};
+use super::{Scratch, Setup, TestResult};
 
 /// A step-down disturbs every client, so the test has its own server. The driver waits for the next primary only
 /// briefly here, so that the test sees the errors of a longer election.
 #[tokio::test]
-async fn step_down_delays_writes_made_once() -> Tested {
+async fn step_down_delays_writes_made_once() -> TestResult {
     let server = OwnServer::replica_set(&[]).await?;
     let uri = server.uri().replace("directConnection=true", "replicaSet=rs0&serverSelectionTimeoutMS=200");
     let scratch = Scratch::with(&uri, Setup::default()).await?;

@@ -9,7 +9,7 @@ use mongodb::bson::{Bson, doc};
 use testing::sample::{self, search as samples};
 
 use super::faults::unknown;
-use super::{Scratch, Tested};
+use super::{Scratch, TestResult};
 
 const HOST: &SystemHost = &SystemHost;
 
@@ -23,7 +23,7 @@ async fn begin(
 }
 
 #[tokio::test]
-async fn studies_without_majority_are_not_confirmed() -> Tested {
+async fn studies_without_majority_are_not_confirmed() -> TestResult {
     let scratch = Scratch::new().await?;
     let (search, file) = (sample::partition(HOST), samples::file(HOST));
     let held = begin(&scratch, search, file).await?;
@@ -39,7 +39,7 @@ async fn studies_without_majority_are_not_confirmed() -> Tested {
 }
 
 #[tokio::test]
-async fn interrupted_store_is_repeated_without_duplicates() -> Tested {
+async fn interrupted_store_is_repeated_without_duplicates() -> TestResult {
     let scratch = Scratch::new().await?;
     let (search, file) = (sample::partition(HOST), samples::file(HOST));
     let held = begin(&scratch, search, file).await?;
@@ -56,7 +56,7 @@ async fn interrupted_store_is_repeated_without_duplicates() -> Tested {
 
 /// Their transactions conflict, and the rejected one starts again with the studies that are still missing.
 #[tokio::test]
-async fn concurrent_copies_of_studies_both_succeed() -> Tested {
+async fn concurrent_copies_of_studies_both_succeed() -> TestResult {
     let scratch = Scratch::new().await?;
     let (search, file) = (sample::partition(HOST), samples::file(HOST));
     let held = begin(&scratch, search, file).await?;
@@ -74,7 +74,7 @@ async fn concurrent_copies_of_studies_both_succeed() -> Tested {
 
 /// MongoDB rejects documents above 16 MiB, however often the write is repeated.
 #[tokio::test]
-async fn oversized_study_is_refused_permanently() -> Tested {
+async fn oversized_study_is_refused_permanently() -> TestResult {
     let scratch = Scratch::new().await?;
     let (search, file) = (sample::partition(HOST), samples::file(HOST));
     let held = begin(&scratch, search, file).await?;
@@ -87,7 +87,7 @@ async fn oversized_study_is_refused_permanently() -> Tested {
 
 /// More studies than one call handles, and an unreadable one.
 #[tokio::test]
-async fn studies_without_keys_are_found_after_migration() -> Tested {
+async fn studies_without_keys_are_found_after_migration() -> TestResult {
     let scratch = Scratch::new().await?;
     let (search, file) = (sample::partition(HOST), samples::file(HOST));
     let held = begin(&scratch, search, file).await?;

@@ -13,13 +13,13 @@ use mongodb::bson::{Binary, Document, doc, spec::BinarySubtype};
 use saga::Views;
 use testing::sample::Samples;
 
-use super::{Scratch, Tested};
+use super::{Scratch, TestResult};
 
-async fn sagas_on(scratch: &Scratch) -> Tested {
+async fn sagas_on(scratch: &Scratch) -> TestResult {
     let (store, sweep, retention) =
         (&scratch.mongo, scratch.mongo.saga_outbox(), scratch.settings.saga_retention);
     let sagas = scratch.collection(collections::SAGA);
-    let damage = |partition: PartitionKey| -> BoxFuture<'_, Tested> {
+    let damage = |partition: PartitionKey| -> BoxFuture<'_, TestResult> {
         let bytes = partition.as_uuid().as_bytes().to_vec();
         let id = doc! { "_id": Binary { subtype: BinarySubtype::Uuid, bytes } };
         let sagas = sagas.clone();
@@ -29,7 +29,7 @@ async fn sagas_on(scratch: &Scratch) -> Tested {
             Ok(())
         })
     };
-    let damage_entry = |partition: PartitionKey, entry: MessageId| -> BoxFuture<'_, Tested> {
+    let damage_entry = |partition: PartitionKey, entry: MessageId| -> BoxFuture<'_, TestResult> {
         let binary = |id: uuid::Uuid| Binary { subtype: BinarySubtype::Uuid, bytes: id.as_bytes().to_vec() };
         let place = doc! { "_id": binary(partition.as_uuid()), "Outbox.id": binary(entry.as_uuid()) };
         let sagas = sagas.clone();
@@ -51,7 +51,7 @@ async fn sagas_on(scratch: &Scratch) -> Tested {
     testing::documents::all(&ports).await
 }
 
-async fn views_on(scratch: &Scratch) -> Tested {
+async fn views_on(scratch: &Scratch) -> TestResult {
     let store = &scratch.mongo;
     let views = Views {
         saga: Samples,
@@ -63,17 +63,17 @@ async fn views_on(scratch: &Scratch) -> Tested {
     testing::views::all(&ports).await
 }
 
-async fn progress_on(scratch: &Scratch) -> Tested {
+async fn progress_on(scratch: &Scratch) -> TestResult {
     let store = &scratch.mongo;
     testing::progress::all(&testing::progress::Ports { report: store, read: store, host: &SystemHost }).await
 }
 
-async fn reading_on(scratch: &Scratch) -> Tested {
+async fn reading_on(scratch: &Scratch) -> TestResult {
     let store = &scratch.mongo;
     testing::reading::all(&testing::reading::Ports { track: store, host: &SystemHost }).await
 }
 
-async fn studies_on(scratch: &Scratch) -> Tested {
+async fn studies_on(scratch: &Scratch) -> TestResult {
     let store = &scratch.mongo;
     testing::studies::all(&testing::studies::Ports {
         read: store,
@@ -85,7 +85,7 @@ async fn studies_on(scratch: &Scratch) -> Tested {
     .await
 }
 
-async fn sessions_on(scratch: &Scratch) -> Tested {
+async fn sessions_on(scratch: &Scratch) -> TestResult {
     let (store, sweep) = (&scratch.mongo, scratch.mongo.session_outbox());
     let ports = testing::sessions::Ports {
         commit: store,
@@ -99,46 +99,46 @@ async fn sessions_on(scratch: &Scratch) -> Tested {
     testing::sessions::all(&ports).await
 }
 
-async fn failures_on(scratch: &Scratch) -> Tested {
+async fn failures_on(scratch: &Scratch) -> TestResult {
     let store = &scratch.mongo;
     testing::failures::all(&testing::failures::Ports { store, host: &SystemHost }).await
 }
 
-async fn history_on(scratch: &Scratch) -> Tested {
+async fn history_on(scratch: &Scratch) -> TestResult {
     let store = &scratch.mongo;
     testing::history::all(&testing::history::Ports { store, host: &SystemHost }).await
 }
 
 #[tokio::test]
-async fn history() -> Tested {
+async fn history() -> TestResult {
     let scratch = Scratch::new().await?;
     history_on(&scratch).await?;
     scratch.end().await
 }
 
 #[tokio::test]
-async fn failures() -> Tested {
+async fn failures() -> TestResult {
     let scratch = Scratch::new().await?;
     failures_on(&scratch).await?;
     scratch.end().await
 }
 
 #[tokio::test]
-async fn sagas() -> Tested {
+async fn sagas() -> TestResult {
     let scratch = Scratch::new().await?;
     sagas_on(&scratch).await?;
     scratch.end().await
 }
 
 #[tokio::test]
-async fn views() -> Tested {
+async fn views() -> TestResult {
     let scratch = Scratch::new().await?;
     views_on(&scratch).await?;
     scratch.end().await
 }
 
 #[tokio::test]
-async fn progress() -> Tested {
+async fn progress() -> TestResult {
     let scratch = Scratch::new().await?;
     progress_on(&scratch).await?;
     reading_on(&scratch).await?;
@@ -146,14 +146,14 @@ async fn progress() -> Tested {
 }
 
 #[tokio::test]
-async fn studies() -> Tested {
+async fn studies() -> TestResult {
     let scratch = Scratch::new().await?;
     studies_on(&scratch).await?;
     scratch.end().await
 }
 
 #[tokio::test]
-async fn sessions() -> Tested {
+async fn sessions() -> TestResult {
     let scratch = Scratch::new().await?;
     sessions_on(&scratch).await?;
     scratch.end().await
@@ -161,7 +161,7 @@ async fn sessions() -> Tested {
 
 /// Checks the actual execution of every operation of every suite, not the planned one.
 #[tokio::test]
-async fn no_port_call_scans_whole_collection() -> Tested {
+async fn no_port_call_scans_whole_collection() -> TestResult {
     let scratch = Scratch::new().await?;
     scratch.profile().await?;
     sagas_on(&scratch).await?;
@@ -195,7 +195,7 @@ async fn no_port_call_scans_whole_collection() -> Tested {
 
 /// A single server does not show the difference, so the test checks the commands.
 #[tokio::test]
-async fn reads_and_writes_use_majority_concern() -> Tested {
+async fn reads_and_writes_use_majority_concern() -> TestResult {
     let scratch = Scratch::new().await?;
     scratch.sent();
     sagas_on(&scratch).await?;

@@ -17,7 +17,7 @@ use servers::mongo::{OwnServer, eventually};
 use testing::sample;
 
 use super::faults::unknown;
-use super::{Scratch, Setup, Tested};
+use super::{Scratch, Setup, TestResult};
 
 const HOST: &SystemHost = &SystemHost;
 
@@ -55,7 +55,7 @@ impl PreparedSession {
 }
 
 #[tokio::test]
-async fn transaction_is_repeated_after_conflict_or_disconnect() -> Tested {
+async fn transaction_is_repeated_after_conflict_or_disconnect() -> TestResult {
     let scratch = Scratch::new().await?;
     let conflict = doc! { "errorCode": 112, "errorLabels": ["TransientTransactionError"] };
     let cut = doc! { "closeConnection": true };
@@ -76,7 +76,7 @@ async fn transaction_is_repeated_after_conflict_or_disconnect() -> Tested {
 }
 
 #[tokio::test]
-async fn failed_transaction_leaves_neither_record_nor_data() -> Tested {
+async fn failed_transaction_leaves_neither_record_nor_data() -> TestResult {
     let scratch = Scratch::new().await?;
     for command in ["insert", "update"] {
         let session = PreparedSession::new();
@@ -97,7 +97,7 @@ async fn failed_transaction_leaves_neither_record_nor_data() -> Tested {
 /// The function is killed before its commit arrives. Until the server aborts the transaction, the session can be
 /// neither found nor abandoned, and no response claims otherwise.
 #[tokio::test]
-async fn open_transaction_blocks_commit_and_abandon() -> Tested {
+async fn open_transaction_blocks_commit_and_abandon() -> TestResult {
     let server = OwnServer::replica_set(&["transactionLifetimeLimitSeconds=3"]).await?;
     let setup = Setup { call_timeout: Duration::from_secs(1), ..Setup::default() };
     let scratch = Scratch::with(&server.uri(), setup).await?;
@@ -121,7 +121,7 @@ async fn open_transaction_blocks_commit_and_abandon() -> Tested {
 }
 
 #[tokio::test]
-async fn commit_without_majority_is_unknown_and_repeatable() -> Tested {
+async fn commit_without_majority_is_unknown_and_repeatable() -> TestResult {
     let scratch = Scratch::new().await?;
     let session = PreparedSession::new();
     let how = doc! { "writeConcernError": { "code": 64, "errmsg": "waiting for replication timed out" } };
@@ -138,7 +138,7 @@ fn fresh() -> Key {
 }
 
 /// Writes a record the given number of times.
-async fn put(scratch: &Scratch, key: &Key, times: usize) -> Tested {
+async fn put(scratch: &Scratch, key: &Key, times: usize) -> TestResult {
     for _ in 0..times {
         let mut session = PreparedSession::new();
         session.record.writes.push(Write { key: key.clone(), body: json!("put") });
@@ -153,7 +153,7 @@ async fn revision(scratch: &Scratch, key: &Key) -> Result<u64, StoreError> {
 
 /// Many sessions at once, like two requests sent twice, with and without an existing record.
 #[tokio::test]
-async fn concurrent_sessions_reading_one_record_commit_once() -> Tested {
+async fn concurrent_sessions_reading_one_record_commit_once() -> TestResult {
     let scratch = Scratch::new().await?;
     for (before, rivals) in [(0, 2), (1, 2), (0, 8), (3, 8)] {
         let key = fresh();
@@ -183,7 +183,7 @@ async fn concurrent_sessions_reading_one_record_commit_once() -> Tested {
 /// Write skew: the sessions write different records, and snapshot isolation alone would let both commit. In either
 /// serial order, the second session would have read a value that the first one changed.
 #[tokio::test]
-async fn write_skew_commits_one_session() -> Tested {
+async fn write_skew_commits_one_session() -> TestResult {
     let scratch = Scratch::new().await?;
     for round in 0..20 {
         let (left, right) = (fresh(), fresh());
@@ -203,7 +203,7 @@ async fn write_skew_commits_one_session() -> Tested {
 
 /// Each session only checks that the record still exists, and none changes it.
 #[tokio::test]
-async fn sessions_only_reading_one_record_all_commit() -> Tested {
+async fn sessions_only_reading_one_record_all_commit() -> TestResult {
     let scratch = Scratch::new().await?;
     let (there, absent) = (fresh(), fresh());
     put(&scratch, &there, 1).await?;
@@ -221,7 +221,7 @@ async fn sessions_only_reading_one_record_all_commit() -> Tested {
 
 /// The reads of a session without messages are also checked, although nothing shows afterwards that it was committed.
 #[tokio::test]
-async fn session_without_writes_checks_its_reads() -> Tested {
+async fn session_without_writes_checks_its_reads() -> TestResult {
     let scratch = Scratch::new().await?;
     let key = fresh();
     put(&scratch, &key, 2).await?;

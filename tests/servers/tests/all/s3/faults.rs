@@ -12,7 +12,7 @@ use servers::amazon::{Service, config, config_as, config_at};
 
 use super::objects;
 use servers::net::ScriptedServer;
-use servers::{Tested, unique};
+use servers::{TestResult, unique};
 
 fn object(bucket: &str) -> ObjectRef {
     ObjectRef { bucket: bucket.to_owned(), key: "a/b.ris".to_owned(), version: None, size_bytes: 1 }
@@ -64,7 +64,7 @@ async fn slow_down_is_retried_then_unavailable() {
 }
 
 #[tokio::test]
-async fn form_contains_session_token_and_no_secret() -> Tested {
+async fn form_contains_session_token_and_no_secret() -> TestResult {
     let config = config_as(&Service::S3.address(), "ASIAEXAMPLE", Some("a-session".to_owned())).await;
     let uploads = Uploads::new(s3::client(&config), &config, "bucket", Arc::new(SystemHost));
     let grant = UploadGrant {
@@ -84,7 +84,7 @@ async fn form_contains_session_token_and_no_secret() -> Tested {
 }
 
 #[tokio::test]
-async fn forms_default_to_bucket_at_aws() -> Tested {
+async fn forms_default_to_bucket_at_aws() -> TestResult {
     let credentials = aws_sdk_s3::config::Credentials::new("AKIAEXAMPLE", "a-secret-key", None, None, "test");
     let config = aws_config::SdkConfig::builder()
         .behavior_version(aws_config::BehaviorVersion::latest())

@@ -16,10 +16,10 @@ use imports::messages::ObjectRef;
 use s3::Objects;
 use servers::amazon::{Service, config};
 
-use servers::{Tested, cleaned_up, unique};
+use servers::{TestResult, cleaned_up, unique};
 
 /// Runs a test with a separate bucket.
-async fn with_bucket<F: Future<Output = Tested>>(test: impl FnOnce(Client, String) -> F) -> Tested {
+async fn with_bucket<F: Future<Output = TestResult>>(test: impl FnOnce(Client, String) -> F) -> TestResult {
     let client = s3::client(&config(Service::S3).await);
     let bucket = unique("uploads");
     client.create_bucket().bucket(&bucket).send().await.expect("the bucket can be created");

@@ -6,13 +6,13 @@ use imports::ReadObject;
 use servers::amazon::{Service, config_at};
 
 use super::{objects, pattern, put, read, with_bucket};
-use servers::Tested;
+use servers::TestResult;
 use servers::net::{Fate, Unreliable};
 
 const SIZE: usize = 3_000_000;
 
 #[tokio::test]
-async fn reading_resumes_after_broken_connection() -> Tested {
+async fn reading_resumes_after_broken_connection() -> TestResult {
     with_bucket(|client, bucket| async move {
         let bytes = pattern(SIZE);
         let object = put(&client, &bucket, &bytes).await;
@@ -28,7 +28,7 @@ async fn reading_resumes_after_broken_connection() -> Tested {
 }
 
 #[tokio::test]
-async fn always_broken_connection_is_abandoned() -> Tested {
+async fn always_broken_connection_is_abandoned() -> TestResult {
     with_bucket(|client, bucket| async move {
         let object = put(&client, &bucket, &pattern(SIZE)).await;
         let way = Unreliable::before(&Service::S3.address(), |_| Fate::BrokenOff(100_000)).await;
@@ -43,7 +43,7 @@ async fn always_broken_connection_is_abandoned() -> Tested {
 }
 
 #[tokio::test]
-async fn replaced_object_is_never_mixed_in() -> Tested {
+async fn replaced_object_is_never_mixed_in() -> TestResult {
     with_bucket(|client, bucket| async move {
         let object = put(&client, &bucket, &pattern(SIZE)).await;
         let fate = |request| if request < 1 { Fate::BrokenOff(700_000) } else { Fate::Passed };
@@ -64,7 +64,7 @@ async fn replaced_object_is_never_mixed_in() -> Tested {
 }
 
 #[tokio::test]
-async fn version_is_read_completely_despite_replacement() -> Tested {
+async fn version_is_read_completely_despite_replacement() -> TestResult {
     with_bucket(|client, bucket| async move {
         let enabled = VersioningConfiguration::builder().status(BucketVersioningStatus::Enabled).build();
         client.put_bucket_versioning().bucket(&bucket).versioning_configuration(enabled).send().await?;

@@ -12,10 +12,10 @@ use testing::exports::Download;
 
 use super::form::Browser;
 use super::{objects, put, read, with_bucket};
-use servers::Tested;
+use servers::TestResult;
 
 #[tokio::test]
-async fn objects_and_forms() -> Tested {
+async fn objects_and_forms() -> TestResult {
     with_bucket(|client, bucket| async move {
         let config = config(Service::S3).await;
         let uploads = Uploads::new(client.clone(), &config, &bucket, Arc::new(SystemHost));
@@ -47,7 +47,7 @@ impl Download for Client {
 }
 
 #[tokio::test]
-async fn exports_and_links() -> Tested {
+async fn exports_and_links() -> TestResult {
     with_bucket(|client, bucket| async move {
         let config = config(Service::S3).await;
         let uploads = Uploads::new(client.clone(), &config, &bucket, Arc::new(SystemHost));
@@ -63,7 +63,7 @@ async fn exports_and_links() -> Tested {
 }
 
 #[tokio::test]
-async fn replaced_object_is_readable_by_version() -> Tested {
+async fn replaced_object_is_readable_by_version() -> TestResult {
     with_bucket(|client, bucket| async move {
         let enabled = VersioningConfiguration::builder().status(BucketVersioningStatus::Enabled).build();
         client.put_bucket_versioning().bucket(&bucket).versioning_configuration(enabled).send().await?;

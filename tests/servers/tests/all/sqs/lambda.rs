@@ -14,7 +14,7 @@ use imports::queues;
 use jiff::Timestamp;
 use lambda::{Settling, Worker};
 use messages::{Consumer, Delivery, Disposition, Queue, ReceiveMessages, SendMessages};
-use servers::Tested;
+use servers::TestResult;
 
 use super::{adapter, outgoing, with_queues};
 
@@ -66,7 +66,7 @@ fn record(message: Message) -> SqsMessage {
 }
 
 #[tokio::test]
-async fn record_is_redelivered_or_dead_lettered_as_decided() -> Tested {
+async fn record_is_redelivered_or_dead_lettered_as_decided() -> TestResult {
     with_queues(|client, urls| async move {
         let (backend, sqs) = (backend(&urls).await?, adapter(client.clone(), urls.clone()));
         for result in sqs.send(&[outgoing(1, "done"), outgoing(2, "later"), outgoing(3, "junk")]).await {
@@ -93,7 +93,7 @@ async fn record_is_redelivered_or_dead_lettered_as_decided() -> Tested {
 }
 
 #[tokio::test]
-async fn without_queue_all_outcomes_are_in_response() -> Tested {
+async fn without_queue_all_outcomes_are_in_response() -> TestResult {
     let backend = Backend { config: Config::default(), ..backend_without_queues().await? };
     let mut record = SqsMessage::default();
     record.message_id = Some("m".into());

@@ -10,13 +10,13 @@ use imports::queues;
 use messages::{Disposition, Outgoing, Queue, ReceiveMessages, SendMessages};
 
 use super::{QUEUES, adapter, outgoing, with_queues};
-use servers::Tested;
+use servers::TestResult;
 use servers::mongo::eventually;
 
 const LONG: Duration = Duration::from_secs(600);
 
 #[tokio::test]
-async fn queues() -> Tested {
+async fn queues() -> TestResult {
     with_queues(|client, urls| async move {
         let sqs = adapter(client, urls);
         let ports = testing::queues::Ports {
@@ -37,7 +37,7 @@ async fn queues() -> Tested {
 }
 
 #[tokio::test]
-async fn messages_exceeding_batch_size_all_arrive() -> Tested {
+async fn messages_exceeding_batch_size_all_arrive() -> TestResult {
     with_queues(|client, urls| async move {
         let sqs = adapter(client, urls);
         // Three of them exceed the size of a batch, and twenty-five exceed its count.
@@ -71,7 +71,7 @@ async fn attributes(
 }
 
 #[tokio::test]
-async fn message_attributes_have_type_trace_and_reason() -> Tested {
+async fn message_attributes_have_type_trace_and_reason() -> TestResult {
     with_queues(|client, urls| async move {
         let sqs = adapter(client.clone(), urls.clone());
         let body = r#"{"type": "search-import.X.v1", "traceparent": "00-1-2-01"}"#;
@@ -91,7 +91,7 @@ async fn message_attributes_have_type_trace_and_reason() -> Tested {
 }
 
 #[tokio::test]
-async fn messages_of_last_queue_stay() -> Tested {
+async fn messages_of_last_queue_stay() -> TestResult {
     with_queues(|client, urls| async move {
         let dead = urls.url(&queues::SAGA_DEAD).unwrap().to_owned();
         client.send_message().queue_url(&dead).message_body("junk").send().await?;
@@ -109,7 +109,7 @@ async fn messages_of_last_queue_stay() -> Tested {
 
 /// The longest retry of SQS, and a longer one.
 #[tokio::test]
-async fn retry_delay_is_limited_by_sqs() -> Tested {
+async fn retry_delay_is_limited_by_sqs() -> TestResult {
     with_queues(|client, urls| async move {
         let sqs = adapter(client, urls);
         for hours in [11, 12, 48] {

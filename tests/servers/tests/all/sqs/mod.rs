@@ -17,7 +17,7 @@ use imports::queues;
 use servers::amazon::{Service, config};
 use uuid::Uuid;
 
-use servers::{Tested, cleaned_up, unique};
+use servers::{TestResult, cleaned_up, unique};
 
 /// The receive limit of the saga queue in these tests.
 const RECEIVE_LIMIT: u32 = 4;
@@ -29,7 +29,7 @@ static QUEUES: [QueueSpec; 3] = [
 ];
 
 /// Runs a test with separate queues: the saga queue with its dead-letter queue, and the control queue.
-async fn with_queues<F: Future<Output = Tested>>(test: impl FnOnce(Client, Queues) -> F) -> Tested {
+async fn with_queues<F: Future<Output = TestResult>>(test: impl FnOnce(Client, Queues) -> F) -> TestResult {
     let client = Client::new(&config(Service::Sqs).await);
     let name = unique("q");
     let dead = create(&client, &format!("{name}-dead"), None).await;

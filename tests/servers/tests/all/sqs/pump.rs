@@ -13,7 +13,7 @@ use imports::queues;
 use lambda_host::pump::{Functions, Pump, Source};
 use messages::SendMessages;
 use serde_json::{Value, json};
-use servers::Tested;
+use servers::TestResult;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
@@ -64,7 +64,7 @@ fn receive_counts(seen: &Invocations, body: &str) -> Vec<u32> {
 }
 
 #[tokio::test]
-async fn failed_messages_are_redelivered_until_dead_lettered() -> Tested {
+async fn failed_messages_are_redelivered_until_dead_lettered() -> TestResult {
     with_queues(|client: Client, urls: Queues| async move {
         let seen = Invocations::default();
         let (address, server) = endpoint(Arc::clone(&seen)).await;

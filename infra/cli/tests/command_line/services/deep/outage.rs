@@ -8,7 +8,7 @@ use imports::queues::{CONTROL_DEAD, EVENTS, QUEUES, SAGA_DEAD};
 use imports::{JobState, SearchId};
 use messages::{Host, QueueSpec, StoreError};
 use saga::failures::{Failure, FailureStatus, Operation, Phase, Retry, Selection};
-use servers::Tested;
+use servers::TestResult;
 use service::AnnouncedSearch;
 use service::health::Health;
 
@@ -61,7 +61,7 @@ async fn hour_without_database(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn dead_letters_of_outage_are_retried_after_canary() -> Tested {
+async fn dead_letters_of_outage_are_retried_after_canary() -> TestResult {
     Environment::with_queues(&SHORT_LIVED, async |environment| {
         // Otherwise the searches would scan for their files themselves, and no failure would be left to retry.
         let environment = environment.but("SEARCH_IMPORT_UPLOAD_TIMEOUT_SECONDS", "86400");
@@ -94,7 +94,7 @@ async fn dead_letters_of_outage_are_retried_after_canary() -> Tested {
 }
 
 /// Retries one failure with a visible effect: an uploaded file is read.
-async fn try_one(deployment: &Deployment, known: &[AnnouncedSearch]) -> Tested {
+async fn try_one(deployment: &Deployment, known: &[AnnouncedSearch]) -> TestResult {
     let jobs = deployment.backend.ports.jobs()?;
     let is_of = |failure: &Failure| known.iter().any(|search| failure.partition == Some(search.search_id));
     let open = deployment.all(FailureStatus::Open).await?;
@@ -112,7 +112,7 @@ async fn try_one(deployment: &Deployment, known: &[AnnouncedSearch]) -> Tested {
 }
 
 /// Retries the others as a dry run shows them: one first, and the rest after a minute.
-async fn retry_the_others(deployment: &Deployment) -> Tested {
+async fn retry_the_others(deployment: &Deployment) -> TestResult {
     let snapshot = deployment.failures.snapshot(Selection::of(FailureStatus::Open)).await?;
     assert_eq!(snapshot.count, 499);
     assert!(snapshot.groups.len() <= 5, "{:?}", snapshot.groups);
@@ -153,7 +153,7 @@ async fn second_by_second(deployment: &Deployment, operation: &Operation) -> Res
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn default_queues_survive_hour_without_mongodb() -> Tested {
+async fn default_queues_survive_hour_without_mongodb() -> TestResult {
     Environment::with(async |environment| {
         let deployment = Deployment::open(&environment, &QUEUES).await?;
         let searches = hour_without_database(&deployment, 20, 10).await?;
@@ -180,7 +180,7 @@ async fn check_queues(deployment: &Deployment, dead: u64) -> Result<(), Unexpect
 }
 
 /// Checks that nothing is lost, duplicated or left.
-async fn check_end(deployment: &Deployment, environment: &Environment, searches: &Searches) -> Tested {
+async fn check_end(deployment: &Deployment, environment: &Environment, searches: &Searches) -> TestResult {
     let mut searches = searches.ids();
     // A search that has waited for its file for an hour also scans for it.
     check(&deployment.backend, environment, &searches, 2 * searches.len()).await?;

@@ -6,7 +6,7 @@ use futures::future::join_all;
 use mongodb::bson::{Document, doc};
 use mongodb::options::{Acknowledgment, CollectionOptions, ReadConcern, WriteConcern};
 use mongodb::{Client, Collection};
-use servers::Tested;
+use servers::TestResult;
 use servers::mongo::ReplicaSet;
 
 use super::super::Environment;
@@ -30,7 +30,7 @@ fn outwaiting(environment: &Environment) -> Environment {
 /// rolled back. One worker here sees only the old primary, as in a network partition. Another worker follows the current
 /// primary.
 #[tokio::test(flavor = "multi_thread")]
-async fn deposed_primary_loses_and_repeats_nothing() -> Tested {
+async fn deposed_primary_loses_and_repeats_nothing() -> TestResult {
     Environment::with(async |environment| {
         let set = ReplicaSet::start().await?;
         let environment = environment.but("MONGODB_URI", &set.uri());

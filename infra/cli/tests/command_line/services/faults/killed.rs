@@ -3,7 +3,7 @@
 use mongodb::bson::{Document, doc};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use servers::Tested;
+use servers::TestResult;
 use servers::amazon::Service;
 use servers::mongo::{FailPoint, OwnServer};
 use servers::net::{Fate, Unreliable};
@@ -24,7 +24,7 @@ const WORKERS: &str = "workers";
 /// steps down. In addition, the ledger's table rejects every tenth request. Messages received by a killed worker are
 /// redelivered after their visibility timeout.
 #[tokio::test(flavor = "multi_thread")]
-async fn two_workers_under_faults_import_each_once() -> Tested {
+async fn two_workers_under_faults_import_each_once() -> TestResult {
     Environment::with(async |environment| {
         let mongod = OwnServer::replica_set(&["ttlMonitorSleepSecs=1"]).await?;
         let uri = mongod.uri().replace("directConnection=true", "replicaSet=rs0");
@@ -66,7 +66,7 @@ struct Faults<'a> {
 }
 
 impl Faults<'_> {
-    async fn strike(&mut self, program: &Program, workers: &mut [Worker]) -> Tested {
+    async fn strike(&mut self, program: &Program, workers: &mut [Worker]) -> TestResult {
         let times = self.random.random_range(1..6);
         match self.next % FAULTS {
             0 | 3 => {
@@ -92,7 +92,7 @@ impl Faults<'_> {
     }
 
     /// Makes the next writes of the workers fail, and waits until they have occurred.
-    async fn fail(&self, times: i32, how: Document) -> Tested {
+    async fn fail(&self, times: i32, how: Document) -> TestResult {
         let client = self.mongod.admin().await?.client().clone();
         let point =
             FailPoint::set(&client, WORKERS, times, &["update", "findAndModify", "insert"], how).await?;

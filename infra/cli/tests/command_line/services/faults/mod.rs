@@ -20,7 +20,7 @@ use messages::Host;
 use mongo::collections;
 use mongodb::bson::{Document, doc};
 use servers::mongo::{comes_true, eventually};
-use servers::{Tested, unique};
+use servers::{TestResult, unique};
 use service::{NewFile, NewSearch, SearchService};
 use testing::proof;
 
@@ -105,7 +105,7 @@ async fn waiting(environment: &Environment) -> Result<String, mongodb::error::Er
 ///
 /// # Panics
 /// Panics if none ends for a long time.
-pub(super) async fn have_ended(environment: &Environment, searches: usize) -> Tested {
+pub(super) async fn have_ended(environment: &Environment, searches: usize) -> TestResult {
     let mut before = ended(environment).await?;
     while before < searches {
         let mut now = before;
@@ -153,14 +153,14 @@ pub(super) async fn check(
     environment: &Environment,
     searches: &[SearchId],
     commands: usize,
-) -> Tested {
+) -> TestResult {
     check_documents(backend, environment, searches).await?;
     check_ledger(environment, searches.len(), commands).await?;
     check_dead_letters(environment).await
 }
 
 /// Checks that one command read each file, each study is stored once, all searches have ended, and all outboxes are empty.
-async fn check_documents(backend: &Backend, environment: &Environment, searches: &[SearchId]) -> Tested {
+async fn check_documents(backend: &Backend, environment: &Environment, searches: &[SearchId]) -> TestResult {
     let (jobs, study_stores) = (backend.ports.jobs()?, backend.ports.study_stores()?);
     assert_eq!(jobs.unfinished().await?, []);
     for search in searches {
@@ -186,7 +186,7 @@ async fn check_documents(backend: &Backend, environment: &Environment, searches:
 }
 
 /// Checks that at most this many commands were executed, and that no partition is claimed.
-async fn check_ledger(environment: &Environment, searches: usize, commands: usize) -> Tested {
+async fn check_ledger(environment: &Environment, searches: usize, commands: usize) -> TestResult {
     let client = aws_sdk_dynamodb::Client::new(&aws::config().await);
     let items = async |setting: &str| {
         let table = &environment.settings[setting];
@@ -215,7 +215,7 @@ fn lease_end(item: &Item) -> Option<i128> {
 }
 
 /// Checks that no message was dead-lettered.
-async fn check_dead_letters(environment: &Environment) -> Tested {
+async fn check_dead_letters(environment: &Environment) -> TestResult {
     let client = aws_sdk_sqs::Client::new(&aws::config().await);
     for queue in QUEUES.iter().filter_map(|spec| spec.dead_letters.as_ref()) {
         let url = &environment.settings[&Queues::setting(imports::SYSTEM, queue)];

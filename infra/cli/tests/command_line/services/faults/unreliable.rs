@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use servers::Tested;
+use servers::TestResult;
 use servers::amazon::Service;
 use servers::net::{Fate, Unreliable};
 
@@ -15,7 +15,7 @@ const SEED: u64 = 13;
 const TOO_LATE: Duration = aws::ATTEMPT_TIMEOUT.saturating_add(Duration::from_millis(500));
 
 /// Two workers import all searches while the given percentage of requests to a service has one of these fates.
-async fn imports_all(service: Service, percent: u8, fates: &[Fate]) -> Tested {
+async fn imports_all(service: Service, percent: u8, fates: &[Fate]) -> TestResult {
     Environment::with(async |environment| {
         let plan = Fate::some(SEED, percent, fates.to_vec());
         let way = Unreliable::before(&service.address(), plan).await;
@@ -36,19 +36,19 @@ async fn imports_all(service: Service, percent: u8, fates: &[Fate]) -> Tested {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn overloaded_ledger_imports_each_once() -> Tested {
+async fn overloaded_ledger_imports_each_once() -> TestResult {
     let fates = [Fate::THROTTLED, Fate::FAILED, Fate::Lost, Fate::Unanswered];
     imports_all(Service::DynamoDb, 20, &fates).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn unreliable_queues_import_each_once() -> Tested {
+async fn unreliable_queues_import_each_once() -> TestResult {
     let fates = [Fate::FAILED, Fate::Lost, Fate::Unanswered, Fate::Late(TOO_LATE)];
     imports_all(Service::Sqs, 15, &fates).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn truncated_downloads_import_each_once() -> Tested {
+async fn truncated_downloads_import_each_once() -> TestResult {
     let fates = [Fate::SLOW_DOWN, Fate::Lost, Fate::BrokenOff(500), Fate::BrokenOff(usize::MAX)];
     imports_all(Service::S3, 40, &fates).await
 }

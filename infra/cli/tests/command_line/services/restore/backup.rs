@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures::TryStreamExt;
 use mongodb::bson::{Document, doc};
-use servers::Tested;
+use servers::TestResult;
 
 use super::super::Environment;
 use super::super::deployment::Unexpected;
@@ -39,7 +39,7 @@ impl Backup {
     }
 
     /// Restores the database. Data stored since the backup is lost.
-    pub(super) async fn restore_database(&self, environment: &Environment) -> Tested {
+    pub(super) async fn restore_database(&self, environment: &Environment) -> TestResult {
         let database = environment.database().await?;
         for name in database.list_collection_names().await? {
             let collection = database.collection::<Document>(&name);
@@ -53,7 +53,7 @@ impl Backup {
     }
 
     /// Restores the ledger and the table of processed messages.
-    pub(super) async fn restore_tables(&self, environment: &Environment) -> Tested {
+    pub(super) async fn restore_tables(&self, environment: &Environment) -> TestResult {
         let client = aws_sdk_dynamodb::Client::new(&aws::config().await);
         for (table, key) in TABLES {
             let name = &environment.settings[table];

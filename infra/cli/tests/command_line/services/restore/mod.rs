@@ -12,7 +12,7 @@ use imports::{JobState, SearchId};
 use mongo::collections;
 use mongodb::bson::{Bson, Document, doc};
 use serde_json::{Value, json};
-use servers::Tested;
+use servers::TestResult;
 use service::{
     AfterRestore, AnnouncedSearch, Deletion, NewRepair, ProjectAccess, Reading, Repair, Restored,
     SearchService,
@@ -128,7 +128,7 @@ async fn state_of(deployment: &Deployment, search: SearchId) -> Result<Option<Jo
 }
 
 /// Performs the operator's steps from docs/backup.md after the restore, before the functions run again.
-async fn follow_the_runbook(deployment: &Deployment, what: RestoredStores) -> Tested {
+async fn follow_the_runbook(deployment: &Deployment, what: RestoredStores) -> TestResult {
     let reading = match what {
         RestoredStores::Ledger => Reading::GoesOn,
         RestoredStores::Both | RestoredStores::Database => Reading::Ends,
@@ -142,7 +142,7 @@ async fn follow_the_runbook(deployment: &Deployment, what: RestoredStores) -> Te
 }
 
 /// Waits until all deadlines of the searches have passed.
-async fn wait_for_deadlines(deployment: &Deployment) -> Tested {
+async fn wait_for_deadlines(deployment: &Deployment) -> TestResult {
     deployment.pass(5).await?;
     for _ in 0..DEADLINES {
         deployment.host.advance(HOUR);
@@ -169,7 +169,7 @@ async fn repair(deployment: &Deployment, searches: &[SearchId]) -> Result<Vec<Se
 }
 
 /// Checks that no search waits, queues and outboxes are empty, and each file that a search has read is stored once.
-async fn check(deployment: &Deployment, environment: &Environment, searches: &[SearchId]) -> Tested {
+async fn check(deployment: &Deployment, environment: &Environment, searches: &[SearchId]) -> TestResult {
     let (jobs, study_stores) = (deployment.backend.ports.jobs()?, deployment.backend.ports.study_stores()?);
     assert_eq!(jobs.unfinished().await?, [], "a search never ends");
     let mut stored = 0;
@@ -203,7 +203,7 @@ async fn check(deployment: &Deployment, environment: &Environment, searches: &[S
 }
 
 /// Checks that `check` finds and deletes exactly the studies of an import that does not exist.
-async fn check_deletes_orphans(environment: &Environment) -> Tested {
+async fn check_deletes_orphans(environment: &Environment) -> TestResult {
     let check =
         |options: &[&str]| environment.program().run(&[&["check", "--json"], options].concat()).lines();
     assert_eq!(check(&[]), Vec::<Value>::new(), "every study belongs to an import");
@@ -228,7 +228,7 @@ async fn check_deletes_orphans(environment: &Environment) -> Tested {
 /// The expected final states: of the searches in the backup, in their order, and of the one announced later.
 type Ends = ([Option<JobState>; 6], Option<JobState>);
 
-async fn rehearse(what: RestoredStores, since: Since, expected: Ends) -> Tested {
+async fn rehearse(what: RestoredStores, since: Since, expected: Ends) -> TestResult {
     Environment::with(async |environment| {
         let deployment = Deployment::open(&environment, &QUEUES).await?;
         let searches = Searches::begin(&deployment).await?;
@@ -285,32 +285,32 @@ const CONTINUED: [Option<JobState>; 6] = {
 };
 
 #[tokio::test(flavor = "multi_thread")]
-async fn full_restore_with_later_messages_in_queues() -> Tested {
+async fn full_restore_with_later_messages_in_queues() -> TestResult {
     rehearse(RestoredStores::Both, Since::UnderWay, (RECOVERED, None)).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn full_restore_after_reading() -> Tested {
+async fn full_restore_after_reading() -> TestResult {
     rehearse(RestoredStores::Both, Since::Done, (RECOVERED, None)).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn database_restore_with_later_messages_in_queues() -> Tested {
+async fn database_restore_with_later_messages_in_queues() -> TestResult {
     // The later search is recreated from the notification of its file, and the ledger has its token.
     rehearse(RestoredStores::Database, Since::UnderWay, (RECOVERED, Some(Completed))).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn database_restore_after_reading() -> Tested {
+async fn database_restore_after_reading() -> TestResult {
     rehearse(RestoredStores::Database, Since::Done, (RECOVERED, None)).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ledger_restore_with_later_messages_in_queues() -> Tested {
+async fn ledger_restore_with_later_messages_in_queues() -> TestResult {
     rehearse(RestoredStores::Ledger, Since::UnderWay, (CONTINUED, Some(Completed))).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ledger_restore_after_reading() -> Tested {
+async fn ledger_restore_after_reading() -> TestResult {
     rehearse(RestoredStores::Ledger, Since::Done, (CONTINUED, Some(Completed))).await
 }
