@@ -93,7 +93,7 @@ pub enum OpenError {
     #[cfg(feature = "services")]
     #[error(
         "in optimistic mode the documents of ended sagas must be kept for {needed} s, and the database deletes them \
-         sooner ({index}); a migration that rebuilds the index corrects it"
+         sooner ({index}); `migrate --rebuild` corrects the index"
     )]
     DeletesEarly {
         /// The difference of the existing index.

@@ -308,7 +308,7 @@ async fn client(config: &Config, sdk: &SdkConfig) -> Result<(Client, Settings), 
                 needed: retention.as_secs(),
             });
         }
-        tracing::warn!("index {difference}; a migration that rebuilds it corrects it");
+        tracing::warn!("index {difference}; `migrate --rebuild` corrects it");
     }
     Ok((client, settings))
 }
