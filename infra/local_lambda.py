@@ -24,6 +24,7 @@ from scripts.console import say
 from scripts.errors import check
 from scripts.paths import ROOT
 from scripts.servers import processes
+from scripts.servers.launch import free_port
 
 PAGE = ROOT / "docs" / "local-lambda.md"
 PORT = "9000"
@@ -75,7 +76,7 @@ class BackgroundCommand:
 class Walk:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.port = free_port()
+        self.port = str(free_port())
         self.background: dict[str, BackgroundCommand] = {}
         # Assignments of variables are repeated before every later command.
         self.assignments: list[str] = []
@@ -157,12 +158,6 @@ def listens(port: str) -> bool:
     with suppress(OSError), socket.create_connection(("127.0.0.1", int(port)), timeout=1):
         return True
     return False
-
-
-def free_port() -> str:
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        return str(listening.getsockname()[1])
 
 
 def until(holds: Callable[[], bool], what: str, command: BackgroundCommand | None = None) -> None:

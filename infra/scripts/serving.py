@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import socket
 import subprocess
 import time
 import urllib.error
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from scripts.errors import Failure, check
+from scripts.servers.launch import free_port
 
 PATIENCE_SECONDS = 60
 STOP_SECONDS = 10
@@ -63,12 +63,6 @@ class Server:
         self.process.terminate()
         self.process.wait(PATIENCE_SECONDS)
         return time.monotonic() - began
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextlib.contextmanager
