@@ -68,6 +68,7 @@ class Server:
 @contextlib.contextmanager
 def serving(program: Path, settings: Mapping[str, str]) -> Iterator[Server]:
     """Runs the server, and yields it when it answers."""
+    check(program.is_file(), f"{program} is not there: build it with `make run`")
     address = f"127.0.0.1:{free_port()}"
     command = [str(program), "serve", "--listen", address]
     output = subprocess.DEVNULL
