@@ -1,7 +1,12 @@
 //! A search of two files in every interleaving: what goes wrong in each configuration, and that nothing comes of it.
 
+use mimalloc::MiMalloc;
 use model::{Budget, check, sometimes};
 use searches::model::{properties, protocol};
+
+/// Exploring takes and returns memory all the time: with the system's allocator that is half of the processor time.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 #[test]
 fn a_crash_and_a_lost_lease_break_no_invariant() {
