@@ -23,6 +23,8 @@ pub mod api;
 pub mod dispatch_outbox;
 pub mod notify_upload;
 pub mod parse_references;
+#[cfg(feature = "lambda")]
+mod program;
 pub mod report_faults;
 pub mod run_saga;
 pub mod start_upload;
@@ -30,6 +32,9 @@ pub mod start_upload;
 use imports::Ports;
 use imports::queues::QUEUES;
 use saga::System;
+
+#[cfg(feature = "lambda")]
+pub use program::run;
 
 /// The search import: its queues, and the functions behind them.
 pub static SYSTEM: System<Ports> = System {

@@ -1,16 +1,11 @@
 //! The Lambda function for the control queue, which also sweeps on schedule.
 
 use backend::services::LinkedServices;
-use functions::SYSTEM;
 use functions::dispatch_outbox::FUNCTION;
-use lambda::Settling;
 
-const LINKED: LinkedServices = LinkedServices::with(FUNCTION.services);
+static LINKED: LinkedServices = LinkedServices::with(FUNCTION.services);
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
-    let observer = telemetry::for_function(imports::SYSTEM)?;
-    let backend = backend::for_function(&FUNCTION, &LINKED, observer).await?;
-    let settling = Settling::with_queues(backend.has_event_sources());
-    lambda::serve(&backend.ports, &SYSTEM, &FUNCTION, settling).await.map_err(anyhow::Error::from_boxed)
+    functions::run(&FUNCTION, &LINKED).await.map_err(anyhow::Error::from_boxed)
 }

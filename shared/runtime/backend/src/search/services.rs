@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use futures::future::try_join_all;
+use futures::future::{BoxFuture, try_join_all};
 use imports::queues::{CONTROL, EVENTS, PARSE, PARSE_DEAD, QUEUES, SAGA, UPLOADS};
 use imports::{Ports, ports};
 use messages::{DecisionSink, Host, Queue};
@@ -21,8 +21,19 @@ use crate::services::{
 /// Queues that the functions use.
 const NEEDED: [Queue; 6] = [UPLOADS, SAGA, PARSE, PARSE_DEAD, CONTROL, EVENTS];
 
-/// Opens the configured services, as far as their adapters are linked.
-pub(super) async fn open(
+/// Opens the configured services, as far as their adapters are linked. The future is boxed so that it is compiled once
+/// here, and not again in every program that awaits it.
+pub(super) fn open(
+    linked: &LinkedServices,
+    outage: DatabaseOutage,
+    config: Config,
+    host: Arc<dyn Host>,
+    observer: Arc<dyn DecisionSink>,
+) -> BoxFuture<'_, Result<Backend, OpenError>> {
+    Box::pin(open_linked(linked, outage, config, host, observer))
+}
+
+async fn open_linked(
     linked: &LinkedServices,
     outage: DatabaseOutage,
     config: Config,
