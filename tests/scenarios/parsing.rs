@@ -1,10 +1,12 @@
 //! Reading of one file: repeated, resumed, and by two workers concurrently.
 
 use std::fmt::Write;
+use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use backend::Backend;
 use dedup::ProcessedMessages;
 use embedded::{Call, Phase};
 use functions::parse_references::{self, ParseReferences};
@@ -15,11 +17,12 @@ use imports::{
     Progress, Quarantined, ReadStudies, ReadingStatus, Reason, ReportProgress, SearchId, Study,
     WriteBatching, WriteStudies,
 };
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use messages::{Consumer, Disposition, Host, ReceiveMessages, Received, StoreError};
-use references::READER_VERSION;
+use references::{READER_VERSION, work};
 use service::AnnouncedSearch;
 use testing::ManualHost;
+use uuid::Uuid;
 
 use crate::world::{CrashAt, TWO_RECORDS, World, deliveries};
 
@@ -278,6 +281,89 @@ async fn large_file_is_read_in_several_invocations() {
     let file_id = announced.files[0].file_id;
     let studies = world.store().studies(announced.search_id, file_id, 0, 50_000).await.unwrap();
     assert!(studies.iter().map(|study| study.record).eq(1..=42_000));
+}
+
+/// A clock that advances by a microsecond for each unit of work that is counted on the thread of the test.
+struct WorkClock {
+    host: Arc<ManualHost>,
+    /// The work before the clock was started.
+    before: u64,
+}
+
+impl WorkClock {
+    fn started(world: &World) -> Arc<Self> {
+        Arc::new(Self { host: Arc::clone(&world.host), before: work::spent() })
+    }
+}
+
+#[async_trait]
+impl Host for WorkClock {
+    fn now(&self) -> Timestamp {
+        let micros = i64::try_from(work::spent() - self.before).unwrap();
+        self.host.now() + SignedDuration::from_micros(micros)
+    }
+
+    fn fresh_id(&self) -> Uuid {
+        self.host.fresh_id()
+    }
+
+    fn random_id(&self) -> Uuid {
+        self.host.random_id()
+    }
+
+    fn unit_random(&self) -> f64 {
+        self.host.unit_random()
+    }
+
+    async fn sleep(&self, duration: Duration) {
+        self.host.sleep(duration).await;
+    }
+}
+
+/// Each of the two slow records takes longer than an invocation, which the first record that an attempt reads may do.
+#[tokio::test]
+async fn slow_record_is_stopped_at_deadline_and_read_first_by_the_next_invocation() {
+    let world = World::new();
+    let short = |n: usize| format!("@book{{b{n}, title = {{Book {n}}}}}\n");
+    let slow = format!("@book{{slow, title = {{{}}}}}\n", "\\'{\\'{\\'{\\'{?}}}}".repeat(30_000));
+    let file = [(0..40).map(short).collect(), slow.clone(), slow, (40..80).map(short).collect()].concat();
+    let (announced, mut batch) = commands(&world, &[("a.bib", &file)]).await;
+    let (mut begun_at, mut overruns) = (Vec::new(), Vec::new());
+    while !batch.is_empty() {
+        let clock = WorkClock::started(&world);
+        let Backend { ports, config } = world.backend.clone();
+        let ports = backend::embedded(&world.store, clock.clone(), ports.engine.observer, config).ports;
+        let (store, host) =
+            (ports.study_stores.as_ref().unwrap().write_studies.clone(), Arc::clone(&world.host));
+        let recording = Arc::new(RecordingStore {
+            store,
+            calls: Mutex::default(),
+            fails: None,
+            host: ManualHost::seeded(1).into(),
+        });
+        let parser = ParseReferences {
+            push_bytes: 64 << 10,
+            threads: NonZeroUsize::MIN,
+            studies: recording.clone(),
+            ..ParseReferences::over(&ports).unwrap()
+        };
+        let function = ports.engine.guard(parse_references::NAME, parser).unwrap();
+        let deadline = host.now() + SignedDuration::from_secs(1);
+        assert_eq!(function.consume(&deliveries(&batch), Some(deadline)).await, [Disposition::Acknowledge]);
+        overruns.push(clock.now().duration_since(deadline).as_secs_f64());
+        begun_at.push(recording.calls.lock().unwrap().first().map(|records| records[0]));
+        world.store().answer(&PARSE, &batch[0].receipt, &Disposition::Acknowledge).await.unwrap();
+        batch = world.take(&PARSE).await;
+    }
+    // After the deadline, at most the records of a chunk are found.
+    for (first, overrun) in std::iter::zip(&begun_at, &overruns) {
+        let is_slow = [Some(41), Some(42)].contains(first);
+        assert!(is_slow || *overrun < 3.0, "{begun_at:?} {overruns:?}");
+    }
+    assert!(begun_at.contains(&Some(41)) && begun_at.is_sorted_by(|a, b| a < b), "{begun_at:?}");
+    world.run().await;
+    let job = world.job(announced.search_id).await;
+    assert_eq!((job.state, job.studies()), (JobState::Completed, 82));
 }
 
 /// An earlier version may have numbered the records differently.

@@ -1,10 +1,13 @@
 //! One attempt to read a file: its input, its deadline, its resume point and its errors.
 
+use std::sync::Arc;
+
 use imports::messages::StartParsing;
 use imports::{ContentsError, FileFence};
 use jiff::Timestamp;
 use messages::{Host, Message, Reporter, StoreError};
 use references::Checkpoint;
+use references::work::Stop;
 use serde::{Deserialize, Serialize};
 
 use super::stats::FileStats;
@@ -17,6 +20,14 @@ pub(super) struct FileRead<'a> {
     pub(super) deadline: Deadline<'a>,
     /// The right to write the file. It is replaced when this attempt deletes the stored records.
     pub(super) fence: FileFence,
+}
+
+impl FileRead<'_> {
+    /// Returns the signal that stops reading at the deadline.
+    pub(super) fn stop(&self) -> Stop {
+        let (host, at) = (Arc::clone(&self.reporter.host), self.deadline.at);
+        Stop::when(move || host.is_past(at))
+    }
 }
 
 /// The time until which an invocation may start new work.

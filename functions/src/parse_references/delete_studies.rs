@@ -62,7 +62,7 @@ impl ParseReferences {
         &self,
         project: ProjectId,
         of: FileOf,
-        has_passed: impl Fn() -> bool,
+        has_passed: impl Fn() -> bool + Sync,
     ) -> Result<bool, StoreError> {
         let (search, file) = (of.search_id, of.file_id);
         let deleted = |compared| ReadingStatus::Refused { reason: REASON.to_owned(), reply: REPLY, compared };

@@ -90,9 +90,11 @@ impl ParseReferences {
         Ok(Some(reader.report()?))
     }
 
-    /// Reads and stores the records of the bytes that the reader has. Stops early if the deadline has passed and a checkpoint
-    /// is saved, so the time for one chunk of the file is bounded, whatever the number of its records. `position` is the
-    /// number of bytes of the file that have been read.
+    /// Reads and stores the records of the bytes that the reader has. Stops early if the deadline has passed, even within a
+    /// record. `position` is the number of bytes of the file that have been read.
+    ///
+    /// The first record of an attempt is always read to its end, because the next attempt would begin with it again. The
+    /// budget of a record bounds the time that this takes.
     async fn read_records(
         &self,
         reader: &mut Reader,
@@ -103,14 +105,24 @@ impl ParseReferences {
         loop {
             let (origin, studies) = (pending.origin(), &*self.studies);
             let (batch, started_at) = (pending.read_batch, deadline.host.now());
-            let items = reader.read_as(batch, &|outcome| origin.item(studies, outcome))?;
+            let make = |outcome| origin.item(studies, outcome);
+            let before = reader.checkpoint().filter(|before| pending.is_new(before));
+            let items = match &before {
+                Some(_) => reader.read_until(batch, &make, &pending.read.stop())?,
+                None => Some(reader.read_as(batch, &make)?),
+            };
+            let Some(items) = items else {
+                pending.stored().await?;
+                self.save_checkpoint(pending, before).await?;
+                return Ok(Remaining::Some);
+            };
             pending.adapt_batch(deadline.host.now().duration_since(started_at));
             // A short read means there is nothing left.
             let is_all = items.len() < batch;
             pending.add(items)?;
             self.store(pending, self.studies.batching().records).await?;
             let has_passed = deadline.has_passed();
-            if has_passed || pending.is_report_due() {
+            if has_passed || pending.is_report_due(is_all) {
                 pending.stored().await?;
                 self.save_checkpoint(pending, reader.checkpoint()).await?;
                 self.report(pending, position).await;
@@ -217,5 +229,27 @@ impl ParseReferences {
         });
         let first = first.collect::<Vec<_>>().join("; ");
         Err(FileError::Unreadable { quarantined, records, percent, first })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use imports::Settings;
+    use references::work;
+
+    /// The timeout of the function in `template.yaml`.
+    const INVOCATION: Duration = Duration::from_secs(900);
+
+    /// Far more than the time of a unit of work, which is a few nanoseconds.
+    const UNIT: Duration = Duration::from_nanos(100);
+
+    /// An attempt does not interrupt its first record.
+    #[test]
+    fn first_record_of_an_attempt_fits_into_an_invocation() {
+        let units = work::budget(Settings::default().max_record_bytes);
+        let longest = UNIT * u32::try_from(units).unwrap();
+        assert!(longest < INVOCATION / 10, "{longest:?}");
     }
 }

@@ -16,7 +16,8 @@ use super::attempt::{AttemptOutcome, FileError, FileRead, PartProgress, ResumePo
 /// deadline to store what was read.
 const READ_FOR: SignedDuration = SignedDuration::from_millis(500);
 
-/// The maximum number of records that are read at a time. A chunk of a file may hold some hundred thousand records of a few
+/// The maximum number of records that are read at a time. An attempt begins with one, so that a slow record can be
+/// interrupted with few others, which the next attempt reads again. A chunk of a file may hold some hundred thousand records of a few
 /// bytes, and the outcome of each takes half a kilobyte of memory.
 const READ_BATCH: usize = 1_024;
 
@@ -87,8 +88,10 @@ pub(super) struct PendingRecords<'a> {
     /// The part that is being read if the file is packed, and the number of records before it.
     pub(super) part: Option<PartProgress>,
     before: u64,
-    /// The part and the byte in it at which this attempt started.
+    /// The part and the byte in it at which this attempt started, and the number of records before it.
     started_at: (usize, u64),
+    started_with: u64,
+    began_at: Timestamp,
     pub(super) reported_at: Option<Timestamp>,
     /// The number of records before the last checkpoint that this attempt has saved.
     pub(super) records_checkpointed: Option<u64>,
@@ -110,8 +113,10 @@ impl<'a> PendingRecords<'a> {
             storing_bytes: 0,
             records,
             unreadable,
-            read_batch: READ_BATCH,
+            read_batch: 1,
             kept_unreadable,
+            started_with: records,
+            began_at: read.deadline.host.now(),
             started_at: (part.as_ref().map_or(0, |part| part.index), byte),
             before: part.as_ref().map_or(0, |part| part.read.records),
             part,
@@ -171,15 +176,18 @@ impl<'a> PendingRecords<'a> {
         Ok(())
     }
 
-    /// Reads fewer records at a time after some took too long: their cost depends on their content.
+    /// Reads fewer records at a time after some took too long, and otherwise more: their cost depends on their content.
     pub(super) fn adapt_batch(&mut self, took: SignedDuration) {
         self.read_batch = next_batch_size(self.read_batch, took);
     }
 
-    /// Returns `true` if the progress should be reported.
-    pub(super) fn is_report_due(&self) -> bool {
-        let now = self.read.deadline.host.now();
-        self.reported_at.is_none_or(|at| now.duration_since(at) >= REPORT_EVERY)
+    /// Returns `true` if the progress should be reported. The first report is due after the first records, all of them if
+    /// `is_all`.
+    pub(super) fn is_report_due(&self, is_all: bool) -> bool {
+        let has_begun = is_all || self.records - self.started_with >= READ_BATCH as u64;
+        let before = self.reported_at.unwrap_or(self.began_at);
+        self.reported_at.is_none() && has_begun
+            || self.read.deadline.host.now().duration_since(before) >= REPORT_EVERY
     }
 
     /// Returns the outcome of a paused attempt. Without a checkpoint the attempt fails, because the next one would repeat it.
@@ -212,7 +220,7 @@ impl<'a> PendingRecords<'a> {
 
 /// Returns the number of records to read next, after `read_batch` records took this long.
 fn next_batch_size(read_batch: usize, took: SignedDuration) -> usize {
-    if took > READ_FOR { (read_batch / 4).max(1) } else { read_batch }
+    if took > READ_FOR { (read_batch / 4).max(1) } else { (read_batch * 2).min(READ_BATCH) }
 }
 
 #[cfg(test)]
@@ -226,6 +234,6 @@ mod tests {
             *read_batch = next_batch_size(*read_batch, took);
             Some(*read_batch)
         });
-        assert_eq!(read.collect::<Vec<_>>(), [1_024, 1_024, 256, 64, 64, 16, 4, 1, 1]);
+        assert_eq!(read.collect::<Vec<_>>(), [1_024, 1_024, 256, 64, 128, 32, 8, 2, 1]);
     }
 }

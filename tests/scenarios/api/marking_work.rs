@@ -181,3 +181,29 @@ async fn unrelated_studies_beyond_the_limit_of_a_key_take_bounded_work() {
     assert_eq!(work.marks, [(601, 31), (602, 41)]);
     assert!(work.read <= WORKS + 2 + 4 * 60, "{}", work.read);
 }
+
+/// A batch with many candidates takes long, so the deadline is also checked between two comparisons.
+#[tokio::test]
+async fn deadline_interrupts_a_batch_of_comparisons() {
+    // Copies are in other batches than their originals, and ten works share each place.
+    let works = (0..600).map(|n| record(n % 300, n % 30)).collect::<String>();
+    let world = World::new();
+    let search_id = search(&world, "a.ris", &works).await;
+    let store = Arc::new(world.store().clone());
+    let file = FileOf { search_id, file_id: store.parsed(search_id).await.unwrap()[0].file_id };
+    let marking = DuplicateMarking { stored: store.clone(), compare: store.clone(), records: store.clone() };
+    let project = ProjectId::from_uuid(Uuid::nil());
+    let (mut after, mut calls) = (Some(0), Vec::new());
+    while let Some(from) = after {
+        let checks = AtomicUsize::new(0);
+        let has_passed = || checks.fetch_add(1, Ordering::SeqCst) >= 20;
+        after = marking.file_added(project, file, from, has_passed).await.unwrap();
+        calls.push((from, checks.into_inner()));
+    }
+    assert!(calls.len() > 1 && calls.is_sorted_by(|a, b| a < b), "{calls:?}");
+    assert!(calls.iter().all(|(_, checks)| *checks <= 22), "{calls:?}");
+    let all = Selection { marked: Some(Tier::Possible), after: 0, limit: usize::MAX >> 1, bytes: usize::MAX };
+    let studies = store.select(search_id, file.file_id, all).await.unwrap();
+    let marks = studies.iter().map(|study| (study.record, study.duplicate.unwrap().record));
+    assert!(marks.eq((1..=300).map(|n| (300 + n, n))));
+}

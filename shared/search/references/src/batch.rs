@@ -3,7 +3,11 @@
 use std::{
     num::NonZeroUsize,
     ops::Range,
-    sync::{LazyLock, Mutex, PoisonError, mpsc},
+    sync::{
+        LazyLock, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
     thread,
 };
 
@@ -13,7 +17,8 @@ use crate::{
     Format, Outcome, Quarantine, Record, Reference,
     encoding::{decode, decode_cut, printable},
     outcome::{EXCERPT_CHARS, REASON_CHARS},
-    read, work,
+    read,
+    work::{self, Stop},
 };
 
 /// With fewer bytes of text, waking a thread takes longer than it saves.
@@ -51,6 +56,8 @@ pub(crate) struct Batch<'a> {
     pub(crate) threads: NonZeroUsize,
     /// The size of the file in bytes, once it has ended: a trailing odd byte of UTF-16 counted as a whole unit.
     pub(crate) total: Option<u64>,
+    /// The signal to stop, even within a record.
+    pub(crate) stop: Option<&'a Stop>,
 }
 
 /// The number of records with each defect.
@@ -105,12 +112,14 @@ static HELPERS: LazyLock<Option<ThreadPool>> = LazyLock::new(|| {
 impl Batch<'_> {
     /// Appends the result of `make` for each record that `find` finds, in the order of the file. `make` runs on the
     /// thread that read the record. With several threads, records are read while more are found.
+    ///
+    /// Returns `None` if the signal to stop was given. Some results are then missing.
     pub(crate) fn read<'a, R, T: Send>(
         &self,
         out: &mut Vec<T>,
         make: &(impl Fn(Outcome) -> T + Sync),
         find: impl FnOnce(&mut dyn FnMut(RawRecord<'a>)) -> R,
-    ) -> (R, DefectCounts) {
+    ) -> Option<(R, DefectCounts)> {
         if self.threads == NonZeroUsize::MIN {
             return self.read_on_one_thread(out, make, find);
         }
@@ -119,6 +128,7 @@ impl Batch<'_> {
         };
         let (sender, receiver) = mpsc::channel::<Block<'a>>();
         let (receiver, read) = (Mutex::new(receiver), Mutex::new(Vec::new()));
+        let is_stopped = AtomicBool::new(false);
         let result = helpers.in_place_scope(|scope| {
             let (mut block, mut bytes, mut blocks, mut helping) = (Vec::new(), 0, 0, 0);
             // The receiver outlives all senders.
@@ -133,14 +143,17 @@ impl Batch<'_> {
                 (blocks, bytes) = (blocks + 1, 0);
                 if helping + 1 < self.threads.get() && blocks * BLOCK_BYTES >= MIN_PARALLEL_BYTES {
                     helping += 1;
-                    scope.spawn(|_| self.read_blocks(&receiver, &read, make));
+                    scope.spawn(|_| self.read_blocks(&receiver, &read, &is_stopped, make));
                 }
             });
             send_block((blocks, block));
             drop(sender);
-            self.read_blocks(&receiver, &read, make);
+            self.read_blocks(&receiver, &read, &is_stopped, make);
             result
         });
+        if is_stopped.into_inner() {
+            return None;
+        }
         let mut read = read.into_inner().unwrap_or_else(PoisonError::into_inner);
         read.sort_unstable_by_key(|(block, ..)| *block);
         out.reserve(read.iter().map(|(_, made, _)| made.len()).sum());
@@ -149,7 +162,7 @@ impl Batch<'_> {
             out.extend(made);
             kinds.add(of_block);
         }
-        (result, kinds)
+        Some((result, kinds))
     }
 
     fn read_on_one_thread<'a, R, T>(
@@ -157,26 +170,49 @@ impl Batch<'_> {
         out: &mut Vec<T>,
         make: &impl Fn(Outcome) -> T,
         find: impl FnOnce(&mut dyn FnMut(RawRecord<'a>)) -> R,
-    ) -> (R, DefectCounts) {
-        let (mut all, mut kinds) = (Vec::new(), DefectCounts::default());
+    ) -> Option<(R, DefectCounts)> {
+        let mut all = Vec::new();
         let result = find(&mut |found| all.push(found));
-        out.extend(all.iter().map(|found| make(self.counted(found, &mut kinds))));
-        (result, kinds)
+        let (made, kinds) = self.read_all(&all, make)?;
+        out.extend(made);
+        Some((result, kinds))
     }
 
-    /// Reads blocks until none are left.
+    /// Reads blocks until none are left, or the signal to stop was given.
     fn read_blocks<T>(
         &self,
         blocks: &Mutex<mpsc::Receiver<Block<'_>>>,
         read: &Mutex<Vec<ReadBlock<T>>>,
+        is_stopped: &AtomicBool,
         make: &impl Fn(Outcome) -> T,
     ) {
         let next = || blocks.lock().unwrap_or_else(PoisonError::into_inner).recv().ok();
-        while let Some((block, found)) = next() {
-            let mut kinds = DefectCounts::default();
-            let made = found.iter().map(|found| make(self.counted(found, &mut kinds))).collect();
-            read.lock().unwrap_or_else(PoisonError::into_inner).push((block, made, kinds));
+        while let Some((block, found)) = next().filter(|_| !is_stopped.load(Ordering::Relaxed)) {
+            match self.read_all(&found, make) {
+                Some((made, kinds)) => {
+                    read.lock().unwrap_or_else(PoisonError::into_inner).push((block, made, kinds));
+                }
+                None => is_stopped.store(true, Ordering::Relaxed),
+            }
         }
+    }
+
+    /// Reads records on this thread. Returns `None` if the signal to stop was given.
+    fn read_all<T>(
+        &self,
+        found: &[RawRecord<'_>],
+        make: &impl Fn(Outcome) -> T,
+    ) -> Option<(Vec<T>, DefectCounts)> {
+        let mut kinds = DefectCounts::default();
+        let mut read = || {
+            let records = found.iter().take_while(|_| !work::is_stopped());
+            records.map(|found| make(self.counted(found, &mut kinds))).collect()
+        };
+        let made = match self.stop {
+            Some(stop) => work::until(stop, read)?,
+            None => read(),
+        };
+        Some((made, kinds))
     }
 
     fn counted(&self, found: &RawRecord<'_>, kinds: &mut DefectCounts) -> Outcome {

@@ -99,6 +99,9 @@ pub enum Error {
         /// The format that the file was read as.
         format: Format,
     },
+    /// A reader that was stopped cannot continue; another one resumes at its last checkpoint. The file is not refused.
+    #[error("reading was stopped before its end")]
+    Stopped,
 }
 
 impl Error {
@@ -118,7 +121,8 @@ impl Error {
             | Self::Doctype { .. }
             | Self::RecordTooLarge { .. }
             | Self::MalformedXml { .. }
-            | Self::UntitledRecords { .. } => false,
+            | Self::UntitledRecords { .. }
+            | Self::Stopped => false,
         }
     }
 

@@ -6,7 +6,8 @@ use crate::{
     Checkpoint, Encoding, Error, Format, Limits, Outcome, READER_VERSION, Report,
     detect::{DETECTION_WINDOW, detect},
     limits::ReaderSettings,
-    stream::Stream,
+    stream::{Interruption, Reading, Stream},
+    work::Stop,
 };
 
 /// Reads one file, pushed in chunks of any size.
@@ -140,13 +141,39 @@ impl Reader {
         most: usize,
         make: &(impl Fn(Outcome) -> T + Sync),
     ) -> Result<Vec<T>, Error> {
+        Ok(self.read_with(most, make, None)?.unwrap_or_default())
+    }
+
+    /// Like [`Reader::read_as`], but stops once the signal is given, even within a record, and then returns `None`. This
+    /// reader cannot continue: its later calls fail with [`Error::Stopped`]. Another one resumes from a checkpoint that
+    /// was taken before this call.
+    ///
+    /// # Errors
+    /// See [`Reader::read`].
+    pub fn read_until<T: Send>(
+        &mut self,
+        most: usize,
+        make: &(impl Fn(Outcome) -> T + Sync),
+        stop: &Stop,
+    ) -> Result<Option<Vec<T>>, Error> {
+        self.read_with(most, make, Some(stop))
+    }
+
+    fn read_with<T: Send>(
+        &mut self,
+        most: usize,
+        make: &(impl Fn(Outcome) -> T + Sync),
+        stop: Option<&Stop>,
+    ) -> Result<Option<Vec<T>>, Error> {
         if let Some(error) = &self.refused {
             return Err(error.clone());
         }
-        let made = self.read_next(most.max(1), make);
-        if let Err(error) = &made {
-            self.refused = Some(error.clone());
-        }
+        let (error, made) = match self.read_next(most.max(1), make, stop) {
+            Ok(made) => return Ok(Some(made)),
+            Err(Interruption::Refused(error)) => (error.clone(), Err(error)),
+            Err(Interruption::Stopped) => (Error::Stopped, Ok(None)),
+        };
+        self.refused = Some(error);
         made
     }
 
@@ -205,25 +232,27 @@ impl Reader {
         &mut self,
         most: usize,
         make: &(impl Fn(Outcome) -> T + Sync),
-    ) -> Result<Vec<T>, Error> {
+        stop: Option<&Stop>,
+    ) -> Result<Vec<T>, Interruption> {
         let too_large = Error::TooLarge { limit: self.plan.limits.max_file_bytes };
         if let State::Detecting(window) = &mut self.state {
             if window.len() < DETECTION_WINDOW && (self.too_large || !self.ended) {
-                return if self.too_large { Err(too_large) } else { Ok(Vec::new()) };
+                return if self.too_large { Err(too_large.into()) } else { Ok(Vec::new()) };
             }
             let held = std::mem::take(window);
             self.state = State::Reading(self.detected(&held)?);
         }
         let State::Reading(stream) = &mut self.state else { return Ok(Vec::new()) };
-        let out = stream.read((self.ended && !self.too_large).then_some(self.bytes), most, make)?;
+        let total = (self.ended && !self.too_large).then_some(self.bytes);
+        let out = stream.read(Reading { total, most, stop }, make)?;
         if !out.is_empty() {
             return Ok(out);
         }
         if self.too_large {
-            return Err(too_large);
+            return Err(too_large.into());
         }
         if self.ended && stream.records == 0 {
-            return Err(Error::NoRecords { format: stream.format() });
+            return Err(Error::NoRecords { format: stream.format() }.into());
         }
         Ok(out)
     }

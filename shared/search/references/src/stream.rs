@@ -14,8 +14,34 @@ use crate::{
     read::{self, Extent},
     split::{SALVAGE_WINDOW, Splitter, Step, has_part, splitter},
     stored_bytes::Bytes,
-    work::spend,
+    work::{Stop, spend},
 };
+
+/// The reason why a stream returns no outcomes.
+#[derive(Debug)]
+pub(crate) enum Interruption {
+    /// The file is refused.
+    Refused(Error),
+    /// The signal to stop was given.
+    Stopped,
+}
+
+impl From<Error> for Interruption {
+    fn from(error: Error) -> Self {
+        Self::Refused(error)
+    }
+}
+
+/// How outcomes are read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reading<'a> {
+    /// The size of the file in bytes, once it has ended.
+    pub(crate) total: Option<u64>,
+    /// The maximum number of outcomes.
+    pub(crate) most: usize,
+    /// The signal to stop, even within a record.
+    pub(crate) stop: Option<&'a Stop>,
+}
 
 /// The records of a file with known encoding and format.
 #[derive(Debug)]
@@ -160,19 +186,17 @@ impl Stream {
         }
     }
 
-    /// Returns the results of `make` for up to `most` outcomes. `total` is the size of the file in bytes, once it has
-    /// ended.
+    /// Returns the results of `make` for some outcomes. After a signal to stop, the stream must not be used again.
     pub(crate) fn read<T: Send>(
         &mut self,
-        total: Option<u64>,
-        most: usize,
+        how: Reading<'_>,
         make: &(impl Fn(Outcome) -> T + Sync),
-    ) -> Result<Vec<T>, Error> {
+    ) -> Result<Vec<T>, Interruption> {
         let mut out = Vec::new();
         if !self.ending {
-            self.split(None, most, &mut out, make)?;
+            self.split(Reading { total: None, ..how }, &mut out, make)?;
         }
-        if total.is_none() || out.len() >= most {
+        if how.total.is_none() || out.len() >= how.most {
             return Ok(out);
         }
         if !self.ending {
@@ -181,20 +205,19 @@ impl Stream {
                 utf16.finish(&mut self.buffer);
             }
         }
-        self.split(total, most, &mut out, make)?;
+        self.split(how, &mut out, make)?;
         Ok(out)
     }
 
-    /// Reads until `most` outcomes exist, or nothing more is found.
+    /// Reads until enough outcomes exist, or nothing more is found.
     fn split<T: Send>(
         &mut self,
-        total: Option<u64>,
-        most: usize,
+        how: Reading<'_>,
         out: &mut Vec<T>,
         make: &(impl Fn(Outcome) -> T + Sync),
-    ) -> Result<(), Error> {
+    ) -> Result<(), Interruption> {
         let buffer = std::mem::take(&mut self.buffer);
-        while let Some(pause) = self.read_found(&buffer, total, most, out, make)? {
+        while let Some(pause) = self.read_found(&buffer, how, out, make)? {
             let tail = &buffer[self.front..];
             let (row, consumed) = match pause {
                 Pause::Header { row, consumed } => (row, consumed),
@@ -233,23 +256,25 @@ impl Stream {
     fn read_found<T: Send>(
         &mut self,
         buffer: &[u8],
-        total: Option<u64>,
-        most: usize,
+        how: Reading<'_>,
         out: &mut Vec<T>,
         make: &(impl Fn(Outcome) -> T + Sync),
-    ) -> Result<Option<Pause>, Error> {
+    ) -> Result<Option<Pause>, Interruption> {
         let known = self.known.take();
+        let Reading { total, most, stop } = how;
         let batch = Batch {
             format: self.detected.format,
             context: known.as_ref().map(|known| &known.context),
             threads: self.plan.threads,
             total,
+            stop,
         };
         let most = most - out.len();
-        let (header, kinds) = batch.read(out, make, |take| self.find(buffer, total.is_some(), most, take));
+        let read = batch.read(out, make, |take| self.find(buffer, total.is_some(), most, take));
         self.known = known;
+        let (header, kinds) = read.ok_or(Interruption::Stopped)?;
         self.kinds.add(kinds);
-        header
+        Ok(header?)
     }
 
     /// Finds up to `most` records, with the same result as [`Stream::read_found`].

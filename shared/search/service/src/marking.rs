@@ -84,6 +84,14 @@ enum Change {
     RemovedOrDecided,
 }
 
+/// The end of marking some studies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    Complete,
+    /// The deadline passed, and nothing was marked.
+    Interrupted,
+}
+
 /// Marks the duplicates of projects.
 #[derive(Clone)]
 pub struct DuplicateMarking {
@@ -106,7 +114,7 @@ impl DuplicateMarking {
         project: ProjectId,
         file: FileOf,
         after: u64,
-        has_passed: impl Fn() -> bool,
+        has_passed: impl Fn() -> bool + Sync,
     ) -> Result<Option<u64>, StoreError> {
         let mut pass = self.begin_pass(project, None).await?;
         let FileOf { search_id, file_id } = file;
@@ -128,7 +136,7 @@ impl DuplicateMarking {
         project: ProjectId,
         file: FileOf,
         after: u64,
-        has_passed: impl Fn() -> bool,
+        has_passed: impl Fn() -> bool + Sync,
     ) -> Result<Option<u64>, StoreError> {
         self.begin_pass(project, Some(file))
             .await?
@@ -153,7 +161,8 @@ impl DuplicateMarking {
             }
         }
         let seeds = pass.read(&there).await?;
-        pass.mark_closure(seeds, &CandidatesByStudy::new(), Change::RemovedOrDecided).await?;
+        let candidates = CandidatesByStudy::new();
+        pass.mark_closure(seeds, &candidates, Change::RemovedOrDecided, &|| false).await?;
         pass.store_marks().await
     }
 
@@ -215,15 +224,16 @@ type CandidatesByStudy = BTreeMap<StudyRef, BTreeMap<StudyRef, bool>>;
 type KnownStudies = BTreeMap<StudyRef, (Identity, Content)>;
 
 impl MarkingPass<'_> {
-    /// Compares the studies of a file, from a record on. If the deadline passes, it returns the last record that was
-    /// processed.
+    /// Compares the studies of a file, from a record on. If the deadline passes, even within a batch, it returns the last
+    /// record that was processed. The first batch is always completed, because the next call would begin with it again.
     async fn file(
         &mut self,
         file: FileOf,
         mut after: u64,
         change: Change,
-        has_passed: impl Fn() -> bool,
+        has_passed: impl Fn() -> bool + Sync,
     ) -> Result<Option<u64>, StoreError> {
+        let start = after;
         let FileOf { search_id, file_id } = file;
         let at = |record| StudyRef { search_id, file_id, record };
         loop {
@@ -244,7 +254,11 @@ impl MarkingPass<'_> {
                     break;
                 }
                 let seeds = self.read(&together.iter().copied().collect()).await?;
-                self.mark_closure(seeds, &candidates, change).await?;
+                let interrupts = || after > start && has_passed();
+                if self.mark_closure(seeds, &candidates, change, &interrupts).await? == Ending::Interrupted {
+                    self.store_marks().await?;
+                    return Ok(Some(after));
+                }
                 after = together.last().map_or(after, |last| last.record);
                 let has_passed = has_passed();
                 if has_passed || self.unstored.len() >= CALL_BATCH {
@@ -307,13 +321,14 @@ impl MarkingPass<'_> {
     }
 
     /// Marks studies, everything that is the same as one of them, and everything that is the same as one of their
-    /// candidates found so far.
+    /// candidates found so far. If it is interrupted, it marks none of them.
     async fn mark_closure(
         &mut self,
         seeds: KnownStudies,
         candidates: &CandidatesByStudy,
         change: Change,
-    ) -> Result<(), StoreError> {
+        interrupts: &(impl Fn() -> bool + Sync),
+    ) -> Result<Ending, StoreError> {
         let mut settled: BTreeSet<StudyRef> = BTreeSet::new();
         let mut edges: BTreeSet<Edge> = BTreeSet::new();
         let mut frontier: BTreeSet<StudyRef> = seeds.keys().copied().collect();
@@ -327,6 +342,9 @@ impl MarkingPass<'_> {
             let read = self.read(&unknown).await?;
             let mut next = BTreeSet::new();
             for (at, other) in found {
+                if interrupts() {
+                    return Ok(Ending::Interrupted);
+                }
                 let (Some(one), Some((identity, content))) =
                     (known.get(&at), read.get(&other).or_else(|| known.get(&other)))
                 else {
@@ -366,7 +384,7 @@ impl MarkingPass<'_> {
         if let Some(progress) = self.progress.as_mut().filter(|_| !is_cut) {
             progress.add(Closure { settled: Vec::from_iter(settled), related });
         }
-        Ok(())
+        Ok(Ending::Complete)
     }
 
     /// Stores the marks found so far.

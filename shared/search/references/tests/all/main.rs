@@ -17,6 +17,7 @@ mod other_formats;
 mod pieces;
 mod properties;
 mod samples;
+mod stop;
 mod text_formats;
 mod threads;
 mod work;
