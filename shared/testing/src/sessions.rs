@@ -103,12 +103,13 @@ pub async fn a_repeated_commit_changes_nothing(ports: &Ports<'_>) -> CheckResult
     Ok(())
 }
 
-/// It leaves no record, since none will be looked for.
+/// No sweep finds it.
 pub async fn commit_without_messages_writes_only_data(ports: &Ports<'_>) -> CheckResult {
     let session = PreparedSession::new(ports, 0)?;
     assert_eq!(session.commit(ports).await?, CommitOutcome::Stored);
     assert!(session.has_view(ports).await?);
-    assert_eq!(ports.settle.find(session.record.id).await?, SessionStatus::Nothing);
+    assert!(!session.is_due(ports).await?);
+    assert_eq!(ports.settle.find(session.record.id).await?, SessionStatus::Committed);
     Ok(())
 }
 

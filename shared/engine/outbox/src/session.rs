@@ -84,6 +84,15 @@ pub struct SessionRecord {
     pub committed_at: Timestamp,
 }
 
+impl SessionRecord {
+    /// Returns `true` if the session stores anything. Without a record of such a session, a delayed copy of its commit
+    /// would overwrite what was written after it.
+    #[must_use]
+    pub fn is_change(&self) -> bool {
+        !(self.entries.is_empty() && self.views.is_empty() && self.writes.is_empty())
+    }
+}
+
 /// The outcome of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommitOutcome {
@@ -110,8 +119,9 @@ pub enum WorkVerdict {
 /// Stores sessions.
 #[async_trait]
 pub trait CommitSession: Send + Sync {
-    /// Stores a session in one transaction. A session without messages leaves no record of itself. Repeating a stored
-    /// commit changes nothing and returns [`CommitOutcome::Stored`].
+    /// Stores a session in one transaction, with a record of itself if it [changes anything](SessionRecord::is_change).
+    /// Repeating a stored commit changes nothing and returns [`CommitOutcome::Stored`], also if a client of the store
+    /// repeats it after its caller has gone.
     ///
     /// # Errors
     /// Returns an error if the store is unavailable. The outcome is then unknown.
@@ -232,11 +242,10 @@ impl<'a> Session<'a> {
     }
 
     /// Sends the control message, stores everything in one transaction, then sends the messages. A session without
-    /// messages needs neither control message nor record. Returns the messages.
+    /// messages needs no control message. Returns the messages.
     ///
     /// A commit that failed may be repeated until the session is abandoned. If the failed call was stored after all, the
-    /// repetition changes nothing. This does not hold for a session without messages, which leaves no record: its
-    /// repetition may return [`CommitError::Changed`] because of its own writes.
+    /// repetition changes nothing.
     ///
     /// # Errors
     /// Returns an error if the control message cannot be sent, the store is unavailable, or the session was refused. If

@@ -68,7 +68,7 @@ impl CommitSession for WithWork {
         let commit = move |db: &Connection| {
             // Rolls the work back without failing the call.
             db.execute_batch("SAVEPOINT session_work")?;
-            let outcome = sessions::commit_with(db, &session, || Ok(work(db)?))?;
+            let outcome = sessions::commit_with(db, &session, Some(&|db| Ok(work(db)?)))?;
             if outcome != CommitOutcome::Stored {
                 db.execute_batch("ROLLBACK TO session_work")?;
             }

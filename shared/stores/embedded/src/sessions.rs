@@ -26,7 +26,7 @@ impl CommitSession for Store {
 }
 
 fn commit(db: &Connection, session: &SessionRecord) -> Result<CommitOutcome, Fault> {
-    commit_with(db, session, || Ok(WorkVerdict::Commit))
+    commit_with(db, session, None)
 }
 
 /// Commits a session with further work. After any other outcome than [`CommitOutcome::Stored`] the caller rolls back what
@@ -34,7 +34,7 @@ fn commit(db: &Connection, session: &SessionRecord) -> Result<CommitOutcome, Fau
 pub(crate) fn commit_with(
     db: &Connection,
     session: &SessionRecord,
-    work: impl FnOnce() -> Result<WorkVerdict, Fault>,
+    work: Option<&dyn Fn(&Connection) -> Result<WorkVerdict, Fault>>,
 ) -> Result<CommitOutcome, Fault> {
     // Before the reads: a commit that is repeated has changed by itself what it had read.
     match find(db, session.id)? {
@@ -48,13 +48,15 @@ pub(crate) fn commit_with(
             return Ok(CommitOutcome::Changed);
         }
     }
-    if work()? == WorkVerdict::Refuse {
+    if let Some(work) = work
+        && work(db)? == WorkVerdict::Refuse
+    {
         return Ok(CommitOutcome::Refused);
     }
-    if !session.entries.is_empty() {
+    if session.is_change() || work.is_some() {
         put(db, session.id, COMMITTED, session.committed_at)?;
-        crate::outbox::add(db, Owner::Session(session.id), &session.entries)?;
     }
+    crate::outbox::add(db, Owner::Session(session.id), &session.entries)?;
     session.views.iter().try_for_each(|view| views::create(db, view))?;
     session.writes.iter().try_for_each(|write| records::write(db, write))?;
     Ok(CommitOutcome::Stored)

@@ -77,10 +77,9 @@ pub(crate) async fn commit(
     })
 }
 
-/// Returns the record to store. A session without messages has none, because no sweep would read it, unless the work of the
-/// application has to be recognized when the commit is repeated.
+/// Returns the record to store, by which a repeated commit is recognized. A session that changes nothing has none.
 fn committed(session: &SessionRecord, has_work: bool) -> Result<Option<Document>, CallError> {
-    if session.entries.is_empty() && !has_work {
+    if !session.is_change() && !has_work {
         return Ok(None);
     }
     let entries = session.entries.iter().map(entry::encode).collect::<Result<Vec<_>, _>>()?;

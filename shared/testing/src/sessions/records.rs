@@ -21,6 +21,8 @@ pub async fn all(ports: &Ports<'_>) -> CheckResult {
     rejected_session_can_be_committed_again(ports).await?;
     abandoned_session_writes_no_record(ports).await?;
     repeated_commit_writes_no_second_record(ports).await?;
+    repeated_commit_without_messages_overwrites_nothing(ports).await?;
+    repeated_commit_without_messages_is_not_refused_by_its_own_write(ports).await?;
     write_without_session_changes_a_record(ports).await?;
     concurrent_commits_store_one(ports).await?;
     write_skew_stores_at_most_one(ports).await
@@ -104,6 +106,32 @@ pub async fn any_json_is_a_body(ports: &Ports<'_>) -> CheckResult {
         put(ports, &key, body.clone(), 0).await?;
         assert_eq!(ports.records.record(&key).await?, Some(Record { revision: 1, body }));
     }
+    Ok(())
+}
+
+/// A client of the store may repeat it after its caller has gone, and the record was written again in the meantime.
+pub async fn repeated_commit_without_messages_overwrites_nothing(ports: &Ports<'_>) -> CheckResult {
+    let key = fresh(ports);
+    let first = PreparedSession::with_records(ports, 0, Vec::new(), vec![write(&key, json!("first"))])?;
+    assert_eq!(first.commit(ports).await?, CommitOutcome::Stored);
+    put(ports, &key, json!("second"), 0).await?;
+    assert_eq!(first.commit(ports).await?, CommitOutcome::Stored);
+    let latest = Record { revision: 2, body: json!("second") };
+    assert_eq!(ports.records.record(&key).await?, Some(latest));
+    Ok(())
+}
+
+/// Its caller may repeat it, since it does not know the outcome.
+pub async fn repeated_commit_without_messages_is_not_refused_by_its_own_write(
+    ports: &Ports<'_>,
+) -> CheckResult {
+    let key = fresh(ports);
+    let reads = vec![read(&key, 0)];
+    let session = PreparedSession::with_records(ports, 0, reads, vec![write(&key, json!("once"))])?;
+    for _ in 0..2 {
+        assert_eq!(session.commit(ports).await?, CommitOutcome::Stored);
+    }
+    assert_eq!(revision(ports, &key).await?, 1);
     Ok(())
 }
 

@@ -67,7 +67,7 @@ impl World {
     }
 
     fn store_session(&mut self, session: &SessionRecord) {
-        if !session.entries.is_empty() {
+        if session.is_change() {
             let stored = StoredSession { found: SessionStatus::Committed, outbox: session.entries.clone() };
             self.sessions.insert(session.id, stored);
         }

@@ -89,6 +89,22 @@ async fn failed_work_leaves_nothing_and_may_be_repeated() -> TestResult {
 }
 
 #[tokio::test]
+async fn work_without_messages_is_not_repeated_either() -> TestResult {
+    let depot = Depot::new();
+    depot.store.transaction(|db| db.execute_batch(CREATE)).await?;
+    let work = depot.store.with_work(|db| {
+        db.execute("INSERT INTO app_booking SELECT 1 + count(*) FROM app_booking", [])?;
+        Ok(WorkVerdict::Commit)
+    });
+    let silent = SessionRecord { entries: Vec::new(), writes: Vec::new(), ..session(&depot, 1) };
+    for _ in 0..2 {
+        assert_eq!(work.commit(&silent).await?, CommitOutcome::Stored);
+        assert_eq!(booked(&depot.store).await?, 1);
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn work_of_an_abandoned_session_is_not_run() -> TestResult {
     let depot = Depot::new();
     depot.store.transaction(|db| db.execute_batch(CREATE)).await?;
