@@ -9,7 +9,15 @@ use service::NAME;
 /// The function's entry in the table of the application.
 pub static FUNCTION: Function<Ports> = Function {
     name: NAME,
-    services: &[Service::DATABASE, Service::LEDGER, Service::TOKENS, OBJECTS, UPLOADS, LINKS],
+    services: &[
+        Service::DATABASE,
+        Service::LEDGER,
+        Service::TOKENS,
+        Service::DEPTHS,
+        OBJECTS,
+        UPLOADS,
+        LINKS,
+    ],
     source: Source::Requests,
     sends: &[CONTROL, SAGA, PARSE],
     drains: &[],

@@ -477,7 +477,7 @@ fn finds_missing_and_unused_variables() {
     finds(
         "SEARCH_IMPORT_PARSE_UNREADABLE_QUEUE_URL",
         "SEARCH_IMPORT_UNREADABLE_QUEUE_URL",
-        "ReportFaults",
+        "StartUpload",
         "PARSE_UNREADABLE_QUEUE_URL is read and not set",
     );
     finds(
@@ -507,10 +507,16 @@ fn finds_a_batch_that_succeeds_or_fails_as_a_whole() {
 #[test]
 fn finds_a_role_that_allows_too_little_or_too_much() {
     finds(
-        "                  - !GetAtt EventsQueue.Arn\n",
-        "",
+        "                  - !GetAtt ParseQueue.Arn\n                  - !GetAtt EventsQueue.Arn\n",
+        "                  - !GetAtt ParseQueue.Arn\n",
         "RunSagaRole",
         "does not allow sqs:SendMessage on ${EventsQueue.Arn}",
+    );
+    finds(
+        "                  - !GetAtt UploadsDeadQueue.Arn\n",
+        "",
+        "StartUploadRole",
+        "does not allow sqs:GetQueueAttributes on ${UploadsDeadQueue.Arn}",
     );
     finds(
         "Action: [dynamodb:GetItem, dynamodb:PutItem]",

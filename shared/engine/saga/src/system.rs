@@ -20,10 +20,16 @@ impl Service {
     pub const PROCESSED: Self = Self("processed");
     /// The ledger of partitions, for functions that check whether a command still awaits its reply.
     pub const TOKENS: Self = Self("tokens");
+    /// The number of messages in every queue of the system, for functions that report its health.
+    pub const DEPTHS: Self = Self("depths");
 
     /// Returns whether an adapter of the engine provides the service. The others are the application's own.
     pub const fn is_of_engine(self) -> bool {
-        self.is(Self::DATABASE) || self.is(Self::LEDGER) || self.is(Self::PROCESSED) || self.is(Self::TOKENS)
+        self.is(Self::DATABASE)
+            || self.is(Self::LEDGER)
+            || self.is(Self::PROCESSED)
+            || self.is(Self::TOKENS)
+            || self.is(Self::DEPTHS)
     }
 
     /// Compares two services in constants, where `==` is not available.
@@ -109,8 +115,11 @@ pub struct System<P: 'static> {
 
 impl<P> Function<P> {
     /// Returns every queue whose address the function needs: its own with its dead-letter queue, those it sends to, and
-    /// those it drains.
+    /// those it drains; all queues if it [reports their depths](Service::DEPTHS).
     pub fn queues(&self, table: &[QueueSpec]) -> Vec<Queue> {
+        if self.services.contains(&Service::DEPTHS) {
+            return table.iter().map(|spec| spec.queue.clone()).collect();
+        }
         let own = self.source.queue();
         let dead = own.and_then(|queue| QueueSpec::dead_letters_of(table, queue));
         let others = self.sends.iter().filter(|queue| Some(*queue) != own);

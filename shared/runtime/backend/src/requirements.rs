@@ -20,6 +20,8 @@ pub fn settings(system: &str, service: Service) -> Vec<String> {
         }
         Service::LEDGER | Service::TOKENS => vec![naming::setting(system, aws::ledger::LEDGER_TABLE)],
         Service::PROCESSED => vec![naming::setting(system, aws::ledger::PROCESSED_TABLE)],
+        // The addresses of the queues are settings of their own.
+        Service::DEPTHS => Vec::new(),
         #[cfg(feature = "search-services")]
         BUCKET | UPLOADS | EXPORTS | LINKS if system == imports::SYSTEM => vec![s3::UPLOAD_BUCKET.to_owned()],
         // Each event contains the location of its object.
@@ -51,6 +53,7 @@ fn missing<'a>(
             services.ledger_table.is_some() || config.mode == Mode::Optimistic
         }
         Service::PROCESSED => services.processed_table.is_some(),
+        Service::DEPTHS => true,
         #[cfg(feature = "search-services")]
         BUCKET | UPLOADS | EXPORTS | LINKS if config.system == imports::SYSTEM => {
             services.upload_bucket.is_some()
@@ -118,6 +121,14 @@ mod tests {
         let own = [("ORDERS_SUPPLIERS", "https://suppliers.example")];
         let optimistic = [("ORDERS_MODE", "optimistic")];
         assert!(missing(&[set.as_slice(), &secret, &own, &optimistic].concat()).is_empty());
+    }
+
+    #[test]
+    fn function_that_counts_messages_needs_every_queue() {
+        let function = Function { services: &[Service::DEPTHS], sends: &[], ..FUNCTION };
+        let table = [SAGA, PARSE, Queue::named("events")].map(QueueSpec::without_consumer);
+        let missing = missing_settings(&function, &table, &Config::from_pairs("orders", []).unwrap());
+        assert_eq!(missing, ["SAGA", "PARSE", "EVENTS"].map(|queue| format!("ORDERS_{queue}_QUEUE_URL")));
     }
 
     #[cfg(feature = "search-services")]

@@ -132,7 +132,7 @@ pub struct Report {
     /// records of each outbox are examined.
     #[schema(required)]
     pub oldest_effect_seconds: Option<u64>,
-    /// The queues that the responding function knows and that respond.
+    /// The queues of the deployment that respond.
     pub queues: Vec<QueueReport>,
     /// Unfinished imports by state; up to the 1,000 oldest are counted.
     #[schema(required)]
@@ -150,8 +150,7 @@ pub struct Report {
     /// The running operation on failures.
     #[schema(required)]
     pub operation: Option<RunningOperation>,
-    /// Messages in dead-letter queues that are not collected yet; null if the responding function knows no such
-    /// queue.
+    /// Messages in dead-letter queues that are not collected yet; null if no such queue responds.
     #[schema(required)]
     pub dead_letters: Option<u64>,
     /// `true` if a worker runs: it holds the data directory, or has swept within five minutes.

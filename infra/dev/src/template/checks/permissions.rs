@@ -6,7 +6,7 @@ use functions::SYSTEM;
 use imports::ports::{BUCKET, EXPORTS, LINKS, OBJECTS, UPLOADS};
 use imports::{Ports, exports};
 use messages::{Queue, QueueSpec};
-use saga::{Service, Source};
+use saga::Service;
 use serde_json::Value;
 
 use super::Finding;
@@ -132,9 +132,9 @@ fn needed(template: &Template, function: &Function<'_>, program: &saga::Function
     let dead = function.receives().and_then(|queue| QueueSpec::dead_letters_of(SYSTEM.queues, queue));
     let sends = program.sends.iter().chain(&dead).map(queue).chain(on_failure(function));
     grants.extend(sends.flat_map(|queue| on(&["sqs:SendMessage"], queue)));
-    if program.source == Source::Requests || !program.drains.is_empty() {
-        // A health report counts the messages in these queues, and so does an operator's retry whose first messages have to
-        // be processed before the others follow.
+    if !program.drains.is_empty() {
+        // An operator's retry counts the messages in these queues: its first messages have to be processed before the others
+        // follow.
         let counted = program.sends.iter().map(queue);
         grants.extend(counted.flat_map(|queue| on(&["sqs:GetQueueAttributes"], queue)));
     }
@@ -153,6 +153,10 @@ fn needed(template: &Template, function: &Function<'_>, program: &saga::Function
             Service::TOKENS => on(&["dynamodb:GetItem"], arn(&dynamo_setting(*service))),
             Service::PROCESSED => {
                 on(&["dynamodb:GetItem", "dynamodb:PutItem"], arn(&dynamo_setting(*service)))
+            }
+            Service::DEPTHS => {
+                let counted = SYSTEM.queues.iter().map(|spec| queue(&spec.queue));
+                counted.flat_map(|queue| on(&["sqs:GetQueueAttributes"], queue)).collect()
             }
             // Without s3:ListBucket, S3 returns 403 instead of 404 for a missing object.
             OBJECTS => {

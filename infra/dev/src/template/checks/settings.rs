@@ -15,11 +15,12 @@ use super::Finding;
 use crate::template::Template;
 use crate::template::view::Function;
 
-const SERVICES: [Service; 9] = [
+const SERVICES: [Service; 10] = [
     Service::DATABASE,
     Service::LEDGER,
     Service::TOKENS,
     Service::PROCESSED,
+    Service::DEPTHS,
     OBJECTS,
     BUCKET,
     UPLOADS,
