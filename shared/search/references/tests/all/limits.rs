@@ -1,8 +1,8 @@
 //! Limits hold while streaming, and a refused file stays refused.
 
-use references::{Error, Limits, Reader};
+use references::{Error, Limits, Outcome, Reader};
 
-use crate::{read_in_chunks, references};
+use crate::{read, read_in_chunks, references};
 
 const SMALL: Limits = Limits { max_file_bytes: 1 << 20, max_record_bytes: 1000, max_records: 1 << 20 };
 
@@ -161,4 +161,14 @@ fn skipped_text_is_reported() {
 
 fn refused_not(file: &str) -> bool {
     read_in_chunks(file.as_bytes(), 100, Limits::default()).is_ok()
+}
+
+#[test]
+fn row_with_more_cells_than_columns_are_read_is_quarantined() {
+    let row = |cells: usize| ["a"].repeat(cells).join(",");
+    let header = format!("Title,Authors,{}", row(4_998));
+    let file = format!("{header}\n{}\n{}\n", row(4_096), row(4_097));
+    let (outcomes, report) = read(file.as_bytes()).unwrap();
+    assert_eq!((report.records, report.quarantined), (2, 1));
+    assert!(matches!(outcomes.last(), Some(Outcome::Quarantined(_))), "{:?}", outcomes.last());
 }

@@ -12,6 +12,8 @@ use crate::read_in_chunks;
 type Gap = (&'static str, &'static str);
 /// A piece, the fragment that is repeated behind it, and a piece behind all fragments.
 type Fragments = (&'static str, &'static str, &'static str);
+/// Two fragments. The first one is repeated, and then the second one as often, so that one may close the other.
+type Pair<'a> = (&'a str, &'a str);
 
 /// Gaps for each format and each type of value.
 const GAPS: [Gap; 83] = [
@@ -130,9 +132,15 @@ const ENDS: [&str; 12] = ["", "", "", ")", "}", "]", "\"", "'", "/", "}}}}", " (
 /// Generates a file of about `bytes` bytes. The number of fragments is a multiple of twelve, so that for example the
 /// closing of a quotation mark does not depend on the size.
 fn file(gap: (&str, &str), fragments: (&str, &str, &str), bytes: usize) -> String {
-    let ((front, back), (first, fragment, last)) = (gap, fragments);
-    let number = bytes.div_ceil(fragment.len()).next_multiple_of(12);
-    [front, first, &fragment.repeat(number), last, back].concat()
+    let (first, fragment, last) = fragments;
+    nested_file(gap, first, (fragment, ""), last, bytes)
+}
+
+/// Like [`file`], with a second fragment that is repeated as often behind the first one.
+fn nested_file(gap: (&str, &str), first: &str, fragments: Pair<'_>, last: &str, bytes: usize) -> String {
+    let ((front, back), (one, other)) = (gap, fragments);
+    let number = bytes.div_ceil(one.len() + other.len()).next_multiple_of(12);
+    [front, first, &one.repeat(number), &other.repeat(number), last, back].concat()
 }
 
 /// The work for a file. Most of these files have one record, which is read, quarantined or refused together with the
@@ -143,17 +151,21 @@ fn work_of(file: &str) -> u64 {
 
 /// Fails if double the size takes three times the work, or if the work exceeds the budget.
 fn assert_proportional(gap: (&str, &str), fragments: (&str, &str, &str), bytes: usize) {
-    let of = |bytes: usize| work_of(&file(gap, fragments, bytes));
+    assert_file_proportional(|bytes| file(gap, fragments, bytes), bytes, &(gap, fragments));
+}
+
+fn assert_file_proportional(file: impl Fn(usize) -> String, bytes: usize, shape: &impl std::fmt::Debug) {
+    let of = |bytes: usize| work_of(&file(bytes));
     let (once, twice) = (of(bytes), of(2 * bytes));
-    let longest = file(gap, fragments, 2 * bytes).len();
+    let longest = file(2 * bytes).len();
     // A single jump is possible: a record may be read that was refused early when it was smaller.
     let grows = twice < 3 * once || of(4 * bytes) < 3 * twice;
-    assert!(grows, "{once} and {twice} for {gap:?} with {fragments:?}");
-    assert!(twice <= work::budget(longest), "{twice} for {longest} bytes of {gap:?} with {fragments:?}");
+    assert!(grows, "{once} and {twice} for {shape:?}");
+    assert!(twice <= work::budget(longest), "{twice} for {longest} bytes of {shape:?}");
 }
 
 /// Shapes that once needed quadratic work, or a scan of a fixed part of the file for every few bytes.
-const FOUND: [(Gap, Fragments); 33] = [
+const FOUND: [(Gap, Fragments); 37] = [
     (("@article{k, title={a}}\n", ""), ("", "@b{z,crossref=z\n", "")),
     (("@article{k, title={a}}\n", ""), ("", "@b{z,crossref=z,}\n", "")),
     (("@article{k, title={a}}\n", ""), ("", "@b{z,crossref={q}}\n", "ids={")),
@@ -174,6 +186,10 @@ const FOUND: [(Gap, Fragments); 33] = [
     (("@article{k, title = {", "}}"), ("", "\nTY  - $", "")),
     (("@article{k, title = {", "}}"), ("", "\\'{\\'{\\'{\\'{?}}}}", "")),
     (("@article{k, title={a}}\n", ""), ("", "@comment{\n", "")),
+    (("@string{s={an abbreviated name of a journal}}\n", ""), ("", "@b{k,title=s#s#s}\n", "")),
+    (("@string{s={an abbreviated name of a journal}}\n", "@b{k,title=s}"), ("", "@string{s=s#s}\n", "")),
+    (("@string{s={an abbreviated name of a journal}}\n@b{k,title=", "}"), ("", "s#", "s")),
+    (("@string{s={a}}@book{z,note=s#s}\n", ""), ("", "@a{k,crossref=z,note=s}@string{s=s#s}\n", "")),
     (("@article{k, title={a}}\n", ""), ("", "@comment{\n@b{z,\n", "")),
     (("<1>\nTitle\n  a\nSource\n  ", "\n"), ("", " (x", ")")),
     (("<1>\nTitle\n  a\nSource\n  ", "\n"), ("", " (2020", "")),
@@ -202,6 +218,73 @@ fn work_of_known_shapes_is_proportional() {
     }
 }
 
+/// A gap, a piece, two repeated fragments, and a piece behind them.
+type Nested = (Gap, &'static str, Pair<'static>, &'static str);
+
+const RIS: Gap = ("TY  - JOUR\nTI  - a\nAB  - ", "\nER  - \n");
+const RIS_AUTHORS: Gap = ("TY  - JOUR\nTI  - a\nAU  - ", "\nER  - \n");
+const BIBTEX: Gap = ("@article{k, title = {", "},\n year = 2020\n}\n");
+const BIBTEX_FIELDS: Gap = ("@article{k, title={a},\n", "}\n");
+const XML: Gap = ("<xml><records><record><title>", "</title></record></records></xml>");
+const XML_RECORDS: Gap = ("<xml><records><record><title>a</title></record>", "</records></xml>");
+const JSON: Gap = ("[{\"type\":\"book\",\"title\":\"a\",\"author\":", "}]");
+const CSV: Gap = ("Title,X,Authors\na,b,\"", "\"\n");
+const NUMBERED: Gap = ("<1>\nTitle\n  a\nSource\n  ", "\n<2>\nTitle\n  b\n");
+
+/// Combinations of what opens and what closes, across the syntaxes that a value may contain.
+const COMBINED: [Nested; 32] = [
+    (RIS, "", ("<b>&amp;lt;", "</b>"), ""),
+    (RIS, "", ("\n  - ", "\nXX  - ("), ")"),
+    (RIS, "", ("&#x26;#", "38;"), ";"),
+    (RIS_AUTHORS, "", ("(X ", "), and "), "Jr"),
+    (RIS_AUTHORS, "", ("A, B; ", "[C] (D) "), "]"),
+    (BIBTEX, "", ("{\\textbf{$\\frac{", "}{1}$}}"), "}"),
+    (BIBTEX, "", ("\\begin{a}$", "$\\end{a}"), "\\"),
+    (BIBTEX, "", ("{\\\"{\\'{", "o}}}"), ""),
+    (BIBTEX_FIELDS, "", ("a = \"{\"} # s # {", "} # \"\\\"\","), "\""),
+    (BIBTEX_FIELDS, "crossref={k},ids={", ("k,{", "},"), "}"),
+    (
+        ("@article{k, title={a}}\n", ""),
+        "",
+        ("@comment{@string{s=s#{", "}}@book{s,crossref=s}"),
+        "@a{b,title=s}",
+    ),
+    (("@article{k, title={a}}\n", ""), "", ("@book(z, ids={z},crossref=\"", "\")@comment("), ")"),
+    (XML, "", ("<![CDATA[<!--", "-->]]>"), "]]>"),
+    (XML, "", ("<style face=\"&amp;\">", "</style>"), "<"),
+    (XML, "", ("<a b='<' c=\">\"", "/><!-- --"), "-->"),
+    (XML_RECORDS, "", ("<record><title><!-- ", "--></title></record>"), "<record>"),
+    (XML_RECORDS, "", ("<record><title>]]>", "</record><record/>"), "</title>"),
+    (JSON, "", ("{\"a\":[", "]}"), ""),
+    (JSON, "", ("[\"\\\\\\\"", "\",{\"family\":\"\\ud800\"}]"), ""),
+    (JSON, "[", ("{\"family\":\"{\\\"}\",\"given\":[[", "]]},"), "1]"),
+    (("[{\"type\":\"book\",\"title\":\"a\"},", "]"), "", ("[[{\"title\":\"", "\"}]],"), "{}"),
+    (("[{\"type\":\"book\",\"title\":\"a\"},", "]"), "", ("\"]}[{", "{\"a\":\"]\"},"), "\""),
+    (CSV, "", ("\"\",\"\"\n\"\"", "\"\"\"\n"), "\""),
+    (CSV, "", ("a;\"\"b\"\";(", ");\""), "\""),
+    (("Title,Authors,DOI\na,b,c\n", "\n"), "", ("\"a\n\"\"", "\",\"\"\n"), "\""),
+    (("Title,X,DOI\na,b,\"", "\"\n"), "", ("10.1000/(", ")10.5555/a;"), "10."),
+    (("Title,X,Pages\na,b,", "\n"), "", ("S1-", "2;(3)"), "-"),
+    (NUMBERED, "", (" (2020) 1(", ") pp 1-"), ")"),
+    (NUMBERED, "", ("J. 2020;1(2", "):3-4. doi:10."), "/"),
+    (NUMBERED, "", ("\n<3>\nTitle\n  (", ")\nSource\n  ("), ")"),
+    (("1. J. 2020 ", "\n\nT\n\nA B.\n\nabs\n\nPMID: 1\n"), "", ("; 1(", "):2. doi: 10.5555/"), "."),
+    (
+        ("____________\nDocument 1 of 2\n\na\n\n", "\n"),
+        "",
+        ("\n____________\n", "Title: (\n\nAbstract: \n"),
+        "",
+    ),
+];
+
+#[test]
+fn work_of_combined_shapes_is_proportional() {
+    for (gap, first, fragments, last) in COMBINED {
+        let file = |bytes| nested_file(gap, first, fragments, last, bytes);
+        assert_file_proportional(file, 32 * 1024, &(gap, first, fragments, last));
+    }
+}
+
 #[test]
 fn largest_record_takes_proportional_work() {
     let largest = if is_deep() { 8 << 20 } else { 1 << 20 };
@@ -226,12 +309,30 @@ fn cases() -> u32 {
     if is_deep() { 50_000 } else { 400 }
 }
 
+fn nested_cases() -> u32 {
+    if is_deep() { 15_000 } else { 200 }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn work_of_any_shape_is_proportional((gap, first, fragment, last) in any_file()) {
         assert_proportional(gap, (first, &fragment, last), 8 * 1024);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: nested_cases(), failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn work_of_any_nested_shape_is_proportional(
+        (gap, first, one, last) in any_file(),
+        other in prop::collection::vec(prop::sample::select(PIECES.as_slice()), 1..3),
+    ) {
+        let other = other.concat();
+        let file = |bytes| nested_file(gap, first, (&one, &other), last, bytes);
+        assert_file_proportional(file, 8 * 1024, &(gap, first, &one, &other, last));
     }
 }
 
@@ -250,4 +351,30 @@ fn record_beyond_budget_is_quarantined_with_reason() {
     let Some(Outcome::Quarantined(last)) = outcomes.last() else { panic!("{:?}", outcomes.last()) };
     assert_eq!(last.reason, work::BudgetExceeded.to_string());
     assert!(last.excerpt.starts_with("TY  - JOUR"));
+}
+
+/// The size of all texts of a file's references.
+fn texts(file: &str) -> usize {
+    let (outcomes, _) = read_in_chunks(file.as_bytes(), 64 * 1024, Limits::default()).unwrap();
+    let size = |outcome: Outcome| match outcome {
+        Outcome::Read(record) => serde_json::to_string(&record.reference).unwrap().len(),
+        Outcome::Quarantined(_) => 0,
+    };
+    outcomes.into_iter().map(size).sum()
+}
+
+/// Each entry would otherwise become 4 KiB.
+#[test]
+fn abbreviations_and_parents_expand_in_proportion_to_the_file() {
+    let long = format!("@string{{s={{{}}}}}\n", "x".repeat(1_000));
+    let double = "@string{s=s#s}\n".repeat(12);
+    for entries in [
+        format!("{long}{}", "@b{k,title=s}\n".repeat(2_000)),
+        format!("{long}{}", "@b{k,title=s#s,note=s#s}\n".repeat(2_000)),
+        format!("@string{{s={{x}}}}\n{double}{}", "@b{k,title=s}\n".repeat(2_000)),
+        format!("{long}@book{{z,title=s#s#s#s}}\n{}", "@b{k,crossref=z}\n".repeat(2_000)),
+    ] {
+        let (size, bytes) = (texts(&entries), entries.len());
+        assert!(size < 64 * bytes, "{size} bytes for {bytes}: {:?}", &entries[entries.len() - 30..]);
+    }
 }

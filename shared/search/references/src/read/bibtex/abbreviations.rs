@@ -2,9 +2,11 @@
 
 use std::collections::HashMap;
 
-/// The maximum number of bytes that abbreviations may expand to in one entry; further ones stay unexpanded. A tiny
-/// entry must not expand to megabytes.
-const MAX_PER_ENTRY: usize = 4096;
+/// The maximum number of bytes that abbreviations may expand to in one entry; further ones stay unexpanded.
+pub(super) const MAX_PER_ENTRY: usize = 4096;
+/// The maximum number of these bytes for each byte of the entry, so that the size of a file bounds the size of its
+/// references. Real entries need two or three.
+const PER_BYTE: usize = 32;
 
 /// The abbreviations defined so far.
 #[derive(Debug, Default)]
@@ -16,9 +18,10 @@ pub(crate) struct Abbreviations {
 #[derive(Debug)]
 pub(super) struct Budget(usize);
 
-impl Default for Budget {
-    fn default() -> Self {
-        Self(MAX_PER_ENTRY)
+impl Budget {
+    /// Returns the budget for an entry of this length in bytes.
+    pub(super) fn of(entry: usize) -> Self {
+        Self(MAX_PER_ENTRY.min(PER_BYTE.saturating_mul(entry)))
     }
 }
 

@@ -158,7 +158,7 @@ struct ValuePart<'a> {
 
 impl<'a, 'k> ValueParser<'a, 'k> {
     fn new(body: &'a str, abbreviations: Option<&'k Abbreviations>) -> Self {
-        Self { body, abbreviations, budget: Budget::default(), closed: [None, None] }
+        Self { body, abbreviations, budget: Budget::of(body.len()), closed: [None, None] }
     }
 
     /// Parses the value at the beginning, without outer braces or quotes and with its parts concatenated. Returns the
