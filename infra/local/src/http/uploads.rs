@@ -153,7 +153,7 @@ impl Uploads {
                 has_file.store(true, Ordering::Relaxed);
                 let form = PresignedPost { url: String::new(), fields, expires_at: Timestamp::MAX };
                 self.store.check_form(&form).await?;
-                let _permit = self.permit().await?;
+                let _permit = permit(&self.permits, self.wait).await?;
                 let bytes = StreamReader::new(field.map_err(io::Error::other));
                 self.store.upload(&form, std::pin::pin!(bytes)).await?;
                 return Ok(());
@@ -169,12 +169,13 @@ impl Uploads {
         }
         Err(Refusal::NoFile)
     }
+}
 
-    async fn permit(&self) -> Result<SemaphorePermit<'_>, Refusal> {
-        match tokio::time::timeout(self.wait, self.permits.acquire()).await {
-            Ok(Ok(permit)) => Ok(permit),
-            Ok(Err(_)) | Err(_) => Err(Refusal::Full),
-        }
+/// Waits for other uploads to end.
+async fn permit(permits: &Semaphore, wait: Duration) -> Result<SemaphorePermit<'_>, Refusal> {
+    match tokio::time::timeout(wait, permits.acquire()).await {
+        Ok(Ok(permit)) => Ok(permit),
+        Ok(Err(_)) | Err(_) => Err(Refusal::Full),
     }
 }
 
@@ -228,5 +229,20 @@ impl Stream for FormBody {
             self.before_file = self.before_file.saturating_add(piece.len());
         }
         Poll::Ready(piece.map(|piece| piece.map_err(BodyError::Body)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn upload_beyond_the_limit_is_refused() {
+        let permits = Semaphore::new(1);
+        let first = permit(&permits, Duration::ZERO).await.expect("nothing else is being uploaded");
+        let refused = permit(&permits, Duration::ZERO).await.expect_err("one is being uploaded");
+        assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
+        drop(first);
+        assert!(permit(&permits, Duration::ZERO).await.is_ok());
     }
 }
