@@ -29,12 +29,15 @@ fn commit(db: &Connection, session: &SessionRecord) -> Result<CommitOutcome, Fau
     commit_with(db, session, None)
 }
 
+/// Further work in the transaction of a session.
+type Work<'a> = dyn Fn(&Connection) -> Result<WorkVerdict, Fault> + 'a;
+
 /// Commits a session with further work. After any other outcome than [`CommitOutcome::Stored`] the caller rolls back what
 /// the work has written.
 pub(crate) fn commit_with(
     db: &Connection,
     session: &SessionRecord,
-    work: Option<&dyn Fn(&Connection) -> Result<WorkVerdict, Fault>>,
+    work: Option<&Work<'_>>,
 ) -> Result<CommitOutcome, Fault> {
     // Before the reads: a commit that is repeated has changed by itself what it had read.
     match find(db, session.id)? {
