@@ -6,6 +6,7 @@ same, so a rehearsal takes those. With FUNCTIONS=sam it takes what `sam build` c
 
 import re
 import shutil
+import zipfile
 from collections.abc import Collection
 from pathlib import Path
 
@@ -28,9 +29,9 @@ FUNCTION = re.compile(
 
 
 def with_code(template: str) -> tuple[str, list[str]]:
-    """Returns the template with a folder as each function's code, and the names of the programs."""
+    """Returns the template with an archive as each function's code, and the names of the programs."""
     names = FUNCTION.findall(template)
-    text = FUNCTION.sub(lambda found: f"Properties:\n{found[2]}  CodeUri: {found[1]}\n", template)
+    text = FUNCTION.sub(lambda found: f"Properties:\n{found[2]}  CodeUri: {found[1]}.zip\n", template)
     return text, [name for name, _indent in names]
 
 
@@ -38,17 +39,24 @@ def arrange(folder: Path) -> Path:
     """Writes the template and the programs into a folder, and returns the path of the template."""
     text, names = with_code(TEMPLATE.read_text("utf-8"))
     check(bool(names), f"{TEMPLATE.name} has no function that is built by cargo-lambda")
+    folder.mkdir(parents=True, exist_ok=True)
     for name in names:
-        place = folder / name
-        place.mkdir(parents=True, exist_ok=True)
-        bootstrap = place / "bootstrap"
-        shutil.copyfile(program(name), bootstrap)
-        # Most of a program of the tests is what debuggers read.
-        commands.quietly(["strip", bootstrap], f"strip (on Debian: apt install binutils) of {name}")
-        bootstrap.chmod(0o755)
+        pack(program(name), folder / f"{name}.zip")
     template = folder / TEMPLATE.name
     template.write_text(text, "utf-8")
     return template
+
+
+def pack(built: Path, archive: Path) -> None:
+    """Packs a program once, because `sam deploy` packs a folder again in every deployment."""
+    bootstrap = archive.with_suffix(".bootstrap")
+    shutil.copyfile(built, bootstrap)
+    # Most of a program of the tests is what debuggers read.
+    commands.quietly(["strip", bootstrap], f"strip (on Debian: apt install binutils) of {built.name}")
+    bootstrap.chmod(0o755)
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as file:
+        file.write(bootstrap, "bootstrap")
+    bootstrap.unlink()
 
 
 def without(template: str, types: Collection[str]) -> tuple[str, list[str]]:

@@ -32,13 +32,13 @@ MAPPING: Json = {
 
 
 class Built(unittest.TestCase):
-    def test_every_function_has_the_folder_of_its_program(self) -> None:
+    def test_every_function_has_the_archive_of_its_program(self) -> None:
         text, names = built.with_code(built.TEMPLATE.read_text("utf-8"))
         self.assertIn("run-saga", names)
         self.assertEqual(len(names), text.count("Type: AWS::Serverless::Function"))
         self.assertNotIn("BuildMethod", text)
         for name in names:
-            self.assertIn(f"    Properties:\n      CodeUri: {name}\n", text)
+            self.assertRegex(text, rf"    Properties:\n      CodeUri: {name}\.zip\n")
 
     def test_resources_of_unknown_types_are_left_out(self) -> None:
         last = "  C:\n    Type: T::C\nOutputs:\n"
@@ -173,6 +173,7 @@ class Stacks(unittest.TestCase):
             "AWS_SECRET_ACCESS_KEY": "test",
             "AWS_DEFAULT_REGION": "us-east-1",
             "SAM_CLI_TELEMETRY": "0",
+            "SAM_CLI_POLL_DELAY": "0.5",
         }
         self.assertEqual(stack.environment(given, "http://stand-in", "us-east-1"), expected)
 
