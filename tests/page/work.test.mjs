@@ -3,10 +3,10 @@ import { after, before, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { browser, closeBrowser, deadLetter, heading, assertScreen, open, openIn, PROGRAM, sample, SAMPLES, Server, shot, text, until } from './harness.mjs';
+import { browser, closeBrowser, deadLetter, heading, assertScreen, open, openIn, PROGRAM, sample, SAMPLES, Server, shot, SHOTS, text, until } from './harness.mjs';
 
 let server;
 
@@ -321,13 +321,13 @@ test('sources entered before the upload survive a reload', async () => {
   await drop(page, ['psycinfo.ris', 'utf-16.ris']);
   const file = page.locator('.files li', { hasText: 'utf-16.ris' });
   await file.getByText('Enter the source').click();
-  await file.getByLabel('Database').fill('Embase');
+  await file.getByLabel('Database or register').fill('Embase');
   await file.getByLabel('Date of search').fill('2026-05-17');
   await assertScreen(page, 'a source before the upload');
   await shot(page, 'source-before');
   await page.reload();
   await file.getByText('Source entered').click();
-  assert.equal(await file.getByLabel('Database').inputValue(), 'Embase');
+  assert.equal(await file.getByLabel('Database or register').inputValue(), 'Embase');
   await page.getByRole('button', { name: 'Import' }).click();
   await page.locator('tr', { hasText: 'utf-16.ris' }).getByText('From Embase, 2026-05-17').waitFor();
   await page.locator('tr', { hasText: 'psycinfo.ris' }).getByText('Unknown source').waitFor();
@@ -498,7 +498,7 @@ test('sources are detected, changed, and counted for PRISMA', async () => {
   const row = page.locator('tr', { hasText: 'a.ris' });
   await row.getByText('From APA PsycInfo (EBSCOhost), detected').waitFor();
   await row.getByRole('button', { name: 'Change' }).click();
-  await row.getByLabel('Database').fill('MEDLINE');
+  await row.getByLabel('Database or register').fill('MEDLINE');
   await row.getByLabel('Platform').fill('Ovid');
   await row.getByLabel('Date of search').fill('2026-05-17');
   await assertScreen(page, 'a source being entered');
@@ -510,14 +510,35 @@ test('sources are detected, changed, and counted for PRISMA', async () => {
   await page.getByLabel('Main').getByRole('link', { name: 'Sources' }).click();
   await heading(page, 'Sources');
   await page.locator('tbody tr', { hasText: 'MEDLINE (Ovid), 2026-05-17' }).waitFor();
-  await page.getByText('2 records were identified from =1+1 (EBSCOhost) (n = 1); MEDLINE (Ovid), 2026-05-17 (n = 1).').waitFor();
+  await page.getByText('2 records were identified from 2 databases (=1+1 (EBSCOhost) (n = 1); MEDLINE (Ovid), 2026-05-17 (n = 1)).').waitFor();
   const [saved] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Save as CSV' }).click()]);
   const csv = await readFile(await saved.path(), 'utf8');
-  assert.ok(csv.includes("'=1+1,EBSCOhost,,yes,1,1,0,1,0,1\r\n") && csv.includes('MEDLINE,Ovid,2026-05-17,no,1,1,0,1,0,1\r\n'), csv);
+  assert.ok(csv.includes("database,'=1+1,EBSCOhost,,yes,1,1,0,1,0,1\r\n") && csv.includes('database,MEDLINE,Ovid,2026-05-17,no,1,1,0,1,0,1\r\n'), csv);
   const [drawn] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Save as SVG' }).click()]);
   const svg = await readFile(await drawn.path(), 'utf8');
-  assert.ok(svg.startsWith('<svg') && svg.includes('Records left for screening (n = 2)'), svg);
+  assert.ok(svg.startsWith('<svg') && svg.includes('Records to be screened (n = 2)'), svg);
+  const [picture] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Save as PNG' }).click()]);
+  const png = await readFile(await picture.path());
+  assert.deepEqual([...png.subarray(0, 4)], [0x89, 0x50, 0x4e, 0x47]);
+  await writeFile(join(SHOTS, 'prisma.png'), png);
+  const [table] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Save as a table for Word' }).click()]);
+  const rtf = await readFile(await table.path(), 'latin1');
+  assert.ok(rtf.startsWith('{\\rtf1') && rtf.includes('MEDLINE (Ovid) [Databases]\\cell') && rtf.trimEnd().endsWith('}'), rtf);
   await assertScreen(page, 'sources');
+
+  // A source is changed in place for all its files, and the platform of a register is kept.
+  const line = page.locator('tbody tr', { hasText: '=1+1' });
+  await line.getByRole('button', { name: 'Change' }).click();
+  await line.getByLabel('Database or register').fill('clinicaltrials.gov');
+  await assertScreen(page, 'a source changed in place');
+  await shot(page, 'source-changed');
+  await line.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('rowheader', { name: 'Registers' }).waitFor();
+  await page.getByText('1 register (ClinicalTrials.gov (EBSCOhost) (n = 1))').waitFor();
+  await page.getByLabel('One date of search for all files').fill('2026-06-01');
+  await page.getByRole('button', { name: 'Set the date' }).click();
+  await page.getByText('MEDLINE (Ovid), 2026-06-01 (n = 1)').first().waitFor();
+  await page.getByText('ClinicalTrials.gov (EBSCOhost), 2026-06-01 (n = 1)').first().waitFor();
   await page.context().close();
 });
 

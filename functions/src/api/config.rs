@@ -15,6 +15,7 @@ use super::duplicates::MAX_PAIRS;
 use super::results::MAX_PAGE as MAX_RECORDS_PAGE;
 use super::searches::MAX_PAGE as MAX_SEARCHES_PAGE;
 use super::{Api, BodyMode};
+use service::sources::{KNOWN, Known, Method, platforms};
 use service::{MAX_RAW_BYTES, Operator, ProjectAccess};
 
 /// The deployment's version, features and limits.
@@ -30,6 +31,19 @@ pub(super) struct ConfigView {
     caller: CallerView,
     /// The names of the supported file formats.
     formats: Vec<String>,
+    /// The known databases, registers and other sources of records.
+    sources: Vec<KnownSourceView>,
+    /// The known platforms of databases.
+    platforms: Vec<&'static str>,
+}
+
+/// A known source of records.
+#[derive(Serialize, ToSchema)]
+struct KnownSourceView {
+    /// Its usual name. Other spellings of it are stored under this name.
+    name: &'static str,
+    /// How its records are identified.
+    method: Method,
 }
 
 /// The permissions of the caller.
@@ -124,5 +138,7 @@ pub(super) async fn show_config(
         },
         caller: CallerView::of(&caller, operator.as_ref().map(|Extension(operator)| operator)),
         formats: Format::ALL.iter().map(ToString::to_string).collect(),
+        sources: KNOWN.iter().map(|&Known { name, method, .. }| KnownSourceView { name, method }).collect(),
+        platforms: platforms().collect(),
     })
 }

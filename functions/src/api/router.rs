@@ -158,6 +158,7 @@ const OPERATIONS: &[Operations] = &[
     operations!(changes::list_changes),
     operations!(repair::repair_search),
     operations!(sources::say_sources),
+    operations!(sources::change_sources),
     operations!(sources::show_flow),
     operations!(results::list_studies),
     operations!(results::list_review_studies),

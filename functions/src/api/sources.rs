@@ -15,7 +15,8 @@ use super::extract::{AuthorizedProject, AuthorizedSearch};
 use super::problem::{CommonErrors, Problem};
 use super::{Api, HttpResult};
 use service::sources::{
-    Drawing, Flow, FlowError, KnownSource, Line, NewSources, Source, SourcesOutcome, Sums,
+    Drawing, Flow, FlowError, KnownSource, Line, Method, NewSources, ReviewSources, Source, SourcesOutcome,
+    Sums,
 };
 
 /// The source of a file's records.
@@ -104,13 +105,15 @@ impl From<Sums> for SumsView {
 struct LineView {
     /// The source. It has no name if it was neither set nor guessed from the files.
     source: SourceView,
+    /// How its records were identified. A source that is not in the list of known sources counts as a database.
+    method: Method,
     /// The records found in this source.
     found: SumsView,
 }
 
 impl From<Line> for LineView {
-    fn from(Line { source, is_guessed, sums }: Line) -> Self {
-        Self { source: SourceView::of(source, is_guessed), found: sums.into() }
+    fn from(Line { source, method, is_guessed, sums }: Line) -> Self {
+        Self { source: SourceView::of(source, is_guessed), method, found: sums.into() }
     }
 }
 
@@ -173,6 +176,39 @@ pub(super) async fn say_sources(
         }
         SourcesOutcome::Unknown => Err(Problem::no_such_search()),
     }
+}
+
+/// The outcome of a change of sources.
+#[derive(Serialize, ToSchema)]
+struct ChangedFiles {
+    /// Number of files whose source has changed.
+    files: usize,
+}
+
+/// Changes the sources of all files of a review: replaces one source by another, or sets one date for all.
+///
+/// Each import changes on its own. A request that was interrupted can be repeated.
+#[utoipa::path(
+    post,
+    path = "/projects/{project}/sources",
+    params(("project" = Uuid, Path, description = "The review")),
+    request_body = ReviewSources,
+    responses(
+        (status = 200, description = "The sources are stored", body = ChangedFiles),
+        (status = 422, description = "A name is empty or too long", body = Problem, content_type = "application/problem+json"),
+        CommonErrors,
+    ),
+)]
+pub(super) async fn change_sources(
+    State(api): State<Arc<Api>>,
+    AuthorizedProject(project): AuthorizedProject,
+    new: Result<Json<ReviewSources>, JsonRejection>,
+) -> HttpResult {
+    let Json(new) = new.map_err(|rejection| Problem::unreadable(&rejection, "a change of sources"))?;
+    let changed = api.service.change_sources(project, &new).await?;
+    let files =
+        changed.map_err(|fault| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, &fault.to_string()))?;
+    Ok(Json(ChangedFiles { files }).into_response())
 }
 
 /// Returns the PRISMA 2020 counts of a review: records identified in each source, records that were not imported,

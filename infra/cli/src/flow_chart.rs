@@ -44,7 +44,12 @@ mod tests {
     fn source_names_are_escaped() {
         let database = Some("<script>alert(1)</script> & more".to_owned());
         let source = Source { database, ..Source::default() };
-        let line = Line { source, is_guessed: false, sums: Sums { records: 3, ..Sums::default() } };
+        let line = Line {
+            method: source.method(),
+            source,
+            is_guessed: false,
+            sums: Sums { records: 3, ..Sums::default() },
+        };
         let svg = svg(&Flow { lines: vec![line], ..Flow::default() }.drawing());
         assert!(svg.contains("&lt;script&gt;alert(1)&lt;/script&gt; &amp; more (n = 3)"), "{svg}");
         assert!(!svg.contains("<script"), "{svg}");

@@ -82,6 +82,53 @@ async fn invalid_requests_change_nothing() {
     assert_eq!(say(&api, &unknown, &json!({})).await.0, 404);
 }
 
+/// Three spellings of a name are one source, also those that an earlier version stored as they were entered.
+#[tokio::test]
+async fn spellings_of_a_name_are_one_source() {
+    let (world, announced, path) = imported().await;
+    let (api, ids) = (api(&world), [0, 1].map(|n| announced.files[n].file_id.to_string()));
+    let given = [
+        json!({ "database": "Medline", "platform": "ovid" }),
+        json!({ "database": "medline ", "platform": "OVID" }),
+    ];
+    for (id, source) in ids.iter().zip(given) {
+        assert_eq!(say(&api, &path, &json!({ id: source })).await.0, 204);
+    }
+    let flow = get(&api, &prisma()).await;
+    assert_eq!(flow["sources"].as_array().unwrap().len(), 1, "{flow}");
+    assert_eq!(flow["sources"][0]["source"]["name"], "MEDLINE (Ovid)");
+}
+
+/// Changes the sources of a review; returns the number of changed files.
+async fn change(api: &Router, change: &Value) -> Value {
+    let (status, _, answer) = post(api, &format!("/projects/{}/sources", Uuid::nil()), change).await;
+    assert_eq!(status.as_u16(), 200, "{answer}");
+    answer["files"].clone()
+}
+
+#[tokio::test]
+async fn source_is_replaced_and_dated_in_all_files_of_a_review() {
+    let (world, announced, path) = imported().await;
+    let (api, ids) = (api(&world), [0, 1].map(|n| announced.files[n].file_id.to_string()));
+    for id in &ids {
+        assert_eq!(say(&api, &path, &json!({ id: { "database": "Embase" } })).await.0, 204);
+    }
+    let replace =
+        json!({ "replace": { "from": { "database": "Embase" }, "to": { "database": "ISRCTN registry" } } });
+    assert_eq!(change(&api, &replace).await, 2);
+    assert_eq!(change(&api, &replace).await, 0, "the source no longer exists");
+    assert_eq!(change(&api, &json!({ "searched_on": "2026-05-17" })).await, 2);
+    let expected = [json!("ISRCTN"), Value::Null, json!("2026-05-17"), json!(false)];
+    assert_eq!(sources(&api, &path).await, [expected.clone(), expected]);
+    let flow = get(&api, &prisma()).await;
+    closes(&flow);
+    assert_eq!(flow["sources"][0]["method"], "register");
+    assert_eq!(flow["drawing"]["boxes"][1]["lines"][1]["text"], "Registers (n = 5)");
+    let invalid = json!({ "replace": { "from": {}, "to": { "database": "" } } });
+    let (status, _, problem) = post(&api, &format!("/projects/{}/sources", Uuid::nil()), &invalid).await;
+    assert_eq!(status.as_u16(), 422, "{problem}");
+}
+
 #[tokio::test]
 async fn concurrent_decisions_are_both_kept() {
     let (world, announced, path) = imported().await;
@@ -125,10 +172,10 @@ async fn prisma_counts_account_for_every_record() {
         ["files", "records", "unread", "studies", "duplicates", "left"].map(|key| flow["total"][key].clone());
     assert_eq!(total, [2, 5, 1, 4, 1, 3].map(|number| json!(number)));
     assert_eq!((&flow["searches"], &flow["open_searches"]), (&json!(1), &json!(1)));
-    let said = "5 records were identified from Embase (n = 2); MEDLINE (n = 3). Before screening, 1 duplicate and 1 record \
+    let said = "5 records were identified from 2 databases (Embase (n = 2); MEDLINE (n = 3)). Before screening, 1 duplicate and 1 record \
                 that could not be read were removed; 3 records were left.";
     assert_eq!(flow["sentence"], said);
-    assert_eq!(flow["drawing"]["boxes"][2]["lines"][0]["text"], "Records left for screening (n = 3)");
+    assert_eq!(flow["drawing"]["boxes"][2]["lines"][0]["text"], "Records to be screened (n = 3)");
     let lines = flow["sources"].as_array().unwrap();
     let told = lines.iter().map(|line| (&line["source"]["database"], &line["found"]["duplicates"]));
     assert_eq!(told.collect::<Vec<_>>(), [(&json!("Embase"), &json!(1)), (&json!("MEDLINE"), &json!(0))]);

@@ -74,6 +74,12 @@ class Upload {
     void this.keep();
   }
 
+  /** Sets the date of search of all files. */
+  setDate(date: string): void {
+    for (const { source } of this.entries) source.searched = date;
+    void this.keep();
+  }
+
   check(config: Config | undefined): void {
     this.problem = undefined;
     for (const entry of this.entries) entry.problem = problemOf(entry.file, config);

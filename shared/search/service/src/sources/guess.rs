@@ -2,52 +2,7 @@
 
 use references::Reference;
 
-use super::Source;
-
-/// Short names of databases in files from EBSCOhost.
-const SHORT_NAMES: [(&str, &str); 10] = [
-    ("psyh", "APA PsycInfo"),
-    ("pdh", "APA PsycArticles"),
-    ("ccm", "CINAHL"),
-    ("cin20", "CINAHL"),
-    ("rzh", "CINAHL"),
-    ("mdc", "MEDLINE"),
-    ("mnh", "MEDLINE"),
-    ("cmedm", "MEDLINE"),
-    ("eric", "ERIC"),
-    ("sih", "SocINDEX"),
-];
-
-/// Names of databases as exports write them, in lower case without editions, and their usual spelling.
-const NAMES: [(&str, &str); 27] = [
-    ("medline", "MEDLINE"),
-    ("ovid medline", "MEDLINE"),
-    ("pubmed", "PubMed"),
-    ("embase", "Embase"),
-    ("embase.com", "Embase"),
-    ("cinahl", "CINAHL"),
-    ("apa psycinfo", "APA PsycInfo"),
-    ("psycinfo", "APA PsycInfo"),
-    ("apa psycarticles", "APA PsycArticles"),
-    ("psycarticles", "APA PsycArticles"),
-    ("scopus", "Scopus"),
-    ("web of science", "Web of Science"),
-    ("wos", "Web of Science"),
-    ("cochrane library", "Cochrane Library"),
-    ("cochrane central register of controlled trials", "CENTRAL"),
-    ("central", "CENTRAL"),
-    ("cochrane database of systematic reviews", "Cochrane Database of Systematic Reviews"),
-    ("eric", "ERIC"),
-    ("socindex", "SocINDEX"),
-    ("openalex", "OpenAlex"),
-    ("dimensions", "Dimensions"),
-    ("clinicaltrials.gov", "ClinicalTrials.gov"),
-    ("ictrp", "WHO ICTRP"),
-    ("cnki", "CNKI"),
-    ("europe pmc", "Europe PMC"),
-    ("lilacs", "LILACS"),
-    ("scielo", "SciELO"),
-];
+use super::{Source, vocabulary};
 
 /// The beginnings of the short names of databases in links of Ovid: `D=medp`, `D=emed25`.
 const OVID_NAMES: [(&str, &str); 10] = [
@@ -121,8 +76,8 @@ pub(super) fn guess(format: &str, first: Option<&Reference>) -> Source {
         database = database.or_else(|| tag(&["source"]));
     }
     let searched_on = tag(&[SEARCHED_ON]).and_then(|date| date.parse().ok());
-    if let Some(known) = database.as_ref().and_then(|name| spelt_out(name)) {
-        database = Some(known.to_owned());
+    if let Some(known) = database.as_ref().and_then(|name| vocabulary::find(name)) {
+        database = Some(known.name.to_owned());
     }
     // The provider of PubMed is not a search platform.
     platform = platform.filter(|platform| platform != "NLM");
@@ -139,17 +94,6 @@ pub(super) fn guess(format: &str, first: Option<&Reference>) -> Source {
         platform = platform.or_else(|| through.map(str::to_owned));
     }
     Source { database, platform, searched_on }
-}
-
-/// The usual spelling of a database's short or long name. Databases add editions: `Embase <1980 to 2024 Week 25>`.
-fn spelt_out(name: &str) -> Option<&'static str> {
-    let lower = name.trim().to_lowercase();
-    let plain = lower.split(['<', '(', '®', '[']).next().unwrap_or_default();
-    let plain =
-        plain.split(" with ").next().unwrap_or_default().split(" complete").next().unwrap_or_default();
-    let plain = plain.trim().trim_end_matches("(r)").trim();
-    let known = SHORT_NAMES.iter().chain(&NAMES).find(|(known, _)| *known == plain);
-    known.map(|(_, name)| *name)
 }
 
 /// The database in a link of Ovid.

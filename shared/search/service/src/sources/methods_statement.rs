@@ -7,7 +7,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{Flow, Source, Sums};
+use super::{Flow, Line, Method, Source, Sums};
 
 /// The width of a box, the height of a line, the gap between boxes and the padding of a box, in units of the drawing.
 /// A letter is about 8 units wide.
@@ -15,6 +15,8 @@ const WIDE: usize = 380;
 const LINE: usize = 22;
 const GAP: usize = 44;
 const AROUND: usize = 14;
+/// The indentation of a line, in units of the drawing.
+const INDENT: usize = 16;
 /// The distance between the top of a line and its baseline.
 const BASELINE: usize = 16;
 /// The maximum number of characters in a line of a box.
@@ -71,61 +73,141 @@ impl Source {
     }
 }
 
+/// The groups of sources: their names in a sentence and in the diagram.
+const GROUPS: [(Method, &str, &str); 3] = [
+    (Method::Database, "database", "Databases"),
+    (Method::Register, "register", "Registers"),
+    (Method::Other, "other source", "Other methods"),
+];
+
 impl Flow {
     /// Returns a sentence for the methods section.
     pub fn sentence(&self) -> String {
         let Sums { records, unread, duplicates, left, .. } = self.sums;
-        let found: Vec<String> = self.named(usize::MAX).collect();
+        let groups: Vec<String> =
+            GROUPS.into_iter().filter_map(|(method, name, _)| self.phrase(method, name)).collect();
         format!(
             "{} identified from {}. Before screening, {} and {} that could not be read were removed; {} left.",
             were(records, "record"),
-            found.join("; "),
+            listed(&groups),
             several(duplicates, "duplicate"),
             several(unread, "record"),
             were(left, "record"),
         )
     }
 
-    /// Returns the flow diagram: records identified by source, records removed before screening, and records that
-    /// remain.
-    pub fn drawing(&self) -> Drawing {
-        let Sums { unread, duplicates, left, marked, .. } = self.sums;
-        let mut removed =
-            vec!["Records removed before screening:".to_owned(), counted("Duplicate records", duplicates)];
-        // Omit the decisions if there are none.
-        removed.extend((marked.said > 0).then(|| counted("of these, said by a person", marked.said)));
-        removed.push(counted("Records that could not be read", unread));
-        let identified = ["Records identified from:".to_owned()].into_iter().chain(self.named(MAX_CHARS));
-        let from = DrawnBox::at(1, 1, identified);
-        let removed = DrawnBox::at(1 + WIDE + GAP, 1, removed);
-        let below = 1 + from.high.max(removed.high) + GAP;
-        let left = DrawnBox::at(1, below, [counted("Records left for screening", left)]);
-        let across = 1 + from.high.min(removed.high) / 2;
-        let middle = 1 + WIDE / 2;
-        Drawing {
-            wide: removed.x + WIDE + 1,
-            high: left.y + left.high + 1,
-            arrows: vec![to_the_right(1 + WIDE, removed.x, across), down(middle, 1 + from.high, left.y)],
-            boxes: vec![from, removed, left],
-        }
+    /// Returns the number of sources of a group and their names, or `None` if there are none.
+    fn phrase(&self, method: Method, name: &str) -> Option<String> {
+        let sources: Vec<String> = self.of(method).map(Line::counted).collect();
+        (!sources.is_empty())
+            .then(|| format!("{} ({})", several(sources.len() as u64, name), sources.join("; ")))
     }
 
-    /// Returns each source with its number of records; names are shortened so that the text has up to `max`
-    /// characters.
-    fn named(&self, max: usize) -> impl Iterator<Item = String> {
-        self.lines.iter().map(move |line| {
-            let count = counted("", line.sums.records);
-            shortened(&line.source.name(), max.saturating_sub(count.len())) + &count
-        })
+    /// Returns the upper part of the PRISMA 2020 flow diagram: records identified from databases, registers and other
+    /// methods, records removed before screening by reason, and records to be screened.
+    pub fn drawing(&self) -> Drawing {
+        let Sums { left, .. } = self.sums;
+        let mut boxes = Vec::new();
+        for (method, _, title) in GROUPS {
+            let sources: Vec<String> = self.of(method).map(Line::counted).collect();
+            // The diagram always has a box for databases.
+            if !sources.is_empty() || method == Method::Database {
+                let records = self.of(method).map(|line| line.sums.records).sum();
+                let top = boxes.last().map_or(1, |last: &DrawnBox| last.y + last.high + GAP / 4);
+                let head = "Records identified from:".to_owned();
+                let total = counted(title, records);
+                boxes.push(DrawnBox::at(1, top, [head, total], sources));
+            }
+        }
+        let above = boxes.last().map_or(1, |last| last.y + last.high);
+        let removed =
+            DrawnBox::at(1 + WIDE + GAP, 1, ["Records removed before screening:".to_owned()], self.removed());
+        let below = above.max(1 + removed.high) + GAP;
+        let screened = DrawnBox::at(1, below, [counted("Records to be screened", left)], []);
+        let across = 1 + boxes.first().map_or(removed.high, |first| first.high).min(removed.high) / 2;
+        let middle = 1 + WIDE / 2;
+        let between = boxes
+            .iter()
+            .zip(boxes.iter().skip(1))
+            .map(|(upper, lower)| line(middle, upper.y + upper.high, lower.y));
+        let mut arrows: Vec<String> = between.collect();
+        arrows.push(to_the_right(1 + WIDE, removed.x, across));
+        arrows.push(down(middle, above, below));
+        let (wide, high) = (removed.x + WIDE + 1, screened.y + screened.high + 1);
+        boxes.extend([removed, screened]);
+        Drawing { wide, high, boxes, arrows }
+    }
+
+    /// Returns the records that were removed before screening, by reason.
+    fn removed(&self) -> Vec<String> {
+        let Sums { unread, duplicates, marked, .. } = self.sums;
+        let mut lines = vec![counted("Duplicate records removed", duplicates)];
+        // Omit the decisions if there are none.
+        lines.extend((marked.said > 0).then(|| counted("of these, identified by a reviewer", marked.said)));
+        lines.push(counted("Records marked as ineligible by automation tools", 0));
+        lines.push(counted("Records removed for other reasons: not readable", unread));
+        lines
+    }
+}
+
+impl Line {
+    fn counted(&self) -> String {
+        counted(&self.source.name(), self.sums.records)
     }
 }
 
 impl DrawnBox {
-    fn at(x: usize, y: usize, texts: impl IntoIterator<Item = String>) -> Self {
-        let text = |(index, text)| DrawnText { x: x + AROUND, y: y + AROUND + index * LINE + BASELINE, text };
-        let lines: Vec<DrawnText> = texts.into_iter().enumerate().map(text).collect();
+    /// Returns a box with headings and, indented, further texts. Long texts are wrapped.
+    fn at(
+        x: usize,
+        y: usize,
+        heads: impl IntoIterator<Item = String>,
+        texts: impl IntoIterator<Item = String>,
+    ) -> Self {
+        let heads = heads.into_iter().flat_map(|text| wrapped(&text, MAX_CHARS, 0));
+        let texts = texts.into_iter().flat_map(|text| wrapped(&text, MAX_CHARS, 1));
+        let text = |(index, (indent, text)): (usize, (usize, String))| DrawnText {
+            x: x + AROUND + indent * INDENT,
+            y: y + AROUND + index * LINE + BASELINE,
+            text,
+        };
+        let lines: Vec<DrawnText> = heads.chain(texts).enumerate().map(text).collect();
         Self { x, y, wide: WIDE, high: lines.len() * LINE + 2 * AROUND, lines }
     }
+}
+
+/// Splits a text into lines between words, or inside words that are longer than a line. Returns each line with its
+/// indentation: the lines after the first have one level more.
+fn wrapped(text: &str, max: usize, indent: usize) -> Vec<(usize, String)> {
+    let mut lines = vec![(indent, String::new())];
+    // The count stays next to its name.
+    let text = text.replace(" (n = ", " (n\u{a0}=\u{a0}");
+    for word in text.split(' ') {
+        let mut word: Vec<char> = word.chars().collect();
+        loop {
+            let is_first = lines.len() == 1;
+            // An indentation is as wide as two letters.
+            let room = max.saturating_sub(2 * (indent + usize::from(!is_first)));
+            let Some((_, line)) = lines.last_mut() else { break };
+            let used = line.chars().count() + usize::from(!line.is_empty());
+            if used + word.len() <= room {
+                if !line.is_empty() {
+                    line.push(' ');
+                }
+                line.extend(word);
+                break;
+            }
+            if line.is_empty() {
+                line.extend(word.drain(..room.max(1)));
+            }
+            lines.push((indent + 1, String::new()));
+        }
+    }
+    lines.into_iter().map(|(indent, line)| (indent, line.replace('\u{a0}', " "))).collect()
+}
+
+fn line(x: usize, y1: usize, y2: usize) -> String {
+    format!("M{x} {y1} L{x} {y2}")
 }
 
 fn to_the_right(x1: usize, x2: usize, y: usize) -> String {
@@ -136,11 +218,12 @@ fn down(x: usize, y1: usize, y2: usize) -> String {
     format!("M{x} {y1} L{x} {y2} M{0} {2} L{x} {y2} L{1} {2}", x - 4, x + 4, y2 - 7)
 }
 
-fn shortened(text: &str, max: usize) -> String {
-    if text.chars().count() <= max {
-        text.to_owned()
-    } else {
-        text.chars().take(max.saturating_sub(1)).chain(['…']).collect()
+/// Joins phrases: `a`, `a and b`, `a, b and c`.
+fn listed(phrases: &[String]) -> String {
+    match phrases {
+        [] => "no source".to_owned(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
 }
 
@@ -174,7 +257,12 @@ mod tests {
     use super::*;
 
     fn line(source: Source, records: u64) -> Line {
-        Line { source, is_guessed: false, sums: Sums { records, ..Sums::default() } }
+        let method = source.method();
+        Line { source, method, is_guessed: false, sums: Sums { records, ..Sums::default() } }
+    }
+
+    fn named(database: &str) -> Source {
+        Source { database: Some(database.to_owned()), ..Source::default() }
     }
 
     fn medline() -> Source {
@@ -188,11 +276,12 @@ mod tests {
     #[test]
     fn sentence_lists_sources_and_counts() {
         let sums = Sums { records: 1_234_567, unread: 2, duplicates: 1, left: 1_234, ..Sums::default() };
-        let lines = vec![line(medline(), 1_234_560), line(Source::default(), 7)];
+        let lines = vec![line(medline(), 1_234_560), line(named("ClinicalTrials.gov"), 7)];
         assert_eq!(
             Flow { lines, sums, ..Flow::default() }.sentence(),
-            "1,234,567 records were identified from MEDLINE (Ovid), 2026-05-01 (n = 1,234,560); unknown source (n = 7). \
-             Before screening, 1 duplicate and 2 records that could not be read were removed; 1,234 records were left."
+            "1,234,567 records were identified from 1 database (MEDLINE (Ovid), 2026-05-01 (n = 1,234,560)) and \
+             1 register (ClinicalTrials.gov (n = 7)). Before screening, 1 duplicate and 2 records that could not be read \
+             were removed; 1,234 records were left."
         );
         let sums = Sums { records: 1, left: 1, ..Sums::default() };
         let one = Flow { lines: vec![line(medline(), 1)], sums, ..Flow::default() }.sentence();
@@ -205,23 +294,54 @@ mod tests {
         assert_eq!(formatted, ["0", "12", "999", "1,000", "65,536", "1,000,000"]);
     }
 
+    fn texts(drawn: &DrawnBox) -> Vec<String> {
+        drawn.lines.iter().map(|line| line.text.clone()).collect()
+    }
+
     #[test]
-    fn drawing_lists_sources_and_decisions() {
-        let long = Source { database: Some("long ".repeat(40)), ..Source::default() };
-        let lines = vec![line(medline(), 3), line(long, 4)];
+    fn registers_have_a_box_of_their_own() {
+        let lines = vec![line(medline(), 3), line(named("WHO ICTRP"), 4)];
         let drawn = |said| {
             let marked = DuplicateCounts { said, ..DuplicateCounts::default() };
             let sums = Sums { records: 7, duplicates: 2, unread: 1, left: 4, marked, ..Sums::default() };
             Flow { lines: lines.clone(), sums, ..Flow::default() }.drawing()
         };
-        let texts = |each: &DrawnBox| each.lines.iter().map(|line| line.text.clone()).collect::<Vec<_>>();
         let drawing = drawn(0);
-        let [from, removed, left] = drawing.boxes.as_slice() else { panic!("{drawing:?}") };
-        let [_, first, second] = &texts(from)[..] else { panic!("{from:?}") };
-        assert_eq!(first, "MEDLINE (Ovid), 2026-05-01 (n = 3)");
-        assert!(second.ends_with("… (n = 4)") && second.chars().count() <= MAX_CHARS, "{second}");
-        assert_eq!(texts(left), ["Records left for screening (n = 4)"]);
-        assert_eq!((removed.lines.len(), drawn(1).boxes[1].lines.len()), (3, 4));
-        assert!(left.y > from.y + from.high && left.y + left.high < drawing.high);
+        let [databases, registers, removed, screened] = drawing.boxes.as_slice() else {
+            panic!("{drawing:?}")
+        };
+        assert_eq!(
+            texts(databases),
+            ["Records identified from:", "Databases (n = 3)", "MEDLINE (Ovid), 2026-05-01 (n = 3)"]
+        );
+        assert_eq!(texts(registers), ["Records identified from:", "Registers (n = 4)", "WHO ICTRP (n = 4)"]);
+        assert_eq!(
+            texts(removed),
+            [
+                "Records removed before screening:",
+                "Duplicate records removed (n = 2)",
+                "Records marked as ineligible by automation",
+                "tools (n = 0)",
+                "Records removed for other reasons: not",
+                "readable (n = 1)"
+            ]
+        );
+        assert_eq!(texts(screened), ["Records to be screened (n = 4)"]);
+        assert_eq!(drawn(1).boxes[2].lines.len(), removed.lines.len() + 1);
+        assert!(registers.y > databases.y + databases.high && screened.y > registers.y + registers.high);
+        assert_eq!(drawing.arrows.len(), 3);
+    }
+
+    #[test]
+    fn long_names_are_wrapped_completely() {
+        let words = "a long name of a database ".repeat(4);
+        let letters = "x".repeat(100);
+        let lines = vec![line(named(words.trim()), 3), line(named(&letters), 4)];
+        let drawing = Flow { lines, ..Flow::default() }.drawing();
+        let drawn = texts(&drawing.boxes[0]);
+        assert!(drawn.iter().all(|line| line.chars().count() <= MAX_CHARS), "{drawn:?}");
+        assert!(drawn.join(" ").contains(words.trim()), "{drawn:?}");
+        assert_eq!(drawn.concat().matches('x').count(), 100);
+        assert!(drawn.iter().any(|line| line.ends_with("(n = 4)")), "{drawn:?}");
     }
 }

@@ -8,6 +8,8 @@
 mod guess;
 mod methods_statement;
 mod prisma;
+mod review;
+mod vocabulary;
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -28,6 +30,8 @@ use guess::guess;
 
 pub use methods_statement::Drawing;
 pub use prisma::{Flow, FlowError, Line, Sums};
+pub use review::{ReviewSources, SourceReplacement};
+pub use vocabulary::{KNOWN, Known, Method, platforms};
 
 /// The kind of the records. Their ids are those of searches.
 pub const SOURCES: &str = "sources";
@@ -110,6 +114,20 @@ impl Source {
         let wrong = texts.into_iter().find(|(_, text)| text.as_ref().is_some_and(|text| !is_name(text)));
         wrong.map(|(what, _)| SourceFault::Text(what))
     }
+
+    /// Returns the source with the usual spelling of its names.
+    #[must_use]
+    pub fn with_usual_names(self) -> Self {
+        let database = self.database.as_deref().map(vocabulary::usual_database);
+        let platform = self.platform.as_deref().map(vocabulary::usual_platform);
+        Self { database, platform, ..self }
+    }
+
+    /// Returns how its records were identified. Unknown sources count as databases.
+    pub fn method(&self) -> Method {
+        let known = self.database.as_deref().and_then(vocabulary::find);
+        known.map_or(Method::Database, |known| known.method)
+    }
 }
 
 impl From<Source> for writers::Source {
@@ -129,7 +147,9 @@ pub(super) fn key(search: SearchId) -> Key {
 fn read(search: SearchId, body: Option<Value>) -> Result<GivenSources, StoreError> {
     let given = body.map(|body| GivenSources::deserialize(&body)).transpose();
     let unusable = |error| StoreError::unusable(format!("reading the sources of search {search}"), error);
-    Ok(given.map_err(unusable)?.unwrap_or_default())
+    let given = given.map_err(unusable)?.unwrap_or_default();
+    // Earlier versions stored names as they were entered.
+    Ok(given.into_iter().map(|(file, source)| (file, source.with_usual_names())).collect())
 }
 
 impl SearchService {
@@ -157,7 +177,7 @@ impl SearchService {
             let mut given = read(search, body)?;
             for NewSource { file_id, source } in &new.files {
                 match source {
-                    Some(source) => given.insert(*file_id, source.clone()),
+                    Some(source) => given.insert(*file_id, source.clone().with_usual_names()),
                     None => given.remove(file_id),
                 };
             }

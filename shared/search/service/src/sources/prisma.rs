@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use imports::{DuplicateCounts, FileId, Job, JobState, Outcome, ProjectId};
 use messages::StoreError;
 
-use super::Source;
+use super::{Method, Source};
 use crate::{Fate, FileOf, SearchService};
 
 /// The maximum number of searches that are counted; each takes several reads.
@@ -48,6 +48,8 @@ pub struct Sums {
 pub struct Line {
     /// The source; empty if it was neither set nor guessed from the files.
     pub source: Source,
+    /// How its records were identified.
+    pub method: Method,
     /// `true` if some of it is guessed.
     pub is_guessed: bool,
     /// The counts.
@@ -57,7 +59,7 @@ pub struct Line {
 /// The PRISMA counts of a project.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Flow {
-    /// The sources ordered by name, with the unknown one first.
+    /// The sources ordered by method and name, with the unknown one first.
     pub lines: Vec<Line>,
     /// The totals.
     pub sums: Sums,
@@ -67,6 +69,13 @@ pub struct Flow {
     pub open: u64,
     /// The number of failed files that no repair has read.
     pub failed_files: u64,
+}
+
+impl Flow {
+    /// Returns the sources whose records were identified by a method.
+    pub fn of(&self, method: Method) -> impl Iterator<Item = &Line> {
+        self.lines.iter().filter(move |line| line.method == method)
+    }
 }
 
 impl Sums {
@@ -83,7 +92,7 @@ impl Sums {
 
 /// Counts all searches of a project.
 pub(super) async fn flow(function: &SearchService, project: ProjectId) -> Result<Flow, FlowError> {
-    let (mut flow, mut lines) = (Flow::default(), BTreeMap::<Source, (bool, Sums)>::new());
+    let (mut flow, mut lines) = (Flow::default(), BTreeMap::<(Method, Source), (bool, Sums)>::new());
     let (mut after, mut looked_at) = (None, 0);
     loop {
         let page = function.jobs.of_project(project, after, 200).await?;
@@ -102,9 +111,9 @@ pub(super) async fn flow(function: &SearchService, project: ProjectId) -> Result
             return Err(FlowError::TooMany);
         }
     }
-    for (source, (is_guessed, sums)) in lines {
+    for ((method, source), (is_guessed, sums)) in lines {
         flow.sums.add(sums);
-        flow.lines.push(Line { source, is_guessed, sums });
+        flow.lines.push(Line { source, method, is_guessed, sums });
     }
     Ok(flow)
 }
@@ -113,7 +122,7 @@ async fn add(
     function: &SearchService,
     job: &Job,
     flow: &mut Flow,
-    lines: &mut BTreeMap<Source, (bool, Sums)>,
+    lines: &mut BTreeMap<(Method, Source), (bool, Sums)>,
 ) -> Result<(), FlowError> {
     flow.searches += u64::from(job.state == JobState::Completed);
     let known = function.repairs(job).await?;
@@ -145,7 +154,7 @@ async fn add(
             left: counts.studies - repeated,
         };
         let known = sources.remove(&file.file_id).unwrap_or_default();
-        let (is_guessed, all) = lines.entry(known.source).or_default();
+        let (is_guessed, all) = lines.entry((known.source.method(), known.source)).or_default();
         *is_guessed |= !known.is_given;
         all.add(sums);
     }
