@@ -59,7 +59,8 @@ impl Functions {
     fn over(ports: &Ports) -> Self {
         let behind = functions::SYSTEM.functions.iter().filter_map(|function| {
             let queue = function.source.queue()?.clone();
-            Some((queue, function.build?(ports).unwrap()))
+            let engine = ports.engine.clone().declared_by(function);
+            Some((queue, function.build?(&Ports { engine, ..ports.clone() }).unwrap()))
         });
         Self {
             start_upload: SearchService::over(ports, &functions::SYSTEM).unwrap(),

@@ -19,7 +19,7 @@ use outbox::session::CONTROL;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
-use saga::{Engine, Failures, MissingSetting, Source, SweepHeartbeat, System};
+use saga::{Engine, Failures, MissingSetting, Source, SweepHeartbeat, System, WrongTable};
 use tokio::sync::watch;
 
 use crate::fault_injection::{Crashes, DuplicatingSender, FaultInjection};
@@ -71,6 +71,9 @@ pub enum OpenRunnerError {
     /// The store is unavailable.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The table of the application is wrong.
+    #[error(transparent)]
+    Table(#[from] WrongTable),
 }
 
 /// Opens an application's ports over a store.
@@ -140,7 +143,8 @@ where
     /// application's own ports to the engine. Decisions about messages are recorded in the directory.
     ///
     /// # Errors
-    /// Returns an error if another process works in the directory, or it cannot be opened.
+    /// Returns an error if the table of the application is wrong, another process works in the directory, or it cannot be
+    /// opened.
     pub async fn open_with(
         system: &'static System<P>,
         dir: &Path,
@@ -148,6 +152,7 @@ where
         faults: FaultInjection,
         ports: impl Fn(Engine) -> P + Send + Sync + 'static,
     ) -> Result<Self, OpenRunnerError> {
+        system.check()?;
         let lock = Arc::new(Store::lock(dir)?);
         let store = Arc::new(Store::open(dir, Arc::clone(&host), Settings::of(system.name, system.queues))?);
         store.recover(&lock).await?;
@@ -337,7 +342,10 @@ where
             // Sent messages are duplicated by the sender. Notifications are not sent, so they are handled several times.
             let times = if notified { self.faults.copies.max(1) } else { 1 };
             let reporter = ports.as_ref().reporter(function.name);
-            consumers.insert(queue.clone(), QueueConsumer { spec, consumer: build(ports)?, reporter, times });
+            let mut declared = ports.clone();
+            *declared.as_mut() = ports.as_ref().clone().declared_by(function);
+            let consumer = build(&declared)?;
+            consumers.insert(queue.clone(), QueueConsumer { spec, consumer, reporter, times });
         }
         Ok(Consumers(consumers))
     }

@@ -5,22 +5,26 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use dedup::ledger::NoLedger;
 use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use messages::{
-    Body, Consumer, DecisionRecord, Json, Message, MessageId, PartitionKey, Queue, QueueSpec, Token,
+    Body, Consumer, DecisionRecord, Json, Message, MessageId, Outgoing, PartitionKey, Queue, QueueSpec,
+    SendError, SendMessages, Token,
 };
 use outbox::session::Options;
 use outbox::{Policy, SessionRecord};
-use saga::{Content, Effect, Engine, Event, Failures, MissingSetting, Partitions, Saga, Settings, Stores};
+use saga::{
+    Content, Effect, Engine, Event, Failures, Function, MissingSetting, Partitions, Saga, Settings, Stores,
+};
 
 use crate::access::{Access, Scene};
 use crate::coverage::Call;
 use crate::model::{
     Bounds, CheckResult, ExpectedWrite, ObservedWrite, SETTLES, State, Station, WantedMessage,
 };
-use crate::options::{Mode, Mutant};
+use crate::options::{Invariant, Mode, Mutant};
 use crate::port::Port;
 use crate::ports::outboxes::{SagaOutboxes, SessionOutboxes};
 use crate::rng::Rng;
@@ -47,7 +51,15 @@ struct TypedApplication<W: Workload> {
 
 impl<W: Workload> TypedApplication<W> {
     fn ports(&self, port: &Port, function: Option<&'static str>) -> W::Ports {
-        self.workload.ports(engine(self.system(), port), Access::new(port, function))
+        let engine = engine(self.system(), port);
+        let engine = match function.and_then(|name| self.workload.system().function(name)) {
+            Some(function) => {
+                let send = Arc::new(DeclaredSends::of(function, port));
+                Engine { send, ..engine.declared_by(function) }
+            }
+            None => engine,
+        };
+        self.workload.ports(engine, Access::new(port, function))
     }
 
     fn state<'a>(&self, state: &'a State) -> Result<&'a <W::Saga as Saga>::State, String> {
@@ -201,6 +213,36 @@ impl<W: Workload> Rules for TypedApplication<W> {
     fn unchanged(&self, before: &(dyn Any + Send), world: &World) -> Result<(), String> {
         let Some(before) = before.downcast_ref() else { return Ok(()) };
         self.workload.unchanged(before, &Rest::<W>::new(world))
+    }
+}
+
+/// Sends messages for a function. Unlike the engine, it reports a message to an undeclared queue as a violation.
+struct DeclaredSends {
+    function: &'static str,
+    queues: Vec<Queue>,
+    port: Port,
+}
+
+impl DeclaredSends {
+    fn of<P>(function: &Function<P>, port: &Port) -> Self {
+        let mut queues = function.declared_queues();
+        if port.has(Mutant::QueueUndeclared)
+            && let Some(omitted) = function.sends.last()
+        {
+            queues.retain(|queue| queue != omitted);
+        }
+        Self { function: function.name, queues, port: port.clone() }
+    }
+}
+
+#[async_trait]
+impl SendMessages for DeclaredSends {
+    async fn send(&self, messages: &[Outgoing]) -> Vec<Result<(), SendError>> {
+        for Outgoing { queue, .. } in messages.iter().filter(|sent| !self.queues.contains(&sent.queue)) {
+            let detail = || format!("{} sends to {queue}, which its table does not declare", self.function);
+            self.port.universe.with(|world| world.violate(Invariant::Application, detail));
+        }
+        self.port.send(messages).await
     }
 }
 

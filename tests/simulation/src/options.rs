@@ -106,13 +106,15 @@ pub enum Mutant {
     RetriedBeforeSent,
     /// A function that starts while the database is away exits, and each delivery that it was started for comes again.
     ExitsWithoutStore,
+    /// The table of the application omits a queue that its functions send to.
+    QueueUndeclared,
     /// One that the application plants in its own ports, by its name.
     Own(&'static str),
 }
 
 impl Mutant {
     /// Those of the engine.
-    pub const ENGINE: [Self; 29] = [
+    pub const ENGINE: [Self; 30] = [
         Self::NoVersionCheck,
         Self::OutboxInMemory,
         Self::ClearedBeforeSending,
@@ -142,6 +144,7 @@ impl Mutant {
         Self::WriteRepeated,
         Self::RetriedBeforeSent,
         Self::ExitsWithoutStore,
+        Self::QueueUndeclared,
     ];
 
     /// Those of the engine that are found only on applications that wait for months, or that drop messages which they wait

@@ -26,6 +26,7 @@
 //! by the time it is detected. The crate depends on neither a runtime nor a store.
 
 pub mod decision;
+mod declared;
 pub mod document;
 pub mod engine;
 pub mod failures;
@@ -44,6 +45,7 @@ pub mod system;
 pub mod views;
 
 pub use decision::{Advance, Decision, Effect};
+pub use declared::WrongTable;
 pub use document::{
     Content, Document, ExpectedMessage, ExpectedToken, Loaded, Persist, PersistOutcome, ProcessedMessage,
     ReadDocuments, WriteDocuments,

@@ -50,16 +50,18 @@ async fn open<P>(
     host: Arc<dyn Host>,
     observer: Arc<dyn DecisionSink>,
 ) -> Result<Opened<Engine>, OpenError> {
+    system.check()?;
     let adapters = crate::services::adapters(outage, system.queues, &config, &host).await?;
     let ports = adapters.engine(system.name, host, observer, &config);
     Ok(Opened { ports, config })
 }
 
-/// Opens the engine of one function with the settings of the environment and the services of AWS. If the database is
-/// unavailable, calls return retryable errors until it is available.
+/// Opens the engine of one function with the settings of the environment and the services of AWS. The engine is restricted to
+/// what the function declares, see [`Engine::declared_by`]. If the database is unavailable, calls return retryable errors until
+/// it is available.
 ///
 /// # Errors
-/// Returns all settings that are wrong, or all required settings that are not set.
+/// Returns all faults of the table, all settings that are wrong, or all required settings that are not set.
 #[cfg(feature = "services")]
 pub async fn for_function<P>(
     system: &System<P>,
@@ -67,14 +69,14 @@ pub async fn for_function<P>(
     observer: Arc<dyn DecisionSink>,
 ) -> Result<Opened<Engine>, OpenError> {
     let config = Config { backend: BackendKind::Aws, ..Config::from_env_of(system.name)? };
-    let settings = match system.function(name) {
-        Some(function) => crate::requirements::missing_settings(function, system.queues, &config),
-        None => Vec::new(),
-    };
+    let function = system.function(name).ok_or(OpenError::UnknownFunction(name))?;
+    let settings = crate::requirements::missing_settings(function, system.queues, &config);
     if !settings.is_empty() {
         return Err(OpenError::Unset { function: name, settings });
     }
-    open(system, DatabaseOutage::ConnectLater, config, Arc::new(SystemHost), observer).await
+    let host = Arc::new(SystemHost);
+    let opened = open(system, DatabaseOutage::ConnectLater, config, host, observer).await?;
+    Ok(Opened { ports: opened.ports.declared_by(function), ..opened })
 }
 
 impl Config {

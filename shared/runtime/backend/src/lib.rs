@@ -21,7 +21,7 @@ mod secret;
 pub mod services;
 
 use messages::StoreError;
-use saga::MissingSetting;
+use saga::{MissingSetting, WrongTable};
 
 pub use config::{BackendKind, Config, Mode};
 #[cfg(feature = "services")]
@@ -69,6 +69,12 @@ pub enum OpenError {
     /// Settings are wrong.
     #[error(transparent)]
     Settings(#[from] config::Faults),
+    /// The table of the application is wrong.
+    #[error(transparent)]
+    Table(#[from] WrongTable),
+    /// The table of the application has no such function.
+    #[error("the table has no function {0}")]
+    UnknownFunction(&'static str),
     /// A service is not configured.
     #[error(transparent)]
     Missing(#[from] MissingSetting),

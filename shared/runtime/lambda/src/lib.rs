@@ -67,14 +67,15 @@ pub struct Worker<'a> {
 /// - a schedule, if it consumes the control queue or drains dead-letter queues; see [`ScheduledWork`].
 ///
 /// # Errors
-/// Returns an error if the function is behind no queue, a service that it uses is not configured, or the Runtime API
-/// is unavailable.
+/// Returns an error if the table of the application is wrong, the function is behind no queue, a service that it uses is not
+/// configured, or the Runtime API is unavailable.
 pub async fn serve<P: AsRef<Engine>>(
     ports: &P,
     system: &System<P>,
     function: &Function<P>,
     settling: Settling,
 ) -> Result<(), lambda_runtime::Error> {
+    system.check()?;
     let (Some(queue), Some(build)) = (function.source.queue(), function.build) else {
         return Err(format!("{} is behind no queue", function.name).into());
     };

@@ -31,10 +31,11 @@ impl World {
     /// Opens a directory in which every message is sent twice.
     pub(crate) async fn new(variant: &str) -> Self {
         let (dir, host) = (TempDir::new().unwrap(), Arc::new(ManualHost::seeded(1)));
-        let store = Arc::new(Store::open(dir.path(), host.clone(), Settings::new(&QUEUES)).unwrap());
         let api = Arc::new(UnreliableSuppliers::without(&["full"]));
         let is_list = variant == "list";
         let system: &System<Ports> = if is_list { &list::SYSTEM } else { &machine::SYSTEM };
+        let settings = Settings::of(system.name, &QUEUES);
+        let store = Arc::new(Store::open(dir.path(), host.clone(), settings).unwrap());
         let mut engine = store.engine(system.name, host.clone(), Arc::new(()));
         engine.send = Arc::new(DuplicatingSender { inner: engine.send.clone(), copies: 2 });
         let agency: Box<dyn Agency> = match is_list {
@@ -47,7 +48,8 @@ impl World {
         let ports = Ports { engine, api: api.clone(), defect, step_defect };
         let consumers = system.functions.iter().map(|function| {
             let queue = function.source.queue().unwrap().clone();
-            (queue, function.build.unwrap()(&ports).unwrap())
+            let engine = ports.engine.clone().declared_by(function);
+            (queue, function.build.unwrap()(&Ports { engine, ..ports.clone() }).unwrap())
         });
         let consumers = consumers.collect();
         Self { ports, agency, api, host, store, consumers, sweeper, _dir: dir }

@@ -16,7 +16,8 @@ use super::opening::open_embedded;
 use super::ports::Backend;
 use super::services;
 
-/// Opens the ports of one function, as far as their adapters are linked. While the database is unavailable, calls return
+/// Opens the ports of one function, as far as their adapters are linked. The engine is restricted to what the function
+/// declares, see [`saga::Engine::declared_by`]. While the database is unavailable, calls return
 /// retryable errors.
 ///
 /// # Errors
@@ -29,14 +30,17 @@ pub async fn open_for(
     host: Arc<dyn Host>,
     observer: Arc<dyn DecisionSink>,
 ) -> Result<Backend, OpenError> {
-    if config.backend == BackendKind::Embedded {
-        return open_embedded(config, host, observer);
-    }
-    let settings = missing_settings(function, &QUEUES, &config);
-    if !settings.is_empty() {
-        return Err(OpenError::Unset { function: function.name, settings });
-    }
-    services::open(linked, DatabaseOutage::ConnectLater, config, host, observer).await
+    let Backend { ports, config } = if config.backend == BackendKind::Embedded {
+        open_embedded(config, host, observer)?
+    } else {
+        let settings = missing_settings(function, &QUEUES, &config);
+        if !settings.is_empty() {
+            return Err(OpenError::Unset { function: function.name, settings });
+        }
+        services::open(linked, DatabaseOutage::ConnectLater, config, host, observer).await?
+    };
+    let engine = ports.engine.declared_by(function);
+    Ok(Backend { ports: Ports { engine, ..ports }, config })
 }
 
 /// Opens the ports of one function with the settings of the environment and the system's clock.

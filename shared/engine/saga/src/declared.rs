@@ -1,0 +1,275 @@
+//! Enforcement of the table of an application: faults of the table itself, and functions that use what they do not declare.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use messages::{Outgoing, Queue, QueueSpec, SendError, SendMessages, StoreError, naming};
+
+use crate::engine::Engine;
+use crate::system::{Function, MissingSetting, Service, System};
+
+/// All faults of the table of an application.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WrongTable {
+    /// The application.
+    pub system: &'static str,
+    /// The faults, at least one.
+    pub faults: Vec<String>,
+}
+
+impl fmt::Display for WrongTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the table of {} is wrong: {}", self.system, self.faults.join("; "))
+    }
+}
+
+impl std::error::Error for WrongTable {}
+
+impl<P> System<P> {
+    /// Checks the table: names are unique, and every queue that is mentioned is specified.
+    ///
+    /// # Errors
+    /// Returns all faults.
+    pub fn check(&self) -> Result<(), WrongTable> {
+        let mut faults = Vec::new();
+        if !is_name(self.name) {
+            faults.push(format!(
+                "the name {:?} has other characters than lower-case letters, digits and hyphens",
+                self.name
+            ));
+        }
+        self.check_queues(&mut faults);
+        self.check_functions(&mut faults);
+        if faults.is_empty() { Ok(()) } else { Err(WrongTable { system: self.name, faults }) }
+    }
+
+    fn specifies(&self, queue: &Queue) -> bool {
+        QueueSpec::of(self.queues, queue).is_some()
+    }
+
+    fn check_queues(&self, faults: &mut Vec<String>) {
+        // Two queues whose names differ in punctuation would have the same setting.
+        let names = self.queues.iter().map(|spec| naming::snake(spec.queue.name()));
+        for name in repeated(names) {
+            faults.push(format!("queue {name} is specified more than once"));
+        }
+        for QueueSpec { queue, dead_letters, receive_limit, .. } in self.queues {
+            let Some(dead) = dead_letters else { continue };
+            if !self.specifies(dead) {
+                faults.push(format!("{dead}, the dead-letter queue of {queue}, is not specified"));
+            }
+            if dead == queue {
+                faults.push(format!("queue {queue} is its own dead-letter queue"));
+            }
+            if receive_limit.is_none() {
+                faults.push(format!("queue {queue} has a dead-letter queue and no receive limit"));
+            }
+        }
+    }
+
+    fn check_functions(&self, faults: &mut Vec<String>) {
+        for name in repeated(self.functions.iter().map(|function| function.name.to_owned())) {
+            faults.push(format!("function {name} is declared more than once"));
+        }
+        let sources = self.functions.iter().filter_map(|function| function.source.queue());
+        for queue in repeated(sources.map(|queue| queue.name().to_owned())) {
+            faults.push(format!("queue {queue} has more than one function"));
+        }
+        for function in self.functions {
+            let name = function.name;
+            let uses = [
+                ("is behind", function.source.queue().into_iter().cloned().collect::<Vec<_>>()),
+                ("sends to", function.sends.to_vec()),
+                ("drains", function.drains.to_vec()),
+            ];
+            for (verb, queues) in uses {
+                let unknown = queues.iter().filter(|queue| !self.specifies(queue));
+                faults.extend(unknown.map(|queue| format!("{name} {verb} {queue}, which is not specified")));
+            }
+            if function.source.queue().is_some() && function.build.is_none() {
+                faults.push(format!("{name} is behind a queue and builds no consumer"));
+            }
+        }
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    text.starts_with(|c: char| c.is_ascii_lowercase()) && text.chars().all(allowed)
+}
+
+/// Returns what occurs more than once.
+fn repeated(names: impl Iterator<Item = String>) -> Vec<String> {
+    let mut counts = BTreeMap::<String, usize>::new();
+    names.for_each(|name| *counts.entry(name).or_default() += 1);
+    counts.into_iter().filter(|(_, count)| *count > 1).map(|(name, _)| name).collect()
+}
+
+impl<P> Function<P> {
+    /// Returns the queues to which the function may send: those that it declares, and its own.
+    pub fn declared_queues(&self) -> Vec<Queue> {
+        self.sends.iter().chain(self.source.queue()).cloned().collect()
+    }
+}
+
+impl Engine {
+    /// Returns the engine restricted to what a function declares. Other services of the engine count as not configured, and
+    /// messages to other queues are refused.
+    #[must_use]
+    pub fn declared_by<P>(self, function: &Function<P>) -> Self {
+        let check = |service: Service, alternative: Service| {
+            let is_declared =
+                function.services.iter().any(|declared| [service, alternative].contains(declared));
+            if is_declared { Ok(()) } else { Err(undeclared(service, function.name)) }
+        };
+        let ledger = check(Service::LEDGER, Service::TOKENS);
+        Self {
+            stores: check(Service::DATABASE, Service::DATABASE).and(self.stores),
+            partitions: ledger.and(self.partitions),
+            processed: check(Service::PROCESSED, Service::PROCESSED).and(self.processed),
+            send: Arc::new(DeclaredQueues {
+                function: function.name,
+                queues: function.declared_queues(),
+                inner: self.send,
+            }),
+            ..self
+        }
+    }
+}
+
+fn undeclared(service: Service, function: &str) -> MissingSetting {
+    MissingSetting {
+        setting: format!("service {} of {function}", service.0).into(),
+        what: "used by the function, but the table does not declare it",
+    }
+}
+
+/// Sends to the queues that a function declares.
+struct DeclaredQueues {
+    function: &'static str,
+    queues: Vec<Queue>,
+    inner: Arc<dyn SendMessages>,
+}
+
+#[async_trait]
+impl SendMessages for DeclaredQueues {
+    async fn send(&self, messages: &[Outgoing]) -> Vec<Result<(), SendError>> {
+        let is_declared = |message: &Outgoing| self.queues.contains(&message.queue);
+        if messages.iter().all(is_declared) {
+            return self.inner.send(messages).await;
+        }
+        let declared: Vec<Outgoing> =
+            messages.iter().filter(|message| is_declared(message)).cloned().collect();
+        let mut sent = self.inner.send(&declared).await.into_iter();
+        let outcomes = messages.iter().map(|message| {
+            let declared = if is_declared(message) { sent.next() } else { None };
+            declared.unwrap_or_else(|| Err(self.refusal(&message.queue)))
+        });
+        outcomes.collect()
+    }
+}
+
+impl DeclaredQueues {
+    /// The error is permanent: the table only changes with the program.
+    fn refusal(&self, queue: &Queue) -> SendError {
+        let why = format!("the table does not declare that {} sends to it", self.function);
+        SendError::Store(StoreError::unusable(format!("sending to queue {queue}"), why))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use futures::executor::block_on;
+    use messages::{MessageId, PartitionKey};
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::system::Source;
+
+    const SAGA: Queue = Queue::named("saga");
+    const DEAD: Queue = Queue::named("saga-dead");
+    const WORK: Queue = Queue::named("work");
+
+    const WORKS: &[Queue] = &[WORK];
+
+    const fn function(source: Source, sends: &'static [Queue]) -> Function<()> {
+        const DRAINS: &[Queue] = &[DEAD];
+        Function { name: "orders", services: &[], source, sends, drains: DRAINS, build: None }
+    }
+
+    const fn unlimited(mut spec: QueueSpec) -> QueueSpec {
+        spec.receive_limit = None;
+        spec
+    }
+
+    #[test]
+    fn correct_table_has_no_faults() {
+        static QUEUES: [QueueSpec; 2] = [QueueSpec::standard(WORK, DEAD), QueueSpec::without_consumer(DEAD)];
+        static ORDERS: Function<()> = function(Source::Requests, WORKS);
+        static SYSTEM: System<()> = System { name: "fresh-orders-2", queues: &QUEUES, functions: &[&ORDERS] };
+        assert_eq!(SYSTEM.check(), Ok(()));
+    }
+
+    #[test]
+    fn all_faults_are_reported_together() {
+        static QUEUES: [QueueSpec; 3] = [
+            unlimited(QueueSpec::standard(SAGA, SAGA)),
+            QueueSpec::standard(Queue::named("mail"), DEAD),
+            QueueSpec::without_consumer(SAGA),
+        ];
+        static FIRST: Function<()> = function(Source::Queue(SAGA), WORKS);
+        static SECOND: Function<()> = function(Source::Queue(SAGA), &[]);
+        static SYSTEM: System<()> =
+            System { name: "My orders", queues: &QUEUES, functions: &[&FIRST, &SECOND] };
+        let expected = [
+            "the name \"My orders\" has other characters than lower-case letters, digits and hyphens",
+            "queue saga is specified more than once",
+            "queue saga is its own dead-letter queue",
+            "queue saga has a dead-letter queue and no receive limit",
+            "saga-dead, the dead-letter queue of mail, is not specified",
+            "function orders is declared more than once",
+            "queue saga has more than one function",
+            "orders sends to work, which is not specified",
+            "orders drains saga-dead, which is not specified",
+            "orders is behind a queue and builds no consumer",
+        ];
+        let faults = SYSTEM.check().unwrap_err();
+        assert!(expected.iter().all(|fault| faults.faults.iter().any(|found| found == fault)), "{faults:#?}");
+        assert!(faults.to_string().starts_with("the table of My orders is wrong: the name"), "{faults}");
+    }
+
+    /// Records the queues of sent messages.
+    #[derive(Default)]
+    struct Sent(Mutex<Vec<Queue>>);
+
+    #[async_trait]
+    impl SendMessages for Sent {
+        async fn send(&self, messages: &[Outgoing]) -> Vec<Result<(), SendError>> {
+            self.0.lock().unwrap().extend(messages.iter().map(|message| message.queue.clone()));
+            messages.iter().map(|_| Ok(())).collect()
+        }
+    }
+
+    #[test]
+    fn undeclared_queue_is_refused_and_its_neighbours_are_sent() {
+        let inner = Arc::new(Sent::default());
+        let queues = function(Source::Queue(SAGA), WORKS).declared_queues();
+        let sends = DeclaredQueues { function: "orders", queues, inner: inner.clone() };
+        let message = |queue| Outgoing {
+            id: MessageId::from_uuid(Uuid::nil()),
+            partition: PartitionKey::from_uuid(Uuid::nil()),
+            queue,
+            body: String::new(),
+            delay: std::time::Duration::ZERO,
+        };
+        let outcomes = block_on(sends.send(&[message(WORK), message(DEAD), message(SAGA)]));
+        assert_eq!(outcomes.iter().map(Result::is_ok).collect::<Vec<_>>(), [true, false, true]);
+        let refusal = outcomes[1].as_ref().unwrap_err();
+        assert!(!refusal.is_retryable() && refusal.to_string().contains("queue saga-dead"), "{refusal}");
+        assert_eq!(*inner.0.lock().unwrap(), [WORK, SAGA]);
+    }
+}

@@ -1,0 +1,84 @@
+//! Functions that use a queue or a service that the table does not declare.
+
+use std::sync::Arc;
+
+use local::{FaultInjection, OpenRunnerError, Runner};
+use messages::Queue;
+use orders::shop::partition;
+use orders::{Command, DISPATCH_OUTBOX, News, Orders, QUEUES, SYSTEM, WAREHOUSE, WAREHOUSE_FUNCTION};
+use saga::{Engine, Function, SAGA, Service, Source, System};
+use tempfile::TempDir;
+use testing::ManualHost;
+
+use crate::world::TestResult;
+
+/// The saga, which declares neither its ledger nor its announcements.
+static SAGA_FUNCTION: Function<Engine> = Function {
+    name: "orders-saga",
+    services: &[Service::DATABASE],
+    source: Source::Queue(SAGA),
+    sends: &[WAREHOUSE],
+    drains: &[],
+    build: Some(|engine| engine.run("orders-saga", Orders)),
+};
+
+static INCOMPLETE: System<Engine> = System {
+    name: SYSTEM.name,
+    queues: &QUEUES,
+    functions: &[&SAGA_FUNCTION, &WAREHOUSE_FUNCTION, &DISPATCH_OUTBOX],
+};
+
+async fn open(
+    system: &'static System<Engine>,
+) -> Result<(TempDir, Runner<Engine>), Box<dyn std::error::Error + Send + Sync>> {
+    let dir = TempDir::new()?;
+    let host = Arc::new(ManualHost::seeded(1));
+    let runner = Runner::open(system, dir.path(), host, FaultInjection::default()).await?;
+    Ok((dir, runner))
+}
+
+#[test]
+fn table_has_no_faults() {
+    assert_eq!(SYSTEM.check(), Ok(()));
+}
+
+#[tokio::test]
+async fn undeclared_service_stops_the_start() -> TestResult {
+    let (_dir, runner) = open(&INCOMPLETE).await?;
+    let missing = runner.run_until(async {}).await.unwrap_err();
+    assert_eq!(
+        missing.to_string(),
+        "service ledger of orders-saga is not set; it is used by the function, but the table does not declare it"
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn undeclared_queue_is_refused() -> TestResult {
+    let (_dir, runner) = open(&INCOMPLETE).await?;
+    let engine = runner.ports().declared_by(&SAGA_FUNCTION);
+    let number = "4711".to_owned();
+    engine.send_now("test", partition(&number), &Command::Ship { number: number.clone() }).await?;
+    let news = News::OrderEnded { number: number.clone(), shipped: true };
+    let refused = engine.send_now("test", partition(&number), &news).await.unwrap_err();
+    assert!(!refused.is_retryable() && refused.to_string().contains("queue news"), "{refused}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn wrong_table_is_not_opened() -> TestResult {
+    static REQUESTS: Function<Engine> = Function {
+        name: "requests",
+        services: &[],
+        source: Source::Requests,
+        sends: &[Queue::named("post")],
+        drains: &[],
+        build: None,
+    };
+    static WRONG: System<Engine> = System { name: SYSTEM.name, queues: &QUEUES, functions: &[&REQUESTS] };
+    let error = open(&WRONG).await.err().unwrap();
+    let error = error.downcast::<OpenRunnerError>()?;
+    assert!(matches!(*error, OpenRunnerError::Table(_)), "{error}");
+    assert!(error.to_string().ends_with("requests sends to post, which is not specified"), "{error}");
+    Ok(())
+}
