@@ -1,8 +1,13 @@
 //! A search is a single trace, from the S3 notification to its end.
 
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
 use imports::queues::{PARSE, SAGA, UPLOADS};
 use messages::{Message, Received, Traceparent};
+use tower::ServiceExt;
+use uuid::Uuid;
 
+use crate::api::api;
 use crate::world::{TWO_RECORDS, World};
 
 /// Returns the received message with this name, and the span named as its parent.
@@ -39,4 +44,23 @@ async fn message_trace_parent_is_handling_of_cause() {
     let replies = world.take(&SAGA).await;
     let (_, parent) = find(&replies, "ReferenceFileParsingCompleted");
     assert_eq!(parent, Traceparent::of(announced.search_id, command.id));
+}
+
+#[tokio::test]
+async fn request_with_a_traceparent_is_continued_by_its_messages() {
+    let world = World::new();
+    let client = "00-0199b6d07d5e7a3c8f216a1f0c9e4b11-b000000000000010-01";
+    for (header, continued) in [(client, true), ("00-not-a-parent", false)] {
+        let manifest =
+            serde_json::json!({ "name": "Gambling", "files": [{ "name": "a.ris", "size_bytes": 700 }] });
+        let request = Request::post(format!("/projects/{}/searches", Uuid::nil()))
+            .header("content-type", "application/json")
+            .header("traceparent", header)
+            .body(Body::from(manifest.to_string()))
+            .unwrap();
+        let response = api(&world).oneshot(request).await.unwrap();
+        assert_eq!(response.status(), StatusCode::CREATED);
+        let (_, parent) = find(&world.take(&SAGA).await, "SearchUploadStarted");
+        assert_eq!(parent.to_string() == client, continued, "{header}");
+    }
 }

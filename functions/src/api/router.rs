@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use axum::extract::{DefaultBodyLimit, Request};
-use axum::http::{Extensions, StatusCode};
-use axum::middleware::map_request;
+use axum::http::{Extensions, HeaderValue, StatusCode};
+use axum::middleware::{Next, from_fn, map_request};
+use axum::response::Response;
 use axum::routing::{MethodRouter, get};
 use axum::{Json, Router};
+use messages::{Traceparent, trace};
 use pastey::paste;
 use service::{Principal, ProjectAccess, SearchService};
 use utoipa::openapi::{HttpMethod, OpenApi as OpenApiDocument};
@@ -105,6 +107,14 @@ where
         })
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
         .layer(map_request(identified))
+        .layer(from_fn(continue_trace))
+}
+
+/// Continues the trace of a request in the messages that it sends.
+async fn continue_trace(request: Request, next: Next) -> Response {
+    let headers = request.headers().get_all("traceparent").iter().map(HeaderValue::as_bytes);
+    let parent = Traceparent::of_headers(headers);
+    trace::continued(parent, next.run(request)).await
 }
 
 /// Returns the OpenAPI description. `docs/openapi.json` is a copy of it.

@@ -1,10 +1,12 @@
 //! The entry point for clients: JSON over HTTP.
 
-use axum::extract::{Path, State};
-use axum::http::StatusCode;
+use axum::extract::{Path, Request, State};
+use axum::http::{HeaderValue, StatusCode};
+use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use axum::{Json, Router};
+use onceward::messages::{Traceparent, trace};
 use onceward::outbox::StageError;
 use onceward::prelude::*;
 use onceward::saga::Views;
@@ -93,7 +95,14 @@ impl Api {
 
 /// Returns the routes.
 pub fn router(api: Api) -> Router {
-    Router::new().route("/jobs/{name}", post(request).get(job)).with_state(api)
+    Router::new().route("/jobs/{name}", post(request).get(job)).with_state(api).layer(from_fn(continue_trace))
+}
+
+/// Continues the trace of a request in the messages that it sends.
+async fn continue_trace(request: Request, next: Next) -> Response {
+    let headers = request.headers().get_all("traceparent").iter().map(HeaderValue::as_bytes);
+    let parent = Traceparent::of_headers(headers);
+    trace::continued(parent, next.run(request)).await
 }
 
 async fn request(

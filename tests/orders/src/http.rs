@@ -2,12 +2,14 @@
 
 use std::num::NonZeroU64;
 
-use axum::extract::{Path, State};
-use axum::http::StatusCode;
+use axum::extract::{Path, Request, State};
+use axum::http::{HeaderValue, StatusCode};
+use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use messages::store::chain;
+use messages::{Traceparent, trace};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -26,6 +28,14 @@ pub fn router(shop: Shop) -> Router {
         .route("/orders/{number}", post(place).get(order))
         .route("/orders/{number}/payments", post(pay))
         .with_state(shop)
+        .layer(from_fn(continue_trace))
+}
+
+/// Continues the trace of a request in the messages that it sends.
+async fn continue_trace(request: Request, next: Next) -> Response {
+    let headers = request.headers().get_all("traceparent").iter().map(HeaderValue::as_bytes);
+    let parent = Traceparent::of_headers(headers);
+    trace::continued(parent, next.run(request)).await
 }
 
 async fn place(

@@ -105,6 +105,14 @@ impl Message {
         }
     }
 
+    /// Returns the message as one that continues the trace of the request that sends it, if there is one; see
+    /// [`crate::trace::continued`].
+    #[must_use]
+    pub fn in_trace_of_request(self) -> Self {
+        let parent = crate::trace::parent().map(|parent| parent.to_string());
+        Self { traceparent: parent.or(self.traceparent), ..self }
+    }
+
     /// Creates a message that the handling of this one causes, in its partition and its trace.
     #[must_use]
     pub fn caused_message(&self, id: MessageId, source: &str, time: Timestamp, body: Body) -> Self {

@@ -98,7 +98,8 @@ impl Engine {
         payload: &P,
     ) -> Result<Message, SendError> {
         let id = MessageId::from_uuid(self.host.fresh_id());
-        let message = Message::new(id, function, partition, self.host.now(), payload.body()?);
+        let message =
+            Message::new(id, function, partition, self.host.now(), payload.body()?).in_trace_of_request();
         send_one(self.send.as_ref(), &message, P::QUEUE, Duration::ZERO).await?;
         Ok(message)
     }
@@ -342,7 +343,7 @@ impl OpenSession<'_> {
         let reporter = &self.entry.sessions.dispatcher.reporter;
         let body = payload.body().map_err(|error| StageError::new(payload.kind().name, error))?;
         let message = Message::new(id, reporter.function, self.partition, reporter.host.now(), body);
-        self.session.stage(Message { token, ..message }, P::QUEUE)
+        self.session.stage(Message { token, ..message.in_trace_of_request() }, P::QUEUE)
     }
 
     /// Writes the view of a saga that is about to begin, with the commit.

@@ -58,14 +58,18 @@ pub struct Span {
 impl Span {
     /// Returns the span of a decision; none if it belongs to no trace, or only reports that a message was sent.
     ///
-    /// A sender's own observation is the span that the message's `traceparent` names. The delivery that had an effect
-    /// is the parent of everything that the message caused. Every other delivery is a sibling of that span.
+    /// A sender's own observation is the span that the message's `traceparent` names, if the message begins a trace.
+    /// Otherwise it is a child of that span, such as the span of a request. The delivery that had an effect is the parent
+    /// of everything that the message caused. Every other delivery is a sibling of that span.
     pub fn of(observation: &DecisionRecord) -> Option<Self> {
         let named = observation.traceparent.as_deref().and_then(Traceparent::parse);
         let (partition, message) = (observation.partition?, observation.message_id?);
         let had_effect = matches!(observation.verdict, Verdict::Handled | Verdict::Recovered);
         let (id, parent) = match named {
-            Some(sender) if observation.source == observation.function => (sender.span, None),
+            Some(sender) if observation.source == observation.function => {
+                let own = Traceparent::of(partition, message.derive(0)).span;
+                (own, Some(sender.span).filter(|parent| *parent != own))
+            }
             _ if observation.verdict == Verdict::Dispatched => return None,
             named => {
                 let own = Traceparent::of(partition, message).span;

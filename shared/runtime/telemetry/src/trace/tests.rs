@@ -31,12 +31,27 @@ fn observation(function: &str, source: &str, verdict: Verdict) -> DecisionRecord
 
 #[test]
 fn the_sender_of_a_message_is_the_parent_of_its_receiver() {
-    let sent = Span::of(&observation("notify-upload", "notify-upload", Verdict::Handled)).unwrap();
-    let handled = Span::of(&observation("run-saga", "notify-upload", Verdict::Handled)).unwrap();
-    assert_eq!((sent.trace, sent.id, sent.parent), (1, 7, None));
-    assert_eq!((handled.trace, handled.parent), (1, Some(7)));
+    let message = MessageId::from_uuid(Uuid::from_u128(2));
+    let beginning = Traceparent::of(PartitionKey::from_uuid(Uuid::from_u128(1)), message.derive(0));
+    let begun = |function, verdict| DecisionRecord {
+        traceparent: Some(beginning.to_string()),
+        ..observation(function, "notify-upload", verdict)
+    };
+    let sent = Span::of(&begun("notify-upload", Verdict::Handled)).unwrap();
+    let handled = Span::of(&begun("run-saga", Verdict::Handled)).unwrap();
+    assert_eq!((sent.trace, sent.id, sent.parent), (1, beginning.span, None));
+    assert_eq!((handled.trace, handled.parent), (1, Some(sent.id)));
     let effects = Traceparent { trace: 1, span: 7 }.then(MessageId::from_uuid(Uuid::from_u128(2)));
     assert_eq!(handled.id, effects.span);
+}
+
+#[test]
+fn message_of_a_request_is_a_child_of_its_span() {
+    let sent = Span::of(&observation("start-upload", "start-upload", Verdict::Dispatched)).unwrap();
+    let handled = Span::of(&observation("run-saga", "start-upload", Verdict::Handled)).unwrap();
+    assert_eq!((sent.trace, sent.parent), (1, Some(7)));
+    assert_eq!((handled.trace, handled.parent), (1, Some(7)));
+    assert!(![7, handled.id].contains(&sent.id));
 }
 
 #[test]
