@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use system_tools::simulate::ModeArg;
 
 /// Tools for developers and operators of the search import.
 #[derive(Debug, Parser)]
@@ -27,7 +28,7 @@ pub(crate) enum Command {
     /// Create queues, tables and a bucket on local servers, and print their settings
     Provision(Provision),
     /// Invoke functions under a Lambda emulator for queues and the schedule, like Lambda's event sources
-    Pump(Pump),
+    Pump(system_tools::pump::Args),
     /// Prepare the environment for a sample event, or check the response to it
     Sample(Sample),
 }
@@ -50,25 +51,6 @@ pub(crate) struct Provision {
     /// Prefix of all names
     #[arg(long, default_value = "search-import", value_parser = bucket_prefix)]
     pub(crate) name: String,
-}
-
-#[derive(Debug, clap::Args)]
-pub(crate) struct Pump {
-    /// Address at which the functions are invoked
-    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:9000")]
-    pub(crate) functions: String,
-    /// Maximum number of messages in one batch [default: 10; for parse commands 1]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub(crate) batch_size: Option<u32>,
-    /// Time to wait for a full batch
-    #[arg(long, value_name = "SECONDS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=300))]
-    pub(crate) window: u64,
-    /// Visibility timeout of received messages [default: that of the queue]
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=43_200))]
-    pub(crate) visibility: Option<u64>,
-    /// Interval at which the schedule invokes dispatch-outbox and report-faults
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) every: u64,
 }
 
 #[derive(Debug, clap::Args)]
@@ -138,24 +120,8 @@ pub(crate) struct Simulate {
     /// The application to simulate
     #[arg(long, value_enum, default_value_t = WorkloadArg::Searches)]
     pub(crate) workload: WorkloadArg,
-    /// Number of schedules to run in each mode
-    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) schedules: u64,
-    /// Seed of the first schedule; the others have the following seeds
-    #[arg(long, value_name = "S", default_value_t = 0)]
-    pub(crate) seed: u64,
-    /// Mode in which the functions recognize duplicates [default: each mode in turn; ledger for --replay]
-    #[arg(long, value_enum)]
-    pub(crate) mode: Option<ModeArg>,
-    /// Show the schedule of this seed step by step
-    #[arg(long, value_name = "SEED", conflicts_with_all = ["schedules", "seed", "threads", "coverage"])]
-    pub(crate) replay: Option<u64>,
-    /// Number of concurrent schedules [default: one per processor]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
-    pub(crate) threads: Option<u32>,
-    /// Show which faults were injected into which calls
-    #[arg(long)]
-    pub(crate) coverage: bool,
+    #[command(flatten)]
+    pub(crate) shared: system_tools::simulate::Args,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -414,29 +380,11 @@ impl From<BackendArg> for backend::BackendKind {
     }
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum ModeArg {
-    /// By tokens: duplicates of any age are dropped
-    Ledger,
-    /// By versions, processed ids and states only
-    Optimistic,
-}
-
-impl From<ModeArg> for simulation::Mode {
-    fn from(mode: ModeArg) -> Self {
-        match mode {
-            ModeArg::Ledger => Self::Ledger,
-            ModeArg::Optimistic => Self::Optimistic,
-        }
-    }
-}
-
-impl From<ModeArg> for backend::Mode {
-    fn from(mode: ModeArg) -> Self {
-        match mode {
-            ModeArg::Ledger => Self::Ledger,
-            ModeArg::Optimistic => Self::Optimistic,
-        }
+/// Returns the mode of the settings for an argument.
+pub(crate) fn mode_of(mode: ModeArg) -> backend::Mode {
+    match mode {
+        ModeArg::Ledger => backend::Mode::Ledger,
+        ModeArg::Optimistic => backend::Mode::Optimistic,
     }
 }
 

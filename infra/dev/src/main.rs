@@ -20,7 +20,7 @@ use messages::store::chain;
 use mimalloc::MiMalloc;
 
 use crate::args::{Args, Command};
-use crate::commands::{bench, check_template, diagram, new, provision, pump, sample, simulate};
+use crate::commands::{bench, check_template, diagram, new, provision, sample, simulate};
 
 /// The allocator of the measured programs.
 #[global_allocator]
@@ -40,7 +40,7 @@ async fn main() -> ExitCode {
         Command::Diagram(args) => diagram::run(&args),
         Command::New(args) => new::run(&args),
         Command::Provision(args) => provision::run(&args).await,
-        Command::Pump(args) => pump::run(&args).await,
+        Command::Pump(args) => system_tools::pump::run(&functions::SYSTEM, &args).await,
         Command::Sample(args) => sample::run(&args).await,
     };
     match done {

@@ -5,6 +5,5 @@ pub(crate) mod check_template;
 pub(crate) mod diagram;
 pub(crate) mod new;
 pub(crate) mod provision;
-pub(crate) mod pump;
 pub(crate) mod sample;
 pub(crate) mod simulate;

@@ -48,7 +48,7 @@ pub struct Pump {
     /// The functions.
     pub functions: Functions,
     /// The functions on the schedule.
-    pub scheduled: &'static [&'static str],
+    pub scheduled: Vec<&'static str>,
     /// The interval of the schedule.
     pub every: Duration,
     /// The visibility timeout of received messages; that of the queue if `None`.
@@ -89,7 +89,7 @@ impl Pump {
 
     async fn schedule(self: Arc<Self>, mut stopped: watch::Receiver<()>) {
         while stopped.has_changed().is_ok() {
-            for function in self.scheduled {
+            for function in &self.scheduled {
                 let answer = self.functions.invoke(function, &event::scheduled(Timestamp::now())).await;
                 let fault = match answer {
                     Answer::Failed(why) => Some(why),

@@ -6,11 +6,12 @@ use std::fs;
 use std::path::PathBuf;
 
 const PAGE: &str = "docs/your-own-saga.md";
-const SHOWN: [&str; 4] = [
+const SHOWN: [&str; 5] = [
     "tests/orders/src/lib.rs",
     "tests/orders/src/shop.rs",
     "tests/orders/src/http.rs",
     "tests/orders/src/lambda.rs",
+    "tests/orders/src/tools.rs",
 ];
 
 fn read(path: &str) -> String {

@@ -1,18 +1,12 @@
 //! Orders on MongoDB, DynamoDB and SQS, and the contract suites with the queues of orders there.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use aws_sdk_dynamodb::types::{
-    AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType,
-};
-use aws_sdk_sqs::types::QueueAttributeName;
-use backend::config::{Secret, Services};
-use backend::{BackendKind, Config, SystemHost};
+use backend::{Config, SystemHost};
 use futures::future::join_all;
 use local::{FaultInjection, Runner};
-use messages::{Backoff, Body, Delivery, Disposition, Message, MessageId, Queue, QueueSpec, Token};
+use messages::{Backoff, Body, Delivery, Disposition, Message, MessageId, Token};
 use orders::shop::{OrderError, Shop, partition};
 use orders::{ORDERS_SAGA, QUEUES, SYSTEM, WAREHOUSE};
 use saga::{Engine, SAGA, Views};
@@ -20,6 +14,7 @@ use serde_json::json;
 use servers::amazon::{self, Service};
 use servers::mongo::{Scratch, Setup, uri};
 use servers::{cleaned_up, unique};
+use system_tools::Provision;
 use testing::sample::Samples;
 use uuid::Uuid;
 
@@ -27,89 +22,34 @@ use crate::world::TestResult;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Tables and queues of one test's own, as a template would create them.
+/// Tables and queues of one test.
 struct Cloud {
-    dynamo: aws_sdk_dynamodb::Client,
-    sqs: aws_sdk_sqs::Client,
-    name: String,
-    urls: BTreeMap<Queue, String>,
+    provision: Provision,
+    settings: Vec<(String, String)>,
 }
 
 impl Cloud {
     async fn create() -> Self {
-        let dynamo = aws_sdk_dynamodb::Client::new(&amazon::config(Service::DynamoDb).await);
-        let sqs = aws_sdk_sqs::Client::new(&amazon::config(Service::Sqs).await);
-        let mut cloud = Self { dynamo, sqs, name: unique("orders"), urls: BTreeMap::new() };
-        for key in [aws::ledger::LEDGER_KEY, aws::ledger::PROCESSED_KEY] {
-            cloud.create_table(key).await;
-        }
-        // In reverse: a queue refers to its dead-letter queue, which is listed after it.
-        for spec in QUEUES.iter().rev() {
-            let url = cloud.create_queue(spec).await;
-            cloud.urls.insert(spec.queue.clone(), url);
-        }
-        cloud
+        let provision = Provision::of(&SYSTEM, &aws::config().await, unique("orders"));
+        let settings = provision.create().await.unwrap();
+        Self { provision, settings }
     }
 
-    fn table(&self, key: &str) -> String {
-        format!("{}-{key}", self.name)
-    }
-
-    async fn create_table(&self, key: &str) {
-        let attribute = AttributeDefinition::builder().attribute_name(key);
-        let schema = KeySchemaElement::builder().attribute_name(key).key_type(KeyType::Hash);
-        let request = self.dynamo.create_table().table_name(self.table(key));
-        request
-            .attribute_definitions(attribute.attribute_type(ScalarAttributeType::S).build().unwrap())
-            .key_schema(schema.build().unwrap())
-            .billing_mode(BillingMode::PayPerRequest)
-            .send()
-            .await
-            .unwrap();
-    }
-
-    async fn create_queue(&self, spec: &QueueSpec) -> String {
-        let mut request = self.sqs.create_queue().queue_name(format!("{}-{}", self.name, spec.queue));
-        if let (Some(dead), Some(limit)) = (&spec.dead_letters, spec.receive_limit) {
-            let name = QueueAttributeName::QueueArn;
-            let asked =
-                self.sqs.get_queue_attributes().queue_url(&self.urls[dead]).attribute_names(name.clone());
-            let arn = asked.send().await.unwrap().attributes.unwrap().remove(&name).unwrap();
-            let policy = json!({ "deadLetterTargetArn": arn, "maxReceiveCount": limit });
-            request = request.attributes(QueueAttributeName::RedrivePolicy, policy.to_string());
-        }
-        request.send().await.unwrap().queue_url.unwrap()
-    }
-
-    /// The settings that lead to it, and to a database.
+    /// Returns the settings of the tables and queues, and of a database.
     fn config(&self, database: &str) -> Config {
-        let urls = self
-            .urls
-            .iter()
-            .map(|(queue, url)| (aws::queues::Queues::setting(SYSTEM.name, queue), url.clone()));
-        let services = Services {
-            mongodb_uri: Some(Secret::new(uri())),
-            mongodb_database: database.to_owned(),
-            ledger_table: Some(self.table(aws::ledger::LEDGER_KEY)),
-            processed_table: Some(self.table(aws::ledger::PROCESSED_KEY)),
-            queue_urls: urls.collect(),
-            ..Config::of(SYSTEM.name).services
-        };
-        Config { backend: BackendKind::Aws, services, ..Config::of(SYSTEM.name) }
+        let others = [("MONGODB_URI", &*uri()), ("MONGODB_DATABASE", database), ("ORDERS_BACKEND", "aws")];
+        let others = others.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        Config::from_pairs(SYSTEM.name, self.settings.iter().cloned().chain(others)).unwrap()
     }
 
-    fn queues(&self) -> aws::queues::Sqs {
-        let urls = aws::queues::Queues::of(SYSTEM.name, self.urls.clone());
-        aws::queues::Sqs::new(self.sqs.clone(), urls, &QUEUES, Arc::new(SystemHost)).waiting(Duration::ZERO)
+    async fn queues(&self) -> aws::queues::Sqs {
+        let urls = aws::queues::Queues::from_pairs(SYSTEM.name, self.config("unused").services.queue_urls);
+        let sqs = aws_sdk_sqs::Client::new(&amazon::config(Service::Sqs).await);
+        aws::queues::Sqs::new(sqs, urls, &QUEUES, Arc::new(SystemHost)).waiting(Duration::ZERO)
     }
 
     async fn remove(&self) {
-        for key in [aws::ledger::LEDGER_KEY, aws::ledger::PROCESSED_KEY] {
-            self.dynamo.delete_table().table_name(self.table(key)).send().await.unwrap();
-        }
-        for url in self.urls.values() {
-            self.sqs.delete_queue().queue_url(url).send().await.unwrap();
-        }
+        self.provision.remove().await.unwrap();
     }
 }
 
@@ -240,16 +180,13 @@ async fn sagas_sessions_and_views() -> TestResult {
 #[tokio::test]
 async fn ledger_and_processed() -> TestResult {
     in_cloud(async |cloud| {
-        let ledger =
-            aws::ledger::Ledger::new(cloud.dynamo.clone(), "orders", cloud.table(aws::ledger::LEDGER_KEY));
+        let dynamo = aws_sdk_dynamodb::Client::new(&amazon::config(Service::DynamoDb).await);
+        let tables = cloud.config("unused").services;
+        let ledger = aws::ledger::Ledger::new(dynamo.clone(), "orders", tables.ledger_table.unwrap());
         let ports =
             testing::ledger::Ports { claim: &ledger, grant: &ledger, check: &ledger, host: &SystemHost };
         testing::ledger::all(&ports).await?;
-        let store = aws::ledger::ProcessedTable::new(
-            cloud.dynamo.clone(),
-            "orders",
-            cloud.table(aws::ledger::PROCESSED_KEY),
-        );
+        let store = aws::ledger::ProcessedTable::new(dynamo, "orders", tables.processed_table.unwrap());
         testing::processed::all(&testing::processed::Ports { store: &store, host: &SystemHost }).await
     })
     .await
@@ -258,7 +195,7 @@ async fn ledger_and_processed() -> TestResult {
 #[tokio::test]
 async fn queues() -> TestResult {
     in_cloud(async |cloud| {
-        let queues = cloud.queues();
+        let queues = cloud.queues().await;
         let ports = testing::queues::Ports {
             send: &queues,
             receive: &queues,

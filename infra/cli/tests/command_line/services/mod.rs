@@ -39,7 +39,7 @@ impl Environment {
         queues: &'static [QueueSpec],
         test: impl FnOnce(Self) -> F,
     ) -> TestResult {
-        let provision = Provision::new(&aws::config().await, unique("t")).with_queues(queues);
+        let provision = Provision::with_queues(&aws::config().await, unique("t"), queues);
         let mut settings: BTreeMap<String, String> = provision.create().await?.into_iter().collect();
         settings.insert("SEARCH_IMPORT_BACKEND".into(), "aws".into());
         settings.insert("MONGODB_URI".into(), servers::mongo::uri());

@@ -5,7 +5,7 @@ use local::output;
 use serde_json::json;
 
 use super::folder;
-use crate::args::{BenchEventServer, BenchEvents};
+use crate::args::{BenchEventServer, BenchEvents, mode_of};
 
 pub(super) async fn send(args: &BenchEvents) -> anyhow::Result<bool> {
     let report = clients::send(clients::Options {
@@ -26,7 +26,7 @@ pub(super) async fn send(args: &BenchEvents) -> anyhow::Result<bool> {
 pub(super) async fn serve(args: &BenchEventServer) -> anyhow::Result<bool> {
     let options = server::Options {
         backend: (!args.nothing).then(|| args.backend.into()),
-        mode: args.mode.into(),
+        mode: mode_of(args.mode),
         announce: args.announce,
         hops: args.hops,
     };

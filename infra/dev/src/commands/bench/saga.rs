@@ -4,7 +4,7 @@ use dev::bench::saga;
 use local::output;
 
 use super::folder;
-use crate::args::BenchSaga;
+use crate::args::{BenchSaga, mode_of};
 
 pub(super) async fn run(args: &BenchSaga) -> anyhow::Result<bool> {
     let options = saga::Options {
@@ -12,7 +12,7 @@ pub(super) async fn run(args: &BenchSaga) -> anyhow::Result<bool> {
         clients: usize::try_from(args.workload.clients)?,
         duplicates: args.workload.duplicates,
         reordered: args.workload.reordered,
-        mode: args.mode.into(),
+        mode: mode_of(args.mode),
     };
     let report = saga::measure(&folder(args.output.dir.as_ref())?, &options).await?;
     if args.output.json {

@@ -77,7 +77,7 @@ async fn failed_messages_are_redelivered_until_dead_lettered() -> TestResult {
             sqs: client.clone(),
             urls: BTreeMap::from([(queues::SAGA, urls.url(&queues::SAGA).unwrap().to_owned())]),
             functions: Functions::at(&address).unwrap(),
-            scheduled: &[functions::dispatch_outbox::NAME],
+            scheduled: vec![functions::dispatch_outbox::NAME],
             every: Duration::from_secs(60),
             visibility: Some(Duration::from_secs(1)),
             report: Box::new(|_| {}),

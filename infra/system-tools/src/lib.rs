@@ -1,0 +1,77 @@
+//! Tools for the developers of any system. A program with these commands needs the system's table and its workload:
+//!
+//! ```ignore
+//! #[derive(clap::Parser)]
+//! struct Args {
+//!     #[command(subcommand)]
+//!     command: system_tools::Command,
+//! }
+//!
+//! #[tokio::main]
+//! async fn main() -> std::process::ExitCode {
+//!     system_tools::finish(Args::parse().command.run(&Customers).await)
+//! }
+//! ```
+//!
+//! - [`simulate`]: runs the functions under random faults;
+//! - [`provision`]: creates queues and tables on local servers;
+//! - [`pump`]: event sources for functions under a Lambda emulator;
+//! - [`diagram`]: draws queues and functions.
+
+pub mod diagram;
+pub mod provision;
+pub mod pump;
+pub mod simulate;
+
+use std::process::ExitCode;
+
+use local::output;
+use messages::store::chain;
+use simulation::Workload;
+
+pub use provision::Provision;
+
+/// The commands for a system.
+#[derive(Debug, clap::Subcommand)]
+pub enum Command {
+    /// Run the functions under schedules of faults, and check the invariants
+    Simulate(simulate::Args),
+    /// Create queues and tables on local servers, and print their settings
+    Provision(provision::Args),
+    /// Invoke functions under a Lambda emulator for queues and the schedule, like Lambda's event sources
+    Pump(pump::Args),
+    /// Draw the queues and the functions behind them
+    Diagram,
+}
+
+impl Command {
+    /// Performs the command for the system of a workload. Returns `true` on success.
+    ///
+    /// # Errors
+    /// Returns an error if the table of the system is wrong, or as the command.
+    pub async fn run<W: Workload>(&self, workload: &W) -> anyhow::Result<bool> {
+        let system = workload.system();
+        system.check()?;
+        match self {
+            Self::Simulate(args) => simulate::run(workload, args, "simulate"),
+            Self::Provision(args) => provision::run(system, args).await,
+            Self::Pump(args) => pump::run(system, args).await,
+            Self::Diagram => {
+                output::block(&diagram::mermaid(system))?;
+                Ok(true)
+            }
+        }
+    }
+}
+
+/// Returns the exit code of a program for the result of a command, and prints its error.
+pub fn finish(result: anyhow::Result<bool>) -> ExitCode {
+    match result {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            output::complain(&chain(error.as_ref()));
+            ExitCode::FAILURE
+        }
+    }
+}
