@@ -16,7 +16,9 @@ use jiff::{SignedDuration, Timestamp};
 use messages::{PartitionKey, Queue, QueueSpec, Reporter, messages};
 use outbox::View;
 use outbox::session::CONTROL;
-use saga::{Advance, Decision, Engine, Event, Function, SAGA, Saga, Service, Source, System};
+use saga::{
+    Advance, Decision, Engine, Event, Function, ReportDeadLetters, SAGA, Saga, Service, Source, System,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
@@ -38,6 +40,8 @@ messages! {
         Shipped { carrier: String, tracking: String } = 2,
         /// The order was not paid in time.
         PaymentOverdue {} = 1,
+        /// The warehouse never succeeded to ship it.
+        NotShipped {} = 1,
     }
     upcast shipped_without_carrier
 }
@@ -101,6 +105,8 @@ pub enum Step {
     Shipped { carrier: String, tracking: String, at: Timestamp },
     /// It was not paid in time: the other end.
     Overdue { at: Timestamp },
+    /// It was paid, but the warehouse could not ship it.
+    Unshipped { at: Timestamp },
 }
 
 /// The list of all orders.
@@ -120,7 +126,7 @@ impl Saga for Orders {
     type Event = OrderEvent;
 
     fn transition(&self, order: &Order, event: &Event<'_, OrderEvent>, now: Timestamp) -> Decision<Order> {
-        use OrderEvent::{Paid, PaymentOverdue, Placed, Shipped};
+        use OrderEvent::{NotShipped, Paid, PaymentOverdue, Placed, Shipped};
         match (&order.step, event.body) {
             (Step::New, Placed { number, cents, at }) => placed(number, *cents, *at, 0, now).into(),
             (Step::Prepaid { paid }, Placed { number, cents, at }) => {
@@ -138,14 +144,17 @@ impl Saga for Orders {
                 let (carrier, tracking) = (carrier.clone(), tracking.clone());
                 end(order, Step::Shipped { carrier, tracking, at: now }, "it is on its way")
             }
-            (Step::Shipped { .. } | Step::Overdue { .. }, _) => Decision::ignore("the order has ended"),
+            (Step::Paid, NotShipped {}) => end(order, Step::Unshipped { at: now }, "it could not be shipped"),
+            (Step::Shipped { .. } | Step::Overdue { .. } | Step::Unshipped { .. }, _) => {
+                Decision::ignore("the order has ended")
+            }
             (Step::New | Step::Prepaid { .. } | Step::Placed | Step::Paid, _) => Decision::ignore("not now"),
         }
     }
 
     fn ended_at(&self, order: &Order) -> Option<Timestamp> {
         match &order.step {
-            Step::Shipped { at, .. } | Step::Overdue { at } => Some(*at),
+            Step::Shipped { at, .. } | Step::Overdue { at } | Step::Unshipped { at } => Some(*at),
             Step::New | Step::Prepaid { .. } | Step::Placed | Step::Paid => None,
         }
     }
@@ -207,16 +216,33 @@ impl Handler for Warehouse {
     }
 }
 
+/// The event for a command that the warehouse did not succeed with.
+struct WarehouseFaults;
+
+impl ReportDeadLetters for WarehouseFaults {
+    type Command = Command;
+    type Event = OrderEvent;
+
+    fn event(&self, command: &Command) -> Option<OrderEvent> {
+        match command {
+            Command::Ship { .. } => Some(OrderEvent::NotShipped {}),
+        }
+    }
+}
+
 const SAGA_DEAD: Queue = Queue::named("saga-dead");
-const WAREHOUSE_DEAD: Queue = Queue::named("warehouse-dead");
+/// The commands that the warehouse did not succeed with.
+pub const WAREHOUSE_DEAD: Queue = Queue::named("warehouse-dead");
+const WAREHOUSE_UNREADABLE: Queue = Queue::named("warehouse-unreadable");
 const CONTROL_DEAD: Queue = Queue::named("control-dead");
 
 /// The specification of each queue.
-pub static QUEUES: [QueueSpec; 7] = [
+pub static QUEUES: [QueueSpec; 8] = [
     QueueSpec::with_consumer(SAGA, SAGA_DEAD, 20, 30, 10, 2),
     QueueSpec::without_consumer(SAGA_DEAD),
     QueueSpec::with_consumer(WAREHOUSE, WAREHOUSE_DEAD, 20, 30, 10, 1),
-    QueueSpec::without_consumer(WAREHOUSE_DEAD),
+    QueueSpec::with_consumer(WAREHOUSE_DEAD, WAREHOUSE_UNREADABLE, 20, 30, 10, 1),
+    QueueSpec::without_consumer(WAREHOUSE_UNREADABLE),
     QueueSpec::with_consumer(CONTROL, CONTROL_DEAD, 20, 60, 10, 1),
     QueueSpec::without_consumer(CONTROL_DEAD),
     QueueSpec::without_consumer(NEWS),
@@ -242,6 +268,16 @@ pub static WAREHOUSE_FUNCTION: Function<Engine> = Function {
     build: Some(|engine| engine.guard("warehouse", Warehouse)),
 };
 
+/// Reports commands to the saga that the warehouse did not succeed with.
+pub static WAREHOUSE_FAULTS: Function<Engine> = Function {
+    name: "warehouse-faults",
+    services: &[Service::DATABASE, Service::LEDGER],
+    source: Source::Queue(WAREHOUSE_DEAD),
+    sends: &[SAGA],
+    drains: &[],
+    build: Some(|engine| engine.report_dead_letters("warehouse-faults", &SYSTEM, WarehouseFaults)),
+};
+
 /// Sends due timer events, and effects that a crash left unsent, to any queue.
 pub static DISPATCH_OUTBOX: Function<Engine> = Function {
     name: "dispatch-outbox",
@@ -256,5 +292,5 @@ pub static DISPATCH_OUTBOX: Function<Engine> = Function {
 pub static SYSTEM: System<Engine> = System {
     name: "orders",
     queues: &QUEUES,
-    functions: &[&ORDERS_SAGA, &WAREHOUSE_FUNCTION, &DISPATCH_OUTBOX],
+    functions: &[&ORDERS_SAGA, &WAREHOUSE_FUNCTION, &WAREHOUSE_FAULTS, &DISPATCH_OUTBOX],
 };

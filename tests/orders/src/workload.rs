@@ -1,20 +1,27 @@
 //! Orders in the simulator: the functions, the customers, and the invariants at rest.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use futures::future::BoxFuture;
-use messages::{Message, PartitionKey};
+use messages::{Message, Outgoing, PartitionKey, SendError, SendMessages};
 use saga::{Engine, System};
-use simulation::{Access, CheckResult, Invariant, Rest, Rng, Violation, Workload};
+use simulation::{Access, CheckResult, Invariant, Mode, Rest, Rng, Violation, Workload};
 
 use crate::shop::{Shop, partition};
-use crate::{Order, OrderEvent, Orders, SYSTEM, Step};
+use crate::{Order, OrderEvent, Orders, SYSTEM, Step, WAREHOUSE_FAULTS};
 
 /// The price of an order.
 const CENTS: u64 = 100;
 /// Just before and after an order is overdue.
 const LATE_MS: (u64, u64) = (3_560_000, 3_640_000);
+
+/// The defect of a function that drops dead-lettered commands without a report.
+const DROPS_DEAD_LETTERS: &str = "drops dead letters";
+/// The defect of a report without the reply token of its command.
+const REPORTS_WITHOUT_TOKEN: &str = "reports without the reply token";
 
 /// Orders.
 #[derive(Debug, Clone, Copy, Default)]
@@ -49,16 +56,28 @@ impl Workload for Customers {
         &SYSTEM
     }
 
-    fn ports(&self, engine: Engine, _: Access<Known>) -> Engine {
-        engine
+    fn ports(&self, engine: Engine, access: Access<Known>) -> Engine {
+        let defect =
+            [DROPS_DEAD_LETTERS, REPORTS_WITHOUT_TOKEN].into_iter().find(|defect| access.has(defect));
+        match defect.filter(|_| access.function() == Some(WAREHOUSE_FAULTS.name)) {
+            Some(defect) => Engine {
+                send: Arc::new(DefectiveReports { inner: Arc::clone(&engine.send), defect }),
+                ..engine
+            },
+            None => engine,
+        }
+    }
+
+    fn defects(&self) -> &'static [(&'static str, &'static [Mode])] {
+        &[(DROPS_DEAD_LETTERS, &Mode::ALL), (REPORTS_WITHOUT_TOKEN, &[Mode::Ledger])]
     }
 
     fn client(&self, engine: Engine, access: Access<Known>, rng: Rng) -> BoxFuture<'static, ()> {
         Box::pin(customer(engine, access, rng))
     }
 
-    /// A paid order waits for the warehouse, whose dead letters an operator redrives; an order that is paid before it
-    /// is placed waits for a message that is already stored.
+    /// A paid order waits for the warehouse or for the report that its command was dead-lettered. An order that is paid
+    /// before it is placed waits for a message that is already stored.
     fn may_wait(&self, order: &Order) -> bool {
         matches!(order.step, Step::Paid | Step::Prepaid { .. })
     }
@@ -126,8 +145,33 @@ fn ended(rest: &Rest<'_, Customers>, order: PartitionKey, wish: &Wish) -> CheckR
         Some(Step::Shipped { .. }) if !wish.paid => {
             broken(Invariant::Application, format!("order {order} was shipped without a payment"))
         }
-        None | Some(Step::Shipped { .. } | Step::Overdue { .. }) => Ok(()),
+        Some(Step::Unshipped { .. }) if !wish.paid => {
+            broken(Invariant::Application, format!("order {order} was to be shipped without a payment"))
+        }
+        None | Some(Step::Shipped { .. } | Step::Overdue { .. } | Step::Unshipped { .. }) => Ok(()),
         Some(step) => broken(Invariant::Quiescence, format!("order {order} has not ended: {step:?}")),
+    }
+}
+
+/// Sends the reports of dead-lettered commands with a defect.
+struct DefectiveReports {
+    inner: Arc<dyn SendMessages>,
+    defect: &'static str,
+}
+
+#[async_trait]
+impl SendMessages for DefectiveReports {
+    async fn send(&self, messages: &[Outgoing]) -> Vec<Result<(), SendError>> {
+        if self.defect == DROPS_DEAD_LETTERS {
+            return messages.iter().map(|_| Ok(())).collect();
+        }
+        let without_token = |outgoing: &Outgoing| {
+            let message = Message::decode(&outgoing.body).map(|message| Message { token: None, ..message });
+            let body = message.ok().and_then(|message| message.encode().ok());
+            Outgoing { body: body.unwrap_or_default(), ..outgoing.clone() }
+        };
+        let messages: Vec<Outgoing> = messages.iter().map(without_token).collect();
+        self.inner.send(&messages).await
     }
 }
 

@@ -18,6 +18,7 @@
 //! - [`requests`]: requests whose response is stored under their idempotency key;
 //! - [`operator`]: an operator's actions on exhausted effects;
 //! - [`failures`]: a store of all failures, and their retry;
+//! - [`dead_letters`]: reports of dead-lettered commands to the sagas that requested them;
 //! - [`history`]: a store of the decision about each message;
 //! - [`sweeps`]: the time of the last outbox sweep;
 //! - [`system`]: an application's queues and functions as one table; `functions`: the usual entries of it.
@@ -25,6 +26,7 @@
 //! The crate leaves retries to the queue. Only a concurrency conflict is retried in place, because its cause has ended
 //! by the time it is detected. The crate depends on neither a runtime nor a store.
 
+pub mod dead_letters;
 pub mod decision;
 mod declared;
 pub mod document;
@@ -44,6 +46,7 @@ pub mod sweeps;
 pub mod system;
 pub mod views;
 
+pub use dead_letters::ReportDeadLetters;
 pub use decision::{Advance, Decision, Effect};
 pub use declared::WrongTable;
 pub use document::{

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use messages::Message;
-use model::{Budget, Check, Property, Protocol, always, check, input, reply, sometimes};
+use model::{Budget, Check, Property, Protocol, always, check, input, reply, report, sometimes};
 use orders::{Command, OrderEvent, Orders, Step};
 
 /// An order that is placed and paid, in any order.
@@ -16,7 +16,7 @@ fn replies(message: &Message) -> Vec<Message> {
     match message.read() {
         Ok(Command::Ship { number }) => {
             let shipped = OrderEvent::Shipped { carrier: "dhl".into(), tracking: format!("1Z-{number}") };
-            vec![reply(message, &shipped)]
+            vec![reply(message, &shipped), report(message, &OrderEvent::NotShipped {})]
         }
         // For the world outside.
         Err(_) => Vec::new(),
@@ -35,6 +35,16 @@ fn properties() -> Vec<Property<Check<Orders>>> {
             system.state().is_some_and(|order| matches!(order.step, Step::Prepaid { .. }))
         }),
     ]
+}
+
+#[test]
+fn a_dead_lettered_command_ends_its_order_once() {
+    let mut properties = properties();
+    properties.push(sometimes("an order ends unshipped", |_, system| {
+        system.state().is_some_and(|order| matches!(order.step, Step::Unshipped { .. }))
+    }));
+    let budget = Budget { failures: 1, crashes: 1, ..Budget::NONE };
+    check("a dead-lettered command and a crash", protocol(budget), properties);
 }
 
 #[test]

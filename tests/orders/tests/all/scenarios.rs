@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use messages::{Backoff, Body, Disposition, Message, Queue, Verdict, send_one};
+use messages::{Backoff, Body, Disposition, Message, Queue, ReceiveMessages, Verdict, send_one};
 use orders::shop::{OrderError, partition};
-use orders::{NEWS, News, OrderEvent, Step, TIME_TO_PAY, WAREHOUSE};
+use orders::{NEWS, News, OrderEvent, SYSTEM, Step, TIME_TO_PAY, WAREHOUSE, WAREHOUSE_DEAD};
 use saga::SAGA;
+use saga::failures::{FailureStatus, Selection};
 use serde_json::json;
 
 use crate::world::{TestResult, World, messages};
@@ -168,9 +169,36 @@ async fn what_is_malformed_does_not_wait() -> TestResult {
     Ok(())
 }
 
+#[tokio::test]
+async fn dead_lettered_command_is_reported_to_its_saga() -> TestResult {
+    let world = World::with_stock(1).await;
+    world.shop.place("4711", 100).await?;
+    world.shop.pay("4711", 100).await?;
+    let batch = world.take(&SAGA).await;
+    world.deliver(&SAGA, &batch).await;
+    let commands = world.take(&WAREHOUSE).await;
+    let reason = "the warehouse is closed".to_owned();
+    world.store.answer(&WAREHOUSE, &commands[0].receipt, &Disposition::DeadLetter { reason }).await?;
+    // The report is repeated, as after a crash, and the reply overtakes neither.
+    let dead = world.take(&WAREHOUSE_DEAD).await;
+    world.deliver(&WAREHOUSE_DEAD, &dead).await;
+    world.deliver(&WAREHOUSE_DEAD, &dead).await;
+    world.deliver(&WAREHOUSE, &commands).await;
+    world.run().await;
+    assert_eq!(world.state("4711").await, "unshipped");
+    assert_eq!(world.verdicts("4711", "Shipped").await, [Verdict::Duplicate]);
+    let failures = world.engine.failures("test", &SYSTEM)?;
+    let closed = failures.store.select(&Selection::of(FailureStatus::Closed), None, 10).await?;
+    assert_eq!(closed.len(), 1, "{closed:?}");
+    Ok(())
+}
+
 #[test]
 fn an_event_has_the_version_of_its_name() {
     use messages::Payload;
     let versions: Vec<_> = OrderEvent::KINDS.iter().map(|kind| (kind.name, kind.version)).collect();
-    assert_eq!(versions, [("Placed", 1), ("Paid", 1), ("Shipped", 2), ("PaymentOverdue", 1)]);
+    assert_eq!(
+        versions,
+        [("Placed", 1), ("Paid", 1), ("Shipped", 2), ("PaymentOverdue", 1), ("NotShipped", 1)]
+    );
 }

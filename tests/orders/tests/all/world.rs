@@ -84,7 +84,7 @@ impl World {
     pub(crate) async fn run(&self) {
         loop {
             let mut delivered = 0;
-            for queue in [CONTROL, SAGA, orders::WAREHOUSE] {
+            for queue in [CONTROL, SAGA, orders::WAREHOUSE, orders::WAREHOUSE_DEAD] {
                 let batch = self.take(&queue).await;
                 self.deliver(&queue, &batch).await;
                 delivered += batch.len();

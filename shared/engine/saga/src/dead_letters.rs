@@ -1,0 +1,108 @@
+//! Reports of dead-lettered commands to the sagas that requested them.
+//!
+//! A command whose handler fails for days ends in the dead-letter queue, and its saga would wait for the reply. A function
+//! behind the dead-letter queue sends an event to the saga instead. The event carries the command's reply token, which
+//! admits either the reply or the report. If the command succeeded after all and its reply has taken effect, the report is
+//! a duplicate.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use dedup::{CommandMessage, Handler, HandlerError, HandlerResult};
+use jiff::Timestamp;
+use messages::store::chain;
+use messages::{Consumer, Payload, Queue, QueueSpec, Reporter};
+
+use crate::engine::Engine;
+use crate::failures::{FailureReport, Failures, Origin};
+use crate::system::{MissingSetting, System};
+
+/// The index of the report among the replies to a command. A handler's own replies begin at 0.
+const REPORT: usize = 1_000_000;
+/// The reason that is recorded with the failure.
+const REASON: &str = "its handler never succeeded";
+/// The reason why the failure needs no retry.
+const REPORTED: &str = "the saga was informed that the command failed";
+
+/// Chooses the events that report dead-lettered commands.
+pub trait ReportDeadLetters: Send + Sync + 'static {
+    /// The commands.
+    type Command: Payload;
+    /// The events of the saga that requests them.
+    type Event: Payload;
+
+    /// Returns the event for a command that was requested with [`Advance::ask`](crate::Advance::ask). Other commands have no
+    /// reply token, which the event needs. Without an event the saga is not informed, and the failure stays open for an
+    /// operator.
+    fn event(&self, command: &Self::Command) -> Option<Self::Event>;
+}
+
+impl Engine {
+    /// Returns the consumer of the dead-letter queue of these commands. Each command becomes a failure in the database and
+    /// is reported to its saga. A command that cannot be read moves to the next dead-letter queue.
+    ///
+    /// # Errors
+    /// Returns an error if a service that it uses is not configured, or the queue of the commands has no dead-letter
+    /// queue.
+    pub fn report_dead_letters<P, R: ReportDeadLetters>(
+        &self,
+        function: &'static str,
+        system: &System<P>,
+        reports: R,
+    ) -> Result<Arc<dyn Consumer>, MissingSetting> {
+        let queue = QueueSpec::dead_letters_of(system.queues, &R::Command::QUEUE);
+        let queue = queue.ok_or_else(|| MissingSetting {
+            setting: format!("dead-letter queue of {}", R::Command::QUEUE).into(),
+            what: "where its commands are reported from",
+        })?;
+        let failures = self.failures(function, system)?;
+        Ok(self.reply(function, Reports { reports, failures, queue }))
+    }
+}
+
+struct Reports<R> {
+    reports: R,
+    failures: Failures,
+    queue: Queue,
+}
+
+impl<R: ReportDeadLetters> Reports<R> {
+    async fn record(&self, command: &CommandMessage<R::Command>, closed: bool) -> Result<(), HandlerError> {
+        let mut report = FailureReport {
+            origin: Origin::DeadLetter { queue: self.queue.clone(), source: R::Command::QUEUE },
+            body: command.message.encode()?,
+            reason: REASON.to_owned(),
+            mark: String::new(),
+            closed: closed.then(|| REPORTED.to_owned()),
+        };
+        // Redeliveries of a command are one failure until it is retried and dead-lettered again.
+        report.mark = self.failures.retried(report.id()).await?.to_string();
+        Ok(self.failures.record(&[report]).await?)
+    }
+}
+
+#[async_trait]
+impl<R: ReportDeadLetters> Handler for Reports<R> {
+    type Command = R::Command;
+    /// A newer version may succeed with the command, so an operator retries it after the upgrade.
+    const AWAITS_UPGRADE: bool = false;
+
+    async fn handle(
+        &self,
+        command: &CommandMessage<R::Command>,
+        reporter: &Reporter,
+        _: Option<Timestamp>,
+    ) -> Result<HandlerResult, HandlerError> {
+        let Some(event) = self.reports.event(&command.command) else {
+            self.record(command, false).await?;
+            return Ok(HandlerResult::completed("recorded as a failure"));
+        };
+        // A waiting saga is worse than a failure that is not listed.
+        if let Err(error) = self.record(command, true).await {
+            let (function, error) = (reporter.function, chain(&error));
+            let (correlation_id, message_id) = (command.message.partition, command.message.id);
+            tracing::warn!(function, %correlation_id, %message_id, error, "a failure could not be stored");
+        }
+        HandlerResult::completed(REPORTED).reply_as(REPORT, &event)
+    }
+}
