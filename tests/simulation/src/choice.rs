@@ -112,6 +112,10 @@ impl World {
             true => Fault::Crash,
             false => self.plan.strike(&mut self.rng, call, phase, self.now),
         };
+        let fault = match fault {
+            Fault::None if self.past.answers(process, call, phase) && self.plan.is_active() => Fault::Stale,
+            fault => fault,
+        };
         self.coverage.count(call, phase, fault);
         if fault != Fault::None {
             self.stats.faults += 1;

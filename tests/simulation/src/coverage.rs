@@ -16,6 +16,10 @@ pub struct Call {
     pub(crate) may_come_twice: bool,
     /// Whether it may be answered with what was stored before.
     pub(crate) may_be_stale: bool,
+    /// `true` if it may be answered with earlier data until its worker has made a linearizable read or a write.
+    pub(crate) may_be_earlier: bool,
+    /// `true` if its answer is the latest data, and so are all later answers to its worker.
+    pub(crate) is_linearizable: bool,
     /// `true` if few schedules make the call, so that its faults are more frequent.
     pub(crate) is_rare: bool,
     /// Whether it is one of an attempt at a partition, in which workers overtake one another.
@@ -51,13 +55,13 @@ calls! {
     /// Reading saga documents.
     SAGA_LOAD = "saga.load" (stale, of_attempt),
     /// Reading the latest version of a saga document.
-    SAGA_LOAD_LATEST = "saga.load_latest" (rare, of_attempt),
+    SAGA_LOAD_LATEST = "saga.load_latest" (rare, of_attempt, linearizable),
     /// Writing saga documents.
     SAGA_PERSIST = "saga.persist" (late, of_attempt),
     /// Clearing the outboxes of sagas.
     SAGA_SETTLE = "saga.settle" (late),
     /// Looking for sagas with overdue effects.
-    SAGA_DUE = "saga.due",
+    SAGA_DUE = "saga.due" (earlier),
     /// Claiming the overdue effects of a saga.
     SAGA_CLAIM = "saga.claim" (late),
     /// Setting aside what cannot be read.
@@ -65,21 +69,21 @@ calls! {
     /// Committing a transactional session.
     SESSION_COMMIT = "session.commit" (late),
     /// Looking a session up.
-    SESSION_FIND = "session.find",
+    SESSION_FIND = "session.find" (linearizable),
     /// Giving a session up.
     SESSION_BURY = "session.bury" (late, rare),
     /// Looking for sessions with overdue effects.
-    SESSION_DUE = "session.due",
+    SESSION_DUE = "session.due" (earlier),
     /// Claiming the overdue effects of a session.
     SESSION_CLAIM = "session.claim" (late),
     /// Clearing the outbox of a session.
     SESSION_SETTLE = "session.settle" (late, rare),
     /// Reading an application's record.
-    RECORDS_READ = "records.read",
+    RECORDS_READ = "records.read" (linearizable),
     /// Writing views.
     VIEWS_WRITE = "views.write" (late),
     /// Reading a view.
-    VIEWS_READ = "views.read",
+    VIEWS_READ = "views.read" (earlier),
     /// Sending messages.
     QUEUE_SEND = "queue.send" (late, of_attempt),
     /// Receiving messages. Before that there is nothing to lose.
@@ -103,6 +107,8 @@ impl Call {
             may_be_late: false,
             may_come_twice: false,
             may_be_stale: false,
+            may_be_earlier: false,
+            is_linearizable: false,
             is_rare: false,
             is_of_attempt: false,
             has_before: true,
@@ -128,6 +134,19 @@ impl Call {
 
     const fn stale(self) -> Self {
         Self { may_be_stale: true, ..self }
+    }
+
+    const fn earlier(self) -> Self {
+        Self { may_be_earlier: true, ..self }
+    }
+
+    const fn linearizable(self) -> Self {
+        Self { is_linearizable: true, ..self }
+    }
+
+    /// `true` if an answer proves that its worker has reached the latest primary.
+    pub(crate) fn is_latest(self) -> bool {
+        self.is_linearizable || self.may_be_late && self.service() == "database"
     }
 
     /// Marks a call that few schedules make.
@@ -332,7 +351,7 @@ pub(crate) fn possible(call: Call, phase: Phase, fault: Fault) -> bool {
             Fault::Fail => call.may_fail,
             Fault::Late => phase == Phase::Before && call.may_be_late,
             Fault::Twice => phase == Phase::Before && call.may_come_twice,
-            Fault::Stale => phase == Phase::Before && call.may_be_stale,
+            Fault::Stale => phase == Phase::Before && (call.may_be_stale || call.may_be_earlier),
             Fault::Outage => phase == Phase::Before && call.may_fail && !call.is_rare,
         }
 }

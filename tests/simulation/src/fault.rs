@@ -200,13 +200,14 @@ impl Plan {
         }
         let one_in = if call.is_rare { self.one_in.div_ceil(5) } else { self.one_in };
         let reads_the_past = self.reads_the_past(rng, call, phase);
+        let may_be_stale = call.may_be_stale && phase == Phase::Before;
         let fault = match self.target {
             Some((at, side, fault)) if (at, side) == (call, phase) && rng.one_in(2) => fault,
             _ if reads_the_past => Fault::Stale,
-            _ if rng.one_in(one_in) => self.choose(rng, possible(call, phase, Fault::Stale)),
+            _ if rng.one_in(one_in) => self.choose(rng, may_be_stale),
             _ => return Fault::None,
         };
-        if !possible(call, phase, fault) {
+        if !possible(call, phase, fault) || fault == Fault::Stale && !may_be_stale {
             return Fault::None;
         }
         let failure = matches!(fault, Fault::Fail | Fault::Late);
@@ -217,7 +218,13 @@ impl Plan {
 
     /// A deposed primary does not only lose writes, it also answers later reads.
     fn reads_the_past(&mut self, rng: &mut Rng, call: Call, phase: Phase) -> bool {
-        possible(call, phase, Fault::Stale) && std::mem::take(&mut self.is_failing_over) && rng.one_in(2)
+        let may_be_stale = call.may_be_stale && phase == Phase::Before;
+        may_be_stale && std::mem::take(&mut self.is_failing_over) && rng.one_in(2)
+    }
+
+    /// `true` while faults befall the schedule.
+    pub(crate) fn is_active(&self) -> bool {
+        self.left > 0
     }
 
     fn choose(&self, rng: &mut Rng, may_be_stale: bool) -> Fault {

@@ -48,6 +48,7 @@ mod model;
 mod mutants;
 mod operator;
 pub mod options;
+mod past;
 mod point;
 mod port;
 mod ports;

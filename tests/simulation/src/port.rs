@@ -43,6 +43,17 @@ impl Port {
         self.call_or(call, perform, |_| ()).await
     }
 
+    /// Makes a call that may be answered with earlier data. `perform` receives `true` in this case.
+    pub(crate) async fn read<T: Send>(
+        &self,
+        call: Call,
+        perform: impl FnOnce(&mut World, bool) -> T + Clone + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let grant = self.gate(call, Phase::Before).await;
+        let is_stale = grant == Grant::Stale;
+        self.go_on(call, grant, move |world| perform(world, is_stale), |_| ()).await
+    }
+
     /// Makes a call that may be performed in part, which is what `in_part` does, when it reports an error.
     pub(crate) async fn call_or<T: Send>(
         &self,

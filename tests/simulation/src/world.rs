@@ -21,6 +21,7 @@ use crate::fault::Plan;
 use crate::model::{self, Bounds, CheckResult, ExpectedWrite, ObservedWrite, SETTLES, State, Station};
 use crate::mutants::Notes;
 use crate::options::{Config, Invariant, Mode, Stats, Violation};
+use crate::past::Past;
 use crate::point::{Kind, Points};
 use crate::ports::failures::Kept;
 use crate::ports::queues::{Copy, Queues};
@@ -150,6 +151,8 @@ pub(crate) struct World {
     /// Outbox entries that this release cannot read.
     pub(crate) unreadable: BTreeSet<MessageId>,
     pub(crate) views: BTreeMap<PartitionKey, View>,
+    /// Earlier views and lists of overdue effects.
+    pub(crate) past: Past,
     /// Failures: dead-lettered messages and exhausted effects.
     pub(crate) failures: Kept,
     pub(crate) records: BTreeMap<Key, Record>,
@@ -220,6 +223,7 @@ impl World {
             sessions: BTreeMap::new(),
             unreadable: BTreeSet::new(),
             views: BTreeMap::new(),
+            past: Past::new(seed),
             failures: Kept::default(),
             records: BTreeMap::new(),
             processed: BTreeMap::new(),

@@ -23,6 +23,7 @@ impl World {
     /// The current worker has received another batch.
     pub(crate) fn begin_anew(&mut self) {
         let acting = self.acting;
+        acting.into_iter().for_each(|process| self.past.begin(process));
         self.checks.given_up_by.retain(|(process, _)| Some(*process) != acting);
     }
 

@@ -34,8 +34,12 @@ macro_rules! outboxes {
                 now: Timestamp,
                 limit: usize,
             ) -> Result<Vec<Result<Owner, Unreadable>>, StoreError> {
-                let due = move |world: &mut World| due(world.$all(), now, limit);
-                self.0.call(Call::$due, due).await
+                let due = move |world: &mut World, is_stale| {
+                    let latest = due(world.$all(), now, limit);
+                    world.past.due(Call::$due, latest, is_stale)
+                };
+                let owners = self.0.read(Call::$due, due).await?;
+                Ok(owners.into_iter().map(Ok).collect())
             }
 
             async fn claim_due(
@@ -98,18 +102,14 @@ macro_rules! outboxes {
 outboxes!(SagaOutboxes, saga_outboxes, Owner::Saga, SAGA_DUE, SAGA_CLAIM, SAGA_SETTLE);
 outboxes!(SessionOutboxes, session_outboxes, Owner::Session, SESSION_DUE, SESSION_CLAIM, SESSION_SETTLE);
 
-fn due<'a>(
-    all: impl Iterator<Item = (Owner, &'a Vec<Entry>)>,
-    now: Timestamp,
-    limit: usize,
-) -> Vec<Result<Owner, Unreadable>> {
+fn due<'a>(all: impl Iterator<Item = (Owner, &'a Vec<Entry>)>, now: Timestamp, limit: usize) -> Vec<Owner> {
     let first = |outbox: &Vec<Entry>| outbox.iter().filter_map(Entry::ready_at).min();
     let mut found: Vec<(Timestamp, Owner)> = all
         .filter_map(|(owner, outbox)| Some((first(outbox)?, owner)))
         .filter(|(at, _)| *at <= now)
         .collect();
     found.sort_unstable();
-    found.into_iter().take(limit).map(|(_, owner)| Ok(owner)).collect()
+    found.into_iter().take(limit).map(|(_, owner)| owner).collect()
 }
 
 async fn claim(

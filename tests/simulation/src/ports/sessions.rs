@@ -71,6 +71,9 @@ impl World {
             let stored = StoredSession { found: SessionStatus::Committed, outbox: session.entries.clone() };
             self.sessions.insert(session.id, stored);
         }
+        if !session.views.is_empty() {
+            self.past.keep_views(&self.views);
+        }
         for view in &session.views {
             self.views.entry(view.partition).or_insert_with(|| view.clone());
         }

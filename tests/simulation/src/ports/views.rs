@@ -1,5 +1,7 @@
 //! Views, and an application's records.
 
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
 use messages::{PartitionKey, StoreError};
 use outbox::{
@@ -30,13 +32,20 @@ impl World {
         self.check_view(view);
         let stored = self.views.get(&view.partition);
         if stored.is_none_or(|stored| stored.revision < view.revision) {
+            self.past.keep_views(&self.views);
             self.views.insert(view.partition, view.clone());
         }
     }
 
+    /// The views as a call finds them.
+    fn views_found(&mut self, is_stale: bool) -> &BTreeMap<PartitionKey, View> {
+        if is_stale { self.past.views().unwrap_or(&self.views) } else { &self.views }
+    }
+
     /// The views that are so, the latest first.
-    fn views_that(&self, are: impl Fn(&View) -> bool) -> Vec<View> {
-        let mut views: Vec<View> = self.views.values().filter(|view| are(view)).cloned().collect();
+    fn views_that(&mut self, is_stale: bool, are: impl Fn(&View) -> bool) -> Vec<View> {
+        let mut views: Vec<View> =
+            self.views_found(is_stale).values().filter(|view| are(view)).cloned().collect();
         views.sort_by_key(|view| std::cmp::Reverse((view.created_at, view.partition)));
         views
     }
@@ -45,7 +54,8 @@ impl World {
 #[async_trait]
 impl ReadViews for Port {
     async fn view(&self, partition: PartitionKey) -> Result<Option<View>, StoreError> {
-        self.call(Call::VIEWS_READ, move |world| world.views.get(&partition).cloned()).await
+        let view = move |world: &mut World, is_stale| world.views_found(is_stale).get(&partition).cloned();
+        self.read(Call::VIEWS_READ, view).await
     }
 
     async fn by_age(
@@ -55,10 +65,10 @@ impl ReadViews for Port {
         limit: usize,
     ) -> Result<Page, StoreError> {
         let meant = *meant;
-        let page = move |world: &mut World| {
+        let page = move |world: &mut World, is_stale| {
             let place = |cursor: Cursor| (cursor.created_at, cursor.partition);
             let follows = |view: &View, after| (place(view.place()) < place(after)) == meant.ended;
-            let mut views = world.views_that(|view| {
+            let mut views = world.views_that(is_stale, |view| {
                 view.ended == meant.ended
                     && meant.list.is_none_or(|list| view.list == list)
                     && view.created_at < meant.before
@@ -69,35 +79,35 @@ impl ReadViews for Port {
             }
             Page::of(views, limit)
         };
-        self.call(Call::VIEWS_READ, page).await
+        self.read(Call::VIEWS_READ, page).await
     }
 
     async fn count_unfinished_of(&self, list: Uuid, limit: usize) -> Result<usize, StoreError> {
-        let count = move |world: &mut World| {
-            world.views_that(|view| view.list == list && !view.ended).len().min(limit)
+        let count = move |world: &mut World, is_stale| {
+            world.views_that(is_stale, |view| view.list == list && !view.ended).len().min(limit)
         };
-        self.call(Call::VIEWS_READ, count).await
+        self.read(Call::VIEWS_READ, count).await
     }
 
     async fn unfinished_of(&self, list: Uuid, limit: usize) -> Result<Vec<View>, StoreError> {
-        let unfinished = move |world: &mut World| {
-            let mut views = world.views_that(|view| view.list == list && !view.ended);
+        let unfinished = move |world: &mut World, is_stale| {
+            let mut views = world.views_that(is_stale, |view| view.list == list && !view.ended);
             views.truncate(limit);
             views
         };
-        self.call(Call::VIEWS_READ, unfinished).await
+        self.read(Call::VIEWS_READ, unfinished).await
     }
 
     async fn list(&self, list: Uuid, after: Option<Cursor>, limit: usize) -> Result<Page, StoreError> {
-        let page = move |world: &mut World| {
+        let page = move |world: &mut World, is_stale| {
             let place = |cursor: Cursor| (cursor.created_at, cursor.partition);
             let follows = |view: &View| after.is_none_or(|after| place(view.place()) < place(after));
-            let mut items = world.views_that(|view| view.list == list && follows(view));
+            let mut items = world.views_that(is_stale, |view| view.list == list && follows(view));
             let more = items.len() > limit;
             items.truncate(limit);
             Page { next: items.last().filter(|_| more).map(View::place), items }
         };
-        self.call(Call::VIEWS_READ, page).await
+        self.read(Call::VIEWS_READ, page).await
     }
 
     /// Changes are never requested here: views are stored without an order.

@@ -1,0 +1,85 @@
+//! Earlier answers of a database: what a deposed primary returns until its client has reached the new one.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use messages::PartitionKey;
+use outbox::{Owner, View};
+
+use crate::coverage::{Call, Phase};
+use crate::rng::Rng;
+
+/// Derives the generator of these choices from the seed of a schedule, so that they leave the other choices as they are.
+const PAST: u64 = 0x5851_F42D_4C95_7F2D;
+
+/// The number of earlier states that an answer may be from.
+const EARLIER: usize = 3;
+
+/// The views of all partitions at one time.
+type Views = BTreeMap<PartitionKey, View>;
+
+/// The earlier data of one schedule.
+pub(crate) struct Past {
+    rng: Rng,
+    /// `true` if reads of this schedule are answered with earlier data.
+    is_read: bool,
+    /// The workers that have reached the latest primary with their current message.
+    current: BTreeSet<usize>,
+    views: VecDeque<Views>,
+    /// The earlier lists of overdue effects, by the place of their call.
+    due: BTreeMap<usize, VecDeque<Vec<Owner>>>,
+}
+
+impl Past {
+    pub(crate) fn new(seed: u64) -> Self {
+        let mut rng = Rng::new(seed ^ PAST);
+        let is_read = rng.one_in(6);
+        Self { rng, is_read, current: BTreeSet::new(), views: VecDeque::new(), due: BTreeMap::new() }
+    }
+
+    /// Decides whether a call of this worker is answered with earlier data.
+    pub(crate) fn answers(&mut self, process: usize, call: Call, phase: Phase) -> bool {
+        if phase == Phase::After && call.is_latest() {
+            self.current.insert(process);
+        }
+        let may_be = self.is_read && phase == Phase::Before && call.may_be_earlier;
+        may_be && !self.current.contains(&process) && self.rng.one_in(3)
+    }
+
+    /// Begins the work on another message, for which a worker may read from another deposed primary.
+    pub(crate) fn begin(&mut self, process: usize) {
+        self.current.remove(&process);
+    }
+
+    /// Takes note of the views before a change.
+    pub(crate) fn keep_views(&mut self, views: &Views) {
+        if self.is_read {
+            keep(&mut self.views, views.clone());
+        }
+    }
+
+    /// Returns earlier views, if there are any.
+    pub(crate) fn views(&mut self) -> Option<&Views> {
+        let index = (!self.views.is_empty()).then(|| self.rng.index(self.views.len()))?;
+        self.views.get(index)
+    }
+
+    /// Takes note of a list of overdue effects. Returns an earlier one if `is_stale` and there is one.
+    pub(crate) fn due(&mut self, call: Call, latest: Vec<Owner>, is_stale: bool) -> Vec<Owner> {
+        if !self.is_read {
+            return latest;
+        }
+        let known = self.due.entry(call.place()).or_default();
+        if is_stale && !known.is_empty() {
+            return known[self.rng.index(known.len())].clone();
+        }
+        keep(known, latest.clone());
+        latest
+    }
+}
+
+fn keep<T>(all: &mut VecDeque<T>, value: T) {
+    all.push_back(value);
+    if all.len() > EARLIER {
+        all.pop_front();
+    }
+}
