@@ -39,7 +39,7 @@ PROGRAMS := $(CARGO) build $(EVERYTHING) --locked --quiet --bins
 # The first seed of the simulator's fresh schedules: other ones on every day.
 export PROOF_SEED ?= $(shell date -u +%Y%m%d)000000
 # The crates of the search import, and the adapters and runners that other applications use without them.
-SEARCH_CRATES := archives|duplicates|imports|references|service|writers
+SEARCH_CRATES := archives|duplicates|http-api|imports|references|service|writers
 FOR_ANY := embedded mongo backend local aws lambda simulation model onceward
 # What another team depends on. The embedded stores have the search's ports behind a feature, so its crates are packaged too.
 PACKAGED := $(PURE) $(FOR_ANY) system-host imports references archives duplicates writers

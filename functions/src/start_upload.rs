@@ -1,4 +1,4 @@
-//! The function of the HTTP API ([`crate::api`]) over the use cases of [`service`].
+//! The function of the HTTP API (the crate `http-api`) over the use cases of [`service`].
 
 use imports::Ports;
 use imports::ports::{LINKS, OBJECTS, UPLOADS};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::body::{Body, to_bytes};
 use axum::http::Request;
 use embedded::{Call, Phase};
-use functions::api::router;
+use http_api::router;
 use imports::{FileId, JobState, SearchId};
 use serde_json::{Value, json};
 use service::{

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use embedded::{Call, Intercept, Phase, Settings, Store};
 use functions::SYSTEM;
-use functions::api::router;
+use http_api::router;
 use imports::queues::{QUEUES, SAGA, UPLOADS};
 use imports::{Job, Ports, SearchId};
 use jiff::Timestamp;

@@ -6,8 +6,8 @@ use axum::extract::{Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use backend::services::LinkedServices;
-use functions::api::{self, BodyMode, authorizer};
 use functions::start_upload::FUNCTION;
+use http_api::{self as api, BodyMode, authorizer};
 use messages::DecisionSink;
 use service::SearchService;
 

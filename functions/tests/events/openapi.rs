@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use functions::api;
+use http_api as api;
 use serde_json::Value;
 
 /// The environment variable that makes the test update the committed descriptions.

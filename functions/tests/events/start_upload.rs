@@ -1,7 +1,7 @@
 //! Sample requests of the HTTP API, fed to the library and to the built binary.
 
 use events::{ExpectedResult, Installation, check_log, event};
-use functions::api::{self, authorizer};
+use http_api::{self as api, authorizer};
 use lambda_host::Outcome;
 use lambda_http::lambda_runtime::Context;
 use lambda_http::{Adapter, LambdaEvent, Service};

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use anyhow::Context;
-use functions::api::{HEALTH, METRICS, router_with_trials};
+use http_api::{HEALTH, METRICS, router_with_trials};
 use local::http::{self, AccessPolicy, Limits, PageFile, Server, UploadsAt};
 use local::{output, stop};
 use service::SearchService;

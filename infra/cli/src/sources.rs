@@ -1,7 +1,7 @@
 //! The sources of files, and the PRISMA counts of a review.
 
 use anyhow::bail;
-use functions::api::FlowView;
+use http_api::FlowView;
 use imports::{FileId, Job};
 use local::output;
 use serde::Serialize;

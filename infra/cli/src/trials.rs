@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use async_trait::async_trait;
 use backend::Config;
-use functions::api::{RunTrials, Trial, TrialOutcome};
+use http_api::{RunTrials, Trial, TrialOutcome};
 use messages::store::chain;
 use service::{NewFile, NewSearch, SearchService};
 use tempfile::TempDir;

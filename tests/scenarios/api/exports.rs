@@ -9,7 +9,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::Request;
 use embedded::{Call, Intercept, Phase};
-use functions::api::{BodyMode, router_for};
+use http_api::{BodyMode, router_for};
 use imports::queues::PARSE;
 use imports::{
     CompareStudies, Duplicate, ExportKey, FileId, FindObjects, Mark, ProjectId, Reason, SearchId, StudyId,

@@ -3,7 +3,7 @@
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Method, Request, StatusCode};
-use functions::api::{BodyMode, router_for};
+use http_api::{BodyMode, router_for};
 use serde_json::{Value, json};
 use service::{Operator, Principal, ProjectAccess};
 use tower::ServiceExt;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use axum::Router;
 use axum::http::StatusCode;
-use functions::api::{BodyMode, router, router_for};
+use http_api::{BodyMode, router, router_for};
 use imports::queues::{CONTROL, PARSE, QUEUES, SAGA};
 use messages::store::DiskRefused;
 use messages::{Depth, InspectQueues, Queue, StoreError};

@@ -10,7 +10,7 @@ use messages::{Host, Message, MessageId, Payload, Token, send_one};
 use serde_json::Value;
 use uuid::Uuid;
 
-use functions::api::{BodyMode, router_for};
+use http_api::{BodyMode, router_for};
 use service::{Operator, Principal, ProjectAccess};
 
 use super::{all, api, get, path_of, refusal};

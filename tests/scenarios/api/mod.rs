@@ -19,7 +19,7 @@ mod sources;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request, StatusCode};
-use functions::api::router;
+use http_api::router;
 use imports::messages::ObjectRef;
 use imports::{
     Counts, FileFence, FileId, Job, JobFile, JobState, Outcome, ParseAttempts, ParsedFile, ProjectId,

@@ -1,7 +1,7 @@
 //! Studies, duplicates, unreadable records, and exports.
 
 use axum::http::StatusCode;
-use functions::api::{BodyMode, router_for};
+use http_api::{BodyMode, router_for};
 use imports::queues::{CONTROL, PARSE, SAGA, UPLOADS};
 use imports::{ProjectId, ReadStudies, Study};
 use references::Reference;

@@ -3,7 +3,7 @@
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request};
-use functions::api::{BodyMode, router_for};
+use http_api::{BodyMode, router_for};
 use imports::{ProjectId, SearchId};
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
