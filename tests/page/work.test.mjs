@@ -18,6 +18,7 @@ after(async () => {
   await server?.end();
 });
 
+const decideIn = (pair, name) => pair.getByRole('button', { name }).click();
 const drop = (page, names) => page.locator('input[type=file]').setInputFiles(names.map((name) => join(SAMPLES, name)));
 
 test('an import accounts for every record of its files', async () => {
@@ -586,18 +587,76 @@ test('pairs that need a decision are decided with the keyboard', async () => {
   await until('the second decision is stored', async () => (await decisions()).length === 2);
   await page.keyboard.press('n');
   await page.keyboard.press('k');
-  await until('the third decision is stored', async () => (await decisions()).length === 3);
-  assert.deepEqual(await decisions(), ['keep', 'same', 'different']);
+  await until('the third decision is stored', async () => (await decisions()).length === 4);
+  assert.deepEqual(await decisions(), ['keep', 'same', 'same', 'different'], 'keeping a study also confirms the pair');
   await page.keyboard.press('u');
-  await until('the decision is undone', async () => (await decisions())[0] !== 'keep');
+  await until('the decision is undone', async () => (await decisions())[0] === 'undo');
   await assertScreen(page, 'decided pairs');
   await shot(page, 'duplicates-keyboard');
   // An import of a colleague does not move the list.
   await server.import('third', [text('c.ris', record(4, 'Else, B.', true))], { project });
-  await page.getByText('Imports have changed.').waitFor();
+  await page.getByText('The duplicates have changed.').waitFor();
   assert.equal(await pair.count(), 4);
   await page.getByRole('button', { name: 'Show the current duplicates' }).click();
   await until('decided pairs leave the list', async () => (await pair.count()) < 4);
+  await page.context().close();
+});
+
+test('reviewers see the decisions of others, and who decided first', async () => {
+  const project = crypto.randomUUID();
+  const titles = ['Zinc for the common cold in children', 'Iron tablets in tired marathon runners', 'Night shifts and sleep of hospital nurses'];
+  const record = (title, author, doi) => `TY  - JOUR\nTI  - ${title}\nAU  - ${author}\nPY  - 2020\n${doi ? `DO  - ${doi}\n` : ''}ER  - \n`;
+  await server.import('first', [text('a.ris', titles.map((title, n) => record(title, 'Berg, A.', `10.1000/zinc.${n}`)).join('\n'))], { project });
+  await server.import('second', [text('b.ris', titles.map((title) => record(title, 'Berg, Anna')).join('\n'))], { project });
+  const [ann, bob] = [await open(server, `#/duplicates?review=${project}`), await open(server, `#/duplicates?review=${project}`)];
+  const pairOf = (page, title) => page.locator('.pair', { hasText: title });
+  for (const page of [ann, bob]) {
+    await pairOf(page, titles[2]).waitFor();
+    await page.locator('.connection.on').waitFor();
+  }
+  await decideIn(pairOf(ann, titles[0]), /^Same work/);
+  await pairOf(bob, titles[0]).getByText(/^Marked as the same work by another person, /).waitFor();
+  assert.equal(await bob.locator('.pair').count(), 3, 'the list keeps its position');
+  await bob.getByText('1 of 3 decided').waitFor();
+
+  // A third reviewer sends a decision while Ann sends hers.
+  const late = await open(server, `#/duplicates?review=${project}`);
+  await late.route('**/duplicates/decisions', async (route) => {
+    if (route.request().method() !== 'POST') return route.continue();
+    // Ann is faster.
+    await decideIn(pairOf(ann, titles[1]), /^Same work/);
+    await until('the decision of Ann is stored', async () => (await (await fetch(`${server.url}/projects/${project}/duplicates/decisions`)).json()).items.length === 2);
+    await late.unroute('**/duplicates/decisions');
+    return route.continue();
+  });
+  await pairOf(late, titles[1]).waitFor();
+  await pairOf(late, titles[1]).getByRole('button', { name: /^Not a duplicate/ }).click();
+  await late.getByText(/^Not saved: another person decided first, .*: marked as the same work\./).waitFor();
+  await assertScreen(late, 'a conflict of decisions');
+  await shot(late, 'duplicates-conflict');
+  for (const page of [ann, bob, late]) await page.context().close();
+});
+
+test('many pairs are decided by a rule, and undone together', async () => {
+  const project = crypto.randomUUID();
+  const titles = Array.from({ length: 30 }, (_, n) => `Effects of intervention ${'abcdefghij'[n % 10]}${'klmnopqrst'[Math.floor(n / 3)]} on the outcome of patients`);
+  const record = (title, n) => `TY  - JOUR\nTI  - ${title}\nAU  - Berg${n}, A.\nPY  - 2020\nDO  - 10.1000/many.${n}\nER  - \n`;
+  for (const name of ['a.ris', 'b.ris']) await server.import(name, [text(name, titles.map(record).join('\n'))], { project });
+  const page = await open(server, `#/duplicates?review=${project}`);
+  const accept = page.getByRole('button', { name: 'Accept 30 certain pairs' });
+  await accept.waitFor();
+  await assertScreen(page, 'certain pairs');
+  await accept.click();
+  const actions = page.getByRole('list', { name: 'Bulk actions' });
+  await actions.getByText('Accepted the certain pairs: 30').waitFor();
+  await page.getByText(/30 of \d+ decided/).waitFor();
+  await assertScreen(page, 'a bulk action');
+  await shot(page, 'duplicates-bulk');
+  const counted = async () => (await (await fetch(`${server.url}/projects/${project}/duplicates/progress`)).json());
+  await until('the marks follow', async () => (await counted()).certain === 0);
+  await actions.getByRole('button', { name: /^Undo/ }).click();
+  await actions.getByText(/undone by another person/).waitFor();
+  await until('the marks are as before', async () => (await counted()).certain === 30 && (await counted()).decided === 0);
   await page.context().close();
 });
 

@@ -6,7 +6,7 @@ use local::output;
 use messages::StoreError;
 use messages::escape::escape_for_terminal;
 use serde_json::{Value, json};
-use service::{DecisionKind, DecisionOutcome, SearchService};
+use service::{DecisionKind, DecisionOutcome, DecisionRequest, SearchService};
 
 use crate::args::{self, Decision};
 use crate::damaged::DamagedStudies;
@@ -173,8 +173,10 @@ pub(crate) async fn decide(args: &args::Decide) -> anyhow::Result<bool> {
         studies.push(named(&workspace, project, study).await?);
     }
     let start = SearchService::over(workspace.ports(), &functions::SYSTEM)?;
-    let is_new = match start.decide(project, args.decision.into(), &studies, &user_name()).await? {
+    let request = DecisionRequest { decision: args.decision.into(), studies: &studies, if_undecided: false };
+    let is_new = match start.decide(project, request, &user_name()).await? {
         DecisionOutcome::Accepted { is_new } => is_new,
+        DecisionOutcome::Decided(first) => bail!("{} decided about these studies first", first.by),
         DecisionOutcome::Refused(fault) => {
             bail!("{fault}; `search-import duplicates` prints the names of studies")
         }

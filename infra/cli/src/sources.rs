@@ -9,6 +9,7 @@ use service::sources::{Flow, NewSource, NewSources, Source, SourcesOutcome, Sums
 use service::{ProjectAccess, SearchService};
 
 use crate::args;
+use crate::duplicates::user_name;
 use crate::find;
 use crate::flow_chart::svg;
 
@@ -44,7 +45,8 @@ pub(crate) async fn store(
     source: Option<Source>,
 ) -> anyhow::Result<()> {
     let files = files.into_iter().map(|file_id| NewSource { file_id, source: source.clone() }).collect();
-    match start.set_sources(&ProjectAccess::All, job.search_id, &NewSources { files }).await? {
+    let new = NewSources { files };
+    match start.set_sources(&ProjectAccess::All, job.search_id, &new, &user_name()).await? {
         SourcesOutcome::Accepted => Ok(()),
         SourcesOutcome::Refused(fault) => bail!("{fault}"),
         SourcesOutcome::Unknown => {

@@ -255,7 +255,7 @@ async fn invalid_requests_are_refused() {
     let api = api(&world);
     for (word, studies, status, why) in [
         ("same", vec![(first, 1)], 422, "to two studies"),
-        ("keep", vec![(first, 1), (second, 1)], 422, "to one"),
+        ("unkeep", vec![(first, 1), (second, 1)], 422, "\"unkeep\" to one"),
         ("same", vec![(first, 1), (second, 1), (second, 2)], 422, "to two studies"),
         ("same", vec![], 422, "to two studies"),
         ("same", vec![(first, 1), (first, 1)], 422, "the same as itself"),

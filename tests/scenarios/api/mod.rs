@@ -1,5 +1,6 @@
 //! The HTTP API for searches and their results.
 
+mod bulk;
 mod changes;
 mod duplicates;
 mod exports;

@@ -22,6 +22,8 @@ export class Fault extends Error {
     readonly status = 0,
     /** The problems of single files of a request, by their index in it. */
     readonly files: ReadonlyMap<number, string> = new Map(),
+    /** The decision that another user made first. */
+    readonly decided: Schemas['DecidedView'] | undefined = undefined,
   ) {
     super(sentence);
   }
@@ -44,12 +46,12 @@ export async function unwrap<T>(call: Promise<{ data?: T; error?: unknown; respo
 /** Converts the body of an error response, which is problem details or a line of text. */
 export function fault(status: number, body: unknown): Fault {
   if (typeof body === 'string' && body.trim()) return new Fault(sentence(body), status);
-  const problem = (body ?? {}) as Partial<Schemas['Problem']>;
+  const problem = (body ?? {}) as Partial<Schemas['ConflictProblem']>;
   const errors = problem.errors ?? [];
   const general = errors.filter((error) => error.file == null).map((error) => error.detail);
   const files = new Map(errors.flatMap((error) => (error.file == null ? [] : [[error.file, sentence(error.detail)]])));
   const detail = [problem.detail ?? `the server responded with status ${status}`, ...general].join(': ');
-  return new Fault(sentence(detail), status, files);
+  return new Fault(sentence(detail), status, files, problem.decided);
 }
 
 /** Converts a message of the server to a sentence. */

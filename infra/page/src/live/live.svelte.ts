@@ -5,7 +5,7 @@
  * seventh tab would not load. Therefore one tab is the leader. It holds a lock, which the browser passes on when the tab is
  * closed, and forwards changes to the other tabs over a broadcast channel. If the deployment does not stream, it polls.
  */
-import { api, BASE, deployment, type Search } from '../api/client';
+import { api, BASE, deployment, type Schemas, type Search } from '../api/client';
 import { access } from '../api/access-token.svelte';
 import { withTabLock } from '../lib/browser';
 import { hasEnded } from '../lib/format';
@@ -21,9 +21,13 @@ const POLL_IDLE_MS = 10_000;
 /** Number of imports that a poll requests. */
 const POLL_LIMIT = 50;
 
+export type Activity = Schemas['ActivityView'];
+
 /** A message between tabs. */
 interface TabMessage {
   search?: Search;
+  /** A new entry in the history of the review. */
+  activity?: Activity;
   /** Whether the leader is connected. */
   on?: boolean;
   /** The id of an import that was deleted. */
@@ -36,12 +40,15 @@ interface TabMessage {
 export const connection = $state<{ on: boolean | undefined }>({ on: undefined });
 
 const listeners = new Set<(search: Search) => void>();
+const activityListeners = new Set<(activity: Activity) => void>();
 const deletionListeners = new Set<(search: string) => void>();
 const reconnectListeners = new Set<() => void>();
 let channel: BroadcastChannel | undefined;
 
 /** Calls the listener for each import that has changed. Returns a function that removes the listener. */
 export const onSearch = (listener: (search: Search) => void) => subscribe(listeners, listener);
+/** Calls the listener for each decision and changed source, by any user. */
+export const onActivity = (listener: (activity: Activity) => void) => subscribe(activityListeners, listener);
 export const onDeleted = (listener: (search: string) => void) => subscribe(deletionListeners, listener);
 /** Calls the listener when the connection is restored, since the displayed data may be stale by then. */
 export const onReconnect = (listener: () => void) => subscribe(reconnectListeners, listener);
@@ -61,9 +68,10 @@ let lastMessageAt = 0;
 
 function receive(message: TabMessage): void {
   lastMessageAt = Date.now();
-  const { search, gone } = message;
+  const { search, gone, activity } = message;
   if (message.on !== undefined) setConnected(message.on);
   if (search) for (const listener of listeners) listener(search);
+  if (activity) for (const listener of activityListeners) listener(activity);
   if (gone) for (const listener of deletionListeners) listener(gone);
 }
 
@@ -130,6 +138,7 @@ function stream(project: string, publish: (message: TabMessage) => void, leaving
         if (source.readyState === EventSource.CLOSED) reopen = setTimeout(open, REOPEN_MS);
       };
       source.addEventListener('search', ({ data }: MessageEvent<string>) => publish({ search: JSON.parse(data) as Search }));
+      source.addEventListener('activity', ({ data }: MessageEvent<string>) => publish({ activity: JSON.parse(data) as Activity }));
       source.addEventListener('deleted', ({ data }: MessageEvent<string>) => publish({ gone: (JSON.parse(data) as Search).search_id }));
     };
     const disconnect = () => publish({ on: false });
@@ -150,6 +159,8 @@ async function poll(project: string, publish: (message: TabMessage) => void, lea
   const known = new Map<string, string>();
   let tag: string | undefined;
   let isBusy = false;
+  /** The number of the latest known entry of the history. */
+  let latest: number | undefined;
   while (!leaving.aborted) {
     const found = await api
       .GET('/projects/{project}/searches', {
@@ -174,6 +185,12 @@ async function poll(project: string, publish: (message: TabMessage) => void, lea
         publish({ search });
       }
     }
+    const news = await api.GET('/projects/{project}/activity', { params: { path: { project }, query: { limit: POLL_LIMIT } }, signal: leaving }).catch(() => undefined);
+    if (leaving.aborted) return;
+    const entries = news?.data?.items ?? [];
+    const seen = latest;
+    if (seen !== undefined) for (const activity of entries.filter(({ number }) => number > seen).reverse()) publish({ activity });
+    if (news?.data) latest = entries[0]?.number ?? 0;
     await pause(isBusy && document.visibilityState === 'visible' ? POLL_BUSY_MS : POLL_IDLE_MS, leaving);
   }
 }

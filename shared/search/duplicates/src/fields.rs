@@ -252,6 +252,17 @@ impl Fields {
         if self.stored.pmid == "0" { "" } else { &self.stored.pmid }
     }
 
+    /// Returns `true` if both records have the same DOI.
+    pub fn has_doi_of(&self, other: &Self) -> bool {
+        !self.doi().is_empty() && self.doi() == other.doi()
+    }
+
+    /// Returns `true` if both records have the same PubMed identifier and the same letters in the title.
+    pub fn has_pmid_and_title_of(&self, other: &Self) -> bool {
+        let has_both = !self.pmid().is_empty() && !self.letters.is_empty();
+        has_both && self.pmid() == other.pmid() && self.letters == other.letters
+    }
+
     /// The numbers in PubMed Central, Embase and Web of Science, whose forms differ.
     pub(crate) fn accessions(&self) -> &[String] {
         &self.stored.accessions

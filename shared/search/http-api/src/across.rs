@@ -18,9 +18,9 @@ const SEARCHES: usize = 50;
 
 /// A cursor in a listing: a position in the import that follows `after`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Place {
-    after: Option<Cursor>,
-    within: RecordPlace,
+pub(super) struct Place {
+    pub(super) after: Option<Cursor>,
+    pub(super) within: RecordPlace,
 }
 
 impl ListCursor for Place {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::rejection::{JsonRejection, QueryRejection};
 use axum::extract::{Query, State};
-use axum::http::StatusCode;
+use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use imports::duplicates::Decision;
 use imports::{FileId, SearchId, StudyRef, Tier};
@@ -23,7 +23,7 @@ use super::problem::{CommonErrors, Problem};
 use super::results::{answer, files, read};
 use super::study::PairList;
 use super::{Api, HttpResult};
-use service::{DecisionKind, DecisionOutcome, Scope};
+use service::{Decided, DecisionKind, DecisionOutcome, DecisionRequest, Scope};
 
 /// The default and maximum number of duplicates in a page; each one takes a separate read.
 const PAIRS: usize = 50;
@@ -121,8 +121,13 @@ pub(super) async fn list_all_duplicates(
 pub(super) struct NewDecision {
     /// The decision.
     decision: DecisionKind,
-    /// The studies that it is about: two studies, or the one to keep.
+    /// The studies that it is about: two studies, or the one to keep. If another study follows the one to keep, both
+    /// are also decided to be the same.
+    #[schema(min_items = 1, max_items = 2)]
     studies: Vec<StudyPlace>,
+    /// `true` to change nothing if a different decision about the two studies is in effect. The response is then 409.
+    #[serde(default)]
+    if_undecided: bool,
 }
 
 /// Decides that two studies are the same or different, or which study to keep.
@@ -137,6 +142,7 @@ pub(super) struct NewDecision {
     responses(
         (status = 204, description = "The decision was already in effect"),
         (status = 202, description = "The decision is stored; the marks follow"),
+        (status = 409, description = "A different decision is in effect", body = ConflictProblem, content_type = "application/problem+json"),
         (status = 422, description = "The decision is invalid, or the review has too many decisions", body = Problem, content_type = "application/problem+json"),
         CommonErrors,
     ),
@@ -149,9 +155,12 @@ pub(super) async fn decide(
 ) -> HttpResult {
     let Json(new) = new.map_err(|rejection| Problem::unreadable(&rejection, "a decision"))?;
     let studies: Vec<_> = new.studies.iter().map(StudyPlace::at).collect();
-    match api.service.decide(project, new.decision, &studies, &person).await? {
+    let NewDecision { decision, if_undecided, .. } = new;
+    let request = DecisionRequest { decision, studies: &studies, if_undecided };
+    match api.service.decide(project, request, &person).await? {
         DecisionOutcome::Accepted { is_new: true } => Ok(StatusCode::ACCEPTED.into_response()),
         DecisionOutcome::Accepted { is_new: false } => Ok(StatusCode::NO_CONTENT.into_response()),
+        DecisionOutcome::Decided(decided) => Ok(ConflictProblem::of(decided).into_response()),
         DecisionOutcome::Refused(fault) => {
             Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, &fault.to_string()))
         }
@@ -159,6 +168,42 @@ pub(super) async fn decide(
             let why = format!("the project has no such study: studies[{place}]");
             Err(Problem::new(StatusCode::NOT_FOUND, &why))
         }
+    }
+}
+
+/// Problem details of a decision that another one has preceded.
+#[derive(Serialize, ToSchema)]
+struct ConflictProblem {
+    #[serde(flatten)]
+    problem: Problem,
+    /// The decision that is in effect.
+    decided: DecidedView,
+}
+
+/// A decision that is in effect.
+#[derive(Serialize, ToSchema)]
+struct DecidedView {
+    /// The time of the decision.
+    #[schema(value_type = String, format = DateTime)]
+    at: Timestamp,
+    /// The reviewer, named as in the list of decisions.
+    by: String,
+    /// The decision.
+    decision: DecisionKind,
+}
+
+impl ConflictProblem {
+    fn of(Decided { at, by, decision }: Decided) -> Self {
+        let detail = "another reviewer decided about these studies first";
+        let problem = Problem::new(StatusCode::CONFLICT, detail);
+        Self { problem, decided: DecidedView { at, by, decision } }
+    }
+}
+
+impl IntoResponse for ConflictProblem {
+    fn into_response(self) -> axum::response::Response {
+        let content_type = [(header::CONTENT_TYPE, "application/problem+json")];
+        (StatusCode::CONFLICT, content_type, Json(self)).into_response()
     }
 }
 
@@ -179,7 +224,7 @@ struct VerdictView {
 /// The location of a study.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct StudyPlace {
+pub(super) struct StudyPlace {
     /// The import that contains it.
     search_id: Uuid,
     /// The file that contains it.

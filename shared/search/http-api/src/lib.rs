@@ -5,11 +5,13 @@
 //! - the other modules are the handlers, by subject.
 
 mod across;
+mod activity;
 mod admin;
 mod after_restore;
 mod aliases;
 #[cfg(feature = "lambda")]
 pub mod authorizer;
+mod bulk;
 mod changes;
 mod config;
 mod duplicates;

@@ -19,6 +19,7 @@ use messages::StoreError;
 use messages::store::chain;
 use uuid::Uuid;
 
+use super::activity::ActivityView;
 use super::extract::{AuthorizedProject, AuthorizedSearch};
 use super::problem::{CommonErrors, Problem};
 use super::view::{Details, SearchView};
@@ -37,6 +38,8 @@ const MAX_STREAMS: usize = 64;
 /// The maximum number of unfinished searches, and of the latest ones, that the stream of a project includes.
 const MAX_OPEN: usize = 100;
 const LATEST: usize = 20;
+/// The maximum number of entries of a review's history that are sent at once; older ones are skipped.
+const MAX_NEWS: usize = 100;
 /// The beginning of a stream: the client's reconnection delay, in milliseconds.
 const RETRY_DELAY: &[u8] = b"retry: 2000\n\n";
 const COMMENT: &[u8] = b":\n\n";
@@ -46,7 +49,8 @@ const LAST_EVENT_ID: &str = "last-event-id";
 ///
 /// A `search` event has the JSON of a single import. The stream begins with all unfinished imports (up to 100) and
 /// the latest 20; after that, it sends an import whenever it changes. A `deleted` event has the `search_id` of a
-/// deleted import. If `live` is `false` in `/config.json`, poll `/projects/{project}/changes` instead.
+/// deleted import. An `activity` event has an entry of the history of the review: a decision, or changed sources. The
+/// stream has the entries since it was opened. If `live` is `false` in `/config.json`, poll `/projects/{project}/changes` instead.
 #[utoipa::path(
     get,
     path = "/projects/{project}/events",
@@ -114,11 +118,16 @@ async fn follow(api: Arc<Api>, scope: Scope, headers: &HeaderMap) -> HttpResult 
     if is_seen && has_ended {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
+    let activity = match &scope {
+        Scope::Project(project) => Some((*project, api.service.activity_count(*project).await?)),
+        Scope::Search(..) => None,
+    };
     let slot = StreamSlot::take(&api)?;
     known = now;
     let mut begin = RETRY_DELAY.to_vec();
     begin.extend(text.filter(|_| !is_seen).unwrap_or_default());
-    let live = Live { slot, scope, known, begin: Some(begin), pause: POLL_INTERVAL, quiet: Duration::ZERO };
+    let (begin, pause, quiet) = (Some(begin), POLL_INTERVAL, Duration::ZERO);
+    let live = Live { slot, scope, known, activity, begin, pause, quiet };
     let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-cache")];
     Ok((headers, Body::from_stream(live.pieces())).into_response())
 }
@@ -292,6 +301,8 @@ struct Live {
     slot: StreamSlot,
     scope: Scope,
     known: SeenSearches,
+    /// The review, and the number of entries in its history that were sent or are older than the stream.
+    activity: Option<(ProjectId, u64)>,
     begin: Option<Vec<u8>>,
     /// The time until the next poll.
     pause: Duration,
@@ -310,15 +321,40 @@ impl Live {
         })
     }
 
+    /// Returns an event for each new entry in the history of the review, or `None` if there is none.
+    async fn news(&mut self) -> Result<Option<Vec<u8>>, StoreError> {
+        let Some((project, seen)) = self.activity else { return Ok(None) };
+        let function = &self.slot.0.service;
+        let count = function.activity_count(project).await?;
+        if count <= seen {
+            return Ok(None);
+        }
+        let new = usize::try_from(count - seen).unwrap_or(usize::MAX).min(MAX_NEWS);
+        let mut text = Vec::new();
+        for (number, entry) in function.activity(project, Some(count), new).await?.items.into_iter().rev() {
+            let json = serde_json::to_vec(&ActivityView::of(number, entry))
+                .map_err(|error| StoreError::unusable("showing the history of a review", error))?;
+            text.extend_from_slice(b"event: activity\ndata: ");
+            text.extend_from_slice(&json);
+            text.extend_from_slice(b"\n\n");
+        }
+        self.activity = Some((project, count));
+        Ok(Some(text))
+    }
+
     async fn next(&mut self) -> Result<Option<Vec<u8>>, StoreError> {
         if let Some(begin) = self.begin.take() {
             return Ok(Some(begin));
         }
-        let function = &self.slot.0.service;
+        let api = Arc::clone(&self.slot.0);
+        let function = &api.service;
         while !self.scope.has_ended(&self.known) {
             function.host().sleep(self.pause).await;
             let found = self.scope.poll(function, &self.known).await?;
-            let changes = changes(&found, &self.known);
+            let mut changes = changes(&found, &self.known);
+            if let Some(news) = self.news().await? {
+                changes.get_or_insert_default().extend(news);
+            }
             self.known = SeenSearches::of(&found);
             self.quiet += self.pause;
             self.pause = if changes.is_some() { ACTIVE_POLL_INTERVAL } else { POLL_INTERVAL };

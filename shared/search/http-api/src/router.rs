@@ -24,8 +24,8 @@ use super::run_trials::RunTrials;
 use super::searches::{cancel_search, show_search};
 use super::state::{Api, BodyMode};
 use super::{
-    admin, after_restore, aliases, changes, config, duplicates, export, health, history, live, overview,
-    repair, results, reviews, searches, sources, states, trial,
+    activity, admin, after_restore, aliases, bulk, changes, config, duplicates, export, health, history,
+    live, overview, repair, results, reviews, searches, sources, states, trial,
 };
 
 /// The maximum size of a request body, in bytes. 50 file names of 255 characters fit several times.
@@ -178,6 +178,10 @@ const OPERATIONS: &[Operations] = &[
     operations!(duplicates::list_duplicates),
     operations!(duplicates::list_all_duplicates),
     operations!(duplicates::decide, duplicates::list_decisions),
+    operations!(bulk::decide_in_bulk, bulk::list_bulk),
+    operations!(bulk::undo_bulk),
+    operations!(bulk::show_progress),
+    operations!(activity::list_activity),
     operations!(export::export_studies),
     operations!(export::export_review),
     operations!(export::make_review_export),

@@ -11,7 +11,7 @@ use imports::DuplicateCounts;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::extract::{AuthorizedProject, AuthorizedSearch};
+use super::extract::{AuthorizedActor, AuthorizedProject, AuthorizedSearch};
 use super::problem::{CommonErrors, Problem};
 use super::{Api, HttpResult};
 use service::sources::{
@@ -166,10 +166,11 @@ impl From<Flow> for FlowView {
 pub(super) async fn say_sources(
     State(api): State<Arc<Api>>,
     AuthorizedSearch { caller, search }: AuthorizedSearch,
+    AuthorizedActor(person): AuthorizedActor,
     new: Result<Json<NewSources>, JsonRejection>,
 ) -> HttpResult {
     let Json(new) = new.map_err(|rejection| Problem::unreadable(&rejection, "a list of sources"))?;
-    match api.service.set_sources(&caller, search, &new).await? {
+    match api.service.set_sources(&caller, search, &new, &person).await? {
         SourcesOutcome::Accepted => Ok(StatusCode::NO_CONTENT.into_response()),
         SourcesOutcome::Refused(fault) => {
             Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, &fault.to_string()))
@@ -202,10 +203,11 @@ struct ChangedFiles {
 pub(super) async fn change_sources(
     State(api): State<Arc<Api>>,
     AuthorizedProject(project): AuthorizedProject,
+    AuthorizedActor(person): AuthorizedActor,
     new: Result<Json<ReviewSources>, JsonRejection>,
 ) -> HttpResult {
     let Json(new) = new.map_err(|rejection| Problem::unreadable(&rejection, "a change of sources"))?;
-    let changed = api.service.change_sources(project, &new).await?;
+    let changed = api.service.change_sources(project, &new, &person).await?;
     let files =
         changed.map_err(|fault| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, &fault.to_string()))?;
     Ok(Json(ChangedFiles { files }).into_response())

@@ -7,10 +7,12 @@
 //! - `query`, `record_text`, `changes`, `effects` and `health` read;
 //! - `cancel`, `repair`, `decisions`, `sources` and `after_restore` change a search; `reviews` changes the list of
 //!   reviews;
+//! - `activity` keeps the history of a review;
 //! - `scope` finds the files of a review or an import; `export`, `exported_studies` and `study_view` produce exports;
 //! - `marking` marks the duplicates of a project, for the parser;
 //! - `caller` states which projects a request may access.
 
+mod activity;
 mod after_restore;
 mod announce;
 pub mod caller;
@@ -43,12 +45,17 @@ use saga::{EntryPoint, Failures, KeepHistory, MissingSetting, System};
 
 use crate::health::Health;
 
+pub use self::activity::{Action, Activity, ActivityPage};
 pub use self::after_restore::{AfterRestore, Reading, Restored};
 pub use self::announce::{AnnouncedSearch, Error, NewFile, NewSearch, PreparedSearch, Upload};
 pub use self::caller::{Operator, Principal, ProjectAccess};
 pub use self::cancel::{Cancellation, Deletion};
 pub use self::changes::{Change, ChangeCursor, MAX_SEEN, changes};
-pub use self::decisions::{DecisionKind, DecisionOutcome};
+pub use self::decisions::bulk::{
+    BulkAction, BulkPlace, BulkRefusal, BulkRequest, BulkStep, DecisionProgress, Undone,
+};
+pub use self::decisions::kind::{DecisionKind, Rule};
+pub use self::decisions::{Decided, DecisionOutcome, DecisionRequest};
 pub use self::export::{ExportRefusal, ExportState, MAX_IN_PROGRESS, export_file};
 pub use self::idempotent_create::{CreateOutcome, FIRST_REQUEST};
 pub use self::query::{SearchFilter, StoredSearch, Text, age};

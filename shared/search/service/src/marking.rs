@@ -38,18 +38,18 @@ mod progress;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use imports::duplicates::{ComparedStudy, Content, DECISIONS, Edge, Fields, Reason, Tier, compare, marks};
+use imports::duplicates::{ComparedStudy, Content, Edge, Fields, Reason, Tier, compare, marks};
 use imports::{
     Candidate, CompareStudies, Decisions, FileId, Identity, Mark, ParsedFile, ProjectId, ReadStudies,
     Revision, SearchId, StudyKeys, StudyRef,
 };
 use messages::StoreError;
-use outbox::{Key, ReadRecords};
-use serde::Deserialize;
+use outbox::ReadRecords;
 
 use self::lookups::RecentLookups;
 use self::progress::{Closure, Progress};
 use crate::FileOf;
+use crate::decisions::bulk;
 
 /// The number of studies that are examined by their keys at a time. With more keys, more of them are adjacent in the
 /// store, which looks them up in order.
@@ -173,19 +173,14 @@ impl DuplicateMarking {
     ) -> Result<MarkingPass<'_>, StoreError> {
         // Draw the revision first: everything read from now on includes all changes up to it.
         let revision = self.compare.revise(project).await?;
-        let record = self.records.record(&Key::new(DECISIONS, project.to_string())).await?;
-        let decisions = record.map(|record| Decisions::deserialize(&record.body)).transpose();
-        let decisions = decisions.map_err(|error| {
-            StoreError::unusable(format!("reading the decisions of project {project}"), error)
-        })?;
-        let (decisions, files) = (decisions.unwrap_or_default(), BTreeMap::new());
+        let decisions = bulk::in_effect(self.records.as_ref(), project).await?;
         Ok(MarkingPass {
             of: self,
             project,
             revision,
             decisions,
             leaving,
-            files,
+            files: BTreeMap::new(),
             progress: None,
             recent: RecentLookups::default(),
             unstored: Vec::new(),

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::tries::MAX_TRIES;
-use crate::{Deletion, Error, ProjectAccess, SearchService, decisions};
+use crate::{Deletion, Error, ProjectAccess, SearchService, activity, decisions};
 
 /// The maximum number of listed reviews: about 1.5 MB of the 16 MB that a MongoDB document can have.
 pub const MAX_REVIEWS: usize = 1_000;
@@ -271,6 +271,8 @@ impl SearchService {
             reviews.0.retain(|review| review.project_id != project);
             session.write(key(), written(&reviews)?);
             session.write(decisions::key(project), json!([]));
+            decisions::bulk::clear(&mut session, project).await?;
+            activity::clear(&mut session, project).await?;
             match self.commit(session, "deleted a review").await {
                 // The list was changed concurrently.
                 Err(Error::Commit(error)) if error.is_refused() => {}

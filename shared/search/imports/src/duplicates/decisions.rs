@@ -73,6 +73,8 @@ pub enum DecisionFault {
 #[serde(from = "Vec<Decision>", into = "Vec<Decision>")]
 pub struct Decisions {
     all: Vec<Decision>,
+    /// Decisions that are stored elsewhere; they take effect by their time.
+    layers: Vec<Decision>,
     verdicts: BTreeMap<(StudyRef, StudyRef), Verdict>,
     partners: BTreeMap<StudyRef, Vec<StudyRef>>,
     kept: BTreeMap<StudyRef, bool>,
@@ -100,6 +102,53 @@ impl Decisions {
         self.count(decision.about);
         self.all.push(decision);
         Ok(true)
+    }
+
+    /// Returns these decisions together with others that are stored elsewhere. Which one of two decisions is in effect
+    /// depends on their time. If the times are equal, the one of `layers` is older.
+    #[must_use]
+    pub fn with_layers(self, layers: Vec<Decision>) -> Self {
+        let mut decisions = Self { all: self.all, layers, ..Self::default() };
+        let ordered: Vec<_> = decisions.ordered().into_iter().map(|decision| decision.about).collect();
+        for about in ordered {
+            decisions.count(about);
+        }
+        decisions
+    }
+
+    /// Returns all decisions in the order in which they take effect. Those of one list keep their order, even if the clock
+    /// of a machine was behind.
+    fn ordered(&self) -> Vec<&Decision> {
+        let mut latest = Timestamp::MIN;
+        let single = self.all.iter().map(move |decision| {
+            latest = latest.max(decision.at);
+            (latest, decision)
+        });
+        let mut all: Vec<_> =
+            self.layers.iter().map(|decision| (decision.at, decision)).chain(single).collect();
+        all.sort_by_key(|(at, _)| *at);
+        all.into_iter().map(|(_, decision)| decision).collect()
+    }
+
+    /// Returns the time of a new decision: `now`, or later if the clock of another machine was ahead. So the new decision
+    /// takes effect.
+    pub fn next_time(&self, now: Timestamp) -> Timestamp {
+        let latest = self.layers.iter().chain(&self.all).map(|decision| decision.at).max();
+        let after = latest.and_then(|at| at.checked_add(jiff::SignedDuration::from_nanos(1)).ok());
+        after.map_or(now, |after| after.max(now))
+    }
+
+    /// Returns the decision by which the current verdict on two studies came into effect.
+    pub fn decided(&self, one: StudyRef, other: StudyRef) -> Option<&Decision> {
+        let verdict = self.verdict(one, other)?;
+        let wanted = sorted((one, other));
+        let is_it = |decision: &&Decision| match decision.about {
+            DecisionSubject::Pair { studies, verdict: made } => {
+                sorted(studies) == wanted && made == Some(verdict)
+            }
+            DecisionSubject::Keep { .. } => false,
+        };
+        self.ordered().into_iter().rev().find(is_it)
     }
 
     fn holds(&self, about: DecisionSubject) -> bool {
@@ -244,6 +293,33 @@ mod tests {
         let stored = serde_json::to_value(&decisions).unwrap();
         assert_eq!(stored[0]["about"]["pair"]["verdict"], "same");
         assert_eq!(serde_json::from_value::<Decisions>(stored).unwrap(), decisions);
+    }
+
+    #[test]
+    fn layers_take_effect_by_their_time_and_are_not_stored() {
+        let (a, b, c) = (study(1), study(2), study(3));
+        let at = |second: i64, studies, verdict, by: &str| Decision {
+            at: Timestamp::from_second(second).unwrap(),
+            by: by.to_owned(),
+            about: DecisionSubject::Pair { studies, verdict },
+        };
+        let (same, different) = (Some(Verdict::Same), Some(Verdict::Different));
+        let mut decisions = Decisions::default();
+        decisions.add(at(10, (a, b), different, "ann")).unwrap();
+        decisions.add(at(30, (b, c), different, "bob")).unwrap();
+        let layer = [(a, b), (b, c), (a, c)].map(|pair| at(20, pair, same, "cleo")).to_vec();
+        let layered = decisions.clone().with_layers(layer);
+        // The layer overrules the earlier decision, but not the later one.
+        assert_eq!(
+            [layered.verdict(a, b), layered.verdict(b, c), layered.verdict(a, c)],
+            [same, different, same]
+        );
+        let authors = [(a, b), (b, c)].map(|(one, other)| layered.decided(one, other).unwrap().by.as_str());
+        assert_eq!(authors, ["cleo", "bob"]);
+        assert!(layered.next_time(Timestamp::UNIX_EPOCH) > Timestamp::from_second(30).unwrap());
+        // Without the layer, the earlier decisions are in effect again.
+        let stored = serde_json::from_value::<Decisions>(serde_json::to_value(&layered).unwrap()).unwrap();
+        assert_eq!(stored, decisions);
     }
 
     #[test]

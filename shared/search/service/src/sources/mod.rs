@@ -25,12 +25,14 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::{Error, FileOf, ProjectAccess, Repairs, SearchService};
+use crate::activity::{self, Action, Activity};
 use crate::tries::MAX_TRIES;
 use guess::guess;
 
 pub use methods_statement::Drawing;
 pub use prisma::{Flow, FlowError, Line, Sums};
 pub use review::{ReviewSources, SourceReplacement};
+pub(crate) use vocabulary::usual_database;
 pub use vocabulary::{KNOWN, Known, Method, platforms};
 
 /// The kind of the records. Their ids are those of searches.
@@ -162,6 +164,7 @@ impl SearchService {
         caller: &ProjectAccess,
         search: SearchId,
         new: &NewSources,
+        by: &str,
     ) -> Result<SourcesOutcome, Error> {
         let Some(job) = self.find(caller, search).await? else { return Ok(SourcesOutcome::Unknown) };
         let is_there = |id| job.files.iter().any(|file| file.file_id == id);
@@ -183,6 +186,9 @@ impl SearchService {
             }
             let failed = |error| StoreError::unusable("serializing sources", error);
             session.write(key(search), serde_json::to_value(&given).map_err(failed)?);
+            let action = Action::SetSources { search_id: search, files: new.files.len() as u64 };
+            let entry = Activity { at: self.host().now(), by: by.to_owned(), action };
+            activity::append(&mut session, job.project_id, entry).await?;
             match self.commit(session, "stored the sources of files").await {
                 // The sources of the same search were changed concurrently.
                 Err(Error::Commit(error)) if error.is_refused() => {}

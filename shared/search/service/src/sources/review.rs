@@ -67,6 +67,7 @@ impl SearchService {
         &self,
         project: ProjectId,
         new: &ReviewSources,
+        by: &str,
     ) -> Result<Result<usize, SourceFault>, Error> {
         if let Some(fault) = new.fault() {
             return Ok(Err(fault));
@@ -86,7 +87,7 @@ impl SearchService {
                 if count == 0 {
                     continue;
                 }
-                match self.set_sources(&caller, job.search_id, &NewSources { files }).await? {
+                match self.set_sources(&caller, job.search_id, &NewSources { files }, by).await? {
                     SourcesOutcome::Accepted => changed += count,
                     SourcesOutcome::Refused(fault) => return Ok(Err(fault)),
                     // The import was deleted concurrently.

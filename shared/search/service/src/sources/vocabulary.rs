@@ -127,7 +127,7 @@ pub(super) fn find(name: &str) -> Option<&'static Known> {
 }
 
 /// Returns the usual spelling of a database's name, or the name itself without surrounding spaces. Editions are kept.
-pub(super) fn usual_database(name: &str) -> String {
+pub(crate) fn usual_database(name: &str) -> String {
     let trimmed = name.trim();
     // Searches of the same database may differ in the edition.
     let found = find(trimmed).filter(|_| !trimmed.contains(['<', '(', '[']));

@@ -1,93 +1,76 @@
 //! Decisions of reviewers about duplicates: two studies are the same or different, or one of them is to be kept.
 //!
 //! All decisions of a project form one record. A decision is stored in a session that also sends the command to
-//! compare the studies again, so either both happen or neither does, and concurrent decisions are never lost.
+//! compare the studies again, so either both happen or neither does, and concurrent decisions are never lost. Decisions
+//! about many pairs at once ([`bulk`]) are stored separately, and undone as a whole.
 
-use imports::duplicates::{DECISIONS, Decision, DecisionFault, DecisionSubject, Decisions, Verdict};
+pub(crate) mod bulk;
+pub(crate) mod kind;
+
+use imports::duplicates::{DECISIONS, Decision, DecisionFault, DecisionSubject, Decisions};
 use imports::messages::CompareStudies;
 use imports::{ParseCommand, ProjectId, StudyRef};
+use jiff::Timestamp;
 use messages::StoreError;
 use outbox::Key;
 use outbox::session::CommitError;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value;
-use utoipa::ToSchema;
 
+use self::kind::DecisionKind;
+use crate::activity::{self, Action, Activity};
 use crate::tries::MAX_TRIES;
 use crate::{Error, ProjectAccess, SearchService};
 
-/// The type of a decision.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-#[schema(as = Word)]
-pub enum DecisionKind {
-    /// Two studies are the same work.
-    Same,
-    /// Two studies are not the same work.
-    Different,
-    /// The decision about two studies is undone; the matching rules apply again.
-    Undo,
-    /// Of all studies that are the same work, this one is kept.
-    Keep,
-    /// The earliest study is kept, as if this one had not been chosen.
-    Unkeep,
-}
-
 /// The outcome of a decision.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DecisionOutcome {
     /// The decision is in effect.
     Accepted {
         /// `true` if it was not in effect before, so that marks may change.
         is_new: bool,
     },
+    /// Nothing is changed: another decision about the two studies is in effect, and the request wants none.
+    Decided(Decided),
     /// Nothing is changed.
     Refused(DecisionRefusal),
     /// The study at this index of the request does not exist.
     Unknown(usize),
 }
 
+/// A decision that is in effect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decided {
+    /// The time of the decision.
+    pub at: Timestamp,
+    /// The reviewer.
+    pub by: String,
+    /// The decision.
+    pub decision: DecisionKind,
+}
+
+/// A request to decide about studies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DecisionRequest<'a> {
+    /// The decision.
+    pub decision: DecisionKind,
+    /// Two studies, or the one to keep. If another study follows the one to keep, both are also the same work.
+    pub studies: &'a [StudyRef],
+    /// `true` to change nothing if a different decision about the two studies is in effect.
+    pub if_undecided: bool,
+}
+
 /// Reasons to refuse a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DecisionRefusal {
     /// The number of studies is wrong.
-    #[error("\"same\", \"different\" and \"undo\" apply to two studies, \"keep\" and \"unkeep\" to one")]
+    #[error(
+        "\"same\", \"different\" and \"undo\" apply to two studies, \"unkeep\" to one, and \"keep\" to one or two"
+    )]
     Number,
     /// The decision contradicts others, or there are too many.
     #[error(transparent)]
     Decision(#[from] DecisionFault),
-}
-
-impl DecisionKind {
-    /// Returns the subject of the decision, or `None` if the number of studies is wrong.
-    fn about(self, studies: &[StudyRef]) -> Option<DecisionSubject> {
-        let pair = |verdict| {
-            let [one, other] = studies else { return None };
-            Some(DecisionSubject::Pair { studies: (*one, *other), verdict })
-        };
-        let keep = |keep| {
-            let [study] = studies else { return None };
-            Some(DecisionSubject::Keep { study: *study, keep })
-        };
-        match self {
-            Self::Same => pair(Some(Verdict::Same)),
-            Self::Different => pair(Some(Verdict::Different)),
-            Self::Undo => pair(None),
-            Self::Keep => keep(true),
-            Self::Unkeep => keep(false),
-        }
-    }
-
-    /// Returns the type of a stored decision.
-    pub fn of(about: &DecisionSubject) -> Self {
-        match about {
-            DecisionSubject::Pair { verdict: Some(Verdict::Same), .. } => Self::Same,
-            DecisionSubject::Pair { verdict: Some(Verdict::Different), .. } => Self::Different,
-            DecisionSubject::Pair { verdict: None, .. } => Self::Undo,
-            DecisionSubject::Keep { keep: true, .. } => Self::Keep,
-            DecisionSubject::Keep { keep: false, .. } => Self::Unkeep,
-        }
-    }
 }
 
 pub(crate) fn key(project: ProjectId) -> Key {
@@ -109,8 +92,7 @@ impl SearchService {
     pub async fn decide(
         &self,
         project: ProjectId,
-        word: DecisionKind,
-        studies: &[StudyRef],
+        DecisionRequest { decision, studies, if_undecided }: DecisionRequest<'_>,
         by: &str,
     ) -> Result<DecisionOutcome, Error> {
         let caller = ProjectAccess::Only([project].into());
@@ -124,35 +106,55 @@ impl SearchService {
                 return Ok(DecisionOutcome::Unknown(place));
             }
         }
-        let Some((about, first)) = word.about(studies).zip(studies.first()) else {
+        let Some((about, first)) = decision.about(studies).zip(studies.first()) else {
             return Ok(DecisionOutcome::Refused(DecisionRefusal::Number));
         };
         for _ in 0..MAX_TRIES {
             let mut session = self.entry.session(first.search_id);
             let body = session.read(key(project)).await?.map(|record| record.body);
-            let mut decisions = read(project, body)?;
-            let decision = Decision { at: self.host().now(), by: by.to_owned(), about };
-            match decisions.add(decision) {
-                Ok(true) => {}
-                Ok(false) => return Ok(DecisionOutcome::Accepted { is_new: false }),
-                Err(fault) => return Ok(DecisionOutcome::Refused(fault.into())),
+            let layers = bulk::layers_of(&mut session, self.entry.sessions.records.as_ref(), project).await?;
+            let mut decisions = read(project, body)?.with_layers(layers);
+            if let Some(first) = contradiction(&decisions, &about).filter(|_| if_undecided) {
+                return Ok(DecisionOutcome::Decided(first));
+            }
+            let at = decisions.next_time(self.host().now());
+            let mut is_new = false;
+            for about in &about {
+                match decisions.add(Decision { at, by: by.to_owned(), about: *about }) {
+                    Ok(added) => is_new |= added,
+                    Err(fault) => return Ok(DecisionOutcome::Refused(fault.into())),
+                }
+            }
+            if !is_new {
+                return Ok(DecisionOutcome::Accepted { is_new });
             }
             let failed = |error| StoreError::unusable("serializing a decision", error);
             session.write(key(project), serde_json::to_value(&decisions).map_err(failed)?);
             let command = CompareStudies { project_id: project, studies: studies.to_vec() };
             session.send(&ParseCommand::CompareStudies(command))?;
+            let action = Action::Decided { decision, studies: studies.to_vec() };
+            activity::append(&mut session, project, Activity { at, by: by.to_owned(), action }).await?;
             match self.commit(session, "stored a decision about studies").await {
                 // Another decision in the same project was stored concurrently.
                 Err(Error::Commit(error)) if error.is_refused() => {}
-                done => return done.map(|()| DecisionOutcome::Accepted { is_new: true }),
+                done => return done.map(|()| DecisionOutcome::Accepted { is_new }),
             }
         }
         Err(Error::Commit(CommitError::Changed))
     }
 
-    /// Returns all decisions of a project, in chronological order.
+    /// Returns all decisions of a project: the single ones in chronological order, with the bulk actions in effect.
     pub async fn decisions(&self, project: ProjectId) -> Result<Decisions, StoreError> {
-        let record = self.entry.sessions.records.record(&key(project)).await?;
-        read(project, record.map(|record| record.body))
+        bulk::in_effect(self.entry.sessions.records.as_ref(), project).await
     }
+}
+
+/// Returns the decision in effect that differs from one of these.
+fn contradiction(decisions: &Decisions, about: &[DecisionSubject]) -> Option<Decided> {
+    about.iter().find_map(|about| {
+        let DecisionSubject::Pair { studies: (one, other), verdict } = *about else { return None };
+        let decided = decisions.decided(one, other).filter(|_| decisions.verdict(one, other) != verdict)?;
+        let Decision { at, by, about } = decided.clone();
+        Some(Decided { at, by, decision: DecisionKind::of(&about) })
+    })
 }

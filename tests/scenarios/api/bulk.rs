@@ -1,0 +1,189 @@
+//! Decisions about many pairs at once, their undo, and the history of a review.
+
+use axum::Router;
+use imports::SearchId;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::duplicates::search;
+use super::{api, get, path_of, post};
+use crate::world::World;
+
+const ZINC: &str = "TY  - JOUR\nTI  - Zinc for the common cold in children\nAU  - Berg, A.\nPY  - 2020\n\
+                    DO  - 10.1000/zinc\nER  - \n";
+const IRON: &str = "TY  - JOUR\nTI  - Iron tablets in tired marathon runners of both sexes\nAU  - Eisen, F.\n\
+                    PY  - 2001\nDO  - 10.1000/iron\nSP  - 25\nER  - \n";
+/// Another export of the same work, with another page.
+const IRON_AGAIN: &str = "TY  - JOUR\nTI  - Iron tablets in tired marathon runners of both sexes\nAU  - Eisen, F.\n\
+                          PY  - 2001\nDO  - 10.1000/iron\nSP  - 125\nER  - \n";
+
+fn of_project(path: &str) -> String {
+    format!("/projects/{}/{path}", Uuid::nil())
+}
+
+/// Returns a world with a certain and an uncertain pair, and the searches of the earlier and the later studies.
+async fn two_pairs() -> (World, SearchId, SearchId) {
+    let world = World::new();
+    let first = search(&world, "a.ris", &format!("{ZINC}\n{IRON}")).await;
+    let second = search(&world, "b.ris", &format!("{ZINC}\n{IRON_AGAIN}")).await;
+    (world, first, second)
+}
+
+/// Decides by a rule until all pairs are examined; returns the number of decisions.
+async fn bulk(world: &World, api: &Router, id: u128, rule: &str, database: Option<&str>) -> u64 {
+    let (mut decided, mut after) = (0, Value::Null);
+    loop {
+        let asked = json!({ "id": Uuid::from_u128(id), "rule": rule, "database": database, "after": after });
+        let (status, _, step) = post(api, &of_project("duplicates/bulk"), &asked).await;
+        assert_eq!(status.as_u16(), 200, "{step}");
+        decided += step["decided"].as_u64().unwrap();
+        after = step["next"].clone();
+        if after.is_null() {
+            world.run().await;
+            return decided;
+        }
+    }
+}
+
+/// Returns the reviewers' decisions: same pairs by a reviewer, likely or possible pairs, and progress.
+async fn counts(api: &Router) -> [u64; 4] {
+    let progress = get(api, &of_project("duplicates/progress")).await;
+    let said = get(api, &of_project("prisma")).await["total"]["duplicates_by"]["said"].clone();
+    [&said, &progress["decided"], &progress["open"], &progress["certain"]]
+        .map(|number| number.as_u64().unwrap())
+}
+
+async fn undo(world: &World, api: &Router, id: u128) -> u16 {
+    let path = of_project(&format!("duplicates/bulk/{}/undo", Uuid::from_u128(id)));
+    let status = post(api, &path, &json!({})).await.0.as_u16();
+    world.run().await;
+    status
+}
+
+/// Decides about a record of the second search and the same record of the first.
+async fn decide(
+    world: &World,
+    api: &Router,
+    decision: &Value,
+    record: u64,
+    searches: [SearchId; 2],
+) -> (u16, Value) {
+    let mut studies = Vec::new();
+    for search_id in searches {
+        let files = get(api, &path_of(search_id)).await["files"].clone();
+        studies.push(json!({ "search_id": search_id, "file_id": files[0]["file_id"], "record": record }));
+    }
+    let mut body = decision.clone();
+    body["studies"] = json!(studies);
+    let (status, _, answer) = post(api, &of_project("duplicates/decisions"), &body).await;
+    world.run().await;
+    (status.as_u16(), answer)
+}
+
+#[tokio::test]
+async fn certain_pairs_are_accepted_together_and_undone_together() {
+    let (world, ..) = two_pairs().await;
+    let api = api(&world);
+    assert_eq!(counts(&api).await, [0, 0, 1, 1]);
+    assert_eq!(bulk(&world, &api, 1, "certain", None).await, 1);
+    assert_eq!(counts(&api).await, [1, 1, 1, 0]);
+    assert_eq!(bulk(&world, &api, 1, "certain", None).await, 0, "a repeated request changes nothing");
+    assert_eq!(bulk(&world, &api, 2, "same_doi", None).await, 1);
+    assert_eq!(counts(&api).await, [2, 2, 0, 0]);
+    assert_eq!((undo(&world, &api, 1).await, undo(&world, &api, 1).await), (202, 204));
+    assert_eq!(counts(&api).await, [1, 1, 0, 1]);
+    assert_eq!((undo(&world, &api, 2).await, undo(&world, &api, 3).await), (202, 404));
+    assert_eq!(counts(&api).await, [0, 0, 1, 1]);
+    let actions = get(&api, &of_project("duplicates/bulk")).await["items"].clone();
+    let rules =
+        actions.as_array().unwrap().iter().map(|item| (item["rule"].clone(), item["decided"].clone()));
+    assert_eq!(rules.collect::<Vec<_>>(), [(json!("same_doi"), json!(1)), (json!("certain"), json!(1))]);
+    assert!(actions[0]["undone_at"].is_string(), "{actions}");
+}
+
+/// The undo restores a reviewer's earlier decision, and keeps a later one.
+#[tokio::test]
+async fn undo_leaves_the_decisions_of_others() {
+    let (world, first, second) = two_pairs().await;
+    let api = api(&world);
+    let different = json!({ "decision": "different" });
+    assert_eq!(decide(&world, &api, &different, 2, [second, first]).await.0, 202);
+    assert_eq!(counts(&api).await, [0, 1, 0, 1]);
+    // The rule leaves the decided pair as it is.
+    assert_eq!(bulk(&world, &api, 1, "same_doi", None).await, 1);
+    assert_eq!(counts(&api).await, [1, 2, 0, 0]);
+    assert_eq!(decide(&world, &api, &different, 1, [second, first]).await.0, 202);
+    assert_eq!(counts(&api).await, [0, 2, 0, 0]);
+    assert_eq!(undo(&world, &api, 1).await, 202);
+    assert_eq!(counts(&api).await, [0, 2, 0, 0]);
+}
+
+#[tokio::test]
+async fn studies_of_the_preferred_database_are_kept() {
+    let (world, _, second) = two_pairs().await;
+    let api = api(&world);
+    let file = get(&api, &path_of(second)).await["files"][0]["file_id"].clone();
+    let sources = json!({ "files": [{ "file_id": file, "source": { "database": "Embase" } }] });
+    assert_eq!(post(&api, &format!("{}/sources", path_of(second)), &sources).await.0.as_u16(), 204);
+    assert_eq!(bulk(&world, &api, 1, "preferred_source", Some("EMBASE")).await, 2);
+    let kept = |pairs: &Value| -> Vec<Value> {
+        pairs["items"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|pair| pair["study"]["duplicate"]["search_id"].clone())
+            .collect()
+    };
+    let path = of_project("duplicates");
+    assert_eq!(kept(&get(&api, &path).await), [json!(second), json!(second)]);
+    assert_eq!(undo(&world, &api, 1).await, 202);
+    assert!(!kept(&get(&api, &path).await).contains(&json!(second)));
+    let asked = json!({ "id": Uuid::from_u128(2), "rule": "preferred_source" });
+    assert_eq!(post(&api, &of_project("duplicates/bulk"), &asked).await.0.as_u16(), 422);
+}
+
+#[tokio::test]
+async fn second_reviewer_learns_who_decided_first() {
+    let (world, first, second) = two_pairs().await;
+    let api = api(&world);
+    let if_undecided = |decision: &str| json!({ "decision": decision, "if_undecided": true });
+    assert_eq!(decide(&world, &api, &if_undecided("same"), 2, [second, first]).await.0, 202);
+    assert_eq!(decide(&world, &api, &if_undecided("same"), 2, [first, second]).await.0, 204, "it agrees");
+    let (status, problem) = decide(&world, &api, &if_undecided("different"), 2, [second, first]).await;
+    assert_eq!((status, &problem["decided"]["decision"]), (409, &json!("same")), "{problem}");
+    assert!(problem["decided"]["at"].is_string() && problem["decided"]["by"] == "somebody", "{problem}");
+    // A reviewer who has seen the decision can change it.
+    assert_eq!(decide(&world, &api, &json!({ "decision": "different" }), 2, [second, first]).await.0, 202);
+}
+
+#[tokio::test]
+async fn study_is_kept_and_confirmed_in_one_request() {
+    let (world, first, second) = two_pairs().await;
+    let api = api(&world);
+    assert_eq!(decide(&world, &api, &json!({ "decision": "keep" }), 2, [second, first]).await.0, 202);
+    assert_eq!(counts(&api).await, [1, 1, 0, 1]);
+}
+
+#[tokio::test]
+async fn history_lists_every_change_once() {
+    let (world, first, second) = two_pairs().await;
+    let api = api(&world);
+    decide(&world, &api, &json!({ "decision": "same" }), 2, [second, first]).await;
+    decide(&world, &api, &json!({ "decision": "same" }), 2, [second, first]).await;
+    bulk(&world, &api, 1, "certain", None).await;
+    undo(&world, &api, 1).await;
+    let page = get(&api, &of_project("activity?limit=2")).await;
+    let actions = |page: &Value| -> Vec<(Value, Value)> {
+        page["items"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|item| (item["number"].clone(), item["action"].clone()))
+            .collect()
+    };
+    assert_eq!(actions(&page), [(json!(3), json!("undid_bulk")), (json!(2), json!("decided_in_bulk"))]);
+    let next = of_project(&format!("activity?limit=2&after={}", page["next"].as_str().unwrap()));
+    let page = get(&api, &next).await;
+    assert_eq!((actions(&page), &page["next"]), (vec![(json!(1), json!("decided"))], &Value::Null));
+    assert_eq!(page["items"][0]["by"], "somebody");
+}
