@@ -694,3 +694,34 @@ test('a reviewer rejects a duplicate and undoes the decision', async () => {
   });
   await page.context().close();
 });
+
+// The steps are those of docs/page.md.
+test('six exports become one file for Covidence', async () => {
+  const page = await open(server, '#/reviews');
+  await page.getByLabel('New review').fill('Gambling harms');
+  await page.getByRole('button', { name: 'Create' }).click();
+  await heading(page, 'Imports');
+  await page.getByLabel('Main').getByRole('link', { name: 'New import' }).click();
+  await heading(page, 'New import');
+  await drop(page, ['psycinfo.ris', 'pubmed.nbib', 'same-library/library.ris', 'same-library/library.csv', 'endnote.xml', 'utf-16.ris']);
+  await page.getByLabel('One date of search for all files').fill('2026-11-02');
+  await page.getByLabel('Name of the import').fill('Searches of November');
+  await page.getByRole('button', { name: 'Import' }).click();
+  await heading(page, 'Searches of November');
+  await page.locator('.facts .tag', { hasText: 'Done' }).waitFor();
+  await page.getByLabel('Main').getByRole('link', { name: 'Duplicates' }).click();
+  await page.getByRole('button', { name: /^Accept \d+ certain pairs?$/ }).click();
+  await page.getByText(/^Accepted the certain pairs: \d+/).waitFor();
+  await page.getByLabel('Main').getByRole('link', { name: 'Sources' }).click();
+  await page.getByText(/2026-11-02 \(n = /).first().waitFor();
+  const saving = (name) => Promise.all([page.waitForEvent('download'), page.getByRole('button', { name }).click()]);
+  await saving('Save as a table for Word');
+  await saving('Save as PNG');
+  await page.getByLabel('Main').getByRole('link', { name: 'Studies' }).click();
+  await page.getByRole('combobox', { name: 'Duplicates' }).selectOption('Without duplicates');
+  await page.getByLabel('Export for').selectOption('Covidence');
+  const [file] = await saving('Export');
+  assert.match(file.suggestedFilename(), /Gambling.*\.ris$/i);
+  assert.ok((await readFile(await file.path(), 'utf8')).includes('TY  - '));
+  await page.context().close();
+});
