@@ -282,7 +282,7 @@ pub(super) async fn list_effects(
     let goes_on = after.is_some();
     let found = effects::effects(api.service.health.stores(), &wanted, now, after, limit).await;
     let (found, next) = found.map_err(|error| match goes_on && !error.is_retryable() {
-        // Only the store can tell whether an id is valid.
+        // Only the store can determine whether an id is valid.
         true => Problem::bad("after is not the \"next\" of a page of this list"),
         false => Problem::from(error),
     })?;
