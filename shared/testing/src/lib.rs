@@ -41,6 +41,7 @@ pub mod seen;
 pub mod sessions;
 pub mod studies;
 pub mod views;
+pub mod words;
 
 pub use host::ManualHost;
 pub use seen::RecordingSink;

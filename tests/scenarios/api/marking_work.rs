@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use embedded::Store;
+use imports::words::{BucketRange, WordPart};
 use imports::{
     Candidate, CompareStudies, DuplicateCounts, FileId, Identity, Mark, ParsedFile, ProjectId, Quarantined,
     ReadStudies, Revision, SearchId, Selection, StoredFile, Study, StudyKeys, Tier,
@@ -70,6 +71,26 @@ impl ReadStudies for Counting {
 
     async fn marked(&self, search: SearchId, file: FileId) -> Result<DuplicateCounts, StoreError> {
         self.store.marked(search, file).await
+    }
+
+    async fn studies_at(
+        &self,
+        search: SearchId,
+        file: FileId,
+        records: &[u64],
+        bytes: usize,
+    ) -> Result<Vec<Study>, StoreError> {
+        self.store.studies_at(search, file, records, bytes).await
+    }
+
+    async fn words(
+        &self,
+        search: SearchId,
+        file: FileId,
+        after: u64,
+        buckets: &[BucketRange],
+    ) -> Result<Option<WordPart>, StoreError> {
+        self.store.words(search, file, after, buckets).await
     }
 }
 

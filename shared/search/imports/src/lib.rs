@@ -8,6 +8,7 @@
 //! - [`saga`]: the state machine of one search;
 //! - [`job`], [`jobs`]: the view of an import, and its queries;
 //! - [`studies`], [`duplicates`]: studies, unreadable records, and duplicate marks;
+//! - [`words`]: the search for words in studies;
 //! - [`objects`], [`contents`], [`reading`]: uploaded files, the contents of packed ones, and the checkpoints of
 //!   reading them;
 //! - [`exports`]: exports that are created as objects;
@@ -33,6 +34,7 @@ pub mod saga;
 pub mod schemas;
 pub mod studies;
 mod vocabulary;
+pub mod words;
 
 pub use contents::{Contents, ContentsError, MAX_PARTS, Part, PartBytes, UnpackedPart};
 pub use duplicates::{
@@ -55,6 +57,7 @@ pub use studies::{
     CompareStudies, DamagedRecord, DuplicateCounts, Mark, ParsedFile, PreparedStudy, Quarantined,
     ReadStudies, Readable, Selection, StoredFile, Study, StudyId, WriteBatching, WriteStudies, readable,
 };
+pub use words::{IndexWords, WordQuery};
 
 /// The application's name, in the types and sources of its messages.
 pub const SYSTEM: &str = "search-import";

@@ -17,6 +17,7 @@ use crate::objects::{FindObjects, PresignUpload, ReadObject};
 use crate::reading::ParseAttempts;
 use crate::saga::{Deadlines, SearchImport};
 use crate::studies::{CompareStudies, ReadStudies, WriteStudies};
+use crate::words::IndexWords;
 
 /// The uploaded files, for functions that read them.
 pub const OBJECTS: Service = Service("objects");
@@ -73,6 +74,8 @@ pub struct StudyStores {
     pub write_studies: Arc<dyn WriteStudies>,
     /// Finds and marks duplicates.
     pub compare_studies: Arc<dyn CompareStudies>,
+    /// Stores the index of words.
+    pub index_words: Arc<dyn IndexWords>,
     /// Reads the progress of files.
     pub read_progress: Arc<dyn ReadProgress>,
     /// Reports the progress of files.
@@ -88,6 +91,7 @@ impl StudyStores {
         S: ReadStudies
             + WriteStudies
             + CompareStudies
+            + IndexWords
             + ReadProgress
             + ReportProgress
             + ParseAttempts
@@ -97,6 +101,7 @@ impl StudyStores {
             read_studies: store.clone(),
             write_studies: store.clone(),
             compare_studies: store.clone(),
+            index_words: store.clone(),
             read_progress: store.clone(),
             report_progress: store.clone(),
             parse_attempts: store.clone(),

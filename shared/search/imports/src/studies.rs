@@ -12,6 +12,7 @@ use crate::duplicates::{Candidate, Duplicate, Identity, Revision, StudyKeys, Tie
 use crate::ids::{FileId, ProjectId, SearchId};
 use crate::reading::{FileFence, ReadingStatus};
 use crate::vocabulary::StudyRef;
+use crate::words::{BucketRange, WordPart};
 
 pub use crate::vocabulary::{ParsedFile, StudyId};
 
@@ -413,4 +414,24 @@ pub trait ReadStudies: Send + Sync {
 
     /// Counts the marked studies of a file.
     async fn marked(&self, search: SearchId, file: FileId) -> Result<DuplicateCounts, StoreError>;
+
+    /// Returns these studies of a file, given in order of their records. Stops after the study that reaches a size of
+    /// `bytes`. Studies that are not stored are omitted.
+    async fn studies_at(
+        &self,
+        search: SearchId,
+        file: FileId,
+        records: &[u64],
+        bytes: usize,
+    ) -> Result<Vec<Study>, StoreError>;
+
+    /// Returns some buckets of the first part of a file's index of words with records after `after`. Returns `None` if
+    /// these records are not indexed.
+    async fn words(
+        &self,
+        search: SearchId,
+        file: FileId,
+        after: u64,
+        buckets: &[BucketRange],
+    ) -> Result<Option<WordPart>, StoreError>;
 }

@@ -124,7 +124,7 @@ pub enum Call {
     StudiesSharing,
     /// [`imports::CompareStudies::mark`].
     StudiesMark,
-    /// [`imports::ReadStudies::select`].
+    /// [`imports::ReadStudies::select`], and [`imports::ReadStudies::studies_at`].
     StudiesRead,
     /// [`imports::ReadStudies::quarantined`].
     StudiesQuarantined,
@@ -138,6 +138,12 @@ pub enum Call {
     StudiesFiles,
     /// [`imports::ReadStudies::marked`].
     StudiesMarked,
+    /// [`imports::ReadStudies::words`].
+    WordsRead,
+    /// [`imports::IndexWords::unindexed`].
+    WordsUnindexed,
+    /// [`imports::IndexWords::store_words`].
+    WordsStore,
     /// [`imports::PresignUpload::presign`].
     ObjectsPresign,
     /// [`Store::upload`](crate::Store::upload).

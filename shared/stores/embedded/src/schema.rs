@@ -159,7 +159,7 @@ pub(crate) fn migrate(db: &mut Connection, from: u32) -> rusqlite::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::search::{keys, shared_keys, study_rows};
+    use crate::search::{keys, shared_keys, study_rows, words};
     use crate::tables::explain;
     use crate::{failures, fair_queueing, outbox, recover, views};
 
@@ -214,6 +214,15 @@ mod tests {
                 study_rows::QUARANTINED,
                 "SEARCH quarantine USING INDEX sqlite_autoindex_quarantine_1 (source=? AND record>?)",
             ),
+            (
+                study_rows::STUDY_AT,
+                "SEARCH study USING INDEX sqlite_autoindex_study_1 (source=? AND record=?)",
+            ),
+            (words::UNINDEXED, "SEARCH parsed_file USING INDEX parsed_file_unindexed"),
+            (words::PART, "SEARCH word USING PRIMARY KEY (source=? AND last<?)"),
+            (words::PART, "SEARCH word USING PRIMARY KEY (source=? AND last>?)"),
+            (words::BUCKET, "SEARCH word USING PRIMARY KEY (source=? AND last=? AND bucket=?)"),
+            (words::BUCKETS, "SEARCH word USING PRIMARY KEY (source=? AND last=? AND bucket>? AND bucket<?)"),
             (recover::PURGE_SAGAS, "USING INDEX saga_expiry (expires_at<?)"),
             (recover::PURGE_SESSIONS, "USING INDEX session_age (at<?)"),
         ] {

@@ -9,12 +9,13 @@ use futures::stream;
 use imports::exports::Pieces;
 use imports::messages::ObjectRef;
 use imports::objects::ObjectStream;
+use imports::words::{BucketRange, UnindexedFile, WordPart};
 use imports::{
     AttemptState, Candidate, CompareStudies, DuplicateCounts, ExportKey, ExportLink, FileFence, FileId,
-    FindObjects, Identity, KeepExports, Mark, ObjectFacts, ParseAttempts, ParsedFile, PreparedStudy,
-    PresignUpload, PresignedPost, Progress, ProjectId, Quarantined, ReadObject, ReadProgress, ReadStudies,
-    ReadingStatus, ReportProgress, Revision, SearchId, Selection, StoredFile, Study, StudyKeys, UploadGrant,
-    WriteBatching, WriteStudies,
+    FindObjects, Identity, IndexWords, KeepExports, Mark, ObjectFacts, ParseAttempts, ParsedFile,
+    PreparedStudy, PresignUpload, PresignedPost, Progress, ProjectId, Quarantined, ReadObject, ReadProgress,
+    ReadStudies, ReadingStatus, ReportProgress, Revision, SearchId, Selection, StoredFile, Study, StudyKeys,
+    UploadGrant, WriteBatching, WriteStudies,
 };
 use messages::StoreError;
 use references::READER_VERSION;
@@ -561,5 +562,41 @@ impl ReadStudies for Own {
 
     async fn marked(&self, _: SearchId, _: FileId) -> Result<DuplicateCounts, StoreError> {
         Ok(DuplicateCounts::default())
+    }
+
+    async fn studies_at(
+        &self,
+        _: SearchId,
+        _: FileId,
+        _: &[u64],
+        _: usize,
+    ) -> Result<Vec<Study>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn words(
+        &self,
+        _: SearchId,
+        _: FileId,
+        _: u64,
+        _: &[BucketRange],
+    ) -> Result<Option<WordPart>, StoreError> {
+        Ok(None)
+    }
+}
+
+/// The simulation has no searches for words.
+#[async_trait]
+impl IndexWords for Own {
+    async fn unindexed(
+        &self,
+        _: Option<(SearchId, FileId)>,
+        _: usize,
+    ) -> Result<Vec<UnindexedFile>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn store_words(&self, _: SearchId, _: FileId, _: WordPart) -> Result<bool, StoreError> {
+        Ok(false)
     }
 }

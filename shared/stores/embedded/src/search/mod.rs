@@ -1,6 +1,7 @@
 //! The ports of the search import: studies, files, exports and progress.
 //!
 //! - `studies` (`study_rows`, `packed`), `compare` (`keys`, `shared_keys`): the records of files, their keys and marks;
+//! - `words`: the index of their words;
 //! - `objects` (`object_rows`, `frames`), `upload`, `exports`, `notification`: what S3 does; `cpu_pool`: the threads that
 //!   compress;
 //! - `progress`, `reading`: how far a file has been read;
@@ -24,6 +25,7 @@ pub(crate) mod shared_keys;
 mod studies;
 pub(crate) mod study_rows;
 mod upload;
+pub(crate) mod words;
 
 pub use local_uploads::{LocalUpload, PendingUpload};
 pub use object_rows::{BUCKET, UPLOAD_URL};

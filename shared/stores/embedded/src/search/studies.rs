@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use imports::words::{BucketRange, WordPart};
 use imports::{
     DuplicateCounts, FileFence, Identity, ParsedFile, PreparedStudy, Quarantined, ReadStudies, ReadingStatus,
     StoredFile, Study, StudyKeys, WriteBatching, WriteStudies,
@@ -18,6 +19,7 @@ use crate::search::keys;
 use crate::search::reading;
 use crate::search::shared_keys::{self, Told};
 use crate::search::study_rows::{self, New, Page};
+use crate::search::words;
 use crate::value::{from_json, json};
 
 #[async_trait]
@@ -194,6 +196,32 @@ impl ReadStudies for Store {
         let doing = format!("counting the marks of file {file} of search {search}");
         self.look(Call::StudiesMarked, doing, move |db| study_rows::marked(db, search, file)).await
     }
+
+    async fn studies_at(
+        &self,
+        search: SearchId,
+        file: FileId,
+        records: &[u64],
+        bytes: usize,
+    ) -> Result<Vec<Study>, StoreError> {
+        let doing = format!("reading some studies of file {file} of search {search}");
+        let records = records.to_vec();
+        let work = move |db: &Connection| study_rows::studies_at(db, (search, file), &records, bytes);
+        self.look(Call::StudiesRead, doing, work).await
+    }
+
+    async fn words(
+        &self,
+        search: SearchId,
+        file: FileId,
+        after: u64,
+        buckets: &[BucketRange],
+    ) -> Result<Option<WordPart>, StoreError> {
+        let doing = format!("reading words of file {file} of search {search}");
+        let buckets = buckets.to_vec();
+        let work = move |db: &Connection| words::words(db, (search, file), after, &buckets);
+        self.look(Call::WordsRead, doing, work).await
+    }
 }
 
 /// Inserts the keys of a file's studies after a record, or lists the file once all are inserted. Returns the last
@@ -205,7 +233,7 @@ fn finish_some(db: &Connection, file: &ParsedFile, after: i64) -> Result<Option<
     }
     let next = keys::insert_some(db, file.search_id, file.file_id, after, keys::INSERTED_AT_ONCE)?;
     if next.is_none() {
-        let sql = "INSERT INTO parsed_file SELECT ?1, ?2, ?3, ?4 WHERE NOT EXISTS (
+        let sql = "INSERT INTO parsed_file (search_id, file_id, position, file) SELECT ?1, ?2, ?3, ?4 WHERE NOT EXISTS (
                 SELECT 1 FROM reading WHERE search_id = ?1 AND file_id = ?2
                     AND place ->> '$.refused' IS NOT NULL
             )";

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::fault::Fault;
 use crate::search::keys;
 use crate::search::packed::{Said, Unpacker, pack};
+use crate::search::words;
 use crate::value::{from_json, int, json, limit, parse, uint};
 
 /// A study or an unreadable record to be inserted.
@@ -131,6 +132,8 @@ fn source(db: &Connection, search: SearchId, file: FileId, project: Option<Proje
 
 /// The maximum number of records that one transaction deletes, since other writes wait for it.
 const DISCARDED_AT_ONCE: usize = 10_000;
+/// The same for buckets of words, each of a few kilobytes.
+const DISCARDED_WORDS: usize = 2_000;
 
 /// Deletes a batch of the stored data of a file. Returns `true` if there may be more.
 pub(crate) fn discard_some(db: &Connection, search: SearchId, file: FileId) -> Result<bool, Fault> {
@@ -138,17 +141,22 @@ pub(crate) fn discard_some(db: &Connection, search: SearchId, file: FileId) -> R
     keys::remove(db, search, file, DISCARDED_AT_ONCE)?;
     for table in ["study", "quarantine", "mark"] {
         let sql = format!(
-            "DELETE FROM {table} WHERE source = {SOURCE}
-             AND record IN (SELECT record FROM {table} WHERE source = {SOURCE} ORDER BY record LIMIT ?3)"
+            "DELETE FROM {table} WHERE source = ({SOURCE})
+             AND record IN (SELECT record FROM {table} WHERE source = ({SOURCE}) ORDER BY record LIMIT ?3)"
         );
         let key = params![search.to_string(), file.to_string(), limit(DISCARDED_AT_ONCE)];
         is_more |= db.prepare_cached(&sql)?.execute(key)? >= DISCARDED_AT_ONCE;
+    }
+    let file = params![search.to_string(), file.to_string()];
+    let source: Option<i64> = db.prepare_cached(SOURCE)?.query_row(file, |row| row.get(0)).optional()?;
+    if let Some(source) = source {
+        is_more |= words::discard_some(db, source, DISCARDED_WORDS)? >= DISCARDED_WORDS;
     }
     Ok(is_more)
 }
 
 /// Selects the number of the file that the first two parameters name.
-const SOURCE: &str = "(SELECT seq FROM source WHERE search_id = ?1 AND file_id = ?2)";
+const SOURCE: &str = "SELECT seq FROM source WHERE search_id = ?1 AND file_id = ?2";
 
 /// A mark of a later revision is kept.
 const MARK: &str =
@@ -206,6 +214,14 @@ pub(crate) const MARKED: &str = "SELECT study.record, study.study, source.projec
     JOIN source AS original ON original.seq = mark.original
     WHERE source.search_id = ?1 AND source.file_id = ?2 AND mark.record > ?3 AND mark.tier >= ?5
     ORDER BY mark.record LIMIT ?4";
+pub(crate) const STUDY_AT: &str = "SELECT study.record, study.study, source.project_id,
+      mark.position, mark.original_record, mark.reason, original.file_id, study.start, study.length, mark.tier,
+      original.search_id, study.packed
+    FROM source
+    JOIN study ON study.source = source.seq
+    LEFT JOIN mark ON mark.source = study.source AND mark.record = study.record AND mark.tier > 0
+    LEFT JOIN source AS original ON original.seq = mark.original
+    WHERE source.search_id = ?1 AND source.file_id = ?2 AND study.record = ?3";
 /// Reads some columns of studies of a file, and their marks.
 macro_rules! of_file {
     ($columns:literal, $which:literal) => {
@@ -393,6 +409,33 @@ pub(crate) fn identities_of(
         if let Some(row) = rows.next()? {
             let text = unpacker.said(row, 2, 3);
             found.push(identity(row, text)?);
+        }
+    }
+    Ok(found)
+}
+
+/// Returns some studies of a file until their texts take the maximum number of bytes.
+pub(crate) fn studies_at(
+    db: &Connection,
+    (search, file): (SearchId, FileId),
+    records: &[u64],
+    most_bytes: usize,
+) -> Result<Vec<Study>, Fault> {
+    const PACKED: usize = 11;
+    let page = Page { search, file, after: 0, limit: records.len() };
+    let (search, file) = (search.to_string(), file.to_string());
+    let mut statement = db.prepare_cached(STUDY_AT)?;
+    let (mut found, mut bytes, mut unpacker) = (Vec::new(), 0_usize, Unpacker::default());
+    for record in records {
+        if bytes >= most_bytes {
+            break;
+        }
+        let mut rows = statement.query(params![search, file, int(*record)])?;
+        if let Some(row) = rows.next()? {
+            let text = unpacker.said(row, TEXT, PACKED);
+            bytes = bytes.saturating_add(text.as_ref().map_or(0, |text| text.len()));
+            let study = text.and_then(|text| page.study(row, &text));
+            found.push(study.map_err(|fault| named(row, found.len(), fault))?);
         }
     }
     Ok(found)

@@ -88,6 +88,19 @@ async fn studies() -> TestResult {
 }
 
 #[tokio::test]
+async fn words() -> TestResult {
+    let Depot { store, host, folder: _folder } = Depot::new();
+    testing::words::all(&testing::words::Ports {
+        index: &store,
+        read: &store,
+        write: &store,
+        track: &store,
+        host: &*host,
+    })
+    .await
+}
+
+#[tokio::test]
 async fn sessions() -> TestResult {
     let Depot { store, host, folder: _folder } = Depot::new();
     let sweep = store.session_outbox();

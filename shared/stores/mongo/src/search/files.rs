@@ -7,7 +7,7 @@ use mongodb::ClientSession;
 use mongodb::bson::{Document, doc};
 
 use super::names::collections;
-use super::names::file::POSITION;
+use super::names::file::{FILE, POSITION};
 use super::names::study::SEARCH;
 use super::parse_attempts;
 use super::study_key::by_id;
@@ -17,7 +17,6 @@ use crate::transaction::{Step, Work};
 use crate::value::{Key, int, serde_field, to_bson};
 
 const ID: &str = "_id";
-const FILE: &str = "File";
 
 /// Transaction that stores a completed file, unless it is stored already or was refused.
 pub(crate) struct FinishTransaction<'a>(pub(crate) &'a ParsedFile);

@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 use mongodb::bson::doc;
 
-use super::names::{attempts, collections, file, progress, study};
+use super::names::{attempts, collections, file, progress, study, word};
 use crate::indexes::{Index, index, seconds};
 
 /// Minimum retention of the attempts to read a file, from the last write on. It exceeds the several days that the
@@ -39,6 +39,13 @@ pub(crate) fn wanted(sagas: SignedDuration) -> Vec<Index> {
             doc! { "partialFilterExpression": { study::DUPLICATE: { "$exists": true } } },
         ),
         index(collections::FILE, "by_search", doc! { study::SEARCH: 1, file::POSITION: 1 }, doc! {}),
+        index(collections::FILE, "by_words", doc! { file::WORDS: 1 }, doc! {}),
+        index(
+            collections::WORD,
+            "by_part",
+            doc! { study::SEARCH: 1, study::FILE: 1, word::LAST: 1, word::BUCKET: 1 },
+            doc! {},
+        ),
     ]
 }
 

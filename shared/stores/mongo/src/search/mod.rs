@@ -8,6 +8,7 @@ mod parse_attempts;
 mod progress;
 mod studies;
 mod study_key;
+mod words;
 
 use imports::{FileId, StudyId};
 use mongodb::bson::Bson;

@@ -16,6 +16,8 @@ pub(crate) mod collections {
     pub const QUARANTINE: &str = "pmStudyQuarantine";
     /// Files that were read completely.
     pub const FILE: &str = "pmStudyFile";
+    /// Words of the studies of a file, by parts of the file and the first two characters of the words.
+    pub const WORD: &str = "pmStudyWord";
     /// Revisions of the projects' studies: one document per project.
     pub const PROJECT: &str = "pmProject";
     /// Attempts to read files, and their checkpoints. A TTL index deletes them; a file without a document is read from
@@ -23,9 +25,9 @@ pub(crate) mod collections {
     pub const READING: &str = "pmStudyReading";
 
     /// All collections of the search import, including those of the engine.
-    pub const ALL: [&str; 14] = [
-        SAGA, VIEW, PROGRESS, STUDY, QUARANTINE, FILE, PROJECT, READING, SESSION, RECORD, FAILURE, OPERATION,
-        ACT, HISTORY,
+    pub const ALL: [&str; 15] = [
+        SAGA, VIEW, PROGRESS, STUDY, QUARANTINE, FILE, WORD, PROJECT, READING, SESSION, RECORD, FAILURE,
+        OPERATION, ACT, HISTORY,
     ];
 }
 
@@ -57,6 +59,18 @@ pub(crate) mod study {
 pub(crate) mod file {
     /// Index among the files of the search.
     pub(crate) const POSITION: &str = "Position";
+    /// The file itself.
+    pub(crate) const FILE: &str = "File";
+    /// Last record whose words are indexed. Absent if none is.
+    pub(crate) const WORDS: &str = "Words";
+}
+
+/// Fields of the words of a part of a file.
+pub(crate) mod word {
+    /// Last record of the part.
+    pub(crate) const LAST: &str = "Last";
+    /// First two characters of the words.
+    pub(crate) const BUCKET: &str = "Bucket";
 }
 
 /// Fields of the attempts to read a file.

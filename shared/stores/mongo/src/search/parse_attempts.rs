@@ -276,7 +276,7 @@ impl Work for ClearTransaction<'_> {
             return Ok(Step::Abort(true));
         }
         let mut is_clear = true;
-        for collection in [collections::STUDY, collections::QUARANTINE] {
+        for collection in [collections::STUDY, collections::QUARANTINE, collections::WORD] {
             is_clear &= remove_batch(mongo, client, collection, self.0).await? == 0;
         }
         if is_clear {

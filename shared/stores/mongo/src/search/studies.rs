@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use async_trait::async_trait;
 use futures::TryStreamExt;
+use imports::words::{BucketRange, WordPart};
 use imports::{
     DamagedRecord, DuplicateCounts, FileFence, FileId, Identity, ParsedFile, PreparedStudy, ProjectId,
     Quarantined, ReadStudies, ReadingStatus, SearchId, Selection, StoredFile, Study, StudyId, StudyKeys,
@@ -18,7 +19,7 @@ use references::Reference;
 use super::names::collections;
 use super::names::study::{DUPLICATE, FILE, KEYS, PROJECT, RECORD, REFERENCE, SEARCH};
 use super::study_key::{of_file, study_ref};
-use super::{duplicates, files, parse_attempts};
+use super::{duplicates, files, parse_attempts, words};
 use crate::Mongo;
 use crate::driver_error::DUPLICATE_KEY;
 use crate::error::CallError;
@@ -300,6 +301,31 @@ impl ReadStudies for Mongo {
         let doing = format!("counting the marks of file {file} of search {search}");
         self.call(doing, duplicates::marked(self, search, file)).await
     }
+
+    async fn studies_at(
+        &self,
+        search: SearchId,
+        file: FileId,
+        records: &[u64],
+        bytes: usize,
+    ) -> Result<Vec<Study>, StoreError> {
+        let numbers: Vec<i64> = records.iter().copied().map(int).collect();
+        let mut filter = of_file(search, file);
+        filter.insert(RECORD, doc! { "$in": numbers });
+        let work = found(self, &STUDIES, filter, PageBounds { limit: records.len(), bytes, after: 0 });
+        self.call(format!("reading some studies of file {file} of search {search}"), work).await
+    }
+
+    async fn words(
+        &self,
+        search: SearchId,
+        file: FileId,
+        after: u64,
+        buckets: &[BucketRange],
+    ) -> Result<Option<WordPart>, StoreError> {
+        let work = words::words(self, (search, file), after, buckets);
+        self.call(format!("reading words of file {file} of search {search}"), work).await
+    }
 }
 
 /// Returns the files in the order of the index. A separate query finds each file after the previous one.
@@ -376,20 +402,30 @@ async fn page<T>(
     mongo: &Mongo,
     query: &StudyQuery<T>,
     (search, file): (SearchId, FileId),
-    PageBounds { after, limit, bytes: max_bytes }: PageBounds,
+    bounds: PageBounds,
 ) -> Result<Vec<T>, CallError> {
-    if limit == 0 {
-        // MongoDB interprets 0 as no limit.
-        return Ok(Vec::new());
-    }
     let mut filter = of_file(search, file);
-    filter.insert(RECORD, doc! { "$gt": int(after) });
+    filter.insert(RECORD, doc! { "$gt": int(bounds.after) });
     if let Some(least) = query.marked {
         filter.insert(DUPLICATE, doc! { "$exists": true });
         let less_sure = [Tier::Possible, Tier::Likely].into_iter().filter(|tier| *tier < least);
         let less_sure = less_sure.map(|tier| to_bson(&tier)).collect::<Result<Vec<_>, _>>()?;
         // Marks of earlier versions have no tier and are certain.
         filter.insert(format!("{DUPLICATE}.tier"), doc! { "$nin": less_sure });
+    }
+    found(mongo, query, filter, bounds).await
+}
+
+/// Returns the records that a filter selects, in order.
+async fn found<T>(
+    mongo: &Mongo,
+    query: &StudyQuery<T>,
+    filter: Document,
+    PageBounds { limit, bytes: max_bytes, .. }: PageBounds,
+) -> Result<Vec<T>, CallError> {
+    if limit == 0 {
+        // MongoDB interprets 0 as no limit.
+        return Ok(Vec::new());
     }
     let collection = mongo.collection(query.collection).await?.clone_with_type::<RawDocumentBuf>();
     let find = collection.find(filter).projection((query.fields)()).sort(doc! { RECORD: 1 });

@@ -85,6 +85,18 @@ async fn studies_on(scratch: &Scratch) -> TestResult {
     .await
 }
 
+async fn words_on(scratch: &Scratch) -> TestResult {
+    let store = &scratch.mongo;
+    testing::words::all(&testing::words::Ports {
+        index: store,
+        read: store,
+        write: store,
+        track: store,
+        host: &SystemHost,
+    })
+    .await
+}
+
 async fn sessions_on(scratch: &Scratch) -> TestResult {
     let (store, sweep) = (&scratch.mongo, scratch.mongo.session_outbox());
     let ports = testing::sessions::Ports {
@@ -153,6 +165,13 @@ async fn studies() -> TestResult {
 }
 
 #[tokio::test]
+async fn words() -> TestResult {
+    let scratch = Scratch::new().await?;
+    words_on(&scratch).await?;
+    scratch.end().await
+}
+
+#[tokio::test]
 async fn sessions() -> TestResult {
     let scratch = Scratch::new().await?;
     sessions_on(&scratch).await?;
@@ -169,6 +188,7 @@ async fn no_port_call_scans_whole_collection() -> TestResult {
     progress_on(&scratch).await?;
     reading_on(&scratch).await?;
     studies_on(&scratch).await?;
+    words_on(&scratch).await?;
     sessions_on(&scratch).await?;
     failures_on(&scratch).await?;
     history_on(&scratch).await?;
@@ -203,6 +223,7 @@ async fn reads_and_writes_use_majority_concern() -> TestResult {
     progress_on(&scratch).await?;
     reading_on(&scratch).await?;
     studies_on(&scratch).await?;
+    words_on(&scratch).await?;
     sessions_on(&scratch).await?;
     failures_on(&scratch).await?;
     history_on(&scratch).await?;

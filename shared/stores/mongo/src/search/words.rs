@@ -1,0 +1,145 @@
+//! Index of the words of studies.
+
+use async_trait::async_trait;
+use futures::TryStreamExt;
+use imports::words::{BucketRange, UnindexedFile, WordBucket, WordPart};
+use imports::{FileId, IndexWords, ParsedFile, SearchId};
+use messages::StoreError;
+use mongodb::ClientSession;
+use mongodb::bson::spec::BinarySubtype;
+use mongodb::bson::{Binary, Bson, Document, doc};
+
+use super::names::collections;
+use super::names::file::{FILE, WORDS};
+use super::names::study;
+use super::names::word::{BUCKET, LAST};
+use super::study_key::{by_id, of_file};
+use crate::Mongo;
+use crate::error::CallError;
+use crate::transaction::{self, Step, Work};
+use crate::value::{Key, count_field, int, serde_field};
+
+const ID: &str = "_id";
+const AFTER: &str = "After";
+const BYTES: &str = "Bytes";
+
+#[async_trait]
+impl IndexWords for Mongo {
+    async fn unindexed(
+        &self,
+        after: Option<(SearchId, FileId)>,
+        limit: usize,
+    ) -> Result<Vec<UnindexedFile>, StoreError> {
+        self.call("finding files whose words are not indexed".to_owned(), unindexed(self, after, limit)).await
+    }
+
+    async fn store_words(&self, search: SearchId, file: FileId, part: WordPart) -> Result<bool, StoreError> {
+        let doing = format!("storing words of file {file} of search {search}");
+        self.call(doing, transaction::run(self, &PartTransaction { file: (search, file), part })).await
+    }
+}
+
+async fn unindexed(
+    mongo: &Mongo,
+    after: Option<(SearchId, FileId)>,
+    limit: usize,
+) -> Result<Vec<UnindexedFile>, CallError> {
+    let mut which = doc! { "$or": [{ WORDS: Bson::Null }, { WORDS: { "$lt": i64::MAX } }] };
+    if let Some((search, file)) = after {
+        which.extend(doc! { ID: { "$gt": by_id(search, file).get(ID) } });
+    }
+    let files = mongo.collection(collections::FILE).await?;
+    let found = files.find(which).sort(doc! { ID: 1 }).limit(int(limit)).await?;
+    let decode = async |stored: Document| {
+        let read = || {
+            let ParsedFile { search_id, file_id, .. } = serde_field(&stored, FILE)?;
+            let after = if stored.contains_key(WORDS) { count_field(&stored, WORDS)? } else { 0 };
+            Ok(UnindexedFile { search_id, file_id, after })
+        };
+        read().map_err(|why: String| CallError::unreadable(collections::FILE, stored.get(ID), "a file", &why))
+    };
+    found.map_err(CallError::from).and_then(decode).try_collect().await
+}
+
+/// Transaction that stores a part if the file is listed and the part follows the last stored one. It changes the file's
+/// document, so it conflicts with the removal of the file.
+struct PartTransaction {
+    file: (SearchId, FileId),
+    part: WordPart,
+}
+
+#[async_trait]
+impl Work for PartTransaction {
+    /// Whether the part was stored.
+    type Answer = bool;
+
+    async fn stage(&self, mongo: &Mongo, client: &mut ClientSession) -> Result<Step<bool>, CallError> {
+        let (search, file) = self.file;
+        let WordPart { after, last, buckets } = &self.part;
+        let mut which = by_id(search, file);
+        let before = Bson::from(int(*after));
+        let before = if *after == 0 { vec![before, Bson::Null] } else { vec![before] };
+        which.insert(WORDS, doc! { "$in": before });
+        let files = mongo.collection(collections::FILE).await?;
+        let update = doc! { "$set": { WORDS: int(*last) } };
+        if files.update_one(which, update).session(&mut *client).await?.matched_count == 0 {
+            return Ok(Step::Abort(false));
+        }
+        let document = |WordBucket { key, words }: &WordBucket| {
+            let words = Binary { subtype: BinarySubtype::Generic, bytes: words.clone() };
+            doc! {
+                study::SEARCH: search.key(), study::FILE: file.key(), LAST: int(*last), BUCKET: key,
+                AFTER: int(*after), BYTES: words,
+            }
+        };
+        let documents: Vec<Document> = buckets.iter().map(document).collect();
+        mongo.collection(collections::WORD).await?.insert_many(documents).session(client).await?;
+        Ok(Step::Commit(true))
+    }
+}
+
+/// Reads some buckets of the part that has the records after `after`.
+pub(crate) async fn words(
+    mongo: &Mongo,
+    (search, file): (SearchId, FileId),
+    after: u64,
+    ranges: &[BucketRange],
+) -> Result<Option<WordPart>, CallError> {
+    let collection = mongo.collection(collections::WORD).await?;
+    let mut which = of_file(search, file);
+    which.insert(LAST, doc! { "$gt": int(after) });
+    let first = collection.find_one(which).sort(doc! { LAST: 1, BUCKET: 1 });
+    let Some(first) = first.projection(doc! { LAST: 1, AFTER: 1 }).await? else { return Ok(None) };
+    let unreadable = |stored: &Document, why: String| {
+        CallError::unreadable(collections::WORD, stored.get(ID), "words", &why)
+    };
+    let limits = || Ok::<_, String>((count_field(&first, AFTER)?, count_field(&first, LAST)?));
+    let (before, last) = limits().map_err(|why| unreadable(&first, why))?;
+    let range = |BucketRange { key, is_open }: &BucketRange| {
+        if *is_open {
+            doc! { BUCKET: { "$gte": key, "$lt": format!("{key}{}", char::MAX) } }
+        } else {
+            doc! { BUCKET: key }
+        }
+    };
+    let mut which = of_file(search, file);
+    which.insert(LAST, int(last));
+    which.insert("$or", ranges.iter().map(range).collect::<Vec<_>>());
+    let found = collection.find(which).await?;
+    let decode = async |stored: Document| match (stored.get_str(BUCKET), stored.get_binary_generic(BYTES)) {
+        (Ok(key), Ok(words)) => Ok(WordBucket { key: key.to_owned(), words: words.clone() }),
+        _ => Err(unreadable(&stored, "its bucket or its bytes are missing".to_owned())),
+    };
+    let buckets = found.map_err(CallError::from).and_then(decode).try_collect().await?;
+    Ok(Some(WordPart { after: before, last, buckets }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stored_names_do_not_change() {
+        assert_eq!([WORDS, LAST, BUCKET, AFTER, BYTES].join(" "), "Words Last Bucket After Bytes");
+    }
+}
