@@ -307,6 +307,11 @@ bench-import: page ## Measure the whole import of a large file: time, memory and
 	$(CARGO) build --package dev --package cli --release --locked
 	target/release/dev bench import
 
+.PHONY: bench-words
+bench-words: page ## Measure the search for words: its index, and the time of queries
+	$(CARGO) build --package cli --release --locked
+	infra/words.py target/release/search-import
+
 .PHONY: compare-readers
 compare-readers: ## Compare that with other readers, installed below target/
 	$(CARGO) build --package dev --release --locked

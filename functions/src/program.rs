@@ -1,12 +1,15 @@
 //! The program of a function whose work is only its queue and the schedule.
 
+use std::sync::Arc;
+
 use backend::services::LinkedServices;
 use futures::future::LocalBoxFuture;
 use imports::Ports;
 use lambda::Settling;
-use saga::Function;
+use saga::{Function, Upkeep};
+use service::words::WordIndexing;
 
-use crate::SYSTEM;
+use crate::{SYSTEM, dispatch_outbox};
 
 /// Opens the ports of a function with the settings of the environment, and runs it until Lambda stops the process.
 ///
@@ -23,6 +26,9 @@ pub fn run(
         let observer = telemetry::for_function(imports::SYSTEM)?;
         let backend = backend::for_function(function, linked, observer).await?;
         let settling = Settling::with_queues(backend.has_event_sources());
-        lambda::serve(&backend.ports, &SYSTEM, function, settling).await
+        // The schedule of this function leaves most of its time unused.
+        let indexing = (function.name == dispatch_outbox::NAME).then(|| WordIndexing::over(&backend.ports));
+        let upkeep = indexing.transpose()?.map(|indexing| Arc::new(indexing) as Arc<dyn Upkeep>);
+        lambda::serve_with_upkeep(&backend.ports, &SYSTEM, function, settling, upkeep).await
     })
 }

@@ -1,4 +1,4 @@
-//! The Lambda function for the control queue, which also sweeps on schedule.
+//! The Lambda function for the control queue, which also sweeps and indexes words on schedule.
 
 use backend::services::LinkedServices;
 use functions::dispatch_outbox::FUNCTION;

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use dedup::{HandlerError, HandlerResult};
 use futures::stream::{StreamExt, TryStreamExt};
 use imports::messages::MakeExport;
-use imports::{ExportKey, SearchId};
+use imports::{ExportKey, SearchId, WordQuery};
 use messages::StoreError;
 
 use super::ParseReferences;
 use super::attempt::Deadline;
-use service::Text;
-use service::exported_studies::{Export, ExportOptions, FileToExport, StudySelection};
+use service::exported_studies::{Export, ExportOptions, FileToExport};
+use service::selection::StudySelection;
 
 /// The error of an export that takes too long.
 #[derive(Debug, thiserror::Error)]
@@ -32,7 +32,9 @@ impl ParseReferences {
             return self.remove_export(&key).await;
         };
         let over = || StoreError::unavailable(format!("exporting search {search}"), DeadlinePassed);
-        let studies = StudySelection { which, text: command.text.as_deref().and_then(Text::new) };
+        let text = command.text.as_deref().map(WordQuery::new).transpose();
+        let text = text.map_err(|error| StoreError::unusable(format!("exporting search {search}"), error))?;
+        let studies = StudySelection { which, text };
         let (count, sources) = (files.len(), command.sources.clone());
         let wanted = ExportOptions { format, studies };
         let pieces = Export::of(Arc::clone(&self.stored), files, &wanted, sources).pieces();

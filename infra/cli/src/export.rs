@@ -10,7 +10,8 @@ use anyhow::{Context, bail};
 use imports::{ParsedFile, ReadStudies, SearchId, StudyFilter};
 use local::output;
 use serde::Serialize;
-use service::exported_studies::{FileToExport, Studies, StudySelection, entry};
+use service::exported_studies::{FileToExport, Studies, entry};
+use service::selection::StudySelection;
 use service::{ProjectAccess, SearchService};
 use writers::{FileLimits, Format, Source, Writer};
 

@@ -13,6 +13,7 @@ use local::{FaultInjection, Home, Runner};
 use messages::{DecisionRecord, DecisionSink, Host, QueueSpec, RecordedVerdict, Verdict};
 #[cfg(feature = "services")]
 use saga::Service;
+use service::words::WordIndexing;
 use telemetry::LogDecisions;
 
 use crate::args;
@@ -153,7 +154,8 @@ impl Workspace {
         let faults =
             FaultInjection { copies: faults.duplicate, shuffle: faults.shuffle, crash: faults.crash };
         let runner = Runner::new(&SYSTEM, self.ports().clone(), home, faults);
-        Ok(runner.with_visibility(self.backend.config.visibility))
+        let indexing = Arc::new(WordIndexing::over(self.ports())?);
+        Ok(runner.with_visibility(self.backend.config.visibility).with_upkeep(indexing))
     }
 
     /// Returns the decisions about the messages of a search, at most as many as a data directory keeps; `None` if no

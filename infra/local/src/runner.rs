@@ -19,7 +19,7 @@ use outbox::session::CONTROL;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
-use saga::{Engine, Failures, MissingSetting, Source, SweepHeartbeat, System, WrongTable};
+use saga::{Engine, Failures, MissingSetting, Source, SweepHeartbeat, System, Upkeep, WrongTable};
 use tokio::sync::watch;
 
 use crate::fault_injection::{Crashes, DuplicatingSender, FaultInjection};
@@ -29,6 +29,8 @@ use crate::workers::Workers;
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 /// The interval between sweeps of a database, which other processes sweep as well.
 const REMOTE_SWEEP_INTERVAL: Duration = Duration::from_secs(5);
+/// The interval between looks for work in the background.
+const UPKEEP_INTERVAL: Duration = Duration::from_secs(1);
 /// The interval between flushes of the observer.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 /// The interval between polls of an idle queue. A message sent by this process wakes the pump immediately.
@@ -94,6 +96,7 @@ pub struct Runner<P: 'static> {
     visibility: Option<Duration>,
     turn: Duration,
     crashes: AtomicU32,
+    upkeep: Option<Arc<dyn Upkeep>>,
 }
 
 /// An error that stops a sweep.
@@ -173,7 +176,16 @@ where
     /// Creates a runner of an application with its ports. With the embedded stores, `home` is the data directory. Otherwise
     /// other processes may receive from the same queues. Crashes are injected only with a data directory.
     pub fn new(system: &'static System<P>, ports: P, home: Option<Home<P>>, faults: FaultInjection) -> Self {
-        Self { system, ports, home, faults, visibility: None, turn: TURN, crashes: AtomicU32::new(0) }
+        Self {
+            system,
+            ports,
+            home,
+            faults,
+            visibility: None,
+            turn: TURN,
+            crashes: AtomicU32::new(0),
+            upkeep: None,
+        }
     }
 
     /// Overrides the visibility timeout of the queues.
@@ -186,6 +198,12 @@ where
     #[must_use]
     pub fn with_turns_of(self, turn: Duration) -> Self {
         Self { turn, ..self }
+    }
+
+    /// Adds work in the background.
+    #[must_use]
+    pub fn with_upkeep(self, upkeep: Arc<dyn Upkeep>) -> Self {
+        Self { upkeep: Some(upkeep), ..self }
     }
 
     /// Returns the ports for a client of the service. Sent messages are duplicated as configured, but calls never crash.
@@ -329,6 +347,9 @@ where
             }
         }
         workers.spawn(Arc::clone(&pump).flush_observer(stopped.clone()));
+        if let Some(upkeep) = &self.upkeep {
+            workers.spawn_thread("upkeep", keep_up(Arc::clone(upkeep), stopped.clone()));
+        }
         workers.spawn(pump.sweep(Arc::clone(&self.ports.as_ref().host), stopped.clone()));
         Ok(workers)
     }
@@ -354,6 +375,18 @@ where
 /// Returns `true` until the runner stops the workers.
 fn is_running(stopped: &watch::Receiver<()>) -> bool {
     stopped.has_changed().is_ok()
+}
+
+/// Works in the background.
+async fn keep_up(upkeep: Arc<dyn Upkeep>, mut stopped: watch::Receiver<()>) {
+    while is_running(&stopped) {
+        let step = upkeep.step().await;
+        let is_done = !matches!(step, Ok(true));
+        log_error(step, "work in the background failed");
+        if is_done {
+            unless_stopped(&mut stopped, tokio::time::sleep(UPKEEP_INTERVAL)).await;
+        }
+    }
 }
 
 async fn unless_stopped(stopped: &mut watch::Receiver<()>, wait: impl Future<Output = ()>) {

@@ -16,6 +16,7 @@ mod results;
 mod reviews;
 mod searches;
 mod sources;
+mod words;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};

@@ -36,18 +36,27 @@ export function escaped(text: string | null | undefined): string {
   });
 }
 
-/** Splits a text into pieces, each with whether it matches the text that was searched for. */
-export function marked(text: string, searched: string): [string, boolean][] {
-  const wanted = searched.toLowerCase();
-  const lower = text.toLowerCase();
-  // A character whose lower case has another length would shift the positions.
-  if (!wanted || lower.length !== text.length) return text ? [[text, false]] : [];
+/** A word, as the search for words splits a text: each character of a script without spaces is a word. */
+const WORD = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}]\p{M}*|(?:(?![\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}])[\p{Alphabetic}\p{N}\p{M}])+/gu;
+/** The letters that Unicode does not decompose. */
+const PLAIN: Record<string, string> = { ß: 'ss', æ: 'ae', œ: 'oe', ø: 'o', ł: 'l', đ: 'd', ð: 'd', þ: 'th', ı: 'i' };
+const folded = (word: string): string => word.normalize('NFKD').toLowerCase().replace(/\p{M}/gu, '').replace(/[ßæœøłđðþı]/g, (c) => PLAIN[c] ?? c);
+
+/** Splits a text into pieces, each with whether it is a word that was searched for. */
+export function marked(text: string | null | undefined, searched: string): [string, boolean][] {
+  if (!text) return [];
+  const wanted = (searched.match(WORD) ?? []).map(folded);
+  // The last word may continue, unless a quotation mark follows it.
+  const open = /["“”„«»＂]\s*$/u.test(searched) ? undefined : wanted.at(-1);
+  const all = new Set(wanted);
   const pieces: [string, boolean][] = [];
   let end = 0;
-  for (let at = lower.indexOf(wanted); at >= 0; at = lower.indexOf(wanted, end)) {
-    if (at > end) pieces.push([text.slice(end, at), false]);
-    end = at + wanted.length;
-    pieces.push([text.slice(at, end), true]);
+  for (const { 0: word, index } of wanted.length ? text.matchAll(WORD) : []) {
+    const known = folded(word);
+    if (!all.has(known) && !(open && known.startsWith(open))) continue;
+    if (index > end) pieces.push([text.slice(end, index), false]);
+    end = index + word.length;
+    pieces.push([word, true]);
   }
   if (end < text.length) pieces.push([text.slice(end), false]);
   return pieces;

@@ -21,7 +21,8 @@
 //! - [`dead_letters`]: reports of dead-lettered commands to the sagas that requested them;
 //! - [`history`]: a store of the decision about each message;
 //! - [`sweeps`]: the time of the last outbox sweep;
-//! - [`system`]: an application's queues and functions as one table; `functions`: the usual entries of it.
+//! - [`system`]: an application's queues and functions as one table; `functions`: the usual entries of it;
+//! - [`Upkeep`]: an application's work in the background.
 //!
 //! The crate leaves retries to the queue. Only a concurrency conflict is retried in place, because its cause has ended
 //! by the time it is detected. The crate depends on neither a runtime nor a store.
@@ -44,6 +45,7 @@ pub mod settings;
 pub mod state_machine;
 pub mod sweeps;
 pub mod system;
+mod upkeep;
 pub mod views;
 
 pub use dead_letters::ReportDeadLetters;
@@ -63,4 +65,5 @@ pub use settings::Settings;
 pub use state_machine::{Event, Saga};
 pub use sweeps::SweepHeartbeat;
 pub use system::{Function, MissingSetting, Service, Source, System};
+pub use upkeep::Upkeep;
 pub use views::Views;

@@ -15,12 +15,14 @@ mod schedule;
 mod settle;
 mod trigger;
 
+use std::sync::Arc;
+
 use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
 use jiff::{SignedDuration, Timestamp};
 use lambda_runtime::{Context, LambdaEvent, service_fn};
 use messages::store::chain;
 use messages::{Consumer, Delivery, Disposition, Queue};
-use saga::{Engine, Function, System};
+use saga::{Engine, Function, System, Upkeep};
 use serde_json::Value;
 
 pub use schedule::ScheduledWork;
@@ -75,13 +77,27 @@ pub async fn serve<P: AsRef<Engine>>(
     function: &Function<P>,
     settling: Settling,
 ) -> Result<(), lambda_runtime::Error> {
+    serve_with_upkeep(ports, system, function, settling, None).await
+}
+
+/// Like [`serve`], for a function whose schedule also does work in the background.
+///
+/// # Errors
+/// As [`serve`].
+pub async fn serve_with_upkeep<P: AsRef<Engine>>(
+    ports: &P,
+    system: &System<P>,
+    function: &Function<P>,
+    settling: Settling,
+    upkeep: Option<Arc<dyn Upkeep>>,
+) -> Result<(), lambda_runtime::Error> {
     system.check()?;
     let (Some(queue), Some(build)) = (function.source.queue(), function.build) else {
         return Err(format!("{} is behind no queue", function.name).into());
     };
     let (engine, consumer) = (ports.as_ref(), build(ports)?);
     let worker = &Worker { engine, queue, consumer: &*consumer, settling };
-    let scheduled = &ScheduledWork::of(engine, system, function)?;
+    let scheduled = &ScheduledWork::of(engine, system, function)?.with_upkeep(upkeep);
     let invocation = move |event: LambdaEvent<Value>| async move {
         let deadline = deadline(&event.context, engine.host.now());
         match Trigger::read(event.payload).map_err(|error| chain(&error))? {

@@ -1,17 +1,24 @@
 //! The scheduled work of a function.
 
-use jiff::Timestamp;
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
 use messages::StoreError;
 use outbox::DispatchOutbox;
 use outbox::session::CONTROL;
-use saga::{Engine, Failures, Function, MissingSetting, SweepHeartbeat, System};
+use saga::{Engine, Failures, Function, MissingSetting, SweepHeartbeat, System, Upkeep};
+
+/// The time that one step of the work in the background may take.
+const UPKEEP_STEP: SignedDuration = SignedDuration::from_secs(30);
 
 /// The work that a schedule starts, usually every minute:
 /// - the function that consumes the control queue sweeps the outboxes, which also sends due timer events;
-/// - a function that drains dead-letter queues collects failures and continues their retries.
+/// - a function that drains dead-letter queues collects failures and continues their retries;
+/// - last, the application's work in the background, if it is added.
 pub struct ScheduledWork {
     sweep: Option<(DispatchOutbox, SweepHeartbeat)>,
     failures: Option<Failures>,
+    upkeep: Option<Arc<dyn Upkeep>>,
 }
 
 /// The reason why scheduled work failed.
@@ -40,7 +47,13 @@ impl ScheduledWork {
         let sweeps = function.source.queue() == Some(&CONTROL);
         let sweep = sweeps.then(|| Ok((engine.dispatch_outbox(function.name)?, engine.sweeps()?)));
         let failures = (!function.drains.is_empty()).then(|| engine.failures(function.name, system));
-        Ok(Self { sweep: sweep.transpose()?, failures: failures.transpose()? })
+        Ok(Self { sweep: sweep.transpose()?, failures: failures.transpose()?, upkeep: None })
+    }
+
+    /// Adds the work in the background.
+    #[must_use]
+    pub fn with_upkeep(self, upkeep: Option<Arc<dyn Upkeep>>) -> Self {
+        Self { upkeep, ..self }
     }
 
     /// Does the work that is due, and begins nothing after `deadline`.
@@ -48,12 +61,12 @@ impl ScheduledWork {
     /// # Errors
     /// Returns an error if there is no such work, or a store is unavailable.
     pub async fn run(&self, engine: &Engine, deadline: Timestamp) -> Result<(), ScheduleError> {
-        let done = self.work(deadline).await;
+        let done = self.work(engine, deadline).await;
         engine.observer.flush().await;
         done
     }
 
-    async fn work(&self, deadline: Timestamp) -> Result<(), ScheduleError> {
+    async fn work(&self, engine: &Engine, deadline: Timestamp) -> Result<(), ScheduleError> {
         if self.sweep.is_none() && self.failures.is_none() {
             return Err(ScheduleError::NothingScheduled);
         }
@@ -64,6 +77,10 @@ impl ScheduledWork {
         }
         if let Some(failures) = &self.failures {
             failures.run(Some(deadline)).await?;
+        }
+        if let Some(upkeep) = &self.upkeep {
+            let until = deadline.saturating_sub(UPKEEP_STEP).unwrap_or(deadline);
+            while engine.host.now() < until && upkeep.step().await? {}
         }
         Ok(())
     }

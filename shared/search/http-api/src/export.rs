@@ -64,7 +64,7 @@ pub(super) struct ReviewExportQuery {
     search: Option<Uuid>,
     /// Exports only the studies of this file of the import, and of the files that repair it. It requires `search`.
     file: Option<Uuid>,
-    /// Exports only studies that contain this text, as in the list of studies; 1 to 255 characters.
+    /// Exports only studies that contain the words of this text, as in the list of studies.
     text: Option<String>,
 }
 
@@ -84,7 +84,7 @@ pub(super) struct NewReviewExport {
     /// Exports only the studies of this file of the import, and of the files that repair it. It requires `search`.
     #[serde(default)]
     file: Option<Uuid>,
-    /// Exports only studies that contain this text, as in the list of studies; 1 to 255 characters.
+    /// Exports only studies that contain the words of this text, as in the list of studies.
     #[serde(default)]
     text: Option<String>,
 }

@@ -7,9 +7,9 @@ use serde_json::value::RawValue;
 
 use super::page::{Listing, READ_BYTES, READ_RECORDS};
 use super::study::{PairView, UnreadView};
-use service::exported_studies::StudySelection;
+use service::selection::{ReadLimit, StudySelection, select};
 use service::study_view::{StudyView, to_json};
-use service::{SearchRepairs, SearchService};
+use service::{FileOf, SearchRepairs, SearchService};
 
 /// The studies of a search.
 pub(super) struct Studies<'a> {
@@ -23,10 +23,8 @@ impl Listing for Studies<'_> {
     type Item = Study;
 
     async fn read(&self, file: &ParsedFile, after: u64, limit: usize) -> Result<Vec<Study>, StoreError> {
-        // If most studies are filtered out, more have to be read than are requested.
-        let limit = if self.selection.is_filtered() { READ_RECORDS } else { limit };
-        let selection = Selection { marked: self.selection.marked(), after, limit, bytes: READ_BYTES };
-        self.stored.select(self.search, file.file_id, selection).await
+        let file = FileOf { search_id: self.search, file_id: file.file_id };
+        select(self.stored, file, &self.selection, ReadLimit { after, limit, bytes: READ_BYTES }).await
     }
 
     fn record(study: &Study) -> u64 {

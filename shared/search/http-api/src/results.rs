@@ -18,10 +18,10 @@ use super::listings::{Studies, UnreadRecords};
 use super::page::{self, Listing, PAGE_BYTES, Page, PageLimit, PageRequest};
 use super::paging::{self, List};
 use super::problem::{CommonErrors, Problem};
-use super::selection::{scope, selection};
+use super::selection::{scope, selection, words};
 use super::study::{PageBody, StudyDetail, StudyList, UnreadDetail, UnreadList, UnreadView};
 use super::{Api, HttpResult};
-use service::exported_studies::StudySelection;
+use service::selection::StudySelection;
 use service::study_view::{RecordPlace, StudyView};
 use service::{RecordBytes, StoredSearch};
 
@@ -76,8 +76,9 @@ pub(super) struct StudiesQuery {
     file: Option<String>,
     /// `only` returns studies that repeat an earlier one; `none` returns the others.
     duplicates: Option<String>,
-    /// Returns only studies whose title, authors, abstract, journal or DOI contain this text, ignoring case; 1 to 255
-    /// characters.
+    /// Returns only studies whose title, authors, abstract, journal and DOI contain all words of this text, ignoring case
+    /// and diacritics. Words in quotation marks are adjacent. The last word also matches longer words that begin with
+    /// it, unless a space or a quotation mark follows. 1 to 255 characters and up to 32 words.
     text: Option<String>,
 }
 
@@ -108,7 +109,7 @@ pub(super) async fn list_studies(
         Some("none") => StudyFilter::Unique,
         Some(_) => return Err(Problem::bad("duplicates is \"only\" or \"none\"")),
     };
-    let selection = StudySelection { which, text: paging::text(query.text.as_deref())? };
+    let selection = StudySelection { which, text: words(query.text.as_deref())? };
     let files = files(asked.stored(&api.service).await?, query.file.as_deref())?;
     let listing = Studies { stored: &*api.service.studies, search: asked.search, selection };
     let list = List { of: "studies", owner: asked.search.as_uuid() };
@@ -130,8 +131,9 @@ pub(super) struct ReviewStudiesQuery {
     file: Option<Uuid>,
     /// The studies to return: `all` (the default), `unique` or `duplicates`.
     studies: Option<String>,
-    /// Returns only studies whose title, authors, abstract, journal or DOI contain this text, ignoring case; 1 to 255
-    /// characters.
+    /// Returns only studies whose title, authors, abstract, journal and DOI contain all words of this text, ignoring case
+    /// and diacritics. Words in quotation marks are adjacent. The last word also matches longer words that begin with
+    /// it, unless a space or a quotation mark follows. 1 to 255 characters and up to 32 words.
     text: Option<String>,
 }
 

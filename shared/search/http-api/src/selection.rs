@@ -1,12 +1,11 @@
 //! The studies that a list or an export selects, as requests name them.
 
 use axum::http::StatusCode;
-use imports::{FileId, ProjectId, SearchId, StudyFilter};
-use service::exported_studies::StudySelection;
+use imports::{FileId, ProjectId, SearchId, StudyFilter, WordQuery};
+use service::selection::StudySelection;
 use service::{Scope, SearchService};
 use uuid::Uuid;
 
-use super::paging;
 use super::problem::Problem;
 
 /// Returns the selection that a request names.
@@ -15,7 +14,13 @@ pub(super) fn selection(studies: Option<&str>, text: Option<&str>) -> Result<Stu
     let which = studies
         .map_or(Some(StudyFilter::All), |studies| all.into_iter().find(|which| name(*which) == studies));
     let which = which.ok_or_else(|| Problem::bad("studies is one of all, unique and duplicates"))?;
-    Ok(StudySelection { which, text: paging::text(text)? })
+    Ok(StudySelection { which, text: words(text)? })
+}
+
+/// Returns the words to search for.
+pub(super) fn words(text: Option<&str>) -> Result<Option<WordQuery>, Problem> {
+    let words = text.map(WordQuery::new).transpose();
+    words.map_err(|error| Problem::bad(&error.to_string()))
 }
 
 /// Returns the scope that a request names.

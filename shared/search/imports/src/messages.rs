@@ -53,17 +53,18 @@ messages! {
         /// Delete the stored records of a search's files.
         TakeBackFiles(TakeBackFiles) = 1,
         /// Create an export of a search's studies.
-        MakeExport(MakeExport) = 2,
+        MakeExport(MakeExport) = 3,
         /// Compare studies again after a reviewer's decision about them.
         CompareStudies(CompareStudies) = 1,
     }
-    upcast export_of_one_search
+    upcast earlier_export
 }
 
 /// Version 1 of `MakeExport` selected studies of one search and without a text, which the defaults of the new fields
-/// express. A worker of that version would ignore the new fields and make an incomplete export.
-fn export_of_one_search(name: &str, from: u16, data: Value) -> Result<Value, String> {
-    if (name, from) != ("MakeExport", 1) {
+/// express. A worker of that version would ignore the new fields and make an incomplete export. Version 2 selected
+/// studies that contain the text as it is. A worker of that version would make an export with other studies.
+fn earlier_export(name: &str, from: u16, data: Value) -> Result<Value, String> {
+    if name != "MakeExport" || !(1..=2).contains(&from) {
         return Err(format!("version {from} of {name} is not supported"));
     }
     Ok(data)
@@ -250,7 +251,7 @@ pub struct MakeExport {
     /// The selected studies.
     #[serde(default)]
     pub studies: StudyFilter,
-    /// Selects studies that contain this text.
+    /// Selects studies that contain the words of this text; see [`crate::WordQuery`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// Other searches of the review whose studies follow, in this order.
@@ -290,7 +291,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn export_of_version_1_selects_one_search_without_a_text() {
+    fn earlier_export_selects_one_search_without_a_text() {
         let id = "019b76da-a800-700a-8000-000000000001";
         let of_version = |version: u16| {
             let message = json!({
@@ -303,7 +304,9 @@ mod tests {
         };
         let Ok(ParseCommand::MakeExport(export)) = of_version(1) else { panic!("version 1 is not readable") };
         assert_eq!((export.text.as_deref(), export.others.as_slice()), (None, &[][..]));
-        assert_eq!(of_version(2).unwrap(), ParseCommand::MakeExport(export));
-        assert!(of_version(3).unwrap_err().awaits_upgrade());
+        for later in [2, 3] {
+            assert_eq!(of_version(later).unwrap(), ParseCommand::MakeExport(export.clone()));
+        }
+        assert!(of_version(4).unwrap_err().awaits_upgrade());
     }
 }

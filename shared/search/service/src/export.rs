@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use writers::Format;
 
-use crate::exported_studies::{ExportOptions, FileToExport, StudySelection};
+use crate::exported_studies::{ExportOptions, FileToExport};
+use crate::selection::StudySelection;
 use crate::tries::MAX_TRIES;
 use crate::{Error, FilesToExport, ProjectAccess, SearchService};
 

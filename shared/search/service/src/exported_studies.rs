@@ -4,15 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures::stream::{self, Stream};
-use imports::{
-    Duplicate, FileId, ParsedFile, ReadStudies, Readable, SearchId, Selection, Study, StudyFilter, Tier,
-    readable,
-};
+use imports::{Duplicate, FileId, ParsedFile, ReadStudies, Readable, SearchId, Study, readable};
 use messages::StoreError;
 use messages::store::chain;
 use writers::{Format, Source, Writer};
 
-use crate::query::Text;
+use crate::repair::FileOf;
+use crate::selection::{ReadLimit, StudySelection, select};
 use crate::study_view::study_line;
 
 /// The number of studies that are read at a time, and their maximum size in bytes, plus up to one study.
@@ -26,41 +24,6 @@ pub struct ExportOptions {
     pub format: Format,
     /// The selected studies.
     pub studies: StudySelection,
-}
-
-/// Selects studies. Lists and exports use the same selection, so that an export contains what a list shows.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct StudySelection {
-    /// Selects by duplicate mark.
-    pub which: StudyFilter,
-    /// Selects studies whose title, authors, abstract, journal or DOI contain this text.
-    pub text: Option<Text>,
-}
-
-impl StudySelection {
-    /// Returns `true` if a study is selected.
-    pub fn includes(&self, study: &Study) -> bool {
-        let reference = &study.reference;
-        let has = |text: &Text| {
-            let others = [&reference.r#abstract, &reference.journal, &reference.doi].into_iter().flatten();
-            std::iter::once(&reference.title)
-                .chain(&reference.authors)
-                .chain(others)
-                .any(|in_it| text.is_in(in_it))
-        };
-        self.which.marked().is_none_or(|marked| marked == study.is_duplicate())
-            && self.text.as_ref().is_none_or(has)
-    }
-
-    /// Returns `true` if a read of the store returns studies that are not selected.
-    pub fn is_filtered(&self) -> bool {
-        self.text.is_some() || self.which == StudyFilter::Unique
-    }
-
-    /// Returns the minimum certainty of the marks that the store has to select by.
-    pub fn marked(&self) -> Option<Tier> {
-        (self.which == StudyFilter::Duplicates).then_some(Tier::Likely)
-    }
 }
 
 /// A completed file of a search.
@@ -116,10 +79,9 @@ impl Studies {
     /// Returns the next batch and its file, or `None` at the end. A batch may be empty even if more follow.
     pub async fn next(&mut self) -> Result<Option<(ParsedFile, Vec<Study>)>, StoreError> {
         while let Some(FileToExport { search, file }) = self.files.last() {
+            let (stored, file_of) = (&*self.stored, FileOf { search_id: *search, file_id: file.file_id });
             let read = |after, limit| {
-                let selection =
-                    Selection { marked: self.selection.marked(), after, limit, bytes: READ_BYTES };
-                self.stored.select(*search, file.file_id, selection)
+                select(stored, file_of, &self.selection, ReadLimit { after, limit, bytes: READ_BYTES })
             };
             let Readable { items: mut studies, damaged, last } = match &self.skipped {
                 Some(_) => readable(self.after, READ_STUDIES, |study: &Study| study.record, read).await?,

@@ -10,6 +10,7 @@
 //! - `activity` keeps the history of a review;
 //! - `scope` finds the files of a review or an import; `export`, `exported_studies` and `study_view` produce exports;
 //! - `marking` marks the duplicates of a project, for the parser;
+//! - `selection` reads the studies that a list or an export selects; `words` builds the index for it;
 //! - `caller` states which projects a request may access.
 
 mod activity;
@@ -30,9 +31,11 @@ mod record_text;
 mod repair;
 mod reviews;
 mod scope;
+pub mod selection;
 pub mod sources;
 pub mod study_view;
 mod tries;
+pub mod words;
 
 use std::sync::Arc;
 

@@ -1,0 +1,98 @@
+//! Building the index of words.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use imports::words::{PartBuilder, UnindexedFile};
+use imports::{
+    FileId, IndexWords, Jobs, Outcome, Ports, ReadStudies, Readable, SearchId, Selection, Study, readable,
+};
+use messages::StoreError;
+use saga::{MissingSetting, Upkeep};
+
+/// The number of studies that are read at a time, and their maximum size in bytes, plus up to one study.
+const READ_STUDIES: usize = 500;
+const READ_BYTES: usize = 1 << 20;
+/// The number of unindexed files that are read at a time.
+const FILES: usize = 100;
+
+/// Builds the index of words in the background, after the duplicates of a file are marked.
+#[derive(Clone)]
+pub struct WordIndexing {
+    /// Reads the jobs of searches.
+    pub jobs: Jobs,
+    /// Reads studies.
+    pub stored: Arc<dyn ReadStudies>,
+    /// Stores their words.
+    pub index: Arc<dyn IndexWords>,
+}
+
+impl WordIndexing {
+    /// Returns the indexing over these ports of an application.
+    ///
+    /// # Errors
+    /// Returns an error if no database is configured.
+    pub fn over(ports: &Ports) -> Result<Self, MissingSetting> {
+        let stores = ports.study_stores()?;
+        let (stored, index) = (Arc::clone(&stores.read_studies), Arc::clone(&stores.index_words));
+        Ok(Self { jobs: ports.jobs()?, stored, index })
+    }
+
+    /// Returns an unindexed file that was read and marked completely.
+    async fn next(&self) -> Result<Option<UnindexedFile>, StoreError> {
+        let mut after = None;
+        loop {
+            let files = self.index.unindexed(after, FILES).await?;
+            let Some(last) = files.last() else { return Ok(None) };
+            after = Some((last.search_id, last.file_id));
+            for file in files {
+                if self.is_marked(file.search_id, file.file_id).await? {
+                    return Ok(Some(file));
+                }
+            }
+        }
+    }
+
+    /// Returns `true` if the parser has replied, which it does after marking.
+    async fn is_marked(&self, search: SearchId, file: FileId) -> Result<bool, StoreError> {
+        let job = self.jobs.job(search).await?;
+        let file = job.and_then(|job| job.files.into_iter().find(|known| known.file_id == file));
+        Ok(file.is_some_and(|file| matches!(file.outcome, Some(Outcome::Completed(_)))))
+    }
+
+    /// Stores the next part of a file.
+    async fn index(
+        &self,
+        UnindexedFile { search_id, file_id, after }: UnindexedFile,
+    ) -> Result<(), StoreError> {
+        let mut part = PartBuilder::new(after);
+        let mut is_last = false;
+        while !part.is_full() && !is_last {
+            let read = |after, limit| {
+                let selection = Selection { marked: None, after, limit, bytes: READ_BYTES };
+                self.stored.select(search_id, file_id, selection)
+            };
+            let studies = readable(part.last(), READ_STUDIES, |study: &Study| study.record, read).await?;
+            let Readable { items, damaged, last } = studies;
+            for study in &items {
+                part.add(study.record, &study.reference);
+            }
+            if let Some((record, _)) = damaged {
+                // Listing the candidates reports the damage.
+                part.add_unreadable(record);
+            }
+            is_last = last.is_none();
+        }
+        self.index.store_words(search_id, file_id, part.finish(is_last)).await?;
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Upkeep for WordIndexing {
+    async fn step(&self) -> Result<bool, StoreError> {
+        let Some(file) = self.next().await? else { return Ok(false) };
+        self.index(file).await?;
+        Ok(true)
+    }
+}
