@@ -73,7 +73,7 @@ def line(text: object) -> str:
     return " ".join(str(text).split())
 
 
-# TeX commands that pybtex leaves unchanged: a placeholder for each, and the printed
+# TeX commands that the readers of BibTeX do not decode: a placeholder for each, and the printed
 # character.
 TEX_CHARACTERS = {
     "\\{": "{",
@@ -158,6 +158,42 @@ def bibtex(file: Path) -> list[Study]:
                 "abstract": plain(field("abstract", "")),
                 "pmid": field("pmid", ""),
                 "database": field("database", ""),
+            }
+        )
+    return found
+
+
+def bibtexparser(file: Path) -> list[Study]:
+    import bibtexparser as parser  # noqa: PLC0415
+    from bibtexparser.middlewares import LatexDecodingMiddleware, SeparateCoAuthors  # noqa: PLC0415
+
+    decoding = [SeparateCoAuthors(), LatexDecodingMiddleware()]
+    text = file.read_text("utf-8")
+    # It omits these characters.
+    marks = {command: mark for command, mark in MARKS.items() if command.startswith("\\text")}
+    for command, mark in marks.items():
+        text = text.replace(command, mark)
+    library = parser.parse_string(text, append_middleware=decoding)
+
+    def plain(value: str) -> str:
+        for command, mark in marks.items():
+            value = value.replace(mark, TEX_CHARACTERS[command])
+        return value
+
+    if library.failed_blocks:
+        raise AssertionError(f"{file}: {library.failed_blocks[0]}")
+    found = []
+    for entry in library.entries:
+        field = {field.key: field.value for field in entry.fields}.get
+        found.append(
+            {
+                "key": entry.key,
+                "title": plain(field("title", "")),
+                "people": len(field("author", [])),
+                "journal": plain(field("journal") or field("booktitle") or ""),
+                "abstract": plain(field("abstract", "")),
+                **{name: field(name, "") for name in ("year", "volume", "pages", "doi", "pmid", "database")},
+                "issue": field("number", ""),
             }
         )
     return found
@@ -252,6 +288,7 @@ READERS: tuple[tuple[str, str, Read], ...] = (
     ("endnote-xml", "ElementTree", endnote_xml),
     ("nbib", "nbib", nbib),
     ("bibtex", "pybtex", bibtex),
+    ("bibtex", "bibtexparser", bibtexparser),
     ("bibtex", "citation-js", citation_js("bibtex")),
     ("csl-json", "citation-js", citation_js("csl-json")),
     ("csv", "pandas", pandas),
