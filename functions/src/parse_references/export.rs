@@ -36,8 +36,8 @@ impl ParseReferences {
         let text = text.map_err(|error| StoreError::unusable(format!("exporting search {search}"), error))?;
         let studies = StudySelection { which, text };
         let (count, sources) = (files.len(), command.sources.clone());
-        let wanted = ExportOptions { format, studies };
-        let pieces = Export::of(Arc::clone(&self.stored), files, &wanted, sources).pieces();
+        let wanted = ExportOptions { format, studies, merged: command.merged };
+        let pieces = Export::of(Arc::clone(&self.stored), files, &wanted, sources, &self.jobs).pieces();
         let pieces =
             pieces.and_then(|piece| async { if deadline.has_passed() { Err(over()) } else { Ok(piece) } });
         let bytes = self.exports.keep(&key, pieces.boxed()).await?;

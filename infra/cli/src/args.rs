@@ -448,6 +448,9 @@ pub(crate) struct Export {
     /// Only studies that repeat an earlier one of their review
     #[arg(long)]
     pub(crate) duplicates: bool,
+    /// Complete each study with the most complete values of its duplicates; corrected values take precedence
+    #[arg(long, conflicts_with = "duplicates")]
+    pub(crate) merged: bool,
     /// Output file, which must not exist yet; for covidence, a folder
     #[arg(long, value_name = "FILE")]
     pub(crate) out: PathBuf,

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use imports::{ParsedFile, ReadStudies, SearchId, StudyFilter};
+use imports::{Jobs, ParsedFile, ReadStudies, SearchId, StudyFilter};
 use local::output;
 use serde::Serialize;
-use service::exported_studies::{FileToExport, Studies, entry};
+use service::exported_studies::{FileToExport, Merging, Studies, entry};
 use service::selection::StudySelection;
 use service::{ProjectAccess, SearchService};
 use writers::{FileLimits, Format, Source, Writer};
@@ -45,6 +45,7 @@ struct Shape {
     format: Format,
     studies: StudyFilter,
     split: Option<FileLimits>,
+    merged: bool,
 }
 
 /// Exports the studies of files that were read to their end, ordered by search, file and record.
@@ -63,8 +64,12 @@ pub(crate) async fn run(args: &args::Export) -> anyhow::Result<bool> {
         files.extend(imported_files(&start, search).await?);
     }
     let shape = args.shape();
-    let mut exporter =
-        Exporter { studies: Arc::clone(&start.studies), shape, damaged: DamagedStudies::default() };
+    let mut exporter = Exporter {
+        studies: Arc::clone(&start.studies),
+        jobs: start.jobs.clone(),
+        shape,
+        damaged: DamagedStudies::default(),
+    };
     let written = exporter.write(files, &args.out).await?;
     let is_whole = exporter.damaged.report();
     if shape.format.is_unguarded() {
@@ -92,7 +97,7 @@ impl args::Export {
         };
         let format = self.format.or(self.tool.map(writers::Tool::format)).unwrap_or_default();
         let split = self.tool.and_then(writers::Tool::file_limits);
-        Shape { format, studies, split }
+        Shape { format, studies, split, merged: self.merged }
     }
 }
 
@@ -126,6 +131,7 @@ async fn imported_files(start: &SearchService, search: SearchId) -> anyhow::Resu
 /// Writes studies to files.
 struct Exporter {
     studies: Arc<dyn ReadStudies>,
+    jobs: Jobs,
     shape: Shape,
     damaged: DamagedStudies,
 }
@@ -170,7 +176,8 @@ impl Exporter {
         let mut finished = Vec::new();
         let selection = StudySelection { which: self.shape.studies, text: None };
         let parsed = vec![FileToExport { search: file.search, file: file.file.clone() }];
-        let mut pages = Studies::of(Arc::clone(&self.studies), parsed, selection).skipping();
+        let merging = self.shape.merged.then(|| Merging::new(self.jobs.clone()));
+        let mut pages = Studies::of(Arc::clone(&self.studies), parsed, selection).skipping().merging(merging);
         while let Some((parsed, page)) = pages.next().await? {
             for study in &page {
                 let mut bytes = Vec::new();

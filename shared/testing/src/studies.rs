@@ -84,6 +84,7 @@ pub async fn all(ports: &Ports<'_>) -> CheckResult {
 async fn duplicates(ports: &Ports<'_>) -> CheckResult {
     later_revision_replaces_a_mark(ports).await?;
     marks_are_counted_by_kind(ports).await?;
+    duplicates_of_studies_are_found(ports).await?;
     project_revision_counts_changes(ports).await?;
     studies_are_found_by_shared_keys(ports).await?;
     keys_shared_with_others_are_returned(ports).await?;
@@ -275,6 +276,41 @@ pub async fn marks_are_counted_by_kind(ports: &Ports<'_>) -> CheckResult {
         let found = ports.read.select(search_id, file_id, selection).await?;
         assert!(found.iter().map(|study| study.record).eq(records), "at least {least}");
     }
+    Ok(())
+}
+
+/// Only those that are treated as duplicates, wherever they are.
+pub async fn duplicates_of_studies_are_found(ports: &Ports<'_>) -> CheckResult {
+    let (search_id, file_id) = (sample::partition(ports.host), search::file(ports.host));
+    let other = (sample::partition(ports.host), search::file(ports.host));
+    for (search, file) in [(search_id, file_id), other] {
+        let studies: Vec<_> = (1..=5).map(|record| search::study(search, file, record)).collect();
+        ports.begin_with(search, file, &studies).await?;
+    }
+    let own = |record| StudyRef { search_id, file_id, record };
+    let others = |record| StudyRef { search_id: other.0, file_id: other.1, record };
+    let mark = |at, record, tier| {
+        let duplicate = Duplicate { search_id, file_id, position: 0, record, tier, reason: Reason::Doi };
+        Mark { at, duplicate: Some(duplicate) }
+    };
+    let marks = [
+        mark(own(3), 1, Tier::Certain),
+        mark(others(1), 1, Tier::Likely),
+        mark(others(2), 1, Tier::Possible),
+        mark(others(4), 2, Tier::Certain),
+    ];
+    ports.compare.mark(1, &marks).await?;
+    let of = async |records: &[u64], limit| {
+        let mut found = ports.read.repeating(search_id, file_id, records, limit).await?;
+        found.sort_unstable();
+        Ok::<_, messages::StoreError>(found)
+    };
+    let mut all = vec![(1, own(3)), (1, others(1)), (2, others(4))];
+    all.sort_unstable();
+    assert_eq!(of(&[1, 2, 3], 10).await?, all);
+    assert_eq!(of(&[2, 5], 10).await?, [(2, others(4))]);
+    assert_eq!(of(&[1], 1).await?.len(), 1);
+    assert_eq!(ports.read.repeating(other.0, other.1, &[1, 2], 10).await?, []);
     Ok(())
 }
 

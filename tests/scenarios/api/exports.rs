@@ -73,6 +73,41 @@ async fn prepared_export_equals_streamed_export() {
     assert_eq!(streamed.iter().filter(|byte| **byte == b'\n').count(), 2_500);
 }
 
+/// The duplicates may belong to another import.
+#[tokio::test]
+async fn merged_export_completes_studies_with_their_duplicates() {
+    let world = World::new();
+    let mut searches = Vec::new();
+    for (name, more) in [("a.ris", "PY  - 2019\n"), ("b.ris", "AB  - Background.\nJO  - J Sleep\n")] {
+        let announced = world.announce(&[name]).await;
+        let record = "TY  - JOUR\nTI  - Sleep and health in adults\nAU  - One, Ann\nDO  - 10.5555/a\n";
+        world.upload(&announced, 0, &format!("{record}{more}ER  - \n")).await;
+        world.run().await;
+        searches.push(announced.search_id);
+    }
+    let exported = async |search: SearchId, query: &str| {
+        let (_, _, body) = ask(&api(&world), &format!("{}/export?{query}", path_of(search)), None).await;
+        serde_json::from_slice::<Value>(&body).unwrap()
+    };
+    let values = |study: &Value| ["year", "journal", "abstract"].map(|field| study[field].clone());
+    let as_read = exported(searches[0], "merged=false").await;
+    assert_eq!(values(&as_read), [json!(2019), Value::Null, Value::Null]);
+    let merged = exported(searches[0], "merged=true").await;
+    assert_eq!(values(&merged), [json!(2019), json!("J Sleep"), json!("Background.")]);
+    assert_eq!(merged["study_key"], as_read["study_key"]);
+    let duplicate = exported(searches[1], "merged=true").await;
+    assert_eq!(values(&duplicate), [Value::Null, json!("J Sleep"), json!("Background.")]);
+
+    let on_lambda = on_lambda(&world);
+    let (_, headers, _) =
+        post(&on_lambda, &format!("{}/exports", path_of(searches[0])), &json!({ "merged": true })).await;
+    world.run().await;
+    let prepared = downloaded(&get(&on_lambda, headers["location"].to_str().unwrap()).await);
+    assert_eq!(serde_json::from_slice::<Value>(&prepared).unwrap(), merged);
+    let refused = refusal(&api(&world), &format!("{}/export?merged=perhaps", path_of(searches[0]))).await;
+    assert_eq!(refused.0, 400);
+}
+
 /// The duplicate command may arrive during or after the export.
 #[tokio::test]
 async fn duplicate_command_makes_one_export() {

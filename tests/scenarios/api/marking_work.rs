@@ -8,7 +8,7 @@ use embedded::Store;
 use imports::words::{BucketRange, WordPart};
 use imports::{
     Candidate, CompareStudies, DuplicateCounts, FileId, Identity, Mark, ParsedFile, ProjectId, Quarantined,
-    ReadStudies, Revision, SearchId, Selection, StoredFile, Study, StudyKeys, Tier,
+    ReadStudies, Revision, SearchId, Selection, StoredFile, Study, StudyKeys, StudyRef, Tier,
 };
 use messages::StoreError;
 use service::FileOf;
@@ -81,6 +81,16 @@ impl ReadStudies for Counting {
         bytes: usize,
     ) -> Result<Vec<Study>, StoreError> {
         self.store.studies_at(search, file, records, bytes).await
+    }
+
+    async fn repeating(
+        &self,
+        search: SearchId,
+        file: FileId,
+        records: &[u64],
+        limit: usize,
+    ) -> Result<Vec<(u64, StudyRef)>, StoreError> {
+        self.store.repeating(search, file, records, limit).await
     }
 
     async fn words(

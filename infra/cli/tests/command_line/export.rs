@@ -142,6 +142,7 @@ fn failed_export_leaves_no_file() {
         vec!["export", &search, "--for", "word"],
         vec!["export", &search, "--format", "csv", "--for", "excel"],
         vec!["export", &search, "--format", "csv", "--unique", "--duplicates"],
+        vec!["export", &search, "--format", "csv", "--merged", "--duplicates"],
     ] {
         let run = program.run(&[&wrong[..], &["--out", "new.csv"]].concat());
         assert_eq!(run.code, Some(2), "{wrong:?}: {}", run.stderr);

@@ -49,6 +49,9 @@ pub(super) struct ExportQuery {
     format: Option<String>,
     /// The studies to export: `all` (the default), `unique` or `duplicates`.
     studies: Option<String>,
+    /// `true` completes each study that is not a duplicate with the values of its duplicates: the longest texts, the
+    /// longest lists of authors and keywords, and other values that it does not have. Corrected values take precedence.
+    merged: Option<bool>,
 }
 
 /// Selects the format and the studies of an export of a review.
@@ -66,6 +69,8 @@ pub(super) struct ReviewExportQuery {
     file: Option<Uuid>,
     /// Exports only studies that contain the words of this text, as in the list of studies.
     text: Option<String>,
+    /// Merges duplicates, as for the export of an import.
+    merged: Option<bool>,
 }
 
 /// A request to create an export of a review.
@@ -87,11 +92,15 @@ pub(super) struct NewReviewExport {
     /// Exports only studies that contain the words of this text, as in the list of studies.
     #[serde(default)]
     text: Option<String>,
+    /// Merges duplicates, as in the query of `…/export`.
+    #[serde(default)]
+    merged: bool,
 }
 
 impl From<ReviewExportQuery> for NewReviewExport {
-    fn from(ReviewExportQuery { format, studies, search, file, text }: ReviewExportQuery) -> Self {
-        Self { format, studies, search, file, text }
+    fn from(query: ReviewExportQuery) -> Self {
+        let ReviewExportQuery { format, studies, search, file, text, merged } = query;
+        Self { format, studies, search, file, text, merged: merged.unwrap_or_default() }
     }
 }
 
@@ -105,6 +114,9 @@ pub(super) struct NewExport {
     /// The studies, as in the query of `…/export`.
     #[serde(default)]
     studies: Option<String>,
+    /// Merges duplicates, as in the query of `…/export`.
+    #[serde(default)]
+    merged: bool,
 }
 
 /// An export that can be downloaded as an object.
@@ -154,6 +166,9 @@ impl ExportView {
             query.push(format!("format={}", wanted.format));
             query.push(format!("studies={}", name(wanted.studies.which)));
         }
+        if wanted.merged {
+            query.push("merged=true".to_owned());
+        }
         let others = others.iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
         query.extend(others.map(|(name, value)| format!("{name}={}", encoded(value))));
         let query = if query.is_empty() { String::new() } else { format!("?{}", query.join("&")) };
@@ -171,10 +186,14 @@ fn encoded(value: &str) -> String {
     value.bytes().map(encode).collect()
 }
 
-fn wanted(format: Option<&str>, studies: Option<&str>, text: Option<&str>) -> Result<ExportOptions, Problem> {
+fn wanted(
+    format: Option<&str>,
+    (studies, text): (Option<&str>, Option<&str>),
+    merged: bool,
+) -> Result<ExportOptions, Problem> {
     let format = format.map_or(Ok(Format::default()), str::parse);
     let format = format.map_err(|error| Problem::bad(&error.to_string()))?;
-    Ok(ExportOptions { format, studies: selection(studies, text)? })
+    Ok(ExportOptions { format, studies: selection(studies, text)?, merged })
 }
 
 /// Exports the studies of all files that were read completely, as a line of JSON for each study or in another format.
@@ -201,8 +220,8 @@ pub(super) async fn export_studies(
     asked: AuthorizedSearch,
     query: QueryResult<ExportQuery>,
 ) -> HttpResult {
-    let ExportQuery { format, studies } = read(query)?;
-    let wanted = wanted(format.as_deref(), studies.as_deref(), None)?;
+    let ExportQuery { format, studies, merged } = read(query)?;
+    let wanted = wanted(format.as_deref(), (studies.as_deref(), None), merged.unwrap_or_default())?;
     let stored = asked.stored(&api.service).await?;
     let (project, import) = (stored.job.project_id, stored.job.name.clone());
     send(&api, project, import.as_deref(), stored.into(), &wanted).await
@@ -238,7 +257,7 @@ pub(super) async fn export_review(
 
 impl NewReviewExport {
     fn wanted(&self) -> Result<ExportOptions, Problem> {
-        wanted(self.format.as_deref(), self.studies.as_deref(), self.text.as_deref())
+        wanted(self.format.as_deref(), (self.studies.as_deref(), self.text.as_deref()), self.merged)
     }
 
     async fn files(&self, service: &SearchService, project: ProjectId) -> Result<FilesToExport, Problem> {
@@ -265,7 +284,7 @@ async fn send(
     let sources = api.service.sources_for(&jobs, wanted).await?;
     let review = api.service.review(project).await?.map(|review| review.name);
     let studies = Arc::clone(&api.service.studies);
-    let mut export = Export::of(studies, files, wanted, sources);
+    let mut export = Export::of(studies, files, wanted, sources, &api.service.jobs);
     let body = match api.body_mode {
         // An empty chunk would end the body.
         BodyMode::Streaming => Body::from_stream(export.pieces().try_filter(move |piece| {
@@ -318,7 +337,7 @@ pub(super) async fn make_export(
     new: Result<Json<NewExport>, JsonRejection>,
 ) -> HttpResult {
     let Json(new) = new.map_err(|rejection| Problem::unreadable(&rejection, "an export"))?;
-    let wanted = wanted(new.format.as_deref(), new.studies.as_deref(), None)?;
+    let wanted = wanted(new.format.as_deref(), (new.studies.as_deref(), None), new.merged)?;
     let stored = asked.stored(&api.service).await?;
     let project = stored.job.project_id;
     if api.body_mode == BodyMode::Streaming {

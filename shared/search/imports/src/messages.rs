@@ -62,7 +62,7 @@ messages! {
 
 /// Version 1 of `MakeExport` selected studies of one search and without a text, which the defaults of the new fields
 /// express. A worker of that version would ignore the new fields and make an incomplete export. Version 2 selected
-/// studies that contain the text as it is. A worker of that version would make an export with other studies.
+/// studies that contain the text as it is, and merged none. A worker of that version would make another export.
 fn earlier_export(name: &str, from: u16, data: Value) -> Result<Value, String> {
     if name != "MakeExport" || !(1..=2).contains(&from) {
         return Err(format!("version {from} of {name} is not supported"));
@@ -257,6 +257,9 @@ pub struct MakeExport {
     /// Other searches of the review whose studies follow, in this order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<SearchToExport>,
+    /// `true` to complete studies with the values of their duplicates.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub merged: bool,
     /// The sources of the files when the export was requested, so that a redelivered command writes the same object.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sources: BTreeMap<FileId, Source>,

@@ -425,6 +425,16 @@ pub trait ReadStudies: Send + Sync {
         bytes: usize,
     ) -> Result<Vec<Study>, StoreError>;
 
+    /// Returns the studies that are treated as duplicates of these studies of a file, in an order that does not change:
+    /// the record of the original, and the duplicate. For each original, they are at least the first `limit` duplicates.
+    async fn repeating(
+        &self,
+        search: SearchId,
+        file: FileId,
+        records: &[u64],
+        limit: usize,
+    ) -> Result<Vec<(u64, StudyRef)>, StoreError>;
+
     /// Returns some buckets of the first part of a file's index of words with records after `after`. Returns `None` if
     /// these records are not indexed.
     async fn words(

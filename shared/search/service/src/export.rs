@@ -125,7 +125,7 @@ impl SearchService {
             return Ok(Err(ExportRefusal::TooMany));
         }
         let sources = self.sources_for(&files.jobs, wanted).await?;
-        let ExportOptions { format, studies: StudySelection { which: studies, text } } = wanted;
+        let ExportOptions { format, studies: StudySelection { which: studies, text }, merged } = wanted;
         for _ in 0..MAX_TRIES {
             let mut session = self.entry.session(search);
             let body = session.read(in_progress(project_id)).await?.map(|record| record.body);
@@ -145,6 +145,7 @@ impl SearchService {
                 studies: *studies,
                 text: text.as_ref().map(|text| text.as_str().to_owned()),
                 others: others.clone(),
+                merged: *merged,
                 sources: sources.clone(),
             };
             session.send(&ParseCommand::MakeExport(command))?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures::stream::{self, Stream};
-use imports::{Duplicate, FileId, ParsedFile, ReadStudies, Readable, SearchId, Study, readable};
+use imports::{Duplicate, FileId, Jobs, ParsedFile, ReadStudies, Readable, SearchId, Study, readable};
 use messages::StoreError;
 use messages::store::chain;
 use writers::{Format, Source, Writer};
@@ -12,6 +12,8 @@ use writers::{Format, Source, Writer};
 use crate::repair::FileOf;
 use crate::selection::{ReadLimit, StudySelection, select};
 use crate::study_view::study_line;
+
+pub use crate::merged::Merging;
 
 /// The number of studies that are read at a time, and their maximum size in bytes, plus up to one study.
 const READ_STUDIES: usize = 500;
@@ -24,6 +26,8 @@ pub struct ExportOptions {
     pub format: Format,
     /// The selected studies.
     pub studies: StudySelection,
+    /// `true` to complete each study that is not a duplicate with the values of its duplicates; see [`Merging`].
+    pub merged: bool,
 }
 
 /// A completed file of a search.
@@ -45,6 +49,7 @@ pub struct Studies {
     after: u64,
     /// The studies that could not be read; `None` if the first one is an error.
     skipped: Option<Vec<SkippedStudy>>,
+    merging: Option<Merging>,
 }
 
 /// A study that cannot be read.
@@ -62,13 +67,19 @@ impl Studies {
     /// Returns the studies of these files, in this order.
     pub fn of(stored: Arc<dyn ReadStudies>, mut files: Vec<FileToExport>, selection: StudySelection) -> Self {
         files.reverse();
-        Self { stored, selection, files, after: 0, skipped: None }
+        Self { stored, selection, files, after: 0, skipped: None, merging: None }
     }
 
     /// Skips studies that cannot be read, for callers that name them at the end.
     #[must_use]
     pub fn skipping(self) -> Self {
         Self { skipped: Some(Vec::new()), ..self }
+    }
+
+    /// Completes each study that is not a duplicate with the values of its duplicates.
+    #[must_use]
+    pub fn merging(self, merging: Option<Merging>) -> Self {
+        Self { merging, ..self }
     }
 
     /// Returns the studies that were skipped.
@@ -102,6 +113,9 @@ impl Studies {
             }
             let file = file.clone();
             studies.retain(|study| self.selection.includes(study));
+            if let Some(merging) = &mut self.merging {
+                merging.complete(&*self.stored, &mut studies).await?;
+            }
             return Ok(Some((file, studies)));
         }
         Ok(None)
@@ -140,14 +154,16 @@ enum State {
 }
 
 impl Export {
-    /// Returns an export of these completed files with these sources.
+    /// Returns an export of these completed files with these sources. `jobs` are those of their searches.
     pub fn of(
         studies: Arc<dyn ReadStudies>,
         files: Vec<FileToExport>,
         wanted: &ExportOptions,
         sources: BTreeMap<FileId, Source>,
+        jobs: &Jobs,
     ) -> Self {
-        let studies = Studies::of(studies, files, wanted.studies.clone());
+        let merging = wanted.merged.then(|| Merging::new(jobs.clone()));
+        let studies = Studies::of(studies, files, wanted.studies.clone()).merging(merging);
         Self(match wanted.format {
             Format::Jsonl => State::Lines(studies),
             format => State::Written { studies, sources, writer: Writer::new(format) },

@@ -8,7 +8,8 @@
 //! - `cancel`, `repair`, `decisions`, `sources` and `after_restore` change a search; `reviews` changes the list of
 //!   reviews;
 //! - `activity` keeps the history of a review;
-//! - `scope` finds the files of a review or an import; `export`, `exported_studies` and `study_view` produce exports;
+//! - `scope` finds the files of a review or an import; `export`, `exported_studies`, `merged` and `study_view` produce
+//!   exports;
 //! - `marking` marks the duplicates of a project, for the parser;
 //! - `selection` reads the studies that a list or an export selects; `words` builds the index for it;
 //! - `caller` states which projects a request may access.
@@ -26,6 +27,7 @@ pub mod exported_studies;
 pub mod health;
 mod idempotent_create;
 pub mod marking;
+mod merged;
 mod query;
 mod record_text;
 mod repair;

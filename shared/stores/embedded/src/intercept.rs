@@ -138,6 +138,8 @@ pub enum Call {
     StudiesFiles,
     /// [`imports::ReadStudies::marked`].
     StudiesMarked,
+    /// [`imports::ReadStudies::repeating`].
+    StudiesRepeating,
     /// [`imports::ReadStudies::words`].
     WordsRead,
     /// [`imports::IndexWords::unindexed`].

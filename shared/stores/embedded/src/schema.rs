@@ -218,6 +218,10 @@ mod tests {
                 study_rows::STUDY_AT,
                 "SEARCH study USING INDEX sqlite_autoindex_study_1 (source=? AND record=?)",
             ),
+            (
+                study_rows::REPEATING,
+                "SEARCH mark USING INDEX mark_original (original=? AND original_record=?)",
+            ),
             (words::UNINDEXED, "SEARCH parsed_file USING INDEX parsed_file_unindexed"),
             (words::PART, "SEARCH word USING PRIMARY KEY (source=? AND last<?)"),
             (words::PART, "SEARCH word USING PRIMARY KEY (source=? AND last>?)"),

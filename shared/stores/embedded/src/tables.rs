@@ -3,7 +3,7 @@
 use rusqlite::Connection;
 
 /// Each step takes the schema from the version of its index to the next.
-const MIGRATIONS: [&str; 19] = [
+const MIGRATIONS: [&str; 20] = [
     include_str!("schema.sql"),
     include_str!("by_project.sql"),
     include_str!("duplicates.sql"),
@@ -23,6 +23,7 @@ const MIGRATIONS: [&str; 19] = [
     include_str!("dictionary.sql"),
     include_str!("tables.sql"),
     include_str!("words.sql"),
+    include_str!("originals.sql"),
 ];
 
 /// The version that this code reads and writes (`PRAGMA user_version`).

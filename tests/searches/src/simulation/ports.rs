@@ -15,7 +15,7 @@ use imports::{
     FindObjects, Identity, IndexWords, KeepExports, Mark, ObjectFacts, ParseAttempts, ParsedFile,
     PreparedStudy, PresignUpload, PresignedPost, Progress, ProjectId, Quarantined, ReadObject, ReadProgress,
     ReadStudies, ReadingStatus, ReportProgress, Revision, SearchId, Selection, StoredFile, Study, StudyKeys,
-    UploadGrant, WriteBatching, WriteStudies,
+    StudyRef, UploadGrant, WriteBatching, WriteStudies,
 };
 use messages::StoreError;
 use references::READER_VERSION;
@@ -571,6 +571,16 @@ impl ReadStudies for Own {
         _: &[u64],
         _: usize,
     ) -> Result<Vec<Study>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn repeating(
+        &self,
+        _: SearchId,
+        _: FileId,
+        _: &[u64],
+        _: usize,
+    ) -> Result<Vec<(u64, StudyRef)>, StoreError> {
         Ok(Vec::new())
     }
 

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use imports::words::{BucketRange, WordPart};
 use imports::{
     DuplicateCounts, FileFence, Identity, ParsedFile, PreparedStudy, Quarantined, ReadStudies, ReadingStatus,
-    StoredFile, Study, StudyKeys, WriteBatching, WriteStudies,
+    StoredFile, Study, StudyKeys, StudyRef, WriteBatching, WriteStudies,
 };
 use imports::{FileId, SearchId, Selection};
 use messages::StoreError;
@@ -208,6 +208,19 @@ impl ReadStudies for Store {
         let records = records.to_vec();
         let work = move |db: &Connection| study_rows::studies_at(db, (search, file), &records, bytes);
         self.look(Call::StudiesRead, doing, work).await
+    }
+
+    async fn repeating(
+        &self,
+        search: SearchId,
+        file: FileId,
+        records: &[u64],
+        limit: usize,
+    ) -> Result<Vec<(u64, StudyRef)>, StoreError> {
+        let doing = format!("reading the duplicates of studies of file {file} of search {search}");
+        let records = records.to_vec();
+        let work = move |db: &Connection| study_rows::repeating(db, (search, file), &records, limit);
+        self.look(Call::StudiesRepeating, doing, work).await
     }
 
     async fn words(

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use imports::{
     Duplicate, DuplicateCounts, FileId, Identity, Mark, ProjectId, Quarantined, Revision, SearchId,
-    StoredFile, Study, StudyId, StudyKeys, Tier,
+    StoredFile, Study, StudyId, StudyKeys, StudyRef, Tier,
 };
 use references::{Quarantine, Reference, SparseReference};
 use rusqlite::{Connection, OptionalExtension, Row, Statement, params};
@@ -409,6 +409,34 @@ pub(crate) fn identities_of(
         if let Some(row) = rows.next()? {
             let text = unpacker.said(row, 2, 3);
             found.push(identity(row, text)?);
+        }
+    }
+    Ok(found)
+}
+
+pub(crate) const REPEATING: &str = "SELECT source.search_id, source.file_id, mark.record FROM mark
+    JOIN source ON source.seq = mark.source
+    WHERE mark.original = ?1 AND mark.original_record = ?2 AND mark.tier > 1
+    ORDER BY mark.source, mark.record LIMIT ?3";
+
+/// Returns the duplicates of some studies of a file, those of each in the order in which they were stored.
+pub(crate) fn repeating(
+    db: &Connection,
+    (search, file): (SearchId, FileId),
+    records: &[u64],
+    most: usize,
+) -> Result<Vec<(u64, StudyRef)>, Fault> {
+    let file = params![search.to_string(), file.to_string()];
+    let source = db.prepare_cached(SOURCE)?.query_row(file, |row| row.get(0)).optional()?;
+    let Some(source): Option<i64> = source else { return Ok(Vec::new()) };
+    let mut statement = db.prepare_cached(REPEATING)?;
+    let mut found = Vec::new();
+    for original in records {
+        let mut rows = statement.query(params![source, int(*original), limit(most)])?;
+        while let Some(row) = rows.next()? {
+            let search_id = SearchId::from_uuid(parse("search id", &row.get::<_, String>(0)?)?);
+            let file_id = FileId::from_uuid(parse("file id", &row.get::<_, String>(1)?)?);
+            found.push((*original, StudyRef { search_id, file_id, record: uint(row.get(2)?) }));
         }
     }
     Ok(found)

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::names::collections;
-use super::names::study::{DUPLICATE, FILE, KEYS, PROJECT, RECORD, REFERENCE, SEARCH};
+use super::names::study::{DUPLICATE, FILE, KEYS, ORIGINAL, PROJECT, RECORD, REFERENCE, SEARCH};
 use super::study_key::{of_file, study_ref};
 use crate::Mongo;
 use crate::error::CallError;
@@ -193,6 +193,50 @@ fn statement(revision: Revision, mark: &Mark) -> Result<Statement, CallError> {
 pub(crate) fn decode(search: SearchId, stored: &Document) -> Result<Option<Duplicate>, String> {
     let Some(stored) = stored.get(DUPLICATE).cloned() else { return Ok(None) };
     Ok(Some(from_bson::<MarkDocument>(stored)?.into_duplicate(search)))
+}
+
+/// Returns the duplicates of some studies of a file, those of each in the order of their ids. A query of its own for each
+/// study bounds the number of those that are read.
+pub(crate) async fn repeating(
+    mongo: &Mongo,
+    (search, file): (SearchId, FileId),
+    records: &[u64],
+    limit: usize,
+) -> Result<Vec<(u64, StudyRef)>, CallError> {
+    if limit == 0 {
+        return Ok(Vec::new());
+    }
+    let studies = mongo.collection(collections::STUDY).await?;
+    let of = |record: u64| StudyRef { search_id: search, file_id: file, record }.id().as_uuid();
+    let ids = records.iter().map(|record| to_bson(&of(*record))).collect::<Result<Vec<_>, _>>()?;
+    let which = |ids: Bson| {
+        // Marks of earlier versions have no tier and are certain.
+        let possible = to_bson(&Tier::Possible)?;
+        Ok::<_, CallError>(doc! { ORIGINAL: ids, "Duplicate.tier": { "$ne": possible } })
+    };
+    let fields = doc! { SEARCH: 1, FILE: 1, RECORD: 1, "Duplicate.record": 1 };
+    let most = records.len().saturating_mul(limit).min(MAX_FOUND_TOGETHER);
+    let together = studies.find(which(Bson::Document(doc! { "$in": &ids }))?).projection(fields.clone());
+    let mut together: Vec<Document> = together.limit(int(most)).await?.try_collect().await?;
+    if together.len() >= most {
+        together.clear();
+        for id in ids {
+            let some = studies.find(which(id)?).projection(fields.clone()).sort(doc! { ID: 1 });
+            let some: Vec<Document> = some.limit(int(limit)).await?.try_collect().await?;
+            together.extend(some);
+        }
+    }
+    let decode = |stored: &Document| {
+        let mark = stored.get_document(DUPLICATE).map_err(|error| error.to_string())?;
+        Ok((count_field(mark, "record")?, study_ref(stored)?))
+    };
+    let unreadable = |stored: &Document, why: String| {
+        CallError::unreadable(collections::STUDY, stored.get(ID), "a study", &why)
+    };
+    let decoded = together.iter().map(|stored| decode(stored).map_err(|why| unreadable(stored, why)));
+    let mut found: Vec<(u64, StudyRef)> = decoded.collect::<Result<_, _>>()?;
+    found.sort_unstable_by_key(|(original, at)| (*original, at.id()));
+    Ok(found)
 }
 
 /// Counts the marks of a file's studies.

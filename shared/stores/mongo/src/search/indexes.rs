@@ -38,6 +38,13 @@ pub(crate) fn wanted(sagas: SignedDuration) -> Vec<Index> {
             doc! { study::SEARCH: 1, study::FILE: 1, study::RECORD: -1 },
             doc! { "partialFilterExpression": { study::DUPLICATE: { "$exists": true } } },
         ),
+        // A query for an original implies that the field exists, so it can use the partial index.
+        index(
+            collections::STUDY,
+            "by_original",
+            doc! { study::ORIGINAL: 1 },
+            doc! { "partialFilterExpression": { study::ORIGINAL: { "$exists": true } } },
+        ),
         index(collections::FILE, "by_search", doc! { study::SEARCH: 1, file::POSITION: 1 }, doc! {}),
         index(collections::FILE, "by_words", doc! { file::WORDS: 1 }, doc! {}),
         index(

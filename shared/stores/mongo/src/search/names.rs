@@ -51,6 +51,8 @@ pub(crate) mod study {
     pub(crate) const REFERENCE: &str = "Reference";
     /// Mark of a duplicate. Absent in other studies.
     pub(crate) const DUPLICATE: &str = "Duplicate";
+    /// Id of the study that a duplicate repeats.
+    pub(crate) const ORIGINAL: &str = "Duplicate.of";
     /// Keys that a study may share with others, as signed numbers. Absent in studies of earlier versions.
     pub(crate) const KEYS: &str = "Keys";
 }

@@ -316,6 +316,17 @@ impl ReadStudies for Mongo {
         self.call(format!("reading some studies of file {file} of search {search}"), work).await
     }
 
+    async fn repeating(
+        &self,
+        search: SearchId,
+        file: FileId,
+        records: &[u64],
+        limit: usize,
+    ) -> Result<Vec<(u64, StudyRef)>, StoreError> {
+        let doing = format!("reading the duplicates of studies of file {file} of search {search}");
+        self.call(doing, duplicates::repeating(self, (search, file), records, limit)).await
+    }
+
     async fn words(
         &self,
         search: SearchId,
