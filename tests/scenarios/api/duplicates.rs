@@ -248,6 +248,36 @@ async fn decision_overrides_rules_and_outlives_imports() {
     assert!(said.iter().all(|said| said["by"] == "somebody"), "{said:?}");
 }
 
+/// Three records with only a title are possible duplicates. Decisions that distinguish them from another study change no
+/// mark, whether or not the worker has read that study.
+#[tokio::test]
+async fn decision_about_another_study_changes_no_possible_duplicate() {
+    let world = World::new();
+    let editorial = "TY  - JOUR\nTI  - Editorial\nER  - \n";
+    let first = search(&world, "a.ris", editorial).await;
+    let second = search(&world, "b.ris", editorial).await;
+    let third = search(&world, "c.ris", editorial).await;
+    let other = search(&world, "d.ris", ZINC).await;
+    let (api, all) = (api(&world), of_project("duplicates?least=possible&most=possible"));
+    let expected = pairs(&api, &all).await;
+    assert_eq!(expected.len(), 2, "{expected:?}");
+    assert!(expected.contains(&pair(second, "0-1", first, "0-1", "possible")), "{expected:?}");
+    assert!(expected.contains(&pair(third, "0-1", first, "0-1", "possible")), "{expected:?}");
+    for decided in [first, second] {
+        assert_eq!(decide(&world, &api, "different", &[(decided, 1), (other, 1)]).await.0, 202);
+        assert_eq!(pairs(&api, &all).await, expected);
+    }
+    let store = Arc::new(world.store().clone());
+    let marking = DuplicateMarking { stored: store.clone(), compare: store.clone(), records: store.clone() };
+    for search_id in [first, second, third] {
+        let file_id = store.parsed(search_id).await.unwrap()[0].file_id;
+        let project = ProjectId::from_uuid(Uuid::nil());
+        let marked = marking.file_added(project, FileOf { search_id, file_id }, 0, || false).await;
+        assert_eq!(marked.unwrap(), None);
+        assert_eq!(pairs(&api, &all).await, expected);
+    }
+}
+
 #[tokio::test]
 async fn invalid_requests_are_refused() {
     let world = World::new();

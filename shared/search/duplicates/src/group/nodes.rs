@@ -94,11 +94,20 @@ impl<'a> Nodes<'a> {
         }
         for (content, nodes) in &self.by_content {
             let Some((tier, reason)) = self.all[nodes[0]].copies else { continue };
-            // Possible copies refer to the first of them.
-            let linked = if tier == Tier::Possible { 1 } else { nodes.len() };
-            for (at, one) in nodes.iter().enumerate().take(linked) {
+            let content = (*content, *content);
+            if tier == Tier::Possible {
+                // Possible copies refer to the earliest one. A decision about it moves its node to the end, but the marks of
+                // the others do not change: a worker that compares them does not read the decision's other record.
+                let earliest = nodes.iter().copied().min_by_key(|node| self.all[*node].members.first());
+                let Some(earliest) = earliest else { continue };
+                for other in nodes.iter().filter(|node| **node != earliest) {
+                    link((earliest, *other), content, tier, reason);
+                }
+                continue;
+            }
+            for (at, one) in nodes.iter().enumerate() {
                 for other in &nodes[at + 1..] {
-                    link((*one, *other), (*content, *content), tier, reason);
+                    link((*one, *other), content, tier, reason);
                 }
             }
         }

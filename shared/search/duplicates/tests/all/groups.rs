@@ -57,6 +57,18 @@ fn copies_with_few_fields_are_possible() {
     assert_eq!(marked(&[&zinc("y=2006"); 3].map(|said| &**said), &[], &[]), [None, likely, likely]);
 }
 
+/// A record about which a reviewer has decided stays the one that its copies refer to.
+#[test]
+fn possible_copies_refer_to_the_first_whatever_is_decided_about_others() {
+    let records = ["t=Editorial", "t=Editorial", "t=Editorial", "t=Something else"];
+    let possible = Some((0, Tier::Possible, Reason::Title));
+    let expected = [None, possible, possible, None];
+    let different = Verdict::Different;
+    assert_eq!(marked(&records, &[], &[]), expected);
+    assert_eq!(marked(&records, &[(0, 3, different)], &[]), expected);
+    assert_eq!(marked(&records, &[(0, 3, different), (1, 3, different)], &[]), expected);
+}
+
 /// The second record resembles both others, which have different PubMed identifiers.
 #[test]
 fn conflicting_records_are_never_joined_by_a_third() {
