@@ -36,7 +36,7 @@ use simulation::{
 
 use self::outside::Outside;
 use self::situations::{
-    BEGUN_ANEW, BY_HAND_COMPLETES, BY_HAND_ENDS, BY_HAND_REFUSED, CANCELLED, DELETED, EXPORTED,
+    BEGUN_ANEW, BY_HAND_COMPLETES, BY_HAND_ENDS, BY_HAND_REFUSED, CANCELLED, DECIDED, DELETED, EXPORTED,
     HALF_UNREADABLE, KEY_PREFIX, KEY_REPEATED, KEY_SHARED, LATE_MARK, MANY_BATCHES, NO_LOOK, NO_METADATA,
     NO_PARSE_DEADLINE, OVERTAKEN, READ_ON, REPAIRED, STREAM_BREAKS,
 };
@@ -117,6 +117,7 @@ impl Workload for Searches {
             EXPORTED,
             REPAIRED,
             DELETED,
+            DECIDED,
         ]
     }
 
@@ -142,6 +143,7 @@ impl Workload for Searches {
             (mutants::KEY_BURNED, &Mode::ALL),
             (mutants::EARLIER_DOCUMENT_BELIEVED, &Mode::ALL),
             (mutants::NEWER_DOCUMENT_AWAITED, &Mode::ALL),
+            (mutants::DECISION_ALONE, &Mode::ALL),
         ]
     }
 
@@ -284,7 +286,7 @@ impl Workload for Searches {
 fn is_command(message: Option<&Message>) -> bool {
     match message.and_then(|message| message.read().ok()) {
         Some(ParseCommand::TakeBackFiles(command)) => command.forget,
-        Some(ParseCommand::MakeExport(_)) => true,
+        Some(ParseCommand::MakeExport(_) | ParseCommand::CompareStudies(_)) => true,
         _ => false,
     }
 }

@@ -6,10 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use dedup::GrantTokens;
 use functions::parse_references;
-use imports::{SearchEvent, SearchImport};
+use imports::{ParseCommand, SearchEvent, SearchImport};
 use jiff::Timestamp;
 use messages::{Host, Message, MessageId, PartitionKey, StoreError, Token};
-use outbox::{CommitOutcome, CommitSession, Key, ReadRecords, Record, SessionRecord, Settlement, Write};
+use outbox::{
+    CommitOutcome, CommitSession, Entry, Key, ReadRecords, Record, SessionRecord, Settlement, Write,
+};
 use saga::{Engine, Loaded, Persist, PersistOutcome, ReadDocuments, Saga, WriteDocuments};
 use service::FIRST_REQUEST;
 use simulation::Access;
@@ -33,12 +35,18 @@ pub(super) const EARLIER_DOCUMENT_BELIEVED: &str =
 /// A parser retries a parse command until this version can read the document of its search.
 pub(super) const NEWER_DOCUMENT_AWAITED: &str = "a parse command waits for a newer version";
 
+/// A reviewer's decision is stored without the command that has its studies compared again.
+pub(super) const DECISION_ALONE: &str = "a decision does not compare its studies";
+
 /// The engine of one worker with the defect, if one of these is planted.
 pub(super) fn plant(mut engine: Engine, access: &Access<Outside>) -> Engine {
     if let Ok(stores) = &mut engine.stores {
         if access.has(DEADLINE_NOT_RENEWED) {
             let inner = Arc::clone(&stores.write_documents);
             stores.write_documents = Arc::new(KeepsDeadline { inner, access: access.clone() });
+        }
+        if access.has(DECISION_ALONE) {
+            stores.commit_sessions = Arc::new(Decides { inner: Arc::clone(&stores.commit_sessions) });
         }
         if access.has(KEY_BURNED) {
             let inner = Arc::clone(&stores.commit_sessions);
@@ -197,6 +205,24 @@ impl CommitSession for Burns {
         let is_burned =
             search.is_some_and(|search| !self.access.with(|scene| scene.attempted.insert(search)));
         if is_burned { Ok(CommitOutcome::TooLate) } else { self.inner.commit(session).await }
+    }
+}
+
+/// Stores decisions without their commands.
+struct Decides {
+    inner: Arc<dyn CommitSession>,
+}
+
+#[async_trait]
+impl CommitSession for Decides {
+    async fn commit(&self, session: &SessionRecord) -> Result<CommitOutcome, StoreError> {
+        let compares = |entry: &Entry| {
+            let message = Message::decode(&entry.payload).ok();
+            matches!(message.map(|message| message.read()), Some(Ok(ParseCommand::CompareStudies(_))))
+        };
+        let mut session = session.clone();
+        session.entries.retain(|entry| !compares(entry));
+        self.inner.commit(&session).await
     }
 }
 

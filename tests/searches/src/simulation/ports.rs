@@ -18,10 +18,11 @@ use imports::{
     StudyRef, UploadGrant, WriteBatching, WriteStudies,
 };
 use messages::StoreError;
-use references::READER_VERSION;
+use references::{READER_VERSION, Record, Reference};
 use simulation::access::short;
 use simulation::{Access, Call, Scene};
 
+use super::client::project;
 use super::outside::{Outside, Quality, of_version};
 use super::situations::{
     BATCH, BEGUN_ANEW, CANCELLED, HALF_UNREADABLE, LATE_MARK, MANY_BATCHES, NO_LOOK, OVERTAKEN, READ_ON,
@@ -483,9 +484,18 @@ impl CompareStudies for Own {
 
 #[async_trait]
 impl ReadStudies for Own {
-    /// For readers, which do not exist here.
-    async fn select(&self, _: SearchId, _: FileId, _: Selection) -> Result<Vec<Study>, StoreError> {
-        Ok(Vec::new())
+    /// A reviewer reads one study. Exports find none, because their content is not checked.
+    async fn select(&self, search: SearchId, file: FileId, of: Selection) -> Result<Vec<Study>, StoreError> {
+        let records: Vec<u64> = self.0.with(|scene| {
+            let known = scene.studies.get(&(search, file)).filter(|_| of.limit == 1);
+            let records = known.into_iter().flat_map(|known| known.range(of.after + 1..));
+            records.map(|(record, _)| *record).take(1).collect()
+        });
+        let study = |number| {
+            let record = Record { number, line: 1, bytes: 0..0, reference: Reference::default() };
+            Study::of(project(), search, file, record)
+        };
+        Ok(records.into_iter().map(study).collect())
     }
 
     /// No file here has any.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use imports::duplicates::{ComparedStudy, Edge, marks};
+use imports::duplicates::{ComparedStudy, DECISIONS, Edge, marks};
 use imports::messages::ObjectRef;
 use imports::saga::{CANCELLED, EndedSearch, State};
 use imports::{
@@ -12,7 +12,8 @@ use imports::{
 };
 use jiff::{SignedDuration, Timestamp};
 use messages::Message;
-use outbox::View;
+use outbox::{Key, View};
+use serde::Deserialize;
 use service::NewSearch;
 use service::marking::MAX_CANDIDATES_PER_KEY;
 use simulation::access::short;
@@ -364,7 +365,10 @@ fn duplicates(rest: &AtRest<'_>) -> CheckResult {
             edges.extend(Edge::between(*one, fields, *other, others).filter(|_| shares));
         }
     }
-    for (at, expected) in marks(&studies, &edges, &Decisions::default()) {
+    let decisions = rest.record(&Key::new(DECISIONS, project().to_string()));
+    let decisions =
+        decisions.and_then(|record| Decisions::deserialize(&record.body).ok()).unwrap_or_default();
+    for (at, expected) in marks(&studies, &edges, &decisions) {
         let found = rest.marks.get(&at).and_then(|(_, mark)| *mark);
         if found != expected {
             let StudyRef { search_id, file_id, record } = at;

@@ -31,4 +31,5 @@ pub(super) const BY_HAND_REFUSED: &str = "a file without metadata fails a search
 
 pub(super) const EXPORTED: &str = "an export is promised";
 pub(super) const REPAIRED: &str = "a search is repaired";
+pub(super) const DECIDED: &str = "a reviewer decides about two studies";
 pub(super) const DELETED: &str = "a search is deleted";

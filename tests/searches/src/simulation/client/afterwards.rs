@@ -1,15 +1,20 @@
-//! A client after its announcement: it asks for exports and repairs of the search, and deletes it.
+//! A client after its announcement: it asks for exports and repairs of the search, and deletes it or decides about its
+//! studies.
 
 use std::time::Duration;
 
-use imports::SearchId;
+use imports::{SearchId, StudyRef};
 use service::exported_studies::ExportOptions;
-use service::{AnnouncedSearch, Deletion, NewRepair, ProjectAccess, Refusal, Repair, SearchService};
+use service::{
+    AnnouncedSearch, DecisionKind, DecisionOutcome, DecisionRequest, Deletion, NewRepair, ProjectAccess,
+    Refusal, Repair, SearchService,
+};
 use simulation::access::short;
 use simulation::{Access, Rng, Scene};
 
+use super::project;
 use crate::simulation::outside::{Outside, Truth};
-use crate::simulation::situations::{DELETED, EXPORTED, REPAIRED};
+use crate::simulation::situations::{DECIDED, DELETED, EXPORTED, REPAIRED};
 
 /// The maximum number of requests until a search has ended.
 const TRIES: u32 = 9;
@@ -30,6 +35,8 @@ pub(super) async fn run(function: &SearchService, access: &Access<Outside>, sear
             access.sleep(Duration::from_secs(rng.below(4_000))).await;
         }
         delete(function, access, search).await;
+    } else if rng.one_in(3) {
+        decide(function, access, search, rng).await;
     }
 }
 
@@ -60,6 +67,50 @@ async fn export(function: &SearchService, access: &Access<Outside>, search: Sear
         }
         access.sleep(wait).await;
     }
+}
+
+/// Decides up to three times about two studies of the search.
+async fn decide(function: &SearchService, access: &Access<Outside>, search: SearchId, mut rng: Rng) {
+    for _ in 0..=rng.below(3) {
+        if !decide_once(function, access, search, &mut rng).await {
+            return;
+        }
+        access.sleep(Duration::from_secs(rng.below(600))).await;
+    }
+}
+
+/// Decides about two studies of the search, once two are stored. Returns `false` if no decision was accepted.
+async fn decide_once(
+    function: &SearchService,
+    access: &Access<Outside>,
+    search: SearchId,
+    rng: &mut Rng,
+) -> bool {
+    for wait in waits() {
+        let studies: Vec<StudyRef> = access.with(|scene| {
+            let of_search = scene.studies.iter().filter(|((of, _), _)| *of == search);
+            let at = |file_id, record| StudyRef { search_id: search, file_id, record };
+            of_search.flat_map(|((_, file), known)| known.keys().map(|record| at(*file, *record))).collect()
+        });
+        if studies.len() > 1 {
+            let first = rng.index(studies.len());
+            let other = (first + 1 + rng.index(studies.len() - 1)) % studies.len();
+            let decision = rng.pick(&[DecisionKind::Same, DecisionKind::Different, DecisionKind::Undo]);
+            let pair = [studies[first], studies[other]];
+            let request = DecisionRequest { decision, studies: &pair, if_undecided: false };
+            if let Ok(DecisionOutcome::Accepted { is_new: true }) =
+                function.decide(project(), request, "reviewer").await
+            {
+                access.with(|scene| {
+                    scene.note(|| format!("a reviewer decides about studies of search {}", short(&search)));
+                    scene.meet(DECIDED);
+                });
+                return true;
+            }
+        }
+        access.sleep(wait).await;
+    }
+    false
 }
 
 async fn repair(function: &SearchService, access: &Access<Outside>, search: SearchId) {
