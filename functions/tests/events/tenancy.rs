@@ -126,9 +126,12 @@ async fn status(
     let path = path.replace("{study}", "0-1").replace("{record}", "0-2");
     // The id of an export that may be in progress.
     let path = path.replace("{export}", &Uuid::now_v7().to_string());
+    let bulk = Uuid::from_u128(3);
+    let path = path.replace("{bulk}", &bulk.to_string());
     assert!(!path.contains('{'), "{path} has a part that this test does not know");
     let body = match path.rsplit('/').next() {
         Some("repair" | "exports") => json!({}),
+        Some("bulk") => json!({ "id": bulk, "rule": "same_doi" }),
         Some("sources") => json!({ "files": [] }),
         Some(OURS) => json!({ "name": "Named by a stranger" }),
         Some("decisions") => {

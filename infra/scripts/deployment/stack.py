@@ -42,7 +42,7 @@ def environment(given: Mapping[str, str], endpoint: str, region: str) -> dict[st
         "AWS_SECRET_ACCESS_KEY": "test",
         "AWS_DEFAULT_REGION": region,
         "SAM_CLI_TELEMETRY": "0",
-        # Seconds between two requests for a change set or for events. The default of 5 respects limits of AWS.
+        # Seconds between two requests for a change set or for events. The default 5 respects limits of AWS.
         "SAM_CLI_POLL_DELAY": "0.5",
     }
 
