@@ -463,14 +463,14 @@ test('studies are exported, directly or after the deployment has prepared the fi
     assert.equal(await warning.count(), isWarned ? 1 : 0, format);
   }
   await page.getByLabel('Export for').selectOption('Covidence');
-  await page.getByLabel('Duplicates').selectOption('Without duplicates');
+  await page.getByRole('combobox', { name: 'Duplicates' }).selectOption('Without duplicates');
   await page.locator('.study a').first().waitFor();
   await assertScreen(page, 'the export options');
   const [ris] = await Promise.all([page.waitForEvent('download'), button.click()]);
   assert.equal(ris.suggestedFilename(), 'To-be-exported-studies.ris');
   assert.match(await readFile(await ris.path(), 'utf8'), /^TY {2}- [A-Z]+\r\nID {2}- /);
   await page.getByLabel('Export for').selectOption('JSON lines');
-  await page.getByLabel('Duplicates').selectOption('All studies');
+  await page.getByRole('combobox', { name: 'Duplicates' }).selectOption('All studies');
 
   // A Lambda function first responds that the export is being made, then with the address of the file.
   let polls = 0;
