@@ -7,11 +7,12 @@
 use imports::{ProjectId, SearchId, StudyRef};
 use jiff::Timestamp;
 use messages::StoreError;
-use outbox::Key;
+use outbox::{Key, Record};
 use saga::engine::OpenSession;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use uuid::Uuid;
 
+use crate::content;
 use crate::decisions::kind::{DecisionKind, Rule};
 use crate::{Error, SearchService};
 
@@ -91,11 +92,9 @@ fn page_key(project: ProjectId, page: u64) -> Key {
 
 fn parsed<T: DeserializeOwned + Default>(
     project: ProjectId,
-    record: Option<outbox::Record>,
+    record: Option<Record>,
 ) -> Result<T, StoreError> {
-    let parsed = record.map(|record| T::deserialize(record.body)).transpose();
-    let unusable = |error| StoreError::unusable(format!("reading the history of review {project}"), error);
-    Ok(parsed.map_err(unusable)?.unwrap_or_default())
+    content::or_default(record, || format!("reading the history of review {project}"))
 }
 
 /// Adds an entry to the history of a review, with the commit of the session.
@@ -108,9 +107,9 @@ pub(crate) async fn append(
     let page = page_key(project, count / PAGE);
     let mut entries: Vec<Activity> = parsed(project, session.read(page.clone()).await?)?;
     entries.push(entry);
-    let failed = |error| StoreError::unusable("serializing the history of a review", error);
-    session.write(page, serde_json::to_value(&entries).map_err(failed)?);
-    session.write(head_key(project), serde_json::to_value(Head { count: count + 1 }).map_err(failed)?);
+    let doing = "serializing the history of a review";
+    session.write(page, content::of(&entries, doing)?);
+    session.write(head_key(project), content::of(&Head { count: count + 1 }, doing)?);
     Ok(())
 }
 

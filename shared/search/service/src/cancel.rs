@@ -86,8 +86,7 @@ impl SearchService {
     async fn try_to_delete(&self, job: &Job) -> Result<Deletion, Error> {
         let (search_id, original) = (job.search_id, job.repairs.unwrap_or(job.search_id));
         let mut session = self.entry.session(search_id);
-        let record = session.read(repair::key(original)).await?.map(|record| record.body);
-        let known = self.known(original, record).await?;
+        let known = self.known(original, session.read(repair::key(original)).await?).await?;
         if let Some(by) = known.repairs.needs(search_id, |file| known.fate(file)) {
             return Ok(Deletion::Needed(by));
         }

@@ -6,12 +6,12 @@ use std::time::Duration;
 use imports::messages::{MakeExport, SearchToExport};
 use imports::{ExportId, ExportKey, ExportLink, FileId, Job, ParseCommand, ProjectId, SearchId};
 use messages::StoreError;
-use outbox::Key;
 use outbox::session::CommitError;
+use outbox::{Key, Record};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use writers::Format;
 
+use crate::content;
 use crate::exported_studies::{ExportOptions, FileToExport};
 use crate::selection::StudySelection;
 use crate::tries::MAX_TRIES;
@@ -86,10 +86,8 @@ fn in_progress(project: ProjectId) -> Key {
     Key::new(IN_PROGRESS, project.to_string())
 }
 
-fn read_in_progress(project: ProjectId, body: Option<Value>) -> Result<Vec<ExportInProgress>, StoreError> {
-    let exports = body.map(|body| Vec::deserialize(&body)).transpose();
-    let doing = || format!("reading the exports in progress of project {project}");
-    Ok(exports.map_err(|error| StoreError::unusable(doing(), error))?.unwrap_or_default())
+fn read_in_progress(project: ProjectId, record: Option<Record>) -> Result<Vec<ExportInProgress>, StoreError> {
+    content::or_default(record, || format!("reading the exports in progress of project {project}"))
 }
 
 impl SearchService {
@@ -128,15 +126,17 @@ impl SearchService {
         let ExportOptions { format, studies: StudySelection { which: studies, text }, merged } = wanted;
         for _ in 0..MAX_TRIES {
             let mut session = self.entry.session(search);
-            let body = session.read(in_progress(project_id)).await?.map(|record| record.body);
-            let mut exports = self.still_in_progress(project_id, read_in_progress(project_id, body)?).await?;
+            let stored = read_in_progress(project_id, session.read(in_progress(project_id)).await?)?;
+            let mut exports = self.still_in_progress(project_id, stored).await?;
             if exports.len() >= MAX_IN_PROGRESS {
                 return Ok(Err(ExportRefusal::TooManyUnderWay));
             }
             let export_id = ExportId::from_uuid(self.host().fresh_id());
             exports.push(ExportInProgress { search_id: search, export_id });
-            let failed = |error| StoreError::unusable("serializing the exports in progress", error);
-            session.write(in_progress(project_id), serde_json::to_value(&exports).map_err(failed)?);
+            session.write(
+                in_progress(project_id),
+                content::of(&exports, "serializing the exports in progress")?,
+            );
             let command = MakeExport {
                 project_id,
                 export_id,

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use crate::announce::new_job;
+use crate::content;
 use crate::tries::MAX_TRIES;
 use crate::{AnnouncedSearch, Error, NewSearch, SearchService};
 
@@ -127,9 +128,8 @@ impl SearchService {
                 let unusable = |error| StoreError::unusable("reading the secret of keyed searches", error);
                 return Ok(Secret::deserialize(&record.body).map_err(unusable)?);
             }
-            let failed = |error| StoreError::unusable("serializing the secret of keyed searches", error);
-            let secret = serde_json::to_value(Secret::random(self.host())).map_err(failed)?;
-            session.write(key.clone(), secret);
+            let secret = Secret::random(self.host());
+            session.write(key.clone(), content::of(&secret, "serializing the secret of keyed searches")?);
             match session.commit().await {
                 // Read the stored secret, whoever wrote it. It is never removed, so the loop ends.
                 Ok(_) | Err(CommitError::Changed) => {}
@@ -180,6 +180,6 @@ fn announces(job: &Job, request: &NewSearch) -> bool {
 
 /// Serializes the first request under a key, to be stored with its announcement.
 fn written(search: SearchId, request: &NewSearch) -> Result<Write, StoreError> {
-    let failed = |error| StoreError::unusable("serializing the first request under a key", error);
-    Ok(Write { key: first_request(search), body: serde_json::to_value(request).map_err(failed)? })
+    let body = content::of(request, "serializing the first request under a key")?;
+    Ok(Write { key: first_request(search), body })
 }

@@ -12,6 +12,7 @@
 //!   exports;
 //! - `marking` marks the duplicates of a project, for the parser;
 //! - `selection` reads the studies that a list or an export selects; `words` builds the index for it;
+//! - `content` reads and writes the contents of records;
 //! - `caller` states which projects a request may access.
 
 mod activity;
@@ -20,6 +21,7 @@ mod announce;
 pub mod caller;
 mod cancel;
 mod changes;
+mod content;
 mod decisions;
 pub mod effects;
 mod export;
@@ -57,10 +59,10 @@ pub use self::caller::{Operator, Principal, ProjectAccess};
 pub use self::cancel::{Cancellation, Deletion};
 pub use self::changes::{Change, ChangeCursor, MAX_SEEN, changes};
 pub use self::decisions::bulk::{
-    BulkAction, BulkPlace, BulkRefusal, BulkRequest, BulkStep, DecisionProgress, Undone,
+    BulkAction, BulkPlace, BulkRefusal, BulkRequest, BulkStep, BulkUndo, DecisionProgress,
 };
 pub use self::decisions::kind::{DecisionKind, Rule};
-pub use self::decisions::{Decided, DecisionOutcome, DecisionRequest};
+pub use self::decisions::{DecisionOutcome, DecisionRequest, EffectiveDecision};
 pub use self::export::{ExportRefusal, ExportState, MAX_IN_PROGRESS, export_file};
 pub use self::idempotent_create::{CreateOutcome, FIRST_REQUEST};
 pub use self::query::{SearchFilter, StoredSearch, Text, age};

@@ -7,11 +7,12 @@ use imports::{ProjectId, SearchId};
 use jiff::Timestamp;
 use messages::StoreError;
 use outbox::session::CommitError;
-use outbox::{Key, ReadRecords};
+use outbox::{Key, ReadRecords, Record};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use crate::content;
 use crate::tries::MAX_TRIES;
 use crate::{Deletion, Error, ProjectAccess, SearchService, activity, decisions};
 
@@ -171,11 +172,8 @@ fn key() -> Key {
     Key::new(REVIEWS, "all")
 }
 
-fn read(body: Option<Value>) -> Result<Reviews, StoreError> {
-    let reviews = body.map(|body| Reviews::deserialize(&body)).transpose();
-    Ok(reviews
-        .map_err(|error| StoreError::unusable("reading the list of reviews", error))?
-        .unwrap_or_default())
+fn read(record: Option<Record>) -> Result<Reviews, StoreError> {
+    content::or_default(record, || "reading the list of reviews".to_owned())
 }
 
 /// Returns the listed review with a name, regardless of case.
@@ -184,13 +182,13 @@ fn read(body: Option<Value>) -> Result<Reviews, StoreError> {
 /// Returns an error if the store is unavailable.
 pub async fn review_named(records: &dyn ReadRecords, name: &str) -> Result<Option<Review>, StoreError> {
     let record = records.record(&key()).await?;
-    Ok(read(record.map(|record| record.body))?.named(name).cloned())
+    Ok(read(record)?.named(name).cloned())
 }
 
 impl SearchService {
     async fn all_reviews(&self) -> Result<Reviews, StoreError> {
         let record = self.entry.sessions.records.record(&key()).await?;
-        read(record.map(|record| record.body))
+        read(record)
     }
 
     /// Returns the listed reviews that the caller can access, sorted by name.
@@ -267,7 +265,7 @@ impl SearchService {
         }
         for _ in 0..MAX_TRIES {
             let mut session = self.entry.session(SearchId::from_uuid(project.as_uuid()));
-            let mut reviews = read(session.read(key()).await?.map(|record| record.body))?;
+            let mut reviews = read(session.read(key()).await?)?;
             reviews.0.retain(|review| review.project_id != project);
             session.write(key(), written(&reviews)?);
             session.write(decisions::key(project), json!([]));
@@ -290,7 +288,7 @@ impl SearchService {
         for _ in 0..MAX_TRIES {
             // A session belongs to a partition, but none of the reviews' changes sends a message.
             let mut session = self.entry.session(SearchId::from_uuid(Uuid::nil()));
-            let mut reviews = read(session.read(key()).await?.map(|record| record.body))?;
+            let mut reviews = read(session.read(key()).await?)?;
             let result = match edit(&mut reviews) {
                 Ok((result, true)) => result,
                 Ok((result, false)) => return Ok(Ok(result)),
@@ -308,8 +306,7 @@ impl SearchService {
 }
 
 fn written(reviews: &Reviews) -> Result<Value, StoreError> {
-    serde_json::to_value(reviews)
-        .map_err(|error| StoreError::unusable("serializing the list of reviews", error))
+    content::of(reviews, "serializing the list of reviews")
 }
 
 #[cfg(test)]

@@ -18,13 +18,14 @@ use imports::{
 use jiff::Timestamp;
 use messages::StoreError;
 use outbox::session::CommitError;
-use outbox::{Cursor, Key, ReadRecords};
+use outbox::{Cursor, Key, ReadRecords, Record};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::kind::Rule;
 use super::{key, read};
 use crate::activity::{self, Action, Activity};
+use crate::content;
 use crate::sources::{KnownSource, usual_database};
 use crate::study_view::RecordPlace;
 use crate::tries::MAX_TRIES;
@@ -49,6 +50,8 @@ const JOBS: usize = 50;
 const STUDIES: usize = 200;
 const STUDY_BYTES: usize = 4 * 1024 * 1024;
 
+const SERIALIZING: &str = "serializing bulk decisions";
+
 /// A bulk action.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BulkAction {
@@ -69,12 +72,12 @@ pub struct BulkAction {
     pub chunks: u64,
     /// The time at which it was undone, and the reviewer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub undone: Option<Undone>,
+    pub undone: Option<BulkUndo>,
 }
 
 /// The time and author of an undo.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Undone {
+pub struct BulkUndo {
     /// The time.
     pub at: Timestamp,
     /// The reviewer.
@@ -150,21 +153,13 @@ fn chunk_key(id: Uuid, chunk: u64) -> Key {
     Key::new(CHUNK, format!("{id}/{chunk}"))
 }
 
-fn read_index(project: ProjectId, record: Option<outbox::Record>) -> Result<Vec<BulkAction>, StoreError> {
-    let actions = record.map(|record| Vec::<BulkAction>::deserialize(record.body)).transpose();
-    let doing = || format!("reading the bulk decisions of review {project}");
-    Ok(actions.map_err(|error| StoreError::unusable(doing(), error))?.unwrap_or_default())
-}
-
-fn to_value<T: Serialize>(value: &T) -> Result<serde_json::Value, StoreError> {
-    serde_json::to_value(value).map_err(|error| StoreError::unusable("serializing bulk decisions", error))
+fn read_index(project: ProjectId, record: Option<Record>) -> Result<Vec<BulkAction>, StoreError> {
+    content::or_default(record, || format!("reading the bulk decisions of review {project}"))
 }
 
 async fn chunk(records: &dyn ReadRecords, id: Uuid, number: u64) -> Result<Vec<Decision>, StoreError> {
     let record = records.record(&chunk_key(id, number)).await?;
-    let decisions = record.map(|record| Vec::<Decision>::deserialize(record.body)).transpose();
-    let doing = || format!("reading the bulk decision {id}");
-    Ok(decisions.map_err(|error| StoreError::unusable(doing(), error))?.unwrap_or_default())
+    content::or_default(record, || format!("reading the bulk decision {id}"))
 }
 
 /// Returns the decisions of all actions that are not undone.
@@ -194,7 +189,7 @@ pub(crate) async fn in_effect(
     records: &dyn ReadRecords,
     project: ProjectId,
 ) -> Result<Decisions, StoreError> {
-    let single = read(project, records.record(&key(project)).await?.map(|record| record.body))?;
+    let single = read(project, records.record(&key(project)).await?)?;
     let actions = read_index(project, records.record(&index_key(project)).await?)?;
     Ok(single.with_layers(layers(records, &actions).await?))
 }
@@ -230,7 +225,7 @@ fn compare_again(
 }
 
 /// The pairs that one request has selected.
-struct Selected {
+struct BulkSelection {
     about: Vec<DecisionSubject>,
     next: Option<BulkPlace>,
 }
@@ -247,7 +242,7 @@ struct Selector<'a> {
 
 impl Selector<'_> {
     /// Selects pairs from a position on.
-    async fn select(&mut self, from: BulkPlace) -> Result<Selected, Error> {
+    async fn select(&mut self, from: BulkPlace) -> Result<BulkSelection, Error> {
         let (scope, mut place) = (Scope::Review(self.project), from);
         let (mut about, mut examined) = (Vec::new(), 0);
         loop {
@@ -269,7 +264,7 @@ impl Selector<'_> {
                         after = last;
                         if examined >= MAX_EXAMINED || about.len() + STUDIES > MAX_CHUNK {
                             let within = RecordPlace { position: file.position, record: last };
-                            return Ok(Selected { about, next: Some(BulkPlace { within, ..place }) });
+                            return Ok(BulkSelection { about, next: Some(BulkPlace { within, ..place }) });
                         }
                     }
                 }
@@ -277,7 +272,7 @@ impl Selector<'_> {
                 place = BulkPlace { after, within: RecordPlace::default() };
             }
             if jobs.next.is_none() {
-                return Ok(Selected { about, next: None });
+                return Ok(BulkSelection { about, next: None });
             }
         }
     }
@@ -367,7 +362,7 @@ impl SearchService {
             let mut session = self.entry.session(SearchId::from_uuid(project.as_uuid()));
             let records = self.entry.sessions.records.as_ref();
             // Both are read in the session, so that a concurrent decision is never overruled.
-            let single = read(project, session.read(key(project)).await?.map(|record| record.body))?;
+            let single = read(project, session.read(key(project)).await?)?;
             let mut actions = read_index(project, session.read(index_key(project)).await?)?;
             let decisions = single.with_layers(layers(records, &actions).await?);
             let known = actions.iter().position(|action| action.id == request.id);
@@ -387,7 +382,7 @@ impl SearchService {
                 sources: BTreeMap::new(),
                 project,
             };
-            let Selected { about, next } = selector.select(request.after.unwrap_or_default()).await?;
+            let BulkSelection { about, next } = selector.select(request.after.unwrap_or_default()).await?;
             let decided = about.len() as u64;
             if decided == 0 {
                 return Ok(Ok(BulkStep { decided, next }));
@@ -415,8 +410,8 @@ impl SearchService {
             (action.decided, action.chunks) = (action.decided + decided, action.chunks + 1);
             let made: Vec<_> =
                 about.iter().map(|about| Decision { at, by: by.to_owned(), about: *about }).collect();
-            session.write(chunk, to_value(&made)?);
-            session.write(index_key(project), to_value(&actions)?);
+            session.write(chunk, content::of(&made, SERIALIZING)?);
+            session.write(index_key(project), content::of(&actions, SERIALIZING)?);
             compare_again(&mut session, project, about.into_iter())?;
             let action = Action::DecidedInBulk { id: request.id, rule: request.rule, decided };
             activity::append(&mut session, project, Activity { at, by: by.to_owned(), action }).await?;
@@ -443,8 +438,8 @@ impl SearchService {
             }
             let at = self.host().now();
             let made = layers(self.entry.sessions.records.as_ref(), std::slice::from_ref(action)).await?;
-            action.undone = Some(Undone { at, by: by.to_owned() });
-            session.write(index_key(project), to_value(&actions)?);
+            action.undone = Some(BulkUndo { at, by: by.to_owned() });
+            session.write(index_key(project), content::of(&actions, SERIALIZING)?);
             compare_again(&mut session, project, made.into_iter().map(|decision| decision.about))?;
             let entry = Activity { at, by: by.to_owned(), action: Action::UndidBulk { id } };
             activity::append(&mut session, project, entry).await?;

@@ -62,6 +62,6 @@ pub enum Rule {
     SameDoi,
     /// Undecided pairs with the same PubMed ID and title are the same.
     SamePmidAndTitle,
-    /// Of the certain and likely pairs, the study of a database is kept.
+    /// The study of a database is kept in certain and likely pairs.
     PreferredSource,
 }

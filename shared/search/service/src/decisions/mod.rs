@@ -12,13 +12,12 @@ use imports::messages::CompareStudies;
 use imports::{ParseCommand, ProjectId, StudyRef};
 use jiff::Timestamp;
 use messages::StoreError;
-use outbox::Key;
 use outbox::session::CommitError;
-use serde::Deserialize;
-use serde_json::Value;
+use outbox::{Key, Record};
 
 use self::kind::DecisionKind;
 use crate::activity::{self, Action, Activity};
+use crate::content;
 use crate::tries::MAX_TRIES;
 use crate::{Error, ProjectAccess, SearchService};
 
@@ -31,7 +30,7 @@ pub enum DecisionOutcome {
         is_new: bool,
     },
     /// Nothing is changed: another decision about the two studies is in effect, and the request wants none.
-    Decided(Decided),
+    Decided(EffectiveDecision),
     /// Nothing is changed.
     Refused(DecisionRefusal),
     /// The study at this index of the request does not exist.
@@ -40,7 +39,7 @@ pub enum DecisionOutcome {
 
 /// A decision that is in effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Decided {
+pub struct EffectiveDecision {
     /// The time of the decision.
     pub at: Timestamp,
     /// The reviewer.
@@ -77,10 +76,8 @@ pub(crate) fn key(project: ProjectId) -> Key {
     Key::new(DECISIONS, project.to_string())
 }
 
-fn read(project: ProjectId, body: Option<Value>) -> Result<Decisions, StoreError> {
-    let decisions = body.map(|body| Decisions::deserialize(&body)).transpose();
-    let doing = || format!("reading the decisions of project {project}");
-    Ok(decisions.map_err(|error| StoreError::unusable(doing(), error))?.unwrap_or_default())
+fn read(project: ProjectId, record: Option<Record>) -> Result<Decisions, StoreError> {
+    content::or_default(record, || format!("reading the decisions of project {project}"))
 }
 
 impl SearchService {
@@ -111,9 +108,9 @@ impl SearchService {
         };
         for _ in 0..MAX_TRIES {
             let mut session = self.entry.session(first.search_id);
-            let body = session.read(key(project)).await?.map(|record| record.body);
+            let single = session.read(key(project)).await?;
             let layers = bulk::layers_of(&mut session, self.entry.sessions.records.as_ref(), project).await?;
-            let mut decisions = read(project, body)?.with_layers(layers);
+            let mut decisions = read(project, single)?.with_layers(layers);
             if let Some(first) = contradiction(&decisions, &about).filter(|_| if_undecided) {
                 return Ok(DecisionOutcome::Decided(first));
             }
@@ -128,8 +125,7 @@ impl SearchService {
             if !is_new {
                 return Ok(DecisionOutcome::Accepted { is_new });
             }
-            let failed = |error| StoreError::unusable("serializing a decision", error);
-            session.write(key(project), serde_json::to_value(&decisions).map_err(failed)?);
+            session.write(key(project), content::of(&decisions, "serializing a decision")?);
             let command = CompareStudies { project_id: project, studies: studies.to_vec() };
             session.send(&ParseCommand::CompareStudies(command))?;
             let action = Action::Decided { decision, studies: studies.to_vec() };
@@ -150,11 +146,11 @@ impl SearchService {
 }
 
 /// Returns the decision in effect that differs from one of these.
-fn contradiction(decisions: &Decisions, about: &[DecisionSubject]) -> Option<Decided> {
+fn contradiction(decisions: &Decisions, about: &[DecisionSubject]) -> Option<EffectiveDecision> {
     about.iter().find_map(|about| {
         let DecisionSubject::Pair { studies: (one, other), verdict } = *about else { return None };
         let decided = decisions.decided(one, other).filter(|_| decisions.verdict(one, other) != verdict)?;
         let Decision { at, by, about } = decided.clone();
-        Some(Decided { at, by, decision: DecisionKind::of(&about) })
+        Some(EffectiveDecision { at, by, decision: DecisionKind::of(&about) })
     })
 }

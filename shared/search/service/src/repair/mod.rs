@@ -16,12 +16,13 @@ use imports::{
     UploadMetadata, ids,
 };
 use messages::StoreError;
-use outbox::View;
 use outbox::session::CommitError;
+use outbox::{Record, View};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::announce::Announcement;
+use super::content;
 use super::idempotent_create::first_request;
 use super::tries::MAX_TRIES;
 use super::{AnnouncedSearch, Error, NewFile, NewSearch, ProjectAccess, SearchService};
@@ -249,8 +250,7 @@ impl SearchService {
         // A refused session is followed by another session for the same search.
         let mut session = self.entry.session(search_id);
         let original = job.repairs.unwrap_or(job.search_id);
-        let record = session.read(key(original)).await?.map(|record| record.body);
-        let known = self.known(original, record).await?;
+        let known = self.known(original, session.read(key(original)).await?).await?;
         let parts = match self.parts(job, request, &known).await? {
             Ok(parts) => parts,
             Err(refusal) => return Ok(Repair::Refused(refusal)),
@@ -344,18 +344,16 @@ impl SearchService {
             return self.known(original, None).await;
         }
         let record = self.entry.sessions.records.record(&key(original)).await?;
-        self.known(original, record.map(|record| record.body)).await
+        self.known(original, record).await
     }
 
     pub(super) async fn known(
         &self,
         original: SearchId,
-        record: Option<serde_json::Value>,
+        record: Option<Record>,
     ) -> Result<SearchRepairs, StoreError> {
-        let repairs = record.map(|body| Repairs::deserialize(&body)).transpose().map_err(|error| {
-            StoreError::unusable(format!("reading the repairs of search {original}"), error)
-        })?;
-        let repairs = repairs.unwrap_or_default();
+        let repairs: Repairs =
+            content::or_default(record, || format!("reading the repairs of search {original}"))?;
         let mut jobs = BTreeMap::new();
         for search in repairs.searches() {
             jobs.extend(self.jobs.job(search).await?.map(|job| (search, job)));
@@ -542,5 +540,5 @@ pub(super) fn saved(
 }
 
 pub(super) fn written(value: &impl Serialize) -> Result<serde_json::Value, StoreError> {
-    serde_json::to_value(value).map_err(|error| StoreError::unusable("serializing a repair", error))
+    content::of(value, "serializing a repair")
 }

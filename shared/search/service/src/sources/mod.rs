@@ -18,14 +18,14 @@ use imports::manifest::MAX_NAME_CHARS;
 use imports::{FileId, Job, Outcome, SearchId, Study, readable};
 use jiff::civil::Date;
 use messages::StoreError;
-use outbox::Key;
 use outbox::session::CommitError;
+use outbox::{Key, Record};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::{Error, FileOf, ProjectAccess, Repairs, SearchService};
 use crate::activity::{self, Action, Activity};
+use crate::content;
 use crate::tries::MAX_TRIES;
 use guess::guess;
 
@@ -33,7 +33,7 @@ pub use methods_statement::Drawing;
 pub use prisma::{Flow, FlowError, Line, Sums};
 pub use review::{ReviewSources, SourceReplacement};
 pub(crate) use vocabulary::usual_database;
-pub use vocabulary::{KNOWN, Known, Method, platforms};
+pub use vocabulary::{KNOWN, Method, VocabularyEntry, platforms};
 
 /// The kind of the records. Their ids are those of searches.
 pub const SOURCES: &str = "sources";
@@ -146,10 +146,9 @@ pub(super) fn key(search: SearchId) -> Key {
     Key::new(SOURCES, search.to_string())
 }
 
-fn read(search: SearchId, body: Option<Value>) -> Result<GivenSources, StoreError> {
-    let given = body.map(|body| GivenSources::deserialize(&body)).transpose();
-    let unusable = |error| StoreError::unusable(format!("reading the sources of search {search}"), error);
-    let given = given.map_err(unusable)?.unwrap_or_default();
+fn read(search: SearchId, record: Option<Record>) -> Result<GivenSources, StoreError> {
+    let given: GivenSources =
+        content::or_default(record, || format!("reading the sources of search {search}"))?;
     // Earlier versions stored names as they were entered.
     Ok(given.into_iter().map(|(file, source)| (file, source.with_usual_names())).collect())
 }
@@ -176,16 +175,14 @@ impl SearchService {
         }
         for _ in 0..MAX_TRIES {
             let mut session = self.entry.session(search);
-            let body = session.read(key(search)).await?.map(|record| record.body);
-            let mut given = read(search, body)?;
+            let mut given = read(search, session.read(key(search)).await?)?;
             for NewSource { file_id, source } in &new.files {
                 match source {
                     Some(source) => given.insert(*file_id, source.clone().with_usual_names()),
                     None => given.remove(file_id),
                 };
             }
-            let failed = |error| StoreError::unusable("serializing sources", error);
-            session.write(key(search), serde_json::to_value(&given).map_err(failed)?);
+            session.write(key(search), content::of(&given, "serializing sources")?);
             let action = Action::SetSources { search_id: search, files: new.files.len() as u64 };
             let entry = Activity { at: self.host().now(), by: by.to_owned(), action };
             activity::append(&mut session, job.project_id, entry).await?;
@@ -238,7 +235,7 @@ impl SearchService {
 
     async fn given(&self, search: SearchId) -> Result<GivenSources, StoreError> {
         let record = self.entry.sessions.records.record(&key(search)).await?;
-        read(search, record.map(|record| record.body))
+        read(search, record)
     }
 
     /// Returns the PRISMA 2020 counts of a project.

@@ -21,7 +21,7 @@ pub enum Method {
 
 /// A known source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Known {
+pub struct VocabularyEntry {
     /// Its usual name.
     pub name: &'static str,
     /// How its records are identified.
@@ -30,12 +30,12 @@ pub struct Known {
     spellings: &'static [&'static str],
 }
 
-const fn known(name: &'static str, method: Method, spellings: &'static [&'static str]) -> Known {
-    Known { name, method, spellings }
+const fn known(name: &'static str, method: Method, spellings: &'static [&'static str]) -> VocabularyEntry {
+    VocabularyEntry { name, method, spellings }
 }
 
 /// All known sources, by method and name.
-pub const KNOWN: &[Known] = &[
+pub const KNOWN: &[VocabularyEntry] = &[
     known("ACM Digital Library", Database, &["acm"]),
     known("AMED", Database, &[]),
     known("APA PsycArticles", Database, &["pdh", "psycarticles"]),
@@ -117,7 +117,7 @@ pub fn platforms() -> impl Iterator<Item = &'static str> {
 
 /// Returns the known source with this name in any spelling. Databases add editions, which do not matter:
 /// `Embase <1980 to 2024 Week 25>`.
-pub(super) fn find(name: &str) -> Option<&'static Known> {
+pub(super) fn find(name: &str) -> Option<&'static VocabularyEntry> {
     let lower = name.trim().to_lowercase();
     let plain = lower.split(['<', '(', '®', '[']).next().unwrap_or_default();
     let plain =
