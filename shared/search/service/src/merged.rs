@@ -1,10 +1,12 @@
 //! Merging the duplicates of a study into one record.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use imports::{DamagedRecord, FileId, Jobs, ReadStudies, SearchId, Study, StudyRef};
+use imports::{Jobs, ReadStudies, SearchId, Study, StudyRef, readable};
 use messages::StoreError;
 use references::Reference;
+
+use crate::FileOf;
 
 /// The maximum size of the tags that a merged record takes from duplicates, in bytes.
 const MAX_EXTRA_BYTES: usize = 16 << 10;
@@ -31,14 +33,14 @@ enum Origin {
 /// - It takes other values, such as the DOI, from the first study that has them. Year and date agree, and so do both
 ///   forms of the pages.
 /// - It has all registration numbers of trials, and the tags without a field that the study itself does not have.
-struct Merged {
+struct MergedRecord {
     reference: Reference,
     origin: Origin,
     /// The fields whose values are corrected.
     corrected: BTreeSet<&'static str>,
 }
 
-impl Merged {
+impl MergedRecord {
     /// Returns the record of a study without its duplicates.
     fn new(reference: Reference, origin: Origin) -> Self {
         Self { reference, origin, corrected: BTreeSet::new() }
@@ -167,69 +169,23 @@ impl Merging {
         // The order of the searches' ids is that of their announcements.
         pairs.sort_unstable();
         let own = self.origin(search).await?;
-        let mut merged: HashMap<u64, Merged> = HashMap::new();
-        for study in
-            studies.iter().filter(|study| pairs.iter().any(|(_, original)| *original == study.record))
-        {
-            merged.insert(study.record, Merged::new(study.reference.clone(), own));
+        let originals: BTreeSet<u64> = pairs.iter().map(|(_, original)| *original).collect();
+        let mut merged: HashMap<u64, MergedRecord> = HashMap::new();
+        for study in studies.iter().filter(|study| originals.contains(&study.record)) {
+            merged.insert(study.record, MergedRecord::new(study.reference.clone(), own));
         }
         for of_file in pairs
             .chunk_by(|(one, _), (next, _)| (one.search_id, one.file_id) == (next.search_id, next.file_id))
         {
             let [(StudyRef { search_id, file_id, .. }, _), ..] = of_file else { continue };
             let origin = self.origin(*search_id).await?;
-            self.add(stored, (*search_id, *file_id), origin, of_file, &mut merged).await?;
+            let file = FileOf { search_id: *search_id, file_id: *file_id };
+            add(stored, file, origin, of_file, &mut merged).await?;
         }
         for study in studies {
             if let Some(merged) = merged.remove(&study.record) {
                 study.reference = merged.into_reference();
             }
-        }
-        Ok(())
-    }
-
-    /// Adds the duplicates of one file.
-    async fn add(
-        &self,
-        stored: &dyn ReadStudies,
-        (search, file): (SearchId, FileId),
-        origin: Origin,
-        pairs: &[(StudyRef, u64)],
-        merged: &mut HashMap<u64, Merged>,
-    ) -> Result<(), StoreError> {
-        let mut records: Vec<u64> = pairs.iter().map(|(at, _)| at.record).collect();
-        let originals: HashMap<u64, u64> =
-            pairs.iter().map(|(at, original)| (at.record, *original)).collect();
-        while !records.is_empty() {
-            let (studies, last) = match stored.studies_at(search, file, &records, READ_BYTES).await {
-                Ok(studies) => {
-                    let last = studies.last().map(|study| study.record);
-                    (studies, last)
-                }
-                Err(error) => match DamagedRecord::of(&error) {
-                    None => return Err(error),
-                    Some(DamagedRecord { before: 0, record, .. }) => (Vec::new(), Some(*record)),
-                    Some(DamagedRecord { record, .. }) => {
-                        let readable: Vec<u64> =
-                            records.iter().copied().filter(|other| other < record).collect();
-                        (
-                            stored.studies_at(search, file, &readable, READ_BYTES).await?,
-                            readable.last().copied(),
-                        )
-                    }
-                },
-            };
-            let last = studies.last().map(|study| study.record).or(last);
-            for study in studies {
-                if let Some(merged) =
-                    originals.get(&study.record).and_then(|original| merged.get_mut(original))
-                {
-                    merged.add(study.reference, origin);
-                }
-            }
-            // None if the others were deleted concurrently.
-            let Some(last) = last else { break };
-            records.retain(|record| *record > last);
         }
         Ok(())
     }
@@ -244,6 +200,36 @@ impl Merging {
         self.origins.insert(search, origin);
         Ok(origin)
     }
+}
+
+/// Adds the duplicates of one file.
+async fn add(
+    stored: &dyn ReadStudies,
+    FileOf { search_id, file_id }: FileOf,
+    origin: Origin,
+    pairs: &[(StudyRef, u64)],
+    merged: &mut HashMap<u64, MergedRecord>,
+) -> Result<(), StoreError> {
+    let originals: BTreeMap<u64, u64> = pairs.iter().map(|(at, original)| (at.record, *original)).collect();
+    let mut after = 0;
+    while originals.last_key_value().is_some_and(|(last, _)| *last > after) {
+        let read = |after, limit| {
+            let records: Vec<u64> =
+                originals.range(after + 1..).map(|(record, _)| *record).take(limit).collect();
+            async move { stored.studies_at(search_id, file_id, &records, READ_BYTES).await }
+        };
+        let page = readable(after, originals.len(), |study: &Study| study.record, read).await?;
+        for study in page.items {
+            let original = originals.get(&study.record);
+            if let Some(merged) = original.and_then(|original| merged.get_mut(original)) {
+                merged.add(study.reference, origin);
+            }
+        }
+        // None if the others were deleted concurrently.
+        let Some(last) = page.last else { break };
+        after = last;
+    }
+    Ok(())
 }
 
 /// Returns the number of entries and of their bytes.
@@ -273,7 +259,7 @@ mod tests {
     }
 
     fn merged(first: Reference, others: Vec<(Reference, Origin)>) -> Reference {
-        let mut merged = Merged::new(first, Origin::Read);
+        let mut merged = MergedRecord::new(first, Origin::Read);
         for (other, origin) in others {
             merged.add(other, origin);
         }
@@ -351,7 +337,7 @@ mod tests {
             assert_eq!((found.title.as_str(), found.year, found.date), ("Sleep", Some(2020), None));
             assert_eq!((found.doi, found.pmid), (text("10.5555/c"), text("30000001")));
         }
-        let mut own = Merged::new(correction.clone(), Origin::Corrected);
+        let mut own = MergedRecord::new(correction.clone(), Origin::Corrected);
         own.add(other(), Origin::Read);
         let own = own.into_reference();
         assert_eq!((own.title.as_str(), own.year, own.doi), ("Sleep", Some(2020), text("10.5555/c")));
