@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::duplicates::StudyPlace;
 use super::extract::AuthorizedProject;
-use super::paging::{self, List, ListCursor};
+use super::paging::{self, List, Older};
 use super::problem::CommonErrors;
 use super::results::read;
 use super::{Api, HttpResult};
@@ -107,19 +107,6 @@ pub(super) struct ActivityQuery {
     limit: Option<usize>,
     /// The `next` cursor of the previous page.
     after: Option<String>,
-}
-
-/// A cursor in the history: the number of older entries.
-struct Older(u64);
-
-impl ListCursor for Older {
-    fn written(&self) -> String {
-        self.0.to_string()
-    }
-
-    fn read(text: &str) -> Option<Self> {
-        text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok().map(Self))?
-    }
 }
 
 /// Lists who changed what in a review, newest first: decisions about duplicates, and sources of files.

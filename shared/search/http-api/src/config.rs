@@ -15,7 +15,7 @@ use super::duplicates::MAX_PAIRS;
 use super::results::MAX_PAGE as MAX_RECORDS_PAGE;
 use super::searches::MAX_PAGE as MAX_SEARCHES_PAGE;
 use super::{Api, BodyMode};
-use service::sources::{KNOWN, Known, Method, platforms};
+use service::sources::{KNOWN, Method, VocabularyEntry, platforms};
 use service::{MAX_RAW_BYTES, Operator, ProjectAccess};
 
 /// The deployment's version, features and limits.
@@ -138,7 +138,10 @@ pub(super) async fn show_config(
         },
         caller: CallerView::of(&caller, operator.as_ref().map(|Extension(operator)| operator)),
         formats: Format::ALL.iter().map(ToString::to_string).collect(),
-        sources: KNOWN.iter().map(|&Known { name, method, .. }| KnownSourceView { name, method }).collect(),
+        sources: KNOWN
+            .iter()
+            .map(|&VocabularyEntry { name, method, .. }| KnownSourceView { name, method })
+            .collect(),
         platforms: platforms().collect(),
     })
 }

@@ -18,12 +18,12 @@ use super::across;
 use super::extract::{AuthorizedActor, AuthorizedProject, AuthorizedSearch};
 use super::listings::Pairs;
 use super::page::PageRequest;
-use super::paging::{self, List, ListCursor};
+use super::paging::{self, List, Older};
 use super::problem::{CommonErrors, Problem};
 use super::results::{answer, files, read};
 use super::study::PairList;
 use super::{Api, HttpResult};
-use service::{Decided, DecisionKind, DecisionOutcome, DecisionRequest, Scope};
+use service::{DecisionKind, DecisionOutcome, DecisionRequest, EffectiveDecision, Scope};
 
 /// The default and maximum number of duplicates in a page; each one takes a separate read.
 const PAIRS: usize = 50;
@@ -193,7 +193,7 @@ struct DecidedView {
 }
 
 impl ConflictProblem {
-    fn of(Decided { at, by, decision }: Decided) -> Self {
+    fn of(EffectiveDecision { at, by, decision }: EffectiveDecision) -> Self {
         let detail = "another reviewer decided about these studies first";
         let problem = Problem::new(StatusCode::CONFLICT, detail);
         Self { problem, decided: DecidedView { at, by, decision } }
@@ -274,19 +274,6 @@ pub(super) struct DecisionsQuery {
     after: Option<String>,
 }
 
-/// A cursor in the decisions: the number of decisions before it.
-struct DecisionCursor(usize);
-
-impl ListCursor for DecisionCursor {
-    fn written(&self) -> String {
-        self.0.to_string()
-    }
-
-    fn read(text: &str) -> Option<Self> {
-        text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok().map(Self))?
-    }
-}
-
 /// Lists the decisions of a review with their author and time, newest first, including those that were undone.
 #[utoipa::path(
     get,
@@ -304,10 +291,9 @@ pub(super) async fn list_decisions(
     let list = List { of: "decisions", owner: project.as_uuid() };
     let decisions = api.service.decisions(project).await?;
     let all = decisions.all();
-    let DecisionCursor(end) = list.after(query.after.as_deref())?.unwrap_or(DecisionCursor(all.len()));
-    let earlier = all.get(..end).unwrap_or(all);
+    let end = list.after(query.after.as_deref())?.and_then(|Older(end)| usize::try_from(end).ok());
+    let earlier = end.and_then(|end| all.get(..end)).unwrap_or(all);
     let items: Vec<_> = earlier.iter().rev().take(limit).map(VerdictView::from).collect();
     let left = earlier.len() - items.len();
-    Ok(Json(VerdictList { items, next: (left > 0).then(|| list.next(&DecisionCursor(left))) })
-        .into_response())
+    Ok(Json(VerdictList { items, next: (left > 0).then(|| list.next(&Older(left as u64))) }).into_response())
 }

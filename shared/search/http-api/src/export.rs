@@ -188,7 +188,8 @@ fn encoded(value: &str) -> String {
 
 fn wanted(
     format: Option<&str>,
-    (studies, text): (Option<&str>, Option<&str>),
+    studies: Option<&str>,
+    text: Option<&str>,
     merged: bool,
 ) -> Result<ExportOptions, Problem> {
     let format = format.map_or(Ok(Format::default()), str::parse);
@@ -221,7 +222,7 @@ pub(super) async fn export_studies(
     query: QueryResult<ExportQuery>,
 ) -> HttpResult {
     let ExportQuery { format, studies, merged } = read(query)?;
-    let wanted = wanted(format.as_deref(), (studies.as_deref(), None), merged.unwrap_or_default())?;
+    let wanted = wanted(format.as_deref(), studies.as_deref(), None, merged.unwrap_or_default())?;
     let stored = asked.stored(&api.service).await?;
     let (project, import) = (stored.job.project_id, stored.job.name.clone());
     send(&api, project, import.as_deref(), stored.into(), &wanted).await
@@ -257,7 +258,7 @@ pub(super) async fn export_review(
 
 impl NewReviewExport {
     fn wanted(&self) -> Result<ExportOptions, Problem> {
-        wanted(self.format.as_deref(), (self.studies.as_deref(), self.text.as_deref()), self.merged)
+        wanted(self.format.as_deref(), self.studies.as_deref(), self.text.as_deref(), self.merged)
     }
 
     async fn files(&self, service: &SearchService, project: ProjectId) -> Result<FilesToExport, Problem> {
@@ -337,7 +338,7 @@ pub(super) async fn make_export(
     new: Result<Json<NewExport>, JsonRejection>,
 ) -> HttpResult {
     let Json(new) = new.map_err(|rejection| Problem::unreadable(&rejection, "an export"))?;
-    let wanted = wanted(new.format.as_deref(), (new.studies.as_deref(), None), new.merged)?;
+    let wanted = wanted(new.format.as_deref(), new.studies.as_deref(), None, new.merged)?;
     let stored = asked.stored(&api.service).await?;
     let project = stored.job.project_id;
     if api.body_mode == BodyMode::Streaming {

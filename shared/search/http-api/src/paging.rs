@@ -63,6 +63,24 @@ pub(super) trait ListCursor: Sized {
     fn read(text: &str) -> Option<Self>;
 }
 
+/// A cursor in a list that is shown newest first: the number of items that are older.
+pub(super) struct Older(pub(super) u64);
+
+impl ListCursor for Older {
+    fn written(&self) -> String {
+        self.0.to_string()
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        is_number(text).then(|| text.parse().ok().map(Self))?
+    }
+}
+
+/// Returns `true` if a text has only digits. Parsing would also accept a sign.
+fn is_number(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 impl ListCursor for Cursor {
     fn written(&self) -> String {
         format!("{}.{}", self.created_at.as_nanosecond(), self.partition)
@@ -84,7 +102,6 @@ impl ListCursor for RecordPlace {
 
     fn read(text: &str) -> Option<Self> {
         let (position, record) = text.split_once('-')?;
-        let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
         if !is_number(position) || !is_number(record) {
             return None;
         }
