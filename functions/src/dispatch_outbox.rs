@@ -1,11 +1,14 @@
 //! The function that sends what is left in the outboxes: it settles transactional sessions and sweeps every minute,
 //! both with the engine's consumer ([`outbox::control`]).
 
+use std::sync::Arc;
+
 use imports::Ports;
 use imports::queues::{CONTROL, EVENTS, PARSE, SAGA};
 use messages::Queue;
 use outbox::DispatchOutbox;
-use saga::{Function, MissingSetting};
+use saga::{Function, MissingSetting, Upkeep};
+use service::words::WordIndexing;
 
 static SENDS: [Queue; 4] = [CONTROL, SAGA, PARSE, EVENTS];
 
@@ -20,4 +23,12 @@ pub const NAME: &str = FUNCTION.name;
 /// Returns an error if no database is configured.
 pub fn over(ports: &Ports) -> Result<DispatchOutbox, MissingSetting> {
     ports.engine.dispatch_outbox(NAME)
+}
+
+/// Returns the indexing of words, for which the schedule of this function leaves most of its time.
+///
+/// # Errors
+/// Returns an error if no database is configured.
+pub fn upkeep(ports: &Ports) -> Result<Arc<dyn Upkeep>, MissingSetting> {
+    Ok(Arc::new(WordIndexing::over(ports)?))
 }

@@ -34,7 +34,7 @@ use imports::queues::QUEUES;
 use saga::System;
 
 #[cfg(feature = "lambda")]
-pub use program::run;
+pub use program::{OpenUpkeep, run};
 
 /// The search import: its queues, and the functions behind them.
 pub static SYSTEM: System<Ports> = System {

@@ -6,12 +6,15 @@ use backend::services::LinkedServices;
 use futures::future::LocalBoxFuture;
 use imports::Ports;
 use lambda::Settling;
-use saga::{Function, Upkeep};
-use service::words::WordIndexing;
+use saga::{Function, MissingSetting, Upkeep};
 
-use crate::{SYSTEM, dispatch_outbox};
+use crate::SYSTEM;
 
-/// Opens the ports of a function with the settings of the environment, and runs it until Lambda stops the process.
+/// Opens the work in the background of a function.
+pub type OpenUpkeep = fn(&Ports) -> Result<Arc<dyn Upkeep>, MissingSetting>;
+
+/// Opens the ports of a function with the settings of the environment, and runs it until Lambda stops the process. With
+/// `upkeep`, its schedule also does work in the background.
 ///
 /// The future is boxed so that it is compiled once, in this library: the compiler translates the body of an `async fn`
 /// again in every program that awaits it.
@@ -21,14 +24,13 @@ use crate::{SYSTEM, dispatch_outbox};
 pub fn run(
     function: &'static Function<Ports>,
     linked: &'static LinkedServices,
+    upkeep: Option<OpenUpkeep>,
 ) -> LocalBoxFuture<'static, Result<(), lambda_runtime::Error>> {
-    Box::pin(async {
+    Box::pin(async move {
         let observer = telemetry::for_function(imports::SYSTEM)?;
         let backend = backend::for_function(function, linked, observer).await?;
         let settling = Settling::with_queues(backend.has_event_sources());
-        // The schedule of this function leaves most of its time unused.
-        let indexing = (function.name == dispatch_outbox::NAME).then(|| WordIndexing::over(&backend.ports));
-        let upkeep = indexing.transpose()?.map(|indexing| Arc::new(indexing) as Arc<dyn Upkeep>);
+        let upkeep = upkeep.map(|open| open(&backend.ports)).transpose()?;
         lambda::serve_with_upkeep(&backend.ports, &SYSTEM, function, settling, upkeep).await
     })
 }

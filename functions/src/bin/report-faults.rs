@@ -7,5 +7,5 @@ static LINKED: LinkedServices = LinkedServices::with(FUNCTION.services);
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
-    functions::run(&FUNCTION, &LINKED).await.map_err(anyhow::Error::from_boxed)
+    functions::run(&FUNCTION, &LINKED, None).await.map_err(anyhow::Error::from_boxed)
 }

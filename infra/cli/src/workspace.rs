@@ -6,14 +6,13 @@ use std::sync::{Arc, LazyLock};
 use anyhow::{anyhow, bail};
 use backend::{Backend, BackendKind, Config, SystemHost};
 use embedded::{DATABASE, MAX_DECISIONS, OpenError, Settings, Store};
-use functions::SYSTEM;
+use functions::{SYSTEM, dispatch_outbox};
 use imports::queues::QUEUES;
 use imports::{Jobs, Ports, ProjectId, SearchId, StudyStores};
 use local::{FaultInjection, Home, Runner};
 use messages::{DecisionRecord, DecisionSink, Host, QueueSpec, RecordedVerdict, Verdict};
 #[cfg(feature = "services")]
 use saga::Service;
-use service::words::WordIndexing;
 use telemetry::LogDecisions;
 
 use crate::args;
@@ -154,7 +153,7 @@ impl Workspace {
         let faults =
             FaultInjection { copies: faults.duplicate, shuffle: faults.shuffle, crash: faults.crash };
         let runner = Runner::new(&SYSTEM, self.ports().clone(), home, faults);
-        let indexing = Arc::new(WordIndexing::over(self.ports())?);
+        let indexing = dispatch_outbox::upkeep(self.ports())?;
         Ok(runner.with_visibility(self.backend.config.visibility).with_upkeep(indexing))
     }
 
