@@ -10,6 +10,11 @@ export interface SourceInput {
 
 export const emptySource = (): SourceInput => ({ database: '', platform: '', searched: '' });
 
+/** Converts a source of the API to the values of a form. */
+export function inputOf(source: Partial<Schemas['Source']> | null | undefined): SourceInput {
+  return { database: source?.database ?? '', platform: source?.platform ?? '', searched: source?.searched_on ?? '' };
+}
+
 /** Converts entered values to a source of the API. */
 export function sourceOf({ database, platform, searched }: SourceInput): Schemas['Source'] {
   return { database: database.trim() || null, platform: platform.trim() || null, searched_on: searched || null };
