@@ -196,14 +196,24 @@ pub(crate) fn mark(db: &Connection, revision: Revision, marks: &[Mark]) -> Resul
     Ok(())
 }
 
-pub(crate) const STUDIES: &str = "SELECT study.record, study.study, source.project_id,
+/// Reads studies of a file, and their marks.
+macro_rules! studies {
+    ($which:literal) => {
+        concat!(
+            "SELECT study.record, study.study, source.project_id,
       mark.position, mark.original_record, mark.reason, original.file_id, study.start, study.length, mark.tier,
       original.search_id, study.packed
     FROM source
     JOIN study ON study.source = source.seq
     LEFT JOIN mark ON mark.source = study.source AND mark.record = study.record AND mark.tier > 0
     LEFT JOIN source AS original ON original.seq = mark.original
-    WHERE source.search_id = ?1 AND source.file_id = ?2 AND study.record > ?3 ORDER BY study.record LIMIT ?4";
+    WHERE source.search_id = ?1 AND source.file_id = ?2 AND study.record ",
+            $which
+        )
+    };
+}
+pub(crate) const STUDIES: &str = studies!("> ?3 ORDER BY study.record LIMIT ?4");
+pub(crate) const STUDY_AT: &str = studies!("= ?3");
 /// The order of the tables is given, as SQLite cannot know that marks are rare.
 pub(crate) const MARKED: &str = "SELECT study.record, study.study, source.project_id,
       mark.position, mark.original_record, mark.reason, original.file_id, study.start, study.length, mark.tier,
@@ -214,14 +224,6 @@ pub(crate) const MARKED: &str = "SELECT study.record, study.study, source.projec
     JOIN source AS original ON original.seq = mark.original
     WHERE source.search_id = ?1 AND source.file_id = ?2 AND mark.record > ?3 AND mark.tier >= ?5
     ORDER BY mark.record LIMIT ?4";
-pub(crate) const STUDY_AT: &str = "SELECT study.record, study.study, source.project_id,
-      mark.position, mark.original_record, mark.reason, original.file_id, study.start, study.length, mark.tier,
-      original.search_id, study.packed
-    FROM source
-    JOIN study ON study.source = source.seq
-    LEFT JOIN mark ON mark.source = study.source AND mark.record = study.record AND mark.tier > 0
-    LEFT JOIN source AS original ON original.seq = mark.original
-    WHERE source.search_id = ?1 AND source.file_id = ?2 AND study.record = ?3";
 /// Reads some columns of studies of a file, and their marks.
 macro_rules! of_file {
     ($columns:literal, $which:literal) => {
