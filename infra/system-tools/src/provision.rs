@@ -41,9 +41,8 @@ fn prefix(name: &str) -> Result<String, String> {
 /// Creates the missing queues and tables of a system, and prints the settings as shell commands.
 ///
 /// # Errors
-/// Returns an error if the table of the system is wrong, no local servers are configured, or a service is unavailable.
+/// Returns an error if no local servers are configured, or a service is unavailable.
 pub async fn run<P>(system: &System<P>, args: &Args) -> anyhow::Result<bool> {
-    system.check()?;
     require_endpoints(&ENDPOINTS)?;
     let name = args.name.as_deref().unwrap_or(system.name);
     let settings = Provision::of(system, &aws::config().await, name).create().await?;

@@ -244,10 +244,10 @@ mod tests {
 
     /// Records the queues of sent messages.
     #[derive(Default)]
-    struct Sent(Mutex<Vec<Queue>>);
+    struct RecordingSender(Mutex<Vec<Queue>>);
 
     #[async_trait]
-    impl SendMessages for Sent {
+    impl SendMessages for RecordingSender {
         async fn send(&self, messages: &[Outgoing]) -> Vec<Result<(), SendError>> {
             self.0.lock().unwrap().extend(messages.iter().map(|message| message.queue.clone()));
             messages.iter().map(|_| Ok(())).collect()
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn undeclared_queue_is_refused_and_its_neighbours_are_sent() {
-        let inner = Arc::new(Sent::default());
+        let inner = Arc::new(RecordingSender::default());
         let queues = function(Source::Queue(SAGA), WORKS).declared_queues();
         let sends = DeclaredQueues { function: "orders", queues, inner: inner.clone() };
         let message = |queue| Outgoing {

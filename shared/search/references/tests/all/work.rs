@@ -219,7 +219,7 @@ fn work_of_known_shapes_is_proportional() {
 }
 
 /// A gap, a piece, two repeated fragments, and a piece behind them.
-type Nested = (Gap, &'static str, Pair<'static>, &'static str);
+type NestedFragments = (Gap, &'static str, Pair<'static>, &'static str);
 
 const RIS: Gap = ("TY  - JOUR\nTI  - a\nAB  - ", "\nER  - \n");
 const RIS_AUTHORS: Gap = ("TY  - JOUR\nTI  - a\nAU  - ", "\nER  - \n");
@@ -232,7 +232,7 @@ const CSV: Gap = ("Title,X,Authors\na,b,\"", "\"\n");
 const NUMBERED: Gap = ("<1>\nTitle\n  a\nSource\n  ", "\n<2>\nTitle\n  b\n");
 
 /// Combinations of what opens and what closes, across the syntaxes that a value may contain.
-const COMBINED: [Nested; 32] = [
+const COMBINED: [NestedFragments; 32] = [
     (RIS, "", ("<b>&amp;lt;", "</b>"), ""),
     (RIS, "", ("\n  - ", "\nXX  - ("), ")"),
     (RIS, "", ("&#x26;#", "38;"), ";"),
