@@ -322,7 +322,7 @@ impl Host for WorkClock {
 
 /// Each of the two slow records takes longer than an invocation, which the first record that an attempt reads may do.
 #[tokio::test]
-async fn slow_record_is_stopped_at_deadline_and_read_first_by_the_next_invocation() {
+async fn slow_record_resumes_in_next_invocation() {
     let world = World::new();
     let short = |n: usize| format!("@book{{b{n}, title = {{Book {n}}}}}\n");
     let slow = format!("@book{{slow, title = {{{}}}}}\n", "\\'{\\'{\\'{\\'{?}}}}".repeat(30_000));

@@ -212,7 +212,7 @@ async fn unread_files_end_search_with_their_names() {
 }
 
 #[tokio::test]
-async fn late_upload_timeout_with_an_old_token() {
+async fn late_timeout_with_old_token_is_ignored() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
     world.run().await;

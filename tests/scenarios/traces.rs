@@ -47,7 +47,7 @@ async fn message_trace_parent_is_handling_of_cause() {
 }
 
 #[tokio::test]
-async fn request_with_a_traceparent_is_continued_by_its_messages() {
+async fn messages_continue_trace_of_request() {
     let world = World::new();
     let client = "00-0199b6d07d5e7a3c8f216a1f0c9e4b11-b000000000000010-01";
     for (header, continued) in [(client, true), ("00-not-a-parent", false)] {

@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn sequencers_compare_as_numbers_padded_on_the_right() {
+    fn sequencers_compare_as_right_padded_numbers() {
         assert_eq!(compare("0066F3A1", "0066F3A100"), Ordering::Equal);
         assert_eq!(compare("0066F3A2", "0066F3A1FF"), Ordering::Greater);
         assert_eq!(compare("0066f3a1", "0066F3A1"), Ordering::Equal);

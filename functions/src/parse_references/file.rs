@@ -247,7 +247,7 @@ mod tests {
 
     /// An attempt does not interrupt its first record.
     #[test]
-    fn first_record_of_an_attempt_fits_into_an_invocation() {
+    fn first_record_fits_into_an_invocation() {
         let units = work::budget(Settings::default().max_record_bytes);
         let longest = UNIT * u32::try_from(units).unwrap();
         assert!(longest < INVOCATION / 10, "{longest:?}");

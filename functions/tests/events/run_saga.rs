@@ -48,7 +48,7 @@ async fn started(database: &str) -> Function {
 
 /// A function that ends instead answers nothing, and each delivery costs a visibility timeout.
 #[tokio::test]
-async fn the_binary_starts_without_its_database_and_fails_each_record() {
+async fn binary_without_database_fails_each_record() {
     let mut function = started("mongodb://NOWHERE/?replicaSet=rs0&serverSelectionTimeoutMS=200").await;
     let event = events::event("sqs-saga-good");
     for _ in 0..2 {
@@ -62,7 +62,7 @@ async fn the_binary_starts_without_its_database_and_fails_each_record() {
 }
 
 #[tokio::test]
-async fn the_binary_refuses_to_start_with_a_malformed_address() {
+async fn binary_with_malformed_address_exits() {
     let refused = started("postgres://NOWHERE").await.polled().await;
     assert!(matches!(&refused, Err(error) if error.to_string().contains("MONGODB_URI")), "{refused:?}");
 }

@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn table_fits_the_terminal_and_breaks_between_words() {
+    fn table_wraps_words_to_terminal_width() {
         let columns = [Column::Whole("id"), Column::Text("why"), Column::Number("times")];
         let why = "the queue has refused the message again and again for a whole day";
         let row = || vec!["0198d2a4-5f0e".to_owned(), why.to_owned(), "5".to_owned()];

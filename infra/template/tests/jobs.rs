@@ -34,7 +34,7 @@ async fn respond(api: &Api, method: &str, path: &str, body: &str) -> (StatusCode
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn job_is_carried_out_once_although_messages_are_duplicated() {
+async fn job_runs_once_despite_duplicates() {
     let (dir, service) = (tempfile::tempdir().unwrap(), Arc::new(Counting::default()));
     let counting = Arc::clone(&service);
     let with_service = move |engine| Ports { engine, service: counting.clone() };

@@ -91,7 +91,7 @@ impl Workload for Clients {
 }
 
 #[test]
-fn every_invariant_holds_under_faults() {
+fn invariants_hold_under_faults() {
     let schedules = std::env::var("SCHEDULES").map_or(2_000, |count| count.parse().expect("SCHEDULES is a number"));
     let config = Config::new(Mode::Ledger);
     let range = Range { first_seed: 1, count: schedules, threads: 2, stop_at_first: true };

@@ -103,7 +103,7 @@ async fn operators_see_backlogs_and_failures() {
 
 /// The effects of a document are lost, as after the restore of an earlier database by hand.
 #[tokio::test]
-async fn search_without_pending_message_is_stalled_after_a_day() {
+async fn search_without_message_stalls_after_a_day() {
     let world = World::new();
     let api = api(&world);
     let (lost, waiting) = (world.announce(&["a.ris"]).await, world.announce(&["b.ris"]).await);

@@ -183,7 +183,7 @@ async fn each_group_is_read_and_marked_once() {
 }
 
 #[tokio::test]
-async fn unrelated_studies_with_a_common_key_are_compared_once() {
+async fn unrelated_studies_sharing_key_are_compared_once() {
     // Ten works share each place, and none of them is like another.
     let works = (0..400).map(|n| record(n, n % 40));
     let work = work_of(&works.collect::<String>()).await;
@@ -193,7 +193,7 @@ async fn unrelated_studies_with_a_common_key_are_compared_once() {
 }
 
 #[tokio::test]
-async fn copies_beyond_the_limit_of_a_key_take_bounded_work() {
+async fn copies_beyond_key_limit_take_bounded_work() {
     const COPIES: usize = 1_200;
     let work = work_of(&record(7, 7).repeat(COPIES)).await;
     assert_eq!(work.marks, Vec::from_iter((2..=COPIES as u64).map(|n| (n, 1))));
@@ -205,7 +205,7 @@ async fn copies_beyond_the_limit_of_a_key_take_bounded_work() {
 
 /// All works share a place, more than a lookup returns: each study is compared with the first fifty of them.
 #[tokio::test]
-async fn unrelated_studies_beyond_the_limit_of_a_key_take_bounded_work() {
+async fn unrelated_studies_beyond_key_limit_take_bounded_work() {
     const WORKS: usize = 600;
     let works = (0..WORKS).map(|n| record(n, 0)).chain([record(30, 0), record(40, 0)]);
     let work = work_of(&works.collect::<String>()).await;

@@ -226,7 +226,7 @@ async fn prepared_export_of_review_equals_streamed_export() {
 }
 
 #[tokio::test]
-async fn export_file_is_named_after_its_review_and_import() {
+async fn export_file_is_named_after_review_and_import() {
     let (world, announced, path) = imported().await;
     let api = api(&world);
     let disposition = async |path: String| {

@@ -107,7 +107,7 @@ async fn change(api: &Router, change: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn source_is_replaced_and_dated_in_all_files_of_a_review() {
+async fn source_is_replaced_and_dated_throughout_review() {
     let (world, announced, path) = imported().await;
     let (api, ids) = (api(&world), [0, 1].map(|n| announced.files[n].file_id.to_string()));
     for id in &ids {

@@ -44,7 +44,7 @@ fn assert_found<W: Workload>(workload: &W) {
 }
 
 #[test]
-fn every_defect_planted_into_a_saga_is_found() {
+fn planted_saga_defects_are_found() {
     for defect in Defect::ALL {
         assert_found(&MachineTravellers { defect });
         assert_found(&ListTravellers { defect, ..ListTravellers::default() });

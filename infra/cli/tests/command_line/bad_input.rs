@@ -58,7 +58,7 @@ fn refused_at_once(program: &Program, bad: &std::path::Path, reason: &str) {
 }
 
 #[test]
-fn file_that_cannot_be_uploaded_stores_nothing() {
+fn failed_upload_stores_nothing() {
     let program = Program::new().setting("SEARCH_IMPORT_MAX_FILE_BYTES", "4000");
     refused_at_once(&program, &program.file("empty.ris", b""), "empty");
     refused_at_once(&program, program.folder(), "directory");

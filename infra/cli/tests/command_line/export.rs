@@ -115,7 +115,7 @@ fn export_filters_duplicates() {
 }
 
 #[test]
-fn unguarded_table_comes_with_a_warning() {
+fn unguarded_table_prints_a_warning() {
     let program = Program::new();
     let search = import(&program, &[bundled("pubmed.nbib")], &[]);
     for format in FORMATS {

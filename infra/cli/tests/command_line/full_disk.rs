@@ -4,7 +4,7 @@ use crate::program::{Program, Run, bundled};
 
 /// A file size limit simulates a disk without space for the write-ahead log.
 #[test]
-fn import_on_full_disk_resumes_after_space_is_freed() {
+fn import_resumes_after_disk_space_is_freed() {
     let program = Program::new();
     program.import(&[bundled("psycinfo.ris")], &[]);
     let text: String = (0..100).map(|n| format!("Sentence {n}. ")).collect();

@@ -59,7 +59,7 @@ fn resume_reads_spooled_standard_input() {
 }
 
 #[test]
-fn resume_without_interrupted_import_reports_it() {
+fn resume_without_interruption_is_reported() {
     let program = Program::new();
     let run = program.run(&["resume"]);
     let said = format!("nothing was interrupted in {}\n", program.data().display());

@@ -39,7 +39,7 @@ fn quarantine_overwrites_no_file() {
 }
 
 #[test]
-fn quarantine_of_several_files_needs_a_choice_or_folder() {
+fn several_quarantines_require_choice_or_folder() {
     let program = Program::new();
     let table = program.file("table.csv", TABLE);
     let (report, _) = program.import(&[bundled("broken.ris"), bundled("psycinfo.ris"), table], &[]);

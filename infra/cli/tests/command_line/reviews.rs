@@ -16,7 +16,7 @@ fn changed(program: &Program, args: &[&str]) -> Value {
 }
 
 #[test]
-fn import_creates_its_review_and_finds_it_in_any_case() {
+fn import_finds_review_ignoring_case() {
     let program = Program::new();
     let (first, run) = program.import(&[bundled("psycinfo.ris")], &["--project", "Sleep apnoea"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);

@@ -156,7 +156,7 @@ async fn page_loads_nothing_from_other_origins() -> TestResult {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn search_is_announced_uploaded_and_read_over_http() -> TestResult {
+async fn search_is_imported_over_http() -> TestResult {
     let program = Program::new();
     let server = Server::start(&program);
     let response = server.announce(None, &search("Gambling harms")).await?;
@@ -215,7 +215,7 @@ async fn repeated_idempotency_key_returns_same_search() -> TestResult {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn running_search_is_cancelled_and_ended_search_deleted() -> TestResult {
+async fn running_search_is_cancelled_and_ended_deleted() -> TestResult {
     let program = Program::new();
     let server = Server::start(&program);
     let announced = json_of(server.announce(None, &search("withdrawn")).await?).await?;
@@ -307,7 +307,7 @@ async fn bad_requests_are_rejected_with_reason() -> TestResult {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_upload_needs_its_form_and_a_file() -> TestResult {
+async fn upload_requires_form_and_file() -> TestResult {
     let program = Program::new().setting("SEARCH_IMPORT_MAX_FILE_BYTES", "10000");
     let server = Server::start(&program);
     let announced = json_of(server.announce(None, &search("small")).await?).await?;

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_environment_has_parameters_and_limits() {
+    fn environment_has_parameters_and_limits() {
         let text = "[parameters]\nDays = 3\nProtect = true\nOrigins = ['https://a', 'https://b?x=1&y']\nUri = ''\n\
                     [limits]\nmongodb_connections = 500\n";
         let found = read(text).unwrap();

@@ -287,7 +287,7 @@ Resources:
     }
 
     #[test]
-    fn templates_of_a_deployment_are_one() {
+    fn deployment_templates_are_combined() {
         let other = "Parameters:\n  Application: { Type: String }\nResources:\n  \
                      Alarm: { Of: !Sub \"${Application}-saga\" }\n";
         let sources = [Source::read(TEXT).unwrap(), Source::read(other).unwrap()];

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn loops_with_equal_names_or_without_values_are_refused() {
+    fn duplicate_or_empty_loops_are_refused() {
         let twice = "Resources:\n  AQueue: 1\n  Fn::ForEach::Q: [Of, [A], {\"${Of}Queue\": 2}]\n";
         assert!(matches!(Source::read(twice), Err(SourceError::Twice(name)) if name == "AQueue"));
         let fixed = "Resources:\n  Fn::ForEach::Q: [Of, [A, B], {Queue: 2}]\n";
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_template_is_refused() {
+    fn other_documents_are_refused() {
         assert!(matches!(Source::read("[1, 2]"), Err(SourceError::NoResources)));
         assert!(matches!(Source::read("a: [1"), Err(SourceError::Yaml(_))));
         assert!(matches!(Source::read("Resources: {1: 2}"), Err(SourceError::Key(_))));

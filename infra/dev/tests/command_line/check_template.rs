@@ -46,7 +46,7 @@ fn environments_are_checked_and_set_known_parameters() {
 }
 
 #[test]
-fn what_is_no_template_is_refused() {
+fn other_documents_are_refused() {
     let program = Program::new();
     for (content, reason) in [("a: [1", "not YAML"), ("a: 1", "no Resources")] {
         let path = program.file("odd.yaml", content.as_bytes());

@@ -92,7 +92,7 @@ fn shipped_templates_pass_in_every_environment() {
 }
 
 #[test]
-fn shipped_templates_pass_with_their_defaults_in_a_new_account() {
+fn shipped_templates_pass_with_defaults() {
     let limits = Limits { mongodb_connections: 500, account_concurrency: 10 };
     let template = template_of(&TEMPLATES.map(str::to_owned), &[("MongoSecretArn", SECRET)], limits);
     assert_eq!(check(&template), []);
@@ -159,7 +159,7 @@ fn every_alarm_is_in_the_runbook() {
 }
 
 #[test]
-fn finds_a_visibility_timeout_that_is_too_short() {
+fn finds_short_visibility_timeout() {
     finds("VisibilityTimeout: 5400", "VisibilityTimeout: 5399", "ParseQueue", "needs 5400 s");
     let window = "            BatchSize: 10\n            FunctionResponseTypes: [ReportBatchItemFailures]\n\n  # It sends";
     let longer = format!("            MaximumBatchingWindowInSeconds: 20\n{window}");
@@ -167,12 +167,12 @@ fn finds_a_visibility_timeout_that_is_too_short() {
 }
 
 #[test]
-fn finds_a_low_receive_limit() {
+fn finds_low_receive_limit() {
     finds("maxReceiveCount: 20", "maxReceiveCount: 2", "UploadsQueue", "after 2 deliveries");
 }
 
 #[test]
-fn finds_a_queue_unlike_its_specification() {
+fn finds_queue_differing_from_specification() {
     // Longer than the function's timeout, so that no other check fails.
     finds(
         "VisibilityTimeout: 360",
@@ -296,7 +296,7 @@ fn finds_metrics_without_alarm() {
 
 /// A busy queue also invokes the function, and would hide a missing schedule.
 #[test]
-fn finds_a_schedule_without_alarm() {
+fn finds_schedule_without_alarm() {
     for (metric, function) in [("OutboxAge", "dispatch-outbox"), ("OpenFailures", "report-faults")] {
         let resource = if metric == "OutboxAge" { "DispatchOutbox" } else { "ReportFaults" };
         let counted = format!(
@@ -310,7 +310,7 @@ fn finds_a_schedule_without_alarm() {
 }
 
 #[test]
-fn finds_more_reserved_than_the_account_can_spare() {
+fn finds_excessive_reserved_concurrency() {
     let texts = TEMPLATES.map(str::to_owned);
     let of = |account_concurrency| {
         let limits = Limits { account_concurrency, ..Limits::default() };
@@ -321,7 +321,7 @@ fn finds_more_reserved_than_the_account_can_spare() {
 }
 
 #[test]
-fn finds_an_oversized_environment() {
+fn finds_oversized_environment() {
     let address = format!("mongodb://{}", "a".repeat(3_000));
     let long = [("MongoUri", &*address)];
     finds_for(&long, "ReportFaults", "limit is 4096");
@@ -456,7 +456,7 @@ fn instructions_name_every_database_role() {
 }
 
 #[test]
-fn finds_a_notification_for_another_prefix() {
+fn finds_notification_for_another_prefix() {
     finds(
         "Value: uploads/",
         "Value: files/",
@@ -489,13 +489,13 @@ fn finds_missing_and_unused_variables() {
 }
 
 #[test]
-fn finds_values_that_prevent_a_start() {
+fn finds_values_preventing_start() {
     let name = "SEARCH_IMPORT_SESSION_INCREMENT_SECONDS";
     finds_variable(name, "16", "DispatchOutbox", "INCREMENT_SECONDS must be at most 15");
 }
 
 #[test]
-fn finds_a_batch_that_succeeds_or_fails_as_a_whole() {
+fn finds_batch_without_partial_failures() {
     finds(
         "            FunctionResponseTypes: [ReportBatchItemFailures]\n",
         "",
@@ -505,7 +505,7 @@ fn finds_a_batch_that_succeeds_or_fails_as_a_whole() {
 }
 
 #[test]
-fn finds_a_role_that_allows_too_little_or_too_much() {
+fn finds_insufficient_or_excessive_role() {
     finds(
         "                  - !GetAtt ParseQueue.Arn\n                  - !GetAtt EventsQueue.Arn\n",
         "                  - !GetAtt ParseQueue.Arn\n",
@@ -534,14 +534,14 @@ fn finds_a_role_that_allows_too_little_or_too_much() {
 }
 
 #[test]
-fn finds_a_function_behind_another_queue() {
+fn finds_function_on_another_queue() {
     let (own, other) = ("Queue: !GetAtt ParseDeadQueue.Arn", "Queue: !GetAtt SagaDeadQueue.Arn");
     finds(own, other, "ReportFaults", "is not invoked by the queue that it works on");
     finds(own, other, "ReportFaults", "is invoked by SagaDeadQueue");
 }
 
 #[test]
-fn finds_a_function_that_is_not_deployed() {
+fn finds_undeployed_function() {
     finds("Binary: report-faults", "Binary: report-fault", "Resources", "report-faults is not deployed");
 }
 

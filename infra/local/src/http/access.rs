@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn server_with_a_name_needs_the_token_on_loopback_too() {
+    fn named_server_requires_token_on_loopback() {
         let access =
             AccessPolicy::of(LOCAL.parse().unwrap(), vec!["imports.example".into()], BTreeSet::new());
         assert!(access.token.is_some());

@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn retry_waits_as_long_as_the_service_asked_for() {
+    fn retry_waits_for_requested_delay() {
         assert_eq!(delay(90), 90);
         assert_eq!(delay(u64::MAX), MAX_RETRY_AFTER.as_secs(), "longer than a queue can hide a message");
         assert_eq!(delay(0), Backoff::FAILURE.first.as_secs(), "without a delay, the backoff of the queue");

@@ -76,14 +76,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_delivery_waits_twice_as_long_up_to_the_most() {
+    fn retry_delay_doubles_up_to_maximum() {
         let seconds = |receive_count| Backoff::FAILURE.at_least(receive_count).as_secs();
         assert_eq!([0, 1, 2, 3, 8, 9, u32::MAX].map(seconds), [5, 5, 10, 20, 640, 900, 900]);
         assert_eq!(Backoff::NONE.after(7, 1.0), Duration::ZERO);
     }
 
     #[test]
-    fn messages_that_failed_together_come_back_at_different_times() {
+    fn retry_delay_is_jittered() {
         let seconds = |random| Backoff::FAILURE.after(2, random).as_secs_f64();
         assert_eq!([0.0, 0.25, 1.0].map(seconds), [10.0, 12.5, 20.0]);
     }

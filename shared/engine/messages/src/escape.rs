@@ -87,7 +87,7 @@ mod tests {
     const HARMLESS: &str = "~\u{a0}Müller, 検索 \u{200d}\u{2010}\u{2027}\u{202f}\u{2065}\u{206a} \\n";
 
     #[test]
-    fn what_is_not_to_be_seen_is_shown() {
+    fn invisible_characters_are_escaped() {
         assert_eq!(
             escape_for_terminal(HOSTILE),
             "\\u{0}\\t\\n\\r\\u{1b}[31m\\u{7f}\\u{85}\\u{9b}\\u{61c}\\u{200e}\\u{200f}\\u{2028}\\u{2029}\\u{202a}\
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn json_stays_what_it_is() {
+    fn escaped_json_keeps_its_value() {
         let json = serde_json::to_string(&[HOSTILE, HARMLESS]).unwrap();
         let shown = escape_in_json(&json);
         assert!(!shown.contains(is_control_or_bidi));
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_ends_once() {
+    fn inner_line_breaks_are_escaped() {
         let mut out = Vec::new();
         Lines::of_text(&mut out).write_all(b"one\nstill one\x1b\n").unwrap();
         Lines::of_json(&mut out).write_all("\"\u{202e}\"\n".as_bytes()).unwrap();

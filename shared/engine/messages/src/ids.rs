@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_tells_its_origin() {
+    fn token_identifies_its_origin() {
         let attempt = AttemptId::from_uuid(Uuid::from_u128(1));
         let other = AttemptId::from_uuid(Uuid::from_u128(2));
         let partition = PartitionKey::from_uuid(Uuid::from_u128(4));
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_tells_its_partition() {
+    fn token_identifies_its_partition() {
         let [partition, other] = [4, 5].map(|n| PartitionKey::from_uuid(Uuid::from_u128(n)));
         let attempt = AttemptId::from_uuid(Uuid::from_u128(1));
         for token in [
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_foreign_or_oversized_token_is_refused() {
+    fn foreign_or_oversized_token_is_refused() {
         assert_eq!(Token::parse("x:1"), Err(MalformedToken));
         assert_eq!(Token::parse(&format!("s:{}", "9".repeat(200))), Err(MalformedToken));
     }

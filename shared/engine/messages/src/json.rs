@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_passed_on_as_it_is_and_equal_to_what_says_the_same() {
+    fn json_keeps_its_text_and_compares_by_value() {
         let text = r#"{"b": 1.50, "a":[ ]}"#;
         let json: Json = serde_json::from_str(text).unwrap();
         assert_eq!(serde_json::to_string(&json).unwrap(), text);
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_is_added_to_an_object_alone() {
+    fn field_is_added_to_objects_only() {
         assert_eq!(Json::from(json!({ "a": 1 })).with("b", json!(2)), json!({ "a": 1, "b": 2 }));
         assert_eq!(Json::from(json!([1])).with("b", json!(2)), json!([1]));
     }

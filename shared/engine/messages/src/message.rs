@@ -286,12 +286,12 @@ mod tests {
     }
 
     #[test]
-    fn a_message_reads_back_as_what_it_was_written_from() {
+    fn message_round_trips() {
         assert_eq!(Message::decode(&message().encode().unwrap()).unwrap(), message());
     }
 
     #[test]
-    fn the_envelope_has_the_attributes_that_cloudevents_requires() {
+    fn envelope_has_required_cloudevents_attributes() {
         let wire: serde_json::Value = serde_json::from_str(&message().encode().unwrap()).unwrap();
         assert_eq!(wire["specversion"], "1.0");
         assert_eq!(wire["type"], "shop.Paid.v3");
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_or_version_is_for_the_handler_to_judge() {
+    fn unknown_name_or_version_is_decoded() {
         let good = message().encode().unwrap();
         let read = |to| Message::decode(&good.replacen("shop.Paid.v3", to, 1)).map(|message| message.body);
         assert_eq!(read("shop.Refunded.v9").unwrap().version, 9);
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn every_hostile_body_is_refused_with_its_own_reason() {
+    fn hostile_bodies_are_refused_with_reason() {
         let good = message().encode().unwrap();
         let with = |from: &str, to: &str| Message::decode(&good.replacen(from, to, 1)).unwrap_err();
         assert!(matches!(Message::decode("\u{0}junk").unwrap_err(), DecodeError::NotJson(_)));

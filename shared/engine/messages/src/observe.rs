@@ -338,7 +338,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_verdict_of_a_later_release_is_read_by_its_name() {
+    fn newer_verdict_is_read_by_name() {
         let read = |text: &str| serde_json::from_str::<RecordedVerdict>(text).unwrap();
         assert_eq!(read("\"handled\""), Verdict::Handled);
         let later = read("\"postponed\"");

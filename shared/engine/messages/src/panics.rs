@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_panic_is_an_error_with_its_message() {
+    fn panic_becomes_error_with_message() {
         assert_eq!(contain(|| 7), Ok(7));
         let number = 4;
         let formatted = contain(|| {
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_future_that_panics_is_an_error_at_that_poll() {
+    fn panicking_future_fails_at_that_poll() {
         let mut polls = 0;
         let work = poll_fn(|_| {
             polls += 1;

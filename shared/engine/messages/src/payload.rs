@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn payload_round_trips() {
         let event = Event::Shipped { carrier: "dhl".into(), tracking: "1Z".into() };
         let body = event.body().unwrap();
         assert_eq!((body.name.as_str(), body.version), ("Shipped", 3));
@@ -318,13 +318,13 @@ mod tests {
     }
 
     #[test]
-    fn an_earlier_version_is_brought_up_to_date_step_by_step() {
+    fn earlier_version_is_upgraded_stepwise() {
         let event = message("Shipped", 1, json!({})).read::<Event>().unwrap();
         assert_eq!(event, Event::Shipped { carrier: "post".into(), tracking: "none".into() });
     }
 
     #[test]
-    fn what_a_later_release_may_know_waits_and_what_is_wrong_does_not() {
+    fn only_newer_messages_await_upgrade() {
         let waits = |name, version| message(name, version, json!({})).read::<Event>().unwrap_err();
         assert!(waits("Shipped", 4).awaits_upgrade() && waits("Refunded", 1).awaits_upgrade());
         assert!(!message("Shipped", 3, json!(7)).read::<Event>().unwrap_err().awaits_upgrade());

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_disk_is_recognized_below_other_errors() {
+    fn full_disk_is_found_in_error_chain() {
         let full = StoreError::unavailable("writing", Error::from(ErrorKind::StorageFull));
         assert!(full.is_refused_by_disk());
         let outer = StoreError::unavailable("storing", full);

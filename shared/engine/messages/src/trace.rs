@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_traceparent_reads_back_as_what_it_was_written_from() {
+    fn traceparent_round_trips() {
         let partition = PartitionKey::from_uuid(Uuid::from_u128(0x0199_b6d0_7d5e_7a3c_8f21_6a1f_0c9e_4b11));
         let message = MessageId::from_uuid(Uuid::from_u128(0x0199_b6d0_7d61_7d00_b000_0000_0000_0010));
         let parent = Traceparent::of(partition, message);
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_standard_forbids_is_none() {
+    fn forbidden_traceparent_is_rejected() {
         let good = "00-0199b6d07d5e7a3c8f216a1f0c9e4b11-b000000000000010-01";
         assert!(Traceparent::parse(good).is_some());
         for (from, to) in
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn later_versions_are_read_as_far_as_they_are_known() {
+    fn newer_traceparent_versions_are_accepted() {
         let good = "00-0199b6d07d5e7a3c8f216a1f0c9e4b11-b000000000000010-01";
         let parent = Traceparent::parse(good);
         assert_eq!(Traceparent::parse(&good.replacen("00-", "01-", 1)), parent);
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn parent_is_that_of_the_polled_future() {
+    fn polled_future_determines_parent() {
         use std::pin::Pin;
         use std::task::{Context, Poll, Waker};
 

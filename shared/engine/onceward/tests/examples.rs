@@ -17,7 +17,7 @@ fn output(name: &str) -> String {
 }
 
 #[test]
-fn saga_ends_as_paid_although_messages_are_duplicated() {
+fn saga_ends_paid_despite_duplicates() {
     assert!(output("saga").starts_with("the invoice ended: "));
 }
 

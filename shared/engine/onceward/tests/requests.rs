@@ -83,7 +83,7 @@ async fn keys_of_different_clients_are_different() {
 }
 
 #[tokio::test]
-async fn failure_is_not_stored_and_bad_keys_are_refused() {
+async fn failures_are_not_stored_bad_keys_refused() {
     let world = World::new();
     for _ in 0..2 {
         assert!(matches!(world.book("one", 0).await, Err(RequestError::Failed(Overloaded))));

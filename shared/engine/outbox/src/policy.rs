@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn no_time_allowed_means_poison_on_the_first_failure() {
+    fn zero_retry_time_poisons_on_first_failure() {
         assert!(
             fail(&Policy { give_up_after: SignedDuration::ZERO, ..Policy::default() }, &entry(), 0.0)
                 .poisoned
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn the_delay_is_between_half_and_the_whole_of_the_backoff_and_capped() {
+    fn delay_is_jittered_backoff_with_cap() {
         let policy = Policy::default();
         let delay = |entry: &Entry| entry.next_attempt_at.duration_since(Timestamp::UNIX_EPOCH).as_secs_f64();
         assert_eq!(delay(&fail(&policy, &entry(), 0.0)), 1.0);
@@ -177,19 +177,19 @@ mod tests {
     }
 
     #[test]
-    fn an_error_text_is_cut_on_a_character_boundary() {
+    fn error_text_is_cut_at_character_boundary() {
         assert_eq!(fail(&Policy::default(), &entry(), 0.0).error.unwrap().chars().count(), MAX_ERROR_CHARS);
     }
 
     #[test]
-    fn a_permanent_failure_poisons_at_once() {
+    fn permanent_failure_poisons_immediately() {
         let failure = Failure { error: "no destination".into(), permanent: true };
         let settled = Policy::default().settle(&entry(), Err(failure), Timestamp::UNIX_EPOCH, 0.0);
         assert!(settled.keep.unwrap().poisoned);
     }
 
     #[test]
-    fn a_claim_hides_an_entry_until_it_counts_as_stuck() {
+    fn claimed_entry_is_hidden_until_claim_expires() {
         let until = Policy::default().claim_until(Timestamp::UNIX_EPOCH);
         let claimed = Entry { claimed_until: Some(until), ..entry() };
         assert!(!claimed.is_ready(Timestamp::UNIX_EPOCH) && claimed.is_due(Timestamp::UNIX_EPOCH));

@@ -380,7 +380,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_defaults_look_again_after_4_8_and_3_seconds_and_then_give_up() {
+    fn default_checks_end_after_three_delays() {
         let id = SessionId::from_uuid(uuid::Uuid::nil());
         let mut look = first_look(id, &Options::default());
         let mut delays = Vec::new();

@@ -271,14 +271,14 @@ mod tests {
     }
 
     #[test]
-    fn a_payload_reads_back_and_its_body_says_the_revision() {
+    fn payload_round_trips_with_revision_in_body() {
         let shown = view(json!({ "state": "Paid" })).at_revision(3);
         assert_eq!(shown.body["revision"], 3);
         assert_eq!(View::from_payload(&shown.clone().into_payload(), |_| None).unwrap(), shown);
     }
 
     #[test]
-    fn what_was_removed_is_told_in_the_list_that_it_was_in() {
+    fn removed_view_is_reported_in_its_list() {
         let (partition, list) = (PartitionKey::from_uuid(Uuid::from_u128(1)), Uuid::from_u128(2));
         let removed = View::removed(partition, list);
         assert_eq!((removed.list, removed.told_in()), (Uuid::max(), list));
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_payload_of_an_earlier_release_is_read_by_the_application() {
+    fn earlier_payload_is_read_by_application() {
         let earlier = |value: Value| Some(view(value));
         let read = View::from_payload(r#"{"state":"Paid"}"#, earlier).unwrap();
         assert_eq!(read.body, json!({ "state": "Paid" }));

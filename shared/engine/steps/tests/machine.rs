@@ -125,7 +125,7 @@ fn is_rejected(machine: &StepMachine<Input>, run: &Run<Input>, event: &steps::St
 }
 
 #[test]
-fn sequences_are_undone_in_reverse_and_parallel_parts_in_parallel() {
+fn undo_reverses_sequences_and_keeps_parallelism() {
     let machine = machine(seq([one("a"), par([one("b"), seq([one("c"), one("d")])]), one("e")]));
     let mut run = Run::default();
     assert_eq!(next(&machine, &mut run, &started()), ["Do a"]);
@@ -154,7 +154,7 @@ fn steps_use_the_outputs_of_earlier_steps() {
 }
 
 #[test]
-fn step_in_doubt_is_undone_at_once_if_the_list_says_so() {
+fn step_in_doubt_is_undone_if_configured() {
     let machine = machine(seq([one("a"), par([one("b"), one("c")]).in_doubt(InDoubt::Undo)]));
     let mut run = Run::default();
     next(&machine, &mut run, &started());
@@ -166,7 +166,7 @@ fn step_in_doubt_is_undone_at_once_if_the_list_says_so() {
 }
 
 #[test]
-fn failed_step_is_retried_with_backoff_and_then_undone() {
+fn failed_step_is_retried_then_undone() {
     let seconds = SignedDuration::from_secs;
     let retry = RetryPolicy { max_attempts: 4, initial_interval: seconds(10), max_interval: seconds(15) };
     let machine = machine(one("a").retry(retry));
@@ -201,7 +201,7 @@ fn cancellation_stops_the_retry_timer() {
 }
 
 #[test]
-fn deadline_runs_from_the_first_step_to_the_last_one() {
+fn deadline_spans_first_to_last_step() {
     let minute = SignedDuration::from_mins(1);
     let machine = machine(seq([one("a"), par([one("b"), one("c")]).within("soon", minute), one("d")]));
     let mut run = Run::default();
@@ -292,7 +292,7 @@ fn nothing_is_undone_after_the_pivot() {
 }
 
 #[test]
-fn pivot_in_doubt_that_cannot_be_undone_ends_the_run_as_failed() {
+fn irreversible_pivot_in_doubt_fails_run() {
     let second = SignedDuration::from_secs(1);
     let retry = RetryPolicy { max_attempts: 1, initial_interval: second, max_interval: second };
     let machine = machine(seq([one("a"), one("pay").pivot().without_undo().retry(retry)]));
@@ -317,7 +317,7 @@ fn run_follows_the_list_of_its_version() {
 }
 
 #[test]
-fn event_for_a_step_that_the_program_no_longer_has_is_rejected() {
+fn event_for_removed_step_is_rejected() {
     let mut run = Run::default();
     next(&machine(par([one("a"), one("b")])), &mut run, &started());
     assert!(is_rejected(&machine(one("a")), &run, &completed("a")));
@@ -387,7 +387,7 @@ fn commands_have_the_names_of_their_activity() {
 }
 
 #[test]
-fn minted_tokens_suffice_for_every_event_of_a_list() {
+fn minted_tokens_suffice_for_every_event() {
     let minute = SignedDuration::from_mins(1);
     let steps = seq([
         one("a").performed_at_start(),

@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn services_are_read_and_their_secret_is_not_displayed() {
+    fn services_are_read_and_secret_is_hidden() {
         let config = read(pairs(&[
             ("ORDERS_BACKEND", "aws"),
             ("MONGODB_URI", "mongodb://reviewer:hunter2@db.example"),

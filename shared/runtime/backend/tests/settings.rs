@@ -44,7 +44,7 @@ fn is_out_of_bounds(name: &str, value: i128) -> bool {
 }
 
 #[test]
-fn every_setting_is_on_the_page_and_no_other() {
+fn settings_page_lists_exactly_all_settings() {
     let page = page();
     let queues = QUEUES.iter().map(|spec| queue_setting(&spec.queue));
     let known: BTreeSet<String> = Config::names_of(imports::SYSTEM).into_iter().chain(queues).collect();
@@ -57,7 +57,7 @@ fn every_setting_is_on_the_page_and_no_other() {
 }
 
 #[test]
-fn what_the_page_calls_a_default_is_one() {
+fn documented_defaults_apply() {
     let rows = rows(&page());
     for name in Config::names_of(imports::SYSTEM) {
         if let Some(default) = quoted(&rows[&name][1]) {
@@ -67,7 +67,7 @@ fn what_the_page_calls_a_default_is_one() {
 }
 
 #[test]
-fn numbers_are_accepted_within_the_bounds_on_the_page_and_nowhere_else() {
+fn only_numbers_within_documented_bounds_are_accepted() {
     let mut bounded = 0;
     for (name, cells) in rows(&page()) {
         let Some(allowed) = cells.get(3) else { continue };
@@ -90,7 +90,7 @@ fn numbers_are_accepted_within_the_bounds_on_the_page_and_nowhere_else() {
 }
 
 #[test]
-fn the_choices_on_the_page_are_accepted() {
+fn documented_choices_are_accepted() {
     for (name, cells) in rows(&page()) {
         let choices = cells.get(3).into_iter().flat_map(|allowed| allowed.split(", ")).filter_map(quoted);
         for choice in choices {

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_scheduled_event_is_told_from_a_batch() {
+    fn scheduled_event_is_distinguished_from_batch() {
         let tick = json!({
             "version": "0",
             "id": "53dc4d37-cffa-4f76-80c9-8b7d4a4d2eaa",
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_of_another_service_is_refused() {
+    fn event_of_another_service_is_refused() {
         let stored = json!({"Records": [{"eventSource": "aws:s3", "s3": {}}]});
         assert!(matches!(Trigger::read(stored), Err(UnknownEvent::Source)));
         assert!(matches!(Trigger::read(json!({})), Err(UnknownEvent::Source)));

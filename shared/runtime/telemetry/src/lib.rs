@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_has_asked_for_depends_on_who_reads_it() {
+    fn default_level_depends_on_audience() {
         for nothing in ["", "functions=loud", "a=b=c"] {
             assert_eq!(heard(nothing, Audience::Machine, "functions::run_saga"), Most::INFO, "{nothing}");
             assert_eq!(heard(nothing, Audience::Person, "functions::run_saga"), Most::WARN, "{nothing}");
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn one_module_can_be_asked_for_by_itself() {
+    fn one_module_can_be_selected() {
         let asked = "warn,functions=debug";
         assert_eq!(heard(asked, Audience::Machine, "functions::run_saga"), Most::DEBUG);
         assert_eq!(heard(asked, Audience::Machine, "saga::round"), Most::WARN);
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn libraries_that_log_requests_say_no_more_than_info_unless_one_of_their_modules_is_named() {
+    fn request_logging_crates_are_capped_at_info() {
         for library in LOG_REQUESTS {
             assert_eq!(
                 heard("trace", Audience::Machine, &format!("{library}::client")),

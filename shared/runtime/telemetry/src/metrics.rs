@@ -79,7 +79,7 @@ mod tests {
     const STUDIES: Metric = Metric("Studies");
 
     #[test]
-    fn every_count_is_a_defined_metric_of_the_function() {
+    fn counts_are_defined_metrics_of_function() {
         let mut metrics = Metrics::default();
         metrics.count(Verdict::Duplicate, Some(7));
         metrics.count(Verdict::Duplicate, Some(7));
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn of_what_comes_again_the_most_deliveries_count() {
+    fn highest_receive_count_of_retries_is_reported() {
         let mut metrics = Metrics::default();
         metrics.count(Verdict::Handled, Some(12));
         for deliveries in [Some(3), Some(9), None, Some(1)] {
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn of_ages_the_highest_counts_also_when_it_is_nothing() {
+    fn highest_age_is_reported_even_if_zero() {
         let mut metrics = Metrics::default();
         metrics.add(Metric::OUTBOX_AGE, 0);
         assert!(
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_counted_is_no_line() {
+    fn empty_metrics_write_no_line() {
         assert_eq!(Metrics::default().line("search-import", "f", Timestamp::UNIX_EPOCH), None);
     }
 }

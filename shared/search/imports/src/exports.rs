@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn file_name_with_letters_outside_ascii_is_encoded() {
+    fn non_ascii_file_name_is_encoded() {
         assert_eq!(content_disposition("Sleep-studies.ris"), "attachment; filename=\"Sleep-studies.ris\"");
         assert_eq!(
             content_disposition("Schläfrigkeit.ris"),

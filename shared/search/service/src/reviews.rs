@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_unique_regardless_of_case_and_spaces() {
+    fn names_are_unique_ignoring_case_and_spaces() {
         let mut reviews = Reviews::default();
         reviews.add(project(1), "Statins in  Heart failure".to_owned(), "ann", NOW).unwrap();
         assert_eq!(reviews.named("statins IN heart failure").unwrap().project_id, project(1));

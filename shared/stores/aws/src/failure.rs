@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_pass_or_be_put_right_is_tried_again_and_nothing_else() {
+    fn only_transient_or_correctable_errors_are_retried() {
         for (code, status) in [
             ("ProvisionedThroughputExceededException", 400),
             ("ThrottlingException", 400),
@@ -203,19 +203,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_named_with_its_setting() {
+    fn missing_resource_names_its_setting() {
         let message = error("ResourceNotFoundException", 400, "Requested resource not found").chain();
         assert_eq!(message, "claiming failed: there is no table \"ledger\" (set by LEDGER_TABLE)");
     }
 
     #[test]
-    fn a_refused_signature_does_not_repeat_what_was_signed() {
+    fn signature_error_hides_signed_text() {
         let message = error("InvalidSignatureException", 403, "x-amz-security-token:IQoJb3").chain();
         assert!(message.contains("InvalidSignatureException") && !message.contains("IQoJb3"), "{message}");
     }
 
     #[test]
-    fn a_broken_connection_may_pass() {
+    fn broken_connection_is_retryable() {
         let broken = SdkError::dispatch_failure(ConnectorError::io("connection reset".into()));
         let error = told(&broken);
         assert!(error.is_retryable());

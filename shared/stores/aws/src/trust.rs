@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_are_the_five_roots_of_amazon() {
+    fn all_five_amazon_roots_are_trusted() {
         assert_eq!(AMAZON.matches("-----BEGIN CERTIFICATE-----").count(), 5);
         assert_eq!(AMAZON.matches("-----END CERTIFICATE-----").count(), 5);
         assert!(trusting_amazon().is_some());

@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_full_disk_refused_is_stored_when_there_is_space_again() {
+    async fn writes_succeed_after_disk_space_is_freed() {
         let folder = tempfile::tempdir().unwrap();
         let engine = engine(folder.path(), "PRAGMA max_page_count = 10");
         let answers = join_all((0..10).map(|_| keep(&engine))).await;
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_file_that_cannot_be_written_refused_is_stored_when_it_can_be() {
+    async fn writes_succeed_after_file_becomes_writable() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("any.sqlite");
         drop(engine(folder.path(), ""));
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_write_is_answered_when_the_disk_has_it_and_what_may_be_undone_before() {
+    async fn durable_write_waits_for_flush() {
         let folder = tempfile::tempdir().unwrap();
         let (engine, disk) = on_a_disk(folder.path());
         let mut durable = Box::pin(keep(&engine));
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_read_is_on_the_disk_or_said_not_to_matter() {
+    async fn durable_read_waits_for_flush() {
         let folder = tempfile::tempdir().unwrap();
         let (engine, disk) = on_a_disk(folder.path());
         let mut durable = Box::pin(keep(&engine));
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn after_a_disk_has_failed_nothing_is_written_any_more() {
+    async fn failed_flush_stops_all_writes() {
         let folder = tempfile::tempdir().unwrap();
         let (engine, disk) = on_a_disk(folder.path());
         disk.send(false).unwrap();

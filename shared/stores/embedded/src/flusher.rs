@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn the_disk_is_asked_once_for_each_commit_and_not_before_it_is_through() {
+    fn each_commit_is_flushed_once() {
         let marks = CommitMarks::default();
         let mark = marks.begin();
         assert_eq!((flushes(&marks, mark), marks.unflushed()), (0, Some(mark)));

@@ -327,7 +327,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_name_that_was_given_here_is_one_of_ours() {
+    fn only_generated_object_names_are_recognized() {
         let name = "019b76da-a800-7000-8000-000005000001";
         let object = ObjectName::parse(name).unwrap();
         assert_eq!(Found::of(name), Some(Found::Object(object)));

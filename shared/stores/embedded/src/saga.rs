@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_document_is_under_way_until_its_last_write_is_over() {
+    fn document_is_in_progress_until_last_write_ends() {
         let storing = Arc::new(crate::storing::WritesInProgress::default());
         let [one, other] = [1, 2].map(|n| PartitionKey::from_uuid(Uuid::from_u128(n)));
         let (first, second) = (storing.begin(vec![one, other]), storing.begin(vec![one]));

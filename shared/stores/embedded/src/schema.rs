@@ -164,7 +164,7 @@ mod tests {
     use crate::{failures, fair_queueing, outbox, recover, views};
 
     #[test]
-    fn every_query_of_sweepers_and_queues_is_served_by_an_index() {
+    fn sweep_and_queue_queries_use_indexes() {
         let mut db = Connection::open_in_memory().unwrap();
         migrate(&mut db, 0).unwrap();
         for (query, index) in [
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_file_has_larger_pages_and_an_old_one_stays_as_it_is() {
+    fn only_new_database_has_larger_pages() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path().canonicalize().unwrap();
         let page_of = |name: &str| {
@@ -257,7 +257,7 @@ mod tests {
     /// A test cannot cut the power. It reads from the connection that the log is flushed around checkpoints; the tests
     /// of `db_threads` check that answers wait for the disk.
     #[test]
-    fn the_writing_connection_flushes_around_checkpoints() {
+    fn writer_flushes_around_checkpoints() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().canonicalize().unwrap().join("any.sqlite");
         let db = open_for_writing(&path, || Ok(())).unwrap();

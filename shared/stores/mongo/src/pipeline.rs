@@ -194,7 +194,7 @@ mod tests {
     use testing::{ManualHost, sample};
 
     #[test]
-    fn first_write_requires_expiry_and_later_ones_the_version() {
+    fn first_write_requires_expiry_later_ones_version() {
         let host = ManualHost::seeded(1);
         let (partition, now) = (sample::partition(&host), sample::now(&host));
         let statement = |loaded| {

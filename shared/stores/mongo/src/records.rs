@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn accesses_of_one_record_are_merged_and_writes_counted() {
+    fn accesses_of_one_record_are_merged() {
         let key = Key::new("stock", "a");
         let write = |body| Write { key: key.clone(), body };
         let plan = Plan::of(&[read(&key, 3), read(&key, 3)], &[write(json!(1)), write(json!(2))]).unwrap();

@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_object_is_named_by_its_file_and_not_by_its_key() {
+    fn refused_object_is_named_without_its_key() {
         for spelled in [key(), key().replace(' ', "%20"), key().replace('/', "%2F")] {
             let arn = format!("not allowed to perform s3:GetObject on arn:aws:s3:::uploads/{spelled}");
             for code in ["AccessDenied", "MethodNotAllowed"] {

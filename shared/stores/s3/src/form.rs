@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_objects_address_shows_its_buckets() {
+    fn bucket_url_is_derived_from_object_url() {
         for (object, bucket) in [
             (
                 "https://b.s3.eu-central-1.amazonaws.com/x?X-Amz-Date=1",

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn the_published_example_has_the_published_signature() {
+    fn published_example_has_its_signature() {
         let credentials = credentials(None);
         let now = "2015-12-29T00:00:00Z".parse().unwrap();
         let signer = Signer { credentials: &credentials, region: "us-east-1", now };
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn the_policy_says_exactly_what_is_granted() {
+    fn policy_matches_the_grant() {
         let fields = signed(&grant(), None).unwrap();
         assert_eq!(
             decoded(&fields),
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn every_field_but_policy_and_signature_is_a_condition() {
+    fn form_fields_are_policy_conditions() {
         let fields = signed(&grant(), Some("a-session")).unwrap();
         assert_eq!(fields["x-amz-security-token"], "a-session");
         let policy = decoded(&fields).to_string();
@@ -199,13 +199,13 @@ mod tests {
     }
 
     #[test]
-    fn no_form_holds_the_secret_key() {
+    fn form_does_not_contain_secret_key() {
         let fields = format!("{:?}", signed(&grant(), None).unwrap());
         assert!(!fields.contains("wJalrXUtnFEMI"));
     }
 
     #[test]
-    fn what_cannot_work_is_refused() {
+    fn unusable_grant_is_refused() {
         let replaced = UploadGrant { key: "uploads/${filename}".into(), ..grant() };
         assert_eq!(signed(&replaced, None), Err(MalformedGrant::Placeholder));
         let eternal = UploadGrant { expires_at: "2016-01-05T00:00:01Z".parse().unwrap(), ..grant() };

@@ -185,14 +185,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_begun_is_gone_on_with() {
+    fn reading_resumes_at_offset() {
         let position = position(10);
         assert_eq!((position.size, position.object.version.as_deref()), (900, Some("v1")));
         assert_eq!(range(position.offset), "bytes=10-");
     }
 
     #[test]
-    fn an_answer_goes_on_or_begins_anew_or_is_refused() {
+    fn response_resumes_restarts_or_is_refused() {
         assert_eq!(position(10).read_before(Some("bytes 10-899/900")), Some(0));
         assert_eq!(position(10).read_before(None), Some(10));
         for other in ["bytes 0-899/900", "bytes 100-899/900"] {

@@ -171,7 +171,7 @@ impl Drop for Worker {
 
 /// Not even root can create a folder there.
 #[test]
-fn folder_that_cannot_be_created_is_named() {
+fn uncreatable_folder_is_named() {
     let program = Program::new().setting("SEARCH_IMPORT_DATA_DIR", "/sys/search-import");
     let run = program.run(&["import", bundled(FILE).to_str().unwrap()]);
     assert_eq!(run.code, Some(1), "{}", run.stderr);

@@ -30,7 +30,7 @@ fn observation(function: &str, source: &str, verdict: Verdict) -> DecisionRecord
 }
 
 #[test]
-fn the_sender_of_a_message_is_the_parent_of_its_receiver() {
+fn sender_is_parent_of_receiver() {
     let message = MessageId::from_uuid(Uuid::from_u128(2));
     let beginning = Traceparent::of(PartitionKey::from_uuid(Uuid::from_u128(1)), message.derive(0));
     let begun = |function, verdict| DecisionRecord {
@@ -46,7 +46,7 @@ fn the_sender_of_a_message_is_the_parent_of_its_receiver() {
 }
 
 #[test]
-fn message_of_a_request_is_a_child_of_its_span() {
+fn request_message_is_child_of_its_span() {
     let sent = Span::of(&observation("start-upload", "start-upload", Verdict::Dispatched)).unwrap();
     let handled = Span::of(&observation("run-saga", "start-upload", Verdict::Handled)).unwrap();
     assert_eq!((sent.trace, sent.parent), (1, Some(7)));
@@ -55,7 +55,7 @@ fn message_of_a_request_is_a_child_of_its_span() {
 }
 
 #[test]
-fn a_delivery_without_effect_is_a_span_beside_the_one_with_effect() {
+fn ineffective_delivery_has_its_own_span() {
     let handled = Span::of(&observation("run-saga", "notify-upload", Verdict::Handled)).unwrap();
     let copy = observation("run-saga", "notify-upload", Verdict::Duplicate);
     let later = Timestamp::from_second(1).unwrap();
@@ -65,7 +65,7 @@ fn a_delivery_without_effect_is_a_span_beside_the_one_with_effect() {
 }
 
 #[test]
-fn only_plain_http_leads_to_a_collector() {
+fn collector_requires_plain_http() {
     assert!(Collector::at("http://localhost:4318/").is_ok());
     for wrong in ["https://collector", "localhost:4318", "", "http://"] {
         assert!(Collector::at(wrong).is_err(), "{wrong}");
@@ -73,7 +73,7 @@ fn only_plain_http_leads_to_a_collector() {
 }
 
 #[tokio::test]
-async fn a_collector_is_sent_the_spans_of_an_invocation_once() {
+async fn collector_receives_spans_of_invocation_once() {
     let (sender, mut received) = mpsc::unbounded_channel::<Value>();
     let take = async |State(sender): State<mpsc::UnboundedSender<Value>>, Json(body): Json<Value>| {
         sender.send(body).unwrap();

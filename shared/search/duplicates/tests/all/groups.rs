@@ -59,7 +59,7 @@ fn copies_with_few_fields_are_possible() {
 
 /// A record about which a reviewer has decided stays the one that its copies refer to.
 #[test]
-fn possible_copies_refer_to_the_first_whatever_is_decided_about_others() {
+fn possible_copies_refer_to_first_despite_decisions() {
     let records = ["t=Editorial", "t=Editorial", "t=Editorial", "t=Something else"];
     let possible = Some((0, Tier::Possible, Reason::Title));
     let expected = [None, possible, possible, None];

@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn layers_take_effect_by_their_time_and_are_not_stored() {
+    fn layers_apply_by_time_and_are_not_stored() {
         let (a, b, c) = (study(1), study(2), study(3));
         let at = |second: i64, studies, verdict, by: &str| Decision {
             at: Timestamp::from_second(second).unwrap(),

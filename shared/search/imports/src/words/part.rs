@@ -273,7 +273,7 @@ mod tests {
 
     /// Such records are generated to exhaust the memory.
     #[test]
-    fn record_with_very_many_words_is_a_candidate_for_every_query() {
+    fn wordy_record_is_candidate_for_every_query() {
         let mut builder = PartBuilder::new(0);
         builder.add(1, &titled("common"));
         let many = (0..2 * MAX_NEW_WORDS).map(|number| format!("w{number}")).collect::<Vec<_>>().join(" ");

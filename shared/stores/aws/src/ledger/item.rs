@@ -92,14 +92,14 @@ mod tests {
     }
 
     #[test]
-    fn an_item_nobody_has_claimed_needs_only_its_expiry() {
+    fn unclaimed_item_needs_only_expiry() {
         let item = read(&attributes(&[(EXPIRES, AttributeValue::N("9".into()))])).unwrap();
         let expires_at = Timestamp::from_second(9).unwrap();
         assert_eq!(item, Item { holder: None, fence: 0, tokens: BTreeSet::new(), expires_at });
     }
 
     #[test]
-    fn what_somebody_else_wrote_is_named() {
+    fn foreign_attribute_is_named() {
         let text = AttributeValue::S("x".into());
         let number = AttributeValue::N("9".into());
         for (name, value) in [
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn an_expiry_is_rounded_up_and_the_time_of_asking_down() {
+    fn expiry_is_rounded_up_and_query_time_down() {
         let at: Timestamp = "2026-01-01T00:00:00.000000001Z".parse().unwrap();
         assert_eq!(ttl(at), AttributeValue::N("1767225601".into()));
         assert_eq!(seconds(at), AttributeValue::N("1767225600".into()));

@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_tells_its_type_and_its_trace() {
+    fn attributes_have_type_and_trace() {
         let attributes =
             Attributes::of(r#"{"type": "search-import.X.v1", "traceparent": "00-1-2-01", "id": 3}"#);
         assert_eq!(pairs(&attributes), [("type", "search-import.X.v1"), ("traceparent", "00-1-2-01")]);
@@ -85,14 +85,14 @@ mod tests {
     }
 
     #[test]
-    fn a_body_that_is_no_message_has_none() {
+    fn other_bodies_have_no_attributes() {
         for body in ["junk", "{}", "[1]", r#"{"type": ""}"#, r#"{"type": 7}"#] {
             assert_eq!(Attributes::of(body), Attributes::default(), "{body}");
         }
     }
 
     #[test]
-    fn a_reason_is_made_fit_to_be_sent() {
+    fn reason_is_sanitized_and_truncated() {
         let reason = format!("\u{0}bad\u{1} {}", "x".repeat(2_000));
         let attributes = Attributes::of("junk").with_reason(&reason, "junk");
         let [(name, value)] = pairs(&attributes)[..] else { panic!("{attributes:?}") };
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_of_the_largest_size_goes_without() {
+    fn largest_message_has_no_attributes() {
         let body = "x".repeat(MAX_BYTES);
         assert_eq!(Attributes::of(&body).with_reason("why", &body), Attributes::default());
     }

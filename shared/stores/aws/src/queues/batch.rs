@@ -34,20 +34,20 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_has_at_most_ten_items() {
+    fn batch_has_at_most_ten_items() {
         let lengths: Vec<usize> = sizes(&[1; 25]).iter().map(Vec::len).collect();
         assert_eq!(lengths, [10, 10, 5]);
     }
 
     #[test]
-    fn a_batch_has_at_most_its_limit_of_bytes_and_fills_it() {
+    fn batch_fills_its_byte_limit() {
         let half = MAX_BYTES / 2;
         assert_eq!(sizes(&[half, half, 1]), [vec![half, half], vec![1]]);
         assert_eq!(sizes(&[half, half + 1]), [vec![half], vec![half + 1]]);
     }
 
     #[test]
-    fn what_is_too_large_travels_alone() {
+    fn oversized_item_has_its_own_batch() {
         assert_eq!(sizes(&[1, MAX_BYTES + 1, 2]), [vec![1], vec![MAX_BYTES + 1], vec![2]]);
         assert_eq!(sizes(&[]), Vec::<Vec<usize>>::new());
     }

@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn every_entry_is_looked_up_by_its_own_id() {
+    fn entries_are_matched_by_id() {
         let (successful, failed) = ([sent("0")], [failed("1", false), failed("2", true)]);
         let of = |id| outcome(id, &successful, &failed);
         assert_eq!(of("0"), Outcome::Sent);

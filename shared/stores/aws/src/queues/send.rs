@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_of_one_partition_are_one_group() {
+    fn partition_is_the_message_group() {
         let partition = messages::PartitionKey::from_uuid(uuid::Uuid::from_u128(7));
         let message = Outgoing {
             id: messages::MessageId::from_uuid(uuid::Uuid::nil()),
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_delay_is_rounded_up() {
+    fn delay_is_rounded_up_to_seconds() {
         assert_eq!(whole_seconds(Duration::from_millis(1_001)), 2);
         assert_eq!(whole_seconds(Duration::from_secs(900)), 900);
         assert_eq!(whole_seconds(Duration::ZERO), 0);

@@ -57,7 +57,7 @@ mod tests {
     const SAGA_DEAD: Queue = Queue::named("saga-dead");
 
     #[test]
-    fn each_queue_has_a_setting_of_its_own() {
+    fn each_queue_has_its_own_setting() {
         assert_eq!(Queues::setting("search-import", &SAGA), "SEARCH_IMPORT_SAGA_QUEUE_URL");
         let unreadable = Queue::named("parse-unreadable");
         let setting = Queues::setting("search-import", &unreadable);

@@ -55,7 +55,7 @@ fn draw(seed: &mut u64, most: u64) -> u64 {
 }
 
 #[test]
-fn whatever_is_done_the_first_message_of_each_group_that_waits_has_its_turn() {
+fn first_waiting_message_of_group_has_turn() {
     let (db, mut seed, mut held) = (database(), 1, Vec::new());
     let mut given_up = 0;
     for step in 0..4_000 {
@@ -121,7 +121,7 @@ fn steps_of_a_receive(backlog: i64, groups: i64) -> i32 {
 }
 
 #[test]
-fn receiving_costs_the_same_whatever_waits() {
+fn receive_cost_is_independent_of_backlog() {
     let few = steps_of_a_receive(30, 30);
     for (backlog, groups) in [(20_000, 30), (30, 20_000)] {
         let many = steps_of_a_receive(backlog, groups);
@@ -131,7 +131,7 @@ fn receiving_costs_the_same_whatever_waits() {
 
 /// A database of an earlier version that contains messages.
 #[test]
-fn messages_that_were_sent_before_queues_were_fair_have_their_turns() {
+fn messages_of_earlier_schema_get_turns() {
     let mut db = Connection::open_in_memory().unwrap();
     tables::steps(&db, 0, 5).unwrap();
     let sent = "INSERT INTO message (queue, search_id, body, sent_at, visible_at, held) VALUES

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_begins_before_anybody_waits_for_it() {
+    fn work_starts_before_it_is_awaited() {
         let (begun, begins) = mpsc::channel();
         let work = begin(move || begun.send(()));
         begins.recv().unwrap();
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn work_that_panics_is_an_error_and_the_next_goes_on() {
+    async fn panicking_work_fails_alone() {
         for _ in 0..2 * CORES.get() {
             assert!(begin(|| panic!("on purpose")).await.is_err());
         }

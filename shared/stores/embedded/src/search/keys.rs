@@ -203,7 +203,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn all_keys_of_a_file_are_inserted_in_as_many_parts_as_it_takes() {
+    fn all_keys_are_inserted_in_parts() {
         let (db, search, file) = with_a_file();
         let expected: Vec<(i64, i64)> =
             (0..10).flat_map(|record| [(-record, record), (record % 3, record)]).collect();

@@ -177,7 +177,7 @@ mod tests {
     ];
 
     #[test]
-    fn what_was_packed_once_can_be_read_for_good() {
+    fn earlier_packed_text_is_readable() {
         let mut unpacker = Unpacker::default();
         assert_eq!(unpacker.unpack(PACKED).unwrap(), TEXT, "the dictionary is another one");
         assert_eq!(unpacker.unpack(BEFORE).unwrap(), TEXT);
@@ -195,7 +195,7 @@ mod tests {
 
     /// For example, a dictionary of a newer version.
     #[test]
-    fn a_frame_with_an_unknown_dictionary_is_refused() {
+    fn frame_with_unknown_dictionary_is_refused() {
         let mut other = with_tables();
         // After the four magic bytes of a dictionary.
         other[4] ^= 1;

@@ -261,7 +261,7 @@ mod tests {
     use crate::search::keys::tests::with_a_file;
 
     #[test]
-    fn the_parts_are_all_keys_once_and_in_order() {
+    fn parts_cover_all_keys_in_order() {
         for count in [1, 2, 3, 7, 1_000] {
             let parts: Vec<_> = parts(count).collect();
             assert_eq!(parts.len() as u64, count);
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_several_have_is_found_in_however_many_parts() {
+    fn shared_keys_are_found_in_any_parts() {
         let (db, search, file) = with_a_file();
         db.execute("INSERT INTO project (seq, project_id) VALUES (1, 'p')", []).unwrap();
         let keys = [i64::MIN, -7, 0, 1, i64::MAX];

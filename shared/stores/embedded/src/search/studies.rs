@@ -271,7 +271,7 @@ mod tests {
     use crate::search::keys::tests::with_a_file;
 
     #[test]
-    fn a_file_that_is_listed_is_not_taken_in_again() {
+    fn listed_file_is_not_inserted_again() {
         let (db, search, file) = with_a_file();
         let sql = "INSERT INTO study (source, record, study, keys) VALUES (1, 1, '', ?1)";
         db.execute(sql, [7_i64.to_le_bytes()]).unwrap();

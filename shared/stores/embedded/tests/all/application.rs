@@ -66,7 +66,7 @@ async fn refused_work_leaves_neither_rows_nor_messages() -> TestResult {
 }
 
 #[tokio::test]
-async fn failed_work_leaves_nothing_and_may_be_repeated() -> TestResult {
+async fn failed_work_leaves_nothing_and_is_repeatable() -> TestResult {
     let depot = Depot::new();
     depot.store.transaction(|db| db.execute_batch(CREATE)).await?;
     let calls = Arc::new(AtomicU32::new(0));
@@ -89,7 +89,7 @@ async fn failed_work_leaves_nothing_and_may_be_repeated() -> TestResult {
 }
 
 #[tokio::test]
-async fn work_without_messages_is_not_repeated_either() -> TestResult {
+async fn work_without_messages_runs_once() -> TestResult {
     let depot = Depot::new();
     depot.store.transaction(|db| db.execute_batch(CREATE)).await?;
     let work = depot.store.with_work(|db| {
@@ -105,7 +105,7 @@ async fn work_without_messages_is_not_repeated_either() -> TestResult {
 }
 
 #[tokio::test]
-async fn work_of_an_abandoned_session_is_not_run() -> TestResult {
+async fn work_of_abandoned_session_is_not_run() -> TestResult {
     let depot = Depot::new();
     depot.store.transaction(|db| db.execute_batch(CREATE)).await?;
     let work = depot.store.with_work(|db| {

@@ -21,7 +21,7 @@ fn outgoing(depot: &Depot) -> Outgoing {
 }
 
 #[tokio::test]
-async fn what_was_acknowledged_survives_a_store_that_was_never_closed() -> TestResult {
+async fn acknowledged_data_survives_unclosed_store() -> TestResult {
     let depot = Depot::new();
     let (store, host) = (depot.store.clone(), &*depot.host);
     let partition = sample::partition(host);
@@ -49,7 +49,7 @@ async fn what_was_acknowledged_survives_a_store_that_was_never_closed() -> TestR
 }
 
 #[tokio::test]
-async fn a_write_whose_future_was_dropped_is_made_all_the_same() -> TestResult {
+async fn write_completes_after_future_is_dropped() -> TestResult {
     let depot = Depot::new();
     let message = outgoing(&depot);
     let sending = depot.store.send(std::slice::from_ref(&message));
@@ -63,7 +63,7 @@ async fn a_write_whose_future_was_dropped_is_made_all_the_same() -> TestResult {
 }
 
 #[tokio::test]
-async fn dropping_the_last_clone_waits_for_what_was_handed_over() -> TestResult {
+async fn dropping_last_clone_waits_for_pending_writes() -> TestResult {
     let Depot { store, folder, host } = Depot::new();
     let partition = sample::partition(&*host);
     for n in 0..500 {
@@ -78,10 +78,10 @@ async fn dropping_the_last_clone_waits_for_what_was_handed_over() -> TestResult 
 /// Where the process that is to be killed finds its data directory.
 const FOLDER: &str = "EMBEDDED_FOLDER_OF_THE_VICTIM";
 
-/// Not a test by itself: what [`nothing_that_was_acknowledged_is_lost_by_kill_9`] starts and kills.
+/// Not a test by itself: what [`acknowledged_data_survives_kill_9`] starts and kills.
 #[tokio::test]
 #[ignore = "is run by another test, in a process of its own"]
-async fn the_victim_writes_until_it_is_killed() -> TestResult {
+async fn victim_writes_until_killed() -> TestResult {
     let Some(folder) = std::env::var_os(FOLDER) else { return Ok(()) };
     let host = std::sync::Arc::new(testing::ManualHost::seeded(1));
     let store = Store::open(folder.as_ref(), host.clone(), Settings::new(&QUEUES))?;
@@ -101,12 +101,12 @@ async fn the_victim_writes_until_it_is_killed() -> TestResult {
 }
 
 #[tokio::test]
-async fn nothing_that_was_acknowledged_is_lost_by_kill_9() -> TestResult {
+async fn acknowledged_data_survives_kill_9() -> TestResult {
     let folder = tempfile::tempdir()?;
     let mut told = Vec::new();
     for lines in [1, 100, 333] {
         let mut victim = Command::new(std::env::current_exe()?)
-            .args(["--ignored", "--exact", "--nocapture", "durability::the_victim_writes_until_it_is_killed"])
+            .args(["--ignored", "--exact", "--nocapture", "durability::victim_writes_until_killed"])
             .env(FOLDER, folder.path().join(lines.to_string()))
             .stdout(Stdio::piped())
             .spawn()?;

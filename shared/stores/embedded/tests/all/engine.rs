@@ -13,7 +13,7 @@ use testing::sample;
 use crate::depot::{Depot, TestResult};
 
 #[tokio::test]
-async fn a_failing_write_leaves_its_group_untouched() -> TestResult {
+async fn failing_write_does_not_affect_its_group() -> TestResult {
     let depot = Depot::new();
     let (store, host) = (&depot.store, &*depot.host);
     // One partition whose view cannot be stored, as if its row were damaged.
@@ -43,7 +43,7 @@ async fn a_failing_write_leaves_its_group_untouched() -> TestResult {
 }
 
 #[tokio::test]
-async fn an_error_says_what_was_being_done_to_what() -> TestResult {
+async fn error_names_operation_and_subject() -> TestResult {
     let depot = Depot::new();
     let partition = sample::partition(&*depot.host);
     depot.database().execute_batch(&format!(
@@ -58,7 +58,7 @@ async fn an_error_says_what_was_being_done_to_what() -> TestResult {
 }
 
 #[tokio::test]
-async fn each_kind_of_record_has_an_outbox_of_its_own() -> TestResult {
+async fn record_types_have_separate_outboxes() -> TestResult {
     let depot = Depot::new();
     let (store, host) = (&depot.store, &*depot.host);
     let partition = sample::partition(host);
@@ -85,7 +85,7 @@ impl Intercept for Calls {
 }
 
 #[tokio::test]
-async fn an_interceptor_sees_each_call_twice_and_may_stop_it() -> TestResult {
+async fn interceptor_sees_and_stops_calls() -> TestResult {
     let depot = Depot::new();
     let calls = Arc::new(Calls::default());
     let store = depot.store.with_intercept(calls.clone());

@@ -32,7 +32,7 @@ async fn notification(depot: &Depot) -> Result<S3Event, Box<dyn std::error::Erro
 }
 
 #[tokio::test]
-async fn each_upload_is_notified_in_the_form_of_s3() -> TestResult {
+async fn upload_sends_s3_notification() -> TestResult {
     let depot = Depot::new();
     let mut sequencers = Vec::new();
     for folder in ["a", "b"] {
@@ -53,7 +53,7 @@ async fn each_upload_is_notified_in_the_form_of_s3() -> TestResult {
 }
 
 #[tokio::test]
-async fn a_refused_upload_leaves_neither_file_nor_notification() -> TestResult {
+async fn refused_upload_leaves_no_file_or_notification() -> TestResult {
     let depot = Depot::new();
     let mut form = depot.store.presign(&grant(&depot, "uploads/a", 100)).await?;
     let error = depot.store.upload(&form, [0; 101].as_slice()).await.unwrap_err();
@@ -75,7 +75,7 @@ async fn a_refused_upload_leaves_neither_file_nor_notification() -> TestResult {
 }
 
 #[tokio::test]
-async fn a_form_is_used_up_by_the_first_upload_that_is_complete() -> TestResult {
+async fn form_accepts_one_complete_upload() -> TestResult {
     let depot = Depot::new();
     let form = depot.store.presign(&grant(&depot, "uploads/a", 5)).await?;
     assert!(depot.store.upload(&form, b"bro".as_slice()).await.is_err());
@@ -93,7 +93,7 @@ async fn a_form_is_used_up_by_the_first_upload_that_is_complete() -> TestResult 
 }
 
 #[tokio::test]
-async fn files_that_are_still_to_come_are_remembered_in_order_until_they_are_done() -> TestResult {
+async fn pending_uploads_are_listed_in_order() -> TestResult {
     let depot = Depot::new();
     let (search, project) = (sample::partition(&*depot.host), ProjectId::from_uuid(uuid::Uuid::from_u128(1)));
     let form = depot.store.presign(&grant(&depot, "uploads/a", 10)).await?;

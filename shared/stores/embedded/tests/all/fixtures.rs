@@ -30,7 +30,7 @@ fn opened(release: &Release) -> (TempDir, Store) {
 }
 
 #[tokio::test]
-async fn what_every_release_has_stored_is_read_as_what_it_was() -> TestResult {
+async fn data_of_all_versions_is_readable() -> TestResult {
     for release in Release::all() {
         let (_folder, store) = opened(&release);
         let facts: documents::Facts = release.json(DOCUMENTS);
@@ -44,7 +44,7 @@ async fn what_every_release_has_stored_is_read_as_what_it_was() -> TestResult {
 }
 
 #[tokio::test]
-async fn what_is_stored_has_the_form_that_what_the_release_before_stored_is_brought_to() -> TestResult {
+async fn stored_form_matches_migrated_form() -> TestResult {
     let release = Release::latest();
     let depot = Depot::new();
     let store = &depot.store;

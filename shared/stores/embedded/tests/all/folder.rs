@@ -55,8 +55,7 @@ fn objects(dir: &Path) -> Vec<String> {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_link_in_the_place_of_anything_of_ours_is_refused_and_what_it_leads_to_is_untouched() -> TestResult
-{
+async fn symlinks_in_data_directory_are_refused() -> TestResult {
     use std::os::unix::fs::symlink;
 
     for name in ["objects", "lock", DATABASE, "search-import.sqlite-wal", "search-import.sqlite-shm"] {
@@ -86,7 +85,7 @@ async fn a_link_in_the_place_of_anything_of_ours_is_refused_and_what_it_leads_to
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_link_to_a_file_that_does_not_exist_makes_none() -> TestResult {
+async fn dangling_symlink_creates_no_file() -> TestResult {
     for name in ["lock", DATABASE] {
         let (archive, elsewhere) = (TempDir::new()?, TempDir::new()?);
         let target = elsewhere.path().join("made");
@@ -99,7 +98,7 @@ async fn a_link_to_a_file_that_does_not_exist_makes_none() -> TestResult {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_link_below_the_folder_of_objects_is_neither_read_nor_removed() -> TestResult {
+async fn object_symlink_is_neither_read_nor_removed() -> TestResult {
     let (depot, elsewhere) = (Depot::new(), TempDir::new()?);
     let secret = elsewhere.path().join("secret");
     fs::write(&secret, "secret")?;
@@ -120,7 +119,7 @@ async fn a_link_below_the_folder_of_objects_is_neither_read_nor_removed() -> Tes
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_lock_that_is_another_files_second_name_is_not_written_to() -> TestResult {
+async fn hard_linked_lock_is_not_written() -> TestResult {
     let (archive, elsewhere) = (TempDir::new()?, TempDir::new()?);
     let precious = elsewhere.path().join("precious");
     fs::write(&precious, "precious")?;
@@ -131,7 +130,7 @@ async fn a_lock_that_is_another_files_second_name_is_not_written_to() -> TestRes
 }
 
 #[tokio::test]
-async fn a_name_in_the_database_leads_nowhere_else() -> TestResult {
+async fn stored_file_name_cannot_leave_directory() -> TestResult {
     let elsewhere = TempDir::new()?;
     let precious = elsewhere.path().join("precious");
     fs::write(&precious, "precious")?;
@@ -151,7 +150,7 @@ async fn a_name_in_the_database_leads_nowhere_else() -> TestResult {
 }
 
 #[tokio::test]
-async fn a_file_to_be_uploaded_is_named_by_its_whole_path() -> TestResult {
+async fn pending_upload_requires_absolute_path() -> TestResult {
     for path in ["secret.ris", "../secret.ris", "/home/../etc/passwd"] {
         let depot = Depot::new();
         let id = uuid::Uuid::from_u128(1).to_string();
@@ -166,7 +165,7 @@ async fn a_file_to_be_uploaded_is_named_by_its_whole_path() -> TestResult {
 }
 
 #[tokio::test]
-async fn without_its_database_nothing_is_begun_and_nothing_is_lost() -> TestResult {
+async fn lost_database_is_refused_without_data_loss() -> TestResult {
     type Lose = fn(&Path);
     let losses: [Lose; 3] = [
         |database| fs::remove_file(database).unwrap(),
@@ -190,7 +189,7 @@ async fn without_its_database_nothing_is_begun_and_nothing_is_lost() -> TestResu
 
 /// SQLite removes a log whose database is empty; it may hold the only copy of what was stored.
 #[tokio::test]
-async fn a_log_without_its_database_is_left_alone() -> TestResult {
+async fn log_without_database_is_kept() -> TestResult {
     let folder = TempDir::new()?;
     let log = folder.path().join("search-import.sqlite-wal");
     fs::write(&log, "precious")?;
@@ -202,7 +201,7 @@ async fn a_log_without_its_database_is_left_alone() -> TestResult {
 }
 
 #[tokio::test]
-async fn a_database_of_before_the_uploads_costs_none_of_them() -> TestResult {
+async fn restored_database_keeps_later_uploads() -> TestResult {
     let folder = TempDir::new()?;
     let open = || Store::open(folder.path(), Arc::new(ManualHost::seeded(1)), Settings::new(&QUEUES));
     drop(open()?);
@@ -255,7 +254,7 @@ fn remade(path: &Path, sql: &str) {
 }
 
 #[tokio::test]
-async fn a_damaged_or_foreign_database_gets_one_clear_line_and_stays_as_it_is() -> TestResult {
+async fn damaged_or_foreign_database_is_refused_unchanged() -> TestResult {
     for (what, damage, says) in DAMAGES {
         let folder = used().await?;
         let database = folder.path().join(DATABASE);
@@ -271,7 +270,7 @@ async fn a_damaged_or_foreign_database_gets_one_clear_line_and_stays_as_it_is() 
 
 /// Damage that the checks at the start do not find is reported when it is read.
 #[tokio::test]
-async fn a_page_that_is_overwritten_is_told_in_one_line() -> TestResult {
+async fn overwritten_page_is_reported() -> TestResult {
     let folder = used().await?;
     let database = folder.path().join(DATABASE);
     let mut bytes = fs::read(&database)?;
@@ -285,7 +284,7 @@ async fn a_page_that_is_overwritten_is_told_in_one_line() -> TestResult {
 }
 
 #[test]
-fn a_file_in_the_place_of_the_directory_is_named() {
+fn file_instead_of_directory_is_named() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("data");
     fs::write(&file, "").unwrap();
@@ -296,7 +295,7 @@ fn a_file_in_the_place_of_the_directory_is_named() {
 
 #[cfg(unix)]
 #[test]
-fn the_lock_outlives_the_file_that_names_its_holder() {
+fn lock_outlives_its_file() {
     let folder = TempDir::new().unwrap();
     let lock = Store::lock(folder.path()).unwrap();
     fs::remove_file(folder.path().join("lock")).unwrap();
@@ -310,7 +309,7 @@ fn the_lock_outlives_the_file_that_names_its_holder() {
 
 /// Releases before this one lock the file alone.
 #[test]
-fn who_locks_the_file_alone_keeps_others_out() {
+fn earlier_file_lock_is_respected() {
     let folder = TempDir::new().unwrap();
     let file = fs::File::create(folder.path().join("lock")).unwrap();
     file.try_lock().unwrap();
@@ -319,7 +318,7 @@ fn who_locks_the_file_alone_keeps_others_out() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn nobody_else_may_read_what_is_stored() -> TestResult {
+async fn stored_data_is_private_to_owner() -> TestResult {
     use std::os::unix::fs::PermissionsExt;
 
     let outer = TempDir::new()?;

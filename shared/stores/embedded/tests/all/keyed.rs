@@ -21,7 +21,7 @@ async fn stored(depot: &Depot, dois: &[&str]) -> Result<(SearchId, FileId), Stor
 }
 
 #[tokio::test]
-async fn keys_that_no_other_study_has_are_left_out_once_a_page_is_full() -> TestResult {
+async fn unshared_keys_are_omitted_from_full_pages() -> TestResult {
     let depot = Depot::new();
     let (search, file) = stored(&depot, &["a", "b", "a", "c"]).await?;
     let keys = async |after, limit| {

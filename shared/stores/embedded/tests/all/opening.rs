@@ -14,7 +14,7 @@ fn open(folder: &std::path::Path) -> Result<Store, OpenError> {
 }
 
 #[test]
-fn a_newer_schema_is_refused_by_its_number() {
+fn newer_schema_is_refused_with_number() {
     let Depot { store, folder, .. } = Depot::new();
     drop(store);
     let database = rusqlite::Connection::open(folder.path().join("search-import.sqlite")).unwrap();
@@ -25,14 +25,14 @@ fn a_newer_schema_is_refused_by_its_number() {
 }
 
 #[test]
-fn a_file_that_is_no_database_is_refused() {
+fn other_file_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("search-import.sqlite"), "TY  - JOUR\n".repeat(1000)).unwrap();
     assert!(matches!(open(folder.path()).err(), Some(OpenError::NotOurs { .. })));
 }
 
 #[test]
-fn the_database_of_another_program_is_refused_and_left_alone() {
+fn foreign_database_is_refused_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("search-import.sqlite");
     rusqlite::Connection::open(&path).unwrap().execute_batch("CREATE TABLE bookmarks (url TEXT)").unwrap();
@@ -43,7 +43,7 @@ fn the_database_of_another_program_is_refused_and_left_alone() {
 
 /// None of these is run, or it would not end.
 #[test]
-fn database_with_code_is_refused_and_left_alone() {
+fn database_with_code_is_refused_unchanged() {
     let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) AS i FROM n";
     for (kind, name, made) in [
         (
@@ -72,7 +72,7 @@ fn database_with_code_is_refused_and_left_alone() {
 }
 
 #[test]
-fn an_empty_folder_cannot_be_inspected() {
+fn empty_folder_cannot_be_inspected() {
     let folder = tempfile::tempdir().unwrap();
     let error =
         Store::open_read_only(folder.path(), Arc::new(ManualHost::seeded(1)), Settings::new(&QUEUES)).err();
@@ -80,7 +80,7 @@ fn an_empty_folder_cannot_be_inspected() {
 }
 
 #[test]
-fn a_second_lock_is_refused_and_names_the_holder() {
+fn second_lock_names_the_holder() {
     let folder = tempfile::tempdir().unwrap();
     let lock = Store::lock(folder.path()).unwrap();
     let error = Store::lock(folder.path()).err().unwrap();
@@ -93,7 +93,7 @@ fn a_second_lock_is_refused_and_names_the_holder() {
 }
 
 #[tokio::test]
-async fn a_second_store_reads_while_the_first_writes_and_writes_nothing_itself() -> TestResult {
+async fn read_only_store_reads_concurrent_writes() -> TestResult {
     let depot = Depot::new();
     let (store, host) = (&depot.store, &*depot.host);
     let beside = Store::open_read_only(depot.folder.path(), depot.host.clone(), Settings::new(&QUEUES))?;

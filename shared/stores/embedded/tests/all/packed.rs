@@ -37,7 +37,7 @@ fn after(after: u64, limit: usize) -> Selection {
 type Damage = fn(&mut Vec<u8>);
 
 #[tokio::test]
-async fn what_a_study_says_takes_less_room_and_is_read_as_it_was() -> TestResult {
+async fn packed_study_is_smaller_and_round_trips() -> TestResult {
     let depot = Depot::new();
     let (search, file, studies) = stored(&depot).await?;
     let sql = "SELECT sum(length(study)), sum(length(packed)) FROM study";
@@ -54,7 +54,7 @@ async fn what_a_study_says_takes_less_room_and_is_read_as_it_was() -> TestResult
 }
 
 #[tokio::test]
-async fn damage_costs_the_study_that_it_hits_and_names_it() -> TestResult {
+async fn damaged_study_is_named_others_are_read() -> TestResult {
     let depot = Depot::new();
     let (search, file, studies) = stored(&depot).await?;
     let damages: [(&str, Damage); 5] = [
@@ -97,7 +97,7 @@ async fn damage_costs_the_study_that_it_hits_and_names_it() -> TestResult {
 }
 
 #[tokio::test]
-async fn what_releases_before_have_stored_is_read_beside_what_is_packed() -> TestResult {
+async fn unpacked_and_packed_studies_are_readable() -> TestResult {
     let depot = Depot::new();
     let (search, file, studies) = stored(&depot).await?;
     let said = |study: &Study| {
@@ -141,7 +141,7 @@ fn file(depot: &Depot) -> std::path::PathBuf {
 }
 
 #[tokio::test]
-async fn an_object_takes_less_room_and_is_read_from_any_byte() -> TestResult {
+async fn packed_object_is_readable_from_any_byte() -> TestResult {
     const PIECE: usize = 256 * 1024;
     let depot = Depot::new();
     let content = content();
@@ -168,7 +168,7 @@ async fn an_object_takes_less_room_and_is_read_from_any_byte() -> TestResult {
 }
 
 #[tokio::test]
-async fn an_object_that_was_damaged_is_not_read_as_another() -> TestResult {
+async fn damaged_object_is_never_misread() -> TestResult {
     let depot = Depot::new();
     depot.upload("uploads/a", &content()).await?;
     let path = file(&depot);

@@ -31,7 +31,7 @@ async fn receive(depot: &Depot, queue: &Queue) -> Result<Vec<Received>, StoreErr
 }
 
 #[tokio::test]
-async fn messages_come_in_the_order_in_which_they_became_visible() -> TestResult {
+async fn messages_are_received_in_visibility_order() -> TestResult {
     let depot = Depot::new();
     let late = send(&depot, queues::SAGA, 5).await?;
     let first = send(&depot, queues::SAGA, 0).await?;
@@ -44,7 +44,7 @@ async fn messages_come_in_the_order_in_which_they_became_visible() -> TestResult
 }
 
 #[tokio::test]
-async fn depths_tell_visible_held_and_delayed_messages_apart() -> TestResult {
+async fn depths_distinguish_visible_held_and_delayed() -> TestResult {
     let depot = Depot::new();
     for delay in [0, 0, 0, 60] {
         send(&depot, queues::PARSE, delay).await?;
@@ -61,7 +61,7 @@ async fn depths_tell_visible_held_and_delayed_messages_apart() -> TestResult {
 }
 
 #[tokio::test]
-async fn a_receipt_ends_with_its_visibility_timeout() -> TestResult {
+async fn receipt_expires_with_visibility_timeout() -> TestResult {
     let depot = Depot::new();
     send(&depot, queues::SAGA, 0).await?;
     let held = receive(&depot, &queues::SAGA).await?.remove(0);
@@ -74,7 +74,7 @@ async fn a_receipt_ends_with_its_visibility_timeout() -> TestResult {
 }
 
 #[tokio::test]
-async fn dead_letters_say_why_and_can_be_sent_back_or_deleted() -> TestResult {
+async fn dead_letters_can_be_redriven_or_deleted() -> TestResult {
     let depot = Depot::with(&IMPATIENT);
     let (rejected, exhausted) =
         (send(&depot, queues::PARSE, 0).await?, send(&depot, queues::PARSE, 0).await?);
@@ -104,7 +104,7 @@ async fn dead_letters_say_why_and_can_be_sent_back_or_deleted() -> TestResult {
 }
 
 #[tokio::test]
-async fn given_up_messages_do_not_hide_the_one_behind_them() -> TestResult {
+async fn dead_letters_do_not_hide_later_messages() -> TestResult {
     let depot = Depot::with(&IMPATIENT);
     for _ in 0..15 {
         send(&depot, queues::PARSE, 0).await?;
@@ -121,7 +121,7 @@ async fn given_up_messages_do_not_hide_the_one_behind_them() -> TestResult {
 }
 
 #[tokio::test]
-async fn a_message_sent_before_the_wait_ends_it() -> TestResult {
+async fn message_sent_before_wait_ends_it() -> TestResult {
     let depot = Depot::new();
     let mut signal = depot.store.message_signal();
     assert_eq!(receive(&depot, &queues::SAGA).await?, []);
@@ -134,7 +134,7 @@ async fn a_message_sent_before_the_wait_ends_it() -> TestResult {
 }
 
 #[tokio::test]
-async fn a_queue_that_is_not_in_the_table_takes_nothing_and_keeps_nothing_else_back() -> TestResult {
+async fn unknown_queue_fails_alone() -> TestResult {
     let depot = Depot::with(&IMPATIENT);
     let message = |queue| {
         let message = sample::message(&*depot.host, sample::partition(&*depot.host));

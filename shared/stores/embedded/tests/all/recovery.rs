@@ -15,7 +15,7 @@ use testing::sample;
 use crate::depot::{Depot, TestResult};
 
 #[tokio::test]
-async fn messages_in_flight_are_visible_again_and_delayed_ones_stay() -> TestResult {
+async fn recovery_shows_in_flight_messages_only() -> TestResult {
     let depot = Depot::new();
     let lock = Store::lock(depot.folder.path())?;
     let partition = sample::partition(&*depot.host);
@@ -33,7 +33,7 @@ async fn messages_in_flight_are_visible_again_and_delayed_ones_stay() -> TestRes
 }
 
 #[tokio::test]
-async fn a_lease_ends_and_the_fence_and_tokens_stay() -> TestResult {
+async fn recovery_ends_lease_keeping_fence_and_tokens() -> TestResult {
     let depot = Depot::new();
     let (store, host) = (&depot.store, &*depot.host);
     let lock = Store::lock(depot.folder.path())?;
@@ -71,7 +71,7 @@ fn host_id(depot: &Depot) -> uuid::Uuid {
 }
 
 #[tokio::test]
-async fn outbox_claims_end_and_poison_stays_poison() -> TestResult {
+async fn recovery_ends_outbox_claims_keeping_poison() -> TestResult {
     let depot = Depot::new();
     let (store, host) = (&depot.store, &*depot.host);
     let lock = Store::lock(depot.folder.path())?;
@@ -97,7 +97,7 @@ async fn outbox_claims_end_and_poison_stays_poison() -> TestResult {
 }
 
 #[tokio::test]
-async fn unfinished_uploads_are_removed_and_nothing_else() -> TestResult {
+async fn recovery_removes_only_unfinished_uploads() -> TestResult {
     let depot = Depot::new();
     let lock = Store::lock(depot.folder.path())?;
     depot.upload("uploads/a", b"kept").await?;
@@ -119,7 +119,7 @@ async fn unfinished_uploads_are_removed_and_nothing_else() -> TestResult {
 
 /// A crash after the row was written, and before the file got its name.
 #[tokio::test]
-async fn an_upload_that_was_stored_is_read_and_finished_whatever_its_file_is_called() -> TestResult {
+async fn recovery_renames_file_of_stored_upload() -> TestResult {
     let depot = Depot::new();
     let lock = Store::lock(depot.folder.path())?;
     depot.upload("uploads/a", b"kept").await?;
@@ -135,7 +135,7 @@ async fn an_upload_that_was_stored_is_read_and_finished_whatever_its_file_is_cal
 }
 
 #[tokio::test]
-async fn the_lock_of_another_directory_recovers_nothing() -> TestResult {
+async fn lock_of_another_directory_recovers_nothing() -> TestResult {
     let (depot, other) = (Depot::new(), Depot::new());
     let lock = Store::lock(other.folder.path())?;
     assert!(depot.store.recover(&lock).await.is_err());

@@ -47,7 +47,7 @@ async fn begun(
 }
 
 #[tokio::test]
-async fn what_a_record_of_two_bytes_takes_is_bounded() -> TestResult {
+async fn two_byte_record_takes_bounded_space() -> TestResult {
     let depot = Depot::new();
     let (search, file) = (sample::partition(&*depot.host), search::file(&*depot.host));
     let held = begun(&depot, search, file).await?;
@@ -79,7 +79,7 @@ async fn what_a_record_of_two_bytes_takes_is_bounded() -> TestResult {
 
 /// The text of a record is nearly its whole size.
 #[tokio::test]
-async fn what_an_unreadable_record_takes_is_its_reason_and_its_beginning() -> TestResult {
+async fn unreadable_record_takes_bounded_space() -> TestResult {
     let depot = Depot::new();
     let (search_id, file_id) = (sample::partition(&*depot.host), search::file(&*depot.host));
     let held = begun(&depot, search_id, file_id).await?;
@@ -102,7 +102,7 @@ async fn what_an_unreadable_record_takes_is_its_reason_and_its_beginning() -> Te
 
 /// Others write while it goes: no transaction removes more than a part.
 #[tokio::test]
-async fn a_file_of_many_records_is_discarded_to_the_last() -> TestResult {
+async fn large_file_is_discarded_completely() -> TestResult {
     let depot = Depot::new();
     let (search, file) = (sample::partition(&*depot.host), search::file(&*depot.host));
     let held = begun(&depot, search, file).await?;

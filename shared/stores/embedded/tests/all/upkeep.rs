@@ -11,7 +11,7 @@ use crate::depot::{Depot, TestResult};
 use crate::durability::observation;
 
 #[tokio::test]
-async fn what_has_expired_is_deleted_and_nothing_earlier() -> TestResult {
+async fn purge_deletes_only_expired_data() -> TestResult {
     let depot = Depot::new();
     let (store, host) = (&depot.store, &*depot.host);
     let (partition, now) = (sample::partition(host), sample::now(host));
@@ -29,7 +29,7 @@ async fn what_has_expired_is_deleted_and_nothing_earlier() -> TestResult {
 }
 
 #[tokio::test]
-async fn an_expired_search_gives_way_to_a_new_one_and_poison_outlives_both() -> TestResult {
+async fn expired_search_is_replaced_keeping_poison() -> TestResult {
     let depot = Depot::new();
     let (store, host) = (&depot.store, &*depot.host);
     let (partition, now) = (sample::partition(host), sample::now(host));
@@ -53,7 +53,7 @@ async fn an_expired_search_gives_way_to_a_new_one_and_poison_outlives_both() -> 
 }
 
 #[tokio::test]
-async fn the_decision_log_keeps_the_latest_of_each_search_in_order() -> TestResult {
+async fn decision_log_keeps_latest_per_search() -> TestResult {
     let depot = Depot::new();
     let (partition, other) = (sample::partition(&*depot.host), sample::partition(&*depot.host));
     depot.store.observe(observation(other, 0));
@@ -74,7 +74,7 @@ async fn the_decision_log_keeps_the_latest_of_each_search_in_order() -> TestResu
 }
 
 #[tokio::test]
-async fn a_store_that_keeps_no_decisions_stores_none() -> TestResult {
+async fn disabled_history_keeps_no_decisions() -> TestResult {
     let folder = tempfile::TempDir::new()?;
     let host = std::sync::Arc::new(testing::ManualHost::seeded(1));
     let settings = embedded::Settings { history: false, ..embedded::Settings::new(&imports::queues::QUEUES) };

@@ -81,7 +81,7 @@ async fn seats(scratch: &Scratch) -> Result<u64, Error> {
 }
 
 #[tokio::test]
-async fn own_document_is_stored_with_messages_of_session_or_not_at_all() -> TestResult {
+async fn application_document_commits_with_session() -> TestResult {
     let scratch = scratch().await?;
     let (booked, refused) = (session(), session());
     let work = Book::seat(17);
@@ -100,7 +100,7 @@ async fn own_document_is_stored_with_messages_of_session_or_not_at_all() -> Test
 }
 
 #[tokio::test]
-async fn work_without_messages_is_not_repeated_either() -> TestResult {
+async fn work_without_messages_runs_once() -> TestResult {
     let scratch = scratch().await?;
     let silent = SessionRecord { entries: Vec::new(), writes: Vec::new(), ..session() };
     let work = Book::seat(17);

@@ -108,7 +108,7 @@ async fn outage_message_does_not_depend_on_server() -> TestResult {
 
 /// A function that has started in an outage needs no other start.
 #[tokio::test]
-async fn a_function_started_without_its_database_works_once_it_answers() -> TestResult {
+async fn function_recovers_after_start_without_database() -> TestResult {
     const LINKED: LinkedServices = LinkedServices::with(FUNCTION.services);
     let proxy = Proxy::before(servers::mongo::host().await?).await?;
     proxy.cut_off();

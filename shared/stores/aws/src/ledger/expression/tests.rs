@@ -69,7 +69,7 @@ fn placeholders(text: &str, sign: char) -> BTreeSet<String> {
 }
 
 #[test]
-fn every_placeholder_is_bound_and_nothing_else_is() {
+fn exactly_the_used_placeholders_are_bound() {
     for update in all() {
         let text = format!("{} {}", update.update, update.condition);
         assert_eq!(placeholders(&text, '#'), update.names().into_keys().collect(), "{text}");
@@ -78,7 +78,7 @@ fn every_placeholder_is_bound_and_nothing_else_is() {
 }
 
 #[test]
-fn no_set_is_empty_and_every_new_item_has_an_expiry() {
+fn sets_are_nonempty_and_new_items_expire() {
     for update in all() {
         let empty = |value: &AttributeValue| value.as_ss().is_ok_and(Vec::is_empty);
         assert!(!update.values.values().any(empty), "{update:?}");
@@ -91,7 +91,7 @@ fn no_set_is_empty_and_every_new_item_has_an_expiry() {
 }
 
 #[test]
-fn a_claim_makes_the_item_outlive_what_is_waited_for() {
+fn claim_extends_expiry_beyond_awaited_messages() {
     let until = Timestamp::from_second(100 * 86_400).unwrap();
     let update = claim(&Claim { until, ..request(ClaimCondition::ItemExists, vec![]) });
     assert_eq!(update.values[":expires"], AttributeValue::N((130 * 86_400).to_string()));
@@ -100,7 +100,7 @@ fn a_claim_makes_the_item_outlive_what_is_waited_for() {
 }
 
 #[test]
-fn a_claim_names_the_fence_that_it_moves() {
+fn claim_names_the_moved_fence() {
     let named = |fence, above| {
         let update = claim(&Claim { fence, above, ..request(ClaimCondition::Always, vec![]) });
         (update.condition, update.values[":next"].as_n().unwrap().clone())
@@ -119,14 +119,14 @@ fn a_claim_names_the_fence_that_it_moves() {
 }
 
 #[test]
-fn expressions_stay_far_below_their_limit() {
+fn expressions_stay_below_size_limit() {
     let many: Vec<Token> = (0..1_000).map(token).collect();
     let update = claim(&request(ClaimCondition::TokenPresent(token(1)), many));
     assert!(update.update.len() + update.condition.len() < 500, "{update:?}");
 }
 
 #[test]
-fn a_claim_requires_its_token_and_a_free_partition_of_an_item_that_is_alive() {
+fn claim_requires_token_and_free_live_item() {
     let update = claim(&request(ClaimCondition::TokenPresent(token(9)), vec![token(1)]));
     assert_eq!(
         update.condition,
@@ -142,7 +142,7 @@ fn a_claim_requires_its_token_and_a_free_partition_of_an_item_that_is_alive() {
 }
 
 #[test]
-fn a_claim_does_not_wait_for_an_attempt_that_has_finished() {
+fn claim_supersedes_finished_attempt() {
     let finished = AttemptId::from_uuid(Uuid::from_u128(3));
     let update = claim(&Claim { finished: Some(finished), ..request(ClaimCondition::ItemExists, vec![]) });
     let free = "(attribute_not_exists(#owner) OR #lease <= :now OR #owner = :attempt OR #owner = :finished)";
@@ -154,7 +154,7 @@ fn a_claim_does_not_wait_for_an_attempt_that_has_finished() {
 }
 
 #[test]
-fn a_release_is_conditional_on_owner_and_fence() {
+fn release_is_conditional_on_owner_and_fence() {
     let update = release(&giving_back(&[token(1)], false));
     assert_eq!(update.condition, "#owner = :attempt AND #fence = :fence");
     assert_eq!(update.update, "REMOVE #owner, #lease DELETE #tokens :removed");
@@ -163,7 +163,7 @@ fn a_release_is_conditional_on_owner_and_fence() {
 }
 
 #[test]
-fn the_same_token_twice_is_one() {
+fn repeated_token_is_granted_once() {
     let update = grant(PartitionKey::from_uuid(Uuid::nil()), &[token(1), token(1)], Timestamp::UNIX_EPOCH);
     assert_eq!(update.values[":tokens"].as_ss().unwrap().len(), 1);
 }
