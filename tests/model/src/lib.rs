@@ -35,7 +35,7 @@
 //! }
 //!
 //! // a test
-//! fn a_crash_and_a_lost_lease_break_no_invariant() {
+//! fn crash_and_lost_lease_keep_invariants() {
 //!     let inputs = vec![input(1, &OrderEvent::Placed {}), input(2, &OrderEvent::Paid {})];
 //!     let budget = Budget { crashes: 1, expiries: 1, ..Budget::NONE };
 //!     let protocol = Protocol { saga: Order, inputs, replies: warehouse, budget };

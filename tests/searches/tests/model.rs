@@ -9,37 +9,37 @@ use searches::model::{properties, protocol};
 static ALLOCATOR: MiMalloc = MiMalloc;
 
 #[test]
-fn a_crash_and_a_lost_lease_break_no_invariant() {
+fn crash_and_lost_lease_keep_invariants() {
     let budget = Budget { crashes: 1, expiries: 1, ..Budget::NONE };
     check("a crash and a lost lease", protocol(false, budget), properties());
 }
 
 #[test]
-fn duplicates_and_a_lost_lease_break_no_invariant() {
+fn duplicates_and_lost_lease_keep_invariants() {
     let budget = Budget { copies: 1, expiries: 1, ..Budget::NONE };
     check("duplicates and a lost lease", protocol(false, budget), properties());
 }
 
 #[test]
-fn an_announcement_and_a_crash_break_no_invariant() {
+fn announcement_and_crash_keep_invariants() {
     let budget = Budget { crashes: 1, ..Budget::NONE };
     check("an announcement and a crash", protocol(true, budget), properties());
 }
 
 #[test]
-fn a_load_of_an_earlier_version_and_a_lost_lease_break_no_invariant() {
+fn stale_read_and_lost_lease_keep_invariants() {
     let budget = Budget { stale: 1, expiries: 1, ..Budget::NONE };
     check("a stale load and a lost lease", protocol(false, budget), properties());
 }
 
 #[test]
-fn a_sweep_beside_the_workers_breaks_no_invariant() {
+fn concurrent_sweep_keeps_invariants() {
     let budget = Budget { crashes: 1, sweeps: 1, ..Budget::NONE };
     check("a crash and a sweep in addition to the workers", protocol(false, budget), properties());
 }
 
 #[test]
-fn a_timeout_breaks_no_invariant() {
+fn timeout_keeps_invariants() {
     let budget = Budget { crashes: 1, timers: 1, ..Budget::NONE };
     check("a crash and a timeout", protocol(false, budget), properties());
 }
@@ -47,13 +47,13 @@ fn a_timeout_breaks_no_invariant() {
 /// One of each, and no timeout, for the sake of time: each more makes several times as many states. The errand of
 /// `tests/model` has more of them, and a timeout besides.
 #[test]
-fn a_crash_a_lost_lease_and_a_duplicate_together_break_no_invariant() {
+fn crash_lost_lease_and_duplicate_keep_invariants() {
     let budget = Budget { crashes: 1, expiries: 1, duplicates: 1, ..Budget::NONE };
     check("a crash, a lost lease and a duplicate", protocol(false, budget), properties());
 }
 
 #[test]
-fn a_file_that_the_parser_gives_up_breaks_no_invariant() {
+fn dead_lettered_file_keeps_invariants() {
     let mut properties = properties();
     properties.push(sometimes("a search fails", |_, system| {
         system.state().is_some_and(|state| state.name() == "Error")
@@ -63,7 +63,7 @@ fn a_file_that_the_parser_gives_up_breaks_no_invariant() {
 }
 
 #[test]
-fn claims_that_are_left_to_the_next_one_break_no_invariant() {
+fn unreleased_claims_keep_invariants() {
     let left = Budget { keep: 4, ..Budget::NONE };
     check("claims are left, and a crash", protocol(false, Budget { crashes: 1, ..left }), properties());
     check(
@@ -74,7 +74,7 @@ fn claims_that_are_left_to_the_next_one_break_no_invariant() {
 }
 
 #[test]
-fn files_and_replies_that_come_together_break_no_invariant() {
+fn concurrent_files_and_replies_keep_invariants() {
     let budget = Budget { groups: true, expiries: 1, ..Budget::NONE };
     check("groups and a lost lease", protocol(false, budget), properties());
 }

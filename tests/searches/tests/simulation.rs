@@ -33,7 +33,7 @@ fn run(mode: Mode, first_seed: u64, schedules: u64) -> Summary {
 /// Always the same schedules. On every change a fault may miss a few calls, which are rare; a deep run has so many
 /// schedules that every fault meets every call.
 #[test]
-fn every_invariant_holds_and_every_fault_was_met_everywhere() {
+fn schedules_keep_invariants_and_cover_faults() {
     let mut coverage = Coverage::default();
     for mode in Mode::ALL {
         let schedules = proof::size(3_000, 50_000);
@@ -82,7 +82,7 @@ fn planted_defects_are_all_found() {
 
 /// Fresh seeds find most defects soon, so the recorded seeds are not exceptional.
 #[test]
-fn planted_defects_are_mostly_found_by_fresh_schedules() {
+fn fresh_schedules_find_most_planted_defects() {
     let schedules = proof::size(100, MUTANT_SEEDS);
     let range = Range { first_seed: proof::fresh_seed(), count: schedules, threads: 2, stop_at_first: true };
     let all = planted(&Searches);

@@ -27,7 +27,7 @@ mod tests {
     use super::clock;
 
     #[test]
-    fn a_clock_shows_days_only_when_there_are_some() {
+    fn clock_shows_days_after_the_first() {
         assert_eq!(clock(12_345), "00:00:12.345");
         assert_eq!(clock(8 * 86_400_000 + 3_600_000), "8d 01:00:00.000");
     }

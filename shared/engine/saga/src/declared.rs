@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn undeclared_queue_is_refused_and_its_neighbours_are_sent() {
+    fn undeclared_queue_is_refused_others_are_sent() {
         let inner = Arc::new(RecordingSender::default());
         let queues = function(Source::Queue(SAGA), WORKS).declared_queues();
         let sends = DeclaredQueues { function: "orders", queues, inner: inner.clone() };

@@ -23,7 +23,7 @@ async fn request(world: &World, method: Method, path: &str, body: Value) -> (Sta
 }
 
 #[tokio::test]
-async fn an_order_goes_its_way_over_http() -> TestResult {
+async fn order_is_placed_and_paid_over_http() -> TestResult {
     let world = World::with_stock(1).await;
     let cents = json!({ "cents": 100 });
     let (status, _) = request(&world, Method::POST, "/orders/4711", cents.clone()).await;
@@ -43,7 +43,7 @@ async fn an_order_goes_its_way_over_http() -> TestResult {
 }
 
 #[tokio::test]
-async fn what_cannot_be_is_refused() -> TestResult {
+async fn invalid_http_requests_are_refused() -> TestResult {
     let world = World::with_stock(1).await;
     let (status, _) = request(&world, Method::GET, "/orders/1", Value::Null).await;
     assert_eq!(status, StatusCode::NOT_FOUND);

@@ -38,7 +38,7 @@ fn properties() -> Vec<Property<Check<Orders>>> {
 }
 
 #[test]
-fn a_dead_lettered_command_ends_its_order_once() {
+fn dead_lettered_command_ends_order_once() {
     let mut properties = properties();
     properties.push(sometimes("an order ends unshipped", |_, system| {
         system.state().is_some_and(|order| matches!(order.step, Step::Unshipped { .. }))
@@ -48,25 +48,25 @@ fn a_dead_lettered_command_ends_its_order_once() {
 }
 
 #[test]
-fn a_crash_and_a_lost_lease_break_no_invariant() {
+fn crash_and_lost_lease_keep_invariants() {
     let budget = Budget { crashes: 1, expiries: 1, ..Budget::NONE };
     check("a crash and a lost lease", protocol(budget), properties());
 }
 
 #[test]
-fn duplicates_and_a_lost_lease_break_no_invariant() {
+fn duplicates_and_lost_lease_keep_invariants() {
     let budget = Budget { copies: 1, expiries: 1, ..Budget::NONE };
     check("duplicates and a lost lease", protocol(budget), properties());
 }
 
 #[test]
-fn a_sweep_beside_the_workers_breaks_no_invariant() {
+fn concurrent_sweep_keeps_invariants() {
     let budget = Budget { crashes: 1, sweeps: 1, ..Budget::NONE };
     check("a crash and a sweep in addition to the workers", protocol(budget), properties());
 }
 
 #[test]
-fn a_payment_that_meets_the_timer_breaks_no_invariant() {
+fn concurrent_payment_and_timer_keep_invariants() {
     let mut properties = properties();
     properties.push(sometimes("an order is given up", |_, system| {
         system.state().is_some_and(|order| matches!(order.step, Step::Overdue { .. }))

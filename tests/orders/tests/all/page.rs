@@ -38,7 +38,7 @@ fn listings(page: &str) -> Vec<(String, String)> {
 }
 
 #[test]
-fn the_page_shows_the_files_and_nothing_else() {
+fn page_listings_equal_the_files() {
     let mut left: BTreeMap<&str, String> = SHOWN.iter().map(|path| (*path, read(path))).collect();
     for (file, code) in listings(&read(PAGE)) {
         let text = left.get_mut(file.as_str()).unwrap_or_else(|| panic!("{file} is not shown on the page"));

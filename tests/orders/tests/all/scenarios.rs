@@ -15,7 +15,7 @@ use crate::world::{TestResult, World, messages};
 const SAGA_DEAD: Queue = Queue::named("saga-dead");
 
 #[tokio::test]
-async fn a_paid_order_is_shipped() -> TestResult {
+async fn paid_order_is_shipped() -> TestResult {
     let world = World::with_stock(1).await;
     world.shop.place("4711", 100).await?;
     assert_eq!(world.state("4711").await, "placed");
@@ -32,7 +32,7 @@ async fn a_paid_order_is_shipped() -> TestResult {
 }
 
 #[tokio::test]
-async fn an_order_that_nobody_pays_is_given_up_after_an_hour() -> TestResult {
+async fn unpaid_order_expires_after_an_hour() -> TestResult {
     let world = World::with_stock(1).await;
     world.shop.place("4711", 100).await?;
     world.run().await;
@@ -44,7 +44,7 @@ async fn an_order_that_nobody_pays_is_given_up_after_an_hour() -> TestResult {
 }
 
 #[tokio::test]
-async fn the_timer_of_a_paid_order_does_nothing() -> TestResult {
+async fn timer_of_paid_order_does_nothing() -> TestResult {
     let world = World::with_stock(1).await;
     world.shop.place("4711", 100).await?;
     world.run().await;
@@ -58,7 +58,7 @@ async fn the_timer_of_a_paid_order_does_nothing() -> TestResult {
 }
 
 #[tokio::test]
-async fn what_is_paid_too_little_is_refused_and_may_be_paid_again() -> TestResult {
+async fn insufficient_payment_is_refused_and_repeatable() -> TestResult {
     let world = World::with_stock(1).await;
     world.shop.place("4711", 100).await?;
     world.run().await;
@@ -75,7 +75,7 @@ async fn what_is_paid_too_little_is_refused_and_may_be_paid_again() -> TestResul
 }
 
 #[tokio::test]
-async fn a_payment_may_overtake_its_order() -> TestResult {
+async fn payment_may_overtake_its_order() -> TestResult {
     for (paid, then) in [(100, "shipped"), (99, "placed")] {
         let world = World::with_stock(1).await;
         world.shop.place("4711", 100).await?;
@@ -93,7 +93,7 @@ async fn a_payment_may_overtake_its_order() -> TestResult {
 }
 
 #[tokio::test]
-async fn what_is_delivered_three_times_takes_effect_once() -> TestResult {
+async fn triple_delivery_takes_effect_once() -> TestResult {
     let world = World::with_copies(2, 3).await;
     world.shop.place("4711", 100).await?;
     world.shop.place("4712", 100).await?;
@@ -121,7 +121,7 @@ async fn what_is_delivered_three_times_takes_effect_once() -> TestResult {
 }
 
 #[tokio::test]
-async fn a_warehouse_of_an_earlier_release_names_no_carrier() -> TestResult {
+async fn earlier_warehouse_names_no_carrier() -> TestResult {
     let world = World::with_stock(1).await;
     world.shop.place("4711", 100).await?;
     world.shop.pay("4711", 100).await?;
@@ -144,7 +144,7 @@ async fn a_warehouse_of_an_earlier_release_names_no_carrier() -> TestResult {
 }
 
 #[tokio::test]
-async fn what_a_later_release_says_waits_for_it() -> TestResult {
+async fn newer_message_waits_for_upgrade() -> TestResult {
     let world = World::with_stock(1).await;
     let paid = json!({ "cents": 100, "currency": "EUR" });
     world.event(partition("4711"), "Paid", 9, paid).await;
@@ -161,7 +161,7 @@ async fn what_a_later_release_says_waits_for_it() -> TestResult {
 }
 
 #[tokio::test]
-async fn what_is_malformed_does_not_wait() -> TestResult {
+async fn malformed_message_does_not_wait() -> TestResult {
     let world = World::with_stock(1).await;
     world.event(partition("4711"), "Paid", 1, json!({ "cents": "many" })).await;
     world.run().await;
@@ -194,7 +194,7 @@ async fn dead_lettered_command_is_reported_to_its_saga() -> TestResult {
 }
 
 #[test]
-fn an_event_has_the_version_of_its_name() {
+fn event_versions_match_their_names() {
     use messages::Payload;
     let versions: Vec<_> = OrderEvent::KINDS.iter().map(|kind| (kind.name, kind.version)).collect();
     assert_eq!(

@@ -87,7 +87,7 @@ async fn until(what: &str, holds: impl AsyncFn() -> Result<bool, OrderError>) ->
 }
 
 #[tokio::test]
-async fn orders_are_paid_and_shipped_though_everything_is_delivered_twice() -> TestResult {
+async fn orders_ship_despite_duplicate_deliveries() -> TestResult {
     on_engine(async |engine| {
         let runner =
             Runner::new(&SYSTEM, engine, None, FaultInjection { copies: 2, ..FaultInjection::default() });
@@ -118,7 +118,7 @@ async fn orders_are_paid_and_shipped_though_everything_is_delivered_twice() -> T
 }
 
 #[tokio::test]
-async fn what_a_later_release_says_waits_for_it() -> TestResult {
+async fn newer_message_waits_for_upgrade() -> TestResult {
     on_engine(async |engine| {
         let order = partition("4711");
         let body = |version| Body {

@@ -7,7 +7,7 @@ use orders::shop::OrderError;
 use crate::world::{TestResult, World};
 
 #[tokio::test]
-async fn what_is_sold_out_is_refused_and_leaves_nothing() -> TestResult {
+async fn sold_out_order_is_refused_without_trace() -> TestResult {
     let world = World::with_stock(1).await;
     world.shop.place("1", 100).await?;
     assert!(matches!(world.shop.place("2", 100).await, Err(OrderError::SoldOut)));
@@ -19,7 +19,7 @@ async fn what_is_sold_out_is_refused_and_leaves_nothing() -> TestResult {
 }
 
 #[tokio::test]
-async fn an_order_is_placed_once_however_often_it_is_asked_for() -> TestResult {
+async fn repeated_order_is_placed_once() -> TestResult {
     let world = World::with_stock(5).await;
     let placed = join_all((0..4).map(|_| world.shop.place("1", 100))).await;
     placed.into_iter().collect::<Result<(), _>>()?;
@@ -32,7 +32,7 @@ async fn an_order_is_placed_once_however_often_it_is_asked_for() -> TestResult {
 }
 
 #[tokio::test]
-async fn of_two_orders_for_the_last_item_one_wins() -> TestResult {
+async fn last_item_goes_to_one_order() -> TestResult {
     for _ in 0..10 {
         let world = World::with_stock(1).await;
         let placed = join_all(["1", "2"].map(|number| world.shop.place(number, 100))).await;
@@ -45,7 +45,7 @@ async fn of_two_orders_for_the_last_item_one_wins() -> TestResult {
 }
 
 #[tokio::test]
-async fn many_orders_at_once_take_one_item_each() -> TestResult {
+async fn concurrent_orders_take_one_item_each() -> TestResult {
     let world = World::with_stock(8).await;
     let numbers: Vec<_> = (0..10).map(|n| n.to_string()).collect();
     let placed = join_all(numbers.iter().map(|number| world.shop.place(number, 100))).await;

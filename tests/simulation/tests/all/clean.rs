@@ -24,7 +24,7 @@ fn run(mode: Mode) -> Summary {
 }
 
 #[test]
-fn a_small_saga_violates_nothing_and_every_fault_was_met_everywhere() {
+fn small_saga_keeps_invariants_and_covers_faults() {
     let mut coverage: Coverage = run(Mode::Ledger).coverage;
     coverage.add(&run(Mode::Optimistic).coverage);
     for fault in Fault::ALL {
@@ -33,7 +33,7 @@ fn a_small_saga_violates_nothing_and_every_fault_was_met_everywhere() {
 }
 
 #[test]
-fn the_calls_of_a_workload_are_told_apart() {
+fn calls_of_workload_are_distinguished() {
     assert!(Questions::default().calls().is_empty());
     let own = [Call::own(0, "shelf.look"), Call::own(1, "shelf.put")];
     assert!(own[0] != own[1] && !Call::ENGINE.contains(&own[0]));

@@ -20,7 +20,7 @@ fn planted_defects_are_all_found() {
 }
 
 #[test]
-fn defects_of_long_waits_and_dropped_messages_are_found() {
+fn defects_of_waits_and_dropped_messages_are_found() {
     for (mutant, seed, invariant) in [
         (Mutant::ItemForgottenAfterMonth, 0, Invariant::TokensAreKept),
         (Mutant::DroppedKeepsToken, 0, Invariant::Bounded),
@@ -36,7 +36,7 @@ fn defects_of_long_waits_and_dropped_messages_are_found() {
 }
 
 #[test]
-fn a_defect_of_the_application_is_found() {
+fn application_defect_is_found() {
     let range = Range { first_seed: 0, count: SEEDS, threads: 2, stop_at_first: true };
     let workload = Questions { numbers_repeat: true };
     let (_, violation) =

@@ -17,7 +17,7 @@ fn traced(mode: Mode) -> Config {
 }
 
 #[test]
-fn a_seed_repeats_its_schedule_line_by_line() {
+fn seed_reproduces_its_schedule() {
     for (seed, mode) in (0..20).flat_map(|seed| [(seed, Mode::Ledger), (seed, Mode::Optimistic)]) {
         let (first, second) = (simulate(&traced(mode), seed), simulate(&traced(mode), seed));
         assert_eq!(first.trace, second.trace);
@@ -26,7 +26,7 @@ fn a_seed_repeats_its_schedule_line_by_line() {
 }
 
 #[test]
-fn a_trace_changes_nothing_but_that_it_is_there() {
+fn tracing_does_not_change_schedule() {
     for seed in 0..20 {
         let silent = simulate(&Config::new(Mode::Ledger), seed);
         assert!(silent.trace.is_empty());
@@ -40,7 +40,7 @@ fn seeds_differ() {
 }
 
 #[test]
-fn the_number_of_threads_does_not_matter() {
+fn result_is_independent_of_thread_count() {
     let config = Config::new(Mode::Ledger);
     let run = |threads| {
         let range = Range { first_seed: 7, count: 40, threads, stop_at_first: false };
@@ -51,7 +51,7 @@ fn the_number_of_threads_does_not_matter() {
 }
 
 #[test]
-fn a_violation_ends_the_trace() {
+fn violation_ends_the_trace() {
     let config = Config { mutant: Some(Mutant::ReadThenMarkClaim), ..Config::new(Mode::Ledger) };
     let range = Range { first_seed: 0, count: 10_000, threads: 2, stop_at_first: true };
     let (seed, violation) = run_many(&config, &range).first.expect("the defect is found");
@@ -62,7 +62,7 @@ fn a_violation_ends_the_trace() {
 }
 
 #[test]
-fn a_schedule_that_finds_no_rest_is_a_violation() {
+fn unending_schedule_is_a_violation() {
     let config = Config { max_steps: 20, ..Config::new(Mode::Ledger) };
     let range = Range { first_seed: 0, count: 10, threads: 1, stop_at_first: false };
     let summary = run_many(&config, &range);

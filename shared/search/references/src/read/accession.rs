@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_found_under_any_tag_and_in_links() {
+    fn numbers_are_found_under_any_tag_or_link() {
         for (tag, value, wanted) in [
             ("PMC", "PMC7012345", "PMC7012345"),
             ("C2", "PMCID: PMC7012345.2", "PMC7012345"),

@@ -554,7 +554,7 @@ mod tests {
     }
 
     #[test]
-    fn names_in_a_single_value_are_split_by_their_shape() {
+    fn names_in_one_value_are_split_by_shape() {
         for (given, names) in [
             ("Griff RR, John MW, Card MA", &["Griff, RR", "John, MW", "Card, MA"][..]),
             ("Breck A, Grob DE", &["Breck, A", "Grob, DE"]),

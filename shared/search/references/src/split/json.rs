@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn records_are_found_inside_the_answers_of_databases() {
+    fn records_are_found_inside_database_responses() {
         let (one, two) = (r#"{"title": ["a"], "data": [{"x": 1}]}"#, r#"{"items": [{"b": "]"}]}"#);
         for text in [
             format!(

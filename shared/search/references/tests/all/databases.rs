@@ -123,7 +123,7 @@ fn json_of_databases_is_read() {
 }
 
 #[test]
-fn json_that_is_not_read_is_named_with_advice() {
+fn unsupported_json_is_named_with_advice() {
     for (text, name, advice) in [
         (r#"[{"itemType": "book", "title": "a", "creators": []}]"#, "Zotero", "export RIS"),
         ("<mods:modsCollection><mods:mods/></mods:modsCollection>", "MODS", "remove the prefix"),

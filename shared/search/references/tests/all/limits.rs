@@ -164,7 +164,7 @@ fn refused_not(file: &str) -> bool {
 }
 
 #[test]
-fn row_with_more_cells_than_columns_are_read_is_quarantined() {
+fn row_exceeding_column_limit_is_quarantined() {
     let row = |cells: usize| ["a"].repeat(cells).join(",");
     let header = format!("Title,Authors,{}", row(4_998));
     let file = format!("{header}\n{}\n{}\n", row(4_096), row(4_097));

@@ -244,7 +244,7 @@ fn titles(text: &str, chunk: usize) -> Vec<String> {
 const SEPARATORS: [&str; 5] = ["", "\n", "\n\n", "\r\n", "\u{feff}"];
 
 #[test]
-fn every_record_of_two_merged_files_is_read() {
+fn two_merged_files_are_read_completely() {
     let mut wrong = Vec::new();
     for (first, second) in WRITERS.iter().flat_map(|first| WRITERS.iter().map(move |second| (first, second)))
     {
@@ -267,7 +267,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_record_of_many_merged_files_is_read_in_any_chunking(
+    fn many_merged_files_are_read_in_any_chunking(
         parts in prop::collection::vec((0..WRITERS.len(), 1_usize..5), 1..5),
         separator in prop::sample::select(SEPARATORS.as_slice()),
         chunk in 1_usize..200,
@@ -296,14 +296,14 @@ fn format_changes_are_ignored_inside_of_values() {
 }
 
 #[test]
-fn end_of_record_with_text_behind_it_ends_the_record() {
+fn end_tag_followed_by_text_ends_record() {
     let text = "TY  - JOUR\nTI  - a\nER  - TY  - JOUR\nTI  - b\nER  - 12\nTY  - JOUR\nTI  - c\nER  -\n";
     let (outcomes, report) = read(text.as_bytes()).unwrap();
     assert_eq!((outcomes.len(), report.format), (3, Format::Ris));
 }
 
 #[test]
-fn broken_part_is_quarantined_and_the_others_are_read() {
+fn broken_part_is_quarantined_others_are_read() {
     let ris = |title: &str| format!("TY  - JOUR\nTI  - {title}\nER  - \n\n");
     let broken = "<?xml version=\"1.0\"?>\n<xml><records><record><titles><title>b</title></titles></record></wrong></xml>\n";
     let nbib = "PMID- 7\nTI  - c\n\n";

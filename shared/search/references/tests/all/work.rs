@@ -365,7 +365,7 @@ fn texts(file: &str) -> usize {
 
 /// Each entry would otherwise become 4 KiB.
 #[test]
-fn abbreviations_and_parents_expand_in_proportion_to_the_file() {
+fn expansion_work_is_proportional_to_file_size() {
     let long = format!("@string{{s={{{}}}}}\n", "x".repeat(1_000));
     let double = "@string{s=s#s}\n".repeat(12);
     for entries in [

@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_without_studies_are_remembered_up_to_a_limit() {
+    fn keys_without_studies_are_cached_up_to_limit() {
         let mut recent = RecentLookups::default();
         recent.add(&[1, 2], &BTreeMap::new());
         assert!(recent.has(1) && recent.has(2) && !recent.has(3));

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unrelated_pair_is_excluded_once_one_study_is_settled() {
+    fn unrelated_pair_is_excluded_after_settlement() {
         let at = |file: u128, record| StudyRef {
             search_id: SearchId::from_uuid(Uuid::from_u128(1)),
             file_id: FileId::from_uuid(Uuid::from_u128(file)),
