@@ -19,10 +19,10 @@ EVENT = {
 
 
 class Handler(unittest.TestCase):
-    def test_takes_an_event_of_the_saga(self) -> None:
+    def test_event_of_saga_is_accepted(self) -> None:
         self.assertTrue(handler.is_event(json.dumps(EVENT)))
 
-    def test_refuses_events_with_one_error(self) -> None:
+    def test_invalid_events_are_refused_with_one_error(self) -> None:
         wrong = {
             "specversion": "2.0",
             "type": "search-import.Other.v1",
@@ -35,12 +35,12 @@ class Handler(unittest.TestCase):
                 self.assertFalse(handler.is_event(json.dumps({**EVENT, name: value})))
                 self.assertFalse(handler.is_event(json.dumps({**EVENT, name: None})))
 
-    def test_refuses_other_values_than_objects(self) -> None:
+    def test_non_objects_are_refused(self) -> None:
         for body in ("", "[]", "null", "{}", "[" * 100_000):
             with self.subTest(body[:5]):
                 self.assertFalse(handler.is_event(body))
 
-    def test_answers_with_the_messages_that_failed(self) -> None:
+    def test_response_names_failed_messages(self) -> None:
         records = [
             {"messageId": "good", "body": json.dumps(EVENT)},
             {"messageId": "bad", "body": "{"},
@@ -49,13 +49,13 @@ class Handler(unittest.TestCase):
             handler.handle({"Records": records}), {"batchItemFailures": [{"itemIdentifier": "bad"}]}
         )
 
-    def test_refuses_all_of_the_benchmarks_batch(self) -> None:
+    def test_benchmark_batch_is_refused_completely(self) -> None:
         event = json.loads((EVENTS / "sqs-saga-hostile.json").read_text())
         self.assertEqual(len(handler.handle(event)["batchItemFailures"]), len(event["Records"]))
 
 
 class Commands(unittest.TestCase):
-    def test_commands_use_the_language_of_the_reader(self) -> None:
+    def test_commands_use_language_of_reader(self) -> None:
         file = Path("/files/10000.ris")
         python, node = (
             compare.command(compare.Peer("ris", "reader", language), file) for language in ("python", "node")
@@ -63,7 +63,7 @@ class Commands(unittest.TestCase):
         self.assertEqual(python, [sys.executable, compare.HERE / "read.py", "reader", file])
         self.assertEqual(node, ["node", compare.HERE / "read.js", file])
 
-    def test_a_row(self) -> None:
+    def test_row_is_formatted(self) -> None:
         self.assertEqual(compare.row("ris", 10, "1.5"), "| ris | 10 | 1.5 |")
 
     def test_figures_of_a_failing_program_are_read(self) -> None:
@@ -77,7 +77,7 @@ class Commands(unittest.TestCase):
 
 
 class Reader(unittest.TestCase):
-    def test_counts_records_and_takes_the_best_run(self) -> None:
+    def test_records_are_counted_in_best_run(self) -> None:
         texts: list[str] = []
 
         def parse(text: str) -> list[str]:

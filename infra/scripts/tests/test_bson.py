@@ -18,26 +18,26 @@ def document(*fields: bytes) -> bytes:
 
 
 class Encode(unittest.TestCase):
-    def test_a_text(self) -> None:
+    def test_text_is_encoded(self) -> None:
         self.assertEqual(bson.encode({"hello": "world"}), HELLO)
 
-    def test_nothing(self) -> None:
+    def test_null_is_encoded(self) -> None:
         self.assertEqual(bson.encode({}), b"\x05\0\0\0\0")
 
-    def test_a_size_counts_bytes_and_not_characters(self) -> None:
+    def test_size_counts_bytes(self) -> None:
         self.assertEqual(bson.encode({"é": "ü"}), document(b"\x02\xc3\xa9\0\x03\0\0\0\xc3\xbc\0"))
 
-    def test_a_boolean_is_not_a_number(self) -> None:
+    def test_boolean_is_not_a_number(self) -> None:
         self.assertEqual(bson.encode({"a": True, "b": 1}), document(b"\x08a\0\x01", b"\x10b\0\x01\0\0\0"))
 
-    def test_the_command_for_a_replica_set(self) -> None:
+    def test_replica_set_command_is_encoded(self) -> None:
         member = document(b"\x10_id\0\0\0\0\0", b"\x02host\0\x02\0\0\0h\0")
         members = b"\x04members\0" + document(b"\x030\0" + member)
         expected = document(b"\x03replSetInitiate\0" + document(b"\x02_id\0\x04\0\0\0rs0\0", members))
         command = {"replSetInitiate": {"_id": "rs0", "members": [{"_id": 0, "host": "h"}]}}
         self.assertEqual(bson.encode(command), expected)
 
-    def test_what_does_not_fit_is_refused(self) -> None:
+    def test_oversized_number_is_refused(self) -> None:
         for value in (1 << 31, -(1 << 31) - 1):
             with self.subTest(value), self.assertRaises(ValueError):
                 bson.encode({"a": value})
@@ -49,11 +49,11 @@ class Encode(unittest.TestCase):
 
 
 class Decode(unittest.TestCase):
-    def test_known_documents(self) -> None:
+    def test_known_documents_are_decoded(self) -> None:
         self.assertEqual(bson.decode(HELLO), {"hello": "world"})
         self.assertEqual(bson.decode(AWESOME), {"BSON": ["awesome", 5.05, 1986]})
 
-    def test_every_kind_that_answers_hold(self) -> None:
+    def test_every_type_of_response_is_decoded(self) -> None:
         data = document(
             b"\x05hash\0\x02\0\0\0\0ab",
             b"\x07id\0" + bytes(range(12)),
@@ -74,17 +74,17 @@ class Decode(unittest.TestCase):
         }
         self.assertEqual(bson.decode(data), expected)
 
-    def test_gives_back_what_was_encoded(self) -> None:
+    def test_encoded_document_round_trips(self) -> None:
         value = {"text": "", "number": -7, "yes": True, "list": ["a", {"b": []}], "inner": {"c": {}}}
         self.assertEqual(bson.decode(bson.encode(value)), value)
 
-    def test_refuses_every_beginning_of_a_document(self) -> None:
+    def test_truncated_document_is_refused(self) -> None:
         for data in (HELLO, AWESOME):
             for size in range(len(data)):
                 with self.subTest(size=size), self.assertRaises(ValueError):
                     bson.decode(data[:size])
 
-    def test_refuses_what_is_malformed(self) -> None:
+    def test_malformed_document_is_refused(self) -> None:
         malformed = {
             "something follows": HELLO + b"\0",
             "unknown type": document(b"\x7fa\0"),

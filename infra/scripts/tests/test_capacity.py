@@ -6,12 +6,12 @@ from scripts.paths import ROOT
 
 
 class Tables(unittest.TestCase):
-    def test_the_document_has_those_of_the_script(self) -> None:
+    def test_document_has_tables_of_script(self) -> None:
         text = (ROOT / "docs" / "capacity.md").read_text("utf-8")
         self.assertIn(capacity.LIMITS[0].what, text)
         self.assertEqual(capacity.written(text), text, "run infra/capacity.py docs/capacity.md")
 
-    def test_what_is_beyond_a_limit_is_bold(self) -> None:
+    def test_figure_beyond_limit_is_bold(self) -> None:
         limit = capacity.Limit("things", 0.5, 50, "here", "more")
         with mock.patch.object(capacity, "LIMITS", (limit,)):
             row = capacity.table().splitlines()[2]

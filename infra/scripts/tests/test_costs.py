@@ -8,15 +8,15 @@ TEXT = (ROOT / "docs" / "costs.md").read_text("utf-8")
 
 
 class Tables(unittest.TestCase):
-    def test_the_document_has_those_of_the_script(self) -> None:
+    def test_document_has_tables_of_script(self) -> None:
         self.assertIn("<!-- month: infra/costs.py -->", TEXT)
         self.assertEqual(costs.written(TEXT), TEXT, "run infra/costs.py docs/costs.md")
 
-    def test_the_parts_add_up(self) -> None:
+    def test_parts_add_up(self) -> None:
         for of in (costs.message, costs.search, costs.month):
             *parts, whole = re.findall(r"\| \**([0-9.]+)\** \|$", costs.table(of()), re.MULTILINE)
             self.assertAlmostEqual(sum(map(float, parts)), float(whole), places=2)
 
-    def test_the_text_names_the_totals(self) -> None:
+    def test_text_names_the_totals(self) -> None:
         for of in (costs.message, costs.search, costs.month):
             self.assertIn(f"USD {costs.total(of()):.2f}", TEXT)

@@ -19,11 +19,11 @@ class Cycles(unittest.TestCase):
                 file.write_text(text)
             return cycles.circles(cycles.Crate(Path(folder)).edges())
 
-    def test_the_list_is_complete(self) -> None:
+    def test_list_is_complete(self) -> None:
         self.maxDiff = None
         self.assertEqual([", ".join(group) for group in cycles.all_circles()], KNOWN)
 
-    def test_an_import_counts_for_the_file_that_defines_the_name(self) -> None:
+    def test_import_counts_for_defining_file(self) -> None:
         files = {
             "lib.rs": "mod a;\nmod b;\npub use self::a::A;\npub use self::b::B;\n",
             "a.rs": "use crate::B;\npub struct A(B);\n",
@@ -40,7 +40,7 @@ class Cycles(unittest.TestCase):
         }
         self.assertEqual(self.circles(files), [])
 
-    def test_a_path_inside_a_function_counts(self) -> None:
+    def test_path_inside_function_counts(self) -> None:
         files = {
             "lib.rs": "mod a;\nmod b;\n",
             "a.rs": "pub fn a() { super::b::b() }\n",

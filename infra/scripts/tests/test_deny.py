@@ -19,17 +19,17 @@ class Vulnerabilities(unittest.TestCase):
         self.assertEqual(run[0], deny.CRATES)
         return [check for command in run[1:] for check in command[len(deny.CHECK) :]]
 
-    def test_are_looked_for_once_the_database_is_there(self) -> None:
+    def test_vulnerabilities_are_checked_with_database(self) -> None:
         deny.deny({"ADVISORIES": "required"})
         self.assertEqual(self.checked(), ["bans", "licenses", "sources", "advisories"])
         self.say.assert_not_called()
 
-    def test_that_are_found_are_a_failure(self) -> None:
+    def test_found_vulnerability_is_a_failure(self) -> None:
         self.openly.side_effect = [None, None, Failure("cargo deny ended with 1")]
         with self.assertRaises(Failure):
             deny.deny({})
 
-    def test_that_cannot_be_looked_for_are_said_and_let_pass(self) -> None:
+    def test_missing_database_is_reported_and_passes(self) -> None:
         self.fetch.side_effect = Failure("no network")
         for environment in ({}, {"ADVISORIES": ""}, {"CI": "true"}):
             with self.subTest(environment):
@@ -40,12 +40,12 @@ class Vulnerabilities(unittest.TestCase):
                     self.say.call_args.args[0], "^KNOWN VULNERABILITIES WERE NOT CHECKED .*: no network$"
                 )
 
-    def test_that_cannot_be_looked_for_are_a_failure_where_they_have_to_be(self) -> None:
+    def test_missing_required_database_is_a_failure(self) -> None:
         self.fetch.side_effect = Failure("no network")
         with self.assertRaisesRegex(Failure, "cannot be checked: no network$"):
             deny.deny({"ADVISORIES": "required"})
 
-    def test_come_after_what_needs_no_network(self) -> None:
+    def test_vulnerabilities_are_checked_after_offline_checks(self) -> None:
         self.openly.side_effect = Failure("a licence")
         with self.assertRaisesRegex(Failure, "^a licence$"):
             deny.deny({})
@@ -53,7 +53,7 @@ class Vulnerabilities(unittest.TestCase):
 
 
 class Arguments(unittest.TestCase):
-    def test_are_none(self) -> None:
+    def test_arguments_are_refused(self) -> None:
         with mock.patch.object(deny, "deny") as called, contextlib.redirect_stderr(io.StringIO()):
             self.assertEqual([deny.main([]), deny.main(["bans"])], [0, 2])
         called.assert_called_once()

@@ -96,7 +96,7 @@ class Deploying(unittest.TestCase):
             self.deploy(given, *parts, **options)
         self.assertEqual(self.runs, [], "something was deployed")
 
-    def test_one_value_deploys_the_application_and_its_monitoring(self) -> None:
+    def test_one_value_deploys_application_and_monitoring(self) -> None:
         application, monitoring = self.deploy({"MongoSecretArn": SECRET})
         names = [run[run.index("--stack-name") + 1] for run, _ in self.runs]
         self.assertEqual(names, ["reviews", "reviews-monitoring"])
@@ -117,11 +117,11 @@ class Deploying(unittest.TestCase):
         [cleared, _] = self.deploy({"MongoSecretArn": SECRET})
         self.assertEqual(cleared["SagaConcurrency"], "2", "the default arrives")
 
-    def test_a_value_may_contain_any_character(self) -> None:
+    def test_value_may_contain_any_character(self) -> None:
         odd = "mongodb+srv://h.example/?authSource=%24external&a='b c'\"$d`e`;#"
         self.assertEqual(self.deploy({"MongoUri": odd})[0]["MongoUri"], odd)
 
-    def test_other_values_or_another_secret_are_another_release(self) -> None:
+    def test_changed_value_or_secret_is_another_release(self) -> None:
         given = {"MongoSecretArn": SECRET}
         first = self.deploy(given)[0]["Release"]
         self.assertEqual(self.deploy(given)[0]["Release"], first)
@@ -138,7 +138,7 @@ class Deploying(unittest.TestCase):
         self.refuses("one address of MongoDB", {})
         self.refuses("one address of MongoDB", {**given, "MongoUri": "mongodb://h.example"})
 
-    def test_what_aws_rejects_late_is_refused(self) -> None:
+    def test_late_aws_rejections_are_refused_early(self) -> None:
         given = {"MongoSecretArn": SECRET}
         self.amazon.limit = 10
         self.refuses("ApiConcurrency reserves 1 of the 10", {**given, "ApiConcurrency": "1"})
@@ -149,7 +149,7 @@ class Deploying(unittest.TestCase):
         self.amazon.buckets, self.amazon.secret = set(), None
         self.refuses("mongodb-AbCdE1 does not exist", given)
 
-    def test_values_that_a_new_template_would_drop_are_refused(self) -> None:
+    def test_values_dropped_by_new_template_are_refused(self) -> None:
         given = {"MongoSecretArn": SECRET}
         old = {"KeyPrefix": "files/", "Mode": "ledger", "SagaConcurrency": "10"}
         self.amazon.stacks["reviews"] = {"status": "UPDATE_COMPLETE", "given": old}
@@ -159,12 +159,12 @@ class Deploying(unittest.TestCase):
             self.amazon.stacks["reviews"]["given"] = kept
             self.assertEqual(len(self.deploy(given)), 2)
 
-    def test_a_review_executes_nothing(self) -> None:
+    def test_review_executes_nothing(self) -> None:
         self.deploy({"MongoSecretArn": SECRET}, is_review=True)
         for run, _ in self.runs:
             self.assertIn("--no-execute-changeset", run)
 
-    def test_a_page_needs_an_application(self) -> None:
+    def test_page_requires_application(self) -> None:
         given = {"SignInUrl": "https://sign-in.example", "SignInClientId": "page"}
         self.refuses("deploy the application first", given, "page")
         self.amazon.stacks["reviews"] = {"status": "CREATE_COMPLETE", "outputs": {"ApiId": "abcd1234"}}
@@ -187,7 +187,7 @@ class Environments(unittest.TestCase):
             deploy.check_given(environments.read(stack))
         self.assertEqual(STACKS, ["search-import-dev", "search-import-prod"])
 
-    def test_a_file_has_the_name_of_its_stack(self) -> None:
+    def test_file_has_name_of_its_stack(self) -> None:
         with self.assertRaisesRegex(Failure, "files for the stacks search-import-dev, search-import-prod"):
             environments.read("search-import-pord")
         with self.assertRaisesRegex(Failure, "not the name of a stack"):
@@ -206,7 +206,7 @@ class Environments(unittest.TestCase):
             with self.assertRaisesRegex(Failure, "A is neither"):
                 environments.read("reviews", Path(folder))
 
-    def test_mongodb_is_a_secret_or_a_connection_string(self) -> None:
+    def test_mongodb_is_secret_or_connection_string(self) -> None:
         self.assertEqual(environments.of_mongodb(""), {})
         self.assertEqual(environments.of_mongodb(SECRET), {"MongoSecretArn": SECRET, "MongoUri": ""})
         uri = "mongodb+srv://h.example"
@@ -214,7 +214,7 @@ class Environments(unittest.TestCase):
         with self.assertRaises(Failure):
             environments.of_mongodb("h.example")
 
-    def test_what_is_no_parameter_is_refused(self) -> None:
+    def test_unknown_parameter_is_refused(self) -> None:
         self.assertEqual(environments.pairs(["A=1", "B=x=y", "C="]), {"A": "1", "B": "x=y", "C": ""})
         for text in ("A", "=1", ""):
             with self.assertRaisesRegex(Failure, "NAME=VALUE"):
@@ -222,7 +222,7 @@ class Environments(unittest.TestCase):
 
 
 class CommandLine(unittest.TestCase):
-    def test_values_of_the_command_line_replace_those_of_the_file(self) -> None:
+    def test_command_line_values_override_file(self) -> None:
         with (
             mock.patch.object(deploy, "deploy") as deployed,
             mock.patch.object(deploy, "own_account"),
@@ -238,7 +238,7 @@ class CommandLine(unittest.TestCase):
 
 
 class Declared(unittest.TestCase):
-    def test_every_line_of_the_templates_is_read(self) -> None:
+    def test_every_template_line_is_read(self) -> None:
         for name, part in deploy.PARTS.items():
             found = parameters.declared(part.template)
             self.assertTrue(found, name)
@@ -246,6 +246,6 @@ class Declared(unittest.TestCase):
                 if parameter.default is not None:
                     self.assertIsNone(parameter.fault(parameter.default), f"{name}: {parameter.name}")
 
-    def test_what_is_not_a_property_is_refused(self) -> None:
+    def test_unknown_property_is_refused(self) -> None:
         with self.assertRaisesRegex(Failure, "the line"):
             parameters.parse("Parameters:\n  A:\n    AllowedValues:\n      - a\n")

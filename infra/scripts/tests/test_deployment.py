@@ -32,7 +32,7 @@ MAPPING: Json = {
 
 
 class Built(unittest.TestCase):
-    def test_every_function_has_the_archive_of_its_program(self) -> None:
+    def test_every_function_has_its_program_archive(self) -> None:
         text, names = built.with_code(built.TEMPLATE.read_text("utf-8"))
         self.assertIn("run-saga", names)
         self.assertEqual(len(names), text.count("Type: AWS::Serverless::Function"))
@@ -53,10 +53,10 @@ class Restoring(unittest.TestCase):
     def restore(self, value: Any) -> Any:
         return References(RESOURCES, REGION).restore(value)
 
-    def test_a_physical_name_becomes_a_reference(self) -> None:
+    def test_physical_name_becomes_reference(self) -> None:
         self.assertEqual(self.restore("si-ledger"), {"Ref": "Ledger"})
 
-    def test_an_arn_becomes_an_attribute(self) -> None:
+    def test_arn_becomes_attribute(self) -> None:
         arns = {
             f"arn:aws:sqs:{REGION}:000000000000:si-saga": "SagaQueue",
             f"arn:aws:dynamodb:{REGION}:000000000000:table/si-ledger": "Ledger",
@@ -68,17 +68,17 @@ class Restoring(unittest.TestCase):
         for arn, logical in arns.items():
             self.assertEqual(self.restore(arn), {"Fn::GetAtt": [logical, "Arn"]})
 
-    def test_the_arn_of_an_object_gets_its_partition_back(self) -> None:
+    def test_object_arn_regains_its_partition(self) -> None:
         self.assertEqual(self.restore("arn:aws:s3:::si-uploads/*"), "arn:${AWS::Partition}:s3:::si-uploads/*")
 
-    def test_it_goes_into_lists_and_documents_but_not_into_keys(self) -> None:
+    def test_values_are_restored_but_not_keys(self) -> None:
         value = {"si-ledger": ["si-role", {"a": "si-ledger"}], "b": 1, "c": None}
         expected = {"si-ledger": [{"Ref": "RunSagaRole"}, {"a": {"Ref": "Ledger"}}], "b": 1, "c": None}
         self.assertEqual(self.restore(value), expected)
 
 
 class Reading(unittest.TestCase):
-    def test_an_event_source(self) -> None:
+    def test_event_source_is_read(self) -> None:
         properties = {
             "Queue": "arn:aws:sqs:us-east-1:000000000000:si-saga",
             "BatchSize": 10,
@@ -88,19 +88,19 @@ class Reading(unittest.TestCase):
         }
         self.assertEqual(reading.event_source(MAPPING), {"Type": "SQS", "Properties": properties})
 
-    def test_an_event_source_must_be_enabled(self) -> None:
+    def test_disabled_event_source_is_refused(self) -> None:
         with self.assertRaisesRegex(Failure, "^an event source is Disabled$"):
             reading.event_source({**MAPPING, "State": "Disabled"})
 
-    def test_the_sources_of_a_function_are_those_of_its_whole_name(self) -> None:
+    def test_sources_match_whole_function_name(self) -> None:
         self.assertEqual(reading.sources_of("si-run-saga", [MAPPING]), [MAPPING])
         self.assertEqual(reading.sources_of("si-run", [MAPPING]), [])
 
-    def test_the_events_of_a_function(self) -> None:
+    def test_events_of_function_are_read(self) -> None:
         found = reading.events("Dispatch", [MAPPING], ["DispatchEveryMinute", "OtherEveryMinute"])
         self.assertEqual(list(found), ["Queue0", "DispatchEveryMinute"])
 
-    def test_a_queue(self) -> None:
+    def test_queue_is_read(self) -> None:
         attributes = {"MessageRetentionPeriod": "60", "VisibilityTimeout": "30", "QueueArn": "arn"}
         plain = {"MessageRetentionPeriod": "60", "VisibilityTimeout": "30"}
         self.assertEqual(reading.queue(attributes), plain)
@@ -108,13 +108,13 @@ class Reading(unittest.TestCase):
         found = reading.queue({**attributes, "RedrivePolicy": json.dumps(redrive)})
         self.assertEqual(found, {**plain, "RedrivePolicy": redrive})
 
-    def test_a_notification(self) -> None:
+    def test_notification_is_read(self) -> None:
         rules = [{"Name": "Prefix", "Value": "uploads/"}]
         configuration = {"QueueArn": "arn", "Filter": {"Key": {"FilterRules": rules}}, "Id": "x"}
         lower = {"S3Key": {"Rules": [{"Name": "prefix", "Value": "uploads/"}]}}
         self.assertEqual(reading.notified(configuration), {"Queue": "arn", "Filter": lower})
 
-    def test_a_template_keeps_the_name_of_its_bucket(self) -> None:
+    def test_template_keeps_name_of_its_bucket(self) -> None:
         deployed = mock.Mock(resources=RESOURCES, region=REGION, parameters={"Architecture": "x86_64"})
         deployed.of_type = lambda kind: {"Uploads": "si-uploads"} if kind == "AWS::S3::Bucket" else {}
         s3 = deployed.client.return_value
@@ -134,15 +134,15 @@ class Checks(unittest.TestCase):
     def statement(self, effect: str, secure: object) -> Json:
         return {"Effect": effect, "Condition": {"Bool": {"aws:SecureTransport": secure}}}
 
-    def test_a_policy_refuses_requests_without_tls(self) -> None:
+    def test_policy_refuses_requests_without_tls(self) -> None:
         for secure in (False, "false", "False"):
             self.assertTrue(checks.refuses_plain_http({"Statement": [self.statement("Deny", secure)]}))
 
-    def test_a_policy_that_does_not(self) -> None:
+    def test_policy_admitting_plain_http_is_found(self) -> None:
         for statements in ([], [self.statement("Allow", "false")], [self.statement("Deny", "true")]):
             self.assertFalse(checks.refuses_plain_http({"Statement": statements}))
 
-    def test_a_route_without_an_authorization_is_open(self) -> None:
+    def test_route_without_authorization_is_open(self) -> None:
         routes = [
             {"RouteKey": "GET /a", "AuthorizationType": "AWS_IAM"},
             {"RouteKey": "GET /b", "AuthorizationType": "NONE"},
@@ -150,7 +150,7 @@ class Checks(unittest.TestCase):
         ]
         self.assertEqual(checks.open_routes(routes), ["GET /b", "GET /c"])
 
-    def test_a_search_must_have_stored_what_it_says(self) -> None:
+    def test_search_must_have_stored_its_count(self) -> None:
         with mock.patch.object(deployment, "say"):
             deployment.check_search({"state": "COMPLETED", "studies": 2}, ["a", "b"])
         wrong: list[tuple[Json, list[str]]] = [
@@ -164,7 +164,7 @@ class Checks(unittest.TestCase):
 
 
 class Stacks(unittest.TestCase):
-    def test_are_reached_by_nothing_of_the_callers_aws(self) -> None:
+    def test_stack_ignores_aws_of_caller(self) -> None:
         given = {"HOME": "/home", "AWS_PROFILE": "production", "AWS_REGION": "eu-central-1"}
         expected = {
             "HOME": "/home",
@@ -177,23 +177,23 @@ class Stacks(unittest.TestCase):
         }
         self.assertEqual(stack.environment(given, "http://stand-in", "us-east-1"), expected)
 
-    def test_need_their_settings(self) -> None:
+    def test_stack_requires_its_settings(self) -> None:
         self.assertEqual(stack.setting("A", {"A": "b"}), "b")
         for given in ({}, {"A": ""}):
             with self.assertRaisesRegex(Failure, "^A is not set: run `make test-deploy`$"):
                 stack.setting("A", given)
 
-    def test_know_their_resources_by_logical_id(self) -> None:
+    def test_stack_resources_have_logical_ids(self) -> None:
         summary = {"LogicalResourceId": "L", "ResourceType": "T", "PhysicalResourceId": "p", "More": 1}
         self.assertEqual(stack.by_logical_id([summary]), {"L": Resource("T", "p")})
 
 
 class Gaps(unittest.TestCase):
-    def test_each_says_in_a_line_what_it_fills(self) -> None:
+    def test_gap_is_described_in_one_line(self) -> None:
         for gap in gaps.GAPS:
             self.assertRegex(gap.__doc__ or "", r"^[^\n]+\.$")
 
-    def test_only_what_is_missing_is_filled(self) -> None:
+    def test_only_missing_resources_are_filled(self) -> None:
         deployed = mock.Mock()
         deployed.of_type.return_value = {"A": "a", "B": "b"}
         dynamodb = deployed.client.return_value
@@ -203,7 +203,7 @@ class Gaps(unittest.TestCase):
         wanted = {"AttributeName": "expires_at", "Enabled": True}
         dynamodb.update_time_to_live.assert_called_once_with(TableName="b", TimeToLiveSpecification=wanted)
 
-    def test_a_limit_becomes_a_number_for_the_stacks_own_sources(self) -> None:
+    def test_limit_becomes_number_for_own_sources(self) -> None:
         deployed = mock.Mock()
         deployed.of_type.return_value = {"A": "1"}
         mapping = {"EventSourceArn": "arn:aws:sqs:r:a:saga", "ScalingConfig": {"MaximumConcurrency": "5"}}
@@ -218,7 +218,7 @@ class Gaps(unittest.TestCase):
 
 
 class Uploads(unittest.TestCase):
-    def test_a_form_ends_with_its_file(self) -> None:
+    def test_form_ends_with_its_file(self) -> None:
         body = search.form_data({"key": "a/b", "policy": "p"}, "file.ris", b"\x00\xff", "edge")
         expected = (
             b'--edge\r\nContent-Disposition: form-data; name="key"\r\n\r\na/b\r\n'
@@ -228,20 +228,20 @@ class Uploads(unittest.TestCase):
         )
         self.assertEqual(body, expected)
 
-    def test_the_sample_is_there(self) -> None:
+    def test_sample_exists(self) -> None:
         self.assertTrue(deployment.SAMPLE.exists())
 
 
 class Program(unittest.TestCase):
-    def test_is_where_cargo_puts_it(self) -> None:
+    def test_program_is_in_cargo_target(self) -> None:
         self.assertEqual(program.program("dev", {"CARGO_TARGET_DIR": "/t"}), Path("/t/debug/dev"))
         self.assertEqual(program.program("dev", {}).parts[-3:], ("target", "debug", "dev"))
 
-    def test_a_study_is_a_line(self) -> None:
+    def test_study_is_one_line(self) -> None:
         with mock.patch.object(commands, "output", return_value='{"a": 1}\n{"a": 2}\n'):
             self.assertEqual(program.studies("id", {}), [{"a": 1}, {"a": 2}])
 
-    def test_checks_the_template_that_was_read(self) -> None:
+    def test_template_that_was_read_is_checked(self) -> None:
         with (
             tempfile.TemporaryDirectory() as root,
             mock.patch.object(program, "ROOT", Path(root)),

@@ -36,7 +36,7 @@ def code_map() -> dict[str, str]:
 
 
 class Architecture(unittest.TestCase):
-    def test_lists_every_crate_with_what_it_depends_on(self) -> None:
+    def test_crates_are_listed_with_dependencies(self) -> None:
         listed = {
             folder: set(re.findall(r"`([^`]+)`", cell)) for folder, cell in code_map().items() if cell != MANY
         }
@@ -44,13 +44,13 @@ class Architecture(unittest.TestCase):
         self.maxDiff = None
         self.assertEqual(listed, real)
 
-    def test_names_tests_that_exist(self) -> None:
+    def test_cited_tests_exist(self) -> None:
         self.assertGreater(len(named_tests(ARCHITECTURE)), 10)
         self.assertEqual(named_tests(ARCHITECTURE) - functions(), set())
 
 
 class Faults(unittest.TestCase):
-    def test_names_tests_and_mutants_that_exist(self) -> None:
+    def test_cited_tests_and_mutants_exist(self) -> None:
         page = (ROOT / "docs/faults.md").read_text("utf-8")
         self.assertGreater(len(named_tests(page)), 10)
         self.assertEqual(named_tests(page) - functions(), set())
@@ -71,7 +71,7 @@ def named_tests(page: str) -> set[str]:
 
 
 class Links(unittest.TestCase):
-    def test_lead_to_files_and_headings_that_exist(self) -> None:
+    def test_links_lead_to_existing_headings(self) -> None:
         broken = [
             f"{page.relative_to(ROOT)}: {target}"
             for page in tracked("*.md")

@@ -16,15 +16,15 @@ def found(engine: str, per_second: float, **more: Any) -> dict[str, Any]:
 
 
 class Figures(unittest.TestCase):
-    def test_the_median_and_the_spread_of_the_rounds_are_told(self) -> None:
+    def test_median_and_spread_are_reported(self) -> None:
         summary = figures.summary([found(OURS, speed) for speed in (900.0, 100.0, 800.0)])
         self.assertEqual((summary.least, summary.per_second, summary.most), (100.0, 800.0, 900.0))
 
-    def test_one_round_that_lost_something_is_enough(self) -> None:
+    def test_one_losing_round_is_reported(self) -> None:
         summary = figures.summary([found(OURS, 1.0), found(OURS, 1.0, lost=3, doubled=1), found(OURS, 1.0)])
         self.assertEqual((summary.lost, summary.doubled), (3, 1))
 
-    def test_cells_are_kept_apart(self) -> None:
+    def test_cells_are_separate(self) -> None:
         rounds = [found(OURS, 1.0), found(OURS, 2.0, clients=64), found("restate", 3.0), found(OURS, 4.0)]
         cells = figures.summaries(rounds)
         self.assertEqual(
@@ -32,7 +32,7 @@ class Figures(unittest.TestCase):
         )
         self.assertEqual(cells[Cell(2_000, 32, OURS)].rounds, 2)
 
-    def test_the_ratio_is_to_ours_of_the_same_cell(self) -> None:
+    def test_ratio_compares_the_same_cell(self) -> None:
         rounds = [found(OURS, 5_000.0), found("restate", 1_000.0), found("restate", 100.0, clients=64)]
         lines = figures.table(figures.summaries(rounds), OURS)
         self.assertEqual(len(lines), 2 + 3)
@@ -46,14 +46,14 @@ class Runs(unittest.TestCase):
     def setUp(self) -> None:
         self.run_ = engines.Run(engines.parse(["program"]), Path())
 
-    def test_a_cell_is_expected_to_take_as_long_as_its_sagas(self) -> None:
+    def test_cell_duration_depends_on_its_sagas(self) -> None:
         self.assertEqual(self.run_.expected_seconds(PEERS["restate"], 32, 2_000), 0.0)
         self.run_.found = [found("restate", 1.0, seconds=20.0), found(OURS, 1.0, seconds=1.0)]
         self.assertEqual(self.run_.expected_seconds(PEERS["restate"], 32, 20_000), 200.0)
         self.assertEqual(self.run_.expected_seconds(PEERS["restate"], 64, 20_000), 200.0)
         self.assertEqual(self.run_.expected_seconds(PEERS["restate"], 1, 20_000), 0.0)
 
-    def test_an_engine_that_does_not_start_is_left_out_and_said_to_be(self) -> None:
+    def test_failed_engine_is_omitted_and_reported(self) -> None:
         self.run_.options.peers = [OURS]
         with tempfile.TemporaryDirectory() as folder:
             self.run_.program = Path(folder) / "missing"
@@ -61,14 +61,14 @@ class Runs(unittest.TestCase):
         self.assertEqual(len(self.run_.left_out), 1)
         self.assertIn("ours, round 1", self.run_.left_out[0])
 
-    def test_what_can_be_asked_for_is_what_there_is(self) -> None:
+    def test_choices_are_the_existing_engines(self) -> None:
         self.assertEqual(engines.parse(["program", "--peers", OURS]).peers, [OURS])
         with self.assertRaises(SystemExit):
             engines.parse(["program", "--peers", "unheard-of"])
 
 
 class Peers(unittest.TestCase):
-    def test_the_address_is_the_first_line_of_our_server(self) -> None:
+    def test_address_is_first_line_of_server(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             log = Path(folder) / "log"
             log.write_text("")
@@ -80,7 +80,7 @@ class Peers(unittest.TestCase):
     def test_shared_memory_counts_once(self) -> None:
         self.assertEqual(peers.pss_kib("Rss: 900 kB\nPss:             120 kB\nPss_Anon: 100 kB\n"), 120)
 
-    def test_a_server_that_is_not_there_is_not_ready(self) -> None:
+    def test_absent_server_is_not_ready(self) -> None:
         self.assertFalse(peers.is_ready(peers.answers("http://127.0.0.1:9")))
         with self.assertRaises(Failure):
             peers.is_ready(lambda: (_ for _ in ()).throw(Failure("it ended")))

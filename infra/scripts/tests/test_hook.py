@@ -25,17 +25,17 @@ class Hook(unittest.TestCase):
         for event in events.values():
             json.dumps(event())
 
-    def test_a_version_that_works_succeeds(self) -> None:
+    def test_working_version_succeeds(self) -> None:
         for name in hook.NAMES:
             functions = Functions({"batchItemFailures": []} if name != "StartUpload" else {"statusCode": 200})
             self.assertEqual(hook.run(name, f"{name}:7", functions), "Succeeded", name)
             [(version, _)] = functions.events
             self.assertEqual(version, f"{name}:7")
 
-    def test_a_version_that_fails_is_kept_back(self) -> None:
+    def test_failing_version_is_held_back(self) -> None:
         failed = {"batchItemFailures": [{"itemIdentifier": "a"}]}
         for answer, error in (({"statusCode": 503}, None), (failed, None), ({}, "Unhandled")):
             self.assertEqual(hook.run("RunSaga", "RunSaga:7", Functions(answer, error)), "Failed")
 
-    def test_a_test_that_fails_itself_is_a_failure(self) -> None:
+    def test_failing_test_function_is_a_failure(self) -> None:
         self.assertEqual(hook.run("RunSaga", "RunSaga:7", object()), "Failed")

@@ -22,14 +22,14 @@ class Once(unittest.TestCase):
         self.mark = Path(self.enterContext(tempfile.TemporaryDirectory())) / "mark"
         self.say = self.enterContext(mock.patch.object(installs, "say"))
 
-    def test_what_is_installed_stays(self) -> None:
+    def test_finished_installation_is_kept(self) -> None:
         install = mock.Mock()
         installs.once(self.mark, "a tool", install)
         installs.once(self.mark, "a tool", install)
         install.assert_called_once_with()
         self.say.assert_called_once_with("installing a tool (once)")
 
-    def test_what_was_interrupted_begins_anew(self) -> None:
+    def test_interrupted_installation_restarts(self) -> None:
         install = mock.Mock(side_effect=[KeyboardInterrupt(), Failure("no network"), None])
         for error in (KeyboardInterrupt, Failure):
             with self.assertRaises(error):
@@ -38,12 +38,12 @@ class Once(unittest.TestCase):
         installs.once(self.mark, "a tool", install)
         self.assertTrue(self.mark.exists())
 
-    def test_there_is_no_mark_before_it_is_done(self) -> None:
+    def test_marker_appears_after_installation(self) -> None:
         installs.once(self.mark, "a tool", lambda: self.assertFalse(self.mark.exists()))
 
 
 class VirtualEnvironments(unittest.TestCase):
-    def test_replace_what_is_there(self) -> None:
+    def test_environment_replaces_existing_folder(self) -> None:
         with mock.patch.object(commands, "quietly") as quietly:
             installs.create_venv(Path("/venv"))
         self.assertIn("--clear", quietly.call_args.args[0])
@@ -68,22 +68,22 @@ class Environments(Locked):
         self.pip = self.enterContext(mock.patch.object(installs, "pip"))
         self.lock("a", "a==1\n")
 
-    def test_are_made_once(self) -> None:
+    def test_environment_is_created_once(self) -> None:
         folders = {installs.environment(self.home, "a") for _ in range(2)}
         self.assertEqual(folders, {installs.folder(self.home, "a")})
         self.pip.assert_called_once_with(folders.pop(), "a")
 
-    def test_are_made_anew_for_another_lock(self) -> None:
+    def test_environment_is_recreated_for_another_lock(self) -> None:
         first = installs.environment(self.home, "a")
         self.lock("a", "a==2\n")
         self.assertNotEqual(installs.environment(self.home, "a"), first)
         self.assertEqual(self.pip.call_count, 2)
 
-    def test_name_python_which_they_do_not_outlive(self) -> None:
+    def test_environment_is_named_after_lock_and_python(self) -> None:
         name = installs.folder(self.home, "a").name
         self.assertRegex(name, rf"^a-[0-9a-f]{{12}}-py{platform.python_version()}$")
 
-    def test_are_finished_before_they_count(self) -> None:
+    def test_unfinished_environment_does_not_count(self) -> None:
         with self.assertRaises(Failure):
             installs.environment(self.home, "a", mock.Mock(side_effect=Failure("no zig")))
         self.assertFalse((installs.folder(self.home, "a") / "installed").exists())
@@ -138,23 +138,23 @@ class Hashes(Locked):
         self.lock("planted", "\n".join(lines))
         installs.pip(self.venv, "planted")
 
-    def test_that_are_right_are_installed(self) -> None:
+    def test_matching_hash_is_installed(self) -> None:
         self.install(f"alone==1.0 --hash=sha256:{self.alone}", f"needy==1.0 --hash=sha256:{self.needy}")
         self.assertTrue(self.installed("alone"))
         self.assertTrue(self.installed("needy"))
 
-    def test_that_differ_are_refused(self) -> None:
+    def test_differing_hash_is_refused(self) -> None:
         with self.assertRaisesRegex(Failure, "DO NOT MATCH THE HASHES"):
             self.install(f"alone==1.0 --hash=sha256:{self.needy}")
         self.assertEqual(self.installed("alone"), [])
 
-    def test_that_are_missing_are_refused(self) -> None:
+    def test_missing_hash_is_refused(self) -> None:
         for line in ("alone==1.0", "alone"):
             with self.subTest(line), self.assertRaisesRegex(Failure, "--require-hashes mode"):
                 self.install(line)
         self.assertEqual(self.installed("alone"), [])
 
-    def test_do_not_allow_what_would_have_to_be_built(self) -> None:
+    def test_source_distribution_is_refused(self) -> None:
         file = self.home / "source-1.0.tar.gz"
         with tarfile.open(file, "w:gz"):
             pass
@@ -162,7 +162,7 @@ class Hashes(Locked):
         with self.assertRaisesRegex(Failure, "No matching distribution found for source==1.0"):
             self.install(f"source==1.0 --hash=sha256:{digest}")
 
-    def test_of_all_that_is_needed_must_be_there(self) -> None:
+    def test_unlocked_dependency_is_refused(self) -> None:
         with self.assertRaisesRegex(Failure, "needy 1.0 requires alone, which is not installed"):
             self.install(f"needy==1.0 --hash=sha256:{self.needy}")
         self.assertEqual(self.installed("alone"), [])
@@ -201,22 +201,22 @@ class Npm(unittest.TestCase):
         file.write_text(json.dumps(lock))
         installs.npm(self.home, file, "a planted package")
 
-    def test_installs_by_the_hash_and_runs_nothing(self) -> None:
+    def test_npm_checks_hashes_without_scripts(self) -> None:
         self.install(self.hash)
         self.assertEqual([file.name for file in self.alone.iterdir()], ["package.json"])
 
-    def test_refuses_another_hash(self) -> None:
+    def test_npm_refuses_another_hash(self) -> None:
         other = f"sha512-{base64.b64encode(bytes(64)).decode()}"
         with self.assertRaisesRegex(Failure, "EINTEGRITY"):
             self.install(other)
         self.assertFalse(self.alone.exists())
 
-    def test_refuses_a_lock_that_leaves_something_out(self) -> None:
+    def test_npm_refuses_incomplete_lock(self) -> None:
         with self.assertRaisesRegex(Failure, "^npm ci of a planted package failed"):
             self.install_locked({})
         self.assertFalse(self.alone.exists())
 
-    def test_is_asked_for_where_there_is_none(self) -> None:
+    def test_missing_npm_is_reported(self) -> None:
         with (
             mock.patch.object(shutil, "which", return_value=None),
             self.assertRaisesRegex(Failure, "^a planted package needs npm: install Node.js$"),
@@ -225,22 +225,22 @@ class Npm(unittest.TestCase):
 
 
 class Commands(unittest.TestCase):
-    def test_the_last_line_comes_first(self) -> None:
+    def test_last_line_comes_first(self) -> None:
         self.assertEqual(commands.summary("one\n\ntwo\nthree\n"), "three\none\ntwo")
 
-    def test_the_summary_ends(self) -> None:
+    def test_summary_is_limited(self) -> None:
         lines = commands.summary("\n".join(str(number) for number in range(100))).splitlines()
         self.assertEqual((lines[0], lines[1], lines[-1], len(lines)), ("99", "85", "98", 15))
 
-    def test_a_silent_program_has_a_summary(self) -> None:
+    def test_silent_program_has_summary(self) -> None:
         self.assertEqual(commands.summary("\n"), "no output")
 
-    def test_a_program_that_is_not_there_is_a_failure(self) -> None:
+    def test_missing_program_is_a_failure(self) -> None:
         for run in (commands.openly, commands.output):
             with self.assertRaisesRegex(Failure, "/no-such-program could not be started"):
                 run(["/no-such-program"])
 
-    def test_a_program_that_fails_is_named(self) -> None:
+    def test_failing_program_is_named(self) -> None:
         with self.assertRaisesRegex(Failure, "^sh -c exit 3 ended with 3$"):
             commands.output(["sh", "-c", "exit 3", "more"])
         with self.assertRaisesRegex(Failure, "^it failed: broken$"):

@@ -21,7 +21,7 @@ class Marks(unittest.TestCase):
         ):
             self.assertEqual(len(advice(text, path)), 1, text)
 
-    def test_a_sentence_over_two_lines_is_one(self) -> None:
+    def test_sentence_spans_lines(self) -> None:
         self.assertEqual(len(advice("The file is given\nup after five attempts.")), 1)
 
     def test_code_and_plain_sentences_are_not_marked(self) -> None:
@@ -40,7 +40,7 @@ class Marks(unittest.TestCase):
 
 
 class Budget(unittest.TestCase):
-    def test_may_only_decrease(self) -> None:
+    def test_budget_may_only_decrease(self) -> None:
         found = list(language.marks("docs/a.md", "Nobody reads it twice."))
         language.check_budget(found, {"docs": 1})
         with self.assertRaisesRegex(Failure, "docs 1 of 0"):
@@ -48,11 +48,11 @@ class Budget(unittest.TestCase):
 
 
 class Subjects(unittest.TestCase):
-    def test_are_imperative_and_short(self) -> None:
+    def test_imperative_short_subject_is_accepted(self) -> None:
         for subject in ("saga: keep a claim", "cli tests: process each file", "docs: need fewer words"):
             self.assertIsNone(language.fault(subject), subject)
 
-    def test_others_are_refused_with_the_reason(self) -> None:
+    def test_other_subjects_are_refused_with_reason(self) -> None:
         for subject, why in (
             ("keep a claim", "not `area"),
             ("saga: keeps a claim", "`keeps` is not an imperative"),

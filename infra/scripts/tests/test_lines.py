@@ -7,7 +7,7 @@ from scripts.paths import ROOT
 
 
 class Lines(unittest.TestCase):
-    def test_the_document_has_the_table_of_the_script(self) -> None:
+    def test_document_has_table_of_script(self) -> None:
         text = (ROOT / "docs" / "steps.md").read_text("utf-8")
         self.assertIn(lines.table(), text, "run infra/lines.py docs/steps.md")
 
@@ -17,6 +17,6 @@ class Lines(unittest.TestCase):
             path.write_text("//! Doc.\n\nfn main() {\n    // Why.\n    run(); // now\n}\n", "utf-8")
             self.assertEqual(lines.count(path), 3)
 
-    def test_the_list_is_shorter_than_the_machine(self) -> None:
+    def test_list_is_shorter_than_machine(self) -> None:
         sizes = {name: lines.count(lines.SOURCES / file) for name, (file, _) in lines.VARIANTS.items()}
         self.assertLess(sizes["list of steps"], sizes["state machine"])

@@ -41,13 +41,13 @@ def fetches(text: str) -> set[str]:
 
 
 class Python(unittest.TestCase):
-    def test_every_package_has_a_version_and_a_hash(self) -> None:
+    def test_every_python_package_has_version_and_hash(self) -> None:
         for lock in paths.REQUIREMENTS.glob("*.txt"):
             for line in requirements(lock):
                 with self.subTest(lock.name):
                     self.assertRegex(line, rf"^(?:{REQUIREMENT.pattern})$")
 
-    def test_every_lock_has_what_is_wanted(self) -> None:
+    def test_every_lock_covers_its_requirements(self) -> None:
         wanted = {file.stem: file.read_text().split() for file in paths.REQUIREMENTS.glob("*.in")}
         self.assertEqual(set(wanted), {file.stem for file in paths.REQUIREMENTS.glob("*.txt")})
         for name, packages in wanted.items():
@@ -63,7 +63,7 @@ class Python(unittest.TestCase):
 
 
 class Node(unittest.TestCase):
-    def test_every_package_has_a_version_and_a_hash(self) -> None:
+    def test_every_node_package_has_version_and_hash(self) -> None:
         locks = tracked("*-lock.json")
         self.assertGreaterEqual(len(locks), 2)
         for lock in locks:
@@ -77,7 +77,7 @@ class Node(unittest.TestCase):
 
 
 class Rust(unittest.TestCase):
-    def test_the_toolchain_is_a_version(self) -> None:
+    def test_toolchain_is_a_version(self) -> None:
         channel = tomllib.loads((ROOT / "rust-toolchain.toml").read_text())["toolchain"]["channel"]
         self.assertRegex(channel, r"^\d+\.\d+\.\d+$")
         oldest = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["rust-version"]
@@ -85,7 +85,7 @@ class Rust(unittest.TestCase):
 
 
 class Everything(unittest.TestCase):
-    def test_is_fetched_only_where_hashes_are_checked(self) -> None:
+    def test_only_known_files_download(self) -> None:
         sources = tracked("*.py", "*.sh", "*.yml", "*.yaml", "*Makefile", ".ci/*")
         found = {
             str(file.relative_to(ROOT)): fetches(file.read_text("utf-8"))
@@ -94,7 +94,7 @@ class Everything(unittest.TestCase):
         }
         self.assertEqual({name: what for name, what in found.items() if what}, KNOWN)
 
-    def test_is_seen_in_each_form(self) -> None:
+    def test_every_form_of_download_is_detected(self) -> None:
         for text, expected in {
             "pip install ruff": {"pip install"},
             '[python, "-m", "pip", "install", "ruff"]': {"pip install"},

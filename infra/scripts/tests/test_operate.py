@@ -20,16 +20,16 @@ def sample(name: str) -> Any:
 class Requests(unittest.TestCase):
     """They are the samples that the function is tested with."""
 
-    def test_of_a_stack_whose_callers_sign(self) -> None:
+    def test_signed_request_is_sent(self) -> None:
         made = operate.request("GET", "/admin/failures/groups?state=open", None, ANN, SIGNED)
         self.assertEqual(made, sample("http-operator-signed"))
 
-    def test_of_a_stack_whose_callers_bring_tokens(self) -> None:
+    def test_request_with_token_is_sent(self) -> None:
         path = "/admin/failures/0199b6d0-7d61-7d00-b000-000000000010/archive"
         made = operate.request("POST", path, '{"reason": "a test"}', ANN, TOKENS)
         self.assertEqual(made, sample("http-operator-with-token"))
 
-    def test_what_is_none_is_refused(self) -> None:
+    def test_invalid_request_is_refused(self) -> None:
         with self.assertRaisesRegex(Failure, "none of GET"):
             operate.request("PATCH", "/admin", None, ANN, SIGNED)
         with self.assertRaisesRegex(Failure, "begins with a slash"):
@@ -39,7 +39,7 @@ class Requests(unittest.TestCase):
 
 
 class Answers(unittest.TestCase):
-    def test_are_shown_and_an_error_is_one(self) -> None:
+    def test_response_is_printed_and_errors_fail(self) -> None:
         for status, is_well in ((200, True), (404, False)):
             shown = io.StringIO()
             with redirect_stdout(shown):
@@ -106,22 +106,22 @@ class AfterRestore(unittest.TestCase):
         self.assertEqual(stand.asked, [FIRST, SECOND, *(path + told for path in self.PATHS)])
         self.assertIn("search a, Parsing: it is cancelled\nsearch b, Parsing: it is waiting\n", shown)
 
-    def test_one_that_somebody_works_on_is_to_be_tried_again(self) -> None:
+    def test_busy_search_is_reported_for_retry(self) -> None:
         went_well, shown = self.stand("busy").run("after-restore")
         self.assertFalse(went_well)
         self.assertIn("retry 1 of them", shown)
 
-    def test_a_dry_run_asks_and_changes_nothing(self) -> None:
+    def test_dry_run_changes_nothing(self) -> None:
         stand = self.stand()
         self.assertTrue(stand.run("after-restore", "--dry-run")[0])
         self.assertEqual(stand.asked, [FIRST, SECOND])
 
-    def test_an_error_ends_it(self) -> None:
+    def test_error_ends_the_command(self) -> None:
         stand = Stand({FIRST: (403, {"detail": "this is for operators"})})
         with self.assertRaisesRegex(Failure, "403: .*this is for operators"):
             stand.run("after-restore")
 
-    def test_what_is_no_option_is_refused(self) -> None:
+    def test_unknown_option_is_refused(self) -> None:
         stand = self.stand()
         for arguments in (["after-restore", "--all"], ["after-restore", "x", "y"], ["GET"], []):
             self.assertIsNone(stand.run(*arguments)[0], arguments)

@@ -44,7 +44,7 @@ class Files(unittest.TestCase):
         (self.dist / "icon.svg").write_bytes(b"<svg/>")
         (self.dist / "index.html").write_text("<html><head></head></html>")
 
-    def test_are_named_kept_and_compressed_as_serve_answers_with_them(self) -> None:
+    def test_files_have_headers_of_local_server(self) -> None:
         found = {one.pop("Key"): one for one in objects(self.dist, SIGN_IN)}
         self.assertEqual(
             found["assets/a-1.js"],
@@ -58,13 +58,13 @@ class Files(unittest.TestCase):
         self.assertEqual(found["icon.svg"]["CacheControl"], "no-cache")
         self.assertNotIn("ContentEncoding", found["index.html"])
 
-    def test_the_page_says_where_people_sign_in(self) -> None:
+    def test_page_names_the_sign_in_address(self) -> None:
         page = with_sign_in("<html><head></head></html>", SIGN_IN)
         [content] = re.findall(r'<meta name="sign-in" content="([^"]*)" />', page)
         self.assertEqual(json.loads(html.unescape(content)), SIGN_IN)
         self.assertRaises(Failure, with_sign_in, "<html></html>", SIGN_IN)
 
-    def test_the_page_comes_last_and_the_one_before_is_forgotten(self) -> None:
+    def test_page_is_uploaded_last_and_invalidated(self) -> None:
         amazon = Amazon({}, {})
         self.assertEqual(bring(amazon, Page("https://p", "b", "d", SIGN_IN), self.dist), 3)
         self.assertEqual([call for call, _ in amazon.calls], ["put", "put", "put", "forget"])
@@ -75,7 +75,7 @@ class Files(unittest.TestCase):
 class Stacks(unittest.TestCase):
     PARAMETERS: ClassVar = {"SignInUrl": "https://sign-in.example", "SignInClientId": "page"}
 
-    def test_say_where_the_page_is_and_what_to_ask_for(self) -> None:
+    def test_stack_names_page_address_and_scope(self) -> None:
         outputs = {"PageBucketName": "b", "PageUrl": "https://p", "PageDistributionId": "d"}
         page = Page.of(Amazon(outputs, self.PARAMETERS), "stack", "a/")
         self.assertEqual((page.bucket, page.distribution, page.url), ("b", "d", "https://p"))

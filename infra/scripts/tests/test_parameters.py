@@ -47,12 +47,12 @@ def accepts(parameter: str, value: str) -> bool:
 
 
 class Parameters(unittest.TestCase):
-    def test_refuse_what_would_be_refused_late(self) -> None:
+    def test_late_rejections_are_refused_early(self) -> None:
         for parameter, values in REFUSED.items():
             for value in values:
                 self.assertFalse(accepts(parameter, value), f"{parameter}={value}")
 
-    def test_take_everything_else(self) -> None:
+    def test_other_parameters_are_accepted(self) -> None:
         for parameter, values in TAKEN.items():
             for value in values:
                 self.assertTrue(accepts(parameter, value), f"{parameter}={value}")

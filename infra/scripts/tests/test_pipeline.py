@@ -16,26 +16,26 @@ def unpinned(workflow: str) -> list[str]:
 
 
 class Pipeline(unittest.TestCase):
-    def test_has_these_jobs(self) -> None:
+    def test_jobs_are_as_listed(self) -> None:
         self.assertEqual([*JOBS], ["check", "build", "dev", "review", "prod"])
 
-    def test_names_every_action_by_the_hash_of_a_commit(self) -> None:
+    def test_actions_are_pinned_by_commit_hash(self) -> None:
         self.assertEqual(unpinned("- uses: actions/checkout@v5"), ["actions/checkout@v5"])
         for workflow in WORKFLOWS:
             self.assertEqual(unpinned(workflow.read_text("utf-8")), [], workflow.name)
 
-    def test_keeps_programs_that_can_be_run(self) -> None:
+    def test_published_programs_are_executable(self) -> None:
         self.assertIn("tar --create --file built.tar .aws-sam", JOBS["build"])
         for job in ("dev", "review", "prod"):
             self.assertIn("tar --extract --file built.tar", JOBS[job], job)
 
-    def test_gives_tokens_only_to_jobs_of_an_environment(self) -> None:
+    def test_only_environment_jobs_receive_tokens(self) -> None:
         with_token = {name for name, job in JOBS.items() if "id-token: write" in job}
         with_environment = {name for name, job in JOBS.items() if "    environment: " in job}
         self.assertEqual(with_token, with_environment)
         self.assertEqual(with_token, {"dev", "review", "prod"})
 
-    def test_deploys_nothing_but_main(self) -> None:
+    def test_only_main_is_deployed(self) -> None:
         self.assertIn("if: github.ref == 'refs/heads/main'", JOBS["check"])
         for job in ("build", "dev", "review", "prod"):
             self.assertIn("    needs: ", JOBS[job], job)

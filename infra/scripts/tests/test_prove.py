@@ -8,18 +8,18 @@ from scripts.paths import ROOT
 
 
 class Totals(unittest.TestCase):
-    def test_are_the_last_line_that_says_so(self) -> None:
+    def test_total_is_last_matching_line(self) -> None:
         nextest = "a\n     Summary [ 310.224s] 1450 tests run: 1450 passed, 1 skipped\nwarning: done\n"
         self.assertIn("1450 tests run: 1450 passed", prove.totals(nextest))
         done = "Done 3675 runs in 3601 second(s)"
         self.assertEqual(prove.totals(f"#5 x\n{done}\n"), done)
 
-    def test_are_the_last_line_of_a_command_that_fails(self) -> None:
+    def test_total_of_failing_command_is_last_line(self) -> None:
         self.assertEqual(prove.totals("first\nmake: *** [test] Error 2\n"), "make: *** [test] Error 2")
 
 
 class Records(unittest.TestCase):
-    def test_keep_the_results_of_other_steps(self) -> None:
+    def test_record_keeps_results_of_other_steps(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "proof.json")
             prove.record(path, "tests", {"passed": True})
@@ -30,6 +30,6 @@ class Records(unittest.TestCase):
 
 
 class Steps(unittest.TestCase):
-    def test_are_every_fuzz_target(self) -> None:
+    def test_every_fuzz_target_is_a_step(self) -> None:
         targets = {file.stem for file in ROOT.glob("shared/search/*/fuzz/fuzz_targets/*.rs")}
         self.assertEqual(targets, prove.steps().keys() - {"tests", "deployment"})

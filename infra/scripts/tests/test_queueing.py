@@ -6,7 +6,7 @@ BUSY_MINUTE = Load(per_second=50, seconds=30, files=2)
 
 
 class Queueing(unittest.TestCase):
-    def test_the_same_seed_gives_the_same_result(self) -> None:
+    def test_seed_determines_the_result(self) -> None:
         first, second, other = (Simulation(BUSY_MINUTE, Service(4, 200), seed).run() for seed in (1, 1, 2))
         self.assertEqual(first, second)
         self.assertNotEqual(first, other)
@@ -19,13 +19,13 @@ class Queueing(unittest.TestCase):
         found = Simulation(BUSY_MINUTE, Service(4, 200)).run()
         self.assertAlmostEqual(found.area, sum(found.waits), places=6)
 
-    def test_no_more_is_worked_than_there_are_executions(self) -> None:
+    def test_concurrency_is_limited_by_executions(self) -> None:
         for saga in (1, 2, 8):
             used = Simulation(BUSY_MINUTE, Service(saga, 200)).run().utilisation(saga)
             self.assertGreater(used, 0)
             self.assertLessEqual(used, 1 + 1e-9)
 
-    def test_twice_the_workers_are_never_slower(self) -> None:
+    def test_doubled_workers_are_never_slower(self) -> None:
         for cores in (0, 2):
             rates = [
                 Simulation(Load(backlog=400), Service(saga, 1, cores=cores, on_core=0.002)).run().per_second()
@@ -33,7 +33,7 @@ class Queueing(unittest.TestCase):
             ]
             self.assertEqual(rates, sorted(rates))
 
-    def test_one_hot_search_is_found_busy_and_many_are_not(self) -> None:
+    def test_only_a_hot_search_is_contended(self) -> None:
         hot, cold = (Simulation(Load(backlog=100, hot=hot), Service(4, 1)).run() for hot in (True, False))
         self.assertGreater(hot.busy, 0)
         self.assertEqual((hot.handled, cold.busy), (100, 0))

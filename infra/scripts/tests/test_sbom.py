@@ -25,11 +25,11 @@ BUILD = sbom.Build("t", "rustc 1", TREE, LINKED, {JSON: "aa", MACRO: "bb"})
 
 
 class Trees(unittest.TestCase):
-    def test_are_read_with_licences_and_what_needs_what(self) -> None:
+    def test_tree_has_licences_and_dependencies(self) -> None:
         licenses = {OURS: "", MACRO: "MIT/Apache-2.0", JSON: "MIT OR Apache-2.0"}
         self.assertEqual(TREE, sbom.Tree(licenses, {OURS: {MACRO, JSON}, MACRO: {JSON}, JSON: set()}))
 
-    def test_of_another_form_are_refused(self) -> None:
+    def test_malformed_tree_is_refused(self) -> None:
         with self.assertRaisesRegex(Failure, "is not understood: 'warning: odd'"):
             sbom.parse_tree(TEXT + "warning: odd\n")
 
@@ -39,7 +39,7 @@ class Bills(unittest.TestCase):
         self.bill = sbom.bill("run-saga", b"program", BUILD)
         self.components = {each["name"]: each for each in self.bill["components"]}
 
-    def test_name_each_crate_with_version_licence_and_checksum(self) -> None:
+    def test_crates_have_version_licence_and_checksum(self) -> None:
         expected = {
             "type": "library",
             "bom-ref": "pkg:cargo/serde_json@1.0.0",
@@ -52,25 +52,25 @@ class Bills(unittest.TestCase):
         }
         self.assertEqual(self.components["serde_json"], expected)
 
-    def test_do_not_take_our_crates_for_published_ones(self) -> None:
+    def test_own_crates_are_not_published_ones(self) -> None:
         ours = self.components["ours"]
         self.assertEqual(ours["purl"], "pkg:generic/search-import/ours@0.1.0")
         self.assertEqual({"hashes", "licenses"} & set(ours), set())
 
-    def test_tell_what_only_runs_while_compiling_from_what_is_inside(self) -> None:
+    def test_build_dependencies_are_distinguished(self) -> None:
         scopes = {name: each["scope"] for name, each in self.components.items()}
         self.assertEqual(scopes, {"ours": "required", "serde_json": "required", "derive": "excluded"})
 
-    def test_write_licences_and_versions_as_their_standards_do(self) -> None:
+    def test_licences_and_versions_follow_standards(self) -> None:
         self.assertEqual(self.components["derive"]["licenses"], [{"expression": "MIT OR Apache-2.0"}])
         self.assertEqual(self.components["derive"]["purl"], "pkg:cargo/derive@2.0.0%2Bx")
 
-    def test_lead_from_the_function_to_each_crate(self) -> None:
+    def test_every_crate_is_reachable_from_function(self) -> None:
         graph = {each["ref"]: each["dependsOn"] for each in self.bill["dependencies"]}
         ours, macro, json_ = (self.components[name]["bom-ref"] for name in ("ours", "derive", "serde_json"))
         self.assertEqual(graph, {"run-saga": [ours], ours: [macro, json_], macro: [json_], json_: []})
 
-    def test_are_the_same_for_the_same_and_others_for_anything_else(self) -> None:
+    def test_bill_depends_on_its_content_only(self) -> None:
         first = sbom.text("run-saga", b"program", BUILD)
         self.assertEqual(sbom.text("run-saga", b"program", copy.deepcopy(BUILD)), first)
         others = [
@@ -81,7 +81,7 @@ class Bills(unittest.TestCase):
         serials = {each["serialNumber"] for each in [*others, json.loads(first)]}
         self.assertEqual(len(serials), 4)
 
-    def test_hold_no_path_of_this_machine(self) -> None:
+    def test_bill_contains_no_local_path(self) -> None:
         self.assertNotIn("/home", sbom.text("run-saga", b"program", BUILD))
 
 
@@ -106,7 +106,7 @@ class Functions(unittest.TestCase):
             for target in TARGETS.values()
         }
 
-    def test_list_what_cargo_lists(self) -> None:
+    def test_functions_match_cargo(self) -> None:
         for target, components in self.bills.items():
             with self.subTest(target):
                 self.assertGreater(len(components), 200)
@@ -115,7 +115,7 @@ class Functions(unittest.TestCase):
                 inside = [each for each in components if each["scope"] == "required"]
                 self.assertEqual(names(inside), listed(target, "normal,no-proc-macro"))
 
-    def test_each_crate_has_a_licence_and_each_published_one_a_checksum(self) -> None:
+    def test_crates_have_licence_and_checksum(self) -> None:
         packages = tomllib.loads((ROOT / "Cargo.lock").read_text("utf-8"))["package"]
         locked = {(each["name"], each["version"]): each.get("checksum") for each in packages}
         for components in self.bills.values():

