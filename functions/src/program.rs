@@ -5,7 +5,7 @@ use std::sync::Arc;
 use backend::services::LinkedServices;
 use futures::future::LocalBoxFuture;
 use imports::Ports;
-use lambda::Settling;
+use lambda::SettleVia;
 use saga::{Function, MissingSetting, Upkeep};
 
 use crate::SYSTEM;
@@ -29,7 +29,7 @@ pub fn run(
     Box::pin(async move {
         let observer = telemetry::for_function(imports::SYSTEM)?;
         let backend = backend::for_function(function, linked, observer).await?;
-        let settling = Settling::with_queues(backend.has_event_sources());
+        let settling = SettleVia::with_queues(backend.has_event_sources());
         let upkeep = upkeep.map(|open| open(&backend.ports)).transpose()?;
         lambda::serve_with_upkeep(&backend.ports, &SYSTEM, function, settling, upkeep).await
     })

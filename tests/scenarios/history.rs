@@ -105,8 +105,8 @@ async fn hanging_history_store_is_awaited_until_timeout() {
 #[tokio::test]
 async fn full_history_buffer_keeps_latest_decisions() {
     let desk = Desk::new(StoreBehavior::Well);
-    let most = u32::try_from(MAX_BUFFERED).unwrap();
-    let mut observed: Vec<DecisionRecord> = (0..most + 5).map(|n| desk.observe(n)).collect();
+    let max = u32::try_from(MAX_BUFFERED).unwrap();
+    let mut observed: Vec<DecisionRecord> = (0..max + 5).map(|n| desk.observe(n)).collect();
     let long = DecisionRecord { why: "ä".repeat(5_000), ..observed[0].clone() };
     desk.recorder.observe(long);
     desk.recorder.flush().await;

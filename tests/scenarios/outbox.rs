@@ -16,7 +16,7 @@ use messages::{
     Disposition, Host, Message, MessageId, Outgoing, Payload, ReceiveMessages, SendError, SendMessages,
     SessionId, StoreError,
 };
-use outbox::dispatch::Swept;
+use outbox::dispatch::SweepOutcome;
 use outbox::session::{CommitError, Options, Ports, SessionStatus, SettleSession, SettleSessions};
 use outbox::{
     ClaimedEntries, DispatchOutbox, Dispatcher, Entry, InspectOutbox, Key, Owner, Policy, Session,
@@ -274,7 +274,7 @@ async fn concurrent_sweeps_send_each_message_once() {
 #[derive(Default)]
 struct Slow {
     under_way: AtomicUsize,
-    most: AtomicUsize,
+    max: AtomicUsize,
     begun: Mutex<Vec<MessageId>>,
 }
 
@@ -283,7 +283,7 @@ impl SendMessages for Slow {
     async fn send(&self, messages: &[Outgoing]) -> Vec<Result<(), SendError>> {
         self.begun.lock().unwrap().extend(messages.iter().map(|message| message.id));
         let now = self.under_way.fetch_add(1, Ordering::Relaxed) + 1;
-        self.most.fetch_max(now, Ordering::Relaxed);
+        self.max.fetch_max(now, Ordering::Relaxed);
         for _ in 0..50 {
             tokio::task::yield_now().await;
         }
@@ -311,8 +311,8 @@ async fn due_effects_are_sent_in_parallel_in_order() {
     let dispatcher = Dispatcher { send: slow.clone(), ..function.dispatcher.clone() };
     let sends = dispatcher.policy.sends;
     let swept = DispatchOutbox { dispatcher, ..function.clone() }.sweep(None).await.unwrap();
-    assert_eq!(swept, Swept { entries: 150, to_the_end: true });
-    assert_eq!(slow.most.load(Ordering::Relaxed), sends);
+    assert_eq!(swept, SweepOutcome { entries: 150, to_the_end: true });
+    assert_eq!(slow.max.load(Ordering::Relaxed), sends);
     assert_eq!(*slow.begun.lock().unwrap(), ids);
 }
 
@@ -345,9 +345,9 @@ async fn sweep_claims_nothing_after_deadline() {
     for (seconds, entries) in [(0, 0), (20, 1), (30, 1)] {
         let deadline = world.host.now() + Duration::from_secs(seconds);
         let swept = slow.sweep(Some(deadline)).await.unwrap();
-        assert_eq!(swept, Swept { entries, to_the_end: false }, "{seconds}");
+        assert_eq!(swept, SweepOutcome { entries, to_the_end: false }, "{seconds}");
     }
-    assert_eq!(slow.sweep(None).await.unwrap(), Swept { entries: 1, to_the_end: true });
+    assert_eq!(slow.sweep(None).await.unwrap(), SweepOutcome { entries: 1, to_the_end: true });
 }
 
 /// The ledger deletes the item of a partition after 30 idle days, and with it the tokens that its document expects. The

@@ -14,7 +14,7 @@ use futures::future::{join, join_all};
 use imports::queues::{PARSE, SAGA, UPLOADS};
 use imports::{
     AttemptState, Duplicate, FileFence, FileId, JobState, Outcome, ParseAttempts, ParsedFile, PreparedStudy,
-    Progress, Quarantined, ReadStudies, ReadingStatus, Reason, ReportProgress, SearchId, Study,
+    Progress, QuarantinedRecord, ReadStudies, ReadingStatus, Reason, ReportProgress, SearchId, Study,
     WriteBatching, WriteStudies,
 };
 use jiff::{SignedDuration, Timestamp};
@@ -51,7 +51,7 @@ impl WriteStudies for RecordingStore {
         &self,
         file: &FileFence,
         studies: Vec<PreparedStudy>,
-        quarantined: Vec<Quarantined>,
+        quarantined: Vec<QuarantinedRecord>,
     ) -> Result<(), StoreError> {
         let studies = studies.into_iter().map(PreparedStudy::into_inner::<(u64, PreparedStudy)>);
         let studies = studies.collect::<Result<Vec<_>, _>>()?;
@@ -618,12 +618,12 @@ async fn store_batches_are_limited_by_count_and_size() {
     let abstracts = "x".repeat(1 << 20);
     let large: String =
         (0..20).map(|n| format!("TY  - JOUR\nTI  - {n}\nAB  - {abstracts}\nER  - \n\n")).collect();
-    for (file, most, records) in [(small, 1_000, 20_000), (large, 4, 20)] {
+    for (file, max, records) in [(small, 1_000, 20_000), (large, 4, 20)] {
         let (_, batch) = commands(&world, &[("a.ris", &file)]).await;
         let (function, recording) = recording(&world, None);
         function.consume(&deliveries(&batch), None).await;
         let calls = recording.calls.lock().unwrap().clone();
-        assert!(calls.iter().all(|call| call.len() <= most), "{calls:?}");
+        assert!(calls.iter().all(|call| call.len() <= max), "{calls:?}");
         assert!(calls.concat().into_iter().eq(1..=records));
     }
 }

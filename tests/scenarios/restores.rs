@@ -14,7 +14,7 @@ use rusqlite::Connection;
 use saga::failures::{FailureStatus, Retry, Selection};
 use service::{
     AfterRestore, AnnouncedSearch, Cancellation, CreateOutcome, Deletion, FileRefusal, NewFile, NewRepair,
-    NewSearch, ProjectAccess, Reading, Refusal, Repair, Restored,
+    NewSearch, OpenReads, ProjectAccess, Refusal, Repair, RestoreOutcome,
 };
 use tempfile::TempDir;
 
@@ -98,8 +98,8 @@ fn stored(world: &World) -> u32 {
 }
 
 /// Performs the steps of docs/backup.md before the functions run again.
-async fn settle(world: &World, what: What) -> Vec<(SearchId, Restored)> {
-    let reading = if what.has_database() { Reading::Ends } else { Reading::GoesOn };
+async fn settle(world: &World, what: What) -> Vec<(SearchId, RestoreOutcome)> {
+    let reading = if what.has_database() { OpenReads::End } else { OpenReads::Continue };
     let after = AfterRestore::new(world.functions.start_upload.clone(), reading, "Ann".to_owned());
     // The claims of stopped workers expire.
     world.host.advance(Duration::from_secs(60));
@@ -108,7 +108,7 @@ async fn settle(world: &World, what: What) -> Vec<(SearchId, Restored)> {
     for _ in 0..2 {
         for job in world.jobs().unfinished().await.unwrap() {
             let done = after.settle(job.search_id).await.unwrap();
-            assert_ne!(done, Restored::Busy, "{}", job.search_id);
+            assert_ne!(done, RestoreOutcome::Busy, "{}", job.search_id);
             settled.push((job.search_id, done));
         }
     }

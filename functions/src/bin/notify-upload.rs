@@ -5,7 +5,7 @@ use backend::Backend;
 use backend::services::LinkedServices;
 use functions::notify_upload::{FUNCTION, Notification, NotifyUpload};
 use imports::queues::UPLOADS;
-use lambda::{Settling, Trigger, Worker};
+use lambda::{SettleVia, Trigger, Worker};
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use messages::store::chain;
 use serde_json::Value;
@@ -38,7 +38,7 @@ async fn invoke(
     };
     let Ok(Trigger::Queue(batch)) = Trigger::read(event.payload) else { return Err(chain(&refused).into()) };
     let deadline = lambda::deadline(&event.context, backend.ports.engine.host.now());
-    let settling = Settling::with_queues(backend.has_event_sources());
+    let settling = SettleVia::with_queues(backend.has_event_sources());
     let worker = Worker { engine: &backend.ports.engine, queue: &UPLOADS, consumer: function, settling };
     Ok(Some(worker.answer(batch, Some(deadline)).await))
 }

@@ -6,7 +6,7 @@ use std::task::Poll;
 use futures::future::FutureExt;
 use futures::poll;
 use futures::stream::StreamExt;
-use imports::{PartBytes, Progress, Quarantined, ReadingStatus};
+use imports::{PartBytes, Progress, QuarantinedRecord, ReadingStatus};
 use messages::StoreError;
 use references::{Checkpoint, Limits, Reader, Report};
 use serde::Deserialize;
@@ -224,7 +224,7 @@ impl ParseReferences {
             .stored
             .quarantined(read.message.partition, read.command.file_id, 0, MAX_REASONS_LISTED)
             .await?;
-        let first = first.iter().map(|Quarantined { record, .. }| {
+        let first = first.iter().map(|QuarantinedRecord { record, .. }| {
             format!("record {} (line {}): {}", record.number, record.line, record.reason)
         });
         let first = first.collect::<Vec<_>>().join("; ");

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use futures::future::BoxFuture;
 use futures::stream::{FuturesOrdered, StreamExt};
 use imports::messages::StartParsing;
-use imports::{FileId, PreparedStudy, ProjectId, Quarantined, SearchId, Study, WriteStudies};
+use imports::{FileId, PreparedStudy, ProjectId, QuarantinedRecord, SearchId, Study, WriteStudies};
 use jiff::{SignedDuration, Timestamp};
 use messages::StoreError;
 use references::{Checkpoint, Outcome};
@@ -46,7 +46,7 @@ pub(super) struct Item {
 
 enum Content {
     Study(PreparedStudy),
-    Quarantined(Quarantined),
+    Quarantined(QuarantinedRecord),
 }
 
 impl Origin {
@@ -61,7 +61,7 @@ impl Origin {
             }
             Outcome::Quarantined(mut record) => {
                 record.number += before;
-                Content::Quarantined(Quarantined { search_id, file_id, record })
+                Content::Quarantined(QuarantinedRecord { search_id, file_id, record })
             }
         };
         Ok(Item { size, content })
@@ -201,7 +201,7 @@ impl<'a> PendingRecords<'a> {
     }
 
     /// Returns the next records, and their size in bytes of the file.
-    pub(super) fn next_batch(&mut self, max: usize) -> (Vec<PreparedStudy>, Vec<Quarantined>, u64) {
+    pub(super) fn next_batch(&mut self, max: usize) -> (Vec<PreparedStudy>, Vec<QuarantinedRecord>, u64) {
         let (mut studies, mut quarantined, mut bytes) = (Vec::new(), Vec::new(), 0);
         while bytes < BATCH_BYTES
             && studies.len() + quarantined.len() < max

@@ -9,7 +9,7 @@ use events::Installation;
 use functions::run_saga::FUNCTION;
 use imports::queues::SAGA;
 use jiff::Timestamp;
-use lambda::{Settling, Worker};
+use lambda::{SettleVia, Worker};
 use messages::{PartitionKey, StoreError};
 use outbox::Settlement;
 use saga::{Persist, PersistOutcome, WriteDocuments};
@@ -52,7 +52,7 @@ async fn conditional_write_is_few_frames_below_main() {
     stores.write_documents = Arc::new(TracingWriter { inner, trace: Arc::clone(&trace) });
     let consumer = (FUNCTION.build.unwrap())(&backend.ports).unwrap();
     let (engine, consumer) = (&backend.ports.engine, consumer.as_ref());
-    let worker = Worker { engine, queue: &SAGA, consumer, settling: Settling::ResponseOnly };
+    let worker = Worker { engine, queue: &SAGA, consumer, settling: SettleVia::ResponseOnly };
     worker.answer(batch, None).await;
     let trace = trace.lock().unwrap().take().expect("nothing was written");
     let is_ours = |place: &&str| {

@@ -15,7 +15,7 @@ mod tenancy;
 
 use backend::Backend;
 use imports::Ports;
-use lambda::{Settling, Worker};
+use lambda::{SettleVia, Worker};
 use serde_json::Value;
 
 /// Returns the response of a function's library to a batch of its queue.
@@ -23,7 +23,7 @@ async fn answer(function: &saga::Function<Ports>, backend: &Backend, batch: Valu
     let consumer = function.build.unwrap()(&backend.ports).unwrap();
     let queue = function.source.queue().unwrap();
     let batch = serde_json::from_value(batch).unwrap();
-    let settling = Settling::with_queues(backend.has_event_sources());
+    let settling = SettleVia::with_queues(backend.has_event_sources());
     let worker = Worker { engine: &backend.ports.engine, queue, consumer: &*consumer, settling };
     serde_json::to_value(worker.answer(batch, None).await).unwrap()
 }

@@ -5,7 +5,7 @@ use events::{Installation, event};
 use imports::messages::ObjectRef;
 use imports::{
     Counts, FileFence, FileId, Job, JobFile, JobState, Outcome, ParseAttempts, ParsedFile, ProjectId,
-    Quarantined, SearchId, Study, StudyId, WriteStudies,
+    QuarantinedRecord, SearchId, Study, StudyId, WriteStudies,
 };
 use jiff::Timestamp;
 use outbox::{View, WriteViews};
@@ -79,7 +79,7 @@ async fn imported(store: &Store) -> SearchId {
     };
     let (reason, excerpt) = ("no title".to_owned(), "secret".to_owned());
     let record = Quarantine { number: 2, line: 2, bytes: 0..1, reason, excerpt };
-    let unread = Quarantined { search_id, file_id, record };
+    let unread = QuarantinedRecord { search_id, file_id, record };
     store.store(&FileFence { search_id, file_id, fence }, vec![study], vec![unread]).await.unwrap();
     let (bucket, key) = ("uploads".to_owned(), "secret.ris".to_owned());
     let object = ObjectRef { bucket, key, version: None, size_bytes: 1 };

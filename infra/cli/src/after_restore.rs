@@ -5,7 +5,7 @@ use std::pin::pin;
 use futures::{StreamExt, TryStreamExt, stream};
 use local::output;
 use serde_json::json;
-use service::{AfterRestore, Reading, Restored, SearchService};
+use service::{AfterRestore, OpenReads, RestoreOutcome, SearchService};
 
 use crate::args;
 use crate::failures::caller;
@@ -18,7 +18,7 @@ const CONCURRENT_IMPORTS: usize = 16;
 /// Resumes or ends every search that had not ended at that time. Returns `false` if some searches have to be retried.
 pub(crate) async fn run(args: &args::AfterRestore) -> anyhow::Result<bool> {
     let workspace = Workspace::operate(workspace::settings(&args.output.location)?).await?;
-    let reading = if args.ledger_alone { Reading::GoesOn } else { Reading::Ends };
+    let reading = if args.ledger_alone { OpenReads::Continue } else { OpenReads::End };
     let start = SearchService::over(workspace.ports(), &functions::SYSTEM)?;
     let function = AfterRestore::new(start, reading, caller());
     let unfinished = workspace.jobs()?.unfinished().await?;
@@ -29,8 +29,8 @@ pub(crate) async fn run(args: &args::AfterRestore) -> anyhow::Result<bool> {
     let mut settled = pin!(stream::iter(settled).buffered(CONCURRENT_IMPORTS));
     let mut busy = 0;
     while let Some((job, done)) = settled.try_next().await? {
-        busy += u64::from(done == Some(Restored::Busy));
-        let what = done.map_or("has not ended", Restored::words);
+        busy += u64::from(done == Some(RestoreOutcome::Busy));
+        let what = done.map_or("has not ended", RestoreOutcome::words);
         if args.output.json {
             output::json(&json!({ "search_id": job.search_id, "state": job.state, "done": what }))?;
         } else {

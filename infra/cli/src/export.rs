@@ -10,7 +10,7 @@ use anyhow::{Context, bail};
 use imports::{Jobs, ParsedFile, ReadStudies, SearchId, StudyFilter};
 use local::output;
 use serde::Serialize;
-use service::exported_studies::{FileToExport, Merging, Studies, entry};
+use service::exported_studies::{DuplicateMerger, FileToExport, Studies, entry};
 use service::selection::StudySelection;
 use service::{ProjectAccess, SearchService};
 use writers::{FileLimits, Format, Source, Writer};
@@ -176,7 +176,7 @@ impl Exporter {
         let mut finished = Vec::new();
         let selection = StudySelection { which: self.shape.studies, text: None };
         let parsed = vec![FileToExport { search: file.search, file: file.file.clone() }];
-        let merging = self.shape.merged.then(|| Merging::new(self.jobs.clone()));
+        let merging = self.shape.merged.then(|| DuplicateMerger::new(self.jobs.clone()));
         let mut pages = Studies::of(Arc::clone(&self.studies), parsed, selection).skipping().merging(merging);
         while let Some((parsed, page)) = pages.next().await? {
             for study in &page {

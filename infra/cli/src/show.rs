@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use imports::{Job, Quarantined, SearchId, StudyStores};
+use imports::{Job, QuarantinedRecord, SearchId, StudyStores};
 use local::output;
 use messages::{DecisionRecord, RecordedVerdict};
 use serde::Serialize;
@@ -21,7 +21,7 @@ struct SearchDetails {
     job: Job,
     /// The number of studies that repeat an earlier one.
     duplicates: u64,
-    quarantined: Vec<Quarantined>,
+    quarantined: Vec<QuarantinedRecord>,
     /// The searches that repair it, in the order in which they were announced.
     repaired_by: Vec<SearchId>,
     /// `None` if no history is kept.
@@ -47,7 +47,7 @@ pub(crate) async fn run(args: &args::Inspect) -> anyhow::Result<bool> {
     Ok(true)
 }
 
-async fn quarantined(study_stores: &StudyStores, job: &Job) -> anyhow::Result<Vec<Quarantined>> {
+async fn quarantined(study_stores: &StudyStores, job: &Job) -> anyhow::Result<Vec<QuarantinedRecord>> {
     let mut all = Vec::new();
     for file in &job.files {
         all.extend(
@@ -81,7 +81,7 @@ fn print(report: &Report, details: &SearchDetails) -> anyhow::Result<()> {
     for repair in &details.repaired_by {
         output::line(&format!("repaired by import {repair}"))?;
     }
-    for Quarantined { file_id, record, .. } in &details.quarantined {
+    for QuarantinedRecord { file_id, record, .. } in &details.quarantined {
         let name = job.file_name(*file_id);
         output::line(&format!(
             "not imported: {name}, record {}, line {}, bytes {}-{}: {}",

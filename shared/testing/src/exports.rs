@@ -62,7 +62,7 @@ impl Ports<'_> {
     async fn linked(
         &self,
         key: &ExportKey,
-    ) -> Result<Option<Linked>, Box<dyn std::error::Error + Send + Sync>> {
+    ) -> Result<Option<DownloadedBytes>, Box<dyn std::error::Error + Send + Sync>> {
         let before = self.host.now();
         let valid_for = Duration::from_secs(60);
         let Some(link) = self.keep.link(key, "studies.jsonl", valid_for).await? else { return Ok(None) };
@@ -71,7 +71,7 @@ impl Ports<'_> {
     }
 }
 
-type Linked = (Vec<u8>, u64);
+type DownloadedBytes = (Vec<u8>, u64);
 
 /// Whatever its size.
 pub async fn export_download_has_the_written_bytes(ports: &Ports<'_>) -> CheckResult {

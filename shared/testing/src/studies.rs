@@ -468,19 +468,19 @@ pub async fn withdrawn_file_is_not_listed(ports: &Ports<'_>) -> CheckResult {
     let fence = held.fence + 1;
     for _ in 0..2 {
         ports.write.withdraw(search, file, &refused).await?;
-        is_refused(ports, (search, file), fence).await?;
+        is_refused(ports, search, file, fence).await?;
         assert_eq!(ports.read.studies(search, file, 0, 10).await?, studies);
     }
     overtaken(&ports.write.store(&held, studies.to_vec(), vec![]).await);
     ports.write.finish(&parsed).await?;
     ports.write.remove(search, file, &refused).await?;
-    is_refused(ports, (search, file), fence).await?;
+    is_refused(ports, search, file, fence).await?;
     assert_eq!(ports.read.studies(search, file, 0, 10).await?, []);
     Ok(())
 }
 
 /// Checks that a file is not listed, and that a new attempt finds it refused under this fence.
-async fn is_refused(ports: &Ports<'_>, (search, file): (SearchId, FileId), fence: u64) -> CheckResult {
+async fn is_refused(ports: &Ports<'_>, search: SearchId, file: FileId, fence: u64) -> CheckResult {
     assert_eq!(ports.track.place(search, file).await?, Some(search::refused()));
     let reading = ports.track.start(search, file, READER).await?;
     assert_eq!((reading.place, reading.fence), (Some(search::refused()), fence));

@@ -14,13 +14,13 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tokio::process::Command;
 
-use crate::placed::{Failed, Place};
+use crate::placed::{EventError, Place};
 
 /// Uploads a file to an embedded store unless it exists: several records of an event may refer to one file.
 ///
 /// # Errors
 /// Returns an error if the store does not take it.
-pub async fn upload(store: &Store, form: &PresignedPost, file: &'static [u8]) -> Result<(), Failed> {
+pub async fn upload(store: &Store, form: &PresignedPost, file: &'static [u8]) -> Result<(), EventError> {
     match store.upload(form, file).await {
         Ok(_) | Err(UploadError::Used) => Ok(()),
         Err(error) => Err(error.into()),
@@ -99,7 +99,7 @@ impl Installation {
     fn place<'a>(
         &'a self,
         ports: &'a Ports,
-    ) -> Place<'a, impl AsyncFn(&PresignedPost, &'static [u8]) -> Result<(), Failed>> {
+    ) -> Place<'a, impl AsyncFn(&PresignedPost, &'static [u8]) -> Result<(), EventError>> {
         Place { ports, bucket: BUCKET, upload: async |form: &_, file| upload(&self.store, form, file).await }
     }
 

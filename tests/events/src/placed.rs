@@ -23,7 +23,7 @@ const SAMPLE_IDS: &str = "0199b6d0-";
 const UPLOAD: SignedDuration = SignedDuration::from_mins(5);
 
 /// The error of an event that could not be prepared.
-pub type Failed = Box<dyn std::error::Error + Send + Sync>;
+pub type EventError = Box<dyn std::error::Error + Send + Sync>;
 
 /// An installation that events are adapted to.
 pub struct Place<'a, U> {
@@ -40,14 +40,14 @@ type ObjectName = (String, Option<String>);
 
 impl<U> Place<'_, U>
 where
-    U: AsyncFn(&PresignedPost, &'static [u8]) -> Result<(), Failed>,
+    U: AsyncFn(&PresignedPost, &'static [u8]) -> Result<(), EventError>,
 {
     /// Stores the files of an event, and grants the tokens of its messages and of the expected replies. Returns the
     /// event with the bucket and the file versions of this installation.
     ///
     /// # Errors
     /// Returns an error if a service is unavailable, or does not take a file.
-    pub async fn admit(&self, mut event: Value) -> Result<Value, Failed> {
+    pub async fn admit(&self, mut event: Value) -> Result<Value, EventError> {
         let mut stored = BTreeMap::new();
         self.admit_notifications(&mut event, &mut stored).await?;
         for record in event["Records"].as_array_mut().into_iter().flatten() {
@@ -67,7 +67,7 @@ where
         &self,
         event: &mut Value,
         stored: &mut BTreeMap<ObjectName, Option<String>>,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), EventError> {
         for notified in notifications(event) {
             let key = notified.object.get("key").and_then(Value::as_str).unwrap_or_default();
             let key = if notified.is_encoded { decoded(key)? } else { key.to_owned() };
@@ -88,7 +88,7 @@ where
         body: &str,
         is_command: bool,
         stored: &mut BTreeMap<ObjectName, Option<String>>,
-    ) -> Result<String, Failed> {
+    ) -> Result<String, EventError> {
         let Ok(message) = Message::decode(body) else {
             let Ok(mut event) = serde_json::from_str(body) else { return Ok(body.to_owned()) };
             self.admit_notifications(&mut event, stored).await?;
@@ -119,7 +119,7 @@ where
     }
 
     /// Stores a document of the search that expects the reply to a parse command.
-    async fn expect_reply(&self, message: &Message, command: &StartParsing) -> Result<(), Failed> {
+    async fn expect_reply(&self, message: &Message, command: &StartParsing) -> Result<(), EventError> {
         let engine = &self.ports.engine;
         let (stores, now) = (engine.stores()?, engine.host.now());
         let stored = stores.read_documents.load_latest(message.partition, now).await?;
@@ -171,7 +171,7 @@ where
         &self,
         named: ObjectName,
         stored: &mut BTreeMap<ObjectName, Option<String>>,
-    ) -> Result<Option<String>, Failed> {
+    ) -> Result<Option<String>, EventError> {
         if let Some(here) = stored.get(&named) {
             return Ok(here.clone());
         }
@@ -193,7 +193,7 @@ where
     ///
     /// # Errors
     /// Returns an error if a service is unavailable, or does not take the file.
-    pub async fn store(&self, key: &str) -> Result<(), Failed> {
+    pub async fn store(&self, key: &str) -> Result<(), EventError> {
         let metadata =
             UploadMetadata { search_name: "Gambling harms".to_owned(), expected_files: 2 }.to_map();
         let expires_at = self.ports.engine.host.now() + UPLOAD;
@@ -246,7 +246,7 @@ fn of<'a>(stored: &'a mut Value, is_encoded: bool, version: &'static str) -> Opt
     Some(NotifiedObject { bucket: bucket?, object: object?, is_encoded, version })
 }
 
-fn decoded(key: &str) -> Result<String, Failed> {
+fn decoded(key: &str) -> Result<String, EventError> {
     Ok(percent_decode_str(&key.replace('+', " ")).decode_utf8()?.into_owned())
 }
 

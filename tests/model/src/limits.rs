@@ -73,8 +73,8 @@ impl Limits {
         self.expected = self.expected.max(system.content().map_or(0, |content| content.expected.len()));
         self.stored = self.stored.max(system.seen.value.stored.len());
         for (said, messages) in &system.seen.value.asked {
-            let most = self.asked.entry(*said).or_default();
-            *most = messages.len().max(*most);
+            let max = self.asked.entry(*said).or_default();
+            *max = messages.len().max(*max);
         }
         let state = system.document.as_ref().map(|stored| stored.state);
         self.states.extend(state);

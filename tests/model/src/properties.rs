@@ -121,8 +121,8 @@ impl<S: Saga> System<S> {
     }
 
     fn asks_no_more_than(&self, check: &Check<S>) -> bool {
-        let most = |said| check.limits.asked.get(said).copied().unwrap_or(0);
-        self.seen.value.asked.iter().all(|(said, messages)| messages.len() <= most(said))
+        let max = |said| check.limits.asked.get(said).copied().unwrap_or(0);
+        self.seen.value.asked.iter().all(|(said, messages)| messages.len() <= max(said))
     }
 
     /// Returns `true` if every expected message is still admitted.

@@ -29,7 +29,7 @@ pub struct Customers;
 
 /// The knowledge of the customers.
 #[derive(Debug, Clone, Default)]
-pub struct Known {
+pub struct CustomerKnowledge {
     orders: BTreeMap<PartitionKey, Wish>,
     /// Items that were delivered to the shop, or may have been.
     items: u64,
@@ -46,7 +46,7 @@ struct Wish {
 impl Workload for Customers {
     type Saga = Orders;
     type Ports = Engine;
-    type World = Known;
+    type World = CustomerKnowledge;
 
     fn saga(&self) -> Orders {
         Orders
@@ -56,7 +56,7 @@ impl Workload for Customers {
         &SYSTEM
     }
 
-    fn ports(&self, engine: Engine, access: Access<Known>) -> Engine {
+    fn ports(&self, engine: Engine, access: Access<CustomerKnowledge>) -> Engine {
         let defect =
             [DROPS_DEAD_LETTERS, REPORTS_WITHOUT_TOKEN].into_iter().find(|defect| access.has(defect));
         match defect.filter(|_| access.function() == Some(WAREHOUSE_FAULTS.name)) {
@@ -72,7 +72,7 @@ impl Workload for Customers {
         &[(DROPS_DEAD_LETTERS, &Mode::ALL), (REPORTS_WITHOUT_TOKEN, &[Mode::Ledger])]
     }
 
-    fn client(&self, engine: Engine, access: Access<Known>, rng: Rng) -> BoxFuture<'static, ()> {
+    fn client(&self, engine: Engine, access: Access<CustomerKnowledge>, rng: Rng) -> BoxFuture<'static, ()> {
         Box::pin(customer(engine, access, rng))
     }
 
@@ -82,7 +82,7 @@ impl Workload for Customers {
         matches!(order.step, Step::Paid | Step::Prepaid { .. })
     }
 
-    fn refuses(&self, _: &Known, message: &Message) -> bool {
+    fn refuses(&self, _: &CustomerKnowledge, message: &Message) -> bool {
         matches!(message.read(), Ok(OrderEvent::Paid { cents }) if cents < CENTS)
     }
 
@@ -100,7 +100,7 @@ impl Workload for Customers {
 }
 
 /// Delivers an item or two, and wants one or two. Whatever fails is tried once more, as people do.
-async fn customer(engine: Engine, access: Access<Known>, mut rng: Rng) {
+async fn customer(engine: Engine, access: Access<CustomerKnowledge>, mut rng: Rng) {
     let Ok(shop) = Shop::over(&engine) else { return };
     let items = rng.between(1, 2);
     access.with(|scene| scene.items += items);
@@ -116,7 +116,7 @@ async fn customer(engine: Engine, access: Access<Known>, mut rng: Rng) {
     }
 }
 
-async fn pay(shop: &Shop, access: &Access<Known>, rng: &mut Rng, number: &str) {
+async fn pay(shop: &Shop, access: &Access<CustomerKnowledge>, rng: &mut Rng, number: &str) {
     if rng.one_in(5) {
         return;
     }

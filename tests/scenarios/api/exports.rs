@@ -371,7 +371,7 @@ async fn export_contains_sources_and_keys() {
 }
 
 /// Marks these studies of a file as duplicates of its first.
-async fn mark(world: &World, (search_id, file_id): (SearchId, FileId), records: impl Iterator<Item = u64>) {
+async fn mark(world: &World, search_id: SearchId, file_id: FileId, records: impl Iterator<Item = u64>) {
     let (tier, reason) = (Tier::Certain, Reason::DoiTitle);
     let duplicate = Duplicate { search_id, file_id, position: 0, record: 1, tier, reason };
     let mark = |record| Mark { at: StudyRef { search_id, file_id, record }, duplicate: Some(duplicate) };
@@ -388,7 +388,7 @@ async fn sparse_selection_requires_prepared_export() {
     let search = stored(&world, study, 20_500).await;
     let (on_lambda, path) = (on_lambda(&world), path_of(search));
     let file = get(&api(&world), &path).await["files"][0]["file_id"].as_str().unwrap().parse().unwrap();
-    mark(&world, (search, FileId::from_uuid(file)), 2..=20_500).await;
+    mark(&world, search, FileId::from_uuid(file), 2..=20_500).await;
     let (status, why) = refusal(&on_lambda, &format!("{path}/export?studies=unique")).await;
     assert_eq!((status, why.contains("POST")), (413, true), "{why}");
     let body = json!({ "studies": "unique" });
@@ -406,7 +406,7 @@ async fn export_contains_requested_studies() {
     let (on_lambda, streaming, path) = (on_lambda(&world), api(&world), path_of(search));
     let file = get(&streaming, &path).await["files"][0]["file_id"].as_str().unwrap().parse().unwrap();
     let file_id = FileId::from_uuid(file);
-    mark(&world, (search, file_id), (2..=1_200).step_by(3)).await;
+    mark(&world, search, file_id, (2..=1_200).step_by(3)).await;
     for (format, studies, expected) in [
         ("jsonl", "all", 1_200),
         ("jsonl", "unique", 800),

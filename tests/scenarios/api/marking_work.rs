@@ -7,8 +7,9 @@ use async_trait::async_trait;
 use embedded::Store;
 use imports::words::{BucketRange, WordPart};
 use imports::{
-    Candidate, CompareStudies, DuplicateCounts, FileId, Identity, Mark, ParsedFile, ProjectId, Quarantined,
-    ReadStudies, Revision, SearchId, Selection, StoredFile, Study, StudyKeys, StudyRef, Tier,
+    Candidate, CompareStudies, DuplicateCounts, FileId, Identity, Mark, ParsedFile, ProjectId,
+    QuarantinedRecord, ReadStudies, Revision, SearchId, Selection, StoredFile, Study, StudyKeys, StudyRef,
+    Tier,
 };
 use messages::StoreError;
 use service::FileOf;
@@ -38,7 +39,7 @@ impl ReadStudies for Counting {
         file: FileId,
         after: u64,
         limit: usize,
-    ) -> Result<Vec<Quarantined>, StoreError> {
+    ) -> Result<Vec<QuarantinedRecord>, StoreError> {
         self.store.quarantined(search, file, after, limit).await
     }
 

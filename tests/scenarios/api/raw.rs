@@ -104,14 +104,14 @@ struct SlowFiles {
     opening: Semaphore,
     /// The number of files that wait to be opened, and the highest number so far.
     waiting: AtomicUsize,
-    most: AtomicUsize,
+    max: AtomicUsize,
 }
 
 impl SlowFiles {
     fn of(world: &World, permits: usize) -> Arc<Self> {
         let (store, host) = (Arc::clone(&world.store), Arc::clone(&world.host));
         let opening = Semaphore::new(permits);
-        Arc::new(Self { store, host, opening, waiting: AtomicUsize::new(0), most: AtomicUsize::new(0) })
+        Arc::new(Self { store, host, opening, waiting: AtomicUsize::new(0), max: AtomicUsize::new(0) })
     }
 }
 
@@ -123,7 +123,7 @@ impl ReadObject for SlowFiles {
 
     async fn open(&self, object: &ObjectRef, from: u64) -> Result<Option<ObjectStream>, StoreError> {
         let waiting = self.waiting.fetch_add(1, Ordering::SeqCst) + 1;
-        self.most.fetch_max(waiting, Ordering::SeqCst);
+        self.max.fetch_max(waiting, Ordering::SeqCst);
         let permit = self.opening.acquire().await.unwrap();
         self.waiting.fetch_sub(1, Ordering::SeqCst);
         permit.forget();
@@ -186,5 +186,5 @@ async fn packed_files_are_unpacked_by_one_request() {
     };
     let (first, ()) = tokio::join!(get(&api, &study), others);
     assert!(first["raw"].as_str().unwrap().contains("Title 0"), "{first}");
-    assert_eq!(objects.most.load(Ordering::SeqCst), 1);
+    assert_eq!(objects.max.load(Ordering::SeqCst), 1);
 }

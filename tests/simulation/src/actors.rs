@@ -113,11 +113,11 @@ async fn work(port: Port, application: Arc<dyn Application>, station: Station, q
         }
     };
     // Batches of the saga hold several messages of one partition as a rule; larger ones would find the queue empty.
-    let most = if station.queue == SAGA { 4 } else { 2 };
-    let most = port.universe.with(|world| world.queues.spec(queue).batch_size).clamp(1, most);
+    let max = if station.queue == SAGA { 4 } else { 2 };
+    let max = port.universe.with(|world| world.queues.spec(queue).batch_size).clamp(1, max);
     let mut is_connected = false;
     loop {
-        let batch = port.receive_some(queue, most).await;
+        let batch = port.receive_some(queue, max).await;
         is_connected |= port.perform(World::can_connect);
         if !is_connected && port.has(Mutant::ExitsWithoutStore) {
             continue;

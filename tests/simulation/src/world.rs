@@ -23,7 +23,7 @@ use crate::mutants::Notes;
 use crate::options::{Config, Invariant, Mode, Stats, Violation};
 use crate::past::Past;
 use crate::point::{Kind, Points};
-use crate::ports::failures::Kept;
+use crate::ports::failures::FailureTables;
 use crate::ports::queues::{Copy, Queues};
 use crate::rng::Rng;
 use crate::time::{millis, timestamp};
@@ -154,7 +154,7 @@ pub(crate) struct World {
     /// Earlier views and lists of overdue effects.
     pub(crate) past: Past,
     /// Failures: dead-lettered messages and exhausted effects.
-    pub(crate) failures: Kept,
+    pub(crate) failures: FailureTables,
     pub(crate) records: BTreeMap<Key, Record>,
     pub(crate) processed: BTreeMap<String, Timestamp>,
     pub(crate) queues: Queues,
@@ -224,7 +224,7 @@ impl World {
             unreadable: BTreeSet::new(),
             views: BTreeMap::new(),
             past: Past::new(seed),
-            failures: Kept::default(),
+            failures: FailureTables::default(),
             records: BTreeMap::new(),
             processed: BTreeMap::new(),
             queues,

@@ -173,7 +173,7 @@ impl Bench {
         let mut rows = Vec::new();
         let mut whole = Counts::new();
         let mut alone = |situation, bound, counts: &Counts| {
-            rows.push(row(self.mode, situation, (1, 1), bound, counts, prices));
+            rows.push(row(self.mode, situation, 1, 1, bound, counts, prices));
             if situation != DUPLICATE {
                 counts.iter().for_each(|(call, count)| *whole.entry(*call).or_default() += count);
             }
@@ -189,22 +189,22 @@ impl Bench {
         let [one, two] = &replies[..] else { anyhow::bail!("{} commands were sent, not 2", replies.len()) };
         alone("transition, a file reported", quiet, &self.deliver(&[one]).await?);
         alone("transition that ends the search", bound(2.0, 3.0), &self.deliver(&[two]).await?);
-        rows.push(row(self.mode, "all five messages of a search", (5, 5), bound(1.2, 2.4), &whole, prices));
+        rows.push(row(self.mode, "all five messages of a search", 5, 5, bound(1.2, 2.4), &whole, prices));
         // The tokens have been removed, which only the ledger can confirm.
         let (counts, late) = (self.deliver(&[two]).await?, bound(1.0, 1.0));
-        rows.push(row(self.mode, "duplicate after the end", (1, 1), late, &counts, prices));
+        rows.push(row(self.mode, "duplicate after the end", 1, 1, late, &counts, prices));
 
         let search = self.begin().await?;
         self.deliver(&[&search.started]).await?;
         *self.counter.rival.lock().unwrap_or_else(PoisonError::into_inner) = Some(search.id);
         let counts = self.deliver(&[&search.saved[0]]).await?;
         anyhow::ensure!(counts.get(&Call::SagaPersist) == Some(&2), "there was no conflict");
-        rows.push(row(self.mode, "conflict, tried again once", (1, 1), None, &counts, prices));
+        rows.push(row(self.mode, "conflict, tried again once", 1, 1, None, &counts, prices));
 
         let (batch, bound) = (self.batch().await?, bound(1.0, 0.4));
         let last: Vec<&Message> = batch.iter().filter_map(|search| search.saved.last()).collect();
         let counts = self.deliver(&last).await?;
-        rows.push(row(self.mode, "batch of 10 searches", (last.len(), 1), bound, &counts, prices));
+        rows.push(row(self.mode, "batch of 10 searches", last.len(), 1, bound, &counts, prices));
         Ok(rows)
     }
 
@@ -255,7 +255,8 @@ impl Bench {
 fn row(
     mode: Mode,
     situation: &'static str,
-    (messages, batches): (usize, usize),
+    messages: usize,
+    batches: usize,
     bound: Option<(f64, f64)>,
     counts: &Counts,
     prices: &Prices,

@@ -102,7 +102,7 @@ pub async fn measure(dir: &Path, given: Option<&Path>) -> anyhow::Result<Vec<Row
     let wanted = u64::try_from(MAX_CONNECTIONS)? + 100;
     let allowed = getrlimit(Resource::Nofile);
     anyhow::ensure!(
-        allowed.maximum.is_none_or(|most| most >= wanted),
+        allowed.maximum.is_none_or(|max| max >= wanted),
         "this needs {wanted} descriptors (ulimit -n)"
     );
     setrlimit(Resource::Nofile, Rlimit { current: allowed.maximum, ..allowed })?;

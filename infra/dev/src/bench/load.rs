@@ -212,12 +212,12 @@ impl Load {
 
     /// Waits until all announced searches have ended, or until no search ends any more.
     async fn until_ended(&self) -> anyhow::Result<SearchList> {
-        let (mut most, mut moved) = (0, Instant::now());
+        let (mut max, mut moved) = (0, Instant::now());
         loop {
             let listed = self.list().await?;
             let ended = listed.values().filter(|search| !search["completed_at"].is_null()).count();
-            if ended > most {
-                (most, moved) = (ended, Instant::now());
+            if ended > max {
+                (max, moved) = (ended, Instant::now());
             }
             if (ended == listed.len() && ended >= self.searches) || moved.elapsed() > STANDSTILL {
                 return Ok(listed);

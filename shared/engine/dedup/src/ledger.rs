@@ -67,7 +67,7 @@ impl Claim {
 
     /// Returns the latest expiry at which the claim may replace the expiry of an item. A later expiry belongs to a wait
     /// that the caller does not know of.
-    pub fn most(&self) -> Timestamp {
+    pub fn max_expiry(&self) -> Timestamp {
         saturating(self.expires_at(), SLACK)
     }
 
@@ -322,7 +322,7 @@ impl Item {
             }
             Some(_) | None => {}
         }
-        if item.fence != claim.fence || item.expires_at > claim.most() {
+        if item.fence != claim.fence || item.expires_at > claim.max_expiry() {
             return (Admission::Moved { fence: item.fence, expires_at: item.expires_at }, None);
         }
         item.holder = Some((claim.attempt, saturating(claim.now, claim.lease)));

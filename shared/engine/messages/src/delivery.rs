@@ -45,18 +45,18 @@ pub struct Backoff {
     /// The delay after the first delivery.
     pub first: Duration,
     /// The maximum delay, at which doubling ends.
-    pub most: Duration,
+    pub max: Duration,
 }
 
 impl Backoff {
     /// For a temporary failure: 5 s to 15 min. With the receive limit of the saga's queue, 20, this bridges three
     /// hours.
-    pub const FAILURE: Self = Self { first: Duration::from_secs(5), most: Duration::from_secs(900) };
+    pub const FAILURE: Self = Self { first: Duration::from_secs(5), max: Duration::from_secs(900) };
     /// For a message that only a newer version can read: 1 min to 1 h. With a receive limit of 20 it waits 15 hours for
     /// the upgrade, and after that in the dead-letter queue.
-    pub const UPGRADE: Self = Self { first: Duration::from_secs(60), most: Duration::from_secs(3_600) };
+    pub const UPGRADE: Self = Self { first: Duration::from_secs(60), max: Duration::from_secs(3_600) };
     /// No delay.
-    pub const NONE: Self = Self { first: Duration::ZERO, most: Duration::ZERO };
+    pub const NONE: Self = Self { first: Duration::ZERO, max: Duration::ZERO };
 
     /// Returns the delay after `receive_count` deliveries; `random` is from 0 to 1.
     pub fn after(self, receive_count: u32, random: f64) -> Duration {
@@ -67,7 +67,7 @@ impl Backoff {
     /// Returns the minimum delay after `receive_count` deliveries.
     pub fn at_least(self, receive_count: u32) -> Duration {
         let doublings = receive_count.saturating_sub(1).min(31);
-        self.first.saturating_mul(1 << doublings).min(self.most)
+        self.first.saturating_mul(1 << doublings).min(self.max)
     }
 }
 

@@ -15,7 +15,7 @@ use messages::{
     Verdict, send_one,
 };
 
-use crate::dispatch::{self, Dispatcher, Swept};
+use crate::dispatch::{self, Dispatcher, SweepOutcome};
 use crate::session::{
     CONTROL, SETTLE_SESSION, SETTLE_SESSION_VERSION, SessionStatus, SettleSession, SettleSessions,
     control_message, next_look,
@@ -49,7 +49,7 @@ impl DispatchOutbox {
     ///
     /// # Errors
     /// Returns an error if a store is unavailable. The next sweep continues from there.
-    pub async fn sweep(&self, deadline: Option<Timestamp>) -> Result<Swept, StoreError> {
+    pub async fn sweep(&self, deadline: Option<Timestamp>) -> Result<SweepOutcome, StoreError> {
         // Recorded even if nothing is due, so that an alarm has data.
         self.dispatcher.reporter.measure(Metric::OUTBOX_AGE, 0);
         let stores = [Arc::clone(&self.session_outbox), Arc::clone(&self.saga_outbox)];

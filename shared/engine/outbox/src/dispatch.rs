@@ -195,8 +195,8 @@ impl Dispatcher {
         &self,
         store: &dyn SweepOutbox,
         deadline: Option<Timestamp>,
-    ) -> (Swept, Option<StoreError>) {
-        let (mut swept, mut failure) = (Swept::default(), None);
+    ) -> (SweepOutcome, Option<StoreError>) {
+        let (mut swept, mut failure) = (SweepOutcome::default(), None);
         // Records that could not be claimed stay due. The sweep looks past them for other due records.
         let mut failed: BTreeSet<Owner> = BTreeSet::new();
         while !self.reporter.host.is_past(deadline) {
@@ -263,7 +263,7 @@ pub struct DispatchOutcome {
 
 /// The result of a sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Swept {
+pub struct SweepOutcome {
     /// The number of entries that were performed, attempted or set aside.
     pub entries: usize,
     /// `true` if no due entry is left, `false` if the deadline passed before.
@@ -280,8 +280,8 @@ pub async fn sweep(
     stores: &[Arc<dyn SweepOutbox>],
     dispatcher: &Dispatcher,
     deadline: Option<Timestamp>,
-) -> Result<Swept, StoreError> {
-    let (mut all, mut failure) = (Swept { entries: 0, to_the_end: true }, None);
+) -> Result<SweepOutcome, StoreError> {
+    let (mut all, mut failure) = (SweepOutcome { entries: 0, to_the_end: true }, None);
     for store in stores {
         let (swept, failed) = dispatcher.sweep(store.as_ref(), deadline).await;
         all.entries += swept.entries;

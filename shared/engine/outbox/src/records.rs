@@ -50,7 +50,7 @@ pub struct Write {
 
 /// A read of a record by a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Read {
+pub struct RecordRead {
     /// The record.
     pub key: Key,
     /// The revision that was read; 0 if there was none.

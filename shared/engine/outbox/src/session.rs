@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::dispatch::Dispatcher;
 use crate::entry::{Entry, StageError};
-use crate::records::{Key, Read, ReadRecords, Record, Write};
+use crate::records::{Key, ReadRecords, Record, RecordRead, Write};
 use crate::sweep::{Owner, SweepOutbox};
 use crate::views::View;
 
@@ -77,7 +77,7 @@ pub struct SessionRecord {
     /// Views of sagas that are about to begin. A view that is stored already stays unchanged.
     pub views: Vec<View>,
     /// Records that the session has read and that must be unchanged.
-    pub reads: Vec<Read>,
+    pub reads: Vec<RecordRead>,
     /// Records that the session writes.
     pub writes: Vec<Write>,
     /// When it was committed.
@@ -232,7 +232,7 @@ impl<'a> Session<'a> {
     pub async fn read(&mut self, key: Key) -> Result<Option<Record>, StoreError> {
         let found = self.ports.records.record(&key).await?;
         let revision = found.as_ref().map_or(0, |record| record.revision);
-        self.record.reads.push(Read { key, revision });
+        self.record.reads.push(RecordRead { key, revision });
         Ok(found)
     }
 

@@ -223,7 +223,7 @@ impl<S: Serialize> Persist<S> {
 }
 
 /// The result of loading one partition.
-pub type Loaded = Result<Option<Document>, StoreError>;
+pub type LoadResult = Result<Option<Document>, StoreError>;
 
 /// Reads saga documents.
 #[async_trait]
@@ -233,11 +233,11 @@ pub trait ReadDocuments: Send + Sync {
     ///
     /// # Errors
     /// Returns an error if the store is unavailable.
-    async fn load(&self, partitions: &[PartitionKey], now: Timestamp) -> Result<Vec<Loaded>, StoreError>;
+    async fn load(&self, partitions: &[PartitionKey], now: Timestamp) -> Result<Vec<LoadResult>, StoreError>;
 
     /// Returns the latest document of one partition: it includes every write that was confirmed before the call. This
     /// may cost more than [`ReadDocuments::load`].
-    async fn load_latest(&self, partition: PartitionKey, now: Timestamp) -> Loaded;
+    async fn load_latest(&self, partition: PartitionKey, now: Timestamp) -> LoadResult;
 }
 
 /// Writes saga documents.

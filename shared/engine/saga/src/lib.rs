@@ -52,7 +52,7 @@ pub use dead_letters::ReportDeadLetters;
 pub use decision::{Advance, Decision, Effect};
 pub use declared::WrongTable;
 pub use document::{
-    Content, Document, ExpectedMessage, ExpectedToken, Loaded, Persist, PersistOutcome, ProcessedMessage,
+    Content, Document, ExpectedMessage, ExpectedToken, LoadResult, Persist, PersistOutcome, ProcessedMessage,
     ReadDocuments, WriteDocuments,
 };
 pub use engine::{Engine, EntryPoint, SAGA};

@@ -19,7 +19,7 @@ use messages::{AttemptId, MessageId, Metric, PartitionKey, StoreError, Token};
 use outbox::{Entry, Settlement};
 use serde::Serialize;
 
-use crate::document::{Document, Loaded, Persist, PersistOutcome};
+use crate::document::{Document, LoadResult, Persist, PersistOutcome};
 use crate::plan::{self, IncomingEvent, MessageDecision, Plan, PlanError, PlanInput, TokenDemand, admission};
 use crate::ports::Ports;
 use crate::settings::Settings;
@@ -75,7 +75,7 @@ struct Attempt<'a, S: Saga> {
 }
 
 /// The claim as it was made last, and the ledger's answer.
-type Answered = Result<(Claim, Admission), StoreError>;
+type ClaimAnswer = Result<(Claim, Admission), StoreError>;
 
 /// An admitted attempt with its plan.
 struct PlannedAttempt<'a, S: Saga> {
@@ -112,7 +112,7 @@ impl<S: Saga> Runner<S> {
     }
 
     /// Loads the documents of all groups in one call.
-    async fn load(&self, groups: &[&Group<S::Event>]) -> Vec<Result<Loaded, String>> {
+    async fn load(&self, groups: &[&Group<S::Event>]) -> Vec<Result<LoadResult, String>> {
         let partitions: Vec<PartitionKey> = groups.iter().map(|group| group.partition).collect();
         self.count_calls(1);
         match self.ports.read.load(&partitions, self.ports.host.now()).await {
@@ -125,7 +125,7 @@ impl<S: Saga> Runner<S> {
     fn begin<'a>(
         &self,
         group: &'a Group<S::Event>,
-        loaded: Result<Loaded, String>,
+        loaded: Result<LoadResult, String>,
         index: usize,
     ) -> Result<Attempt<'a, S>, AttemptOutcome> {
         let document = self.open(loaded.map_err(AttemptOutcome::BrokenOff)?)?;
@@ -146,7 +146,7 @@ impl<S: Saga> Runner<S> {
         Ok(Attempt { group, id, minted, now, document, index })
     }
 
-    fn open(&self, loaded: Loaded) -> Result<Option<Document<S::State>>, AttemptOutcome> {
+    fn open(&self, loaded: LoadResult) -> Result<Option<Document<S::State>>, AttemptOutcome> {
         let unreadable = |error: StoreError| AttemptOutcome::Unreadable(error.chain());
         let stored = loaded.map_err(|error| match error.is_retryable() {
             true => AttemptOutcome::BrokenOff(error.chain()),
@@ -157,11 +157,11 @@ impl<S: Saga> Runner<S> {
     }
 
     /// Claims the partition of each attempt.
-    async fn claim(&self, attempts: &[Attempt<'_, S>]) -> Vec<Answered> {
+    async fn claim(&self, attempts: &[Attempt<'_, S>]) -> Vec<ClaimAnswer> {
         join_all(attempts.iter().map(|attempt| self.claim_one(attempt))).await
     }
 
-    async fn claim_one(&self, attempt: &Attempt<'_, S>) -> Answered {
+    async fn claim_one(&self, attempt: &Attempt<'_, S>) -> ClaimAnswer {
         let (claim, answer) = self.ask(self.claim_of(attempt)).await?;
         if answer != Admission::Duplicate {
             return Ok((claim, answer));
@@ -175,7 +175,7 @@ impl<S: Saga> Runner<S> {
         }
     }
 
-    async fn ask(&self, claim: Claim) -> Answered {
+    async fn ask(&self, claim: Claim) -> ClaimAnswer {
         self.count_calls(1);
         let fence = claim.fence;
         let answered = ledger::ask(self.ports.ledger.as_ref(), claim).await;
@@ -209,7 +209,7 @@ impl<S: Saga> Runner<S> {
     async fn plan<'a>(
         &self,
         attempt: Attempt<'a, S>,
-        answered: Answered,
+        answered: ClaimAnswer,
     ) -> Result<PlannedAttempt<'a, S>, AttemptOutcome> {
         let (claim, admitted) = match answered {
             Ok((claim, Admission::Admitted(admitted))) => (claim, admitted),

@@ -47,7 +47,7 @@ impl Default for Settings {
             busy_wait: Duration::from_millis(50),
             // After a worker has died, its lease expires within the fifth delay. A partition stays busy for longer only
             // if no worker can release it, for example for lack of a permission; then the receive count has to last.
-            busy_visibility: Backoff { first: Duration::from_secs(1), most: Backoff::FAILURE.most },
+            busy_visibility: Backoff { first: Duration::from_secs(1), max: Backoff::FAILURE.max },
             failure_visibility: Backoff::FAILURE,
             max_tokens: 200,
             max_leftover: 16,

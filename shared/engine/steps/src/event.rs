@@ -137,7 +137,7 @@ impl<A: Activity> PartialEq for Command<A> {
 
 /// The form of a command on the wire.
 #[derive(Serialize, Deserialize)]
-struct Tagged<N, T> {
+struct TaggedCommand<N, T> {
     #[serde(rename = "type")]
     name: N,
     data: T,
@@ -145,13 +145,14 @@ struct Tagged<N, T> {
 
 impl<A: Activity> Serialize for Command<A> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Tagged { name: self.kind().name, data: &self.order }.serialize(serializer)
+        TaggedCommand { name: self.kind().name, data: &self.order }.serialize(serializer)
     }
 }
 
 impl<'de, A: Activity> Deserialize<'de> for Command<A> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Tagged { name, data: order } = Tagged::<String, Order<A::Input>>::deserialize(deserializer)?;
+        let TaggedCommand { name, data: order } =
+            TaggedCommand::<String, Order<A::Input>>::deserialize(deserializer)?;
         match name.as_str() {
             name if name == A::PERFORM => Ok(Self { verb: Verb::Perform, order }),
             name if name == A::UNDO => Ok(Self { verb: Verb::Undo, order }),

@@ -14,7 +14,7 @@ use crate::demand;
 use crate::event::StepEvent;
 use crate::list::Steps;
 use crate::run::{Phase, Run};
-use crate::turn::{Turn, Unchanged};
+use crate::turn::{NoEffect, Turn};
 
 /// The state machine of a list of steps.
 pub struct StepMachine<I> {
@@ -111,8 +111,8 @@ impl<I: StepSaga> Saga for StepMachine<I> {
         let mut turn = Turn::new(&self.steps, self.defect, run, now);
         match turn.apply(event.body) {
             Ok(reason) => turn.finish(reason),
-            Err(Unchanged::Ignored(reason)) => Decision::ignore(reason),
-            Err(Unchanged::Rejected(reason)) => Decision::reject(reason),
+            Err(NoEffect::Ignored(reason)) => Decision::ignore(reason),
+            Err(NoEffect::Rejected(reason)) => Decision::reject(reason),
         }
     }
 

@@ -13,17 +13,17 @@ use crate::list::{Deadline, InDoubt, Node, Steps};
 use crate::run::{Phase, Run, Signal, StepState};
 
 /// The reason why an event changes nothing.
-pub(crate) enum Unchanged {
+pub(crate) enum NoEffect {
     /// It is a duplicate or too late.
     Ignored(String),
     /// It is invalid, and goes to the dead letters.
     Rejected(String),
 }
 
-type Applied = Result<String, Unchanged>;
+type ApplyResult = Result<String, NoEffect>;
 
-fn ignored(reason: impl Into<String>) -> Applied {
-    Err(Unchanged::Ignored(reason.into()))
+fn ignored(reason: impl Into<String>) -> ApplyResult {
+    Err(NoEffect::Ignored(reason.into()))
 }
 
 /// One transition.
@@ -42,7 +42,7 @@ impl<'a, I: StepSaga> Turn<'a, I> {
     }
 
     /// Applies the event itself. Returns the reason for the decision log.
-    pub(crate) fn apply(&mut self, event: &StepEvent<I>) -> Applied {
+    pub(crate) fn apply(&mut self, event: &StepEvent<I>) -> ApplyResult {
         use StepEvent::*;
         if self.before.ended_at().is_some() {
             return ignored("the run has ended");
@@ -99,7 +99,7 @@ impl<'a, I: StepSaga> Turn<'a, I> {
     }
 
     /// Keeps a signal that has overtaken the start. It is not sent again.
-    fn signal_early(&mut self, event: &StepEvent<I>) -> Applied {
+    fn signal_early(&mut self, event: &StepEvent<I>) -> ApplyResult {
         if self.defect == Defect::IgnoresEarlySignals {
             return ignored("the run has not started");
         }
@@ -121,7 +121,7 @@ impl<'a, I: StepSaga> Turn<'a, I> {
         Ok("the signal has overtaken the start".to_owned())
     }
 
-    fn resolve(&mut self, step: &str, value: &Value) -> Applied {
+    fn resolve(&mut self, step: &str, value: &Value) -> ApplyResult {
         let name = self.signalled(step)?;
         match self.before.steps.get(name) {
             Some(StepState::Waiting) => {
@@ -138,7 +138,7 @@ impl<'a, I: StepSaga> Turn<'a, I> {
         }
     }
 
-    fn reject(&mut self, step: &str, reason: &str) -> Applied {
+    fn reject(&mut self, step: &str, reason: &str) -> ApplyResult {
         let name = self.signalled(step)?;
         if self.before.steps.get(name).is_some_and(StepState::is_settled) {
             return ignored(format!("{step} is settled"));
@@ -155,15 +155,15 @@ impl<'a, I: StepSaga> Turn<'a, I> {
     }
 
     /// Returns the name of a step that waits for a signal.
-    fn signalled(&self, step: &str) -> Result<&'static str, Unchanged> {
+    fn signalled(&self, step: &str) -> Result<&'static str, NoEffect> {
         let node = &self.steps.nodes[self.place(step)?];
         match node.request {
             None => Ok(node.name),
-            Some(_) => Err(Unchanged::Rejected(format!("{step} does not wait for a signal"))),
+            Some(_) => Err(NoEffect::Rejected(format!("{step} does not wait for a signal"))),
         }
     }
 
-    fn deadline_passed(&mut self, name: &str) -> Applied {
+    fn deadline_passed(&mut self, name: &str) -> ApplyResult {
         let deadline = self.steps.deadlines.iter().find(|deadline| deadline.name == name);
         if !deadline.is_some_and(|deadline| self.is_open(self.before, deadline)) {
             return ignored("its steps were completed in time");
@@ -175,7 +175,7 @@ impl<'a, I: StepSaga> Turn<'a, I> {
     }
 
     /// Applies the reply to a request to perform a step.
-    fn answered(&mut self, event: &StepEvent<I>) -> Applied {
+    fn answered(&mut self, event: &StepEvent<I>) -> ApplyResult {
         let (StepEvent::StepCompleted { step, .. }
         | StepEvent::StepRefused { step, .. }
         | StepEvent::StepFailed { step, .. }) = event
@@ -221,7 +221,7 @@ impl<'a, I: StepSaga> Turn<'a, I> {
         }
     }
 
-    fn undone(&mut self, step: &str, state: StepState) -> Applied {
+    fn undone(&mut self, step: &str, state: StepState) -> ApplyResult {
         let name = self.steps.nodes[self.place(step)?].name;
         match self.before.steps.get(name) {
             Some(StepState::Undoing { .. }) => {
@@ -232,7 +232,7 @@ impl<'a, I: StepSaga> Turn<'a, I> {
         }
     }
 
-    fn retry(&mut self, step: &str) -> Applied {
+    fn retry(&mut self, step: &str) -> ApplyResult {
         let node = &self.steps.nodes[self.place(step)?];
         let Some(StepState::Retrying { attempts }) = self.before.steps.get(node.name) else {
             return ignored(format!("{step} has not failed"));
@@ -425,10 +425,10 @@ impl<'a, I: StepSaga> Turn<'a, I> {
         })
     }
 
-    fn place(&self, step: &str) -> Result<usize, Unchanged> {
+    fn place(&self, step: &str) -> Result<usize, NoEffect> {
         let version = self.before.list_version;
         let place = self.steps.find(step, version);
-        place.ok_or_else(|| Unchanged::Rejected(format!("version {version} of the list has no step {step}")))
+        place.ok_or_else(|| NoEffect::Rejected(format!("version {version} of the list has no step {step}")))
     }
 
     fn set(&mut self, step: &str, state: StepState) {

@@ -8,7 +8,7 @@ use embedded::Store;
 use messages::{DecisionSink, Host};
 use saga::{Engine, Partitions, System};
 
-use crate::Opened;
+use crate::ConfiguredPorts;
 use crate::config::{Config, Mode};
 #[cfg(feature = "services")]
 use crate::services::DatabaseOutage;
@@ -23,9 +23,9 @@ pub fn embedded<P>(
     host: Arc<dyn Host>,
     observer: Arc<dyn DecisionSink>,
     config: Config,
-) -> Opened<Engine> {
+) -> ConfiguredPorts<Engine> {
     let ports = config.applied_to(store.engine(system.name, host, observer));
-    Opened { ports, config }
+    ConfiguredPorts { ports, config }
 }
 
 /// Opens the engine with MongoDB, DynamoDB and SQS, as far as they are configured.
@@ -38,7 +38,7 @@ pub async fn services<P>(
     config: Config,
     host: Arc<dyn Host>,
     observer: Arc<dyn DecisionSink>,
-) -> Result<Opened<Engine>, OpenError> {
+) -> Result<ConfiguredPorts<Engine>, OpenError> {
     open(system, DatabaseOutage::Fail, config, host, observer).await
 }
 
@@ -49,11 +49,11 @@ async fn open<P>(
     config: Config,
     host: Arc<dyn Host>,
     observer: Arc<dyn DecisionSink>,
-) -> Result<Opened<Engine>, OpenError> {
+) -> Result<ConfiguredPorts<Engine>, OpenError> {
     system.check()?;
     let adapters = crate::services::adapters(outage, system.queues, &config, &host).await?;
     let ports = adapters.engine(system.name, host, observer, &config);
-    Ok(Opened { ports, config })
+    Ok(ConfiguredPorts { ports, config })
 }
 
 /// Opens the engine of one function with the settings of the environment and the services of AWS. The engine is restricted to
@@ -67,7 +67,7 @@ pub async fn for_function<P>(
     system: &System<P>,
     name: &'static str,
     observer: Arc<dyn DecisionSink>,
-) -> Result<Opened<Engine>, OpenError> {
+) -> Result<ConfiguredPorts<Engine>, OpenError> {
     let config = Config { backend: BackendKind::Aws, ..Config::from_env_of(system.name)? };
     let function = system.function(name).ok_or(OpenError::UnknownFunction(name))?;
     let settings = crate::requirements::missing_settings(function, system.queues, &config);
@@ -76,7 +76,7 @@ pub async fn for_function<P>(
     }
     let host = Arc::new(SystemHost);
     let opened = open(system, DatabaseOutage::ConnectLater, config, host, observer).await?;
-    Ok(Opened { ports: opened.ports.declared_by(function), ..opened })
+    Ok(ConfiguredPorts { ports: opened.ports.declared_by(function), ..opened })
 }
 
 impl Config {

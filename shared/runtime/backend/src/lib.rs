@@ -38,14 +38,14 @@ pub use system_host::SystemHost;
 
 /// Ports of a program, with its settings.
 #[derive(Clone)]
-pub struct Opened<P> {
+pub struct ConfiguredPorts<P> {
     /// The ports.
     pub ports: P,
     /// The settings.
     pub config: Config,
 }
 
-impl<P> Opened<P> {
+impl<P> ConfiguredPorts<P> {
     /// Returns `true` if Lambda's events come from the queues of these ports.
     pub fn has_event_sources(&self) -> bool {
         self.config.backend == BackendKind::Aws

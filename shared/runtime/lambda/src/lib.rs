@@ -38,14 +38,14 @@ const HOST: &str = "lambda";
 /// The way to apply the answers that a partial batch response cannot express: a retry at a certain time, and a dead
 /// letter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Settling {
+pub enum SettleVia {
     /// Through the queue that sent the batch.
     Queue,
     /// Not at all. In a development environment the event has no queue, and its sender receives only the response.
     ResponseOnly,
 }
 
-impl Settling {
+impl SettleVia {
     /// Returns the way for a program whose events come from the queues of its ports, or from elsewhere.
     pub fn with_queues(has_queues: bool) -> Self {
         if has_queues { Self::Queue } else { Self::ResponseOnly }
@@ -61,7 +61,7 @@ pub struct Worker<'a> {
     /// The consumer of the queue.
     pub consumer: &'a dyn Consumer,
     /// How to apply the answers.
-    pub settling: Settling,
+    pub settling: SettleVia,
 }
 
 /// Runs a function until Lambda stops the process. A function has one or two triggers:
@@ -75,7 +75,7 @@ pub async fn serve<P: AsRef<Engine>>(
     ports: &P,
     system: &System<P>,
     function: &Function<P>,
-    settling: Settling,
+    settling: SettleVia,
 ) -> Result<(), lambda_runtime::Error> {
     serve_with_upkeep(ports, system, function, settling, None).await
 }
@@ -88,7 +88,7 @@ pub async fn serve_with_upkeep<P: AsRef<Engine>>(
     ports: &P,
     system: &System<P>,
     function: &Function<P>,
-    settling: Settling,
+    settling: SettleVia,
     upkeep: Option<Arc<dyn Upkeep>>,
 ) -> Result<(), lambda_runtime::Error> {
     system.check()?;
@@ -126,7 +126,7 @@ impl Worker<'_> {
         let deliveries: Vec<Delivery> = event.records.iter().map(delivery).collect();
         let reporter = self.engine.reporter(HOST);
         let mut answers = messages::deliver(self.consumer, &deliveries, deadline, &reporter).await;
-        if self.settling == Settling::Queue {
+        if self.settling == SettleVia::Queue {
             let source = self.engine.receive.as_ref();
             answers = settle::settle(source, self.queue, &event.records, answers).await;
         }

@@ -113,27 +113,41 @@ pub fn for_function(system: &'static str) -> Result<Arc<dyn DecisionSink>, Wrong
 
 #[cfg(test)]
 mod tests {
-    use tracing_subscriber::filter::LevelFilter as Most;
+    use tracing_subscriber::filter::LevelFilter;
 
     use super::*;
 
     /// The most that is heard of a target.
-    fn heard(asked: &str, audience: Audience, target: &str) -> Most {
+    fn heard(asked: &str, audience: Audience, target: &str) -> LevelFilter {
         let filter = filter(Some(asked), audience);
-        let levels = [Most::TRACE, Most::DEBUG, Most::INFO, Most::WARN, Most::ERROR];
+        let levels = [
+            LevelFilter::TRACE,
+            LevelFilter::DEBUG,
+            LevelFilter::INFO,
+            LevelFilter::WARN,
+            LevelFilter::ERROR,
+        ];
         let is_heard =
-            |most: &Most| most.into_level().is_some_and(|level| filter.would_enable(target, &level));
-        levels.into_iter().find(is_heard).unwrap_or(Most::OFF)
+            |max: &LevelFilter| max.into_level().is_some_and(|level| filter.would_enable(target, &level));
+        levels.into_iter().find(is_heard).unwrap_or(LevelFilter::OFF)
     }
 
     #[test]
     fn default_level_depends_on_audience() {
         for nothing in ["", "functions=loud", "a=b=c"] {
-            assert_eq!(heard(nothing, Audience::Machine, "functions::run_saga"), Most::INFO, "{nothing}");
-            assert_eq!(heard(nothing, Audience::Person, "functions::run_saga"), Most::WARN, "{nothing}");
+            assert_eq!(
+                heard(nothing, Audience::Machine, "functions::run_saga"),
+                LevelFilter::INFO,
+                "{nothing}"
+            );
+            assert_eq!(
+                heard(nothing, Audience::Person, "functions::run_saga"),
+                LevelFilter::WARN,
+                "{nothing}"
+            );
             assert_eq!(
                 heard(nothing, Audience::Person, "aws_config::imds::region"),
-                Most::ERROR,
+                LevelFilter::ERROR,
                 "{nothing}"
             );
         }
@@ -142,9 +156,9 @@ mod tests {
     #[test]
     fn one_module_can_be_selected() {
         let asked = "warn,functions=debug";
-        assert_eq!(heard(asked, Audience::Machine, "functions::run_saga"), Most::DEBUG);
-        assert_eq!(heard(asked, Audience::Machine, "saga::round"), Most::WARN);
-        assert_eq!(heard("functions=debug", Audience::Machine, "saga::round"), Most::OFF);
+        assert_eq!(heard(asked, Audience::Machine, "functions::run_saga"), LevelFilter::DEBUG);
+        assert_eq!(heard(asked, Audience::Machine, "saga::round"), LevelFilter::WARN);
+        assert_eq!(heard("functions=debug", Audience::Machine, "saga::round"), LevelFilter::OFF);
     }
 
     #[test]
@@ -152,11 +166,14 @@ mod tests {
         for library in LOG_REQUESTS {
             assert_eq!(
                 heard("trace", Audience::Machine, &format!("{library}::client")),
-                Most::INFO,
+                LevelFilter::INFO,
                 "{library}"
             );
         }
-        assert_eq!(heard("trace,hyper::client=trace", Audience::Machine, "hyper::client::conn"), Most::TRACE);
-        assert_eq!(heard("trace", Audience::Machine, "saga::round"), Most::TRACE);
+        assert_eq!(
+            heard("trace,hyper::client=trace", Audience::Machine, "hyper::client::conn"),
+            LevelFilter::TRACE
+        );
+        assert_eq!(heard("trace", Audience::Machine, "saga::round"), LevelFilter::TRACE);
     }
 }

@@ -116,12 +116,12 @@ pub(crate) fn is_stop_word(word: &str) -> bool {
 
 /// The leading words without stop words, with `most` letters at most: the comparison is bounded, whatever a file
 /// contains.
-pub(crate) fn significant_words(folded: &str, most: usize) -> Vec<String> {
+pub(crate) fn significant_words(folded: &str, max: usize) -> Vec<String> {
     let mut letters = 0;
     let telling = words(folded).filter(|word| !is_stop_word(word));
     let bounded = telling.take_while(|word| {
         letters += word.chars().count();
-        letters <= most
+        letters <= max
     });
     bounded.map(str::to_owned).collect()
 }

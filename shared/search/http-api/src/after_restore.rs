@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::admin::AuthorizedOperator;
 use super::problem::{CommonErrors, Problem};
 use super::{Api, HttpResult};
-use service::{AfterRestore, ProjectAccess, Reading, Restored};
+use service::{AfterRestore, OpenReads, ProjectAccess, RestoreOutcome};
 
 /// Describes what was restored.
 #[derive(Deserialize, ToSchema)]
@@ -31,7 +31,7 @@ pub(super) struct RestoredView {
     /// The id of the import.
     search_id: Uuid,
     /// The outcome. If it is `busy`, try again in a minute.
-    done: Restored,
+    done: RestoreOutcome,
     /// The outcome as a sentence.
     words: &'static str,
 }
@@ -61,7 +61,7 @@ pub(super) async fn settle_restored(
     if api.service.find(&ProjectAccess::All, search).await?.is_none() {
         return Err(Problem::no_such_search());
     }
-    let reading = if request.ledger_alone { Reading::GoesOn } else { Reading::Ends };
+    let reading = if request.ledger_alone { OpenReads::Continue } else { OpenReads::End };
     let done = AfterRestore::new(api.service.clone(), reading, operator.name).settle(search).await?;
     Ok(Json(RestoredView { search_id: search.as_uuid(), done, words: done.words() }).into_response())
 }

@@ -1,7 +1,7 @@
 //! Listings of the studies, duplicates and unreadable records of a search's files.
 
 use async_trait::async_trait;
-use imports::{Duplicate, ParsedFile, Quarantined, ReadStudies, SearchId, Selection, Study, Tier};
+use imports::{Duplicate, ParsedFile, QuarantinedRecord, ReadStudies, SearchId, Selection, Study, Tier};
 use messages::StoreError;
 use serde_json::value::RawValue;
 
@@ -86,25 +86,25 @@ pub(super) struct UnreadRecords<'a> {
 
 #[async_trait]
 impl Listing for UnreadRecords<'_> {
-    type Item = Quarantined;
+    type Item = QuarantinedRecord;
 
     async fn read(
         &self,
         file: &ParsedFile,
         after: u64,
         limit: usize,
-    ) -> Result<Vec<Quarantined>, StoreError> {
+    ) -> Result<Vec<QuarantinedRecord>, StoreError> {
         self.service.studies.quarantined(self.search, file.file_id, after, limit).await
     }
 
-    fn record(unread: &Quarantined) -> u64 {
+    fn record(unread: &QuarantinedRecord) -> u64 {
         unread.record.number
     }
 
     async fn show(
         &self,
         file: &ParsedFile,
-        unread: Quarantined,
+        unread: QuarantinedRecord,
     ) -> Result<Option<Box<RawValue>>, StoreError> {
         to_json(&UnreadView::of(file.position, unread, &self.known).within(&file.parts)).map(Some)
     }

@@ -1,6 +1,6 @@
 //! Views of studies and of records that could not be read.
 
-use imports::{Part, Quarantined};
+use imports::{Part, QuarantinedRecord};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use service::study_view::{BytesView, RecordPlace, StudyView, part_of};
@@ -139,8 +139,8 @@ impl From<Raw> for RawView {
 
 impl UnreadView {
     /// Returns the view of a record of the file at a position.
-    pub(super) fn of(position: u32, unread: Quarantined, known: &SearchRepairs) -> Self {
-        let Quarantined { search_id, file_id, record } = unread;
+    pub(super) fn of(position: u32, unread: QuarantinedRecord, known: &SearchRepairs) -> Self {
+        let QuarantinedRecord { search_id, file_id, record } = unread;
         let mended_by = known.is_mended(search_id, file_id, record.number);
         Self {
             id: RecordPlace { position, record: record.number }.to_string(),

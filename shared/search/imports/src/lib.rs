@@ -54,7 +54,7 @@ pub use ports::{InspectMachine, Ports, Settings, StudyStores};
 pub use reading::{AttemptState, FileFence, ParseAttempts, ReadingStatus};
 pub use saga::{Deadlines, SearchImport};
 pub use studies::{
-    CompareStudies, DamagedRecord, DuplicateCounts, Mark, ParsedFile, PreparedStudy, Quarantined,
+    CompareStudies, DamagedRecord, DuplicateCounts, Mark, ParsedFile, PreparedStudy, QuarantinedRecord,
     ReadStudies, Readable, Selection, StoredFile, Study, StudyId, WriteBatching, WriteStudies, readable,
 };
 pub use words::{IndexWords, WordQuery};

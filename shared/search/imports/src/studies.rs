@@ -66,7 +66,7 @@ impl Study {
 
 /// A record that could not be read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Quarantined {
+pub struct QuarantinedRecord {
     /// The search that the file belongs to.
     pub search_id: SearchId,
     /// The file that contains it.
@@ -183,7 +183,7 @@ pub trait WriteStudies: Send + Sync {
         &self,
         file: &FileFence,
         studies: Vec<PreparedStudy>,
-        quarantined: Vec<Quarantined>,
+        quarantined: Vec<QuarantinedRecord>,
     ) -> Result<(), StoreError>;
 
     /// Prepares studies and stores them.
@@ -194,7 +194,7 @@ pub trait WriteStudies: Send + Sync {
         &self,
         file: &FileFence,
         studies: Vec<Study>,
-        quarantined: Vec<Quarantined>,
+        quarantined: Vec<QuarantinedRecord>,
     ) -> Result<(), StoreError> {
         let studies = studies.into_iter().map(|study| self.prepare(study)).collect::<Result<_, _>>()?;
         self.store_prepared(file, studies, quarantined).await
@@ -380,7 +380,7 @@ pub trait ReadStudies: Send + Sync {
         file: FileId,
         after: u64,
         limit: usize,
-    ) -> Result<Vec<Quarantined>, StoreError>;
+    ) -> Result<Vec<QuarantinedRecord>, StoreError>;
 
     /// Returns the keys of a file's studies, with paging as in [`ReadStudies::studies`]. A store may omit keys that
     /// no other study of a completed file in the project has.

@@ -127,8 +127,8 @@ impl Reader {
     /// # Errors
     /// Returns an error if the file is refused. Further reading, and reading the same file again, fails with the same
     /// error.
-    pub fn read(&mut self, most: usize) -> Result<Vec<Outcome>, Error> {
-        self.read_as(most, &|outcome| outcome)
+    pub fn read(&mut self, max: usize) -> Result<Vec<Outcome>, Error> {
+        self.read_as(max, &|outcome| outcome)
     }
 
     /// Like [`Reader::read`], but returns the result of `make` for each outcome. `make` runs on the thread that read
@@ -138,10 +138,10 @@ impl Reader {
     /// See [`Reader::read`].
     pub fn read_as<T: Send>(
         &mut self,
-        most: usize,
+        max: usize,
         make: &(impl Fn(Outcome) -> T + Sync),
     ) -> Result<Vec<T>, Error> {
-        Ok(self.read_with(most, make, None)?.unwrap_or_default())
+        Ok(self.read_with(max, make, None)?.unwrap_or_default())
     }
 
     /// Like [`Reader::read_as`], but stops once the signal is given, even within a record, and then returns `None`. This
@@ -152,23 +152,23 @@ impl Reader {
     /// See [`Reader::read`].
     pub fn read_until<T: Send>(
         &mut self,
-        most: usize,
+        max: usize,
         make: &(impl Fn(Outcome) -> T + Sync),
         stop: &Stop,
     ) -> Result<Option<Vec<T>>, Error> {
-        self.read_with(most, make, Some(stop))
+        self.read_with(max, make, Some(stop))
     }
 
     fn read_with<T: Send>(
         &mut self,
-        most: usize,
+        max: usize,
         make: &(impl Fn(Outcome) -> T + Sync),
         stop: Option<&Stop>,
     ) -> Result<Option<Vec<T>>, Error> {
         if let Some(error) = &self.refused {
             return Err(error.clone());
         }
-        let (error, made) = match self.read_next(most.max(1), make, stop) {
+        let (error, made) = match self.read_next(max.max(1), make, stop) {
             Ok(made) => return Ok(Some(made)),
             Err(Interruption::Refused(error)) => (error.clone(), Err(error)),
             Err(Interruption::Stopped) => (Error::Stopped, Ok(None)),
@@ -230,7 +230,7 @@ impl Reader {
 
     fn read_next<T: Send>(
         &mut self,
-        most: usize,
+        max: usize,
         make: &(impl Fn(Outcome) -> T + Sync),
         stop: Option<&Stop>,
     ) -> Result<Vec<T>, Interruption> {
@@ -244,7 +244,7 @@ impl Reader {
         }
         let State::Reading(stream) = &mut self.state else { return Ok(Vec::new()) };
         let total = (self.ended && !self.too_large).then_some(self.bytes);
-        let out = stream.read(Reading { total, most, stop }, make)?;
+        let out = stream.read(Reading { total, max, stop }, make)?;
         if !out.is_empty() {
             return Ok(out);
         }

@@ -38,7 +38,7 @@ pub(crate) struct Reading<'a> {
     /// The size of the file in bytes, once it has ended.
     pub(crate) total: Option<u64>,
     /// The maximum number of outcomes.
-    pub(crate) most: usize,
+    pub(crate) max: usize,
     /// The signal to stop, even within a record.
     pub(crate) stop: Option<&'a Stop>,
 }
@@ -196,7 +196,7 @@ impl Stream {
         if !self.ending {
             self.split(Reading { total: None, ..how }, &mut out, make)?;
         }
-        if how.total.is_none() || out.len() >= how.most {
+        if how.total.is_none() || out.len() >= how.max {
             return Ok(out);
         }
         if !self.ending {
@@ -261,7 +261,7 @@ impl Stream {
         make: &(impl Fn(Outcome) -> T + Sync),
     ) -> Result<Option<Pause>, Interruption> {
         let known = self.known.take();
-        let Reading { total, most, stop } = how;
+        let Reading { total, max, stop } = how;
         let batch = Batch {
             format: self.detected.format,
             context: known.as_ref().map(|known| &known.context),
@@ -269,8 +269,8 @@ impl Stream {
             total,
             stop,
         };
-        let most = most - out.len();
-        let read = batch.read(out, make, |take| self.find(buffer, total.is_some(), most, take));
+        let max = max - out.len();
+        let read = batch.read(out, make, |take| self.find(buffer, total.is_some(), max, take));
         self.known = known;
         let (header, kinds) = read.ok_or(Interruption::Stopped)?;
         self.kinds.add(kinds);
@@ -282,11 +282,11 @@ impl Stream {
         &mut self,
         buffer: &'a [u8],
         end: bool,
-        most: usize,
+        max: usize,
         take: &mut dyn FnMut(RawRecord<'a>),
     ) -> Result<Option<Pause>, Error> {
         let mut taken = 0;
-        while taken < most {
+        while taken < max {
             let tail = &buffer[self.front..];
             let step = match self.broken.take() {
                 Some((at, what)) => Step::Malformed { at, what },

@@ -21,33 +21,34 @@ use crate::{Cancellation, Error, ProjectAccess, SearchService};
 pub struct AfterRestore {
     start: SearchService,
     operator: Operator,
-    reading: Reading,
+    reading: OpenReads,
     by: String,
 }
 
 /// The handling of searches whose files are being read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reading {
+pub enum OpenReads {
     /// They end. This is for a restored database: the reply to a command may report studies that the restore has
     /// removed, or may be lost itself.
-    Ends,
+    End,
     /// They continue. This is for a ledger that was restored alone: commands and replies are still in their queues.
-    GoesOn,
+    Continue,
 }
 
-impl Reading {
+impl OpenReads {
     fn why(self) -> &'static str {
         match self {
-            Self::Ends => "the database was restored",
-            Self::GoesOn => "the ledger was restored alone",
+            Self::End => "the database was restored",
+            Self::Continue => "the ledger was restored alone",
         }
     }
 }
 
 /// The outcome for one import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = Restored)]
 #[serde(rename_all = "snake_case")]
-pub enum Restored {
+pub enum RestoreOutcome {
     /// The import waits for files, and its timer is stored: it will scan the bucket, continue with the files that it
     /// finds, and end if there are none.
     Waiting,
@@ -56,7 +57,7 @@ pub enum Restored {
     /// Only the announcement is known, and it is sent again.
     Announced,
     /// The files are being read, and the replies are admitted.
-    Reading,
+    OpenReads,
     /// The files were being read: the import ends, and its studies are deleted. A repair reads the files again.
     Cancelled,
     /// The import has already ended.
@@ -65,7 +66,7 @@ pub enum Restored {
     Busy,
 }
 
-impl Restored {
+impl RestoreOutcome {
     /// Returns the outcome as a sentence for the operator.
     pub fn words(self) -> &'static str {
         match self {
@@ -82,7 +83,7 @@ impl Restored {
 
 impl AfterRestore {
     /// Returns the operation over the restored stores, on behalf of an operator.
-    pub fn new(start: SearchService, reading: Reading, by: String) -> Self {
+    pub fn new(start: SearchService, reading: OpenReads, by: String) -> Self {
         let operator = start.failures.operator.clone();
         Self { start, operator, reading, by }
     }
@@ -91,14 +92,14 @@ impl AfterRestore {
     ///
     /// # Errors
     /// Returns an error if a store or queue is unavailable; the call has to be repeated.
-    pub async fn settle(&self, search: SearchId) -> Result<Restored, Error> {
+    pub async fn settle(&self, search: SearchId) -> Result<RestoreOutcome, Error> {
         let why = self.reading.why().to_owned();
         self.start
             .failures
             .record_action(&self.by, "settled after a restore", search.to_string(), why)
             .await?;
         let ends = |document: &Document<State>| {
-            self.reading == Reading::Ends && matches!(document.content.state, State::Parsing(_))
+            self.reading == OpenReads::End && matches!(document.content.state, State::Parsing(_))
         };
         // A reply in a queue must not end the search before its cancellation is handled.
         let replies = match self.document(search).await? {
@@ -106,13 +107,13 @@ impl AfterRestore {
             _ => AdmittedReplies::Expected,
         };
         if self.operator.align(search, replies).await? == Readmission::Busy {
-            return Ok(Restored::Busy);
+            return Ok(RestoreOutcome::Busy);
         }
         let Some(Document { content, outbox, .. }) = self.document(search).await? else {
             return self.announce(search).await;
         };
         match content.state {
-            State::Completed(_) | State::Error(_) => Ok(Restored::Ended),
+            State::Completed(_) | State::Error(_) => Ok(RestoreOutcome::Ended),
             ref state @ (State::Uploading(ref import) | State::Uploaded(ref import)) => {
                 if let Some(job) = state.job(search) {
                     let stored = self.files_of_repaired_search(&job).await?;
@@ -120,39 +121,39 @@ impl AfterRestore {
                 }
                 let is_stored = |timer: &MessageId| outbox.iter().any(|entry| entry.id == *timer);
                 match import.timeout {
-                    Some(_) if content.timers.values().any(is_stored) => Ok(Restored::Waiting),
+                    Some(_) if content.timers.values().any(is_stored) => Ok(RestoreOutcome::Waiting),
                     Some(timeout_id) => self.fire(search, UploadTimeout { timeout_id }).await,
                     None => self.cancel(search).await,
                 }
             }
-            State::Parsing(_) if self.reading == Reading::GoesOn => Ok(Restored::Reading),
+            State::Parsing(_) if self.reading == OpenReads::Continue => Ok(RestoreOutcome::Reading),
             State::Initial | State::Parsing(_) => self.cancel(search).await,
         }
     }
 
-    async fn fire(&self, search: SearchId, timeout: UploadTimeout) -> Result<Restored, Error> {
+    async fn fire(&self, search: SearchId, timeout: UploadTimeout) -> Result<RestoreOutcome, Error> {
         self.send(search, [SearchEvent::UploadTimeout(timeout)]).await?;
-        Ok(Restored::Looking)
+        Ok(RestoreOutcome::Looking)
     }
 
-    async fn cancel(&self, search: SearchId) -> Result<Restored, Error> {
+    async fn cancel(&self, search: SearchId) -> Result<RestoreOutcome, Error> {
         Ok(match self.start.cancel(&ProjectAccess::All, search).await? {
-            Cancellation::Accepted => Restored::Cancelled,
-            Cancellation::TooLate | Cancellation::Unknown => Restored::Ended,
+            Cancellation::Accepted => RestoreOutcome::Cancelled,
+            Cancellation::TooLate | Cancellation::Unknown => RestoreOutcome::Ended,
         })
     }
 
-    async fn announce(&self, search: SearchId) -> Result<Restored, Error> {
+    async fn announce(&self, search: SearchId) -> Result<RestoreOutcome, Error> {
         let Some(job) =
             self.start.find(&ProjectAccess::All, search).await?.filter(|job| !job.state.has_ended())
         else {
-            return Ok(Restored::Ended);
+            return Ok(RestoreOutcome::Ended);
         };
         let started = SearchUploadStarted { project_id: job.project_id, manifest: manifest(&job) };
         let stored = self.files_of_repaired_search(&job).await?;
         let stored = stored.into_iter().map(SearchEvent::SearchUploadSaved);
         self.send(search, [SearchEvent::SearchUploadStarted(started)].into_iter().chain(stored)).await?;
-        Ok(Restored::Announced)
+        Ok(RestoreOutcome::Announced)
     }
 
     /// Returns the latest document of a search.

@@ -13,7 +13,7 @@ use crate::repair::FileOf;
 use crate::selection::{ReadLimit, StudySelection, select};
 use crate::study_view::study_line;
 
-pub use crate::merged::Merging;
+pub use crate::merged::DuplicateMerger;
 
 /// The number of studies that are read at a time, and their maximum size in bytes, plus up to one study.
 const READ_STUDIES: usize = 500;
@@ -26,7 +26,7 @@ pub struct ExportOptions {
     pub format: Format,
     /// The selected studies.
     pub studies: StudySelection,
-    /// `true` to complete each study that is not a duplicate with the values of its duplicates; see [`Merging`].
+    /// `true` to complete each study that is not a duplicate with the values of its duplicates; see [`DuplicateMerger`].
     pub merged: bool,
 }
 
@@ -49,7 +49,7 @@ pub struct Studies {
     after: u64,
     /// The studies that could not be read; `None` if the first one is an error.
     skipped: Option<Vec<SkippedStudy>>,
-    merging: Option<Merging>,
+    merging: Option<DuplicateMerger>,
 }
 
 /// A study that cannot be read.
@@ -78,7 +78,7 @@ impl Studies {
 
     /// Completes each study that is not a duplicate with the values of its duplicates.
     #[must_use]
-    pub fn merging(self, merging: Option<Merging>) -> Self {
+    pub fn merging(self, merging: Option<DuplicateMerger>) -> Self {
         Self { merging, ..self }
     }
 
@@ -162,7 +162,7 @@ impl Export {
         sources: BTreeMap<FileId, Source>,
         jobs: &Jobs,
     ) -> Self {
-        let merging = wanted.merged.then(|| Merging::new(jobs.clone()));
+        let merging = wanted.merged.then(|| DuplicateMerger::new(jobs.clone()));
         let studies = Studies::of(studies, files, wanted.studies.clone()).merging(merging);
         Self(match wanted.format {
             Format::Jsonl => State::Lines(studies),

@@ -53,7 +53,7 @@ use saga::{EntryPoint, Failures, KeepHistory, MissingSetting, System};
 use crate::health::Health;
 
 pub use self::activity::{Action, Activity, ActivityPage};
-pub use self::after_restore::{AfterRestore, Reading, Restored};
+pub use self::after_restore::{AfterRestore, OpenReads, RestoreOutcome};
 pub use self::announce::{AnnouncedSearch, Error, NewFile, NewSearch, PreparedSearch, Upload};
 pub use self::caller::{Operator, Principal, ProjectAccess};
 pub use self::cancel::{Cancellation, Deletion};

@@ -128,13 +128,13 @@ impl MergedRecord {
 
 /// Completes studies with the values of their duplicates, for an export.
 #[derive(Clone)]
-pub struct Merging {
+pub struct DuplicateMerger {
     jobs: Jobs,
     /// The origins of the studies of searches that were asked for.
     origins: HashMap<SearchId, Origin>,
 }
 
-impl Merging {
+impl DuplicateMerger {
     /// Returns the merging of studies of these searches.
     pub fn new(jobs: Jobs) -> Self {
         Self { jobs, origins: HashMap::new() }

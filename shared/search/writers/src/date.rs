@@ -33,8 +33,8 @@ impl DateParts {
     }
 }
 
-fn number(part: Option<&str>, most: u8) -> Option<u8> {
-    part?.parse().ok().filter(|number| (1..=most).contains(number))
+fn number(part: Option<&str>, max: u8) -> Option<u8> {
+    part?.parse().ok().filter(|number| (1..=max).contains(number))
 }
 
 #[cfg(test)]

@@ -53,8 +53,8 @@ impl KeepFailures for Store {
         self.look(Call::OperationsRead, format!("reading operation {id}"), work).await
     }
 
-    async fn operations(&self, most: usize) -> Result<Vec<Operation>, StoreError> {
-        let work = move |db: &Connection| operations(db, LATEST, [limit(most)]);
+    async fn operations(&self, max: usize) -> Result<Vec<Operation>, StoreError> {
+        let work = move |db: &Connection| operations(db, LATEST, [limit(max)]);
         self.look(Call::OperationsRead, "listing operations".to_owned(), work).await
     }
 
@@ -79,10 +79,10 @@ impl KeepFailures for Store {
         Store::change(self, Call::ActsNote, "recording an audit entry".to_owned(), work).await
     }
 
-    async fn acts(&self, most: usize) -> Result<Vec<AuditEntry>, StoreError> {
+    async fn acts(&self, max: usize) -> Result<Vec<AuditEntry>, StoreError> {
         let work = move |db: &Connection| {
             let mut statement = db.prepare_cached("SELECT act FROM act ORDER BY seq DESC LIMIT ?1")?;
-            let texts = statement.query_map([limit(most)], |row| row.get::<_, String>(0))?;
+            let texts = statement.query_map([limit(max)], |row| row.get::<_, String>(0))?;
             texts.map(|text| from_json(&text?)).collect()
         };
         self.look(Call::ActsRead, "reading audit entries".to_owned(), work).await
@@ -173,13 +173,13 @@ pub(crate) const GROUPS: &str = selected!(
 );
 
 /// A selection as parameters.
-struct Bound {
+struct SelectionParams {
     until: i64,
     partition: Option<String>,
     ids: Option<String>,
 }
 
-impl Bound {
+impl SelectionParams {
     fn of(selection: &Selection) -> Result<Self, Fault> {
         let ids = (!selection.ids.is_empty()).then(|| json(&selection.ids)).transpose()?;
         Ok(Self {
@@ -194,9 +194,9 @@ fn select(
     db: &Connection,
     selection: &Selection,
     after: Option<FailureCursor>,
-    most: usize,
+    max: usize,
 ) -> Result<Vec<Failure>, Fault> {
-    let bound = Bound::of(selection)?;
+    let bound = SelectionParams::of(selection)?;
     // Ids are hexadecimal, so everything comes before this.
     let (last_seen, id) =
         after.map_or((i64::MAX, "~".to_owned()), |place| (nanos(place.last_seen), place.id.to_string()));
@@ -211,7 +211,7 @@ fn select(
         ":ids": bound.ids,
         ":last_seen": last_seen,
         ":id": id,
-        ":limit": limit(most),
+        ":limit": limit(max),
     })?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
@@ -221,7 +221,7 @@ fn select(
 }
 
 fn groups(db: &Connection, selection: &Selection) -> Result<Vec<CauseGroup>, Fault> {
-    let bound = Bound::of(selection)?;
+    let bound = SelectionParams::of(selection)?;
     let mut statement = db.prepare_cached(GROUPS)?;
     let mut rows = statement.query(named_params! {
         ":standing": selection.standing.name(),

@@ -114,8 +114,10 @@ impl Folder {
             return Ok(None);
         }
         let names = std::fs::read_dir(&objects)?.collect::<Result<Vec<_>>>()?;
-        let files =
-            names.iter().filter(|entry| Found::of(&entry.file_name().to_string_lossy()).is_some()).count();
+        let files = names
+            .iter()
+            .filter(|entry| ObjectFile::of(&entry.file_name().to_string_lossy()).is_some())
+            .count();
         Ok((files > 0).then(|| format!("{} holds {files} uploaded files", objects.display())))
     }
 
@@ -189,14 +191,14 @@ impl std::fmt::Display for ObjectName {
 
 /// A file in the folder of objects that this program could have created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum ObjectFile {
     /// All bytes of an object.
     Object(ObjectName),
     /// An upload whose object is not stored yet.
     Unfinished(ObjectName),
 }
 
-impl Found {
+impl ObjectFile {
     /// Classifies a file by its name. Returns none for files that this program does not create, and therefore does not
     /// touch.
     pub(crate) fn of(name: &str) -> Option<Self> {
@@ -330,8 +332,8 @@ mod tests {
     fn only_generated_object_names_are_recognized() {
         let name = "019b76da-a800-7000-8000-000005000001";
         let object = ObjectName::parse(name).unwrap();
-        assert_eq!(Found::of(name), Some(Found::Object(object)));
-        assert_eq!(Found::of(&format!("partial-{name}")), Some(Found::Unfinished(object)));
+        assert_eq!(ObjectFile::of(name), Some(ObjectFile::Object(object)));
+        assert_eq!(ObjectFile::of(&format!("partial-{name}")), Some(ObjectFile::Unfinished(object)));
         for foreign in [
             "",
             "..",
@@ -346,7 +348,7 @@ mod tests {
             "{019b76da-a800-7000-8000-000005000001}",
             "019b76da-a800-7000-8000-000005000001/../x",
         ] {
-            assert_eq!(Found::of(foreign), None, "{foreign}");
+            assert_eq!(ObjectFile::of(foreign), None, "{foreign}");
         }
     }
 }

@@ -101,12 +101,12 @@ fn list(
     db: &Connection,
     partition: &str,
     after: i64,
-    most: usize,
+    max: usize,
 ) -> Result<Vec<(Place, DecisionRecord<RecordedVerdict>)>, Fault> {
     let mut statement = db.prepare_cached(
         "SELECT n, observation FROM decision WHERE search_id = ?1 AND n > ?2 ORDER BY n LIMIT ?3",
     )?;
-    let rows = statement.query_map(params![partition, after, limit(most)], |row| {
+    let rows = statement.query_map(params![partition, after, limit(max)], |row| {
         Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
     })?;
     rows.map(|row| {

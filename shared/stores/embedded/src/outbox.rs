@@ -252,7 +252,7 @@ pub(crate) fn settle(db: &Connection, owner: Owner, settlements: &[Settlement]) 
                 )?
                 .execute(params![kind, id, settlement.id.to_string(), claim])?;
             }
-            Some(entry) => keep(db, (kind, &id), settlement.id, claim, entry)?,
+            Some(entry) => keep(db, owner, settlement.id, claim, entry)?,
         }
     }
     Ok(())
@@ -265,11 +265,12 @@ const KEEP: &str = "UPDATE outbox SET due_at = :due_at, attempts = :attempts,
 
 fn keep(
     db: &Connection,
-    (kind, owner_id): (&str, &str),
+    owner: Owner,
     id: MessageId,
     claim: Option<i64>,
     entry: &Entry,
 ) -> Result<(), Fault> {
+    let (kind, owner_id) = key(owner);
     db.prepare_cached(KEEP)?.execute(named_params! {
         ":due_at": nanos(entry.due_at),
         ":attempts": entry.attempts,

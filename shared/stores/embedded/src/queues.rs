@@ -111,7 +111,7 @@ impl ReceiveMessages for Store {
     ) -> Result<(), StoreError> {
         let doing = format!("answering for a message of queue {queue}");
         let queue = self.known(queue, &doing)?;
-        let Some(held) = Held::parse(queue, receipt, self.now()) else {
+        let Some(held) = ReceiptClaim::parse(queue, receipt, self.now()) else {
             return Err(StoreError::unusable(doing, format!("\"{receipt}\" is not a receipt")));
         };
         let may_be_visible =
@@ -203,21 +203,21 @@ fn take(db: &Connection, request: &Request, message: PendingAck) -> Result<Recei
 }
 
 /// The claim that a receipt makes.
-struct Held {
+struct ReceiptClaim {
     queue: &'static QueueSpec,
     seq: i64,
     receive_count: u32,
     now: Timestamp,
 }
 
-impl Held {
+impl ReceiptClaim {
     fn parse(queue: &'static QueueSpec, receipt: &str, now: Timestamp) -> Option<Self> {
         let (seq, count) = receipt.split_once(':')?;
         Some(Self { queue, seq: seq.parse().ok()?, receive_count: count.parse().ok()?, now })
     }
 }
 
-fn answer(db: &Connection, held: &Held, disposition: &Disposition) -> Result<(), Fault> {
+fn answer(db: &Connection, held: &ReceiptClaim, disposition: &Disposition) -> Result<(), Fault> {
     let Some(partition) = current(db, held)? else { return Ok(()) };
     match disposition {
         Disposition::Acknowledge => delete(db, held.seq),
@@ -234,7 +234,7 @@ fn answer(db: &Connection, held: &Held, disposition: &Disposition) -> Result<(),
 }
 
 /// The partition of the message that a receipt is for, if the receipt is still good.
-fn current(db: &Connection, held: &Held) -> Result<Option<Option<String>>, Fault> {
+fn current(db: &Connection, held: &ReceiptClaim) -> Result<Option<Option<String>>, Fault> {
     Ok(db
         .prepare_cached(
             "SELECT search_id FROM message

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use messages::StoreError;
-use outbox::records::Read;
+use outbox::records::RecordRead;
 use outbox::{Key, ReadRecords, Record, Write, WriteRecords};
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -38,7 +38,7 @@ fn record(db: &Connection, key: &Key) -> Result<Option<Record>, Fault> {
 }
 
 /// Whether a record is still as it was read.
-pub(crate) fn holds(db: &Connection, read: &Read) -> Result<bool, Fault> {
+pub(crate) fn holds(db: &Connection, read: &RecordRead) -> Result<bool, Fault> {
     let revision = db
         .prepare_cached("SELECT revision FROM record WHERE kind = ?1 AND id = ?2")?
         .query_row([&read.key.kind, &read.key.id], |row| row.get::<_, i64>(0))

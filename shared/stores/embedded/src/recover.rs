@@ -9,7 +9,7 @@ use rusqlite::{Connection, params};
 use crate::failures;
 use crate::fair_queueing;
 use crate::fault::Fault;
-use crate::folder::{Folder, Found, ObjectName, is_file, remove};
+use crate::folder::{Folder, ObjectFile, ObjectName, is_file, remove};
 use crate::value::nanos;
 use crate::{Lock, Store};
 
@@ -131,19 +131,19 @@ async fn tidy(folder: &Folder, named: &BTreeSet<ObjectName>) -> std::io::Result<
         if !file.file_type().await?.is_file() {
             continue;
         }
-        match file.file_name().to_str().and_then(Found::of) {
-            Some(Found::Unfinished(name)) if named.contains(&name) => {
+        match file.file_name().to_str().and_then(ObjectFile::of) {
+            Some(ObjectFile::Unfinished(name)) if named.contains(&name) => {
                 let (stored, unfinished) = folder.object(name);
                 if !is_file(&stored)? {
                     tokio::fs::rename(unfinished, stored).await?;
                 }
             }
-            Some(Found::Unfinished(_)) => {
+            Some(ObjectFile::Unfinished(_)) => {
                 remove(&file.path()).await;
                 removed += 1;
             }
-            Some(Found::Object(name)) if !named.contains(&name) => unlisted += 1,
-            Some(Found::Object(_)) | None => {}
+            Some(ObjectFile::Object(name)) if !named.contains(&name) => unlisted += 1,
+            Some(ObjectFile::Object(_)) | None => {}
         }
     }
     Ok((removed, unlisted))

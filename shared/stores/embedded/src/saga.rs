@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use messages::{MessageId, PartitionKey, StoreError};
 use outbox::{Entry, Owner, Settlement};
 use rusqlite::{Connection, OptionalExtension, named_params, params};
-use saga::{Document, Loaded, Persist, PersistOutcome, ReadDocuments, WriteDocuments};
+use saga::{Document, LoadResult, Persist, PersistOutcome, ReadDocuments, WriteDocuments};
 
 use crate::Store;
 use crate::fault::Fault;
@@ -19,7 +19,7 @@ use crate::work::Durability;
 
 #[async_trait]
 impl ReadDocuments for Store {
-    async fn load(&self, partitions: &[PartitionKey], now: Timestamp) -> Result<Vec<Loaded>, StoreError> {
+    async fn load(&self, partitions: &[PartitionKey], now: Timestamp) -> Result<Vec<LoadResult>, StoreError> {
         let doing = format!("loading partition {}", some_of(partitions.iter()));
         let partitions = partitions.to_vec();
         let wanted = partitions.clone();
@@ -36,13 +36,13 @@ impl ReadDocuments for Store {
     }
 
     /// There is one database file, and every reader sees the last commit.
-    async fn load_latest(&self, partition: PartitionKey, now: Timestamp) -> Loaded {
+    async fn load_latest(&self, partition: PartitionKey, now: Timestamp) -> LoadResult {
         self.load(&[partition], now).await?.pop().unwrap_or(Ok(None))
     }
 }
 
 /// An error of the database fails the call; a stored document that cannot be read fails only its partition.
-fn load(db: &Connection, partition: PartitionKey, now: Timestamp) -> Result<Loaded, Fault> {
+fn load(db: &Connection, partition: PartitionKey, now: Timestamp) -> Result<LoadResult, Fault> {
     match document(db, partition, now) {
         Ok(document) => Ok(Ok(document)),
         Err(fault) if fault.is_of_value() => {

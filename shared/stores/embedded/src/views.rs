@@ -83,19 +83,19 @@ impl ReadViews for Store {
         self.look(Call::ViewsByAge, doing, move |db| by_age(db, &meant, after, limit)).await
     }
 
-    async fn count_unfinished_of(&self, list: Uuid, most: usize) -> Result<usize, StoreError> {
+    async fn count_unfinished_of(&self, list: Uuid, max: usize) -> Result<usize, StoreError> {
         let doing = format!("counting the views of list {list} that have not ended");
         let work = move |db: &Connection| {
-            let counted = params![list.to_string(), limit(most)];
+            let counted = params![list.to_string(), limit(max)];
             Ok(db.prepare_cached(COUNT_UNFINISHED_OF)?.query_row(counted, |row| row.get::<_, u32>(0))?
                 as usize)
         };
         self.look(Call::ViewsUnfinishedOf, doing, work).await
     }
 
-    async fn unfinished_of(&self, list: Uuid, most: usize) -> Result<Vec<View>, StoreError> {
+    async fn unfinished_of(&self, list: Uuid, max: usize) -> Result<Vec<View>, StoreError> {
         let doing = format!("listing the views of list {list} that have not ended");
-        let work = move |db: &Connection| read(db, UNFINISHED_OF, params![list.to_string(), limit(most)]);
+        let work = move |db: &Connection| read(db, UNFINISHED_OF, params![list.to_string(), limit(max)]);
         self.look(Call::ViewsUnfinishedOf, doing, work).await
     }
 
@@ -193,10 +193,10 @@ fn by_age(db: &Connection, meant: &AgeFilter, after: Option<Cursor>, count: usiz
     };
     let (created_at, partition) =
         after.map_or(begin, |after| (nanos(after.created_at), after.partition.to_string()));
-    let (before, most) = (nanos(meant.before), limit(count.saturating_add(1)));
+    let (before, max) = (nanos(meant.before), limit(count.saturating_add(1)));
     let found = match meant.list {
-        None => read(db, in_all, params![created_at, partition, before, most]),
-        Some(list) => read(db, in_one, params![created_at, partition, before, most, list.to_string()]),
+        None => read(db, in_all, params![created_at, partition, before, max]),
+        Some(list) => read(db, in_one, params![created_at, partition, before, max, list.to_string()]),
     };
     Ok(Page::of(found?, count))
 }

@@ -7,7 +7,7 @@ use messages::StoreError;
 use mongodb::bson::{Document, doc};
 use mongodb::options::ReadConcern;
 use mongodb::{ClientSession, Collection};
-use outbox::records::Read;
+use outbox::records::RecordRead;
 use outbox::{Key, ReadRecords, Record, Write, WriteRecords};
 use serde_json::Value;
 
@@ -97,9 +97,9 @@ pub(crate) enum RecordsOutcome {
 
 impl Plan {
     /// Returns the accesses; `None` if the session read different revisions of one record.
-    pub(crate) fn of(reads: &[Read], writes: &[Write]) -> Option<Self> {
+    pub(crate) fn of(reads: &[RecordRead], writes: &[Write]) -> Option<Self> {
         let mut steps: BTreeMap<String, RecordStep> = BTreeMap::new();
-        for Read { key, revision } in reads {
+        for RecordRead { key, revision } in reads {
             let step = steps.entry(id(key)).or_default();
             if step.read.is_some_and(|read| read != *revision) {
                 return None;
@@ -202,8 +202,8 @@ mod tests {
 
     use super::*;
 
-    fn read(key: &Key, revision: u64) -> Read {
-        Read { key: key.clone(), revision }
+    fn read(key: &Key, revision: u64) -> RecordRead {
+        RecordRead { key: key.clone(), revision }
     }
 
     #[test]

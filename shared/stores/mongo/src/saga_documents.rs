@@ -9,7 +9,7 @@ use messages::{PartitionKey, StoreError};
 use mongodb::bson::{Bson, Document as Bsons, doc};
 use mongodb::options::ReadConcern;
 use outbox::Settlement;
-use saga::{Loaded, Persist, PersistOutcome, ReadDocuments, WriteDocuments};
+use saga::{LoadResult, Persist, PersistOutcome, ReadDocuments, WriteDocuments};
 
 use crate::Mongo;
 use crate::document::{StoredVersion, decode, has_expired, stored_version};
@@ -20,14 +20,14 @@ use crate::value::{Key, expired_until, some_of, uuid};
 
 #[async_trait]
 impl ReadDocuments for Mongo {
-    async fn load(&self, partitions: &[PartitionKey], now: Timestamp) -> Result<Vec<Loaded>, StoreError> {
+    async fn load(&self, partitions: &[PartitionKey], now: Timestamp) -> Result<Vec<LoadResult>, StoreError> {
         let doing = format!("loading partition {}", some_of(partitions.iter()));
         self.call(doing, load(self, partitions, now)).await
     }
 
     /// The read is linearizable, because a deposed primary that does not know it yet answers majority reads with old data.
     /// MongoDB guarantees this for reads of one document.
-    async fn load_latest(&self, partition: PartitionKey, now: Timestamp) -> Loaded {
+    async fn load_latest(&self, partition: PartitionKey, now: Timestamp) -> LoadResult {
         let expired_until = expired_until(now, self.saga_retention());
         let read = async {
             let stored = self
@@ -44,7 +44,11 @@ impl ReadDocuments for Mongo {
 }
 
 /// Loads and decodes each document separately, so that an unreadable document does not affect the others.
-async fn load(mongo: &Mongo, partitions: &[PartitionKey], now: Timestamp) -> Result<Vec<Loaded>, CallError> {
+async fn load(
+    mongo: &Mongo,
+    partitions: &[PartitionKey],
+    now: Timestamp,
+) -> Result<Vec<LoadResult>, CallError> {
     let expired_until = expired_until(now, mongo.saga_retention());
     let stored = find(mongo, partitions, doc! {}, ReadConcern::majority()).await?;
     let stored: BTreeMap<PartitionKey, Bsons> = stored

@@ -148,8 +148,8 @@ impl ReadViews for Mongo {
         let work = async {
             let views = self.collection(collections::VIEW).await?;
             // MongoDB interprets 0 as no limit.
-            let most = u64::try_from(limit.max(1)).unwrap_or(u64::MAX);
-            let count = views.count_documents(doc! { LIST: list.key(), ENDED: false }).limit(most).await?;
+            let max = u64::try_from(limit.max(1)).unwrap_or(u64::MAX);
+            let count = views.count_documents(doc! { LIST: list.key(), ENDED: false }).limit(max).await?;
             Ok(usize::try_from(count).unwrap_or(usize::MAX).min(limit))
         };
         self.call(format!("counting the unfinished views of list {list}"), work).await

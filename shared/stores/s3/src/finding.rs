@@ -13,8 +13,8 @@ use crate::{Uploads, resource};
 impl FindObjects for Uploads {
     async fn find(&self, prefix: &str) -> Result<Vec<ObjectRef>, StoreError> {
         // As many as one answer holds.
-        let most = i32::try_from(MAX_FOUND).unwrap_or(i32::MAX);
-        let request = self.client.list_objects_v2().bucket(&self.bucket).prefix(prefix).max_keys(most);
+        let max = i32::try_from(MAX_FOUND).unwrap_or(i32::MAX);
+        let request = self.client.list_objects_v2().bucket(&self.bucket).prefix(prefix).max_keys(max);
         let found = request.send().await.map_err(|error| {
             failed(format!("looking for objects below {prefix}"), &resource(&self.bucket), &error)
         })?;

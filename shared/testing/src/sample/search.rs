@@ -2,7 +2,7 @@
 
 use imports::messages::ObjectRef;
 use imports::{
-    Counts, FileId, Job, JobState, ParsedFile, ProjectId, Quarantined, ReadingStatus, SearchId, Study,
+    Counts, FileId, Job, JobState, ParsedFile, ProjectId, QuarantinedRecord, ReadingStatus, SearchId, Study,
     StudyId,
 };
 use messages::Host;
@@ -48,7 +48,7 @@ pub fn study(search_id: SearchId, file_id: FileId, record: u64) -> Study {
 }
 
 /// Record `number` of a file, unreadable.
-pub fn quarantined(search_id: SearchId, file_id: FileId, number: u64) -> Quarantined {
+pub fn quarantined(search_id: SearchId, file_id: FileId, number: u64) -> QuarantinedRecord {
     let record = Quarantine {
         number,
         line: number * 10,
@@ -56,7 +56,7 @@ pub fn quarantined(search_id: SearchId, file_id: FileId, number: u64) -> Quarant
         reason: "no title".to_owned(),
         excerpt: "TY  - ???".to_owned(),
     };
-    Quarantined { search_id, file_id, record }
+    QuarantinedRecord { search_id, file_id, record }
 }
 
 /// The end of a file of three records, one of them unreadable, when its studies were compared up to a record.

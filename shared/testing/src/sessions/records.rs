@@ -2,7 +2,7 @@
 
 use futures::future::join;
 use messages::StoreError;
-use outbox::records::Read;
+use outbox::records::RecordRead;
 use outbox::session::SessionStatus;
 use outbox::{CommitOutcome, Key, Record, Write};
 use serde_json::{Value, json};
@@ -48,8 +48,8 @@ fn fresh(ports: &Ports<'_>) -> Key {
     Key::new("sample", ports.host.fresh_id().to_string())
 }
 
-fn read(key: &Key, revision: u64) -> Read {
-    Read { key: key.clone(), revision }
+fn read(key: &Key, revision: u64) -> RecordRead {
+    RecordRead { key: key.clone(), revision }
 }
 
 fn write(key: &Key, body: Value) -> Write {
@@ -61,7 +61,7 @@ impl PreparedSession {
     fn with_records(
         ports: &Ports<'_>,
         entries: usize,
-        reads: Vec<Read>,
+        reads: Vec<RecordRead>,
         writes: Vec<Write>,
     ) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
         let mut session = Self::new(ports, entries)?;

@@ -12,7 +12,7 @@ use messages::{Host, Message, MessageId, PartitionKey, StoreError, Token};
 use outbox::{
     CommitOutcome, CommitSession, Entry, Key, ReadRecords, Record, SessionRecord, Settlement, Write,
 };
-use saga::{Engine, Loaded, Persist, PersistOutcome, ReadDocuments, Saga, WriteDocuments};
+use saga::{Engine, LoadResult, Persist, PersistOutcome, ReadDocuments, Saga, WriteDocuments};
 use service::FIRST_REQUEST;
 use simulation::Access;
 
@@ -121,11 +121,11 @@ struct BelievesEarlier {
 
 #[async_trait]
 impl ReadDocuments for BelievesEarlier {
-    async fn load(&self, partitions: &[PartitionKey], now: Timestamp) -> Result<Vec<Loaded>, StoreError> {
+    async fn load(&self, partitions: &[PartitionKey], now: Timestamp) -> Result<Vec<LoadResult>, StoreError> {
         self.inner.load(partitions, now).await
     }
 
-    async fn load_latest(&self, partition: PartitionKey, now: Timestamp) -> Loaded {
+    async fn load_latest(&self, partition: PartitionKey, now: Timestamp) -> LoadResult {
         self.inner.load(&[partition], now).await?.pop().unwrap_or(Ok(None))
     }
 }
@@ -137,17 +137,17 @@ struct AwaitsNewer {
 
 #[async_trait]
 impl ReadDocuments for AwaitsNewer {
-    async fn load(&self, partitions: &[PartitionKey], now: Timestamp) -> Result<Vec<Loaded>, StoreError> {
+    async fn load(&self, partitions: &[PartitionKey], now: Timestamp) -> Result<Vec<LoadResult>, StoreError> {
         let loaded = self.inner.load(partitions, now).await?;
         Ok(loaded.into_iter().map(readable).collect())
     }
 
-    async fn load_latest(&self, partition: PartitionKey, now: Timestamp) -> Loaded {
+    async fn load_latest(&self, partition: PartitionKey, now: Timestamp) -> LoadResult {
         readable(self.inner.load_latest(partition, now).await)
     }
 }
 
-fn readable(loaded: Loaded) -> Loaded {
+fn readable(loaded: LoadResult) -> LoadResult {
     let newer = |why: String| StoreError::unavailable("reading a document", why);
     match loaded {
         Ok(Some(document)) if document.content.state_version > SearchImport::STATE_VERSION => {
@@ -227,11 +227,11 @@ impl CommitSession for Decides {
 }
 
 /// The records of keyed requests that a worker intended to write.
-type Meant = Arc<Mutex<BTreeMap<Key, Write>>>;
+type IntendedWrites = Arc<Mutex<BTreeMap<Key, Write>>>;
 
 struct Remembers {
     inner: Arc<dyn CommitSession>,
-    meant: Meant,
+    meant: IntendedWrites,
 }
 
 #[async_trait]
@@ -246,7 +246,7 @@ impl CommitSession for Remembers {
 /// Treats the intended records as stored.
 struct Believes {
     inner: Arc<dyn ReadRecords>,
-    meant: Meant,
+    meant: IntendedWrites,
 }
 
 #[async_trait]

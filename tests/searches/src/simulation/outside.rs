@@ -63,7 +63,7 @@ pub(super) const MAX_KEYED_FILES: usize = 2;
 
 /// The answer to a keyed request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Told {
+pub enum KeyedAnswer {
     /// This search is announced.
     Announced(SearchId),
     /// The key stands for something else.
@@ -121,7 +121,7 @@ pub struct Outside {
     /// The clients that have begun.
     pub clients: BTreeSet<u64>,
     /// The answers to the requests under a key.
-    pub told: BTreeMap<SearchId, Vec<(NewSearch, Told)>>,
+    pub told: BTreeMap<SearchId, Vec<(NewSearch, KeyedAnswer)>>,
     /// Such searches whose client is refused and repeats its request.
     pub unanswered: BTreeSet<SearchId>,
     /// The keys under which something was about to be stored, for a defect.
@@ -212,7 +212,7 @@ impl Outside {
         *reader = 0;
         if let Some(studies) = self.studies.remove(&(search, file)) {
             for (record, study) in studies {
-                self.keep((search, file), Identity { record: record + 1, ..study });
+                self.keep(search, file, Identity { record: record + 1, ..study });
             }
         }
     }
@@ -237,7 +237,7 @@ impl Outside {
     }
 
     /// Stores the identity of a study unless it exists.
-    fn keep(&mut self, (search_id, file_id): (SearchId, FileId), study: Identity) {
+    fn keep(&mut self, search_id: SearchId, file_id: FileId, study: Identity) {
         let at = StudyRef { search_id, file_id, record: study.record };
         self.keyed.extend(study.fields.keys().into_iter().map(|key| (key, at)));
         self.studies.entry((search_id, file_id)).or_default().entry(study.record).or_insert(study);
@@ -300,7 +300,7 @@ impl Outside {
     /// Stores the study that a defect has held back.
     pub(super) fn put_back(&mut self, search: SearchId, file: FileId) {
         if let Some((_, study)) = self.held.remove(&(search, file)) {
-            self.keep((search, file), study);
+            self.keep(search, file, study);
         }
     }
 

@@ -13,9 +13,9 @@ use imports::words::{BucketRange, UnindexedFile, WordPart};
 use imports::{
     AttemptState, Candidate, CompareStudies, DuplicateCounts, ExportKey, ExportLink, FileFence, FileId,
     FindObjects, Identity, IndexWords, KeepExports, Mark, ObjectFacts, ParseAttempts, ParsedFile,
-    PreparedStudy, PresignUpload, PresignedPost, Progress, ProjectId, Quarantined, ReadObject, ReadProgress,
-    ReadStudies, ReadingStatus, ReportProgress, Revision, SearchId, Selection, StoredFile, Study, StudyKeys,
-    StudyRef, UploadGrant, WriteBatching, WriteStudies,
+    PreparedStudy, PresignUpload, PresignedPost, Progress, ProjectId, QuarantinedRecord, ReadObject,
+    ReadProgress, ReadStudies, ReadingStatus, ReportProgress, Revision, SearchId, Selection, StoredFile,
+    Study, StudyKeys, StudyRef, UploadGrant, WriteBatching, WriteStudies,
 };
 use messages::StoreError;
 use references::{READER_VERSION, Record, Reference};
@@ -352,7 +352,7 @@ impl WriteStudies for Own {
         &self,
         held: &FileFence,
         studies: Vec<PreparedStudy>,
-        _: Vec<Quarantined>,
+        _: Vec<QuarantinedRecord>,
     ) -> Result<(), StoreError> {
         let studies = studies.into_iter().map(PreparedStudy::into_inner).collect::<Result<_, _>>()?;
         let (held, ignores_fences) = (*held, self.0.has(NO_FENCES));
@@ -505,7 +505,7 @@ impl ReadStudies for Own {
         _: FileId,
         _: u64,
         _: usize,
-    ) -> Result<Vec<Quarantined>, StoreError> {
+    ) -> Result<Vec<QuarantinedRecord>, StoreError> {
         Ok(Vec::new())
     }
 

@@ -21,7 +21,7 @@ use simulation::{CheckResult, Invariant, Rest, Violation};
 
 use super::Searches;
 use super::client::project;
-use super::outside::{Quality, StoredObject, Told, Truth};
+use super::outside::{KeyedAnswer, Quality, StoredObject, Truth};
 use super::situations::{KEY_PREFIX, NO_METADATA};
 
 type AtRest<'a> = Rest<'a, Searches>;
@@ -273,8 +273,8 @@ fn told_of_key(rest: &AtRest<'_>, search: SearchId) -> CheckResult {
     };
     for (request, told) in answers {
         let fits = match told {
-            Told::Announced(id) => *id == search && is_of(request),
-            Told::Differs => !is_of(request),
+            KeyedAnswer::Announced(id) => *id == search && is_of(request),
+            KeyedAnswer::Differs => !is_of(request),
         };
         if !fits {
             let detail = format!(

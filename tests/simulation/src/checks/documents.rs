@@ -188,9 +188,9 @@ impl World {
         now: Timestamp,
     ) -> Result<(), String> {
         let others = fresh.iter().filter_map(|processed| self.checks.sent.get(&processed.id));
-        let most = others.map(|sent| sent.otherwise.len()).max().unwrap_or(0);
+        let max = others.map(|sent| sent.otherwise.len()).max().unwrap_or(0);
         let follows = |nth| self.follows_version(nth, write, base, fresh, added, now);
-        (1..=most).map(follows).fold(follows(0), Result::or)
+        (1..=max).map(follows).fold(follows(0), Result::or)
     }
 
     /// The same of what those messages said the `nth` time.

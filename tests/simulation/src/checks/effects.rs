@@ -7,7 +7,7 @@ use messages::{DecisionRecord, Message, MessageId, Outgoing, Verdict};
 use outbox::session::{CONTROL, SettleSession};
 use outbox::{Entry, Owner, SessionRecord, View};
 
-use super::{Effect, EffectKind, Sent};
+use super::{Effect, EffectKind, SentMessage};
 use crate::options::Invariant;
 use crate::world::World;
 
@@ -20,7 +20,7 @@ impl World {
             return;
         }
         let (id, partition) = (outgoing.id, outgoing.partition);
-        let sent = self.checks.sent.entry(id).or_insert_with(|| Sent {
+        let sent = self.checks.sent.entry(id).or_insert_with(|| SentMessage {
             queue: outgoing.queue.clone(),
             body: outgoing.body.clone(),
             message: said.clone(),

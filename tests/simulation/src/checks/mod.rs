@@ -58,7 +58,7 @@ pub(crate) struct Checks {
     /// The attempt that was admitted last to each partition and has not given it back, and the end of its lease.
     inside: BTreeMap<PartitionKey, (AttemptId, Timestamp)>,
     /// Every message ever sent, once.
-    pub(crate) sent: BTreeMap<MessageId, Sent>,
+    pub(crate) sent: BTreeMap<MessageId, SentMessage>,
 }
 
 /// One content as it was stored.
@@ -69,7 +69,7 @@ struct StoredContent {
 }
 
 /// One message as it was sent.
-pub(crate) struct Sent {
+pub(crate) struct SentMessage {
     queue: Queue,
     body: String,
     /// None when it cannot be read.
@@ -79,7 +79,7 @@ pub(crate) struct Sent {
     otherwise: Vec<Message>,
 }
 
-impl Sent {
+impl SentMessage {
     /// Returns the `nth` different content, or the last one if there are fewer.
     fn version(&self, nth: usize) -> Option<&Message> {
         let last = self.otherwise.len().checked_sub(1);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use messages::{DecisionRecord, PartitionKey, Queue, Token, Verdict};
 use outbox::View;
 
-use crate::checks::Sent;
+use crate::checks::SentMessage;
 use crate::describe::describe;
 use crate::describe::short;
 use crate::model::Station;
@@ -108,7 +108,9 @@ impl World {
         if !self.only_repeats || self.config.mode == Mode::Optimistic {
             return;
         }
-        let Some(Sent { queue, message: Some(message), .. }) = self.checks.sent.get(id) else { return };
+        let Some(SentMessage { queue, message: Some(message), .. }) = self.checks.sent.get(id) else {
+            return;
+        };
         let is_of_queue =
             |station: &Station| station.function == observation.function && station.queue == *queue;
         if message.reply_token.is_some() && self.stations.iter().any(is_of_queue) {

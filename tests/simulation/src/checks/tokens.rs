@@ -53,10 +53,10 @@ impl World {
         // However many claims are never given back: the last of them found room.
         let granted = self.checks.granted.get(&partition).copied().unwrap_or(0);
         let minted = self.checks.minted.get(&partition).copied().unwrap_or(0);
-        let Bounds { awaited, granted: most, .. } = self.bounds(partition);
-        let bound = awaited.saturating_add(granted.min(most)).max(self.room).saturating_add(minted);
+        let Bounds { awaited, granted: max, .. } = self.bounds(partition);
+        let bound = awaited.saturating_add(granted.min(max)).max(self.room).saturating_add(minted);
         let entered = item.tokens.iter().filter(|token| !token.is_from_attempt()).count();
-        if entered > most {
+        if entered > max {
             let detail = || {
                 format!(
                     "entry points left partition {} {entered} tokens, more than {most}",

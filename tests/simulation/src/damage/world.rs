@@ -1,7 +1,7 @@
 //! The effects of unreadable records on the world.
 
 use messages::{Disposition, Message, MessageId, PartitionKey, Received, StoreError};
-use saga::{Document, Loaded};
+use saga::{Document, LoadResult};
 
 use super::{
     JUNK_MS, LATER, UPGRADES_MS, WAITS_MS, foreign, is_of_later_release, names_later_release,
@@ -82,7 +82,7 @@ impl World {
     }
 
     /// A document as it is found now: of one that a later release wrote, the store cannot make anything, or the saga.
-    pub(crate) fn found(&mut self, found: Option<Document>) -> Loaded {
+    pub(crate) fn found(&mut self, found: Option<Document>) -> LoadResult {
         let is_unreadable = |document: &Document| self.damage.unreadable.contains(&document.partition);
         if !self.damage.is_rolled_back || !found.as_ref().is_some_and(is_unreadable) {
             return Ok(found);

@@ -13,7 +13,7 @@ use messages::{
 };
 use outbox::session::CONTROL;
 use outbox::{Entry, Kind};
-use saga::{Content, Document, Loaded, Persist, Settings};
+use saga::{Content, Document, LoadResult, Persist, Settings};
 use uuid::Uuid;
 
 use crate::coverage::Call;
@@ -196,7 +196,7 @@ impl World {
 
 impl Port {
     /// Returns the loaded documents; none if one document cannot be read and that is the defect.
-    pub(crate) fn all_or_nothing(&self, loaded: Vec<Loaded>) -> Result<Vec<Loaded>, StoreError> {
+    pub(crate) fn all_or_nothing(&self, loaded: Vec<LoadResult>) -> Result<Vec<LoadResult>, StoreError> {
         if self.has(Mutant::UnreadableFailsBatch) {
             return loaded.into_iter().map(|one| one.map(Ok)).collect();
         }

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
 use messages::{PartitionKey, StoreError};
 use outbox::{Owner, Settlement};
-use saga::{Document, Loaded, Persist, PersistOutcome, ReadDocuments, WriteDocuments};
+use saga::{Document, LoadResult, Persist, PersistOutcome, ReadDocuments, WriteDocuments};
 use serde_json::Value;
 
 use crate::coverage::{Call, Phase};
@@ -22,7 +22,7 @@ const EARLIER: usize = 3;
 
 #[async_trait]
 impl ReadDocuments for Port {
-    async fn load(&self, partitions: &[PartitionKey], now: Timestamp) -> Result<Vec<Loaded>, StoreError> {
+    async fn load(&self, partitions: &[PartitionKey], now: Timestamp) -> Result<Vec<LoadResult>, StoreError> {
         let partitions = partitions.to_vec();
         self.perform(|world| partitions.iter().for_each(|partition| world.check_scope(*partition)));
         let all = partitions.clone();
@@ -39,7 +39,7 @@ impl ReadDocuments for Port {
         loaded
     }
 
-    async fn load_latest(&self, partition: PartitionKey, now: Timestamp) -> Loaded {
+    async fn load_latest(&self, partition: PartitionKey, now: Timestamp) -> LoadResult {
         self.perform(|world| world.check_scope(partition));
         let process = self.process;
         let load = move |world: &mut World| match world.mutants.loaded.get(&(process, partition)) {
@@ -109,7 +109,7 @@ fn name(state: &Value) -> String {
 }
 
 impl World {
-    fn load(&mut self, partition: PartitionKey, now: Timestamp, is_stale: bool) -> Loaded {
+    fn load(&mut self, partition: PartitionKey, now: Timestamp, is_stale: bool) -> LoadResult {
         let stored = self.documents.get(&partition);
         let latest = stored
             .filter(|stored| stored.expires_at.is_none_or(|at| at > now))

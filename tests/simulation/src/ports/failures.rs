@@ -9,12 +9,12 @@ use saga::failures::{Change, Failure, FailureId, FailureStatus, Operation, Opera
 
 /// The failures of a world, and the operations on them.
 #[derive(Default)]
-pub(crate) struct Kept {
+pub(crate) struct FailureTables {
     failures: BTreeMap<FailureId, Failure>,
     operations: BTreeMap<OperationId, Operation>,
 }
 
-impl Kept {
+impl FailureTables {
     fn change(&mut self, Change { id, revision, next }: &Change) -> bool {
         if self.failures.get(id).map_or(0, |failure| failure.revision) != *revision {
             return false;

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use jiff::Timestamp;
 use messages::{SessionId, StoreError};
-use outbox::records::Read;
+use outbox::records::RecordRead;
 use outbox::session::SessionStatus;
 use outbox::{CommitOutcome, CommitSession, Record, SessionRecord, SettleSessions, Write};
 
@@ -61,8 +61,8 @@ impl World {
         answer
     }
 
-    fn still_hold(&self, reads: &[Read]) -> bool {
-        let revision = |read: &Read| self.records.get(&read.key).map_or(0, |record| record.revision);
+    fn still_hold(&self, reads: &[RecordRead]) -> bool {
+        let revision = |read: &RecordRead| self.records.get(&read.key).map_or(0, |record| record.revision);
         reads.iter().all(|read| revision(read) == read.revision)
     }
 

@@ -60,9 +60,9 @@ async fn readonly_flapping_dir_imports_each_once() -> TestResult {
     let jobs = backend.ports.jobs()?;
     for time in 0..TIMES_READ_ONLY {
         let worker = Worker::start(program.start(&["serve", "--listen", "127.0.0.1:0"]));
-        let most = SEARCHES - (time + 1) * SEARCHES / (TIMES_READ_ONLY + 1);
+        let max = SEARCHES - (time + 1) * SEARCHES / (TIMES_READ_ONLY + 1);
         eventually("some have ended", PATIENCE, async || {
-            Ok::<_, messages::StoreError>(jobs.unfinished().await?.len() <= most)
+            Ok::<_, messages::StoreError>(jobs.unfinished().await?.len() <= max)
         })
         .await?;
         drop(worker);

@@ -36,7 +36,7 @@ pub const PEAK_BOUND: f64 = 64.0;
 pub const SPEED_GOAL: f64 = 100.0;
 
 /// The interval between reads of the progress.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
+const POLL_EVERY: Duration = Duration::from_millis(10);
 /// The time limit of an import.
 const PATIENCE: Duration = Duration::from_secs(3_600);
 
@@ -103,7 +103,7 @@ pub async fn measure(dir: &Path, given: Option<&Path>, sizes: &[u64]) -> anyhow:
         let file_bytes = records::write(&mut to, 0..*records)?;
         to.flush()?;
         let data = folder.path().join("data");
-        let importing = import(&program, &file, &data, (*records, file_bytes));
+        let importing = import(&program, &file, &data, *records, file_bytes);
         rows.push(tokio::time::timeout(PATIENCE, importing).await.context("the import did not end")??);
     }
     Ok(rows)
@@ -113,7 +113,8 @@ async fn import(
     program: &Path,
     file: &Path,
     data: &Path,
-    (records, file_bytes): (u64, u64),
+    records: u64,
+    file_bytes: u64,
 ) -> anyhow::Result<Row> {
     let began = Instant::now();
     let mut child = Command::new(program)
@@ -130,8 +131,8 @@ async fn import(
         if let Some(status) = child.try_wait()? {
             break status;
         }
-        seen.look(data, &child, (began, file_bytes)).await;
-        tokio::time::sleep(LOOK_EVERY).await;
+        seen.poll(data, &child, began, file_bytes).await;
+        tokio::time::sleep(POLL_EVERY).await;
     };
     let marked_s = began.elapsed().as_secs_f64();
     anyhow::ensure!(status.success(), "the import ended with {status}");
@@ -167,7 +168,7 @@ struct ImportProgress {
 
 impl ImportProgress {
     /// Reads the progress. A failed read is ignored, because another one follows.
-    async fn look(&mut self, data: &Path, child: &Child, (began, file_bytes): (Instant, u64)) {
+    async fn poll(&mut self, data: &Path, child: &Child, began: Instant, file_bytes: u64) {
         self.peak_mib = child.id().and_then(memory::peak_mib_of).or(self.peak_mib);
         self.log_bytes = self.log_bytes.max(log(data));
         if self.store.is_none() {

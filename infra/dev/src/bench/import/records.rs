@@ -107,8 +107,8 @@ fn words(draws: &mut Draws, out: &mut String) {
         let word = match draws.below(100) {
             kind if kind < NUMBERS => format!("{}.{}", draws.below(100), draws.below(10)),
             kind if kind < NUMBERS + COMMON => {
-                let most = draws.below(WORDS.len() as u64) + 1;
-                WORDS[draws.below(most) as usize].to_owned()
+                let max = draws.below(WORDS.len() as u64) + 1;
+                WORDS[draws.below(max) as usize].to_owned()
             }
             _ => {
                 let mut one_of = |all: &[&'static str]| all[draws.below(all.len() as u64) as usize];

@@ -142,7 +142,7 @@ struct State {
 }
 
 #[derive(Clone, Copy)]
-struct Found {
+struct TallyErrors {
     lost: usize,
     doubled: usize,
 }
@@ -196,11 +196,11 @@ impl Sender {
     }
 
     /// Reads the final state of every saga. Waits for engines that accept an event before it takes effect.
-    async fn found(self: &Arc<Self>) -> anyhow::Result<Vec<Found>> {
+    async fn found(self: &Arc<Self>) -> anyhow::Result<Vec<TallyErrors>> {
         let began = Instant::now();
         loop {
             let answers = self.all(self.options.sagas, Self::look).await?;
-            let found = answers.iter().map(Found::of).collect::<anyhow::Result<Vec<_>>>()?;
+            let found = answers.iter().map(TallyErrors::of).collect::<anyhow::Result<Vec<_>>>()?;
             if found.iter().all(|found| found.lost == 0) || began.elapsed() > PATIENCE {
                 return Ok(found);
             }
@@ -209,7 +209,7 @@ impl Sender {
     }
 }
 
-impl Found {
+impl TallyErrors {
     fn of(answer: &TimedResponse) -> anyhow::Result<Self> {
         let State { events } = serde_json::from_slice(&answer.body).context("a state cannot be read")?;
         Ok(Self::among(&events))
@@ -294,7 +294,7 @@ mod tests {
     #[test]
     fn state_shows_lost_and_repeated_events() {
         let found = |events: &[u8]| {
-            let found = Found::among(events);
+            let found = TallyErrors::among(events);
             (found.lost, found.doubled)
         };
         assert_eq!(found(&[1, 0, 2, 4, 3]), (0, 0));

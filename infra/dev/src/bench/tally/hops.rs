@@ -9,7 +9,7 @@ use dedup::{Admission, Claim, ClaimPartition, GrantTokens, Release};
 use jiff::Timestamp;
 use messages::{Outgoing, PartitionKey, SendError, SendMessages, StoreError, Token};
 use outbox::Settlement;
-use saga::{Engine, Loaded, Persist, PersistOutcome, ReadDocuments, WriteDocuments};
+use saga::{Engine, LoadResult, Persist, PersistOutcome, ReadDocuments, WriteDocuments};
 use serde::Serialize;
 
 use crate::bench::quantile_ms;
@@ -112,11 +112,11 @@ impl GrantTokens for TimedPort<dyn GrantTokens> {
 
 #[async_trait]
 impl ReadDocuments for TimedPort<dyn ReadDocuments> {
-    async fn load(&self, partitions: &[PartitionKey], now: Timestamp) -> Result<Vec<Loaded>, StoreError> {
+    async fn load(&self, partitions: &[PartitionKey], now: Timestamp) -> Result<Vec<LoadResult>, StoreError> {
         self.hops.time("load", self.port.load(partitions, now)).await
     }
 
-    async fn load_latest(&self, partition: PartitionKey, now: Timestamp) -> Loaded {
+    async fn load_latest(&self, partition: PartitionKey, now: Timestamp) -> LoadResult {
         self.hops.time("load latest", self.port.load_latest(partition, now)).await
     }
 }

@@ -11,7 +11,8 @@ use crate::template::view::referred;
 fn unwatched<'a>(
     template: &Template,
     resources: impl Iterator<Item = &'a str>,
-    (namespace, metric): (&str, &str),
+    namespace: &str,
+    metric: &str,
     what: &str,
 ) -> Vec<Finding> {
     let blind = resources.filter(|resource| !is_watched(template, namespace, metric, resource));
@@ -34,16 +35,26 @@ fn is_watched(template: &Template, namespace: &str, metric: &str, resource: &str
 /// that is read in many invocations.
 pub(crate) fn retries(template: &Template) -> Vec<Finding> {
     let worked = template.functions().filter(|function| function.sources(template).next().is_some());
-    let metric = ("SearchImport", Metric::RETRIED_DELIVERIES.name());
-    unwatched(template, worked.map(|function| function.id), metric, "what it retries")
+    unwatched(
+        template,
+        worked.map(|function| function.id),
+        "SearchImport",
+        Metric::RETRIED_DELIVERIES.name(),
+        "what it retries",
+    )
 }
 
 /// The oldest message of a queue ages if its function or pipe is too slow or does not receive.
 pub(crate) fn ages(template: &Template) -> Vec<Finding> {
     let sources = template.functions().flat_map(|function| function.sources(template));
     let piped = template.of_type("AWS::Pipes::Pipe").filter_map(|(_, pipe)| referred(&pipe["Source"]));
-    let metric = ("AWS/SQS", "ApproximateAgeOfOldestMessage");
-    unwatched(template, sources.map(|source| source.queue.id).chain(piped), metric, "the age of its messages")
+    unwatched(
+        template,
+        sources.map(|source| source.queue.id).chain(piped),
+        "AWS/SQS",
+        "ApproximateAgeOfOldestMessage",
+        "the age of its messages",
+    )
 }
 
 /// Scheduled work reports a metric each time, and an alarm sounds if the metric is missing. Lambda's own `Invocations`
@@ -74,7 +85,7 @@ pub(crate) fn schedules(template: &Template) -> Vec<Finding> {
 /// (<https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-metrics.html>).
 pub(crate) fn answers(template: &Template) -> Vec<Finding> {
     let apis = template.of_type("AWS::ApiGatewayV2::Api").map(|(id, _)| id);
-    unwatched(template, apis, ("AWS/ApiGateway", "5xx"), "its answers of 5xx")
+    unwatched(template, apis, "AWS/ApiGateway", "5xx", "its answers of 5xx")
 }
 
 /// Sending a failed event to its destination may fail
@@ -82,15 +93,25 @@ pub(crate) fn answers(template: &Template) -> Vec<Finding> {
 pub(crate) fn deliveries(template: &Template) -> Vec<Finding> {
     let sends = |properties: &Value| !properties["EventInvokeConfig"]["DestinationConfig"].is_null();
     let sending = template.functions().filter(|function| sends(function.properties));
-    let metric = ("AWS/Lambda", "DestinationDeliveryFailures");
-    unwatched(template, sending.map(|function| function.id), metric, "what it cannot deliver")
+    unwatched(
+        template,
+        sending.map(|function| function.id),
+        "AWS/Lambda",
+        "DestinationDeliveryFailures",
+        "what it cannot deliver",
+    )
 }
 
 /// Faults that `report-faults` reports to searches end them in error, which no other metric shows.
 pub(crate) fn unread(template: &Template) -> Vec<Finding> {
     let reporting = template.functions().filter(|function| function.binary == functions::report_faults::NAME);
-    let metric = ("SearchImport", imports::queues::UNREAD_FILES.name());
-    unwatched(template, reporting.map(|function| function.id), metric, "the files that were never read")
+    unwatched(
+        template,
+        reporting.map(|function| function.id),
+        "SearchImport",
+        imports::queues::UNREAD_FILES.name(),
+        "the files that were never read",
+    )
 }
 
 /// Lambda stops messages that come back to the same function about 16 times, unless the function allows it
@@ -110,8 +131,13 @@ pub(crate) fn loops(template: &Template) -> Vec<Finding> {
         }
     }
     let functions = template.functions().map(|function| function.id);
-    let metric = ("AWS/Lambda", "RecursiveInvocationsDropped");
-    findings.extend(unwatched(template, functions, metric, "the messages that Lambda stops as a loop"));
+    findings.extend(unwatched(
+        template,
+        functions,
+        "AWS/Lambda",
+        "RecursiveInvocationsDropped",
+        "the messages that Lambda stops as a loop",
+    ));
     findings
 }
 

@@ -21,13 +21,13 @@ enum Mistake {
 
 /// The stored entity: the number of effects of each token, and the receipts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-struct Stored {
+struct StoredEntity {
     version: u32,
     effects: BTreeMap<usize, u32>,
     receipts: String,
 }
 
-impl Stored {
+impl StoredEntity {
     fn receipts(&self) -> Receipts {
         serde_json::from_str(&self.receipts).unwrap_or_default()
     }
@@ -38,20 +38,20 @@ enum Worker {
     Idle,
     Loaded {
         message: usize,
-        entity: Stored,
+        entity: StoredEntity,
     },
     Admitted {
         message: usize,
-        entity: Stored,
+        entity: StoredEntity,
         visit: Visit,
     },
-    Stored {
+    StoredEntity {
         visit: Visit,
     },
     /// With the mistake of an early release.
     Released {
         message: usize,
-        entity: Stored,
+        entity: StoredEntity,
         visit: Visit,
     },
 }
@@ -59,7 +59,7 @@ enum Worker {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct World {
     item: Item,
-    entity: Stored,
+    entity: StoredEntity,
     /// The deliveries that are left of each message.
     queue: [u32; 2],
     workers: [Worker; 2],
@@ -85,7 +85,7 @@ impl World {
         let (queue, workers) = ([2, 2], [Worker::Idle, Worker::Idle]);
         Self {
             item,
-            entity: Stored::default(),
+            entity: StoredEntity::default(),
             queue,
             workers,
             second: 0,
@@ -142,7 +142,7 @@ impl World {
             Worker::Loaded { message, .. }
             | Worker::Admitted { message, .. }
             | Worker::Released { message, .. } => self.queue[message] += 1,
-            Worker::Stored { visit } => {
+            Worker::StoredEntity { visit } => {
                 let message = (0..2).find(|message| token(*message) == visit.token).unwrap();
                 self.queue[message] += 1;
             }
@@ -162,7 +162,7 @@ impl World {
             Worker::Admitted { message, entity, visit } | Worker::Released { message, entity, visit } => {
                 world.store(worker, message, &entity, visit, mistake);
             }
-            Worker::Stored { visit } => {
+            Worker::StoredEntity { visit } => {
                 world.release(&visit);
                 world.workers[worker] = Worker::Idle;
             }
@@ -170,7 +170,7 @@ impl World {
         world
     }
 
-    fn admit(&mut self, worker: usize, message: usize, entity: Stored) {
+    fn admit(&mut self, worker: usize, message: usize, entity: StoredEntity) {
         self.attempts += 1;
         let attempt = AttemptId::from_uuid(Uuid::from_u128(self.attempts));
         let (stored, now) = (entity.receipts(), self.now());
@@ -195,7 +195,14 @@ impl World {
         }
     }
 
-    fn store(&mut self, worker: usize, message: usize, loaded: &Stored, visit: Visit, mistake: Mistake) {
+    fn store(
+        &mut self,
+        worker: usize,
+        message: usize,
+        loaded: &StoredEntity,
+        visit: Visit,
+        mistake: Mistake,
+    ) {
         if loaded.version != self.entity.version && mistake != Mistake::UnconditionalWrite {
             return self.redeliver(worker);
         }
@@ -204,7 +211,7 @@ impl World {
         if mistake != Mistake::ReceiptsNotStored {
             self.entity.receipts = serde_json::to_string(&visit.receipts()).unwrap();
         }
-        self.workers[worker] = Worker::Stored { visit };
+        self.workers[worker] = Worker::StoredEntity { visit };
     }
 
     fn release(&mut self, visit: &Visit) {

@@ -46,7 +46,7 @@ impl Failures {
             State::Retried { at } => *at,
         };
         match &failure.origin {
-            Origin::DeadLetter { queue, source } => self.of_message(failure, (queue, source), since).await,
+            Origin::DeadLetter { queue, source } => self.of_message(failure, queue, source, since).await,
             Origin::Effect { owner, entry } => self.of_effect(*owner, *entry).await,
             Origin::Unreadable { place, of_sessions } => self.of_unreadable(place, *of_sessions).await,
         }
@@ -55,7 +55,8 @@ impl Failures {
     async fn of_message(
         &self,
         failure: &Failure,
-        (dead, source): (&Queue, &Queue),
+        dead: &Queue,
+        source: &Queue,
         since: Timestamp,
     ) -> Result<Outcome, StoreError> {
         let message = failure.message_id.unwrap_or(MessageId::from_uuid(failure.id.as_uuid()));
@@ -69,7 +70,7 @@ impl Failures {
             });
         }
         let function = self.functions.get(source).copied();
-        let decided = self.decided(failure.partition, (message, function), since).await?;
+        let decided = self.decided(failure.partition, message, function, since).await?;
         if decided == Outcome::Processed {
             return Ok(decided);
         }
@@ -87,7 +88,8 @@ impl Failures {
     async fn decided(
         &self,
         partition: Option<PartitionKey>,
-        (message, function): (MessageId, Option<&str>),
+        message: MessageId,
+        function: Option<&str>,
         since: Timestamp,
     ) -> Result<Outcome, StoreError> {
         let Some(history) = &self.history else { return Ok(Outcome::Waiting) };

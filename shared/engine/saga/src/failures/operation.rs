@@ -89,7 +89,7 @@ impl Operation {
     pub(super) fn share(&self) -> u64 {
         let left = self.limit.map_or(u64::MAX, |limit| limit.saturating_sub(self.retried));
         let ahead = u64::from(self.canary).saturating_sub(self.retried);
-        let most = if ahead > 0 { ahead } else { u64::MAX };
-        u64::from(self.per_second).min(left).min(most)
+        let max = if ahead > 0 { ahead } else { u64::MAX };
+        u64::from(self.per_second).min(left).min(max)
     }
 }

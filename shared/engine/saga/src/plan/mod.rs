@@ -78,7 +78,7 @@ pub(crate) const MARGIN: SignedDuration = SignedDuration::from_hours(15 * 24);
 
 /// Returns `true` if an item that expires at `expires_at` lasts much longer than a wait until `until` needs.
 fn outlasts(expires_at: Timestamp, until: Timestamp) -> bool {
-    until.checked_add(ITEM_LIFETIME + SLACK).is_ok_and(|most| expires_at > most)
+    until.checked_add(ITEM_LIFETIME + SLACK).is_ok_and(|max| expires_at > max)
 }
 
 /// Returns `true` if an item that expires at `expires_at` lasts long enough for a wait until `until`.

@@ -4,10 +4,10 @@ use imports::Ports;
 #[cfg(any(feature = "embedded", feature = "search-services"))]
 use saga::Engine;
 
-use crate::Opened;
+use crate::ConfiguredPorts;
 
 /// The ports of the search import, with its settings.
-pub type Backend = Opened<Ports>;
+pub type Backend = ConfiguredPorts<Ports>;
 
 /// Returns the engine of the search import, which reads the views of its earlier versions.
 #[cfg(any(feature = "embedded", feature = "search-services"))]

@@ -107,8 +107,8 @@ fn parse_proquest(text: &str) -> Option<Citation<'_>> {
 
 /// Splits a text behind an opening bracket into the content of the bracket and the rest. Returns `None` if the content
 /// has more than `most` bytes or contains a bracket, so that many brackets do not share one search for an end.
-pub(super) fn bracketed(text: &str, most: usize) -> Option<(&str, &str)> {
-    let front = &text[..text.floor_char_boundary(most + 1)];
+pub(super) fn bracketed(text: &str, max: usize) -> Option<(&str, &str)> {
+    let front = &text[..text.floor_char_boundary(max + 1)];
     let end = front.find(['(', ')'])?;
     text[end..].strip_prefix(')').map(|rest| (&text[..end], rest))
 }

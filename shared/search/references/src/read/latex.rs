@@ -303,10 +303,10 @@ impl Decoder<'_> {
     }
 
     /// The argument in braces at the beginning, and its length including the braces.
-    fn argument(self, text: &str, most: usize) -> Option<(&str, usize)> {
-        let most = if self.unclosed.get() < MAX_UNCLOSED { most } else { most.min(MAX_LETTER) };
-        let blanks = text.bytes().take(most).take_while(|byte| *byte == b' ').count();
-        let end = argument_end(&text.as_bytes()[blanks..text.len().min(blanks + most)]);
+    fn argument(self, text: &str, max: usize) -> Option<(&str, usize)> {
+        let max = if self.unclosed.get() < MAX_UNCLOSED { max } else { max.min(MAX_LETTER) };
+        let blanks = text.bytes().take(max).take_while(|byte| *byte == b' ').count();
+        let end = argument_end(&text.as_bytes()[blanks..text.len().min(blanks + max)]);
         let (Ok(searched) | Err(searched)) = end;
         spend(blanks + searched);
         if matches!(end, Err(1..)) {

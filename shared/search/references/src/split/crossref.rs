@@ -195,11 +195,11 @@ fn places(entry: &[u8]) -> impl Iterator<Item = usize> {
 
 /// Returns the value of the field whose name spans these offsets, without braces or quotes. Returns `None` if the name
 /// is part of a word, or if the value has more than `most` bytes or contains braces or quotes.
-fn field(entry: &[u8], start: usize, end: usize, most: usize) -> Option<&[u8]> {
+fn field(entry: &[u8], start: usize, end: usize, max: usize) -> Option<&[u8]> {
     if start.checked_sub(1).is_some_and(|before| entry[before].is_ascii_alphanumeric()) {
         return None;
     }
-    let front = &entry[end..entry.len().min(end + most)];
+    let front = &entry[end..entry.len().min(end + max)];
     let value = front.trim_ascii_start().strip_prefix(b"=")?.trim_ascii_start();
     let quoted = value.strip_prefix(b"{").or_else(|| value.strip_prefix(b"\""));
     let is_end = |byte: &u8| match quoted {

@@ -67,9 +67,9 @@ enum AtSign {
 }
 
 /// The length of the word after `@`, up to `most`.
-fn word(text: &[u8], most: usize) -> usize {
+fn word(text: &[u8], max: usize) -> usize {
     let named = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'+');
-    text.iter().take(most).take_while(named).count()
+    text.iter().take(max).take_while(named).count()
 }
 
 fn sign(tail: &[u8]) -> AtSign {

@@ -28,8 +28,8 @@ fn said(reference: &Reference, names: &[&str]) -> Vec<String> {
     std::iter::once(reference.title.clone()).chain(names.iter().map(value)).collect()
 }
 
-fn concat_of(pieces: &'static [&'static str], most: usize) -> impl Strategy<Value = String> {
-    prop::collection::vec(prop::sample::select(pieces), 0..most).prop_map(|pieces| pieces.concat())
+fn concat_of(pieces: &'static [&'static str], max: usize) -> impl Strategy<Value = String> {
+    prop::collection::vec(prop::sample::select(pieces), 0..max).prop_map(|pieces| pieces.concat())
 }
 
 const CELL: &[&str] = &[

@@ -47,7 +47,7 @@ fn may_be_passed_over(format: Format, line: &str) -> bool {
 }
 
 /// Reads at most `most` outcomes at a time.
-fn read_a_few(file: &[u8], chunk: usize, most: usize) -> Result<(Vec<Outcome>, Report), Error> {
+fn read_a_few(file: &[u8], chunk: usize, max: usize) -> Result<(Vec<Outcome>, Report), Error> {
     let mut reader = Reader::new(limits());
     let mut all = Vec::new();
     for bytes in file.chunks(chunk).map(Some).chain([None]) {
@@ -56,8 +56,8 @@ fn read_a_few(file: &[u8], chunk: usize, most: usize) -> Result<(Vec<Outcome>, R
             None => reader.end(),
         }
         loop {
-            let outcomes = reader.read(most)?;
-            assert!(outcomes.len() <= most);
+            let outcomes = reader.read(max)?;
+            assert!(outcomes.len() <= max);
             if outcomes.is_empty() {
                 break;
             }
@@ -127,10 +127,10 @@ proptest! {
     fn outcomes_are_independent_of_portion_size(
         file in encoded(),
         chunk in 1_usize..400,
-        most in 1_usize..5,
+        max in 1_usize..5,
     ) {
         let whole = read_in_chunks(&file, usize::MAX, limits());
-        prop_assert_eq!(read_a_few(&file, chunk, most), whole);
+        prop_assert_eq!(read_a_few(&file, chunk, max), whole);
     }
 
     #[test]

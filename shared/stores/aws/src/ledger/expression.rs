@@ -79,8 +79,8 @@ impl Update {
             .value(":next", AttributeValue::N(claim.next_fence().to_string()))
             .value(":required", AttributeValue::S(token))
             .value(":tokens", set(&claim.mint))
-            .value(":most", item::seconds(claim.most()))
-            .value(":room", AttributeValue::N(claim.room.to_string()))
+            .value(":max_expiry", item::seconds(claim.max_expiry()))
+            .value(":capacity", AttributeValue::N(claim.room.to_string()))
             .touching(claim.now, claim.expires_at())
     }
 
@@ -116,14 +116,14 @@ fn free(claim: &Claim) -> String {
 /// with each claim, so a second copy of the request fails.
 fn at_fence(claim: &Claim) -> &'static str {
     match claim.fence {
-        0 => "attribute_not_exists(#fence) AND #expires <= :most",
-        _ => "#fence = :fence AND #expires <= :most",
+        0 => "attribute_not_exists(#fence) AND #expires <= :max_expiry",
+        _ => "#fence = :fence AND #expires <= :max_expiry",
     }
 }
 
 /// A claim of an item that is absent or has not expired.
 pub(crate) fn claim(claim: &Claim) -> Update {
-    let room = with_tokens(&claim.mint, " AND (attribute_not_exists(#tokens) OR size(#tokens) <= :room)");
+    let room = with_tokens(&claim.mint, " AND (attribute_not_exists(#tokens) OR size(#tokens) <= :capacity)");
     let (free, fence) = (free(claim), at_fence(claim));
     let alive = format!("{ALIVE} AND {free} AND {fence}{room}");
     let condition = match claim.requires {

@@ -49,9 +49,9 @@ const WRONG_TURNS: &str = "(turn IS NOT NULL) <> (held = 0 AND seq = (
     ORDER BY visible_at, seq LIMIT 1))";
 
 /// A choice below `most`, drawn as Knuth's MMIX draws it.
-fn draw(seed: &mut u64, most: u64) -> u64 {
+fn draw(seed: &mut u64, max: u64) -> u64 {
     *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-    (*seed >> 33) % most
+    (*seed >> 33) % max
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn first_waiting_message_of_group_has_turn() {
             _ if held.is_empty() => {}
             _ => {
                 let received: Received = held.swap_remove(draw(&mut seed, held.len() as u64) as usize);
-                let receipt = Held::parse(&QUEUES[0], &received.receipt, at(now)).unwrap();
+                let receipt = ReceiptClaim::parse(&QUEUES[0], &received.receipt, at(now)).unwrap();
                 let after = Duration::from_secs(draw(&mut seed, 8));
                 let disposition = match draw(&mut seed, 4) {
                     0 => Disposition::DeadLetter { reason: "wrong".into() },

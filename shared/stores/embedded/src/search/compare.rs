@@ -28,7 +28,7 @@ impl CompareStudies for Store {
         &self,
         project: ProjectId,
         keys: &[u64],
-        most: usize,
+        max: usize,
     ) -> Result<Vec<Candidate>, StoreError> {
         let doing = format!("finding studies of project {project} by {} keys", keys.len());
         let keys = keys.to_vec();
@@ -36,7 +36,7 @@ impl CompareStudies for Store {
         let work = move |db: &Connection| {
             let Some(project) = keys::number_of(db, project)? else { return Ok(Vec::new()) };
             let may_have = |key: &u64| filter.as_ref().is_none_or(|filter| filter.may_share(project, *key));
-            keys::sharing(db, project, keys.into_iter().filter(may_have), most)
+            keys::sharing(db, project, keys.into_iter().filter(may_have), max)
         };
         self.look(Call::StudiesSharing, doing, work).await
     }

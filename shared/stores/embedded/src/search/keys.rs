@@ -23,13 +23,13 @@ pub(crate) fn sharing(
     db: &Connection,
     project: i64,
     keys: impl Iterator<Item = u64>,
-    most: usize,
+    max: usize,
 ) -> Result<Vec<Candidate>, Fault> {
     let mut statement = db.prepare_cached(SHARING)?;
     let mut sources = Sources::default();
     let mut found = Vec::new();
     for key in keys {
-        let mut rows = statement.query(params![project, key.cast_signed(), limit(most)])?;
+        let mut rows = statement.query(params![project, key.cast_signed(), limit(max)])?;
         while let Some(row) = rows.next()? {
             let (search_id, file_id) = sources.of(db, row.get(0)?)?;
             found.push(Candidate { key, at: StudyRef { search_id, file_id, record: uint(row.get(1)?) } });
@@ -91,7 +91,7 @@ pub(crate) fn insert_some(
     search: SearchId,
     file: FileId,
     after: i64,
-    most: usize,
+    max: usize,
 ) -> Result<Option<i64>, Fault> {
     let Some(source) = source_with_project(db, search, file)? else { return Ok(None) };
     let sql = "SELECT record, keys FROM study WHERE source = ?1 AND record > ?2 ORDER BY record";
@@ -102,7 +102,7 @@ pub(crate) fn insert_some(
         let record = study.get(0)?;
         let bytes = study.get_ref(1)?.as_blob_or_null().map_err(rusqlite::Error::from)?;
         new.extend(stored(bytes.unwrap_or_default()).map(|key| (key, record)));
-        if new.len() >= most {
+        if new.len() >= max {
             last = Some(record);
             break;
         }
@@ -135,14 +135,14 @@ fn source_with_project(db: &Connection, search: SearchId, file: FileId) -> rusql
 }
 
 /// Lets some studies of a file, the first ones, be found no longer.
-pub(crate) fn remove(db: &Connection, search: SearchId, file: FileId, most: usize) -> Result<(), Fault> {
+pub(crate) fn remove(db: &Connection, search: SearchId, file: FileId, max: usize) -> Result<(), Fault> {
     let Some(source) = source_with_project(db, search, file)? else { return Ok(()) };
     let project = project_of(db, source)?;
     let sql = "DELETE FROM study_key WHERE project = ?1 AND key = ?2 AND source = ?3 AND record = ?4";
     let mut delete = db.prepare_cached(sql)?;
     let sql = "SELECT record, keys FROM study WHERE source = ?1 ORDER BY record LIMIT ?2";
     let mut studies = db.prepare_cached(sql)?;
-    let mut studies = studies.query(params![source, limit(most)])?;
+    let mut studies = studies.query(params![source, limit(max)])?;
     while let Some(study) = studies.next()? {
         let (record, bytes): (i64, Option<Vec<u8>>) = (study.get(0)?, study.get(1)?);
         for key in stored(&bytes.unwrap_or_default()) {
@@ -154,7 +154,7 @@ pub(crate) fn remove(db: &Connection, search: SearchId, file: FileId, most: usiz
 
 /// The part of a stored study that determines its keys.
 #[derive(Deserialize)]
-struct Said {
+struct KeySource {
     reference: Reference,
 }
 
@@ -170,8 +170,9 @@ pub(crate) fn make_missing(db: &mut Connection) -> rusqlite::Result<()> {
             let mut missing: Vec<(i64, i64, i64, Vec<u8>)> = Vec::new();
             while let Some(row) = rows.next()? {
                 // An unreadable study has no keys; reading it reports the error.
-                let said = from_json::<Said>(row.get_ref(3)?.as_str()?).map(|said| bytes(&said.reference));
-                missing.push((row.get(0)?, row.get(1)?, row.get(2)?, said.unwrap_or_default()));
+                let keys =
+                    from_json::<KeySource>(row.get_ref(3)?.as_str()?).map(|study| bytes(&study.reference));
+                missing.push((row.get(0)?, row.get(1)?, row.get(2)?, keys.unwrap_or_default()));
             }
             missing
         };

@@ -58,14 +58,14 @@ const MAX_BYTES: usize = 64 << 20;
 
 /// The stored form of a text.
 #[derive(Debug)]
-pub(crate) enum Said {
+pub(crate) enum StoredText {
     /// The text itself.
     Text(String),
     /// The compressed text.
     Packed(Vec<u8>),
 }
 
-impl Said {
+impl StoredText {
     /// Returns the values of the column of texts and of the column of compressed texts.
     pub(crate) fn columns(&self) -> (&str, Option<&[u8]>) {
         match self {
@@ -110,12 +110,12 @@ thread_local! {
 }
 
 /// Returns the smaller stored form of a text.
-pub(crate) fn pack(text: String) -> Result<Said, Fault> {
+pub(crate) fn pack(text: String) -> Result<StoredText, Fault> {
     if text.len() > MAX_BYTES {
-        return Ok(Said::Text(text));
+        return Ok(StoredText::Text(text));
     }
     let packed = compress(&PACKER, with_dictionary, text.as_bytes()).map_err(Fault::Pack)?;
-    Ok(if packed.len() < text.len() { Said::Packed(packed) } else { Said::Text(text) })
+    Ok(if packed.len() < text.len() { StoredText::Packed(packed) } else { StoredText::Text(text) })
 }
 
 /// Reads texts and compressed texts, with the dictionary of this version or the previous one. Frames of versions
@@ -128,7 +128,7 @@ pub(crate) struct Unpacker {
 
 impl Unpacker {
     /// Returns the text that a row has in a column, or compressed in another.
-    pub(crate) fn said<'a>(
+    pub(crate) fn text<'a>(
         &mut self,
         row: &'a Row<'_>,
         text: usize,
@@ -181,7 +181,7 @@ mod tests {
         let mut unpacker = Unpacker::default();
         assert_eq!(unpacker.unpack(PACKED).unwrap(), TEXT, "the dictionary is another one");
         assert_eq!(unpacker.unpack(BEFORE).unwrap(), TEXT);
-        let Said::Packed(now) = pack(TEXT.to_owned()).unwrap() else { panic!() };
+        let StoredText::Packed(now) = pack(TEXT.to_owned()).unwrap() else { panic!() };
         assert!(is_with_tables(&now) && now.len() <= PACKED.len(), "{now:?}");
         // A text that an earlier version compressed without a dictionary, between two with one.
         let before = compressor().unwrap().compress(TEXT.as_bytes()).unwrap();

@@ -120,7 +120,7 @@ impl State {
 
 /// Some studies of a file that is marked.
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct KeyedPage {
     pub(crate) file: FileKey,
     /// Its project, if it was read to its end.
     pub(crate) project: Option<i64>,
@@ -142,9 +142,9 @@ impl SharedKeyCache {
     pub(crate) async fn leave_out(
         &self,
         engine: &DbThreads,
-        told: Told,
+        page: KeyedPage,
     ) -> Result<Vec<StudyKeys>, StoreError> {
-        let Told { file, project, mut studies, more } = told;
+        let KeyedPage { file, project, mut studies, more } = page;
         // The keys of an unlisted file may change, and others do not wait for it.
         let Some(project) = project else { return Ok(studies) };
         if !more {
@@ -194,16 +194,16 @@ impl SharedKeyCache {
         studies: &[StudyKeys],
     ) -> Result<Option<Arc<SharedKeyFilter>>, StoreError> {
         let doing = || format!("passing over the keys that file {} of search {} may share", file.1, file.0);
-        let (mut repeated, most) = {
+        let (mut repeated, max) = {
             let state = self.locked();
-            let most = if state.last.is_some() { state.missed } else { u64::MAX };
-            (SharedKeyFilter::new(project, state.listings_of(project), file), most)
+            let max = if state.last.is_some() { state.missed } else { u64::MAX };
+            (SharedKeyFilter::new(project, state.listings_of(project), file), max)
         };
         let (entries, last) = engine.read(doing(), move |db| survey(db, project, file)).await?;
         let first = studies.first().map_or(0, |study| study.record);
         let each = count(studies).div_ceil(studies.len().max(1) as u64);
         let left = last.saturating_sub(first).saturating_mul(each);
-        if entries > left.min(most).saturating_mul(PASSED_IN_A_LOOK) {
+        if entries > left.min(max).saturating_mul(PASSED_IN_A_LOOK) {
             return Ok(None);
         }
         for keys in parts(entries / PASSED_AT_ONCE + 1) {

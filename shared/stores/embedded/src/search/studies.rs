@@ -5,8 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use imports::words::{BucketRange, WordPart};
 use imports::{
-    DuplicateCounts, FileFence, Identity, ParsedFile, PreparedStudy, Quarantined, ReadStudies, ReadingStatus,
-    StoredFile, Study, StudyKeys, StudyRef, WriteBatching, WriteStudies,
+    DuplicateCounts, FileFence, Identity, ParsedFile, PreparedStudy, QuarantinedRecord, ReadStudies,
+    ReadingStatus, StoredFile, Study, StudyKeys, StudyRef, WriteBatching, WriteStudies,
 };
 use imports::{FileId, SearchId, Selection};
 use messages::StoreError;
@@ -17,7 +17,7 @@ use crate::fault::Fault;
 use crate::intercept::Call;
 use crate::search::keys;
 use crate::search::reading;
-use crate::search::shared_keys::{self, Told};
+use crate::search::shared_keys::{self, KeyedPage};
 use crate::search::study_rows::{self, New, Page};
 use crate::search::words;
 use crate::value::{from_json, json};
@@ -38,7 +38,7 @@ impl WriteStudies for Store {
         &self,
         file: &FileFence,
         studies: Vec<PreparedStudy>,
-        quarantined: Vec<Quarantined>,
+        quarantined: Vec<QuarantinedRecord>,
     ) -> Result<(), StoreError> {
         let doing =
             format!("storing {} studies and {} quarantined records", studies.len(), quarantined.len());
@@ -135,7 +135,7 @@ impl ReadStudies for Store {
         file: FileId,
         after: u64,
         limit: usize,
-    ) -> Result<Vec<Quarantined>, StoreError> {
+    ) -> Result<Vec<QuarantinedRecord>, StoreError> {
         let doing = format!("reading the quarantined records of file {file} of search {search}");
         let page = Page { search, file, after, limit };
         self.look(Call::StudiesQuarantined, doing, move |db| page.quarantined(db)).await
@@ -154,10 +154,10 @@ impl ReadStudies for Store {
             let studies = page.keyed(db)?;
             let more = studies.len() == limit;
             let project = shared_keys::project(db, (search, file))?;
-            Ok(Told { file: (search, file), project, studies, more })
+            Ok(KeyedPage { file: (search, file), project, studies, more })
         };
-        let told = self.look(Call::StudiesKeyed, doing, work).await?;
-        self.shared_keys().leave_out(self.threads(), told).await
+        let page = self.look(Call::StudiesKeyed, doing, work).await?;
+        self.shared_keys().leave_out(self.threads(), page).await
     }
 
     async fn identities_of(
@@ -206,7 +206,7 @@ impl ReadStudies for Store {
     ) -> Result<Vec<Study>, StoreError> {
         let doing = format!("reading some studies of file {file} of search {search}");
         let records = records.to_vec();
-        let work = move |db: &Connection| study_rows::studies_at(db, (search, file), &records, bytes);
+        let work = move |db: &Connection| study_rows::studies_at(db, search, file, &records, bytes);
         self.look(Call::StudiesRead, doing, work).await
     }
 
@@ -219,7 +219,7 @@ impl ReadStudies for Store {
     ) -> Result<Vec<(u64, StudyRef)>, StoreError> {
         let doing = format!("reading the duplicates of studies of file {file} of search {search}");
         let records = records.to_vec();
-        let work = move |db: &Connection| study_rows::repeating(db, (search, file), &records, limit);
+        let work = move |db: &Connection| study_rows::repeating(db, search, file, &records, limit);
         self.look(Call::StudiesRepeating, doing, work).await
     }
 
@@ -232,7 +232,7 @@ impl ReadStudies for Store {
     ) -> Result<Option<WordPart>, StoreError> {
         let doing = format!("reading words of file {file} of search {search}");
         let buckets = buckets.to_vec();
-        let work = move |db: &Connection| words::words(db, (search, file), after, &buckets);
+        let work = move |db: &Connection| words::words(db, search, file, after, &buckets);
         self.look(Call::WordsRead, doing, work).await
     }
 }

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use imports::{
-    Duplicate, DuplicateCounts, FileId, Identity, Mark, ProjectId, Quarantined, Revision, SearchId,
+    Duplicate, DuplicateCounts, FileId, Identity, Mark, ProjectId, QuarantinedRecord, Revision, SearchId,
     StoredFile, Study, StudyId, StudyKeys, StudyRef, Tier,
 };
 use references::{Quarantine, Reference, SparseReference};
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::fault::Fault;
 use crate::search::keys;
-use crate::search::packed::{Said, Unpacker, pack};
+use crate::search::packed::{StoredText, Unpacker, pack};
 use crate::search::words;
 use crate::value::{from_json, int, json, limit, parse, uint};
 
@@ -27,7 +27,7 @@ pub(crate) struct New {
     file: FileId,
     project: Option<ProjectId>,
     record: i64,
-    said: Said,
+    text: StoredText,
     bytes: Option<Range<u64>>,
     keys: Vec<u8>,
 }
@@ -41,7 +41,7 @@ struct StudyText<'a> {
 
 /// The text of a study, as read.
 #[derive(Deserialize)]
-struct Read {
+struct StoredStudy {
     line: u64,
     reference: Reference,
 }
@@ -54,19 +54,19 @@ impl New {
             file: study.file_id,
             project: Some(study.project_id),
             record: int(study.record),
-            said: pack(json(&written)?)?,
+            text: pack(json(&written)?)?,
             bytes: study.bytes.clone(),
             keys: keys::bytes(&study.reference),
         })
     }
 
-    pub(crate) fn quarantined(quarantined: &Quarantined) -> Result<Self, Fault> {
+    pub(crate) fn quarantined(quarantined: &QuarantinedRecord) -> Result<Self, Fault> {
         Ok(Self {
             search: quarantined.search_id,
             file: quarantined.file_id,
             project: None,
             record: int(quarantined.record.number),
-            said: Said::Text(json(&quarantined.record)?),
+            text: StoredText::Text(json(&quarantined.record)?),
             bytes: None,
             keys: Vec::new(),
         })
@@ -80,17 +80,17 @@ const QUARANTINE: &str =
     "INSERT INTO quarantine (source, record, quarantined) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
 
 pub(crate) fn insert_studies(db: &Connection, rows: &[New]) -> Result<(), Fault> {
-    insert(db, STUDY, rows, |statement, source, New { record, said, bytes, keys, .. }| {
+    insert(db, STUDY, rows, |statement, source, New { record, text, bytes, keys, .. }| {
         let start = bytes.as_ref().map(|bytes| int(bytes.start));
         let length = bytes.as_ref().map(|bytes| int(bytes.end.saturating_sub(bytes.start)));
-        let (text, packed) = said.columns();
+        let (text, packed) = text.columns();
         statement.execute(params![source, record, text, start, length, keys, packed])
     })
 }
 
 pub(crate) fn insert_quarantined(db: &Connection, rows: &[New]) -> Result<(), Fault> {
-    insert(db, QUARANTINE, rows, |statement, source, New { record, said, .. }| {
-        statement.execute(params![source, record, said.columns().0])
+    insert(db, QUARANTINE, rows, |statement, source, New { record, text, .. }| {
+        statement.execute(params![source, record, text.columns().0])
     })
 }
 
@@ -283,8 +283,9 @@ impl Page {
     fn rows<T>(
         self,
         db: &Connection,
-        (query, least): (&Query, Option<Tier>),
-        most_bytes: usize,
+        query: &Query,
+        least: Option<Tier>,
+        max_bytes: usize,
         decode: impl Fn(&Row<'_>, Result<Cow<'_, str>, Fault>) -> Result<T, Fault>,
     ) -> Result<Vec<T>, Fault> {
         let Self { search, file, after, limit: count } = self;
@@ -295,10 +296,10 @@ impl Page {
             Some(least) => statement.query(params![search, file, int(after), limit(count), number(least)])?,
         };
         let (mut found, mut bytes, mut unpacker) = (Vec::new(), 0_usize, Unpacker::default());
-        while bytes < most_bytes
+        while bytes < max_bytes
             && let Some(row) = rows.next()?
         {
-            let text = unpacker.said(row, TEXT, query.packed);
+            let text = unpacker.text(row, TEXT, query.packed);
             bytes = bytes.saturating_add(text.as_ref().map_or(0, |text| text.len()));
             found.push(decode(row, text).map_err(|fault| named(row, found.len(), fault))?);
         }
@@ -314,7 +315,7 @@ impl Page {
         bytes: usize,
     ) -> Result<Vec<Study>, Fault> {
         let query = Query { sql: if marked.is_some() { MARKED } else { STUDIES }, packed: 11 };
-        self.rows(db, (&query, marked), bytes, |row, text| self.study(row, &text?))
+        self.rows(db, &query, marked, bytes, |row, text| self.study(row, &text?))
     }
 
     pub(crate) fn keyed(self, db: &Connection) -> Result<Vec<StudyKeys>, Fault> {
@@ -331,17 +332,17 @@ impl Page {
         Ok(found)
     }
 
-    pub(crate) fn quarantined(self, db: &Connection) -> Result<Vec<Quarantined>, Fault> {
+    pub(crate) fn quarantined(self, db: &Connection) -> Result<Vec<QuarantinedRecord>, Fault> {
         let query = Query { sql: QUARANTINED, packed: 2 };
         self.rows(db, (&query, None), usize::MAX, |_, text| {
             let record: Quarantine = from_json(&text?)?;
-            Ok(Quarantined { search_id: self.search, file_id: self.file, record })
+            Ok(QuarantinedRecord { search_id: self.search, file_id: self.file, record })
         })
     }
 
     fn study(self, row: &Row<'_>, text: &str) -> Result<Study, Fault> {
         let record = uint(row.get(0)?);
-        let Read { line, reference } = from_json(text)?;
+        let StoredStudy { line, reference } = from_json(text)?;
         let project_id = ProjectId::from_uuid(parse("project id", &row.get::<_, String>(2)?)?);
         Ok(Study {
             id: StudyId::of(self.search, self.file, record),
@@ -383,7 +384,7 @@ fn named(row: &Row<'_>, before: usize, fault: Fault) -> Fault {
 fn identity(row: &Row<'_>, text: Result<Cow<'_, str>, Fault>) -> Result<Identity, Fault> {
     let record = uint(row.get(0)?);
     let identity = match text.and_then(|text| from_json(&text)) {
-        Ok(Read { reference, .. }) => Identity::of(record, &reference),
+        Ok(StoredStudy { reference, .. }) => Identity::of(record, &reference),
         Err(fault) if fault.is_of_value() => {
             tracing::warn!(record, error = %fault, "a study that cannot be read is compared with no other");
             Identity { record, ..Identity::default() }
@@ -409,7 +410,7 @@ pub(crate) fn identities_of(
     for record in records {
         let mut rows = statement.query(params![source, int(*record)])?;
         if let Some(row) = rows.next()? {
-            let text = unpacker.said(row, 2, 3);
+            let text = unpacker.text(row, 2, 3);
             found.push(identity(row, text)?);
         }
     }
@@ -424,9 +425,10 @@ pub(crate) const REPEATING: &str = "SELECT source.search_id, source.file_id, mar
 /// Returns the duplicates of some studies of a file, those of each in the order in which they were stored.
 pub(crate) fn repeating(
     db: &Connection,
-    (search, file): (SearchId, FileId),
+    search: SearchId,
+    file: FileId,
     records: &[u64],
-    most: usize,
+    max: usize,
 ) -> Result<Vec<(u64, StudyRef)>, Fault> {
     let file = params![search.to_string(), file.to_string()];
     let source = db.prepare_cached(SOURCE)?.query_row(file, |row| row.get(0)).optional()?;
@@ -434,7 +436,7 @@ pub(crate) fn repeating(
     let mut statement = db.prepare_cached(REPEATING)?;
     let mut found = Vec::new();
     for original in records {
-        let mut rows = statement.query(params![source, int(*original), limit(most)])?;
+        let mut rows = statement.query(params![source, int(*original), limit(max)])?;
         while let Some(row) = rows.next()? {
             let search_id = SearchId::from_uuid(parse("search id", &row.get::<_, String>(0)?)?);
             let file_id = FileId::from_uuid(parse("file id", &row.get::<_, String>(1)?)?);
@@ -447,9 +449,10 @@ pub(crate) fn repeating(
 /// Returns some studies of a file until their texts take the maximum number of bytes.
 pub(crate) fn studies_at(
     db: &Connection,
-    (search, file): (SearchId, FileId),
+    search: SearchId,
+    file: FileId,
     records: &[u64],
-    most_bytes: usize,
+    max_bytes: usize,
 ) -> Result<Vec<Study>, Fault> {
     const PACKED: usize = 11;
     let page = Page { search, file, after: 0, limit: records.len() };
@@ -457,12 +460,12 @@ pub(crate) fn studies_at(
     let mut statement = db.prepare_cached(STUDY_AT)?;
     let (mut found, mut bytes, mut unpacker) = (Vec::new(), 0_usize, Unpacker::default());
     for record in records {
-        if bytes >= most_bytes {
+        if bytes >= max_bytes {
             break;
         }
         let mut rows = statement.query(params![search, file, int(*record)])?;
         if let Some(row) = rows.next()? {
-            let text = unpacker.said(row, TEXT, PACKED);
+            let text = unpacker.text(row, TEXT, PACKED);
             bytes = bytes.saturating_add(text.as_ref().map_or(0, |text| text.len()));
             let study = text.and_then(|text| page.study(row, &text));
             found.push(study.map_err(|fault| named(row, found.len(), fault))?);

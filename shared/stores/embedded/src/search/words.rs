@@ -34,13 +34,13 @@ impl IndexWords for Store {
     async fn unindexed(
         &self,
         after: Option<(SearchId, FileId)>,
-        most: usize,
+        max: usize,
     ) -> Result<Vec<UnindexedFile>, StoreError> {
         let work = move |db: &Connection| {
             let (search, file) =
                 after.map(|(search, file)| (search.to_string(), file.to_string())).unwrap_or_default();
             let mut statement = db.prepare_cached(UNINDEXED)?;
-            let mut rows = statement.query(params![search, file, limit(most)])?;
+            let mut rows = statement.query(params![search, file, limit(max)])?;
             let mut found = Vec::new();
             while let Some(row) = rows.next()? {
                 found.push(unindexed(row)?);
@@ -80,7 +80,8 @@ fn store(db: &Connection, search: SearchId, file: FileId, part: &WordPart) -> Re
 
 pub(crate) fn words(
     db: &Connection,
-    (search, file): (SearchId, FileId),
+    search: SearchId,
+    file: FileId,
     after: u64,
     ranges: &[BucketRange],
 ) -> Result<Option<WordPart>, Fault> {
@@ -105,6 +106,6 @@ pub(crate) fn words(
 }
 
 /// Deletes a batch of the words of a file. Returns the number of deleted rows.
-pub(crate) fn discard_some(db: &Connection, source: i64, most: usize) -> Result<usize, Fault> {
-    Ok(db.prepare_cached(DISCARD)?.execute(params![source, limit(most)])?)
+pub(crate) fn discard_some(db: &Connection, source: i64, max: usize) -> Result<usize, Fault> {
+    Ok(db.prepare_cached(DISCARD)?.execute(params![source, limit(max)])?)
 }

@@ -1,8 +1,8 @@
 //! The disk space of records is bounded by their text, however short it is.
 
 use imports::{
-    CompareStudies, Duplicate, FileFence, FileId, Mark, ParseAttempts, Quarantined, Reason, SearchId, Study,
-    StudyRef, Tier, WriteStudies,
+    CompareStudies, Duplicate, FileFence, FileId, Mark, ParseAttempts, QuarantinedRecord, Reason, SearchId,
+    Study, StudyRef, Tier, WriteStudies,
 };
 use references::{Quarantine, READER_VERSION, Reference};
 use testing::sample;
@@ -91,7 +91,8 @@ async fn unreadable_record_takes_bounded_space() -> TestResult {
         reason: "x".repeat(70),
         excerpt: "x,".into(),
     };
-    let quarantined = (1..=RECORDS).map(|number| Quarantined { search_id, file_id, record: record(number) });
+    let quarantined =
+        (1..=RECORDS).map(|number| QuarantinedRecord { search_id, file_id, record: record(number) });
     for batch in quarantined.collect::<Vec<_>>().chunks(BATCH) {
         depot.store.store(&held, vec![], batch.to_vec()).await?;
     }

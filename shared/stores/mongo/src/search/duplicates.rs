@@ -215,10 +215,10 @@ pub(crate) async fn repeating(
         Ok::<_, CallError>(doc! { ORIGINAL: ids, "Duplicate.tier": { "$ne": possible } })
     };
     let fields = doc! { SEARCH: 1, FILE: 1, RECORD: 1, "Duplicate.record": 1 };
-    let most = records.len().saturating_mul(limit).min(MAX_FOUND_TOGETHER);
+    let max = records.len().saturating_mul(limit).min(MAX_FOUND_TOGETHER);
     let together = studies.find(which(Bson::Document(doc! { "$in": &ids }))?).projection(fields.clone());
-    let mut together: Vec<Document> = together.limit(int(most)).await?.try_collect().await?;
-    if together.len() >= most {
+    let mut together: Vec<Document> = together.limit(int(max)).await?.try_collect().await?;
+    if together.len() >= max {
         together.clear();
         for id in ids {
             let some = studies.find(which(id)?).projection(fields.clone()).sort(doc! { ID: 1 });

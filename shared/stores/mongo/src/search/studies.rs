@@ -7,8 +7,8 @@ use futures::TryStreamExt;
 use imports::words::{BucketRange, WordPart};
 use imports::{
     DamagedRecord, DuplicateCounts, FileFence, FileId, Identity, ParsedFile, PreparedStudy, ProjectId,
-    Quarantined, ReadStudies, ReadingStatus, SearchId, Selection, StoredFile, Study, StudyId, StudyKeys,
-    StudyRef, Tier, WriteStudies,
+    QuarantinedRecord, ReadStudies, ReadingStatus, SearchId, Selection, StoredFile, Study, StudyId,
+    StudyKeys, StudyRef, Tier, WriteStudies,
 };
 use messages::StoreError;
 use mongodb::ClientSession;
@@ -107,7 +107,7 @@ async fn identities_of(
 }
 
 /// Encodes a quarantined record. Its id is derived like that of a study, because each record is one or the other.
-fn encode_quarantined(record: &Quarantined) -> Result<Document, CallError> {
+fn encode_quarantined(record: &QuarantinedRecord) -> Result<Document, CallError> {
     Ok(doc! {
         ID: StudyId::of(record.search_id, record.file_id, record.record.number).key(),
         SEARCH: record.search_id.key(),
@@ -117,9 +117,9 @@ fn encode_quarantined(record: &Quarantined) -> Result<Document, CallError> {
     })
 }
 
-fn decode_quarantined(stored: &Document) -> Result<Quarantined, String> {
+fn decode_quarantined(stored: &Document) -> Result<QuarantinedRecord, String> {
     let StudyRef { search_id, file_id, .. } = study_ref(stored)?;
-    Ok(Quarantined { search_id, file_id, record: serde_field(stored, QUARANTINE)? })
+    Ok(QuarantinedRecord { search_id, file_id, record: serde_field(stored, QUARANTINE)? })
 }
 
 #[async_trait]
@@ -133,7 +133,7 @@ impl WriteStudies for Mongo {
         &self,
         file: &FileFence,
         studies: Vec<PreparedStudy>,
-        quarantined: Vec<Quarantined>,
+        quarantined: Vec<QuarantinedRecord>,
     ) -> Result<(), StoreError> {
         let doing =
             format!("storing {} studies and {} quarantined records", studies.len(), quarantined.len());
@@ -258,7 +258,7 @@ impl ReadStudies for Mongo {
         file: FileId,
         after: u64,
         limit: usize,
-    ) -> Result<Vec<Quarantined>, StoreError> {
+    ) -> Result<Vec<QuarantinedRecord>, StoreError> {
         let work = page(self, &QUARANTINED, (search, file), PageBounds { after, limit, bytes: usize::MAX });
         self.call(format!("reading the quarantined records of file {file} of search {search}"), work).await
     }
@@ -394,7 +394,7 @@ const KEYED: StudyQuery<StudyKeys> = StudyQuery {
     fields: || doc! { RECORD: 1, KEYS: 1, format!("{DUPLICATE}.record"): 1 },
     decode: decode_keyed,
 };
-const QUARANTINED: StudyQuery<Quarantined> = StudyQuery {
+const QUARANTINED: StudyQuery<QuarantinedRecord> = StudyQuery {
     collection: collections::QUARANTINE,
     what: "a quarantined record",
     marked: None,

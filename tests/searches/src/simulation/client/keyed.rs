@@ -10,7 +10,7 @@ use simulation::access::short;
 use simulation::{Access, Rng, Scene};
 
 use super::{FileIntent, SIZE_BYTES, files_of, project, request, upload};
-use crate::simulation::outside::{MAX_KEYED_FILES, Outside, Told};
+use crate::simulation::outside::{KeyedAnswer, MAX_KEYED_FILES, Outside};
 
 /// The number of times that a client repeats its request, every ten minutes. Outages are over much sooner.
 const MAX_REPETITIONS: usize = 100;
@@ -86,8 +86,8 @@ async fn ask(
     let answer = function.create_once(project(), request, intent.key).await?;
     access.with(|scene| {
         let told = match &answer {
-            CreateOutcome::Announced(announced) => Told::Announced(announced.search_id),
-            CreateOutcome::Differs => Told::Differs,
+            CreateOutcome::Announced(announced) => KeyedAnswer::Announced(announced.search_id),
+            CreateOutcome::Differs => KeyedAnswer::Differs,
         };
         scene
             .note(|| format!("a request for {} files under a key is answered {told:?}", request.files.len()));
@@ -111,7 +111,7 @@ async fn ask(
     Ok(())
 }
 
-fn take_note(scene: &mut Scene<'_, Outside>, search: SearchId, request: &NewSearch, told: Told) {
+fn take_note(scene: &mut Scene<'_, Outside>, search: SearchId, request: &NewSearch, told: KeyedAnswer) {
     let answers = scene.told.entry(search).or_default();
     let is_repeated = answers.iter().any(|(known, _)| known == request);
     let differs = answers.iter().any(|(known, _)| known != request);
@@ -134,8 +134,8 @@ impl Intent {
             let body = |rng: &mut Rng| if rng.one_in(3) { rng.index(3) } else { preferred };
             let requests = (0..rng.between(1, 3)).map(|_| one_of(body(rng))).collect();
             rounds.push(Round { after, requests });
-            let (least, most) = rng.pick(&[(0, 100), (100, 5_000), (5_000, 60_000), (60_000, 5_000_000)]);
-            after = Duration::from_millis(rng.between(least, most));
+            let (least, max) = rng.pick(&[(0, 100), (100, 5_000), (5_000, 60_000), (60_000, 5_000_000)]);
+            after = Duration::from_millis(rng.between(least, max));
         }
         let files = std::array::from_fn(|_| FileIntent::draw(rng));
         Self { key, rounds, files }

@@ -67,7 +67,7 @@ fn requirement() -> impl Strategy<Value = ClaimCondition> {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let tokens = |most: usize| proptest::collection::vec(0..most, 0..4_usize);
+    let tokens = |max: usize| proptest::collection::vec(0..max, 0..4_usize);
     let fences_ago = || prop_oneof![6 => Just(0), 1 => Just(1_u64)];
     let days = || prop_oneof![4 => Just(0), 1 => 1..100_i64];
     let release = (1..4_u128, fences_ago(), tokens(9), prop::bool::weighted(0.2), prop::option::of(days()));

@@ -46,10 +46,10 @@ impl WriteDocuments for SimultaneousWrites {
 
 /// Records the sent messages.
 #[derive(Default)]
-struct Sent(Mutex<Vec<Outgoing>>);
+struct SentMessages(Mutex<Vec<Outgoing>>);
 
 #[async_trait]
-impl SendMessages for Sent {
+impl SendMessages for SentMessages {
     async fn send(&self, messages: &[Outgoing]) -> Vec<Result<(), SendError>> {
         self.0.lock().unwrap().extend_from_slice(messages);
         messages.iter().map(|_| Ok(())).collect()
@@ -58,7 +58,7 @@ impl SendMessages for Sent {
 
 /// Returns the function on this database, without a ledger.
 pub(super) fn consumer(mongo: &Mongo, observer: Arc<dyn DecisionSink>) -> Arc<dyn Consumer> {
-    over(mongo, Arc::new(mongo.clone()), Arc::new(Sent::default()), observer)
+    over(mongo, Arc::new(mongo.clone()), Arc::new(SentMessages::default()), observer)
 }
 
 fn over(
@@ -91,7 +91,7 @@ fn over(
 struct Replica {
     function: Arc<dyn Consumer>,
     writes: Arc<SimultaneousWrites>,
-    sent: Arc<Sent>,
+    sent: Arc<SentMessages>,
     seen: Arc<RecordingSink>,
 }
 
@@ -102,7 +102,7 @@ impl Replica {
             barrier: Arc::clone(barrier),
             answers: Mutex::default(),
         });
-        let (sent, seen) = (Arc::new(Sent::default()), Arc::new(RecordingSink::default()));
+        let (sent, seen) = (Arc::new(SentMessages::default()), Arc::new(RecordingSink::default()));
         let function = over(mongo, writes.clone(), sent.clone(), seen.clone());
         Self { function, writes, sent, seen }
     }

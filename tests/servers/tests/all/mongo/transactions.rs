@@ -7,7 +7,7 @@ use backend::SystemHost;
 use futures::future::try_join_all;
 use messages::{Host, PartitionKey, SessionId, StoreError};
 use mongodb::bson::doc;
-use outbox::records::Read;
+use outbox::records::RecordRead;
 use outbox::session::SessionStatus;
 use outbox::{
     CommitOutcome, CommitSession, Key, ReadRecords, ReadViews, SessionRecord, SettleSessions, Write,
@@ -42,7 +42,7 @@ impl PreparedSession {
 
     /// Adds a record that the session has read, and one that it writes.
     fn reading(mut self, key: &Key, revision: u64, writes: &Key) -> Self {
-        self.record.reads.push(Read { key: key.clone(), revision });
+        self.record.reads.push(RecordRead { key: key.clone(), revision });
         let body = json!(self.record.id.to_string());
         self.record.writes.push(Write { key: writes.clone(), body });
         self
@@ -209,7 +209,7 @@ async fn sessions_only_reading_one_record_all_commit() -> TestResult {
     put(&scratch, &there, 1).await?;
     let sessions = (0..4).map(|_| {
         let mut session = PreparedSession::new().reading(&there, 1, &fresh());
-        session.record.reads.push(Read { key: absent.clone(), revision: 0 });
+        session.record.reads.push(RecordRead { key: absent.clone(), revision: 0 });
         session
     });
     let sessions: Vec<_> = sessions.collect();
@@ -231,7 +231,7 @@ async fn session_without_writes_checks_its_reads() -> TestResult {
         let mut session = PreparedSession::new();
         session.record.entries.clear();
         session.record.views.clear();
-        session.record.reads.push(Read { key: key.clone(), revision: read });
+        session.record.reads.push(RecordRead { key: key.clone(), revision: read });
         assert_eq!(scratch.mongo.commit(&session.record).await?, expected);
     }
     scratch.end().await

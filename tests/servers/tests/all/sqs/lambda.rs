@@ -12,7 +12,7 @@ use backend::config::{BackendKind, Config, Services};
 use backend::{Backend, SystemHost};
 use imports::queues;
 use jiff::Timestamp;
-use lambda::{Settling, Worker};
+use lambda::{SettleVia, Worker};
 use messages::{Consumer, Delivery, Disposition, Queue, ReceiveMessages, SendMessages};
 use servers::TestResult;
 
@@ -105,7 +105,7 @@ async fn without_queue_all_outcomes_are_in_response() -> TestResult {
 }
 
 fn worker(backend: &Backend) -> Worker<'_> {
-    let settling = Settling::with_queues(backend.has_event_sources());
+    let settling = SettleVia::with_queues(backend.has_event_sources());
     Worker { engine: &backend.ports.engine, queue: &QUEUE, consumer: &Judge, settling }
 }
 

@@ -14,7 +14,7 @@ use mongodb::bson::{Bson, Document, doc};
 use serde_json::{Value, json};
 use servers::TestResult;
 use service::{
-    AfterRestore, AnnouncedSearch, Deletion, NewRepair, ProjectAccess, Reading, Repair, Restored,
+    AfterRestore, AnnouncedSearch, Deletion, NewRepair, OpenReads, ProjectAccess, Repair, RestoreOutcome,
     SearchService,
 };
 use uuid::Uuid;
@@ -130,13 +130,13 @@ async fn state_of(deployment: &Deployment, search: SearchId) -> Result<Option<Jo
 /// Performs the operator's steps from docs/backup.md after the restore, before the functions run again.
 async fn follow_the_runbook(deployment: &Deployment, what: RestoredStores) -> TestResult {
     let reading = match what {
-        RestoredStores::Ledger => Reading::GoesOn,
-        RestoredStores::Both | RestoredStores::Database => Reading::Ends,
+        RestoredStores::Ledger => OpenReads::Continue,
+        RestoredStores::Both | RestoredStores::Database => OpenReads::End,
     };
     let start = SearchService::over(&deployment.backend.ports, &functions::SYSTEM)?;
     let after = AfterRestore::new(start, reading, "Ann".to_owned());
     for job in deployment.backend.ports.jobs()?.unfinished().await? {
-        assert_ne!(after.settle(job.search_id).await?, Restored::Busy, "{}", job.search_id);
+        assert_ne!(after.settle(job.search_id).await?, RestoreOutcome::Busy, "{}", job.search_id);
     }
     Ok(())
 }
