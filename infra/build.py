@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Builds the functions as `sam deploy` takes them, and packs each into a zip of its own.
+"""Builds the functions for `sam deploy`, and packs each into a zip.
 
     tools.py run sam cargo-lambda -- build.py [arm64|x86_64]
 
-`sam build` compiles them into .aws-sam, from where `sam deploy` goes on; the zips, in target/zips, are for
-whoever deploys otherwise. Beside each zip lies its bill of materials (scripts/sbom.py). What differs between
-machines is kept out of all of them: the paths of the checkout and of cargo's home by RUSTFLAGS, which the
-Makefile sets, and the time by giving every entry of a zip the same.
+`sam build` compiles them into .aws-sam, which `sam deploy` uses. The zips in target/zips are for other ways
+of deployment; each has a bill of materials next to it (scripts/sbom.py). The builds are reproducible:
+RUSTFLAGS, which the Makefile sets, remove the paths of the checkout and of cargo's home, and all entries of a
+zip have the same time.
 """
 
 import hashlib
@@ -23,10 +23,10 @@ from scripts.paths import ROOT
 
 BUILT = ROOT / ".aws-sam" / "build"
 ZIPS = ROOT / "target" / "zips"
-# What Lambda has to fetch at a cold start (docs/decisions/0016).
+# The maximum size, because Lambda fetches the archive at a cold start (docs/decisions/0016).
 LIMIT_BYTES = 10_000_000
 TARGETS = {"arm64": "aarch64-unknown-linux-gnu", "x86_64": "x86_64-unknown-linux-gnu"}
-# The first time that a zip can express.
+# The earliest time that a zip can express.
 EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
@@ -56,15 +56,15 @@ def compile_all(architecture: str) -> None:
 
 
 def function_name(logical: str) -> str:
-    """RunSaga becomes run-saga."""
+    """Converts the name of a resource to that of its program: RunSaga becomes run-saga."""
     return re.sub(r"(?<!^)(?=[A-Z])", "-", logical).lower()
 
 
 def compress(program: Path, archive: Path) -> None:
-    """One entry, whose bytes depend on the program alone."""
+    """Returns a zip with one entry, whose bytes depend only on the program."""
     entry = zipfile.ZipInfo("bootstrap", EPOCH)
     entry.compress_type = zipfile.ZIP_DEFLATED
-    # Made on Unix, a file that everybody may read and run.
+    # Created on Unix, readable and executable by all users.
     entry.create_system = 3
     entry.external_attr = 0o100755 << 16
     with zipfile.ZipFile(archive, "w") as file:

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""What limits a deployment at some rate of searches: the tables of docs/capacity.md.
+"""Computes the limits of a deployment at a rate of searches: the tables of docs/capacity.md.
 
     capacity.py [docs/capacity.md]      print them, or write them into the document
 
-The rates follow from what a search costs: calls as `dev bench calls` counts them, in ledger mode, for a
-search of one file. How long things take is assumed, and stands below; what AWS and MongoDB allow has its
-source beside it. Concurrency is rate times duration (Little's law), so twice the duration is twice the
-concurrency.
+The rates follow from the calls of a search of one file, as counted by `dev bench calls` in ledger mode. The
+durations below are assumed, and the limits of AWS and MongoDB have their sources. Concurrency is rate times
+duration (Little's law), so twice the duration is twice the concurrency.
 """
 
 import json
@@ -23,11 +22,11 @@ RATES = (1, 100, 10_000)
 # ledger, and one more at the end.
 SAGA_MESSAGES = 3
 LEDGER_WRITES = SAGA_MESSAGES + 1
-# Besides: its announcement, a look at how it is every five seconds for half a minute, and the upload itself.
+# Further requests: the announcement, polls of the state every five seconds for half a minute, the upload.
 REQUESTS = 1 + 6
 STUDIES = 1_000
 
-# Seconds, assumed: calls of 5 ms to DynamoDB, of 10 ms to MongoDB with a majority of its members.
+# Assumed seconds: calls of 5 ms to DynamoDB, and of 10 ms to MongoDB with a majority of its members.
 SAGA_SECONDS = 0.05
 REQUEST_SECONDS = 0.05
 NOTIFY_SECONDS = 0.03
@@ -48,7 +47,7 @@ BATCH = 10
 
 @dataclass(frozen=True)
 class Limit:
-    """What may be used of something, by default and by somebody's leave."""
+    """A limit of a service: its default, and the way to exceed it."""
 
     what: str
     of_minute: float  # used at one search a minute
@@ -153,7 +152,7 @@ def number(value: float) -> str:
 
 
 def fixed(limit: Limit) -> float:
-    """What is used however few searches there are."""
+    """Returns the use that does not depend on the number of searches."""
     return BEHIND_QUEUES * (POOL + WATCHING) if limit.what.startswith("connections") else 0
 
 
@@ -177,7 +176,7 @@ def table() -> str:
 
 
 def first_limits() -> str:
-    """At which rate each of them is reached, the lowest first."""
+    """Returns the rate at which each limit is reached, the lowest first."""
     at = {limit.what: (limit.allowed - fixed(limit)) / limit.of_minute for limit in LIMITS}
     rows = ["| reached at searches a minute | what |", "| --- | --- |"]
     rows += [f"| {number(rate)} | {what} |" for what, rate in sorted(at.items(), key=lambda one: one[1])]
@@ -185,7 +184,7 @@ def first_limits() -> str:
 
 
 def queues() -> str:
-    """A minute of searches, with the executions of the environment and with as many as are needed."""
+    """Simulates a minute of searches, with the executions of the environment and with as many as needed."""
     each = 0.003
     rows = [
         "| a minute | executions, saga / parse | messages a second | saga waits p50 / p99, s "
@@ -197,7 +196,7 @@ def queues() -> str:
         for saga, parse in ((SAGA, PARSE), (1_000, 1_000)):
             base = SAGA_SECONDS - BATCH * each
             service = Service(saga, parse, BATCH, 0, base, each, PARSE_SECONDS)
-            # At one a minute, an hour: a minute would be a single search.
+            # An hour for one search per minute, because a minute would be a single search.
             load = Load(rate / 60, seconds=60 if rate > 1 else 3_600)
             found = Simulation(load, service).run()
             waits = [quantile(found.waits, part) for part in (0.5, 0.99)]
@@ -213,7 +212,7 @@ def queues() -> str:
 
 
 def workers() -> str:
-    """What the model predicts of workers on one machine, by what one of them was measured to take."""
+    """Returns the model's prediction for workers on one machine, from the measured time of one worker."""
     measured = json.loads((ROOT / "docs" / "measured" / "scale.json").read_text("utf-8"))
     first = measured["rounds"][0]
     took = 1 / first["per_second"]
@@ -233,12 +232,12 @@ PROGRAM = "infra/capacity.py"
 
 
 def tables_by_name() -> dict[str, str]:
-    """Returns the tables by the names of their marks in the document."""
+    """Returns the tables by the names of their markers in the document."""
     return {"limits": table(), "first": first_limits(), "queues": queues(), "workers": workers()}
 
 
 def written(document: str) -> str:
-    """Returns a document with the current tables between its marks."""
+    """Returns a document with the current tables between its markers."""
     return tables.written(document, PROGRAM, tables_by_name())
 
 

@@ -3,8 +3,8 @@
 
     costs.py [docs/costs.md]      print them, or write them into the document
 
-The calls of a message are those that `dev bench calls` counts, and those of a search are in capacity.py.
-Running times are assumed there. Prices are those of us-east-1, on demand, before free tiers.
+The calls of a message are counted by `dev bench calls`, and those of a search are in capacity.py. Running
+times are assumed there. Prices are those of us-east-1, on demand, before free tiers.
 """
 
 import json
@@ -26,7 +26,7 @@ LOG_LINE = 0.50  # of 1 KB, https://aws.amazon.com/cloudwatch/pricing/
 API_REQUEST = 1.00  # https://aws.amazon.com/api-gateway/pricing/
 PUT, GET = 5.00, 0.40  # https://aws.amazon.com/s3/pricing/
 
-# As `dev bench calls` counts them for a search of two files, each message alone in its batch.
+# Counted by `dev bench calls` for a search of two files, with one message per batch.
 WRITES_OF_MESSAGE = 1.2
 QUEUE_CALLS_OF_MESSAGE = 2.4
 MESSAGES_OF_SEARCH = 6
@@ -56,7 +56,7 @@ def message() -> list[Cost]:
 
 
 def total(costs: Iterable[Cost]) -> float:
-    """Returns the sum of the parts as the table shows them, so that they add up."""
+    """Returns the sum of the parts as rounded in the table, so that the rows add up."""
     return sum(round(cost.dollars, 2) for cost in costs)
 
 
@@ -115,12 +115,12 @@ PROGRAM = "infra/costs.py"
 
 
 def tables_by_name() -> dict[str, str]:
-    """Returns the tables by the names of their marks in the document."""
+    """Returns the tables by the names of their markers in the document."""
     return {"message": table(message()), "search": table(search()), "month": table(month())}
 
 
 def written(document: str) -> str:
-    """Returns a document with the current tables between its marks."""
+    """Returns a document with the current tables between its markers."""
     return tables.written(document, PROGRAM, tables_by_name())
 
 

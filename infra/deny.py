@@ -3,10 +3,10 @@
 
     tools.py run cargo-deny -- deny.py
 
-All but the last depend on this repository alone. Known vulnerabilities are those of the RustSec database,
-which cargo-deny fetches. Where it cannot be fetched, a developer without a network still has to get through
-the lint, so that is only said. With ADVISORIES=required it fails, for the places that have a network and
-where nobody reads what is said.
+All checks but the last depend only on this repository. The known vulnerabilities are those of the RustSec
+database, which cargo-deny fetches. If it cannot be fetched, the script only prints a warning, so that a
+developer without a network can still run the lint. With ADVISORIES=required, it fails instead, as in the
+pipeline.
 """
 
 import os

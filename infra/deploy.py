@@ -40,13 +40,13 @@ TEMPLATES = ROOT / "infra" / "templates"
 REGION_OF_PAGES = "us-east-1"
 # The share of the account's concurrent executions that causes an alarm.
 ALARM_SHARE = 0.8
-# Both are missing in alarms that fire without data.
+# The alarms on these metrics fire if data is missing.
 FIRST_METRICS = (("OutboxAge", "dispatch-outbox"), ("OpenFailures", "report-faults"))
 
 
 @dataclass(frozen=True)
 class Part:
-    """A template with a stack of its own."""
+    """A template and its stack."""
 
     template: Path
     # The name of the stack, for an application and its region.
@@ -84,7 +84,7 @@ class Account:
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked for."""
+    """The command line."""
 
     stack: str
     given: Mapping[str, str]
@@ -113,19 +113,19 @@ def check_given(given: Mapping[str, str]) -> None:
 
 
 def release(*parts: Mapping[str, str]) -> str:
-    """Returns a name for what is deployed, which changes with each value."""
+    """Returns a name for the release, which changes with each value."""
     content = json.dumps([sorted(part.items()) for part in parts])
     return hashlib.sha256(content.encode()).hexdigest()[:10]
 
 
 def of_application(request: Request, account: Account, application: Deployed) -> dict[str, str]:
-    """Returns the values that other parts have from the application."""
+    """Returns the values that other parts receive from the application."""
     outputs = {"ApiId": application.outputs["ApiId"]} if "ApiId" in application.outputs else {}
     return {"Application": request.stack, "ApplicationRegion": account.region, **outputs}
 
 
 def changes(before: Mapping[str, str], values: Mapping[str, str]) -> list[str]:
-    """Returns the changes of values in lines. New parameters are none."""
+    """Returns the changed values, one per line. New parameters do not count."""
     pairs = ((name, before[name], value) for name, value in values.items() if name in before)
     return [f"{name}: {old!r} becomes {new!r}" for name, old, new in pairs if old != new]
 
@@ -239,7 +239,7 @@ def main(arguments: Sequence[str]) -> int:
     given = {
         **environments.read(asked.stack),
         **environments.of_mongodb(os.environ.get("MONGODB", "")),
-        # Those of `make`, without a shell between that would interpret them.
+        # The arguments of `make`, which no shell may interpret.
         **environments.pairs(os.environ.get("PARAMETERS", "").split()),
         **environments.pairs(asked.parameters),
     }

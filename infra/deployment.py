@@ -5,7 +5,7 @@
 
 The functions are those that `make test` has built (`scripts/deployment/built.py`). What is deployed is read
 back through the services' own interfaces and written as a template again, with which `dev check-template`
-repeats its checks: so what the code expects is compared with what is there.
+repeats its checks, so the deployed resources are compared with the expectations of the code.
 Then a file is imported: announced over HTTP, uploaded with the form of the response, and stored as studies
 in MongoDB. Before that, a creation fails on purpose and is repeated under the same name. Afterwards, a
 version is rolled back during an import, and an operator uses commands that reach only the function
@@ -16,8 +16,8 @@ is checked. `tests/page` tests the sign-in, because the stand-in has no CloudFro
 pool of `infra/templates/sign-in.yaml` is deployed next to the stack, and its outputs are the stack's
 parameters (`scripts/deployment/sign_in.py`).
 
-The stand-in has gaps. Each is filled in the open, in `scripts/deployment/gaps.py`, and reported; the template
-stays right for AWS.
+The stand-in has gaps. `scripts/deployment/gaps.py` fills and reports each of them; the template is not
+changed for them.
 """
 
 import time
@@ -36,7 +36,7 @@ SAMPLE = ROOT / "tests" / "samples" / "pubmed.nbib"
 
 
 def update(stack: Stack) -> None:
-    """Deploys the stack as its parameters say, and sets the properties that the stand-in ignored."""
+    """Deploys the stack with its parameters, and sets the properties that the stand-in ignored."""
     stack.update()
     for fill in GAPS:
         say(f"filled: {fill.__doc__} ({', '.join(fill(stack)) or 'it was applied this time'})")
@@ -66,7 +66,7 @@ def check_search(found: Json, stored: Sized) -> None:
 
 
 def show_page(stack: Stack) -> None:
-    """The stack gets a page, for people who sign in, and the page its files."""
+    """Deploys the page with a sign-in, and uploads its files."""
     stack.parameters |= sign_in.deploy(stack)
     update(stack)
     stack.deploy_page()

@@ -28,7 +28,7 @@ def replaced(text: str, sections: Mapping[str, str]) -> str:
             return match[1] + content + match[2]
 
         pattern = rf"(<!-- {name}: begin -->\n).*?(<!-- {name}: end -->)"
-        # By a function, because a backslash in a replacement means something.
+        # A function, because a backslash in a replacement string would be an escape.
         text, count = re.subn(pattern, section, text, flags=re.DOTALL)
         check(count == 1, f'expected one section "{name}", found {count}')
     return text

@@ -6,14 +6,14 @@
 
 PROGRAM is `dev`, built with --release: it sends the events (`dev bench events`), the same way to every
 engine, and is our engine (`dev bench event-server`). Each engine starts with empty stores on the disk, is
-warmed up, and gets every number of clients and sagas in turn; with each round the order of the engines
-changes. A cell that would take longer than --seconds, by what the engine did with fewer sagas, is left out
-and said to be.
+warmed up, and runs with every number of clients and sagas; the order of the engines changes in each round. A
+cell is omitted, and reported as such, if the runs with fewer sagas predict more than --seconds for it.
 
 The peer ours-aws, our engine on the servers of services.py, is compared only if it is named, under
-`services.py run`; what each of its calls took is printed with it.
+`services.py run`; the durations of its calls are printed as well.
 
-What Node and Python packages bring is installed below target/engines and target/tools, by locks.
+The Node and Python packages are installed below target/engines and target/tools, with versions from lock
+files.
 """
 
 import argparse
@@ -35,7 +35,7 @@ from scripts.paths import ROOT
 from scripts.servers import processes
 
 HOME = ROOT / "target" / "engines"
-# What is written down of how it was called.
+# The arguments that are recorded with the results.
 ASKED = ("peers", "sagas", "clients", "rounds", "seconds")
 WARM_UP = ("--sagas", "100", "--clients", "8")
 
@@ -84,11 +84,11 @@ class Run:
                 )
 
         if peer.on_services:
-            # Of the last start alone: calls of two starts are no more telling than those of one.
+            # Only the calls of the last start are reported.
             self.hops = peers.hops(url)
 
     def expected_seconds(self, peer: Peer, clients: int, sagas: int) -> float:
-        """By what it did with as many clients, else with fewer."""
+        """Estimates the duration from earlier cells with as many clients, or with fewer."""
         known = [
             found for found in self.found if found["engine"] == peer.name and found["clients"] <= clients
         ]
@@ -99,7 +99,7 @@ class Run:
 
     def send(self, peer: Peer, url: str, *arguments: str) -> dict[str, Any]:
         command = [str(self.program), "bench", "events", "--url", url, *peer.options, *arguments]
-        # It exits with 1 when something was lost or doubled, which is in what it prints.
+        # It exits with 1 if events were lost or duplicated; its output has the numbers.
         result = subprocess.run(command, text=True, capture_output=True, check=False)
         if not result.stdout:
             raise Failure(f"sending failed: {commands.summary(result.stderr)}")

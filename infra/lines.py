@@ -2,7 +2,7 @@
 """Counts the lines of code of the travel booking, which docs/steps.md compares.
 
 lines.py            prints the table
-lines.py DOCUMENT   writes it into the document, between the marks of this program
+lines.py DOCUMENT   writes it into the document, between the markers of this program
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from scripts.paths import ROOT
 
 PROGRAM = "infra/lines.py"
 SOURCES = ROOT / "tests" / "travel" / "src"
-# The files of each variant, and what it contains besides the saga.
+# The files of each variant, and its content other than the saga.
 VARIANTS = {
     "state machine": ("machine.rs", "messages, saga, handlers, client, table"),
     "list of steps": ("list.rs", "steps, activities, client, table"),
@@ -37,7 +37,7 @@ def table() -> str:
 
 
 def written(document: str) -> str:
-    """Returns a document with the current table between its marks."""
+    """Returns a document with the current table between its markers."""
     return tables.written(document, PROGRAM, {"lines": table()})
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Runs the long proofs, and records what each came to in docs/measured/proof.json.
+"""Runs the long proofs, and records their results in docs/measured/proof.json.
 
-    prove.py [STEP ...]            all steps, or these
+    prove.py [STEP ...]            all steps, or the named ones
 
     tests         all tests with PROOF=deep: 100,000 schedules for each mode and workload, every planted
                   defect with fresh seeds, 200 searches for each fault, the replica set, the full disk, hours
@@ -41,7 +41,7 @@ class Step:
 
 
 def fuzz(crate: str, target: str) -> Step:
-    """A fuzz target, with its seeds. Address sanitizer needs features of a nightly compiler."""
+    """Returns the command of a fuzz target. The address sanitizer requires a nightly compiler."""
     folder = f"shared/search/{crate}/fuzz"
     found = f"target/fuzz/{target}"
     seconds = f"-max_total_time={os.environ.get('FUZZ_SECONDS', FUZZ_SECONDS)}"
@@ -102,7 +102,7 @@ def run(name: str, step: Step) -> dict[str, object]:
 
 
 def record(path: Path, name: str, result: dict[str, object]) -> None:
-    """Replaces the step's last result, and leaves those of the others."""
+    """Replaces the step's last result, and keeps those of other steps."""
     known = json.loads(path.read_text("utf-8")) if path.exists() else {}
     path.write_text(json.dumps({**known, name: result}, indent=2) + "\n", "utf-8")
 

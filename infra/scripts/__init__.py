@@ -1,7 +1,7 @@
-"""What the programs of infra/ (services.py, tools.py, build.py, deployment.py, diagram.py) are made of.
+"""The modules of the programs of infra/ (services.py, tools.py, build.py, deployment.py, diagram.py).
 
 servers/      real servers for the tests: services.py
 deployment/   the template on a stand-in for AWS: deployment.py
 
-Python's standard library is all that they need; only deployment/ runs with sam's boto3 beside it.
+They only require Python's standard library, except that deployment/ also uses the boto3 of sam.
 """

@@ -1,4 +1,4 @@
-"""Running other programs to their end."""
+"""Runs other programs until they exit."""
 
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -13,19 +13,19 @@ Environment = Mapping[str, str] | None
 
 
 def quietly(command: Command, what: str, cwd: Path | None = None, environment: Environment = None) -> None:
-    """Shows the end of the output, and that only when the command fails."""
+    """Runs a command, and shows the end of its output only if it fails."""
     result = completed(command, cwd=cwd, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     check(result.returncode == 0, f"{what} failed: {summary(result.stdout or '')}")
 
 
 def summary(output: str) -> str:
-    """The last line, which usually says what went wrong, then those that led there."""
+    """Returns the last line, which usually is the error, and then the lines before it."""
     lines = [line for line in output.splitlines() if line.strip()]
     return "\n".join([lines[-1] if lines else "no output", *lines[-15:-1]])
 
 
 def openly(command: Command, environment: Environment = None, cwd: Path | None = ROOT) -> None:
-    """Leaves the output to the terminal."""
+    """Runs a command that writes to the terminal."""
     check_ended(command, completed(command, cwd=cwd, env=environment))
 
 

@@ -6,12 +6,12 @@ from scripts.errors import Failure
 
 
 def say(text: str) -> None:
-    """Tells the user. Standard output is for what another program reads."""
+    """Prints a message to standard error. Standard output is for data that other programs read."""
     print(text, file=sys.stderr, flush=True)
 
 
 def usage(text: str | None) -> int:
-    """Prints how a program is called. Returns its exit code."""
+    """Prints the usage of a program. Returns its exit code."""
     say((text or "").strip())
     return 2
 

@@ -49,7 +49,7 @@ def expand(tree: str) -> Iterator[tuple[str, ...]]:
 
 
 class Crate:
-    """The modules of a crate, each with its file, what it defines, and what it exports again."""
+    """The modules of a crate, each with its file, its definitions and its re-exports."""
 
     def __init__(self, source: Path) -> None:
         self.files: dict[tuple[str, ...], Path] = {}
@@ -89,7 +89,7 @@ class Crate:
     def definer(
         self, path: tuple[str, ...], seen: frozenset[tuple[str, ...]] = frozenset()
     ) -> tuple[str, ...] | None:
-        """Returns the module that defines what a path names."""
+        """Returns the module that defines the item of a path."""
         if path in seen or path[:1] == ("::",):
             return None
         if path in self.files:
@@ -127,7 +127,7 @@ def name(file: Path) -> str:
 
 
 def reachable(edges: Edges, start: str) -> set[str]:
-    """Returns the files that a file reaches by imports."""
+    """Returns the files that a file depends on, directly or indirectly."""
     reached: set[str] = set()
     pending = [start]
     while pending:
@@ -138,7 +138,7 @@ def reachable(edges: Edges, start: str) -> set[str]:
 
 
 def circles(edges: Edges) -> list[list[str]]:
-    """Returns the groups of files that reach each other."""
+    """Returns the groups of files that depend on each other."""
     reached = {file: reachable(edges, file) for file in edges}
     in_circle = [file for file in edges if file in reached[file]]
     groups = {
@@ -148,7 +148,7 @@ def circles(edges: Edges) -> list[list[str]]:
 
 
 def sources() -> list[Path]:
-    """The source folders of all crates, tests apart."""
+    """Returns the source folders of all crates, without tests."""
     manifests = [
         *ROOT.glob("functions/Cargo.toml"),
         *ROOT.glob("shared/**/Cargo.toml"),

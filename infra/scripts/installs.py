@@ -1,8 +1,8 @@
-"""Installing once, below target/, and only what a lock file of this repository names with its hash.
+"""Installs packages below target/, once, and only files whose hashes are in a lock file of this repository.
 
-infra/requirements/NAME.in says which packages are wanted. NAME.txt, its lock, is made of it by `tools.py
-lock`: it names these and all that they need, on every platform, each with its version and the hashes of its
-files. For npm that is package-lock.json.
+infra/requirements/NAME.in lists the required packages. `tools.py lock` generates the lock NAME.txt from it,
+with these packages and their dependencies on every platform, each with its version and the hashes of its
+files. For npm, the lock is package-lock.json.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from scripts.errors import Failure
 
 
 def once(mark: Path, what: str, install: Callable[[], None]) -> None:
-    """Creates the mark last, so that an interrupted installation is repeated."""
+    """Creates the marker last, so that an interrupted installation is repeated."""
     if mark.exists():
         return
     say(f"installing {what} (once)")
@@ -32,7 +32,7 @@ def lock(name: str) -> Path:
 
 
 def folder(home: Path, name: str) -> Path:
-    """Another lock gets another folder, and so does another Python, which no virtual environment outlives."""
+    """Returns a folder for this lock and this version of Python, which a virtual environment depends on."""
     return home / f"{name}-{fingerprint(lock(name))}-py{platform.python_version()}"
 
 
@@ -41,7 +41,7 @@ def fingerprint(lock: Path) -> str:
 
 
 def environment(home: Path, name: str, finish: Callable[[Path], None] = lambda _venv: None) -> Path:
-    """The virtual environment with what the lock `name` lists; `finish` adds what no package has."""
+    """Returns the virtual environment of the lock `name`; `finish` adds files that no package contains."""
     venv = folder(home, name)
 
     def missing() -> None:
@@ -54,7 +54,7 @@ def environment(home: Path, name: str, finish: Callable[[Path], None] = lambda _
 
 
 def create_venv(venv: Path) -> None:
-    """Replaces what an interrupted installation has left there."""
+    """Creates a virtual environment, replacing one from an interrupted installation."""
     commands.quietly(
         [sys.executable, "-m", "venv", "--clear", venv],
         "python3 -m venv (on Debian: apt install python3-venv)",
@@ -66,9 +66,9 @@ def python_of(venv: Path) -> Path:
 
 
 def pip(venv: Path, name: str) -> None:
-    """Installs the lock, and nothing else; a lock that leaves out what its packages need is refused.
+    """Installs exactly the packages of a lock, and refuses a lock that lacks a dependency.
 
-    Wheels alone: building from source would fetch what it builds with, and no lock names that.
+    Only wheels are installed, because a build from source would download build tools that no lock contains.
     """
     call: list[str | Path] = [python_of(venv), "-m", "pip", "--disable-pip-version-check"]
     exact: list[str | Path] = [
@@ -83,9 +83,9 @@ def pip(venv: Path, name: str) -> None:
 
 
 def npm(home: Path, lock: Path, what: str) -> None:
-    """Installs into `home` what a package-lock.json names, by the hashes in it, and nothing else.
+    """Installs exactly the packages of a package-lock.json into `home`, and checks their hashes.
 
-    Scripts that packages bring to be run at their installation are not run.
+    Installation scripts of packages are not run.
     """
     program = shutil.which("npm")
     if not program or not shutil.which("node"):

@@ -16,7 +16,7 @@ from scripts.errors import Failure
 from scripts.paths import ROOT, tracked
 
 BUDGET = ROOT / "infra" / "scripts" / "language.json"
-# The rule for subjects holds from this day on.
+# Subjects are checked from this day on.
 SUBJECTS_SINCE = "2026-11-26T06:00:00Z"
 MAX_SUBJECT = 72
 MAX_SHOWN = 20
@@ -25,7 +25,7 @@ SUFFIXES = {".rs", ".md", ".py", ".svelte", ".ts"}
 # Recorded outputs and this list.
 EXCLUDED = re.compile(r"fixtures/|samples/|/dist/|scripts/language\.py|tests/test_language\.py")
 
-# Each phrase with what to write instead.
+# Phrases with their replacements.
 PHRASES = {
     r"\bwho(ever|m)\b": "name the actor: the caller, the worker, the reviewer",
     r"\b(some|no|any)body\b": "name the actor, or use the passive",
@@ -99,7 +99,7 @@ def marks(path: str, text: str) -> Iterator[Mark]:
 
 
 def area(path: str) -> str:
-    """Returns the part of the tree that has a budget of its own: a crate, or a folder of documents."""
+    """Returns the part of the tree that has its own budget: a crate, or a folder of documents."""
     parts = Path(path).parts
     depth = 3 if parts[0] == "shared" and parts[1] != "testing" else 2
     return "/".join(parts[: min(depth, len(parts) - 1)]) or path
@@ -143,7 +143,7 @@ def write_budget(found: list[Mark]) -> None:
 
 
 def fault(subject: str) -> str | None:
-    """Returns what is wrong with the subject of a commit."""
+    """Returns the problems of the subject of a commit."""
     area_of, colon, summary = subject.partition(": ")
     first = summary.split(" ")[0] if summary else ""
     if not colon or not re.fullmatch(r"[\w/., -]+", area_of):

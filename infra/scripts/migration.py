@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 
 from scripts.errors import Failure
 
-# The default of an earlier version, and what takes the parameter's place.
+# The default of an earlier version, and the replacement of the parameter.
 RETIRED = {
     "MongoPoolSize": ("10", "the variable SEARCH_IMPORT_MONGODB_POOL_SIZE of Globals"),
     "ApiAuthorization": ("IAM", "JwtIssuer"),

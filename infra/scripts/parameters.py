@@ -1,4 +1,4 @@
-"""The parameters that a template declares, and whether CloudFormation accepts a value."""
+"""The parameters of a template, and the check whether CloudFormation accepts a value."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Conditions that AWS would check only in the middle of a deployment, or not at all."""
+"""Checks that AWS would make only in the middle of a deployment, or not at all."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ UNRESERVED = 100
 
 @dataclass(frozen=True)
 class Deployed:
-    """A stack as it is before a deployment."""
+    """A stack before a deployment."""
 
     status: str
     parameters: Mapping[str, str]
@@ -83,7 +83,7 @@ def check_bus(clients: Clients, name: str) -> None:
 
 
 def check_bucket(clients: Clients, stack: str) -> None:
-    """An earlier stack of this name may have left its bucket."""
+    """Checks for the bucket of an earlier stack of this name."""
     account = clients("sts").get_caller_identity()["Account"]
     s3 = clients("s3")
     name = f"{stack}-uploads-{account}-{s3.meta.region_name}"

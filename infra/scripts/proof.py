@@ -4,5 +4,5 @@ import os
 
 
 def is_deep() -> bool:
-    """Returns whether this is a run of `make prove`, which also does what takes too long for every change."""
+    """Returns whether this is `make prove`, with checks that take too long for every change."""
     return os.environ.get("PROOF") == "deep"

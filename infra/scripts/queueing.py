@@ -1,8 +1,8 @@
-"""A discrete-event simulation of the queues of searches: arrivals, batches, partitions that are busy, files.
+"""A discrete-event simulation of the queues of searches: arrivals, batches, busy partitions and files.
 
-Time is in seconds. It is deterministic by its seed. Not in it: cold starts, throttling, failures, the
-pollers' ramp-up, the growth of the delay of a busy partition, and messages that outlive their visibility
-timeout.
+Time is in seconds. The seed determines the result. The simulation does not include cold starts, throttling,
+failures, the ramp-up of pollers, the growth of the delay of a busy partition, and messages that outlive their
+visibility timeout.
 """
 
 import functools
@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-# As in shared/engine/saga/src/settings.rs: a busy partition is tried in place, then left to a later delivery.
+# From shared/engine/saga/src/settings.rs: a busy partition is retried in place, then by a later delivery.
 BUSY_TRIES, BUSY_WAIT, BUSY_VISIBILITY = 5, 0.05, 1.0
 # From the announcement to the file's upload; assumed.
 UPLOAD = 1.0
@@ -26,13 +26,13 @@ class Load:
     per_second: float = 0.0
     seconds: float = 60.0
     files: int = 1
-    backlog: int = 0  # messages, each of a search of its own
+    backlog: int = 0  # messages, each of a different search
     hot: bool = False  # all of them are of one search
 
 
 @dataclass(frozen=True)
 class Service:
-    saga: int  # executions at the same time
+    saga: int  # concurrent executions
     parse: int
     batch: int = 10
     window: float = 0.0

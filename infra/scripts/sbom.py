@@ -1,13 +1,13 @@
-"""The software bill of materials of a function: which crates are in it, as CycloneDX 1.5 (https://cyclonedx.org).
+"""Writes the bill of materials of a function, a list of its crates in CycloneDX 1.5 (https://cyclonedx.org).
 
-Which crates those are is cargo's own answer (`cargo tree`), with the features that the build resolves to, for
-the processor it builds for. Tools that start from `cargo metadata` list more, since that unites the features
-of the whole workspace. Checksums are those of Cargo.lock.
+The crates are those of `cargo tree`, with the features and the processor of the build. Tools that use `cargo
+metadata` list more crates, because it unites the features of the whole workspace. Checksums are those of
+Cargo.lock.
 
-Each function is a program of the crate `functions`, so that their lists are the same; what a program does not
-call, the linker leaves out. C code that a crate brings (AWS-LC in aws-lc-sys, SQLite in libsqlite3-sys) is
-listed as that crate. The same sources give the same bytes: there is no time in it, and its serial number
-derives from its content.
+All functions are programs of the crate `functions`, so they have the same list, although the linker omits
+code that a program does not call. C code in a crate (AWS-LC in aws-lc-sys, SQLite in libsqlite3-sys) is
+listed as that crate. The output is reproducible: it contains no time, and its serial number derives from its
+content.
 """
 
 import hashlib
@@ -97,7 +97,7 @@ def read_checksums(lock: Path) -> dict[Crate, str]:
 
 
 def purl(crate: Crate, build: Build) -> str:
-    """Returns the package URL. Our own crates must not be mistaken for crates of that name on crates.io."""
+    """Returns the package URL, which distinguishes our crates from crates of that name on crates.io."""
     kind = "cargo" if crate in build.checksums else "generic/search-import"
     return f"pkg:{kind}/{quote(crate.name, safe='')}@{quote(crate.version, safe='')}"
 

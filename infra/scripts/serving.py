@@ -53,7 +53,7 @@ class Server:
         urllib.request.urlopen(request, timeout=PATIENCE_SECONDS).close()
 
     def peak_mib(self) -> float:
-        """Returns the largest resident memory so far, as the kernel of Linux counts it."""
+        """Returns the peak resident memory, as reported by the Linux kernel."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")) / 1024
 

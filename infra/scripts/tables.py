@@ -1,4 +1,4 @@
-"""The tables of a document that a program computes."""
+"""Tables that a program computes and writes into a document."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from scripts import console
 
 
 def written(document: str, program: str, tables: Mapping[str, str]) -> str:
-    """Returns a document with these tables between the marks of the program."""
+    """Returns a document with these tables between the markers of the program."""
     for name, content in tables.items():
         begin, end = f"<!-- {name}: {program} -->", f"<!-- end of {name} -->"
         between = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)

@@ -1,4 +1,4 @@
-"""Reading the commands of a page, with what they show."""
+"""Reads the commands of a page, with their expected output."""
 
 import re
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 class Step:
     heading: str
     command: str
-    # Lines in which … stands for anything.
+    # Expected lines, in which … matches any text.
     output: str
 
 
 def steps(page: str) -> list[Step]:
-    """The commands of the blocks called `console`, where $ stands before each."""
+    """Returns the commands of the `console` blocks, each of which begins with $."""
     found: list[Step] = []
     heading = ""
     for part in re.split(r"(?m)^(?=#+ |```console\n)", page):
@@ -38,7 +38,7 @@ def step(heading: str, text: str) -> Step:
 
 
 def matches(expected: str, shown: str) -> bool:
-    """Whether all lines were shown, in that order. Ids may be others, and there may be lines between."""
+    """Returns whether the lines occur in this order. Ids may differ, and other lines may intervene."""
     parts = re.split(f"(…\n?|\n|{UUID})", expected)
     return re.search("".join(map(pattern, parts)), shown, re.DOTALL) is not None
 

@@ -1,11 +1,11 @@
 """The template on a stand-in for AWS, which is ministack.
 
-stack.py       deploys a stack of its own, and removes it
-gaps.py        what the stand-in leaves undone
-references.py  physical names and ARNs, as references to logical ids again
-reading.py     reads what is deployed, as a template again
-checks.py      what has to hold of the deployed resources and is not in that template
-search.py      a file's way: announced, uploaded, imported
-program.py     what the programs do here
-progress.py    what the user is told, also about a search that got stuck
+stack.py       deploys a new stack, and removes it
+gaps.py        applies properties that the stand-in ignores
+references.py  replaces physical names and ARNs by references to logical ids
+reading.py     describes the deployed resources as a template
+checks.py      checks of deployed resources that the template does not show
+search.py      imports a file: announcement, upload, result
+program.py     runs the programs built for the tests
+progress.py    prints the progress, and the state of a stalled search
 """

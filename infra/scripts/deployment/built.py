@@ -1,7 +1,7 @@
-"""The template with the functions as the tests have built them.
+"""The template with the functions that the tests have built.
 
-What `make build` compiles for a deployment takes minutes. The functions that `make test` has compiled do the
-same, so a rehearsal takes those. With FUNCTIONS=sam it takes what `sam build` compiles.
+Compiling for a deployment (`make build`) takes minutes. The functions compiled by `make test` behave the
+same, so a rehearsal uses them. With FUNCTIONS=sam, it uses those compiled by `sam build`.
 """
 
 import re
@@ -18,11 +18,11 @@ from scripts.paths import ROOT
 
 TEMPLATE = ROOT / "template.yaml"
 PAGE = ROOT / "infra" / "templates" / "page.yaml"
-# Types that ministack refuses with the whole template.
+# Types for which ministack refuses the whole template.
 UNKNOWN_TYPES = ("AWS::Logs::Delivery", "AWS::Logs::DeliveryDestination", "AWS::Logs::DeliverySource")
-# A resource up to the next one or the next section.
+# The text of a resource, up to the next resource or section.
 RESOURCE = re.compile(r"^  (\w+):\n    Type: (\S+)\n(?:(?:    .*)?\n)*", re.MULTILINE)
-# A function up to its properties, with the name of its program.
+# The text of a function up to its properties, with the name of its program.
 FUNCTION = re.compile(
     r"Metadata:\n +BuildMethod: rust-cargolambda\n +BuildProperties: { Binary: (\S+) }\n( +)Properties:\n"
 )
@@ -51,7 +51,7 @@ def pack(built: Path, archive: Path) -> None:
     """Packs a program once, because `sam deploy` packs a folder again in every deployment."""
     bootstrap = archive.with_suffix(".bootstrap")
     shutil.copyfile(built, bootstrap)
-    # Most of a program of the tests is what debuggers read.
+    # Most of the size of a program built for tests is debug information.
     commands.quietly(["strip", bootstrap], f"strip (on Debian: apt install binutils) of {built.name}")
     bootstrap.chmod(0o755)
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as file:
@@ -73,7 +73,7 @@ def without(template: str, types: Collection[str]) -> tuple[str, list[str]]:
 
 
 def arrange_page(folder: Path) -> Path:
-    """Writes the template of the page without the resources that the stand-in does not know."""
+    """Writes the template of the page without the resources that the stand-in does not support."""
     text, removed = without(PAGE.read_text("utf-8"), UNKNOWN_TYPES)
     say(f"left out: types that the stand-in does not know ({', '.join(removed)})")
     folder.mkdir(parents=True, exist_ok=True)

@@ -44,7 +44,7 @@ def check_bucket(s3: Client, bucket: str) -> None:
 
 
 def refuses_plain_http(policy: Json) -> bool:
-    """Whether the one thing that a bucket's policy denies is requests without TLS."""
+    """Returns whether the policy of a bucket denies only requests without TLS."""
     denied = [one["Condition"]["Bool"] for one in policy["Statement"] if one["Effect"] == "Deny"]
     return [str(one["aws:SecureTransport"]).lower() for one in denied] == ["false"]
 
@@ -61,7 +61,7 @@ def open_routes(routes: Sequence[Json]) -> list[str]:
 
 
 def check_page(stack: Stack, page: Page) -> None:
-    """The page's files are as `serve` answers with them, and CloudFront hands the rest on to the API."""
+    """Checks that the page's files match those of `serve`, and that the API gets all other requests."""
     s3 = stack.client("s3")
     for wanted in objects(DIST, page.sign_in):
         found = s3.get_object(Bucket=page.bucket, Key=wanted["Key"])

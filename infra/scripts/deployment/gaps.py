@@ -1,6 +1,6 @@
-"""What the stand-in leaves undone, filled in the open.
+"""Applies properties that the stand-in ignores, and reports them.
 
-The docstring of each is what is reported; it returns the resources that needed it.
+The report contains the docstring of each function; the function returns the affected resources.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
 """The test of a new version, which CodeDeploy invokes.
 
-The stand-in has no CodeDeploy. So the function runs here as CodeDeploy would invoke it, with the versions
-that the stand-in has published.
+The stand-in has no CodeDeploy, so this module invokes the function in the same way, with the versions that
+the stand-in has published.
 """
 
 import os
@@ -18,7 +18,7 @@ NAMES = ("StartUpload", "NotifyUpload", "RunSaga", "ParseReferences", "DispatchO
 
 
 class CodeDeploy:
-    """Stands for CodeDeploy, and keeps what the function reports."""
+    """A stand-in for CodeDeploy that records the reports of the function."""
 
     def __init__(self, name: str) -> None:
         self.group = f"reviews-{name}DeploymentGroup-0A1B"

@@ -12,7 +12,7 @@ from scripts.errors import check
 
 
 def load(template: Path, modules: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Returns the names that the one inline function of a template defines, with other modules to import."""
+    """Returns the definitions of the only inline function of a template, with replaced imports."""
     found = re.search(r"^ +ZipFile: \|\n((?: {10}.*\n|\n)+)", template.read_text("utf-8"), re.MULTILINE)
     check(found is not None, f"{template} has no inline function")
     names: dict[str, Any] = {}

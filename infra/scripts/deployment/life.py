@@ -1,4 +1,4 @@
-"""A stack from a create that fails to its end."""
+"""Tests of a stack from a failing creation to its deletion."""
 
 import json
 from collections.abc import Callable
@@ -16,7 +16,7 @@ NO_SUCH_LAYER = {"CollectorLayerArn": "arn:aws:lambda:us-east-1:000000000000:lay
 
 
 def fail_to_create(stack: Stack) -> None:
-    """A failed first creation leaves nothing, so that the name can be reused."""
+    """Checks that a failed first creation leaves nothing, so that the name can be reused."""
     asked = dict(stack.parameters)
     stack.parameters |= NO_SUCH_LAYER
     try:
@@ -40,7 +40,7 @@ def kept(stack: Stack) -> list[str]:
 
 
 def rotate(stack: Stack, update: Update) -> None:
-    """A deployment with unchanged parameters makes functions read the new value of the secret."""
+    """Checks that functions read the new value of a secret after a deployment with unchanged parameters."""
     before = versions(stack)
     update(stack)
     check(versions(stack) == before, "a deployment without changes has made new versions")
@@ -77,7 +77,7 @@ def versions(stack: Stack) -> dict[str, str]:
 
 
 def take_back(stack: Stack, update: Update, file: Path) -> None:
-    """After a rollback during an upload, nothing is lost, and nothing is read twice."""
+    """Checks that a rollback during an upload loses nothing and reads nothing twice."""
     stack.parameters["LogFilter"] = "debug"
     update(stack)
     studies = []
@@ -104,7 +104,7 @@ def log_filter(stack: Stack, name: str) -> str:
 
 
 def operate_it(stack: Stack) -> None:
-    """Operator commands from outside a VPC reach the stores through the function, and record their author."""
+    """Checks that commands of operators outside a VPC work through the function and record their author."""
     api = operate.StackApi(stack.client, stack.name)
     check(operate.run(api, ["GET", "/admin/failures/groups"]) is True, "failures cannot be listed")
     waiting = search.announce(stack, "waiting", [{"name": "late.ris", "size_bytes": 1}])["search_id"]
@@ -117,7 +117,7 @@ def operate_it(stack: Stack) -> None:
 
 
 def check_what_is_left(stack: Stack) -> None:
-    """Only resources with data remain after the stack is deleted."""
+    """Checks that only resources with data remain after the stack is deleted."""
     left = kept(stack)
     buckets = [*stack.of_type("AWS::S3::Bucket").values(), *stack.buckets_of_page]
     wanted = [*buckets, *stack.of_type("AWS::DynamoDB::Table").values()]

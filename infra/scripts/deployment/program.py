@@ -1,4 +1,4 @@
-"""Commands for a deployment of the programs that the tests have built."""
+"""Runs the programs built for the tests against a deployment."""
 
 import json
 import os
@@ -15,7 +15,7 @@ def program(name: str, given: Mapping[str, str] = os.environ) -> Path:
 
 
 def check_template(template: dict[str, Any]) -> None:
-    """Repeats the checks of the template on what is deployed."""
+    """Repeats the checks of the template on the deployed resources."""
     path = ROOT / "target" / "deployed" / "template.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(template, indent=1))
@@ -23,6 +23,6 @@ def check_template(template: dict[str, Any]) -> None:
 
 
 def studies(search_id: str, environment: Mapping[str, str]) -> list[Any]:
-    """The studies of a search, as MongoDB holds them."""
+    """Returns the studies of a search as stored in MongoDB."""
     command: commands.Command = [program("search-import"), "studies", search_id, "--backend", "aws", "--json"]
     return [json.loads(line) for line in commands.output(command, environment).splitlines()]

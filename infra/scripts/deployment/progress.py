@@ -16,7 +16,7 @@ def say(text: str) -> None:
 
 
 def tell_what_waits(stack: "Stack") -> None:
-    """Where a search got stuck: what waits in the queues, and what the functions logged."""
+    """Prints the state of a stalled search: the messages in queues, and the logs of functions."""
     sqs, logs = stack.client("sqs"), stack.client("logs")
     for logical, url in stack.of_type("AWS::SQS::Queue").items():
         attributes = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]

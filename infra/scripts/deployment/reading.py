@@ -1,4 +1,4 @@
-"""What is deployed, as a template again."""
+"""Reads deployed resources, and describes them as a template."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,14 +11,14 @@ Resources = Iterator[tuple[str, Json]]
 
 
 def template(stack: Stack) -> Json:
-    """A template whose references are to logical ids, as those of the one that was deployed."""
+    """A template that refers to logical ids, like the deployed one."""
     references = References(stack.resources, stack.region)
     found = {
         logical: {**resource, "Properties": references.restore(resource["Properties"])}
         for read in (functions, queues, roles, policies, buckets, stages)
         for logical, resource in read(stack)
     }
-    # The name of a bucket stays a name: it is how the checks know it.
+    # The name of a bucket is not replaced, because the checks use it.
     for logical, name in stack.of_type("AWS::S3::Bucket").items():
         found[logical]["Properties"]["BucketName"] = name
     defaults = {name: {"Default": value} for name, value in stack.parameters.items()}
@@ -58,7 +58,7 @@ def functions(stack: Stack) -> Resources:
 
 
 def sources_of(function: str, mappings: Iterable[Json]) -> list[Json]:
-    """Its event sources; their ARN of a function may end with an alias or a version."""
+    """Returns the event sources of a function, whose ARN there may end with an alias or a version."""
     return [one for one in mappings if one["FunctionArn"].split(":function:")[1].split(":")[0] == function]
 
 
@@ -137,7 +137,7 @@ def buckets(stack: Stack) -> Resources:
 
 
 def lifecycle(s3: Client, bucket: str) -> list[Json]:
-    """The rules as a template has them, as far as the checks ask."""
+    """Returns the rules in the form of a template, as far as the checks need them."""
     rules = s3.get_bucket_lifecycle_configuration(Bucket=bucket)["Rules"]
     return [
         {
@@ -150,7 +150,7 @@ def lifecycle(s3: Client, bucket: str) -> list[Json]:
 
 
 def notified(configuration: Json) -> Json:
-    # S3 answers with "Prefix" where a template has "prefix".
+    # S3 returns "Prefix", but a template contains "prefix".
     rules = configuration["Filter"]["Key"]["FilterRules"]
     lower = [{"Name": rule["Name"].lower(), "Value": rule["Value"]} for rule in rules]
     return {"Queue": configuration["QueueArn"], "Filter": {"S3Key": {"Rules": lower}}}

@@ -3,16 +3,16 @@ from typing import Any
 
 from scripts.deployment.stack import Json, Resource
 
-# The account of the stand-in.
+# The account id of the stand-in.
 ACCOUNT = "000000000000"
 
 
 def arns(resource: Resource, region: str) -> list[str]:
-    """The ARNs that stand for a resource, for the kinds that a template refers to by ARN."""
+    """Returns the ARNs of a resource, for types that a template refers to by ARN."""
     name = resource.physical
     match resource.kind:
         case "AWS::SQS::Queue":
-            # Its physical id is its address.
+            # The physical id of a queue is its URL.
             return [arn("sqs", region, name.rsplit("/", 1)[-1])]
         case "AWS::DynamoDB::Table":
             return [arn("dynamodb", region, f"table/{name}")]
@@ -38,7 +38,7 @@ class References:
                 self.names[name] = {"Fn::GetAtt": [logical, "Arn"]}
 
     def restore(self, value: Any) -> Any:
-        """A value with references in place of the names and ARNs in it."""
+        """Returns a value in which references replace names and ARNs."""
         match value:
             case list():
                 return [self.restore(item) for item in value]

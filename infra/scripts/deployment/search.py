@@ -24,7 +24,7 @@ def call(stack: Stack, method: str, path: str, body: Json | None = None) -> Any:
     from botocore.auth import SigV4Auth  # noqa: PLC0415 - only the Python of sam has it
     from botocore.awsrequest import AWSRequest  # noqa: PLC0415
 
-    # The stand-in's own address for an API, because the host name that it returns cannot be resolved.
+    # The stand-in's path of an API, because the returned host name cannot be resolved.
     [api_id] = stack.of_type("AWS::ApiGatewayV2::Api").values()
     url = f"{stack.endpoint}/_aws/execute-api/{api_id}/$default{path}"
     data = None if body is None else json.dumps(body).encode()
@@ -67,9 +67,9 @@ def announce(stack: Stack, name: str, files: list[Json], project: uuid.UUID | No
 
 
 def import_file(stack: Stack, file: Path, meanwhile: Callable[[], None] = lambda: None) -> tuple[str, Json]:
-    """Returns the search's id, and the search as the API shows it once it has ended.
+    """Imports a file. Returns the id of the search, and its view after its end.
 
-    As soon as the file is uploaded, something may happen meanwhile.
+    Calls `meanwhile` as soon as the file is uploaded.
     """
     content = file.read_bytes()
     project = uuid.uuid4()

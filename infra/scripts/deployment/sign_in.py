@@ -1,7 +1,7 @@
 """The template of the user pool, deployed to the stand-in.
 
-The stand-in has no domain where a person signs in, and calls no trigger. So the function is invoked as
-Cognito would invoke it, and its answer is compared with what `start-upload` expects of a token.
+The stand-in has no sign-in domain and calls no trigger. The function is therefore invoked in the way of
+Cognito, and its response is compared with the claims that `start-upload` expects in a token.
 """
 
 import json
@@ -18,7 +18,7 @@ PROJECT = "8f0c6a52-5a0e-4b6f-9c55-0d2f4f3c1e77"
 
 
 def deploy(stack: Stack) -> dict[str, str]:
-    """Deploys the pool and checks it. Returns the parameters that it gives the other stacks."""
+    """Deploys the pool and checks it. Returns the parameters for the other stacks."""
     stack.deploy("sign-in", given={"DomainPrefix": f"{stack.name}-sign-in", "PageUrl": PAGE})
     name = stack.stack_of("sign-in")
     outputs = dict(preflight.deployed(stack.account.clients(), name).outputs)

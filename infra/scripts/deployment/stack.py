@@ -14,7 +14,7 @@ from scripts.paths import ROOT
 
 # A client of boto3, which creates its methods at run time and has no types.
 Client = Any
-# A resource as a template has it, or a part of one.
+# A resource of a template, or a part of one.
 Json = dict[str, Any]
 # The folder of the templates that are deployed to the stand-in.
 FOLDER = ROOT / "target" / "deployed"
@@ -125,7 +125,7 @@ class Stack:
     def deploy(self, *parts: str, given: Mapping[str, str] | None = None, is_review: bool = False) -> None:
         """Deploys parts as `make deploy` does, with the current parameters or others."""
         values = self.parameters if given is None else given
-        # The stand-in has no metrics to wait for.
+        # The stand-in has no metrics that the deployment could wait for.
         request = deploy.Request(self.name, values, parts, is_review, patience=0, templates=self.templates)
         deploy.deploy(request, self.account)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Cell:
-    """One engine with a number of clients and sagas."""
+    """A measurement of one engine with a number of clients and sagas."""
 
     sagas: int
     clients: int
@@ -44,7 +44,7 @@ def summary(rounds: Sequence[dict[str, Any]]) -> Summary:
         most=max(speeds),
         p50_ms=median(found["p50_ms"] for found in rounds),
         p99_ms=median(found["p99_ms"] for found in rounds),
-        # For these values, the worst counts instead of the median.
+        # Figures that are summarized by the worst round instead of the median.
         lost=max(found["lost"] for found in rounds),
         doubled=max(found["doubled"] for found in rounds),
         memory_mib=max(found["memory_mib"] for found in rounds),

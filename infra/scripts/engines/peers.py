@@ -1,4 +1,4 @@
-"""The compared engines: how each is started, and its guarantees in this configuration."""
+"""The compared engines: the way to start each, and its guarantees in this configuration."""
 
 import contextlib
 import json
@@ -33,7 +33,7 @@ class Home:
         self.started: list[subprocess.Popen[bytes]] = []
 
     def start(self, name: str, command: list[str], **environment: str) -> Path:
-        """Starts a program that is ended with this engine. Returns its log."""
+        """Starts a program that ends with this engine. Returns its log."""
         log = self.folder / f"{name}.log"
         try:
             process = spawn(Start(command, self.folder, environment), log, with_us=True)
@@ -82,15 +82,15 @@ def answers(url: str) -> Callable[[], bool]:
 @dataclass(frozen=True)
 class Peer:
     name: str
-    # Where a state is stored when its event is answered.
+    # The location of a state at the time when its event is answered.
     durable: str
-    # When an event is answered, and how its duplicates are recognized.
+    # The time when an event is answered, and the way to recognize its duplicates.
     answered: str
     # Returns its address.
     start: Callable[[Home], str]
     # Additional arguments for the clients.
     options: tuple[str, ...] = ()
-    # Whether it needs the servers of services.py, and reports the duration of each call to them.
+    # True if it uses the servers of services.py, and reports the duration of each call to them.
     on_services: bool = False
 
 

@@ -1,4 +1,4 @@
-"""MongoDB's documents as bytes (https://bsonspec.org): what commands need, and most of what answers hold."""
+"""Encodes and decodes BSON (https://bsonspec.org): the types of commands, and most types of responses."""
 
 import struct
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ SCALARS = {
     Kind.INT32: struct.Struct("<i"),
     Kind.INT64: struct.Struct("<q"),
 }
-# Their content is not needed here, so they stay bytes.
+# The content of these types is not needed, so it remains bytes.
 OPAQUE_SIZES = {Kind.OBJECT_ID: 12, Kind.DATE: 8, Kind.TIMESTAMP: 8}
 # A size and the zero at the end.
 SMALLEST = 5
@@ -79,7 +79,7 @@ def decode(data: bytes) -> dict[str, Value]:
 
 
 def decode_document(data: bytes, begin: int) -> tuple[dict[str, Value], int]:
-    """Returns the document and where it ends, as all below do."""
+    """Returns the document and its end, like all functions below."""
     size = size_at(data, begin)
     end = begin + size
     if size < SMALLEST or data[end - 1] != 0:
@@ -116,7 +116,7 @@ def decode_value(kind: Kind, data: bytes, at: int) -> tuple[Value, int]:
             items, end = decode_document(data, at)
             return list(items.values()), end
         case Kind.BINARY:
-            # The size, a byte with the subtype, the content.
+            # The size, a byte with the subtype, and the content.
             return take(data, at + 5, size_at(data, at))
     if kind in SCALARS:
         return SCALARS[kind].unpack_from(data, at)[0], at + SCALARS[kind].size

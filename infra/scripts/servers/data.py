@@ -1,4 +1,4 @@
-"""The folders that servers keep their data in, in memory where there is one for it."""
+"""The data folders of servers, in a file system in memory if one exists."""
 
 import json
 import os

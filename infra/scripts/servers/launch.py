@@ -1,4 +1,4 @@
-"""Starting a server, waiting for it, stopping it."""
+"""Starts a server, waits for it, and stops it."""
 
 import contextlib
 import os
@@ -13,20 +13,20 @@ from scripts.servers import data, processes
 from scripts.servers.server import Server, Start
 from scripts.servers.state import Running
 
-# A server that takes longer than this is not coming.
+# A server that takes longer than this has failed.
 START_SECONDS = 90
 LOG = "log"
 
 
 def free_port() -> int:
-    """A port of the loopback interface on which nothing listens at the moment."""
+    """Returns a free port of the loopback interface."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def launch(server: Server, *, with_us: bool) -> Running:
-    """Starts it without waiting. `with_us` ends it with this program, however that ends."""
+    """Starts a server without waiting. With `with_us`, it ends with this program in any case."""
     port = free_port()
     folder = data.create()
     with contextlib.ExitStack() as undo:
@@ -51,7 +51,7 @@ def spawn(start: Start, log: Path, *, with_us: bool) -> subprocess.Popen[bytes]:
             stdin=subprocess.DEVNULL,
             stdout=file,
             stderr=subprocess.STDOUT,
-            # Out of reach of a Ctrl-C that is meant for the command.
+            # In its own process group, so that a Ctrl-C for the command does not stop it.
             start_new_session=True,
             preexec_fn=processes.dies_with(os.getpid()) if with_us else None,
         )

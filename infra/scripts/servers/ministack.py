@@ -16,12 +16,12 @@ def start(port: int, data: Path) -> Start:
         "BIND_HOST": "127.0.0.1",
         "MINISTACK_HOST": "127.0.0.1",
         "GATEWAY_PORT": str(port),
-        # Functions that it runs would otherwise call the real AWS.
+        # Its functions would otherwise call the real AWS.
         "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
         "AWS_ACCESS_KEY_ID": "test",
         "AWS_SECRET_ACCESS_KEY": "test",
         "LAMBDA_EXECUTOR": "local",
-        # These listen on fixed ports, so that a second instance would be in the way of the first.
+        # These services have fixed ports, which would conflict with a second instance.
         "IOT_MTLS_ENABLED": "0",
         "SFTP_ENABLED": "0",
         "TMPDIR": str(data),

@@ -1,14 +1,14 @@
-"""One command at a time to a mongod on this machine (https://www.mongodb.com/docs/manual/reference/mongodb-wire-protocol)."""
+"""Sends commands to a local mongod (https://www.mongodb.com/docs/manual/reference/mongodb-wire-protocol)."""
 
 import socket
 import struct
 
 from scripts.servers import bson
 
-# Size, request, request that is answered, kind of message.
+# Size, request id, id of the answered request, and type of message.
 HEADER = struct.Struct("<iiii")
 OP_MSG = 2013
-# The flags, all unset, and the type of the only section: a document.
+# The flags, all unset, and the type of the only section, a document.
 SECTION = struct.Struct("<IB")
 TIMEOUT_SECONDS = 5
 
@@ -19,7 +19,7 @@ def message(command: bson.Document) -> bytes:
 
 
 def answer(received: bytes) -> dict[str, object]:
-    """Raises ValueError for what is not an answer with one document, as any command here gets it."""
+    """Reads a response. Raises ValueError if it does not contain exactly one document."""
     if len(received) < HEADER.size + SECTION.size:
         raise ValueError("an answer is cut off")
     _, _, _, operation = HEADER.unpack_from(received)
@@ -34,7 +34,7 @@ def is_whole(received: bytes) -> bool:
 
 
 def run(port: int, command: bson.Document) -> dict[str, object]:
-    """Runs a command on the admin database. One that is refused is answered too, with `ok` 0."""
+    """Runs a command on the admin database. The response to a refused command has `ok` 0."""
     with socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT_SECONDS) as connection:
         connection.sendall(message({**command, "$db": "admin"}))
         received = b""

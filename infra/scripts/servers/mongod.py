@@ -18,14 +18,14 @@ def program() -> str:
         raise Failure(
             "no mongod is packaged for this platform: set MONGOD to yours, or MONGODB_URI to a replica set"
         )
-    # SSPL: for tests on this machine only, never to be shipped.
+    # SSPL: only for tests on this machine, never distributed.
     venv = installs.environment(paths.SERVICES, "mongod")
     return packages.program(venv, "fiftyone/db/bin/mongod", "mongod")
 
 
 def start(port: int, data: Path) -> Start:
     options = f"--nounixsocket --replSet {REPLICA_SET} --oplogSize 50 --wiredTigerCacheSizeGB 0.25"
-    # Fail points, and documents that expire within seconds.
+    # Allows fail points, and the expiry of documents within seconds.
     parameters = "--setParameter ttlMonitorSleepSecs=1 --setParameter enableTestCommands=1"
     command = [program(), "--bind_ip", "127.0.0.1", "--port", str(port), "--dbpath", str(data)]
     return Start([*command, *options.split(), *parameters.split()], data)
@@ -35,7 +35,7 @@ def ready(port: int) -> bool:
     if mongo.run(port, {"hello": 1}).get("isWritablePrimary") is True:
         return True
     member = {"_id": 0, "host": f"127.0.0.1:{port}"}
-    # Refused once it has happened; then it is a matter of waiting for the election.
+    # Refused if the replica set is already initiated; only the election remains to be awaited.
     mongo.run(port, {"replSetInitiate": {"_id": REPLICA_SET, "members": [member]}})
     return False
 

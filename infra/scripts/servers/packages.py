@@ -7,7 +7,7 @@ from scripts.errors import Failure
 
 
 def program(venv: Path, pattern: str, what: str) -> str:
-    """The program that a package has brought; wheels do not always make it executable."""
+    """Returns the program of a package, after making it executable, which not all wheels do."""
     found = only(venv, f"lib/python*/site-packages/{pattern}", what)
     found.chmod(found.stat().st_mode | 0o111)
     return str(found)

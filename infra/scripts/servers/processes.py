@@ -35,7 +35,7 @@ def born(pid: int) -> str | None:
 def born_by_stat(stat: str) -> str | None:
     # The second field is the program's name in parentheses, which may itself contain spaces and parentheses.
     fields = stat.rpartition(")")[2].split()
-    # A zombie has ended, but its exit status was not read yet.
+    # A zombie has ended, but its exit status has not been read.
     return None if fields[0] == "Z" else fields[19]
 
 
@@ -52,7 +52,7 @@ def end(pid: int, birth: str | None) -> None:
             os.killpg(pid, number)
         give_up = time.monotonic() + STOP_SECONDS
         while is_alive(pid, birth) and time.monotonic() < give_up:
-            # Not a child of this process if another call of the program started it.
+            # It is not a child of this process if another run of the program started it.
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(pid, os.WNOHANG)
             time.sleep(0.05)
@@ -72,7 +72,7 @@ def dies_with(parent: int) -> Callable[[], None]:
 
 
 def supervise(command: list[str], environment: Mapping[str, str]) -> int:
-    """Runs the command in place of this program: it gets the same signals, and its exit ends this program."""
+    """Runs a command in place of this program, which forwards signals to it and exits with its code."""
     try:
         child = subprocess.Popen(command, env=environment, preexec_fn=dies_with(os.getpid()))
     except OSError as error:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Start:
-    """How a server is started: `environment` goes over that of the caller."""
+    """The command of a server; `environment` overrides variables of the caller."""
 
     command: list[str]
     folder: Path
@@ -15,22 +15,22 @@ class Start:
 @dataclass(frozen=True)
 class Server:
     name: str
-    # Installs it if need be. Takes the port and a folder for its data.
+    # Installs the server if necessary. Receives the port and a folder for its data.
     start: Callable[[int, Path], Start]
-    # Whether the server at this port does its work; it may also raise OSError, HTTPException or ValueError.
+    # Returns whether the server at this port is ready. May raise OSError, HTTPException or ValueError.
     ready: Callable[[int], bool]
-    # The environment variables that clients look for it in.
+    # The environment variables in which clients expect its address.
     variables: tuple[str, ...]
-    # A variable that clients take for any of those.
+    # A variable that clients use instead of any of those.
     instead: str | None = None
-    # The address that the variables get.
+    # The value of these variables.
     address: str = "http://127.0.0.1:{port}"
 
     def address_at(self, port: int) -> str:
         return self.address.format(port=port)
 
     def is_given(self, environment: Mapping[str, str]) -> bool:
-        """Whether a server of the caller's stands in for this one."""
+        """Returns whether the caller provides a server instead of this one."""
         if self.instead and environment.get(self.instead):
             return True
         return all(environment.get(variable) for variable in self.variables)

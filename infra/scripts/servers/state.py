@@ -1,4 +1,4 @@
-"""State files of running servers: one in each server's data folder, and one for all that `up` started."""
+"""State files of running servers: one in each server's data folder, and one for all servers of `up`."""
 
 import contextlib
 import dataclasses

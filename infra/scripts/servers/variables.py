@@ -1,4 +1,4 @@
-"""The environment variables that lead clients to the servers."""
+"""The environment variables with the addresses of the servers."""
 
 import contextlib
 import shlex
@@ -15,8 +15,8 @@ CREDENTIALS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AW
 def variables(running: Mapping[str, Running], given: Mapping[str, str]) -> dict[str, str]:
     """Variables set by the caller are kept."""
     found = addresses(running, given)
-    # Some tests start a mongod of their own, also when the database of all others is the caller's. Where
-    # there is none, those say so.
+    # Some tests start a separate mongod, even if the other tests use the caller's database. They fail with a
+    # message if there is none.
     with contextlib.suppress(Failure):
         found["MONGOD"] = running["mongod"].program if "mongod" in running else mongod.program()
     return {name: given.get(name) or value for name, value in {**found, **CREDENTIALS}.items()}
@@ -32,5 +32,5 @@ def addresses(running: Mapping[str, Running], given: Mapping[str, str]) -> dict[
 
 
 def exports(found: Mapping[str, str]) -> str:
-    """For a shell to evaluate."""
+    """Returns the variables as shell commands."""
     return "\n".join(f"export {name}={shlex.quote(value)}" for name, value in found.items())

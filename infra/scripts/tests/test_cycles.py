@@ -6,7 +6,7 @@ from unittest import mock
 from scripts import cycles
 from scripts.paths import ROOT
 
-# The cycles that remain. A new one fails the test; so does one that is listed and gone.
+# The remaining cycles. The test fails for a new cycle, and for a listed one that no longer exists.
 KNOWN = (ROOT / "infra" / "scripts" / "cycles.txt").read_text("utf-8").splitlines()
 
 

@@ -23,7 +23,7 @@ class Missing(Exception):
 
 
 class Amazon:
-    """An account with the clients that a deployment asks."""
+    """A stand-in for an account, with the clients that a deployment uses."""
 
     exceptions = mock.Mock(ClientError=Missing, ResourceNotFoundException=Missing)
     meta = mock.Mock(region_name="eu-central-1")

@@ -7,7 +7,7 @@ from scripts.deployment import hook, inline
 
 
 class Functions:
-    """Answers every event, and keeps it."""
+    """Answers and records every event."""
 
     def __init__(self, answer: Any, error: str | None = None) -> None:
         self.answer, self.error, self.events = answer, error, list[Any]()

@@ -50,7 +50,7 @@ class VirtualEnvironments(unittest.TestCase):
 
 
 class Locked(unittest.TestCase):
-    """With a folder of locks of its own."""
+    """Tests with their own folder of locks."""
 
     def setUp(self) -> None:
         self.home = Path(self.enterContext(tempfile.TemporaryDirectory()))
@@ -90,7 +90,7 @@ class Environments(Locked):
 
 
 def wheel(folder: Path, name: str, needs: str = "") -> str:
-    """Writes a package of no content, and returns its hash."""
+    """Writes an empty package, and returns its hash."""
     file = folder / f"{name}-1.0-py3-none-any.whl"
     meta = f"{name}-1.0.dist-info"
     required = f"Requires-Dist: {needs}\n" if needs else ""
@@ -105,7 +105,7 @@ def wheel(folder: Path, name: str, needs: str = "") -> str:
 
 
 class Hashes(Locked):
-    """With a real pip, which finds two packages in a folder and asks no registry."""
+    """Tests with a real pip, which finds two packages in a folder and uses no registry."""
 
     venv: Path
 
@@ -118,7 +118,7 @@ class Hashes(Locked):
         super().setUp()
         self.alone = wheel(self.home, "alone")
         self.needy = wheel(self.home, "needy", needs="alone")
-        # Replaces what the machine has for pip, its registry included.
+        # Replaces the pip configuration of the machine, including its registry.
         variables = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}
         variables |= {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(self.home)}
         self.enterContext(mock.patch.dict(os.environ, variables, clear=True))
@@ -172,7 +172,7 @@ PLACE = "file:alone-1.0.0.tgz"
 
 
 def tarball(folder: Path) -> str:
-    """Writes a package for npm, and returns its hash as npm has it."""
+    """Writes a package for npm, and returns its hash in npm's format."""
     file = folder / "alone-1.0.0.tgz"
     content = b'{"name": "alone", "version": "1.0.0", "scripts": {"install": "touch ran"}}'
     entry = tarfile.TarInfo("package/package.json")
@@ -183,7 +183,7 @@ def tarball(folder: Path) -> str:
 
 
 class Npm(unittest.TestCase):
-    """With a real npm and a package in a file."""
+    """Tests with a real npm and a package in a file."""
 
     def setUp(self) -> None:
         self.home = Path(self.enterContext(tempfile.TemporaryDirectory()))

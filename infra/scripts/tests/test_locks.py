@@ -1,4 +1,4 @@
-"""Whatever builds, checks or tests is installed by a lock that has its hash."""
+"""All tools for building, checking and testing are installed from a lock with their hashes."""
 
 import json
 import re
@@ -21,9 +21,9 @@ FETCHES = re.compile(
     r"(install|add|binstall|i|ci|get|sync)\b"
     r"|\b(npx|uvx|pipx|curl|wget|urlretrieve)\b"
 )
-# Each has a test of its own that it takes nothing but what has the hash.
+# Another test checks for each of them that it only accepts files with the right hash.
 KNOWN = {
-    # By version and with its lock, where nothing of it is deployed.
+    # Installed by version with its own lock, and never deployed.
     ".github/workflows/prove.yml": {"cargo install"},
     "Makefile": {"npm ci"},
     "infra/scripts/installs.py": {"pip install", "npm ci"},
@@ -32,7 +32,7 @@ KNOWN = {
 
 
 def requirements(lock: Path) -> list[str]:
-    """Its logical lines: each hash has a line of its own."""
+    """Returns its logical lines, because each hash is on a separate line."""
     return re.sub(r" *\\\n *", " ", lock.read_text("utf-8")).splitlines()
 
 
@@ -72,7 +72,7 @@ class Node(unittest.TestCase):
                     if path:
                         self.assertRegex(package["version"], r"^\d")
                         self.assertRegex(package["integrity"], r"^sha512-[A-Za-z0-9+/]{86}==$")
-                        # npm would fetch from there, whatever registry the machine uses.
+                        # npm would download from there, regardless of the registry of the machine.
                         self.assertNotIn("resolved", package)
 
 

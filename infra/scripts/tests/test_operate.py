@@ -18,7 +18,7 @@ def sample(name: str) -> Any:
 
 
 class Requests(unittest.TestCase):
-    """They are the samples that the function is tested with."""
+    """Compares the events with the samples that the function is tested with."""
 
     def test_signed_request_is_sent(self) -> None:
         made = operate.request("GET", "/admin/failures/groups?state=open", None, ANN, SIGNED)
@@ -48,7 +48,7 @@ class Answers(unittest.TestCase):
 
 
 class Stand:
-    """A stack's function that has what it answers, and keeps what it was asked."""
+    """A stand-in for a stack's function, with prepared responses, that records its requests."""
 
     def __init__(self, answers: dict[str, tuple[int, Any]]) -> None:
         self.answers, self.asked = answers, list[str]()

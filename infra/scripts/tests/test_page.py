@@ -13,7 +13,7 @@ SIGN_IN = {"url": "https://sign-in.example", "client": "page", "scope": 'openid 
 
 
 class Amazon:
-    """Stands for the clients that are asked."""
+    """A stand-in for the clients of AWS."""
 
     def __init__(self, outputs: dict[str, str], parameters: dict[str, str]) -> None:
         self.outputs, self.parameters = outputs, parameters

@@ -86,7 +86,7 @@ class Bills(unittest.TestCase):
 
 
 def listed(target: str, edges: str) -> set[tuple[str, str]]:
-    """Returns the list of cargo, parsed in a different way."""
+    """Returns cargo's list of crates, parsed in a different way."""
     command = ["cargo", "tree", "--locked", "--package", "functions", "--features", "lambda"]
     command += ["--edges", edges, "--target", target, "--prefix", "none"]
     printed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
@@ -98,7 +98,7 @@ def names(components: list[dict[str, Any]]) -> set[tuple[str, str]]:
 
 
 class Functions(unittest.TestCase):
-    """The bills of what is really built."""
+    """Tests of the bills of the real functions."""
 
     def setUp(self) -> None:
         self.bills = {

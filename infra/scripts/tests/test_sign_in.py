@@ -10,7 +10,7 @@ SETTINGS = {"OPERATORS_GROUP": "operators", "OPERATOR_SCOPE": "searches/operate"
 
 
 def handler() -> Any:
-    """The function that the template carries."""
+    """Tests of the inline function of the template."""
     return inline.load(TEMPLATE)["handler"]
 
 

@@ -44,7 +44,7 @@ class Verdicts(unittest.TestCase):
 
 
 class Programs(unittest.TestCase):
-    """Stand-ins for `dev`, which print what a benchmark prints."""
+    """Tests with stand-ins for `dev` that print the output of a benchmark."""
 
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()

@@ -1,5 +1,5 @@
-// A tally as a row, and each event as a workflow with one step. Copies of an event are told by the workflow's id, which is
-// what DBOS has for them. A step may run again after a crash, so the statement that it makes may be repeated.
+// A tally as a row, and each event as a workflow with one step. DBOS recognizes duplicates
+// of an event by the id of the workflow. A step may run again after a crash, so its statement is idempotent.
 import { createServer } from "node:http";
 import { DBOS } from "@dbos-inc/dbos-sdk";
 import pg from "pg";

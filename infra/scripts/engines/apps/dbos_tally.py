@@ -2,8 +2,8 @@
 
     dbos_tally.py DATABASE PORT
 
-Copies of an event are told by the workflow's id, which is what DBOS has for them. What the transaction writes
-and the note that it was made are one commit.
+DBOS recognizes duplicates of an event by the id of the workflow. The writes of the transaction and the record
+that it was executed are one commit.
 """
 
 # The decorators have no types here, see mypy.ini.

@@ -1,4 +1,4 @@
-"""The requests that every engine answers, for engines whose clients are libraries."""
+"""The HTTP server of the benchmark, for engines whose clients are libraries."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -11,7 +11,7 @@ async def serve(
     take: Callable[[str, int], Awaitable[None]],
     look: Callable[[str], Awaitable[list[int]]],
 ) -> None:
-    """`take` returns once the event cannot be lost any more, `look` with the events that took effect."""
+    """Serves requests: `take` returns when an event is durable, `look` returns the effective events."""
 
     async def event(request: web.Request) -> web.Response:
         body = await request.json()

@@ -1,4 +1,4 @@
-// What Restate's SDK takes from Node 22 on.
+// A feature of Node 22 that Restate's SDK requires.
 Promise.withResolvers ??= () => {
   let resolve, reject;
   const promise = new Promise((...both) => ([resolve, reject] = both));

@@ -1,5 +1,5 @@
-// A tally as a virtual object: Restate gives each key one handler at a time, and keeps its state. Copies of an event are
-// told by their idempotency key, which is what Restate's ingress has for them.
+// A tally as a virtual object: Restate runs one handler per key at a time, and stores its state. Restate's
+// ingress recognizes duplicates of an event by their idempotency key.
 import * as restate from "@restatedev/restate-sdk";
 
 const eventsOf = async (context) => (await context.get("events")) ?? [];

@@ -1,9 +1,9 @@
-"""A tally as a workflow, and each event as a signal that starts it unless it runs.
+"""A tally as a workflow, and each event as a signal that starts the workflow if necessary.
 
     temporal_tally.py SERVER PORT
 
-A signal is answered once it is in the workflow's stored history. Copies of a signal are not told apart by
-Temporal, so the workflow does it, and those that come after its end are refused by its id.
+A signal is answered when it is in the stored history of the workflow. Temporal does not detect duplicate
+signals, so the workflow does; duplicates after its end are refused by the id of the workflow.
 """
 
 # The decorators have no types here, see mypy.ini.
@@ -58,14 +58,14 @@ async def main(server: str, port: int) -> None:
                 id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
             )
         except WorkflowAlreadyStartedError:
-            # It has ended, so it has all its events.
+            # The workflow has ended, so it has all its events.
             return
 
     async def look(key: str) -> list[int]:
         events: list[int] = await client.get_workflow_handle(key).query("state")
         return events
 
-    # The sandbox looks for mistakes in workflows, which costs time.
+    # The sandbox checks workflows for errors, which costs time.
     async with Worker(
         client, task_queue=QUEUE, workflows=[Tally], workflow_runner=UnsandboxedWorkflowRunner()
     ):
