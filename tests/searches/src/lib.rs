@@ -1,8 +1,9 @@
-//! The search import as a workload of the checkers: what happens to a search, what the functions around it answer, and
-//! what must come of it.
+//! The search import as a workload of the checkers: the events of a search, the replies of the other functions, and the
+//! invariants.
 //!
 //! - [`model`]: one small search in every interleaving;
-//! - [`simulation`]: a search or two with everything around them, in interleavings and faults drawn from seeds.
+//! - [`simulation`]: one or two searches with their environment, in interleavings and with faults that are generated
+//!   from seeds.
 
 #![allow(
     clippy::unwrap_used,

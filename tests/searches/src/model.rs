@@ -1,4 +1,4 @@
-//! One search of two files, as the model of the delivery protocol takes it.
+//! One search of two files, for the model of the delivery protocol.
 
 use ::model::{Budget, Check, Property, Protocol, always, input, reply, report, sometimes};
 use imports::messages::{
@@ -15,7 +15,7 @@ use uuid::Uuid;
 /// The number of files of the search.
 pub const FILES: u32 = 2;
 
-/// The search, announced by its manifest or known from its files alone.
+/// The search, announced by its manifest or known only from its files.
 pub fn protocol(announced: bool, budget: Budget) -> Protocol<SearchImport> {
     let files = (0..FILES).map(|n| input(1 + n, &saved(n)));
     let inputs = announced.then(|| input(0, &started())).into_iter().chain(files).collect();
@@ -71,8 +71,8 @@ fn stored(n: u32) -> SearchUploadSaved {
     }
 }
 
-/// The parser's reply to a command, and the report of a dead-lettered command; a bucket scan finds the first file. How
-/// the import ended is for the world outside.
+/// The parser's reply to a command, and the report of a dead-lettered command; a bucket scan finds the first file. The
+/// end of the import is reported to other systems.
 fn replies(message: &Message) -> Vec<Message> {
     let parse = match message.read() {
         Ok(ParseCommand::StartParsing(parse)) => parse,

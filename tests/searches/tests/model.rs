@@ -1,10 +1,10 @@
-//! A search of two files in every interleaving: what goes wrong in each configuration, and that nothing comes of it.
+//! A search of two files in every interleaving: the faults of each configuration break no invariant.
 
 use mimalloc::MiMalloc;
 use model::{Budget, check, sometimes};
 use searches::model::{properties, protocol};
 
-/// Exploring takes and returns memory all the time: with the system's allocator that is half of the processor time.
+/// The exploration allocates constantly; the system's allocator would take half of the processor time.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
@@ -44,8 +44,8 @@ fn timeout_keeps_invariants() {
     check("a crash and a timeout", protocol(false, budget), properties());
 }
 
-/// One of each, and no timeout, for the sake of time: each more makes several times as many states. The errand of
-/// `tests/model` has more of them, and a timeout besides.
+/// One fault of each type and no timeout, because each further one multiplies the number of states. The errand of
+/// `tests/model` has more faults and a timeout.
 #[test]
 fn crash_lost_lease_and_duplicate_keep_invariants() {
     let budget = Budget { crashes: 1, expiries: 1, duplicates: 1, ..Budget::NONE };

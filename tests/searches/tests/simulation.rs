@@ -1,4 +1,4 @@
-//! The simulator on the functions as shipped: nothing is violated, every point was met by every fault, and planted
+//! The simulator on the functions as shipped: no invariant is violated, every fault occurs at every point, and planted
 //! defects are found.
 
 use std::path::Path;
@@ -30,8 +30,8 @@ fn run(mode: Mode, first_seed: u64, schedules: u64) -> Summary {
     summary
 }
 
-/// Always the same schedules. On every change a fault may miss a few calls, which are rare; a deep run has so many
-/// schedules that every fault meets every call.
+/// The schedules are always the same. In the run for each change, a fault may miss a few rare calls; a deep run has
+/// enough schedules for every fault to occur at every call.
 #[test]
 fn schedules_keep_invariants_and_cover_faults() {
     let mut coverage = Coverage::default();
@@ -39,7 +39,7 @@ fn schedules_keep_invariants_and_cover_faults() {
         let schedules = proof::size(3_000, 50_000);
         let Summary { coverage: met, stats, .. } = run(mode, 0, schedules);
         coverage.add(&met);
-        // The checks prove something only if something happens.
+        // The checks are meaningful only if the schedules have effects.
         assert!(stats.completed > schedules / 2 && stats.failed > schedules / 10, "{stats:?}");
         assert!(stats.faults > schedules && stats.stale > schedules, "{stats:?}");
         assert!(
@@ -55,7 +55,7 @@ fn schedules_keep_invariants_and_cover_faults() {
             "{call:?} never met an outage\n{coverage}"
         );
     }
-    // An outage begins at few calls; those after it fail as well.
+    // Outages begin at few calls, because the following calls fail as well.
     for fault in Fault::ALL.into_iter().filter(|fault| *fault != Fault::Outage) {
         let missed = coverage.missed(fault);
         assert!(missed.len() <= proof::size(MAX_MISSED, 0), "{fault:?} did not meet {missed:?}\n{coverage}");
@@ -64,7 +64,7 @@ fn schedules_keep_invariants_and_cover_faults() {
     assert_eq!(coverage.of(Call::HOST_SLEEP, Phase::After, Fault::Crash), 0, "there is no such point");
 }
 
-/// Other schedules on every day.
+/// The schedules change every day.
 #[test]
 fn fresh_schedules_violate_nothing() {
     for mode in Mode::ALL {
@@ -80,7 +80,7 @@ fn planted_defects_are_all_found() {
     assert_eq!(result.outdated, [], "their seeds find them no more: run `make seeds`");
 }
 
-/// Fresh seeds find most defects soon, so the recorded seeds are not exceptional.
+/// New seeds find most defects quickly, so the recorded seeds are not exceptional.
 #[test]
 fn fresh_schedules_find_most_planted_defects() {
     let schedules = proof::size(100, MUTANT_SEEDS);

@@ -1,4 +1,4 @@
-//! Each change of a search: its effects are those of the change.
+//! Checks that the effects of each change of a search match the change.
 
 use std::collections::BTreeSet;
 
@@ -18,12 +18,12 @@ struct OutboxAdditions {
     timeouts: Vec<MessageId>,
 }
 
-/// Whether the effects are those of the change.
+/// Checks that the effects match the change.
 pub(super) fn check(change: &Change<'_, SearchImport>) -> Result<(), String> {
     let added = added(change)?;
     let (before, after) = (change.before, change.after);
     let is_over = before.is_some_and(|state| state.completed_at().is_some());
-    // One that begins to be read and is cancelled in one change has asked for both.
+    // A search that starts reading and is cancelled in the same change has requested both.
     let cancelled = cancelled(after).filter(|_| !is_over);
     let mut files = BTreeSet::new();
     if let (State::Parsing(import), _) | (_, Some(import)) = (after, cancelled)
@@ -109,7 +109,7 @@ fn added(change: &Change<'_, SearchImport>) -> Result<OutboxAdditions, String> {
     Ok(added)
 }
 
-/// Whether the running timeout is scheduled, and one that runs no longer is cancelled.
+/// Checks that the running timeout is scheduled, and that an earlier one is cancelled.
 fn timeouts(change: &Change<'_, SearchImport>, added: &OutboxAdditions) -> Result<(), String> {
     let timeout = |state: &State| {
         let id = import(state)?.timeout?;

@@ -1,13 +1,14 @@
-//! The search import in the simulator: the six functions as shipped, clients that announce searches and upload files, and
-//! what is really in those files.
+//! The search import in the simulator: the six functions as shipped, clients that announce searches and upload files,
+//! and the true content of these files.
 //!
 //! - [`Searches`]: the workload;
-//! - `client`: what clients do;
+//! - `client`: the clients;
 //! - `mutants`: defects between the functions and the engine's ports;
-//! - `outside`: what outlives the workers besides what the engine stores: objects, studies, and the truth;
+//! - `outside`: the state outside the engine's stores that outlives the workers: objects, studies, and the true
+//!   history;
 //! - `ports`: the application's own ports;
 //! - `situations`: names of defects and situations;
-//! - `changes`, `rest`: what must hold of each change, and of everything at rest.
+//! - `changes`, `rest`: the invariants of each change, and of the final state.
 
 mod changes;
 mod client;
@@ -154,15 +155,15 @@ impl Workload for Searches {
     fn bounds(&self, outside: &Outside, partition: PartitionKey) -> Bounds {
         let Some(truth) = outside.truth.get(&partition) else { return Bounds::NONE };
         let files = truth.most_files();
-        // Once for each file and once before them; where the announcement is awaited, once after it.
+        // Once for each file and once before them; if the announcement is awaited, once after it.
         let waits = 1 + files + usize::from(!truth.by_hand.is_empty());
-        // Started; the upload and the outcome of each file; two timeouts and an answer for each time that it waits; the
+        // The start, the upload and the outcome of each file, two timeouts and a reply for each wait, and the
         // withdrawal.
         let messages = 1 + 2 * files + 3 * waits + usize::from(truth.withdrawn);
-        // The timeout, the look for uploads of each time that it waits, and the commands.
+        // The timeout, the bucket scan of each wait, and the commands.
         let awaited = 1 + waits + files;
         // A view for each message, the commands, the timeout and the end, and deletions. The announcement, the uploads
-        // and the withdrawal, however often each is asked for.
+        // and the withdrawal, for each repeated request.
         Bounds { messages, awaited, outbox: messages + awaited + 2 + files, granted: files + 2 }
     }
 
@@ -193,7 +194,7 @@ impl Workload for Searches {
             let message = Message::decode(&entry.payload).ok();
             let event = message.as_ref().and_then(|message| message.read::<SearchEvent>().ok());
             match (event, session.views.as_slice()) {
-                // A repair also names the files that are stored already.
+                // A repair also names the files that are already stored.
                 (Some(SearchEvent::SearchUploadStarted(_) | SearchEvent::SearchUploadSaved(_)), [view]) => {
                     message.is_some_and(|message| message.partition == view.partition)
                 }
@@ -206,7 +207,7 @@ impl Workload for Searches {
         if fits { Ok(()) } else { Err(Violation { invariant: Invariant::SessionIsAtomic, detail: detail() }) }
     }
 
-    /// A file is parsed by one command, however often.
+    /// One command parses a file, possibly several times.
     fn observed(&self, scene: &mut Scene<'_, Outside>, observation: &DecisionRecord) -> CheckResult {
         meet_ends(scene, observation);
         if observation.function != parse_references::NAME || observation.verdict != Verdict::Handled {
@@ -266,7 +267,7 @@ impl Workload for Searches {
         rest::check(rest)
     }
 
-    /// Only files that were not abandoned count: the studies of the others are not shown, and a late duplicate of the
+    /// Only files that were not abandoned count: the studies of other files are hidden, and a late duplicate of the
     /// command may succeed.
     fn unchanged(&self, before: &Outside, after: &Outside) -> Result<(), String> {
         if before.commands() != after.commands() {
@@ -282,7 +283,7 @@ impl Workload for Searches {
     }
 }
 
-/// Whether a client may send this to the parser by itself.
+/// Returns `true` if a client may send this command to the parser directly.
 fn is_command(message: Option<&Message>) -> bool {
     match message.and_then(|message| message.read().ok()) {
         Some(ParseCommand::TakeBackFiles(command)) => command.forget,
@@ -291,7 +292,7 @@ fn is_command(message: Option<&Message>) -> bool {
     }
 }
 
-/// Takes note of what becomes of searches whose files were put into the bucket by hand.
+/// Records the progress of searches whose files were put into the bucket by hand.
 fn meet_ends(scene: &mut Scene<'_, Outside>, observation: &DecisionRecord) {
     let DecisionRecord { partition: Some(search), verdict: Verdict::Handled, why, .. } = observation else {
         return;

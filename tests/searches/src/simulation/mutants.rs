@@ -18,14 +18,14 @@ use simulation::Access;
 
 use super::outside::Outside;
 
-/// The deadline of a search counts from its first message, whatever arrives.
+/// The deadline of a search starts at its first message, regardless of arriving files.
 pub(super) const DEADLINE_NOT_RENEWED: &str = "arrivals do not renew the deadline";
-/// A request under a key grants other tokens each time.
+/// A keyed request grants different tokens each time.
 pub(super) const TOKENS_ANEW: &str = "new tokens are created for a repeated request";
 /// A client that has announced a search treats it as its own request, although another request came first.
 pub(super) const BOTH_WIN: &str = "both bodies under one key win";
 
-/// A request under a key whose commit was broken off leaves its key useless, as if all its attempts had one session.
+/// A keyed request whose commit was interrupted makes its key unusable, as if all attempts had one session.
 pub(super) const KEY_BURNED: &str = "a commit that was broken off burns its key";
 
 /// A parser drops a parse command because of a document that may be outdated.
@@ -35,10 +35,10 @@ pub(super) const EARLIER_DOCUMENT_BELIEVED: &str =
 /// A parser retries a parse command until this version can read the document of its search.
 pub(super) const NEWER_DOCUMENT_AWAITED: &str = "a parse command waits for a newer version";
 
-/// A reviewer's decision is stored without the command that has its studies compared again.
+/// A reviewer's decision is stored without the command that compares its studies again.
 pub(super) const DECISION_ALONE: &str = "a decision does not compare its studies";
 
-/// The engine of one worker with the defect, if one of these is planted.
+/// Returns the engine of one worker with the planted defect, if it is one of these.
 pub(super) fn plant(mut engine: Engine, access: &Access<Outside>) -> Engine {
     if let Ok(stores) = &mut engine.stores {
         if access.has(DEADLINE_NOT_RENEWED) {
@@ -81,7 +81,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Leaves the timer of an arrival where the one before was.
+/// Keeps the due time of the previous timer when a file arrives.
 struct KeepsDeadline {
     inner: Arc<dyn WriteDocuments>,
     access: Access<Outside>,
@@ -158,7 +158,7 @@ fn readable(loaded: LoadResult) -> LoadResult {
     }
 }
 
-/// Grants fresh tokens to a partition that was begun before.
+/// Grants new tokens to a partition that already exists.
 struct MintsAnew {
     inner: Arc<dyn GrantTokens>,
     host: Arc<dyn Host>,
@@ -191,7 +191,7 @@ impl GrantTokens for MintsAnew {
     }
 }
 
-/// Refuses each further session that writes the first request under a key down.
+/// Refuses each further session that records the first request of a key.
 struct Burns {
     inner: Arc<dyn CommitSession>,
     access: Access<Outside>,

@@ -19,11 +19,11 @@ use simulation::access::short;
 
 use super::situations::KEY_PREFIX;
 
-/// Where uploads go.
+/// The bucket of uploads.
 const BUCKET: &str = "bucket";
 
 const TWO_RECORDS: &[u8] = b"TY  - JOUR\nTI  - A\nDO  - 10.5555/a\nER  - \nTY  - JOUR\nTI  - B\nER  - \n";
-/// The number of records of a long file after its first, which fills the window in which the format is detected.
+/// The number of records of a long file after its first record, which fills the window for the detection of the format.
 const SHORT_RECORDS: usize = 8;
 static LONG: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let mut file =
@@ -33,14 +33,14 @@ static LONG: LazyLock<Vec<u8>> = LazyLock::new(|| {
     }
     file.into_bytes()
 });
-/// A long file that is refused at its end.
+/// A long file that is refused when its end is reached.
 static HALF_READABLE: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let unreadable = "TY  - JOUR\nER  - \n".repeat(2 * SHORT_RECORDS);
     [LONG.as_slice(), unreadable.as_bytes()].concat()
 });
 const NO_RECORD: &[u8] = b"no reference at all";
 
-/// How late a notification may be, and longer than a search waits for its files.
+/// The maximum delay of a notification, which exceeds the time that a search waits for its files.
 const HOUR_MS: u64 = 3_600_000;
 
 /// The content of a file.
@@ -52,13 +52,13 @@ pub enum Quality {
     Long,
     /// Some records, and more that cannot be read.
     HalfReadable,
-    /// Nothing that can be parsed.
+    /// No readable content.
     Bad,
-    /// Reading it always fails.
+    /// Every attempt to read it fails.
     Unreadable,
 }
 
-/// The most files of a search that is asked for under a key.
+/// The maximum number of files of a keyed request.
 pub(super) const MAX_KEYED_FILES: usize = 2;
 
 /// The answer to a keyed request.
@@ -66,43 +66,43 @@ pub(super) const MAX_KEYED_FILES: usize = 2;
 pub enum KeyedAnswer {
     /// This search is announced.
     Announced(SearchId),
-    /// The key stands for something else.
+    /// The key belongs to a different request.
     Differs,
 }
 
 /// The true history of a search.
 #[derive(Debug, Clone, Default)]
 pub struct Truth {
-    /// Its files, as far as they are known to a client.
+    /// The files known to a client.
     pub files: BTreeMap<FileId, Quality>,
-    /// Those of them that are put into the bucket by hand.
+    /// The files that are put into the bucket by hand.
     pub by_hand: BTreeSet<FileId>,
-    /// Whether it is asked for under a key, so that which files it has is for the first request to say.
+    /// `true` if it was requested with a key, so that the first request determines its files.
     pub is_keyed: bool,
     /// The number of past and future notifications of stored objects.
     pub notified: usize,
-    /// When each file was stored first.
+    /// The time at which each file was first stored.
     pub stored: BTreeMap<FileId, Timestamp>,
-    /// Whether the client received the confirmation that it is announced.
+    /// `true` if the client received the confirmation that it is announced.
     pub announced: bool,
     /// The maximum number of its files, if it repairs another search.
     pub repairs: Option<usize>,
-    /// Whether the client asked for its withdrawal.
+    /// `true` if the client requested its withdrawal.
     pub withdrawn: bool,
-    /// Whether the client asked for its deletion.
+    /// `true` if the client requested its deletion.
     pub deleted: bool,
 }
 
 /// An uploaded object.
 #[derive(Debug, Clone)]
 pub struct StoredObject {
-    /// Where it is.
+    /// Its location.
     pub object: ObjectRef,
     /// Its user metadata.
     pub metadata: BTreeMap<String, String>,
-    /// When it was stored.
+    /// The time at which it was stored.
     pub stored_at: Timestamp,
-    /// None when it cannot be read at all.
+    /// Its content; none if it cannot be read.
     pub bytes: Option<Cow<'static, [u8]>>,
 }
 
@@ -113,20 +113,20 @@ impl Truth {
     }
 }
 
-/// Everything that is stored outside the engine, and what really happens.
+/// The state that is stored outside the engine, and the true history.
 #[derive(Debug, Clone, Default)]
 pub struct Outside {
-    /// Whether files are admitted that were put into the bucket by hand, once that is drawn.
+    /// `true` if files that were put into the bucket by hand are admitted; none until it is chosen at random.
     pub admits_untokened: Option<bool>,
-    /// The clients that have begun.
+    /// The clients that have started.
     pub clients: BTreeSet<u64>,
-    /// The answers to the requests under a key.
+    /// The answers to keyed requests.
     pub told: BTreeMap<SearchId, Vec<(NewSearch, KeyedAnswer)>>,
-    /// Such searches whose client is refused and repeats its request.
+    /// Keyed searches whose client was refused and repeats its request.
     pub unanswered: BTreeSet<SearchId>,
-    /// The keys under which something was about to be stored, for a defect.
+    /// The keys with an attempted write, for a defect.
     pub attempted: BTreeSet<SearchId>,
-    /// The files of such searches that a client has begun to upload.
+    /// The files of keyed searches that a client has started to upload.
     pub uploaded: BTreeSet<FileId>,
     /// The timer of each search, for a defect.
     pub due: BTreeMap<SearchId, (MessageId, Timestamp)>,
@@ -138,7 +138,7 @@ pub struct Outside {
     pub files: BTreeMap<(SearchId, FileId), ParsedFile>,
     /// The identities of the studies of each file.
     pub studies: BTreeMap<(SearchId, FileId), BTreeMap<u64, Identity>>,
-    /// Which studies have which keys, those that are gone among them.
+    /// The studies of each key, including deleted ones.
     pub keyed: BTreeSet<(u64, StudyRef)>,
     /// The number of changes of the project.
     pub revision: Revision,
@@ -152,15 +152,15 @@ pub struct Outside {
     pub stray: BTreeSet<String>,
     /// The longest list of files of each search, for a defect.
     pub listed: BTreeMap<SearchId, Vec<ParsedFile>>,
-    /// The marks of studies, and by which revision.
+    /// The marks of studies, and the revision that wrote them.
     pub marks: BTreeMap<StudyRef, (Revision, Option<Duplicate>)>,
     /// The parse commands that took effect.
     pub parsed: BTreeMap<(SearchId, FileId), BTreeSet<MessageId>>,
-    /// The attempts at each file, and the version of the reader that was at work last.
+    /// The attempts at each file, and the reader version of the latest attempt.
     pub readings: BTreeMap<(SearchId, FileId), (AttemptState, u32)>,
     /// The number of consecutive attempts at each file that crashed, or could not record their end.
     pub unfinished: BTreeMap<(SearchId, FileId), u32>,
-    /// Files that were refused because so many did.
+    /// Files that were refused after too many crashes.
     pub crashed: BTreeSet<(SearchId, FileId)>,
     /// The position at which the latest attempt at each file began.
     pub begun_at: BTreeMap<(SearchId, FileId), Option<ReadingStatus>>,
@@ -170,13 +170,13 @@ pub struct Outside {
     pub given_up: BTreeSet<(SearchId, FileId)>,
     /// Files whose studies were not deleted because the delete command was dead-lettered.
     pub left: BTreeSet<(SearchId, FileId)>,
-    /// Those of them that a service outlasted which was away for longer than queues promise.
+    /// The files among these that were affected by an outage longer than the retention of queues.
     pub outlasted: BTreeSet<(SearchId, FileId)>,
     /// Searches whose bucket scan was dead-lettered.
     pub looks_outlasted: BTreeSet<SearchId>,
 }
 
-/// One file that is about to be stored.
+/// A file that is about to be stored.
 #[derive(Debug, Clone)]
 pub(super) struct Upload {
     pub(super) search: SearchId,
@@ -188,7 +188,7 @@ pub(super) struct Upload {
 }
 
 impl Outside {
-    /// The files of a search that were read to their end, in their order.
+    /// Returns the completely read files of a search in their order.
     pub fn files_of(&self, search: SearchId) -> Vec<ParsedFile> {
         let mut files: Vec<_> =
             self.files.values().filter(|file| file.search_id == search).cloned().collect();
@@ -196,10 +196,9 @@ impl Outside {
         files
     }
 
-    /// Makes everything that was read of a file what a reader of another version would have made of it: it counted a
-    /// record more.
+    /// Changes the stored result of a file to that of another reader version, which counted one record more.
     pub(super) fn change_reader(&mut self, search: SearchId, file: FileId) {
-        // A file that was read to its end is not read again.
+        // A completely read file is not read again.
         let Some((reading, reader)) = self.readings.get_mut(&(search, file)) else { return };
         match &mut reading.place {
             Some(place) if place.is_final() => {
@@ -217,14 +216,14 @@ impl Outside {
         }
     }
 
-    /// Whether a file has this fence.
+    /// Returns `true` if a file has this fence.
     pub(super) fn holds(&self, file: &FileFence) -> bool {
         let known = self.readings.get(&(file.search_id, file.file_id));
         known.is_some_and(|(reading, _)| reading.fence == file.fence)
     }
 
-    /// Raises the fence of a file that was neither read to its end nor refused, and removes what is stored of it: how many
-    /// studies.
+    /// Raises the fence of a file that was neither completely read nor refused, and deletes its studies. Returns their
+    /// number.
     pub(super) fn take_back(&mut self, file: &FileFence, then: Option<ReadingStatus>) -> Option<usize> {
         let key = (file.search_id, file.file_id);
         let (reading, _) = self.readings.get_mut(&key).filter(|(reading, _)| {
@@ -243,19 +242,19 @@ impl Outside {
         self.studies.entry((search_id, file_id)).or_default().entry(study.record).or_insert(study);
     }
 
-    /// A study as it is recognised.
+    /// Returns the identity of a study.
     pub fn study(&self, at: StudyRef) -> Option<&Identity> {
         self.studies.get(&(at.search_id, at.file_id))?.get(&at.record)
     }
 
-    /// A study as it is read: with whether it has a mark.
+    /// Returns the identity of a study with its current mark.
     pub(super) fn with_mark(&self, search_id: SearchId, file_id: FileId, study: &Identity) -> Identity {
         let at = StudyRef { search_id, file_id, record: study.record };
         let is_marked = self.marks.get(&at).is_some_and(|(_, mark)| mark.is_some());
         Identity { is_marked, ..study.clone() }
     }
 
-    /// Lets a file be one that was never read; what is stored of it stays.
+    /// Resets a file to unread, and keeps its stored studies.
     pub(super) fn withdraw(&mut self, search: SearchId, file: FileId, refused: ReadingStatus) {
         let new = || (AttemptState::default(), references::READER_VERSION);
         let (reading, _) = self.readings.entry((search, file)).or_insert_with(new);
@@ -264,14 +263,14 @@ impl Outside {
         self.files.remove(&(search, file));
     }
 
-    /// Takes back everything of a file for good; returns how many studies that was.
+    /// Deletes all studies of a file permanently. Returns their number.
     pub(super) fn remove(&mut self, search: SearchId, file: FileId, refused: ReadingStatus) -> usize {
         self.withdraw(search, file, refused);
         self.held.remove(&(search, file));
         self.studies.remove(&(search, file)).map_or(0, |studies| studies.len())
     }
 
-    /// The place of a file that was remembered last.
+    /// Returns the latest checkpoint of a file.
     pub(super) fn place(&self, search: SearchId, file: FileId) -> Option<ReadingStatus> {
         self.readings.get(&(search, file)).and_then(|(reading, _)| reading.place.clone())
     }
@@ -281,7 +280,7 @@ impl Outside {
         matches!(self.place(search, file), Some(ReadingStatus::Refused { .. }))
     }
 
-    /// Returns `true` if nothing of a file is stored, and nothing can be stored any more.
+    /// Returns `true` if a file has no stored studies and cannot get any.
     pub(super) fn is_removed(&self, search: SearchId, file: FileId) -> bool {
         self.is_refused(search, file) && !self.studies.contains_key(&(search, file))
     }
@@ -297,21 +296,21 @@ impl Outside {
         }
     }
 
-    /// Stores the study that a defect has held back.
+    /// Stores the study that a defect has delayed.
     pub(super) fn put_back(&mut self, search: SearchId, file: FileId) {
         if let Some((_, study)) = self.held.remove(&(search, file)) {
             self.keep(search, file, study);
         }
     }
 
-    /// An object, in its latest version unless one is named.
+    /// Returns an object in the given version, or in its latest one.
     pub fn object(&self, key: &str, version: Option<&str>) -> Option<&StoredObject> {
         let is_version =
             |stored: &StoredObject| version.is_none() || stored.object.version.as_deref() == version;
         self.objects.iter().rev().find(|stored| stored.object.key == key && is_version(stored))
     }
 
-    /// The latest versions of the objects whose keys begin with this.
+    /// Returns the latest versions of the objects whose keys have this prefix.
     pub(super) fn found(&self, prefix: &str) -> Vec<ObjectRef> {
         let below = self.objects.iter().filter(|stored| stored.object.key.starts_with(prefix));
         let by_key = below.map(|stored| (stored.object.key.clone(), stored.object.clone()));
@@ -329,7 +328,8 @@ impl Outside {
         kept.map(|(_, commands)| commands.len()).sum()
     }
 
-    /// The keys of exports, except those that parsers were unable to make: a late duplicate of their command may succeed.
+    /// Returns the keys of exports, except those that parsers were unable to write, since a late duplicate of their
+    /// command may succeed.
     pub(super) fn made_exports(&self) -> BTreeSet<&str> {
         let is_unmade = |key: &str| self.unmade.iter().any(|export| key.contains(&export.to_string()));
         self.exports.iter().map(String::as_str).filter(|key| !is_unmade(key)).collect()
@@ -342,7 +342,7 @@ impl Outside {
     }
 }
 
-/// Stores an object, and notifies.
+/// Stores an object, and sends its notification.
 pub(super) fn store(scene: &mut Scene<'_, Outside>, upload: Upload) {
     let Upload { search, file, key, version, metadata, quality } = upload;
     scene.note(|| format!("file {} of search {} is stored", short(&file), short(&search)));
@@ -369,7 +369,7 @@ pub(super) fn store(scene: &mut Scene<'_, Outside>, upload: Upload) {
     scene.objects.push(StoredObject { object, metadata, stored_at: now, bytes });
     let fate = scene.rng().below(24);
     if fate == 0 {
-        // S3 tries three times and leaves it at that.
+        // S3 makes three attempts.
         return scene.note(|| "nobody is told".to_owned());
     }
     let admits = scene.admits_untokened == Some(true);
@@ -385,7 +385,7 @@ pub(super) fn store(scene: &mut Scene<'_, Outside>, upload: Upload) {
     }
 }
 
-/// A place as a reader of another version would have written it down.
+/// Returns a checkpoint as if another reader version had written it.
 pub(super) fn of_version(place: &mut ReadingStatus, version: u32) {
     if let ReadingStatus::Within(checkpoint) = place
         && let Some(checkpoint) = checkpoint.as_object_mut()

@@ -1,5 +1,5 @@
-//! The application's own ports: objects, studies, progress and upload forms. Each performs its call in one piece, as the
-//! contract suites demand of an adapter; what lies between two calls is the scheduler's.
+//! The application's own ports: objects, studies, progress and upload forms. Each call is atomic, as the contract
+//! suites demand of an adapter; the scheduler interleaves the calls.
 
 use std::time::Duration;
 
@@ -29,39 +29,39 @@ use super::situations::{
     STREAM_BREAKS,
 };
 
-/// Looking an object up.
+/// Looking up an object.
 const OBJECTS_HEAD: Call = Call::own(0, "objects.head");
 /// Reading an object.
 const OBJECTS_OPEN: Call = Call::own(1, "objects.open");
 /// Storing studies.
 const STUDIES_STORE: Call = Call::own(2, "studies.store").late();
-/// Noting that an attempt at a file begins.
+/// Recording the start of an attempt at a file.
 const READING_BEGIN: Call = Call::own(3, "reading.begin");
-/// Remembering that a file was read to its end.
+/// Recording that a file was completely read.
 const STUDIES_FINISH: Call = Call::own(4, "studies.finish").late();
-/// Reading which files were, and what their studies are recognised by.
+/// Reading the completed files, and the identities of their studies.
 const STUDIES_READ: Call = Call::own(5, "studies.read");
 /// Marking duplicates.
 const STUDIES_MARK: Call = Call::own(6, "studies.mark").late();
 /// Removing the studies of a file.
 const STUDIES_DISCARD: Call = Call::own(7, "studies.discard").late().rare();
-/// Looking through the uploaded files.
+/// Scanning the uploaded files.
 const OBJECTS_FIND: Call = Call::own(8, "objects.find").rare();
 
-/// Remembering a place in a file.
+/// Storing a checkpoint of a file.
 const READING_REACH: Call = Call::own(9, "reading.reach").rare();
-/// Noting that an attempt at a file has ended.
+/// Recording the end of an attempt at a file.
 const READING_PAUSE: Call = Call::own(10, "reading.pause");
 
 /// Removing a file of a search that was cancelled.
 const STUDIES_REMOVE: Call = Call::own(11, "studies.remove").late().rare();
 
-/// Letting a file be one that was never read.
+/// Resetting a file to unread.
 const STUDIES_WITHDRAW: Call = Call::own(12, "studies.withdraw").late().rare();
-/// Counting a change of what the project holds.
+/// Counting a change of the project's content.
 const STUDIES_REVISE: Call = Call::own(13, "studies.revise");
 
-/// Looking how far a file is read.
+/// Reading the progress of a file.
 const READING_PLACE: Call = Call::own(14, "reading.place").rare();
 
 /// Removing an object.
@@ -72,7 +72,7 @@ const EXPORTS_KEEP: Call = Call::own(16, "exports.keep").late().rare();
 /// Calls before which a worker is overtaken in some schedules.
 pub(super) static RACES: [Call; 2] = [READING_BEGIN, EXPORTS_KEEP];
 
-/// All of them.
+/// All calls.
 pub(super) static CALLS: [Call; 17] = [
     OBJECTS_HEAD,
     OBJECTS_OPEN,
@@ -93,21 +93,21 @@ pub(super) static CALLS: [Call; 17] = [
     EXPORTS_KEEP,
 ];
 
-/// A place is remembered without what was read before it being stored.
+/// A checkpoint is stored without the records before it.
 pub(super) const PLACE_WITHOUT_STUDIES: &str = "a place is remembered before what was read is stored";
 /// A reader resumes at the checkpoint of another version.
 pub(super) const READER_VERSION_IGNORED: &str = "a changed reader resumes by the number of records";
 
-/// A worker that read a file stores its studies, whatever happened to the file in the meantime.
+/// A worker stores the studies of a file without checking its fence.
 pub(super) const NO_FENCES: &str = "studies are stored under any fence";
 
-/// The last marks win, whatever their worker has read.
+/// The last marks win, regardless of the revision that their worker has read.
 pub(super) const LAST_MARK_WINS: &str = "the last mark wins, of whichever revision";
 
-/// A study whose keys are not made yet has none.
+/// A study whose keys are not yet computed has none.
 pub(super) const UNMADE_KEYS_ARE_NONE: &str = "a study without keys yet is like no other";
 
-/// An attempt that got nowhere because a store was away counts as one that crashed.
+/// An attempt that failed because a store was unavailable counts as a crash.
 pub(super) const FAILURES_ARE_CRASHES: &str = "failures of stores count as crashes";
 
 /// An attempt with another reader version clears a withdrawn file and reads it again.
@@ -116,7 +116,7 @@ pub(super) const WITHDRAWN_IS_CLEARED: &str = "a withdrawn file is cleared by `b
 /// A parser that has stored an export does not see that the search was deleted in between.
 pub(super) const EXPORT_OUTLIVES_SEARCH: &str = "an export outlives its search";
 
-/// After how many crashes a file is refused.
+/// The number of crashes after which a file is refused.
 const MAX_CRASHES: u32 = 5;
 
 /// The number of bytes of a long file per piece, after the first ones.
@@ -165,7 +165,7 @@ impl ReadObject for Own {
     }
 }
 
-/// The bytes as a connection delivers them: the first records at once, the others one by one.
+/// Delivers the bytes like a connection: the first records together, and the others one by one.
 fn pieces(bytes: &[u8]) -> Vec<Vec<u8>> {
     let (first, rest) = bytes.split_at(bytes.len().min(references::DETECTION_WINDOW));
     let mut pieces = vec![first.to_vec()];
@@ -194,7 +194,7 @@ impl FindObjects for Own {
     }
 }
 
-/// Progress is for the eye alone.
+/// Progress is only displayed.
 #[async_trait]
 impl ReportProgress for Own {
     async fn report(&self, _: SearchId, _: FileId, _: Progress) -> Result<(), StoreError> {
@@ -235,7 +235,7 @@ impl KeepExports for Own {
     }
 }
 
-/// Making a form takes no call.
+/// Creating a form needs no call to a service.
 #[async_trait]
 impl PresignUpload for Own {
     async fn presign(&self, grant: &UploadGrant) -> Result<PresignedPost, StoreError> {
@@ -251,8 +251,8 @@ impl ParseAttempts for Own {
         let (ignores_versions, clears) =
             (self.0.has(READER_VERSION_IGNORED), self.0.has(WITHDRAWN_IS_CLEARED));
         let begin = move |scene: &mut Scene<'_, Outside>| {
-            // A release with another reader may be deployed, by which the records are others; the one before may still
-            // be at work.
+            // A version with another reader, which returns different records, may be deployed while the earlier one
+            // still works.
             if scene.rng().one_in(4) {
                 scene.change_reader(search, file);
             }
@@ -440,7 +440,7 @@ impl WriteStudies for Own {
 
 #[async_trait]
 impl CompareStudies for Own {
-    /// There is one project.
+    /// The simulation has a single project.
     async fn revise(&self, _: ProjectId) -> Result<Revision, StoreError> {
         let revise = |scene: &mut Scene<'_, Outside>| {
             scene.revision += 1;
@@ -498,7 +498,7 @@ impl ReadStudies for Own {
         Ok(records.into_iter().map(study).collect())
     }
 
-    /// No file here has any.
+    /// No file has quarantined records.
     async fn quarantined(
         &self,
         _: SearchId,
@@ -522,7 +522,7 @@ impl ReadStudies for Own {
             let page = known.range(after + 1..).map(|(_, study)| study).take(limit);
             let keyed = |study| {
                 let Identity { record, fields, is_marked } = scene.with_mark(search, file, study);
-                // Some are not computed yet, as for studies of an earlier version.
+                // The keys of some studies are not yet computed, as for studies of an earlier version.
                 let are_made = !file.as_uuid().as_u128().is_multiple_of(3);
                 let keys = if are_made { Some(fields.keys()) } else { are_none.then(Vec::new) };
                 StudyKeys { record, keys, is_marked }
@@ -551,7 +551,7 @@ impl ReadStudies for Own {
         let believes = self.0.has(EXPORT_OUTLIVES_SEARCH);
         let read = move |scene: &mut Scene<'_, Outside>| {
             let files = scene.files_of(search);
-            // The defect never forgets a file.
+            // The defect keeps all files.
             let known = scene.listed.entry(search).or_default();
             if files.len() >= known.len() {
                 known.clone_from(&files);
@@ -561,7 +561,7 @@ impl ReadStudies for Own {
         self.0.call(STUDIES_READ, read).await
     }
 
-    /// For operators, which the simulation does not have.
+    /// Used by operators, whom the simulation does not include.
     async fn stored_files(
         &self,
         _: Option<(SearchId, FileId)>,

@@ -1,4 +1,4 @@
-//! The invariants of searches at rest.
+//! The invariants of searches in the final state.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -26,11 +26,11 @@ use super::situations::{KEY_PREFIX, NO_METADATA};
 
 type AtRest<'a> = Rest<'a, Searches>;
 
-/// A file that has been stored for this long is not one that is missing.
+/// A file that has been stored for this time cannot be reported as missing.
 const LONG_STORED: SignedDuration = SignedDuration::from_mins(30);
 
-/// The minimum time that a search waits for its files: an hour, by clocks with an error of up to five minutes. The file
-/// arrives by one of them, the timer goes off by another, and the search ends by a third.
+/// The minimum time that a search waits for its files: an hour, by clocks with an error of up to five minutes. Three
+/// different clocks time the arrival of the file, the timer, and the end of the search.
 const LEAST_WAIT: SignedDuration = SignedDuration::from_mins(45);
 
 /// The time that a message can wait for an operator while its search still waits for the file: a day, minus an hour for
@@ -44,7 +44,7 @@ fn broken<T>(invariant: Invariant, detail: String) -> Result<T, Violation> {
     Err(Violation { invariant, detail })
 }
 
-/// Checks everything.
+/// Checks all invariants.
 pub(super) fn check(rest: &AtRest<'_>) -> CheckResult {
     if let Some(search) = rest.unanswered.first() {
         let detail = format!("the client that asks for search {search} under a key is never answered");
@@ -69,7 +69,7 @@ pub(super) fn check(rest: &AtRest<'_>) -> CheckResult {
     duplicates(rest)
 }
 
-/// When a search was deleted, by the clock of the client.
+/// Returns the time of a search's deletion by the clock of the client.
 fn deleted_at(rest: &AtRest<'_>, search: SearchId) -> Option<Timestamp> {
     let forgets = |message: &&Message| matches!(message.read(), Ok(ParseCommand::TakeBackFiles(command)) if command.forget);
     rest.effects(search).filter(forgets).map(|message| message.time).min()
@@ -130,7 +130,7 @@ fn announced(rest: &AtRest<'_>, search: SearchId, truth: &Truth) -> CheckResult 
     Ok(())
 }
 
-/// The search ended as its files deserve.
+/// Checks that the outcome of a search matches the quality of its files.
 fn outcome(rest: &AtRest<'_>, search: SearchId, state: &State, truth: &Truth) -> CheckResult {
     let (State::Completed(ended) | State::Error(ended)) = state else { return Ok(()) };
     let because = |why| ended.reason.as_deref().is_some_and(|reason| reason.starts_with(why));
@@ -206,8 +206,8 @@ fn waited_for_operator(rest: &AtRest<'_>, search: SearchId, file: FileId) -> boo
     rest.given_up_of(search, PATIENCE).any(tells)
 }
 
-/// A search that waits in vain for a file has waited long enough, has scanned the bucket, and does not wait for a file
-/// that had been stored long before its last scan.
+/// A search that ends without a file has waited long enough and has scanned the bucket, and the file was not stored
+/// long before its last scan.
 fn timed_out(rest: &AtRest<'_>, search: SearchId, ended: &EndedSearch, truth: &Truth) -> CheckResult {
     let arrived = ended.import.files.iter().filter(|(_, file)| file.object.is_some());
     let arrived = arrived.filter_map(|(file, _)| truth.stored.get(file)).copied();
@@ -249,7 +249,7 @@ fn look_waited_for_operator(rest: &AtRest<'_>, search: SearchId) -> bool {
     })
 }
 
-/// A search fails for a file without metadata only when one was put into the bucket by hand.
+/// A search fails for a file without metadata only if a file was put into the bucket by hand.
 fn refused(search: SearchId, truth: &Truth) -> CheckResult {
     if truth.by_hand.is_empty() {
         return broken(Invariant::Application, format!("search {search} failed for a file without metadata"));
@@ -257,7 +257,7 @@ fn refused(search: SearchId, truth: &Truth) -> CheckResult {
     Ok(())
 }
 
-/// Exactly those requests under a key get the search whose content was announced.
+/// A keyed request receives the search of its key if and only if its content equals that of the announced request.
 fn told_of_key(rest: &AtRest<'_>, search: SearchId) -> CheckResult {
     let Some(answers) = rest.told.get(&search) else { return Ok(()) };
     let announced = rest.effects(search).find_map(|message| match message.read() {
@@ -287,7 +287,7 @@ fn told_of_key(rest: &AtRest<'_>, search: SearchId) -> CheckResult {
     Ok(())
 }
 
-/// A search that ended withdrawn was withdrawn by its client, and nothing of it was read.
+/// A search ends as withdrawn only if its client withdrew it, and its files were not read.
 fn withdrawn(rest: &AtRest<'_>, search: SearchId, truth: &Truth) -> CheckResult {
     let parsed = rest.parsed.keys().any(|(of, _)| *of == search);
     if !truth.withdrawn || parsed {
@@ -298,7 +298,7 @@ fn withdrawn(rest: &AtRest<'_>, search: SearchId, truth: &Truth) -> CheckResult 
     Ok(())
 }
 
-/// A search that ended cancelled was withdrawn by its client, and nothing of it is stored.
+/// A search ends as cancelled only if its client withdrew it, and it has no stored studies.
 fn cancelled(rest: &AtRest<'_>, search: SearchId, truth: &Truth) -> CheckResult {
     let of_it = rest.studies.iter().filter(|(file, _)| file.0 == search);
     let studies: usize = of_it.map(|(_, studies)| studies.len()).sum();
@@ -312,7 +312,7 @@ fn cancelled(rest: &AtRest<'_>, search: SearchId, truth: &Truth) -> CheckResult 
 
 fn parsed(rest: &AtRest<'_>, search: SearchId, file: FileId, outcome: Option<&Outcome>) -> CheckResult {
     let Some(Outcome::Completed(counts)) = outcome else { return Ok(()) };
-    // Nothing in the files is unreadable, so the studies are those of the first records.
+    // The files have no unreadable records, so the studies are those of the first records.
     let studies = rest.studies.get(&(search, file));
     let records = studies.into_iter().flat_map(BTreeMap::keys).copied();
     if records.clone().ne(1..=counts.studies) {
@@ -324,7 +324,7 @@ fn parsed(rest: &AtRest<'_>, search: SearchId, file: FileId, outcome: Option<&Ou
     Ok(())
 }
 
-/// Nothing is left of a file that was refused, or that the search ended without, however late another copy of its command was.
+/// A refused or abandoned file has no stored studies, even after a late duplicate of its command.
 fn taken_back(rest: &AtRest<'_>, search: SearchId, file: FileId, outcome: Option<&Outcome>) -> CheckResult {
     if let Some(Outcome::Completed(_)) = outcome {
         return Ok(());
@@ -339,7 +339,7 @@ fn taken_back(rest: &AtRest<'_>, search: SearchId, file: FileId, outcome: Option
     Ok(())
 }
 
-/// Regardless of the order in which files were read and deleted, the studies have the marks of their final set.
+/// The studies have the marks that follow from their final set, regardless of the order of reading and deleting files.
 fn duplicates(rest: &AtRest<'_>) -> CheckResult {
     let is_there =
         |at: &StudyRef| rest.files.contains_key(&(at.search_id, at.file_id)) && rest.study(*at).is_some();
@@ -347,7 +347,7 @@ fn duplicates(rest: &AtRest<'_>) -> CheckResult {
     let mut having: BTreeMap<u64, usize> = BTreeMap::new();
     keyed.for_each(|(key, _)| *having.entry(*key).or_default() += 1);
     if having.values().any(|having| *having > MAX_CANDIDATES_PER_KEY) {
-        // Beyond this number some are not compared.
+        // Beyond this number, some studies are not compared.
         return Ok(());
     }
     let of_file = |file: &ParsedFile| rest.studies.get(&(file.search_id, file.file_id)).into_iter().flatten();

@@ -8,7 +8,7 @@ pub(super) const BATCH: usize = 2;
 
 /// Defect: a search waits indefinitely for the outcome of its files.
 pub(super) const NO_PARSE_DEADLINE: &str = "no parse deadline";
-/// Defect: a search that has waited long enough ends without asking the store.
+/// Defect: a search that has waited long enough ends without scanning the bucket.
 pub(super) const NO_LOOK: &str = "no look before the timeout";
 
 /// The reason why a file fails an announced search: a client that uploads with a form sends the metadata.

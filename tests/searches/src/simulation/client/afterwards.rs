@@ -1,5 +1,4 @@
-//! A client after its announcement: it asks for exports and repairs of the search, and deletes it or decides about its
-//! studies.
+//! A client after its announcement: it requests exports and repairs, deletes the search, or decides about its studies.
 
 use std::time::Duration;
 
@@ -21,7 +20,7 @@ const TRIES: u32 = 9;
 /// The time before the second request. Each later request waits twice as long.
 const FIRST_WAIT: Duration = Duration::from_secs(20);
 
-/// Does what such a client does, in some schedules.
+/// Runs such a client in some schedules.
 pub(super) async fn run(function: &SearchService, access: &Access<Outside>, search: SearchId, mut rng: Rng) {
     let (exports, repairs, deletes) = (rng.one_in(5), rng.one_in(5), rng.one_in(4));
     if exports {
@@ -126,7 +125,7 @@ async fn repair(function: &SearchService, access: &Access<Outside>, search: Sear
     }
 }
 
-/// Takes note of a search that reads stored files of another one again.
+/// Records a search that reads stored files of another search again.
 fn take_note(scene: &mut Scene<'_, Outside>, search: SearchId, announced: &AnnouncedSearch) {
     scene.note(|| format!("search {} repairs {}", short(&announced.search_id), short(&search)));
     scene.meet(REPAIRED);

@@ -12,14 +12,14 @@ use crate::simulation::outside::{Outside, Truth};
 /// The plan of a client.
 #[derive(Debug, Clone)]
 struct Intent {
-    /// Whether it uploads even without the confirmation that the search is announced.
+    /// `true` if it uploads even without the confirmation that the search is announced.
     remembers: bool,
     /// The time after the announcement at which it cancels the search, if it does.
     withdraws_after: Option<Duration>,
     files: Vec<FileIntent>,
 }
 
-/// Does what such a client does.
+/// Runs such a client.
 pub(super) async fn run(function: SearchService, access: Access<Outside>, mut rng: Rng) {
     let intent = Intent::draw(&mut rng);
     let Ok(prepared) = function.prepare(project(), &request(intent.files.len())).await else { return };
@@ -66,7 +66,7 @@ impl Intent {
     }
 }
 
-/// Takes note of a search that a client has prepared.
+/// Records a search that a client has prepared.
 fn prepare(scene: &mut Scene<'_, Outside>, announced: &AnnouncedSearch, intent: &Intent) {
     scene.note(|| format!("prepared search {}", short(&announced.search_id)));
     let files = announced.files.iter().zip(&intent.files);

@@ -17,7 +17,7 @@ use crate::simulation::situations::KEY_PREFIX;
 /// The plan of the user.
 #[derive(Debug, Clone)]
 struct Intent {
-    /// The fate of each file, and whether it is stored by hand.
+    /// The content of each file, and `true` if it is stored by hand.
     files: Vec<(FileIntent, bool)>,
     announces: Announces,
 }
@@ -74,7 +74,7 @@ impl Intent {
     }
 }
 
-/// Has all files stored from now on, each in its way; those without a form by hand in any case.
+/// Schedules the storing of all files, with a form or by hand; files without a form are always stored by hand.
 fn put_all(
     scene: &mut Scene<'_, Outside>,
     search: SearchId,

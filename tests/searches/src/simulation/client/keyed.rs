@@ -1,5 +1,5 @@
-//! A client that names a key of its own, and repeats its request under it: at once and later, also when it crashed; and
-//! now and then it asks for something else under the same key.
+//! A client with an idempotency key that repeats its request immediately, later and after a crash, and sometimes sends
+//! a different request with the same key.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use simulation::{Access, Rng, Scene};
 use super::{FileIntent, SIZE_BYTES, files_of, project, request, upload};
 use crate::simulation::outside::{KeyedAnswer, MAX_KEYED_FILES, Outside};
 
-/// The number of times that a client repeats its request, every ten minutes. Outages are over much sooner.
+/// The number of times that a client repeats its request, every ten minutes. Outages are much shorter.
 const MAX_REPETITIONS: usize = 100;
 
-/// Two clients of one schedule have the same key as a rule.
+/// Usually, the two clients of a schedule have the same key.
 const KEYS: [&str; 3] = ["key", "key", "another"];
 
 /// The plan of a client.
@@ -23,18 +23,18 @@ const KEYS: [&str; 3] = ["key", "key", "another"];
 struct Intent {
     key: &'static str,
     rounds: Vec<Round>,
-    /// The action for each file, of whichever search.
+    /// The action for each file, regardless of its search.
     files: [FileIntent; MAX_KEYED_FILES],
 }
 
-/// Requests that are made at once.
+/// The requests that are made concurrently.
 #[derive(Debug, Clone)]
 struct Round {
     after: Duration,
     requests: Vec<NewSearch>,
 }
 
-/// Does what such a client does. It does the same again after a crash.
+/// Runs such a client, which starts over after a crash.
 pub(super) async fn run(function: SearchService, access: Access<Outside>, mut rng: Rng) {
     let intent = Intent::draw(&mut rng);
     let search = loop {
@@ -57,8 +57,8 @@ pub(super) async fn run(function: SearchService, access: Access<Outside>, mut rn
     insist(&function, &access, &intent, search).await;
 }
 
-/// Repeats the first request until it is answered: what an earlier attempt has left must not stand in its way. A service
-/// may be away for longer than the client repeats its request; a refusal must end.
+/// Repeats the first request until it is answered; the remains of an earlier attempt must not prevent this. An outage
+/// may last longer than the client's repetitions, but a refusal may not last forever.
 async fn insist(function: &SearchService, access: &Access<Outside>, intent: &Intent, search: SearchId) {
     let Some(request) = intent.rounds.first().and_then(|round| round.requests.first()) else { return };
     for _ in 0..MAX_REPETITIONS {
@@ -142,7 +142,7 @@ impl Intent {
     }
 }
 
-/// One of three requests: for one file, for one of the same name and another size, and for two files.
+/// Returns one of three requests: for one file, for a file of the same name with another size, or for two files.
 fn one_of(body: usize) -> NewSearch {
     match body {
         0 => request(1),

@@ -1,5 +1,5 @@
-//! The clients: one that announces a search and uploads its files by form, one that names a key of its own and repeats its
-//! requests, and a user who puts files into the bucket by hand.
+//! The clients: one that announces a search and uploads its files by form, one that repeats its requests with an
+//! idempotency key, and a user who puts files into the bucket by hand.
 
 mod afterwards;
 mod announced;
@@ -26,7 +26,7 @@ pub(super) fn project() -> ProjectId {
     ProjectId::from_uuid(Uuid::nil())
 }
 
-/// Does what a client does. After a crash only one that names a key of its own begins again.
+/// Runs a client. After a crash, only the client with an idempotency key starts over.
 pub(super) async fn run(ports: Ports, access: Access<Outside>, mut rng: Rng) {
     let Ok(function) = SearchService::over(&ports, &functions::SYSTEM) else { return };
     let (kind, id) = (rng.below(8), rng.draw());
@@ -70,7 +70,7 @@ impl FileIntent {
         Self { quality, after_ms, copies: if rng.one_in(6) { 2 } else { 1 }, versioned: rng.one_in(3) }
     }
 
-    /// Stores the file as often as the client uploads it.
+    /// Stores the file once for each upload of the client.
     fn store(self, scene: &mut Scene<'_, Outside>, upload: &Upload) {
         let Some(after_ms) = self.after_ms else { return };
         for copy in 0..self.copies {
@@ -82,18 +82,18 @@ impl FileIntent {
     }
 }
 
-/// A request for this many files.
+/// Returns a request for this number of files.
 fn request(files: usize) -> NewSearch {
     let file = |n| NewFile { name: format!("{n}.ris"), size_bytes: SIZE_BYTES };
     NewSearch { name: "search".to_owned(), files: (0..files).map(file).collect() }
 }
 
-/// The files of a search, in its order.
+/// Returns the files of a search in its order.
 fn files_of(search: SearchId, count: usize) -> impl Iterator<Item = FileId> {
     (0..=u8::MAX).take(count).map(move |index| FileId::announced(search, index))
 }
 
-/// Has the client upload these files of a search by their forms from now on.
+/// Schedules the client's uploads of these files of a search by their forms.
 fn upload(
     scene: &mut Scene<'_, Outside>,
     announced: &AnnouncedSearch,
