@@ -17,7 +17,7 @@ use crate::world::{Occasion, World};
 
 pub use crate::describe::short;
 
-/// The simulation, as one worker of a workload with the world `A` has it.
+/// The simulation, as seen by one worker of a workload with the world `A`.
 pub struct Access<A> {
     port: Port,
     function: Option<&'static str>,
@@ -55,7 +55,7 @@ impl<A: Send + 'static> Access<A> {
         self.port.call(call, move |world| perform(&mut Scene::new(world))).await
     }
 
-    /// Does something at once, as something that happens outside and cannot fail.
+    /// Performs an action of the outside world immediately; it cannot fail.
     pub fn with<T>(&self, act: impl FnOnce(&mut Scene<'_, A>) -> T) -> T {
         self.port.perform(|world| act(&mut Scene::new(world)))
     }
@@ -66,18 +66,18 @@ impl<A: Send + 'static> Access<A> {
         self.port.stop_at(Kind::Call(Call::HOST_SLEEP, Phase::Before), until).await;
     }
 
-    /// Whether this defect of the workload's own is planted.
+    /// Returns `true` if this defect of the workload is planted.
     pub fn has(&self, defect: &'static str) -> bool {
         self.port.has(Mutant::Own(defect))
     }
 
-    /// How the functions detect duplicates.
+    /// Returns the way in which the functions detect duplicates.
     pub fn mode(&self) -> Mode {
         self.port.universe.with(|world| world.config.mode)
     }
 }
 
-/// The world at one moment, at which nothing else happens. It stands for the workload's own world, `A`.
+/// The world during one atomic action. It dereferences to the workload's own world, `A`.
 pub struct Scene<'a, A> {
     world: &'a mut World,
     own: PhantomData<A>,
@@ -88,7 +88,7 @@ impl<'a, A: 'static> Scene<'a, A> {
         Self { world, own: PhantomData }
     }
 
-    /// Makes choices.
+    /// The generator for choices.
     pub fn rng(&mut self) -> &mut Rng {
         &mut self.world.rng
     }
@@ -108,23 +108,23 @@ impl<'a, A: 'static> Scene<'a, A> {
         self.world.note(what);
     }
 
-    /// Takes note that one of [`Workload::situations`](crate::Workload::situations) is met.
+    /// Records that one of [`Workload::situations`](crate::Workload::situations) has occurred.
     pub fn meet(&mut self, situation: &'static str) {
         self.world.coverage.meet(situation);
     }
 
-    /// Puts a message into a queue, which is not one of the engine's own messages, such as the notification of a store.
+    /// Puts a message that the engine did not send into a queue, such as the notification of a store.
     pub fn post(&mut self, queue: &Queue, body: &str) {
         self.world.post_from_outside(queue, body);
     }
 
-    /// Has something happen later.
+    /// Schedules an action.
     pub fn later(&mut self, after: Duration, act: impl FnOnce(&mut Scene<'_, A>) + Send + 'static) {
         let at = self.world.now.saturating_add(span(after));
         self.world.at(at, Occasion::Act(Box::new(move |world| act(&mut Scene::new(world)))));
     }
 
-    /// The message of a stored effect.
+    /// Returns the message of a stored effect.
     pub fn effect(&self, partition: PartitionKey, id: MessageId) -> Option<&Message> {
         self.world.checks.message(partition, id)
     }

@@ -1,4 +1,4 @@
-//! The workers: each function in the loop that its event source gives it, the sweep on its schedule, and clients.
+//! The workers: each function in the loop of its event source, the scheduled sweep, and the clients.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,29 +21,29 @@ use crate::port::Port;
 use crate::rng::Rng;
 use crate::world::World;
 
-/// A sweep starts on the minute, so that two of them meet.
+/// The interval of sweeps, which start on the minute, so that two of them coincide.
 const SWEEP_EVERY_MS: u64 = 60_000;
 
-/// All clients begin within this time.
+/// The time within which all clients start.
 const BEGINNING_MS: u64 = 2_000;
 
-/// A kind of worker.
+/// A type of worker.
 #[derive(Clone)]
 pub(crate) enum Role {
-    /// A client, and whether it begins again after a crash.
+    /// A client, and `true` if it starts again after a crash.
     Client(Rng, bool),
-    /// A function behind the queue of this place.
+    /// The function that consumes the queue with this index.
     Station(Station, usize),
-    /// The sweep of the function of this name.
+    /// The sweep of the function with this name.
     Sweep,
     /// An operator, who handles dead letters and exhausted effects.
     Operator,
-    /// A worker that takes the steps of operations on failures.
+    /// A worker that runs the steps of operations on failures.
     Retrier,
 }
 
 impl Role {
-    /// Its name.
+    /// Returns its name.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Client(..) => "client",
@@ -54,17 +54,17 @@ impl Role {
         }
     }
 
-    /// The place of the queue that it receives from.
+    /// Returns the index of the queue that it receives from.
     pub(crate) fn queue(&self) -> Option<usize> {
         if let Self::Station(_, place) = self { Some(*place) } else { None }
     }
 
-    /// Whether a crashed one is started again.
+    /// Returns `true` if it is started again after a crash.
     pub(crate) fn restarts(&self) -> bool {
         !matches!(self, Self::Client(_, false))
     }
 
-    /// A worker of this kind, which works until it is dropped.
+    /// Returns a worker of this type, which runs until it is dropped.
     pub(crate) fn start(&self, port: Port, application: Arc<dyn Application>) -> BoxFuture<'static, ()> {
         match self {
             Self::Client(rng, _) => Box::pin(client(port, application, rng.clone())),
@@ -77,7 +77,7 @@ impl Role {
 }
 
 impl World {
-    /// Who works in this schedule.
+    /// Returns the workers of a schedule.
     pub(crate) fn roles(&mut self) -> Vec<Role> {
         let (mut roles, again) = (Vec::new(), self.application.clients_return());
         for _ in 0..self.rng.pick(&[1, 1, 2]) {
@@ -87,7 +87,7 @@ impl World {
             let Some(place) = self.queues.place(&station.queue) else { continue };
             let workers = match &station.queue {
                 queue if *queue == SAGA => self.rng.pick(&[2, 2, 3]),
-                // So that a session is settled by two at once.
+                // Two workers can then settle a session concurrently.
                 queue if *queue == CONTROL => 2,
                 _ => self.queues.spec(place).workers.clamp(1, 2),
             };
@@ -112,7 +112,8 @@ async fn work(port: Port, application: Arc<dyn Application>, station: Station, q
             return port.perform(|world| world.violate(Invariant::Answers, detail));
         }
     };
-    // Batches of the saga hold several messages of one partition as a rule; larger ones would find the queue empty.
+    // Usually, batches of the saga contain several messages of one partition; larger batches would find the queue
+    // empty.
     let max = if station.queue == SAGA { 4 } else { 2 };
     let max = port.universe.with(|world| world.queues.spec(queue).batch_size).clamp(1, max);
     let mut is_connected = false;
@@ -135,15 +136,15 @@ async fn sweep(port: Port, application: Arc<dyn Application>) {
         let next = port.universe.with(|world| (world.now / SWEEP_EVERY_MS + 1) * SWEEP_EVERY_MS);
         // A sweep that finds nothing changes nothing, so it waits until there is something to find.
         port.stop_at(Kind::Sweep, next).await;
-        // The next sweep finds the rest.
+        // The next sweep finds the remaining effects.
         let _ = function.sweep(None).await;
     }
 }
 
 impl World {
-    /// The additional delay of an operator, which may exceed the lifetime of a ledger item. Without a ledger a message
-    /// must not come later than documents are kept; and dead letters are kept for 14 days, so there must be none and
-    /// none to come.
+    /// The additional delay of an operator, which may exceed the lifetime of a ledger item. Without a ledger, a message
+    /// may not arrive after its document has expired. Dead letters are kept for 14 days, so there may be none at that
+    /// time, and none may follow.
     fn operates_later_by_ms(&mut self) -> u64 {
         const MONTH_MS: u64 = 31 * 24 * 3_600_000;
         let is_quiet = self.gives_nothing_up() && self.queues.left().is_none();
@@ -163,7 +164,7 @@ async fn operate(port: Port, application: Arc<dyn Application>) {
     let Ok(operator) = engine.operator() else { return };
     loop {
         port.stop_at(Kind::Operate, 0).await;
-        // By then the last notification that is late has come.
+        // The latest delayed notification has arrived by then.
         let comes = port.universe.with(|world| world.now + OPERATES_AFTER_MS);
         port.stop_at(Kind::Operate, comes).await;
         let later = port.universe.with(|world| world.now + world.operates_later_by_ms());
@@ -185,7 +186,7 @@ async fn operate(port: Port, application: Arc<dyn Application>) {
 /// The interval at which a worker checks for the next step of an operation.
 const STEP: Duration = Duration::from_secs(1);
 
-/// Retries all failures whenever the operator has decided to, together with another worker.
+/// Retries all failures when the operator has requested it, together with another worker.
 async fn retry(port: Port, application: Arc<dyn Application>) {
     let Ok(failures) = application.failures(&port) else { return };
     loop {
@@ -196,7 +197,7 @@ async fn retry(port: Port, application: Arc<dyn Application>) {
         if gathers {
             let _ = failures.collect(None).await;
         }
-        // A canary would have to be looked up in the history, which is not simulated.
+        // A canary requires the history, which is not simulated.
         let retry =
             Retry { selection: Selection::of(FailureStatus::Open), limit: None, per_second, canary: 0 };
         let _ = failures.retry(retry, "operator").await;
@@ -207,7 +208,7 @@ async fn retry(port: Port, application: Arc<dyn Application>) {
     }
 }
 
-/// When the time of a call is nearly over: the functions know it on Lambda, and nowhere else.
+/// Returns the deadline of a call, which the functions know only on Lambda.
 fn deadline(port: &Port) -> Option<Timestamp> {
     let left_ms = port.universe.with(|world| match world.rng.below(3) {
         0 => Some(world.rng.between(500, 50_000)),
@@ -217,7 +218,7 @@ fn deadline(port: &Port) -> Option<Timestamp> {
     port.now().checked_add(left).ok()
 }
 
-/// Answers the deliveries of a batch. A message without an answer becomes visible again by itself.
+/// Answers the deliveries of a batch. A message without an answer becomes visible again after its timeout.
 async fn answer(port: &Port, queue: usize, batch: &[Received], answers: Vec<Disposition>) {
     if answers.len() != batch.len() {
         let detail = || format!("{} answers to {} deliveries", answers.len(), batch.len());

@@ -1,4 +1,4 @@
-//! The workload without its types, so that everything else is compiled once and not for each workload.
+//! The workload without its types, so that the rest of the crate is compiled once and not for each workload.
 
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
@@ -254,7 +254,7 @@ struct Draft<'a, S> {
     shown: Option<MessageId>,
     timers: BTreeMap<String, MessageId>,
     cancelled: Vec<MessageId>,
-    /// The tokens that the document waited for before.
+    /// The tokens that the document expected before.
     expected: BTreeSet<Token>,
 }
 
@@ -279,7 +279,7 @@ impl<'a, S: Saga> Draft<'a, S> {
         let event = Event { id: message.id, partition: message.partition, body: &body };
         let advance = match self.saga.transition(state, &event, self.now) {
             saga::Decision::Advance(advance) => advance,
-            // It was awaited, and is no more.
+            // The message was expected, and is no longer.
             saga::Decision::Ignore { .. } if self.awaits(message) => {
                 self.timers.retain(|_, id| *id != message.id);
                 return Ok(());
@@ -325,7 +325,7 @@ impl<'a, S: Saga> Draft<'a, S> {
     }
 }
 
-/// The engine of one worker.
+/// Returns the engine of one worker.
 pub(crate) fn engine(system: &'static str, port: &Port) -> Engine {
     let (mode, room, keep) = port.universe.with(|world| (world.config.mode, world.room, world.keep));
     let shared = Arc::new(port.clone());

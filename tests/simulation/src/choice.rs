@@ -1,4 +1,4 @@
-//! The choice of what happens next.
+//! The choice of the next event.
 
 use std::task::Waker;
 
@@ -7,10 +7,10 @@ use crate::options::Invariant;
 use crate::point::{Grant, Kind, Point};
 use crate::world::{Occasion, RETRIER_DIES, World};
 
-/// A wait after which dead letters might be gone.
+/// A wait after which dead letters may have expired.
 const LONG_MS: u64 = 10 * 24 * 3_600_000;
 
-/// The action of a step once the world is no longer borrowed.
+/// The action of a step after the borrow of the world has ended.
 pub(crate) enum Next {
     /// Wake and poll a worker.
     Poll(usize, Waker),
@@ -20,9 +20,9 @@ pub(crate) enum Next {
     Start(usize),
     /// Drop a worker and start it.
     Replace(usize),
-    /// Nothing more.
+    /// No further action.
     Nothing,
-    /// Nothing will ever happen again.
+    /// No event remains.
     Rest,
 }
 
@@ -33,7 +33,7 @@ enum Candidate {
 }
 
 impl World {
-    /// Chooses what happens next.
+    /// Chooses the next event.
     pub(crate) fn step(&mut self, sticky: u64, last: usize) -> Next {
         self.stats.steps += 1;
         if self.violation.is_some() {
@@ -59,8 +59,8 @@ impl World {
         }
     }
 
-    /// Whether an operator puts dead letters back first: they are kept for two weeks, and nothing else happens for longer
-    /// than that.
+    /// Returns `true` if an operator redrives dead letters first, because they are kept for two weeks and the next
+    /// event is later.
     fn is_tidied_before(&mut self, time: u64) -> bool {
         if time.saturating_sub(self.now) < LONG_MS {
             return false;
@@ -87,7 +87,7 @@ impl World {
         Some(candidates.swap_remove(chosen).1)
     }
 
-    /// When something may happen that cannot happen now.
+    /// Returns the time of the next event that is not yet possible.
     fn next_time(&self) -> Option<u64> {
         let point = |(_, point): (usize, &Point)| Some(self.opens_at(point.kind)?.max(point.not_before));
         let points = self.points.waiting().filter_map(point);
@@ -143,7 +143,7 @@ impl World {
         }
     }
 
-    /// Whether a worker dies now that takes the steps of an operation on failures.
+    /// Decides whether a worker that runs the steps of an operation on failures crashes now.
     fn retrier_dies(&mut self, process: usize) -> bool {
         let dies = self.retriers.contains(&process) && self.retriers_die > 0 && self.more.one_in(4);
         if dies {

@@ -1,11 +1,10 @@
-//! The workers' clocks. Each stands ahead of the world's or behind it, by as much as a machine's clock may be off before
-//! AWS refuses the requests that it signs.
+//! The workers' clocks. Each differs from the world's clock by up to the error that AWS accepts in signed requests.
 
 use jiff::SignedDuration;
 
 use crate::rng::Rng;
 
-/// The most that a clock is ahead of the world's, or behind it: what AWS tolerates in a signed request.
+/// The maximum error of a clock, which AWS accepts in a signed request.
 pub(crate) const MAX_MS: u64 = 300_000;
 
 /// The maximum clock error of a schedule: none, seconds, or the five minutes that AWS accepts
@@ -15,7 +14,7 @@ const SKEWS_MS: [u64; 4] = [0, 0, 5_000, MAX_MS];
 /// The clocks of one schedule.
 pub(crate) struct Clocks {
     most_ms: u64,
-    /// By worker.
+    /// The errors by worker.
     ahead_ms: Vec<i64>,
 }
 
@@ -24,7 +23,7 @@ impl Clocks {
         Self { most_ms: rng.pick(&SKEWS_MS), ahead_ms: Vec::new() }
     }
 
-    /// Gives the next worker its clock.
+    /// Chooses the clock of the next worker.
     pub(crate) fn add(&mut self, rng: &mut Rng) {
         let ahead = i64::try_from(rng.between(0, 2 * self.most_ms)).unwrap_or(0);
         self.ahead_ms.push(ahead - i64::try_from(self.most_ms).unwrap_or(0));

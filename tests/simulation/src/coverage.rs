@@ -1,20 +1,20 @@
-//! Which calls were met in which phase by which fault, and what else was met.
+//! The faults that occurred at each call and phase, and the situations that occurred.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// A call of a port, at which the scheduler takes over: one of the engine's, or of the workload's own.
+/// A call of a port of the engine or of the workload, at which the scheduler takes over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Call {
     place: usize,
     name: &'static str,
-    /// Whether the port has a way to report a failure.
+    /// `true` if the port can report a failure.
     pub(crate) may_fail: bool,
     /// `true` if it changes something, so that it may arrive after its caller stopped waiting.
     pub(crate) may_be_late: bool,
-    /// Whether its client may send it again after a timeout, so that both requests take effect.
+    /// `true` if its client may send it again after a timeout, so that both requests take effect.
     pub(crate) may_come_twice: bool,
-    /// Whether it may be answered with what was stored before.
+    /// `true` if it may be answered with earlier data.
     pub(crate) may_be_stale: bool,
     /// `true` if it may be answered with earlier data until its worker has made a linearizable read or a write.
     pub(crate) may_be_earlier: bool,
@@ -22,7 +22,7 @@ pub struct Call {
     pub(crate) is_linearizable: bool,
     /// `true` if few schedules make the call, so that its faults are more frequent.
     pub(crate) is_rare: bool,
-    /// Whether it is one of an attempt at a partition, in which workers overtake one another.
+    /// `true` if it belongs to an attempt at a partition, in which workers overtake each other.
     pub(crate) is_of_attempt: bool,
     has_before: bool,
     has_after: bool,
@@ -37,18 +37,18 @@ macro_rules! calls {
             $($(#[$doc])* pub const $name: Self =
                 Self::new(Place::$name as usize, $text)$($(.$flag())*)?;)*
 
-            /// Those of the engine.
+            /// The calls of the engine.
             pub const ENGINE: &[Self] = &[$(Self::$name,)*];
         }
     };
 }
 
 calls! {
-    /// Taking a partition.
+    /// Claiming a partition.
     LEDGER_CLAIM = "ledger.claim" (late, once, of_attempt),
-    /// Giving a partition back.
+    /// Releasing a partition.
     LEDGER_RELEASE = "ledger.release" (late, once, of_attempt),
-    /// Putting tokens into a partition.
+    /// Granting tokens to a partition.
     LEDGER_GRANT = "ledger.grant" (late, once, rare),
     /// Looking up whether a token is granted.
     LEDGER_CHECK = "ledger.check" (rare),
@@ -58,25 +58,25 @@ calls! {
     SAGA_LOAD_LATEST = "saga.load_latest" (rare, of_attempt, linearizable),
     /// Writing saga documents.
     SAGA_PERSIST = "saga.persist" (late, of_attempt),
-    /// Clearing the outboxes of sagas.
+    /// Settling entries in the outboxes of sagas.
     SAGA_SETTLE = "saga.settle" (late),
-    /// Looking for sagas with overdue effects.
+    /// Listing sagas with overdue effects.
     SAGA_DUE = "saga.due" (earlier),
     /// Claiming the overdue effects of a saga.
     SAGA_CLAIM = "saga.claim" (late),
-    /// Setting aside what cannot be read.
+    /// Setting unreadable entries aside.
     OUTBOX_TREAT = "outbox.treat" (rare),
     /// Committing a transactional session.
     SESSION_COMMIT = "session.commit" (late),
-    /// Looking a session up.
+    /// Looking up a session.
     SESSION_FIND = "session.find" (linearizable),
-    /// Giving a session up.
+    /// Abandoning a session.
     SESSION_BURY = "session.bury" (late, rare),
-    /// Looking for sessions with overdue effects.
+    /// Listing sessions with overdue effects.
     SESSION_DUE = "session.due" (earlier),
     /// Claiming the overdue effects of a session.
     SESSION_CLAIM = "session.claim" (late),
-    /// Clearing the outbox of a session.
+    /// Settling entries in the outbox of a session.
     SESSION_SETTLE = "session.settle" (late, rare),
     /// Reading an application's record.
     RECORDS_READ = "records.read" (linearizable),
@@ -86,13 +86,13 @@ calls! {
     VIEWS_READ = "views.read" (earlier),
     /// Sending messages.
     QUEUE_SEND = "queue.send" (late, of_attempt),
-    /// Receiving messages. Before that there is nothing to lose.
+    /// Receiving messages. A fault before this call loses nothing.
     QUEUE_RECEIVE = "queue.receive" (never_fails, only_after),
     /// Reporting the outcome of a message to its queue.
     QUEUE_ANSWER = "queue.answer" (late),
-    /// Asking whether a message was processed.
+    /// Checking whether a message was processed.
     PROCESSED_LOOK = "processed.look",
-    /// Remembering that a message was processed.
+    /// Recording that a message was processed.
     PROCESSED_REMEMBER = "processed.remember" (late, rare),
     /// Waiting. A wait is never repeated.
     HOST_SLEEP = "host.sleep" (never_fails, only_before),
@@ -116,18 +116,19 @@ impl Call {
         }
     }
 
-    /// The workload's own call of this place in [`Workload::calls`](crate::Workload::calls).
+    /// Returns the workload's call with this index in [`Workload::calls`](crate::Workload::calls).
     pub const fn own(place: usize, name: &'static str) -> Self {
         Self::new(Place::Own as usize + place, name)
     }
 
-    /// A call that changes something. It may arrive after its caller got an error, and it may arrive twice.
+    /// Returns a call that changes something. It may arrive after its caller received an error, and it may arrive
+    /// twice.
     #[must_use]
     pub const fn late(self) -> Self {
         Self { may_be_late: true, may_come_twice: true, ..self }
     }
 
-    /// A call whose client never sends it again by itself.
+    /// Returns a call that its client never repeats by itself.
     const fn once(self) -> Self {
         Self { may_come_twice: false, ..self }
     }
@@ -171,12 +172,12 @@ impl Call {
         Self { has_before: false, ..self }
     }
 
-    /// Its name.
+    /// Returns its name.
     pub fn name(self) -> &'static str {
         self.name
     }
 
-    /// The service that answers it, by its name: the calls of one fail together.
+    /// Returns the name of its service. All calls of a service fail together.
     pub(crate) fn service(self) -> &'static str {
         match self.name.split_once('.').map_or(self.name, |(port, _)| port) {
             "saga" | "session" | "outbox" | "records" | "views" | "studies" | "reading" => "database",
@@ -185,7 +186,7 @@ impl Call {
         }
     }
 
-    /// Its place among the engine's calls and those of the workload after them.
+    /// Returns its index among the calls of the engine, followed by those of the workload.
     pub(crate) fn place(self) -> usize {
         self.place
     }
@@ -198,20 +199,20 @@ impl Call {
     }
 }
 
-/// Which side of a call.
+/// A side of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Phase {
-    /// Nothing was performed yet.
+    /// The call has not been performed.
     Before,
-    /// It was performed, and the caller does not know yet.
+    /// The call was performed, and the caller does not know it yet.
     After,
 }
 
 impl Phase {
-    /// Both.
+    /// Both phases.
     pub const ALL: [Self; 2] = [Self::Before, Self::After];
 
-    /// Its name.
+    /// Returns its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Before => "before",
@@ -220,14 +221,14 @@ impl Phase {
     }
 }
 
-/// What happens at a call.
+/// A fault at a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Fault {
-    /// Nothing special.
+    /// No fault.
     None,
-    /// The worker is gone, with everything it had in memory.
+    /// The worker crashes and loses its memory.
     Crash,
-    /// The call reports an error. After it was performed, that is a lie.
+    /// The call reports an error, which is wrong after it was performed.
     Fail,
     /// The call reports an error, and is performed later.
     Late,
@@ -235,14 +236,14 @@ pub enum Fault {
     Delay,
     /// The client sends the request again after a timeout, and both requests take effect. The caller knows of one.
     Twice,
-    /// The call is answered with what was stored before, as by a deposed primary that has not heard of its successor.
+    /// The call is answered with earlier data, as by a deposed primary that does not know its successor.
     Stale,
-    /// The service is away, and every call of it fails.
+    /// The service is unavailable, and all its calls fail.
     Outage,
 }
 
 impl Fault {
-    /// All of them.
+    /// All faults.
     pub const ALL: [Self; 8] = [
         Self::None,
         Self::Crash,
@@ -254,10 +255,10 @@ impl Fault {
         Self::Outage,
     ];
 
-    /// Those that befall single calls by chance.
+    /// The faults of single calls, chosen at random.
     pub(crate) const AT_CALLS: [Self; 5] = [Self::Crash, Self::Fail, Self::Late, Self::Delay, Self::Stale];
 
-    /// Its name.
+    /// Returns its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::None => "nothing",
@@ -275,12 +276,12 @@ impl Fault {
 const PHASES: usize = Phase::ALL.len();
 const FAULTS: usize = Fault::ALL.len();
 
-/// The number of times that each call met each fault in each phase, and that each situation of the workload occurred.
+/// The number of occurrences of each fault at each call and phase, and of each situation of the workload.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Coverage {
     /// The calls that a run can reach.
     calls: Vec<Call>,
-    /// By the calls' places.
+    /// By the index of the call.
     counts: Vec<u64>,
     situations: BTreeMap<&'static str, u64>,
 }
@@ -295,7 +296,7 @@ impl Coverage {
         *self.situations.entry(situation).or_default() += 1;
     }
 
-    /// The situations that the workload names and that were not met.
+    /// Returns the situations of the workload that did not occur.
     pub fn unmet(&self) -> Vec<&'static str> {
         let unmet = self.situations.iter().filter(|(_, count)| **count == 0);
         unmet.map(|(situation, _)| *situation).collect()
@@ -318,7 +319,7 @@ impl Coverage {
         self.counts.get(Self::place(call, phase, fault)).copied().unwrap_or(0)
     }
 
-    /// Adds what another run of the same workload met.
+    /// Adds the coverage of another run of the same workload.
     pub fn add(&mut self, other: &Self) {
         if self.calls.is_empty() {
             self.calls.clone_from(&other.calls);
@@ -334,7 +335,7 @@ impl Coverage {
         }
     }
 
-    /// Every point that a run can reach and this fault can befall, but did not.
+    /// Returns the points that a run can reach and at which this fault is possible, but did not occur.
     pub fn missed(&self, fault: Fault) -> Vec<(Call, Phase)> {
         let points = self.calls.iter().flat_map(|call| Phase::ALL.map(|phase| (*call, phase)));
         points
@@ -343,7 +344,7 @@ impl Coverage {
     }
 }
 
-/// Whether a fault can befall a point.
+/// Returns `true` if a fault is possible at a point.
 pub(crate) fn possible(call: Call, phase: Phase, fault: Fault) -> bool {
     call.has(phase)
         && match fault {
@@ -362,7 +363,7 @@ impl fmt::Debug for Coverage {
     }
 }
 
-/// One line for each call and phase, and one for each situation.
+/// Prints a line for each call and phase, and one for each situation.
 impl fmt::Display for Coverage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:<20} {:<7}", "call", "phase")?;

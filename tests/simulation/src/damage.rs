@@ -1,5 +1,5 @@
-//! Records that cannot be read: junk, for good; and what a later release wrote before it was rolled back, until the
-//! upgrade.
+//! Unreadable records: junk, which is never readable, and records of a newer version that was rolled back, which are
+//! unreadable until the upgrade.
 
 mod world;
 
@@ -9,26 +9,26 @@ use messages::{Body, Json, Message, MessageId, PartitionKey};
 
 use crate::time::timestamp;
 
-/// The version that nothing but a later release reads.
+/// A version that only a newer version can read.
 const LATER: u16 = u16::MAX;
 
-/// When the upgrade comes: in time for every message; when those of an unreadable document are dead letters; when
-/// everything that waited is one.
+/// The time of the upgrade: in time for every message, after messages of an unreadable document were dead-lettered, or
+/// after all waiting messages were.
 const UPGRADES_MS: [u64; 3] = [600_000, 18_000_000, 72_000_000];
 
 /// The time that a queue keeps a message of a newer version: the 15 hours of [`messages::Backoff::UPGRADE`], minus an
-/// hour for each of a few workers that die in the meantime.
+/// hour for each of a few workers that crash in this time.
 const WAITS_MS: u64 = 36_000_000;
 
-/// Junk comes within this time.
+/// The time within which junk arrives.
 const JUNK_MS: u64 = 100_000;
 
 /// The unreadable records of a schedule.
 #[derive(Default)]
 pub(crate) struct Damage {
-    /// Whether a later release was rolled back, and its successor is not here yet.
+    /// `true` from the rollback of a newer version until the upgrade.
     is_rolled_back: bool,
-    /// When that is.
+    /// The time of the upgrade.
     upgrades_at: u64,
     /// The number of messages that the newer version still sends.
     messages: u64,
@@ -40,7 +40,7 @@ pub(crate) struct Damage {
     junk: Vec<String>,
 }
 
-/// Whether a failure is one of reading what a later release wrote.
+/// Returns `true` if the failure is that a record of a newer version cannot be read.
 pub(crate) fn names_later_release(reason: &str) -> bool {
     reason.contains("version 65535")
 }
@@ -64,7 +64,7 @@ fn foreign(id: MessageId) -> String {
 }
 
 impl Damage {
-    /// Nothing is wrong with anything that is written from now on.
+    /// All records that are written from now on are readable.
     pub(crate) fn stop(&mut self) {
         (self.messages, self.documents) = (0, 0);
     }

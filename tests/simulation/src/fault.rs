@@ -1,4 +1,4 @@
-//! Which faults befall a schedule, and when they stop.
+//! The faults of a schedule, and the time at which they stop.
 
 use crate::coverage::{Call, Fault, Phase, possible};
 use crate::rng::Rng;
@@ -31,14 +31,14 @@ const OUTAGES_MS: [u64; 5] = [3_000, 45_000, 660_000, OUTLASTED_MS, 20 * 3_600_0
 /// limits, minus the cost of other faults.
 const OUTLASTED_MS: u64 = 9_900_000;
 
-/// For how long one kind of call may be away alone.
+/// The maximum time for which a single type of call may be unavailable.
 const ALONE_MS: [u64; 3] = [3_000, 45_000, 660_000];
 
 /// The maximum for the calls of a queue: if messages can be received but not answered, their queue dead-letters them.
 const ALONE_OF_QUEUE_MS: u64 = 45_000;
 
-/// A service that is away for a while: every call of it fails, or for a moment every call of one kind, as when
-/// its permission is missing.
+/// An outage of a service: all its calls fail, or for a short time all calls of one type, as if its permission were
+/// missing.
 #[derive(Debug, Clone, Copy)]
 struct Outage {
     call: Call,
@@ -64,7 +64,7 @@ impl Outage {
     }
 }
 
-/// How likely each fault is, relative to the others.
+/// The relative probabilities of faults.
 #[derive(Debug, Clone, Copy)]
 struct Weights {
     crash: u64,
@@ -86,31 +86,31 @@ const PROFILES: [Weights; 6] = [
 /// The faults of one schedule.
 pub(crate) struct Plan {
     weights: Weights,
-    /// Whether nothing but an attempt's calls is struck.
+    /// `true` if faults occur only at the calls of an attempt.
     focused: bool,
     /// The situation that this schedule provokes, in addition to random faults.
     target: Option<(Call, Phase, Fault)>,
-    /// A fault strikes one point in this many.
+    /// The average number of points per fault.
     one_in: u64,
     left: u64,
-    /// The call whose next requests come twice, and their number.
+    /// The call whose next requests arrive twice, and their number.
     twice: Option<(Call, u64)>,
     /// The call that delays its next worker, and the delay in milliseconds.
     race: Option<(Call, u64)>,
-    /// A write of documents has just failed, as when a primary is deposed.
+    /// `true` if the last write of documents failed, as when a primary is deposed.
     is_failing_over: bool,
     outage: Option<Outage>,
-    /// The outage, once it is over for good.
+    /// The outage, if it has ended.
     over: Option<Outage>,
 }
 
 impl Plan {
-    /// The plan of a schedule in which these calls are made. Choices of `more` leave all other schedules as they are.
+    /// Returns the faults of a schedule with these calls. Choices from `more` do not change other schedules.
     pub(crate) fn draw(rng: &mut Rng, more: &mut Rng, calls: &[Call], races: &[Call]) -> Self {
         let weights = rng.pick(&PROFILES);
         let focused = rng.percent(40);
         let one_in = if focused { rng.pick(&[4, 7, 12]) } else { rng.pick(&[6, 15, 40, 100]) };
-        // One schedule in ten has none at all: only copies, orders and races.
+        // One schedule in ten has no faults, only duplicates, orders and races.
         let left = if rng.one_in(10) { 0 } else { rng.between(1, 14) };
         let target = (left > 0 && !focused)
             .then(|| (rng.pick(calls), rng.pick(&Phase::ALL), rng.pick(&Fault::AT_CALLS)));
@@ -127,12 +127,12 @@ impl Plan {
         plan
     }
 
-    /// Something takes hours. The remaining receive count suffices for a few workers that die.
+    /// Starts an action that takes hours. The remaining receive count suffices for a few crashed workers.
     pub(crate) fn leave_few(&mut self) {
         self.left = self.left.min(4);
     }
 
-    /// No more faults from here on.
+    /// Stops all faults.
     pub(crate) fn stop(&mut self, now: u64) {
         self.left = 0;
         (self.twice, self.race) = (None, None);
@@ -140,19 +140,19 @@ impl Plan {
         self.over = begun.map(|outage| Outage { until_ms: outage.until_ms.min(now), ..outage });
     }
 
-    /// Whether the service of a call is away.
+    /// Returns `true` if the service of a call is unavailable.
     pub(crate) fn is_out(&self, call: Call, now: u64) -> bool {
         self.outage.is_some_and(|outage| outage.strikes(call, now))
     }
 
-    /// Whether a service was away, at some time since then, for longer than the queues promise to outlast.
+    /// Returns `true` if a service had an outage since this time that was longer than queues outlast.
     pub(crate) fn outlasts_queues(&self, since: u64, now: u64) -> bool {
         let is_long = |outage: Outage| outage.until_ms - outage.from_ms > OUTLASTED_MS;
         let is_met = |outage: Outage| outage.from_ms <= now && since < outage.until_ms;
         self.outage.or(self.over).is_some_and(|outage| is_long(outage) && is_met(outage))
     }
 
-    /// The time at which the service of this call goes away as a whole, and for how long, in milliseconds.
+    /// Returns the start of an outage of the whole service of this call, and its duration in milliseconds.
     pub(crate) fn service_outage(&self, call: Call) -> Option<(u64, u64)> {
         let outage =
             self.outage.filter(|outage| outage.of_service && outage.call.service() == call.service())?;
@@ -164,12 +164,12 @@ impl Plan {
         self.outage.is_some_and(|outage| is_on(outage) && outage.until_ms - outage.from_ms >= OUTLASTED_MS)
     }
 
-    /// When it is back.
+    /// Returns the end of the outage.
     pub(crate) fn back_at(&self, call: Call, now: u64) -> u64 {
         self.outage.filter(|outage| outage.strikes(call, now)).map_or(now, |outage| outage.until_ms)
     }
 
-    /// Returns the delay of a worker that others are to overtake before this call.
+    /// Returns the delay before this call of a worker that others overtake.
     pub(crate) fn stands_still_ms(&mut self, call: Call, phase: Phase) -> Option<u64> {
         let (_, for_ms) = self.race.take_if(|(at, _)| *at == call && phase == Phase::Before)?;
         Some(for_ms)
@@ -193,8 +193,7 @@ impl Plan {
             *left -= 1;
             return Fault::Twice;
         }
-        // Crashes, stalls and lost answers use up receives faster than an outage of hours, which the receive limit has
-        // to outlast.
+        // Crashes, stalls and lost answers would use up the receive count that an outage of hours needs.
         if self.left == 0 || (self.focused && !call.is_of_attempt) || self.takes_hours(now) {
             return Fault::None;
         }
@@ -216,13 +215,13 @@ impl Plan {
         fault
     }
 
-    /// A deposed primary does not only lose writes, it also answers later reads.
+    /// A deposed primary not only loses writes, but also answers later reads.
     fn reads_the_past(&mut self, rng: &mut Rng, call: Call, phase: Phase) -> bool {
         let may_be_stale = call.may_be_stale && phase == Phase::Before;
         may_be_stale && std::mem::take(&mut self.is_failing_over) && rng.one_in(2)
     }
 
-    /// `true` while faults befall the schedule.
+    /// Returns `true` while faults are possible.
     pub(crate) fn is_active(&self) -> bool {
         self.left > 0
     }
@@ -240,7 +239,7 @@ impl Plan {
     }
 }
 
-/// Draws a call whose requests come twice. Rare calls are drawn more often, since few schedules make them.
+/// Chooses a call whose requests arrive twice. Rare calls are chosen more often, since few schedules make them.
 fn draw_twice(rng: &mut Rng, calls: &[Call]) -> Option<(Call, u64)> {
     let calls = calls.iter().filter(|call| call.may_come_twice);
     let calls: Vec<Call> = calls.flat_map(|call| vec![*call; if call.is_rare { 3 } else { 1 }]).collect();

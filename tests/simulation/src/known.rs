@@ -1,4 +1,4 @@
-//! The seeds that are known to find planted defects, so that every change can plant all of them in little time.
+//! The seeds that are known to find planted defects, so that the tests of every change can plant all of them quickly.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,23 +9,22 @@ use crate::many::{Range, hunt, planted};
 use crate::options::{Mode, Mutant};
 use crate::workload::Workload;
 
-/// The result of planting every defect.
+/// The result of planting all defects.
 #[derive(Debug, Clone, Default)]
 pub struct Hunt {
     /// The defects that no schedule found.
     pub survivors: Vec<(Mutant, Mode)>,
-    /// The defects that their known seed did not find, or that have none, and that another seed found.
+    /// The defects without a known seed that finds them, but found by another seed.
     pub outdated: Vec<(Mutant, Mode)>,
-    /// The seeds that found the others, as [`hunt_all`] reads them.
+    /// The seeds that found the other defects, in the format of [`hunt_all`].
     pub seeds: String,
 }
 
 impl Hunt {
-    /// Writes the seeds into a file if there is a newer one for some defect and the environment variable `UPDATE` is
-    /// set. Then no defect is outdated any more.
+    /// Writes the seeds into a file if a defect has a new seed and the environment variable `UPDATE` is set. After
+    /// that, no defect is outdated.
     ///
-    /// # Errors
-    /// The file cannot be written.
+    /// # Errors Returns an error if the file cannot be written.
     pub fn update(&mut self, file: &Path) -> io::Result<()> {
         if !self.outdated.is_empty() && std::env::var_os("UPDATE").is_some() {
             fs::write(file, &self.seeds)?;
@@ -35,8 +34,8 @@ impl Hunt {
     }
 }
 
-/// Plants every defect of the engine and of the workload, each by itself. Tries the seed that `known` has for it, and
-/// this many schedules from seed 0 on if that one does not find it.
+/// Plants every defect of the engine and of the workload separately. Tries its seed in `known`, and then this number of
+/// schedules from seed 0 on if that seed does not find it.
 ///
 /// `known` has a line for each defect and mode: the defect, the mode and the seed, with a space in between. Lines of
 /// any other form are ignored.

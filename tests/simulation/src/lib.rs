@@ -4,32 +4,32 @@
 //! A [`Workload`] names the system, whose table lists the function behind each queue, and a client that acts as the
 //! outside world. The simulation runs the shipped functions, because it is built from that table.
 //!
-//! One schedule is one small world: a client or two, the functions as several workers each, the engine's stores and
-//! queues in memory, and a clock that moves only when nothing can happen without it. Each port call stops twice: before
-//! it is performed, and after it was performed but before its caller knows. At each stop the scheduler chooses which
-//! worker continues and which fault occurs: a crash, a failure, a failure although the call succeeded, a call that
-//! arrives after its caller stopped waiting, or a delay so long that leases and visibility timeouts expire. Messages
-//! are duplicated, delayed and delivered in any order. When the faults stop, everything must come to rest and stay
-//! there, even if duplicates arrive days or months later.
+//! A schedule is a small world: one or two clients, several workers for each function, the engine's stores and queues
+//! in memory, and a clock that advances only if no event is possible. Each port call stops twice: before it is
+//! performed, and after it was performed but before its caller receives the result. At each stop the scheduler chooses
+//! which worker continues and which fault occurs: a crash, a failure, a failure although the call succeeded, a call
+//! that arrives after its caller stopped waiting, or a delay after which leases and visibility timeouts have expired.
+//! Messages are duplicated, delayed and delivered in any order. When the faults stop, the system must reach a final
+//! state and keep it, even if duplicates arrive days or months later.
 //!
 //! In reading order:
 //! - [`workload`]: the interface that an application implements; [`access`]: the interface of the simulation for it;
 //! - [`options`]: options, invariants and results;
-//! - [`many`]: the entry point: one schedule, and many of them;
+//! - [`many`]: the entry point: one schedule, and many schedules;
 //! - [`known`]: every planted defect at the seed that is known to find it;
-//! - `schedule`, `choice`: the executor, and the choice of what happens next;
+//! - `schedule`, `choice`: the executor, and the choice of the next event;
 //! - `time`, `describe`, `model`: the simulated time, texts for traces, and shared types;
 //! - `point`, `gate`, `universe`, `port`: the points at which a worker stops, and its ports;
 //! - `fault`, `clocks`: the faults and clock errors of a schedule;
 //! - `damage`, `operator`: unreadable records, and the operator who redrives dead letters;
-//! - `world`, `ports`: everything that outlives a worker;
-//! - `application`, `actors`: the workload without its types, and the workers that are built of it;
+//! - `world`, `ports`: the state that outlives a worker;
+//! - `application`, `actors`: the workload without its types, and its workers;
 //! - `checks`: the invariants;
 //! - `mutants`: defects that can be planted, to prove that they are found;
-//! - [`coverage`]: which points were met by which faults.
+//! - [`coverage`]: the faults that occurred at each point.
 //!
-//! Nothing in a schedule depends on a thread, the machine's clock or its randomness, so a seed is all it takes to see
-//! one again. The crate does not try every order; the model checker does.
+//! A schedule does not depend on threads or on the machine's clock and randomness, so its seed reproduces it. The crate
+//! does not try every order; the model checker does.
 
 pub mod access;
 mod actors;

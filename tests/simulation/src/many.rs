@@ -1,4 +1,4 @@
-//! One schedule, and many of them.
+//! Runs one schedule, or many.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,7 +14,7 @@ use crate::options::{Config, Invariant, Mode, Mutant, Outcome, Stats, Violation}
 use crate::schedule::Schedule;
 use crate::workload::Workload;
 
-/// Runs the schedule of one seed. The same workload, configuration and seed give the same outcome, always.
+/// Runs the schedule of one seed. The same workload, configuration and seed always give the same outcome.
 pub fn simulate<W: Workload>(workload: &W, config: &Config, seed: u64) -> Outcome {
     run_one(&application::of(workload), config, seed)
 }
@@ -31,20 +31,20 @@ pub struct Summary {
     pub schedules: u64,
     /// The number of schedules with a violation.
     pub violations: u64,
-    /// The smallest seed that did, and what it violated.
+    /// The smallest seed with a violation, and the violation.
     pub first: Option<(u64, Violation)>,
     /// The violated invariants with their counts and smallest seeds.
     pub found: BTreeMap<Invariant, (u64, u64)>,
     /// The coverage.
     pub coverage: Coverage,
-    /// Totals.
+    /// The totals.
     pub stats: Stats,
     /// The duration.
     pub elapsed: Duration,
 }
 
 impl Summary {
-    /// Schedules in a second.
+    /// Returns the number of schedules per second.
     pub fn per_second(&self) -> f64 {
         self.schedules as f64 / self.elapsed.as_secs_f64().max(1e-9)
     }
@@ -81,20 +81,20 @@ impl Summary {
     }
 }
 
-/// Which schedules to run, and how.
+/// The schedules to run.
 #[derive(Debug, Clone, Copy)]
 pub struct Range {
     /// The first seed.
     pub first_seed: u64,
-    /// How many.
+    /// The number of seeds.
     pub count: u64,
-    /// On how many threads, at least 1. A schedule never leaves its thread.
+    /// The number of threads, at least 1. A schedule stays on one thread.
     pub threads: usize,
-    /// Whether to start no more schedules once one has violated something.
+    /// `true` to stop after the first violation.
     pub stop_at_first: bool,
 }
 
-/// Runs schedules with successive seeds. `progress` is called now and then with the number done, from any thread.
+/// Runs schedules with successive seeds. `progress` is called from any thread with the number of finished schedules.
 pub fn run_many<W: Workload>(
     workload: &W,
     config: &Config,
@@ -111,7 +111,7 @@ pub fn planted<W: Workload>(workload: &W) -> Vec<(Mutant, Mode)> {
     all.flat_map(|(mutant, modes)| modes.iter().map(move |mode| (mutant, *mode))).collect()
 }
 
-/// Plants one defect, and returns the smallest seed of the range that finds it, with what it violates.
+/// Plants one defect, and returns the smallest seed of the range that finds it, with the violation.
 pub fn hunt<W: Workload>(workload: &W, planted: (Mutant, Mode), range: &Range) -> Option<(u64, Violation)> {
     let (mutant, mode) = planted;
     let config = Config { mutant: Some(mutant), ..Config::new(mode) };

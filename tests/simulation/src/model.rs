@@ -10,19 +10,19 @@ use saga::{Persist, SAGA};
 
 use crate::options::Violation;
 
-/// Whether what must hold does.
+/// The result of a check.
 pub type CheckResult = Result<(), Violation>;
 
 /// Returns the maximum stored size of a partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// Messages that change its state, from beginning to end.
+    /// The number of messages that change its state, in total.
     pub messages: usize,
-    /// Answers and timers that it waits for, from beginning to end.
+    /// The number of expected replies and timers, in total.
     pub awaited: usize,
-    /// Entries in its outbox at one time.
+    /// The number of simultaneous entries in its outbox.
     pub outbox: usize,
-    /// Tokens that entry points grant it, from beginning to end.
+    /// The number of tokens granted by entry points, in total.
     pub granted: usize,
 }
 
@@ -33,7 +33,7 @@ impl Default for Bounds {
 }
 
 impl Bounds {
-    /// None.
+    /// No bounds.
     pub const NONE: Self =
         Self { messages: usize::MAX, awaited: usize::MAX, outbox: usize::MAX, granted: usize::MAX };
 }
@@ -50,15 +50,15 @@ pub(crate) struct Station {
 
 /// The required content of a write, according to the saga's transitions.
 pub(crate) struct ExpectedWrite {
-    /// The state as stored.
+    /// The stored state.
     pub(crate) state: Json,
     /// The messages, by their ids.
     pub(crate) messages: BTreeMap<MessageId, WantedMessage>,
     /// The id of the last view.
     pub(crate) shown: Option<MessageId>,
-    /// The timers that run afterwards.
+    /// The running timers after the write.
     pub(crate) timers: BTreeMap<String, MessageId>,
-    /// The messages of timers that ran before and run no more.
+    /// The messages of timers that were cancelled.
     pub(crate) cancelled: Vec<MessageId>,
 }
 
@@ -67,13 +67,13 @@ pub(crate) struct ExpectedWrite {
 pub(crate) struct WantedMessage {
     pub(crate) queue: Queue,
     pub(crate) name: String,
-    /// Whether it is to be answered.
+    /// `true` if it expects a reply.
     pub(crate) asks: bool,
-    /// Whether a timer sends it.
+    /// `true` if a timer sends it.
     pub(crate) is_timer: bool,
 }
 
-/// One write, states read.
+/// A write with its parsed states.
 pub(crate) struct ObservedWrite<'a> {
     pub(crate) write: &'a Persist,
     pub(crate) before: Option<&'a State>,
@@ -82,10 +82,10 @@ pub(crate) struct ObservedWrite<'a> {
     pub(crate) views: &'a [View],
 }
 
-/// The function that settles sessions and sweeps, where a system names none.
+/// The function that settles sessions and sweeps, if a system does not name one.
 pub(crate) const SETTLES: &str = "dispatch-outbox";
 
-/// The function behind the saga's queue.
+/// The function that consumes the saga's queue.
 pub(crate) fn saga_of(stations: &[Station]) -> Option<&'static str> {
     stations.iter().find(|station| station.queue == SAGA).map(|station| station.function)
 }

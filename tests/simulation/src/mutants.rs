@@ -1,5 +1,5 @@
-//! Defects that can be planted, each a few lines between a function and its ports. A protocol that has one of them is
-//! broken in the way its name says; the simulation is worth something only because it finds every one of them.
+//! Defects that can be planted, each a few lines between a function and its ports. Each breaks the protocol in the way
+//! that its name describes. The simulation must find all of them to be trusted.
 
 mod planted;
 
@@ -16,13 +16,13 @@ pub(crate) use planted::around;
 pub(crate) struct Notes {
     /// The tokens in the answer to each attempt's claim.
     answers: BTreeMap<AttemptId, BTreeSet<Token>>,
-    /// The ends of leases, by the clocks of those who took them.
+    /// The ends of leases, by the clocks of their holders.
     leases: BTreeMap<AttemptId, Timestamp>,
-    /// The attempts that stored something.
+    /// The attempts that stored a change.
     persisted: BTreeSet<AttemptId>,
     /// The expected messages of a partition when a worker last loaded it.
     expected: BTreeMap<(usize, PartitionKey), BTreeSet<Token>>,
-    /// The documents that each worker loaded last, for the mutant that trusts them.
+    /// The documents that each worker loaded last, for the mutant that does not read them again.
     pub(crate) loaded: BTreeMap<(usize, PartitionKey), Option<Document>>,
     /// The writes of a worker that are in doubt.
     in_doubt: BTreeMap<(usize, PartitionKey), Persist>,

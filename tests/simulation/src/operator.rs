@@ -1,5 +1,5 @@
-//! The operator, who redrives dead letters to their source queues: after the fault is over, and once more after the
-//! record of it has expired.
+//! The operator, who redrives dead letters to their source queues after the end of the fault, and again after its
+//! record has expired.
 
 use messages::{Message, MessageId, PartitionKey};
 use outbox::Entry;
@@ -11,11 +11,11 @@ use crate::options::Mutant;
 use crate::ports::queues::Copy;
 use crate::world::{Occasion, RETRIED, World};
 
-/// The delay of an operator after everything has come to rest.
+/// The delay of an operator after the system has become idle.
 const HOURS_MS: [u64; 3] = [0, 3_600_000, 72_000_000];
 
-/// The time before the operator retries what an earlier operation left: by then each dead letter can be received, and by the
-/// clocks of all workers no recorded failure is newer than the operation.
+/// The time until the operator retries the remaining failures of an earlier operation. After this time, every dead
+/// letter can be received, and no recorded failure is newer than the operation by any worker's clock.
 const AGAIN_MS: u64 = 3 * clocks::MAX_MS;
 
 impl World {
@@ -24,8 +24,8 @@ impl World {
         self.queues.dead_letters().next().is_none() && !self.plan.outlasts_queues(0, self.now)
     }
 
-    /// Puts every dead letter back, by hand or by an operation on failures. `false` when there is none, besides those that
-    /// stay dead letters.
+    /// Redrives every dead letter, by hand or by an operation on failures. Returns `false` if there is none, except for
+    /// permanent dead letters.
     pub(crate) fn redrive(&mut self) -> bool {
         let has_dead_letters = self.queues.dead_letters().any(|copy| !self.stays_dead(&copy.body));
         let has_failures = self.failures.open().any(|body| !self.stays_dead(body));
@@ -58,8 +58,8 @@ impl World {
         self.requeued.extend(Message::decode(&entry.payload).ok().map(|message| (message, waited)));
     }
 
-    /// The messages of a partition that an operator redrove or retried, and those that the operator requeued after a longer
-    /// wait than this.
+    /// Returns the messages of a partition that an operator redrove or retried, and those requeued after a longer wait
+    /// than this.
     pub(crate) fn put_back_of(
         &self,
         partition: PartitionKey,
@@ -95,13 +95,14 @@ impl World {
         renamed.and_then(|message| message.encode().ok()).unwrap_or_else(|| body.to_owned())
     }
 
-    /// Whether a dead letter is one for good.
+    /// Returns `true` if a dead letter is permanent.
     pub(crate) fn stays_dead(&self, body: &str) -> bool {
         let is_refused = |message: Message| self.application.refuses(self, &message);
         self.is_junk(body) || Message::decode(body).is_ok_and(is_refused)
     }
 
-    /// Replaces all functions when the database goes away, in some schedules. None of the new workers has reached it yet.
+    /// Replaces all functions at the start of a database outage, in some schedules. None of the new workers has
+    /// connected yet.
     pub(crate) fn replace_during_outage(&mut self) {
         let outage = self.plan.service_outage(Call::SAGA_LOAD).filter(|_| self.more.one_in(2));
         let Some((from, lasts)) = outage else { return };

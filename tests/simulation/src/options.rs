@@ -4,17 +4,17 @@ use std::fmt;
 
 use crate::coverage::Coverage;
 
-/// How the functions tell duplicates.
+/// The way in which functions detect duplicates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// By tokens in a ledger.
     Ledger,
-    /// By versions, the ids of processed messages and states alone.
+    /// By versions, the ids of processed messages, and states.
     Optimistic,
 }
 
 impl Mode {
-    /// Both.
+    /// Both modes.
     pub const ALL: [Self; 2] = [Self::Ledger, Self::Optimistic];
 }
 
@@ -25,20 +25,20 @@ pub struct Config {
     pub mode: Mode,
     /// A defect to plant, for proving that it is found.
     pub mutant: Option<Mutant>,
-    /// Whether to write down what happens.
+    /// `true` to record a trace.
     pub trace: bool,
-    /// The maximum number of steps of a schedule; a schedule that needs more does not come to rest.
+    /// The maximum number of steps of a schedule; a schedule that needs more is considered endless.
     pub max_steps: u64,
 }
 
 impl Config {
-    /// A plain simulation.
+    /// A simulation without a defect and without a trace.
     pub fn new(mode: Mode) -> Self {
         Self { mode, mutant: None, trace: false, max_steps: 30_000 }
     }
 }
 
-/// A defect that can be planted between the functions and their ports. Each one of [`Mutant::ENGINE`] is to be found on
+/// A defect that can be planted between the functions and their ports. Each of [`Mutant::ENGINE`] must be found on
 /// every application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mutant {
@@ -50,31 +50,31 @@ pub enum Mutant {
     ClearedBeforeSending,
     /// The messages are sent before the change that causes them is stored.
     SentBeforePersisted,
-    /// A command that is sent once more has other tokens than the first time.
+    /// A command that is sent again has different tokens.
     TokensMintedAgain,
-    /// A token is removed when its message is claimed, not when it is done with.
+    /// A token is removed when its message is claimed, and not after it was handled.
     TokenRemovedAtClaim,
     /// Tokens of other attempts are collected by an attempt that stored nothing.
     GarbageWithoutPersist,
-    /// A release does not ask whether the partition is still the caller's.
+    /// A release does not check that the caller still holds the partition.
     ReleaseWithoutFence,
-    /// A release asks whether its lease lasts by the worker's own clock, and not for the fence.
+    /// A release checks its lease by the worker's clock, and not by the fence.
     LeaseByOwnClock,
-    /// A ledger item is forgotten when a lease would be over, and not when no message can come any more.
+    /// A ledger item expires at the end of a lease, and not when no message can arrive any more.
     ItemForgottenEarly,
-    /// A document that cannot be read fails everything that is loaded with it.
+    /// An unreadable document fails all documents that are loaded with it.
     UnreadableFailsBatch,
     /// A message of a newer version is dead-lettered at its first delivery.
     LaterVersionRefused,
     /// A redriven dead letter gets a new id.
     RedrivenAsNew,
-    /// Messages have other ids each time they are sent.
+    /// Messages have different ids each time they are sent.
     RandomEffectIds,
     /// The outbox is read first and its entries are marked in a second step.
     ReadThenMarkClaim,
-    /// Every failure is tried again in place, and not conflicts alone.
+    /// Every failure is retried in place, and not only conflicts.
     RetryOnEveryError,
-    /// A message is dropped for what an earlier version of its document says.
+    /// A message is dropped because of an earlier version of its document.
     StaleDropBelieved,
     /// A version that is not newer counts as proof that an unknown write was not made.
     EarlierIsConflict,
@@ -84,36 +84,36 @@ pub enum Mutant {
     GivesUpSoon,
     /// An exhausted entry is requeued without granting its tokens again.
     RequeueWithoutTokens,
-    /// A command is carried out again although its answer has taken effect.
+    /// A command is executed again although its reply has taken effect.
     ReplyTokenUnchecked,
     /// Tokens are added to a partition without a limit.
     MintsWithoutRoom,
-    /// An outbox keeps what evidently was sent until it is settled.
+    /// An outbox keeps an entry that was evidently sent until it is settled.
     SentStays,
-    /// A partition is taken from its holder, even if the holder's change is not stored.
+    /// A partition is claimed from its holder, even if the holder's change is not stored.
     NobodyIsWaitedFor,
-    /// A claim is granted whatever the fence is, and so are late copies of its request.
+    /// A claim is granted regardless of the fence, and so are late duplicates of its request.
     ClaimWithoutFence,
-    /// A ledger item is forgotten 30 days after it was touched last, whatever its document waits for.
+    /// A ledger item expires 30 days after its last change, even if its document expects messages.
     ItemForgottenAfterMonth,
-    /// A message that is dropped together with one that is handled leaves its token.
+    /// The token of a message that is dropped together with a handled one is not removed.
     DroppedKeepsToken,
-    /// A message that is dropped although the document waits for it is waited for still.
+    /// A dropped message stays an expected message of its document.
     DroppedIsAwaited,
-    /// A write that comes twice is made twice, because it is of the attempt that made the last one.
+    /// A duplicate write is made twice, because it belongs to the attempt that made the last one.
     WriteRepeated,
     /// A failure counts as retried before its message is sent.
     RetriedBeforeSent,
-    /// A function that starts while the database is away exits, and each delivery that it was started for comes again.
+    /// A function that starts during a database outage exits, so each of its deliveries is redelivered.
     ExitsWithoutStore,
     /// The table of the application omits a queue that its functions send to.
     QueueUndeclared,
-    /// One that the application plants in its own ports, by its name.
+    /// A defect that the application plants in its own ports, by its name.
     Own(&'static str),
 }
 
 impl Mutant {
-    /// Those of the engine.
+    /// The defects of the engine.
     pub const ENGINE: [Self; 30] = [
         Self::NoVersionCheck,
         Self::OutboxInMemory,
@@ -147,12 +147,12 @@ impl Mutant {
         Self::QueueUndeclared,
     ];
 
-    /// Those of the engine that are found only on applications that wait for months, or that drop messages which they wait
-    /// for.
+    /// The defects of the engine that are found only on applications that wait for months, or that drop expected
+    /// messages.
     pub const OF_SOME: [Self; 3] =
         [Self::ItemForgottenAfterMonth, Self::DroppedKeepsToken, Self::DroppedIsAwaited];
 
-    /// In which modes it is a defect. Without a ledger, tokens, fences and garbage do not exist.
+    /// Returns the modes in which it is a defect. Without a ledger, there are no tokens, fences and garbage collection.
     pub fn modes(self) -> &'static [Mode] {
         match self {
             Self::TokensMintedAgain
@@ -184,34 +184,34 @@ pub enum Invariant {
     EffectsWithTheirChange,
     /// I3: every stored effect is performed at least once and takes effect at most once.
     EffectsTakeEffectOnce,
-    /// I4: nothing of a failed attempt is honoured, and no needed token is removed.
+    /// I4: a failed attempt has no effect, and no needed token is removed.
     TokensAreKept,
     /// I5: a duplicate changes nothing.
     DuplicatesChangeNothing,
-    /// I6: what is stored stays bounded.
+    /// I6: the stored size is bounded.
     Bounded,
-    /// I7: everything comes to rest.
+    /// I7: the system becomes idle.
     Quiescence,
-    /// I8: nothing waits without a deadline that is stored.
+    /// I8: everything that waits has a stored deadline.
     WaitsHaveDeadlines,
-    /// I9: a record that cannot be read costs nothing but itself.
+    /// I9: an unreadable record affects no other record.
     BadRecordsStayAlone,
-    /// I10: what an operator may repeat does no harm.
+    /// I10: repeated actions of an operator are safe.
     RepeatsDoNoHarm,
-    /// The transactional session: data stored and message sent, or neither.
+    /// The transactional session: its data is stored and its messages are sent, or neither.
     SessionIsAtomic,
-    /// Only a conflict is tried again in place; everything else goes back to its queue.
+    /// Only conflicts are retried in place; other failures are redelivered by the queue.
     RetriesAreScoped,
-    /// One worker at a time is inside a partition, while its lease lasts.
+    /// Only one worker at a time holds a partition while its lease is valid.
     OneInside,
-    /// The functions answer each delivery, and never panic.
+    /// The functions answer each delivery and never panic.
     Answers,
     /// The invariants of the workload.
     Application,
 }
 
 impl Invariant {
-    /// Its short name.
+    /// Returns its short name.
     pub fn code(self) -> &'static str {
         match self {
             Self::OneChangePerMessage => "I1",
@@ -239,12 +239,12 @@ impl fmt::Display for Invariant {
     }
 }
 
-/// Something that must not happen did.
+/// A violation of an invariant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
     /// The violated invariant.
     pub invariant: Invariant,
-    /// How.
+    /// The details.
     pub detail: String,
 }
 
@@ -260,28 +260,28 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Totals of one schedule, or of many.
+/// The totals of one or more schedules.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Choices of the scheduler.
+    /// The choices of the scheduler.
     pub steps: u64,
-    /// Messages put into queues, copies included.
+    /// Messages put into queues, including duplicates.
     pub sent: u64,
-    /// Copies received.
+    /// Received duplicates.
     pub received: u64,
-    /// Faults of every kind.
+    /// All faults.
     pub faults: u64,
     /// Partitions with stored data.
     pub partitions: u64,
-    /// Those that ended well.
+    /// Partitions that ended successfully.
     pub completed: u64,
-    /// Those that ended otherwise.
+    /// Partitions that ended in another state.
     pub failed: u64,
     /// Stale duplicates delivered after the end.
     pub stale: u64,
     /// Redriven dead letters.
     pub redriven: u64,
-    /// Calls that failed because their service was away.
+    /// Calls that failed because their service was unavailable.
     pub outages: u64,
     /// Outbox entries that could not be read.
     pub unreadable: u64,
@@ -290,7 +290,7 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Adds those of another run.
+    /// Adds the totals of another run.
     pub fn add(&mut self, other: &Self) {
         self.steps += other.steps;
         self.sent += other.sent;
@@ -310,12 +310,12 @@ impl Stats {
 /// The result of a schedule.
 #[derive(Debug, Clone)]
 pub struct Outcome {
-    /// The first violation, at which the schedule was broken off.
+    /// The first violation, which ended the schedule.
     pub violation: Option<Violation>,
-    /// Totals.
+    /// The totals.
     pub stats: Stats,
     /// The coverage.
     pub coverage: Coverage,
-    /// One line for each thing that happened, when that was asked for.
+    /// A line for each event, if a trace was requested.
     pub trace: Vec<String>,
 }

@@ -8,10 +8,10 @@ use outbox::{Owner, View};
 use crate::coverage::{Call, Phase};
 use crate::rng::Rng;
 
-/// Derives the generator of these choices from the seed of a schedule, so that they leave the other choices as they are.
+/// Derives the generator of these choices from the seed of a schedule, so that they do not change the other choices.
 const PAST: u64 = 0x5851_F42D_4C95_7F2D;
 
-/// The number of earlier states that an answer may be from.
+/// The number of earlier states from which an answer may be chosen.
 const EARLIER: usize = 3;
 
 /// The views of all partitions at one time.
@@ -25,7 +25,7 @@ pub(crate) struct Past {
     /// The workers that have reached the latest primary with their current message.
     current: BTreeSet<usize>,
     views: VecDeque<Views>,
-    /// The earlier lists of overdue effects, by the place of their call.
+    /// The earlier lists of overdue effects, by the index of their call.
     due: BTreeMap<usize, VecDeque<Vec<Owner>>>,
 }
 
@@ -45,12 +45,12 @@ impl Past {
         may_be && !self.current.contains(&process) && self.rng.one_in(3)
     }
 
-    /// Begins the work on another message, for which a worker may read from another deposed primary.
+    /// Starts work on another message, for which a worker may read from another deposed primary.
     pub(crate) fn begin(&mut self, process: usize) {
         self.current.remove(&process);
     }
 
-    /// Takes note of the views before a change.
+    /// Records the views before a change.
     pub(crate) fn keep_views(&mut self, views: &Views) {
         if self.is_read {
             keep(&mut self.views, views.clone());
@@ -63,7 +63,7 @@ impl Past {
         self.views.get(index)
     }
 
-    /// Takes note of a list of overdue effects. Returns an earlier one if `is_stale` and there is one.
+    /// Records a list of overdue effects. Returns an earlier one if `is_stale` is set and there is one.
     pub(crate) fn due(&mut self, call: Call, latest: Vec<Owner>, is_stale: bool) -> Vec<Owner> {
         if !self.is_read {
             return latest;

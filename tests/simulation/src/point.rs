@@ -12,7 +12,7 @@ use crate::coverage::{Call, Phase};
 pub(crate) enum Kind {
     /// A side of a call.
     Call(Call, Phase),
-    /// A message that is visible in the queue of this place.
+    /// A message that is visible in the queue with this index.
     Receive(usize),
     /// An effect that is overdue.
     Sweep,
@@ -25,7 +25,7 @@ pub(crate) enum Kind {
 /// The continuation of a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Grant {
-    /// As if nothing had happened.
+    /// Without a fault.
     Go,
     /// With an error.
     Fail,
@@ -33,11 +33,11 @@ pub(crate) enum Grant {
     Late,
     /// The request is sent and performed twice.
     Twice,
-    /// With what was stored before.
+    /// With earlier data.
     Stale,
 }
 
-/// A worker that waits.
+/// A waiting worker.
 pub(crate) struct Point {
     ticket: u64,
     pub(crate) process: usize,
@@ -47,7 +47,7 @@ pub(crate) struct Point {
     granted: Option<Grant>,
 }
 
-/// All workers that wait.
+/// All waiting workers.
 #[derive(Default)]
 pub(crate) struct Points {
     waiting: Vec<Point>,
@@ -78,19 +78,19 @@ impl Points {
         self.waiting.retain(|point| point.ticket != ticket);
     }
 
-    /// Those that were not granted yet, with their index.
+    /// Returns the points that were not granted yet, with their indexes.
     pub(crate) fn waiting(&self) -> impl Iterator<Item = (usize, &Point)> {
         self.waiting.iter().enumerate().filter(|(_, point)| point.granted.is_none())
     }
 
-    /// Resumes a point. The waker is to be woken once nothing of the world is borrowed any more.
+    /// Resumes a point. The waker must be woken after the borrow of the world has ended.
     pub(crate) fn grant(&mut self, index: usize, grant: Grant) -> Waker {
         let point = &mut self.waiting[index];
         point.granted = Some(grant);
         point.waker.clone()
     }
 
-    /// Holds a point back.
+    /// Delays a point.
     pub(crate) fn hold(&mut self, index: usize, until: u64) {
         self.waiting[index].not_before = until;
     }

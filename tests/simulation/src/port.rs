@@ -1,6 +1,7 @@
 //! The ports of one worker: every port of every function, over the shared world.
 //!
-//! Each call has two points: before anything is performed, and after it was performed but before the caller knows.
+//! Each call has two points: before it is performed, and after it was performed but before the caller receives the
+//! result.
 
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ use crate::time::timestamp;
 use crate::universe::Universe;
 use crate::world::{Occasion, World};
 
-/// All ports, as one worker holds them.
+/// All ports of one worker.
 #[derive(Clone)]
 pub(crate) struct Port {
     pub(crate) universe: Universe,
@@ -25,7 +26,7 @@ pub(crate) struct Port {
 }
 
 impl Port {
-    /// Returns a future that stops this worker until the scheduler grants it, not before this time.
+    /// Returns a future that stops this worker until the scheduler grants it, at this time or later.
     pub(crate) fn stop_at(&self, kind: Kind, not_before: u64) -> Gate<'_> {
         Gate::new(&self.universe, self.process, kind, not_before)
     }
@@ -54,7 +55,7 @@ impl Port {
         self.go_on(call, grant, move |world| perform(world, is_stale), |_| ()).await
     }
 
-    /// Makes a call that may be performed in part, which is what `in_part` does, when it reports an error.
+    /// Makes a call that `in_part` may perform partially if it reports an error.
     pub(crate) async fn call_or<T: Send>(
         &self,
         call: Call,
@@ -94,15 +95,15 @@ impl Port {
         }
     }
 
-    /// Performs a request that the client has sent twice, because the first was not answered in time. The caller gets the
-    /// answer to the one or to the other. The first may have been lost on its way for a while, so it may come last.
+    /// Performs a request that the client has sent twice, because the first copy was not answered in time. The caller
+    /// receives one of the answers. The first copy may be delayed, so it may arrive last.
     async fn perform_twice<T: Send>(
         &self,
         call: Call,
         perform: impl FnOnce(&mut World) -> T + Clone + Send + 'static,
     ) -> T {
         let again = perform.clone();
-        // MongoDB knows a bulk write that its driver sends again, and answers what it answered the first time.
+        // MongoDB recognizes a bulk write that its driver repeats, and returns the same answer.
         let is_known = call == Call::SAGA_PERSIST;
         let is_answered_first = is_known || self.universe.with(|world| world.more.one_in(2));
         let first = self.perform(|world| {
@@ -129,7 +130,7 @@ impl Port {
         })
     }
 
-    /// Does something on behalf of this worker.
+    /// Performs an action on behalf of this worker.
     pub(crate) fn perform<T>(&self, act: impl FnOnce(&mut World) -> T) -> T {
         self.universe.with(|world| {
             world.acting = Some(self.process);
@@ -139,8 +140,8 @@ impl Port {
 }
 
 impl World {
-    /// Has a request that is being made arrive once more later: its client repeated it because the answer was late, and the
-    /// first copy had only been held up.
+    /// Schedules a second arrival of the current request: its client repeated it because the answer was late, and the
+    /// first copy was only delayed.
     pub(crate) fn may_repeat(&mut self, call: Call, perform: impl FnOnce(&mut Self) + Send + 'static) {
         if self.spare_repeats == 0 || self.only_repeats || !self.rng.one_in(8) {
             return;
@@ -165,7 +166,7 @@ impl World {
     }
 }
 
-/// The error of a failed call.
+/// Returns the error of a failed call.
 pub(crate) fn failed(call: Call) -> StoreError {
     StoreError::unavailable(call.name(), "the simulated store did not answer")
 }
@@ -180,7 +181,7 @@ impl Host for Port {
         self.universe.with(World::fresh_id)
     }
 
-    /// Drawn as every other id, so that a run can be repeated.
+    /// Generated like every other id, so that a run is reproducible.
     fn random_id(&self) -> Uuid {
         self.fresh_id()
     }
@@ -197,7 +198,7 @@ impl Host for Port {
 }
 
 impl World {
-    /// Ascending in time; ids of one moment ascend too.
+    /// Ascending in time, also for ids of the same millisecond.
     pub(crate) fn fresh_id(&mut self) -> Uuid {
         self.ids = self.ids.wrapping_add(1);
         let ([a, b, c, d], [x, y, z, ..]) = (self.ids.to_be_bytes(), self.rng.draw().to_be_bytes());

@@ -1,20 +1,20 @@
-//! The source of every choice: SplitMix64 (Steele, Lea and Flood, 2014). Written out here because a seed that was
-//! reported once must mean the same schedule after every update of a library.
+//! The source of every choice: SplitMix64 (Steele, Lea and Flood, 2014). Implemented here, because a reported seed must
+//! reproduce its schedule after every update of a library.
 
 /// A seeded generator.
 #[derive(Debug, Clone)]
 pub struct Rng(u64);
 
 impl Rng {
-    /// The generator of a seed.
+    /// Returns the generator of a seed.
     pub fn new(seed: u64) -> Self {
         let mut rng = Self(seed);
-        // Neighbouring seeds begin far apart.
+        // Successive seeds must give unrelated sequences.
         rng.0 = rng.draw() ^ seed.rotate_left(32);
         rng
     }
 
-    /// Any number.
+    /// Returns any number.
     pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
@@ -23,27 +23,27 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// A number below `end`; 0 when that is 0. The bias of the modulus is of no consequence here.
+    /// Returns a number below `end`, or 0 if `end` is 0. The bias of the modulus does not matter here.
     pub fn below(&mut self, end: u64) -> u64 {
         if end == 0 { 0 } else { self.draw() % end }
     }
 
-    /// An index into something of this length.
+    /// Returns an index into a list of this length.
     pub fn index(&mut self, len: usize) -> usize {
         usize::try_from(self.below(len as u64)).unwrap_or(0)
     }
 
-    /// From `low` to `high`, both included.
+    /// Returns a number from `low` to `high`, inclusive.
     pub fn between(&mut self, low: u64, high: u64) -> u64 {
         low + self.below(high.saturating_sub(low) + 1)
     }
 
-    /// True once in `of` times.
+    /// Returns `true` with a probability of 1 in `of`.
     pub fn one_in(&mut self, of: u64) -> bool {
         self.below(of) == 0
     }
 
-    /// True in `percent` of all cases.
+    /// Returns `true` with a probability in per cent.
     pub fn percent(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
@@ -56,9 +56,9 @@ impl Rng {
         from[self.index(from.len())]
     }
 
-    /// From 0 (included) to 1 (excluded).
+    /// Returns a number from 0 (inclusive) to 1 (exclusive).
     pub(crate) fn unit(&mut self) -> f64 {
-        // The upper 53 bits are what a double holds exactly.
+        // A double represents the upper 53 bits exactly.
         (self.draw() >> 11) as f64 / (1_u64 << 53) as f64
     }
 }

@@ -18,7 +18,7 @@ use crate::world::{Occasion, World};
 /// The number of times that an operator redrives dead letters.
 const REDRIVES: usize = 3;
 
-/// One schedule.
+/// A schedule.
 pub(crate) struct Schedule {
     application: Arc<dyn Application>,
     universe: Universe,
@@ -34,7 +34,7 @@ struct Worker {
 }
 
 impl Schedule {
-    /// The schedule of a seed.
+    /// Returns the schedule of a seed.
     pub(crate) fn new(application: &Arc<dyn Application>, config: &Config, seed: u64) -> Self {
         let mut world = World::new(Arc::<dyn Application>::clone(application), config.clone(), seed);
         let roles = world.roles();
@@ -44,7 +44,7 @@ impl Schedule {
         for at in replays {
             world.at(at, Occasion::Replay);
         }
-        // Not in every schedule, so that most of them are as short as they were.
+        // Only in some schedules, so that most of them remain short.
         if world.rng.one_in(10) {
             let at = world.rng.below(100_000);
             world.at(at, Occasion::Act(Box::new(World::damage)));
@@ -75,7 +75,7 @@ impl Schedule {
         Self { application, universe: Universe::new(world), workers, sticky, last: usize::MAX }
     }
 
-    /// Runs to the end, and duplicates after it.
+    /// Runs to the end, and then delivers duplicates.
     pub(crate) fn run(mut self) -> Outcome {
         for index in 0..self.workers.len() {
             self.start(index);
@@ -116,7 +116,7 @@ impl Schedule {
                 return true;
             }
             if round == REDRIVES {
-                // A dead letter that comes twice is a dead letter again.
+                // A duplicate of a dead letter is dead-lettered again.
                 self.universe.with(|world| world.spare_copies = 0);
             }
             if !self.come_to_rest() {
@@ -126,7 +126,7 @@ impl Schedule {
         true
     }
 
-    /// Some schedules get duplicates of one age after the end, some of another; some an operator who repeats himself.
+    /// After the end, some schedules have duplicates of different ages, and some have an operator who repeats actions.
     fn repeat_after_the_end(&mut self) {
         let age = self.universe.with(|world| {
             let ages = ages(world.tells_duplicates_by());
@@ -154,7 +154,7 @@ impl Schedule {
         }
     }
 
-    /// Runs until nothing can happen any more. Returns `false` after a violation.
+    /// Runs until no event remains. Returns `false` after a violation.
     fn come_to_rest(&mut self) -> bool {
         loop {
             let (sticky, last) = (self.sticky, self.last);

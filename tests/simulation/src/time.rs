@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-/// Start of every schedule: 1 January 2026.
+/// The start of every schedule: 1 January 2026.
 const START_SECOND: i64 = 1_767_225_600;
 
 /// Converts milliseconds since the start of a schedule to a time.

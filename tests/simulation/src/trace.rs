@@ -14,7 +14,7 @@ impl World {
     }
 }
 
-/// Milliseconds as a clock shows them, days first once there are some.
+/// Formats milliseconds as a clock time, preceded by the number of days if it is not zero.
 fn clock(ms: u64) -> String {
     let (seconds, tenths) = (ms / 1_000, ms % 1_000);
     let (days, hours) = (seconds / 86_400, seconds / 3_600 % 24);

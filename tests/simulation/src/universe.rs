@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::world::World;
 
-/// The one world, shared by all workers of a schedule.
+/// The world, which all workers of a schedule share.
 #[derive(Clone)]
 pub(crate) struct Universe(Arc<Mutex<World>>);
 
@@ -13,7 +13,7 @@ impl Universe {
         Self(Arc::new(Mutex::new(world)))
     }
 
-    /// Accesses the world. Accesses must not be nested, and none may span an await.
+    /// Accesses the world. Accesses may neither be nested nor span an await.
     pub(crate) fn with<T>(&self, act: impl FnOnce(&mut World) -> T) -> T {
         // A panic while the world was borrowed has been recorded as a violation, which ends the schedule.
         act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))

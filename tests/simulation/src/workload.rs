@@ -23,33 +23,33 @@ pub use crate::model::{Bounds, CheckResult};
 /// An application under simulation. Its functions come from its system's table; this trait adds the outside world, and
 /// invariants in addition to the engine's guarantees.
 pub trait Workload: Clone + Send + Sync + 'static {
-    /// Its saga.
+    /// The saga.
     type Saga: Saga;
     /// The ports that its functions are built over.
     type Ports: Send + 'static;
     /// State that outlives its workers in addition to the engine's stores, such as uploaded files.
     type World: Clone + Default + Send + 'static;
 
-    /// Its saga.
+    /// The saga.
     fn saga(&self) -> Self::Saga;
 
-    /// Its queues and functions. A function behind a queue is simulated as it is shipped.
+    /// Its queues and functions. The function of a queue is simulated as shipped.
     fn system(&self) -> &'static System<Self::Ports>;
 
-    /// The ports of one worker: the engine's, and the application's own over `access`.
+    /// Returns the ports of one worker: those of the engine, and the application's own ports over `access`.
     fn ports(&self, engine: Engine, access: Access<Self::World>) -> Self::Ports;
 
-    /// A client, from its first request to its last. It begins at once; after a crash it is not started again unless
-    /// [`Workload::clients_return`].
+    /// Runs a client from its first to its last request. It starts immediately. It restarts after a crash only if
+    /// [`Workload::clients_return`] is set.
     fn client(&self, ports: Self::Ports, access: Access<Self::World>, rng: Rng) -> BoxFuture<'static, ()>;
 
-    /// Whether a client that crashed begins again, with the same random numbers: so it can repeat what it asked for, or
-    /// remember outside that it began before, and leave it at that.
+    /// Returns `true` if a crashed client restarts with the same random numbers, so that it can repeat its requests. It
+    /// can also record its first start in the outside world, and stop.
     fn clients_return(&self) -> bool {
         false
     }
 
-    /// The calls of its own ports, each made with [`Call::own`] and its place in this list.
+    /// The calls of its own ports, each created with [`Call::own`] and its index in this list.
     fn calls(&self) -> &'static [Call] {
         &[]
     }
@@ -59,7 +59,7 @@ pub trait Workload: Clone + Send + Sync + 'static {
         &[]
     }
 
-    /// Calls of its own that delay a worker in some schedules, so that others overtake it.
+    /// The calls of its own ports that delay a worker in some schedules, so that others overtake it.
     fn races(&self) -> &'static [Call] {
         &[]
     }
@@ -69,8 +69,8 @@ pub trait Workload: Clone + Send + Sync + 'static {
         &[]
     }
 
-    /// Defects that can be planted in its own ports, which ask [`Access::has`] for them, and the modes in which they are
-    /// to be found.
+    /// Defects that can be planted in its own ports, which check them with [`Access::has`], and the modes in which they
+    /// must be found.
     fn defects(&self) -> &'static [(&'static str, &'static [Mode])] {
         &[]
     }
@@ -80,28 +80,28 @@ pub trait Workload: Clone + Send + Sync + 'static {
         Bounds::default()
     }
 
-    /// The maximum time that a partition waits before it acts by itself; none if one may wait indefinitely.
+    /// Returns the maximum time that a partition waits before it acts by itself, or none if it may wait indefinitely.
     fn patience(&self) -> Option<Duration> {
         None
     }
 
-    /// Whether a partition that ended in this state ended well; for the totals.
+    /// Returns `true` if this final state is a success, for the totals.
     fn succeeded(&self, _state: &<Self::Saga as Saga>::State) -> bool {
         true
     }
 
-    /// Whether a partition may wait in this state without a timer that runs.
+    /// Returns `true` if a partition may wait in this state without a running timer.
     fn may_wait(&self, _state: &<Self::Saga as Saga>::State) -> bool {
         false
     }
 
-    /// Whether this is a message that the saga refuses, so that it ends in the dead letters and stays there.
+    /// Returns `true` if the saga refuses this message, so that it remains a dead letter.
     fn refuses(&self, _world: &Self::World, _message: &Message) -> bool {
         false
     }
 
-    /// Whether there are messages whose duplicates only documents tell, although there is a ledger: then none comes once
-    /// documents have expired.
+    /// Returns `true` if only documents detect the duplicates of some messages, although there is a ledger. In that
+    /// case, no duplicates arrive after documents have expired.
     fn relies_on_documents(&self, _world: &Self::World) -> bool {
         false
     }
@@ -130,8 +130,8 @@ pub trait Workload: Clone + Send + Sync + 'static {
         Ok(())
     }
 
-    /// Records a message that its queue dead-lettered after failed deliveries, and whether it had waited for a service,
-    /// or for an upgrade, for longer than queues guarantee.
+    /// Records a message that its queue dead-lettered after failed deliveries. `true` means that it waited for a
+    /// service or an upgrade for longer than queues guarantee.
     fn given_up(
         &self,
         _scene: &mut Scene<'_, Self::World>,
@@ -141,7 +141,7 @@ pub trait Workload: Clone + Send + Sync + 'static {
     ) {
     }
 
-    /// Checks the invariants at rest.
+    /// Checks the invariants of the final state.
     ///
     /// # Errors
     /// Returns an error if an invariant is violated.
@@ -158,21 +158,21 @@ pub trait Workload: Clone + Send + Sync + 'static {
     }
 }
 
-/// One change of a document that is about to be stored.
+/// A change of a document that is about to be stored.
 pub struct Change<'a, S: Saga> {
-    /// The write, states unread.
+    /// The write, with unparsed states.
     pub write: &'a Persist,
     /// The state that the attempt had loaded; none without a document.
     pub before: Option<&'a S::State>,
-    /// The state from now on.
+    /// The new state.
     pub after: &'a S::State,
-    /// The messages that it adds to the outbox, in their order.
+    /// The messages that it adds to the outbox, in order.
     pub messages: &'a [Message],
     /// The views that it adds.
     pub views: &'a [View],
 }
 
-/// Everything, at rest. It stands for the workload's own world too.
+/// The final state. It dereferences to the workload's own world.
 pub struct Rest<'a, W: Workload> {
     world: &'a World,
     workload: PhantomData<W>,
@@ -193,7 +193,7 @@ impl<'a, W: Workload> Rest<'a, W> {
         all
     }
 
-    /// The document of a partition.
+    /// Returns the document of a partition.
     pub fn document(&self, partition: PartitionKey) -> Option<&'a Document> {
         self.world.documents.get(&partition).map(|stored| &stored.document)
     }
@@ -203,7 +203,7 @@ impl<'a, W: Workload> Rest<'a, W> {
         self.document(partition).map(|document| &document.content)
     }
 
-    /// Its state.
+    /// Returns its state.
     pub fn state(&self, partition: PartitionKey) -> Option<&'a <W::Saga as Saga>::State> {
         self.world.documents.get(&partition)?.state.downcast_ref()
     }
@@ -223,13 +223,13 @@ impl<'a, W: Workload> Rest<'a, W> {
         self.world.records.iter()
     }
 
-    /// Whether a session of this partition was committed.
+    /// Returns `true` if a session of this partition was committed.
     pub fn is_committed(&self, partition: PartitionKey) -> bool {
         self.world.is_committed(partition)
     }
 
-    /// The messages of this partition that were dead-lettered until an operator redrove them, and those that were exhausted in
-    /// their outbox for longer than this.
+    /// Returns the messages of this partition that were dead-lettered until an operator redrove them, and those that
+    /// were exhausted in their outbox for longer than this.
     pub fn given_up_of(
         &self,
         partition: PartitionKey,
@@ -238,14 +238,13 @@ impl<'a, W: Workload> Rest<'a, W> {
         self.world.put_back_of(partition, span(longer_than))
     }
 
-    /// Whether a service was away, at some time since then, or an upgrade was waited for, for longer than queues promise to
-    /// outlast.
+    /// Returns `true` if, since this time, an outage or the wait for an upgrade was longer than queues outlast.
     pub fn was_outlasted(&self, since: Timestamp) -> bool {
         let since = millis(since);
         self.world.plan.outlasts_queues(since, self.world.now) || self.world.awaits_upgrade(since)
     }
 
-    /// Every message that was ever stored as an effect in this partition, whether or not it was sent.
+    /// Returns every message that was stored as an effect in this partition, even if it was not sent.
     pub fn effects(&self, partition: PartitionKey) -> impl Iterator<Item = &'a Message> {
         self.world.checks.messages_of(partition)
     }

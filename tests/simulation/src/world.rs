@@ -1,4 +1,4 @@
-//! Everything that outlives a worker: the stores, the queues, the clock, and what the checks remember.
+//! The state that outlives a worker: the stores, the queues, the clock, and the memory of the checks.
 
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -35,14 +35,14 @@ const STARTS_WITHOUT_STORE: &str = "a function is started by a message while the
 pub(crate) const RETRIER_DIES: &str = "a worker dies between two steps of an operation on failures";
 pub(crate) const RETRIED: &str = "dead letters are retried as failures";
 
-/// The situations that every application has to meet.
+/// The situations that must occur for every application.
 const SITUATIONS: [&str; 3] = [STARTS_WITHOUT_STORE, RETRIER_DIES, RETRIED];
 
-/// Something that happens at a certain time.
+/// A scheduled event.
 pub(crate) enum Occasion {
     /// A worker starts again.
     Restart(usize),
-    /// A worker is replaced by one that was not started yet, as by a deployment.
+    /// A worker is replaced by a new one, as by a deployment.
     Replace(usize),
     /// An earlier message is sent again.
     Replay,
@@ -50,20 +50,20 @@ pub(crate) enum Occasion {
     Act(Box<dyn FnOnce(&mut World) + Send>),
 }
 
-/// A saga document as stored.
+/// A stored saga document.
 pub(crate) struct StoredDocument {
     pub(crate) document: Document,
     pub(crate) state: State,
     pub(crate) expires_at: Option<Timestamp>,
 }
 
-/// A transactional session as stored.
+/// A stored transactional session.
 pub(crate) struct StoredSession {
     pub(crate) found: SessionStatus,
     pub(crate) outbox: Vec<Entry>,
 }
 
-/// Rules of the simulated application, as far as the world and the checks need them.
+/// The rules of the simulated application that the world and the checks need.
 pub(crate) trait Rules: Send + Sync {
     fn queues(&self) -> &'static [QueueSpec];
     fn stations(&self) -> Vec<Station>;
@@ -102,45 +102,45 @@ pub(crate) trait Rules: Send + Sync {
 pub(crate) struct World {
     pub(crate) config: Config,
     pub(crate) application: Arc<dyn Rules>,
-    /// The functions behind the queues.
+    /// The functions that consume the queues.
     pub(crate) stations: Vec<Station>,
     /// The function that runs the saga.
     pub(crate) saga: Option<&'static str>,
-    /// Milliseconds since the beginning.
+    /// Milliseconds since the start.
     pub(crate) now: u64,
     pub(crate) rng: Rng,
-    /// Makes the choices that only some schedules have, so that they leave the others as they are.
+    /// The generator for choices that only some schedules have, so that other schedules do not change.
     pub(crate) more: Rng,
     pub(crate) ids: u32,
     pub(crate) points: Points,
     pub(crate) occasions: Vec<(u64, Occasion)>,
     pub(crate) plan: Plan,
     pub(crate) clocks: Clocks,
-    /// Whether the stores delete at once what has expired, or some other day.
+    /// `true` if the stores delete expired data immediately, and not days later.
     pub(crate) deletes_at_once: bool,
-    /// The most tokens of a partition to which a claim adds its own.
+    /// The maximum number of tokens of a partition before a claim adds its own.
     pub(crate) room: usize,
-    /// The most tokens that an attempt leaves to be removed by a later one.
+    /// The maximum number of tokens that an attempt leaves for a later one to remove.
     pub(crate) keep: usize,
     pub(crate) damage: Damage,
-    /// Whether everything has ended, and only copies of what was sent before are under way.
+    /// `true` after the end, when only duplicates of earlier messages arrive.
     pub(crate) only_repeats: bool,
     /// The number of messages that are still duplicated. Without a bound a message that waits for a busy partition
     /// would be received and duplicated repeatedly.
     pub(crate) spare_copies: u64,
     /// The number of requests to the ledger that still arrive twice.
     pub(crate) spare_repeats: u64,
-    /// On whose behalf the world is changed just now.
+    /// The worker on whose behalf the world is changed.
     pub(crate) acting: Option<usize>,
     /// The workers' names.
     pub(crate) names: Vec<String>,
-    /// Which workers are started again after a crash.
+    /// The workers that are restarted after a crash.
     pub(crate) restarts: Vec<bool>,
     /// The visibility timeout of each worker's messages.
     pub(crate) hides_ms: Vec<u64>,
-    /// Which workers take the steps of operations on failures.
+    /// The workers that run the steps of operations on failures.
     pub(crate) retriers: Vec<usize>,
-    /// Which workers run the saga.
+    /// The workers that run the saga.
     pub(crate) runs_saga: Vec<bool>,
 
     pub(crate) documents: BTreeMap<PartitionKey, StoredDocument>,
@@ -148,7 +148,7 @@ pub(crate) struct World {
     pub(crate) earlier: BTreeMap<PartitionKey, VecDeque<Option<Document>>>,
     pub(crate) items: BTreeMap<PartitionKey, Item>,
     pub(crate) sessions: BTreeMap<SessionId, StoredSession>,
-    /// Outbox entries that this release cannot read.
+    /// Unreadable outbox entries.
     pub(crate) unreadable: BTreeSet<MessageId>,
     pub(crate) views: BTreeMap<PartitionKey, View>,
     /// Earlier views and lists of overdue effects.
@@ -160,17 +160,17 @@ pub(crate) struct World {
     pub(crate) queues: Queues,
     /// `true` if an operator retries dead letters with an operation on failures, and does not redrive them.
     pub(crate) gathers_dead_letters: bool,
-    /// Whether an operator has just decided to retry all failures.
+    /// `true` if an operator has requested a retry of all failures.
     pub(crate) is_retrying: bool,
-    /// The number of workers that still die between two steps of an operation.
+    /// The remaining number of crashes between two steps of an operation.
     pub(crate) retriers_die: u64,
     /// The messages that an operator has redriven.
     pub(crate) redriven: Vec<Copy>,
     /// The times at which effects were exhausted.
     pub(crate) given_up_at: BTreeMap<MessageId, u64>,
-    /// The messages that an operator requeued in their outboxes, and how long they had been exhausted.
+    /// The messages that an operator requeued in their outboxes, and the time that they had been exhausted.
     pub(crate) requeued: Vec<(Message, u64)>,
-    /// The workload's own.
+    /// The workload's own world.
     pub(crate) outside: Box<dyn Any + Send>,
 
     pub(crate) checks: Checks,
@@ -259,12 +259,12 @@ impl World {
         timestamp(self.now).checked_add(self.clocks.error_of(worker)).unwrap_or(Timestamp::MAX)
     }
 
-    /// Has something happen at a time.
+    /// Schedules an event.
     pub(crate) fn at(&mut self, ms: u64, occasion: Occasion) {
         self.occasions.push((ms, occasion));
     }
 
-    /// Notes the first violation; later ones follow from it as a rule.
+    /// Records the first violation; later ones usually follow from it.
     pub(crate) fn violate(&mut self, invariant: Invariant, detail: impl FnOnce() -> String) {
         if self.violation.is_none() {
             let violation = Violation { invariant, detail: detail() };
@@ -273,14 +273,14 @@ impl World {
         }
     }
 
-    /// Notes what does not hold.
+    /// Records the violations of a check.
     pub(crate) fn hold(&mut self, checked: Result<(), Violation>) {
         if let Err(Violation { invariant, detail }) = checked {
             self.violate(invariant, || detail);
         }
     }
 
-    /// Whether a function that starts now reaches the database.
+    /// Returns `true` if a function that starts now can connect to the database.
     pub(crate) fn can_connect(&mut self) -> bool {
         let is_away = self.plan.is_out(Call::SAGA_LOAD, self.now);
         if is_away {
@@ -302,7 +302,7 @@ impl World {
         }
     }
 
-    /// When a point that is closed now may open, as far as time alone decides that.
+    /// Returns the time at which a closed point may open, if this depends only on time.
     pub(crate) fn opens_at(&self, kind: Kind) -> Option<u64> {
         match kind {
             Kind::Call(..) => Some(0),
@@ -316,14 +316,14 @@ impl World {
         }
     }
 
-    /// When the first outbox entry of all records is ready.
+    /// Returns the time at which the first outbox entry of all records is ready.
     fn next_ready(&self) -> Option<u64> {
         let sagas = self.documents.values().map(|stored| &stored.document.outbox);
         let sessions = self.sessions.values().map(|stored| &stored.outbox);
         sagas.chain(sessions).flatten().filter_map(Entry::ready_at).min().map(millis)
     }
 
-    /// The outbox of a record.
+    /// Returns the outbox of a record.
     pub(crate) fn outbox(&mut self, owner: Owner) -> Option<&mut Vec<Entry>> {
         match owner {
             Owner::Saga(id) => self.documents.get_mut(&id).map(|stored| &mut stored.document.outbox),

@@ -1,4 +1,4 @@
-//! Each write of a saga document.
+//! Checks of each write of a saga document.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ struct OutboxAdditions {
 type Base = Option<(Arc<Content>, State)>;
 
 impl World {
-    /// Checks a write that is about to be stored. Returns its state; none when it cannot be read.
+    /// Checks a write that is about to be stored. Returns its state, or none if it cannot be read.
     pub(crate) fn check_write(&mut self, write: &Persist, now: Timestamp) -> Option<State> {
         let application = Arc::clone(&self.application);
         let state = match application.read(&write.content) {
@@ -78,7 +78,7 @@ impl World {
         Some((Arc::clone(&stored.content), Arc::clone(&stored.state)))
     }
 
-    /// A token of an attempt admits a message only if a stored document gave it out.
+    /// A token of an attempt admits a message only if a stored document contained it.
     fn check_admitted(
         &mut self,
         write: &Persist,
@@ -98,7 +98,7 @@ impl World {
         }
     }
 
-    /// Takes note of the effects of a write.
+    /// Records the effects of a write.
     fn added(&mut self, write: &Persist) -> OutboxAdditions {
         let mut added = OutboxAdditions::default();
         for id in &write.cancel {
@@ -110,7 +110,7 @@ impl World {
                 self.violate(Invariant::EffectsWithTheirChange, detail);
                 continue;
             };
-            // All but timers are due at once.
+            // All effects except timers are due immediately.
             if !kind.is_timer() {
                 added.decided_at = Some(entry.due_at);
             }
@@ -123,7 +123,8 @@ impl World {
         added
     }
 
-    /// An effect left the outbox with a write. Only timers and views may do so before they were performed.
+    /// Checks an effect that a write removed from the outbox. Only timers and views may be removed before they were
+    /// performed.
     fn check_cancelled(&mut self, partition: PartitionKey, id: MessageId) {
         let Some(effect) = self.checks.effects.get_mut(&(partition, id)) else { return };
         let may_be_taken_back = effect.kind.is_timer() || matches!(effect.kind, EffectKind::View);
@@ -178,7 +179,7 @@ impl World {
         }
     }
 
-    /// Whether a write is what the saga's own transitions make of the messages that it says it processed.
+    /// Checks that a write equals the result of the saga's transitions for the processed messages.
     fn follows(
         &self,
         write: &Persist,
@@ -193,7 +194,7 @@ impl World {
         (1..=max).map(follows).fold(follows(0), Result::or)
     }
 
-    /// The same of what those messages said the `nth` time.
+    /// Like [`Self::follows`], for the `nth` content of those messages.
     fn follows_version(
         &self,
         nth: usize,

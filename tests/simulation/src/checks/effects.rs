@@ -1,4 +1,4 @@
-//! Each effect performed.
+//! Checks of each performed effect.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::options::Invariant;
 use crate::world::World;
 
 impl World {
-    /// Checks a message on its way out.
+    /// Checks a message that is about to be sent.
     pub(crate) fn check_sent(&mut self, outgoing: &Outgoing) {
         // An operator also retries failures of other systems' messages, such as notifications of the object store.
         let said = Message::decode(&outgoing.body).ok();
@@ -80,7 +80,7 @@ impl World {
         let id = self.checks.views.get(&(partition, revision)).copied();
         match id.and_then(|id| self.checks.effects.get_mut(&(partition, id))) {
             Some(effect) => effect.performed += 1,
-            // The application decides what is to be seen no more.
+            // The application decides which views are removed.
             None if view.is_removed() => {}
             None => self.violate(Invariant::TokensAreKept, || {
                 format!("view {partition} got revision {revision} from an attempt that stored nothing")
@@ -88,7 +88,7 @@ impl World {
         }
     }
 
-    /// Takes note of a committed session.
+    /// Records a committed session.
     pub(crate) fn check_commit(&mut self, session: &SessionRecord) {
         let application = Arc::clone(&self.application);
         self.hold(application.committed(session));
@@ -113,7 +113,7 @@ impl World {
         }
     }
 
-    /// Two workers never have one entry at the same time while a claim lasts.
+    /// No two workers hold one entry while a claim is valid.
     pub(crate) fn check_claimed(&mut self, owner: Owner, taken: &[Entry], now: Timestamp, until: Timestamp) {
         for entry in taken {
             let before = self.checks.held.insert((owner, entry.id), until);
@@ -125,17 +125,17 @@ impl World {
         }
     }
 
-    /// An entry was settled.
+    /// Records that an entry was settled.
     pub(crate) fn check_unclaimed(&mut self, owner: Owner, id: MessageId) {
         self.checks.held.remove(&(owner, id));
     }
 
-    /// An entry was set aside, so its claim holds nothing any more: an operator may requeue it at once.
+    /// Records that an entry was set aside, which ends its claim, so an operator may requeue it immediately.
     pub(crate) fn check_set_aside(&mut self, place: &str) {
         self.checks.held.retain(|(_, id), _| id.to_string() != place);
     }
 
-    /// A request of the saga was handled: it must be one that was stored.
+    /// Checks a handled request of the saga, which must have been stored.
     pub(crate) fn check_handled(&mut self, observation: &DecisionRecord) {
         let DecisionRecord { function, source, verdict, .. } = observation;
         let is_saga = |function: &str| self.saga == Some(function);

@@ -1,4 +1,4 @@
-//! Who is inside a partition: one worker at a time.
+//! Checks that only one worker at a time holds a partition.
 
 use dedup::{Claim, Release};
 use messages::{AttemptId, PartitionKey};
@@ -8,7 +8,7 @@ use crate::options::Invariant;
 use crate::world::World;
 
 impl World {
-    /// An attempt was admitted. The previous holder has left its claim, has released the partition, or has lost its
+    /// Checks an admitted attempt: the previous holder has left its claim, has released the partition, or has lost its
     /// lease.
     pub(crate) fn enter(&mut self, claim: &Claim) {
         let until = claim.now.checked_add(claim.lease).unwrap_or(jiff::Timestamp::MAX);
@@ -30,7 +30,7 @@ impl World {
         stored.is_some_and(|stored| stored.document.content.finished() == Some(attempt))
     }
 
-    /// An attempt gave the partition back, if it was inside.
+    /// Records that an attempt released the partition, if it held it.
     pub(crate) fn leave(&mut self, release: &Release) {
         if self.checks.inside.get(&release.partition).is_some_and(|(inside, _)| *inside == release.attempt) {
             self.checks.inside.remove(&release.partition);

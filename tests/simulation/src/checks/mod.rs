@@ -1,12 +1,12 @@
-//! The invariants of all sagas, checked while a schedule runs and at rest.
+//! The invariants of all sagas, checked during a schedule and in the final state.
 //!
 //! - [`documents`]: each write of a saga document: I1, I2, I4, I6;
-//! - [`effects`]: each effect performed: I2, I3, I4;
-//! - [`tokens`]: the ledger after each change, and what a document waits for: I4, I6, I8;
+//! - [`effects`]: each performed effect: I2, I3, I4;
+//! - [`tokens`]: the ledger after each change, and the expected messages of a document: I4, I6, I8;
 //! - [`inside`]: one worker at a time in a partition;
-//! - [`rest`]: the end: I3, I6, I7 and sessions;
-//! - [`scope`]: what is tried again in place;
-//! - [`stale`]: duplicates that come after the end: I5.
+//! - [`rest`]: the final state: I3, I6, I7 and sessions;
+//! - [`scope`]: retries in place;
+//! - [`stale`]: duplicates after the end: I5.
 
 mod documents;
 mod effects;
@@ -31,23 +31,23 @@ use crate::model::State;
 /// The memory of the checks.
 #[derive(Default)]
 pub(crate) struct Checks {
-    /// Every content ever stored, by its version.
+    /// Every stored content, by its version.
     history: BTreeMap<PartitionKey, Vec<StoredContent>>,
     /// The messages that changed a state.
     changed: BTreeSet<MessageId>,
-    /// Every effect ever stored.
+    /// Every stored effect.
     effects: BTreeMap<(PartitionKey, MessageId), Effect>,
     /// The effects that write a view, by its revision.
     views: BTreeMap<(PartitionKey, u64), MessageId>,
     /// The last view that was stored as an effect.
     shown: BTreeMap<PartitionKey, View>,
-    /// Until when an outbox entry is some worker's.
+    /// The end of the claim on each outbox entry.
     held: BTreeMap<(Owner, MessageId), Timestamp>,
     /// The number of tokens that entry points granted.
     granted: BTreeMap<PartitionKey, usize>,
     /// Tokens granted to partitions that had ended.
     granted_late: BTreeSet<Token>,
-    /// The most tokens that a claim has minted.
+    /// The maximum number of tokens minted by a claim.
     minted: BTreeMap<PartitionKey, usize>,
     /// Sessions whose control message was sent.
     pub(crate) sessions: BTreeMap<SessionId, PartitionKey>,
@@ -55,27 +55,27 @@ pub(crate) struct Checks {
     shown_by_data: BTreeSet<PartitionKey>,
     /// The partitions that a worker abandoned in its current batch.
     given_up_by: BTreeSet<(usize, PartitionKey)>,
-    /// The attempt that was admitted last to each partition and has not given it back, and the end of its lease.
+    /// The latest attempt admitted to each partition that has not released it, and the end of its lease.
     inside: BTreeMap<PartitionKey, (AttemptId, Timestamp)>,
-    /// Every message ever sent, once.
+    /// Every sent message, once.
     pub(crate) sent: BTreeMap<MessageId, SentMessage>,
 }
 
-/// One content as it was stored.
+/// A stored content.
 struct StoredContent {
     version: u64,
     content: Arc<Content>,
     state: State,
 }
 
-/// One message as it was sent.
+/// A sent message.
 pub(crate) struct SentMessage {
     queue: Queue,
     body: String,
-    /// None when it cannot be read.
+    /// None if it cannot be read.
     message: Option<Message>,
-    /// Its other contents when it was sent again: a repeated reply may report a newer state. It takes effect once, the
-    /// one or the other.
+    /// Other contents with which it was sent again: a repeated reply may report a newer state. Only one of them takes
+    /// effect.
     otherwise: Vec<Message>,
 }
 
@@ -88,7 +88,7 @@ impl SentMessage {
     }
 }
 
-/// One stored effect.
+/// A stored effect.
 struct Effect {
     kind: EffectKind,
     payload: String,
@@ -96,7 +96,7 @@ struct Effect {
     cancelled: bool,
 }
 
-/// The action of an effect.
+/// Returns the action of an effect.
 enum EffectKind {
     View,
     Message(Box<Message>),
@@ -109,7 +109,7 @@ impl EffectKind {
 }
 
 impl Checks {
-    /// The message of an effect.
+    /// Returns the message of an effect.
     pub(crate) fn message(&self, partition: PartitionKey, id: MessageId) -> Option<&Message> {
         match &self.effects.get(&(partition, id))?.kind {
             EffectKind::Message(message) => Some(message),
@@ -117,7 +117,7 @@ impl Checks {
         }
     }
 
-    /// The messages of all effects of a partition.
+    /// Returns the messages of all effects of a partition.
     pub(crate) fn messages_of(&self, partition: PartitionKey) -> impl Iterator<Item = &Message> {
         let effects = self.effects.iter().filter(move |((of, _), _)| *of == partition);
         effects.filter_map(|(_, effect)| match &effect.kind {

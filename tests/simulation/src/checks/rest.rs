@@ -1,4 +1,4 @@
-//! The invariants at rest.
+//! The invariants of the final state.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ fn broken<T>(invariant: Invariant, detail: String) -> Result<T, Violation> {
 }
 
 impl World {
-    /// Checks everything that must hold at rest.
+    /// Checks all invariants of the final state.
     pub(crate) fn check_rest(&mut self) {
         let checked = self.at_rest();
         self.hold(checked);
@@ -72,7 +72,7 @@ impl World {
         self.tokens_at_rest(partition)
     }
 
-    /// Readers see what the saga showed last.
+    /// Readers see the last view of the saga.
     fn view_at_rest(&self, partition: PartitionKey) -> CheckResult {
         let Some(shown) = self.checks.shown.get(&partition) else { return Ok(()) };
         if self.views.get(&partition).is_some_and(View::is_removed) {
@@ -135,7 +135,7 @@ impl World {
         Ok(())
     }
 
-    /// Adds what came of the partitions to the totals.
+    /// Adds the outcomes of the partitions to the totals.
     pub(crate) fn count_partitions(&mut self) {
         for stored in self.documents.values() {
             self.stats.partitions += 1;
@@ -150,8 +150,8 @@ impl World {
 }
 
 impl Checks {
-    /// Whether a message may come with this token. A worker that crashed or lost its lease may have left what it minted,
-    /// and a client what it was granted when there was nothing to use it for any more; no message carries either.
+    /// Returns `true` if a message with this token may arrive. A crashed worker, or one that lost its lease, may leave
+    /// minted tokens, and a client may leave unused granted tokens; no message contains these.
     pub(crate) fn is_usable(&self, partition: PartitionKey, token: &Token) -> bool {
         match token.is_from_attempt() {
             true => self.was_given_out(partition, token),
@@ -159,13 +159,13 @@ impl Checks {
         }
     }
 
-    /// Whether any stored document ever waited for this token.
+    /// Returns `true` if a stored document has expected this token.
     fn was_given_out(&self, partition: PartitionKey, token: &Token) -> bool {
         let contents = self.history.get(&partition).into_iter().flatten();
         contents.flat_map(|stored| &stored.content.expected).any(|expected| expected.token == *token)
     }
 
-    /// Whether any message was ever sent with this token.
+    /// Returns `true` if a message was sent with this token.
     fn is_carried(&self, token: &Token) -> bool {
         let messages = self.sent.values().filter_map(|sent| sent.message.as_ref());
         messages.filter_map(|message| message.token.as_ref()).any(|carried| carried == token)

@@ -1,4 +1,4 @@
-//! Only conflicts are retried in place.
+//! Checks that only conflicts are retried in place.
 
 use messages::PartitionKey;
 
@@ -7,12 +7,12 @@ use crate::options::Invariant;
 use crate::world::World;
 
 impl World {
-    /// A call of the current worker failed permanently for this batch.
+    /// Records that a call of the current worker failed permanently for this batch.
     pub(crate) fn gave_up(&mut self, partition: PartitionKey) {
         self.checks.given_up_by.extend(self.acting.map(|process| (process, partition)));
     }
 
-    /// The current worker could not load these. If it is the saga's runner, that ends the attempt.
+    /// Records partitions that the current worker could not load. If it is the saga's runner, this ends the attempt.
     pub(crate) fn load_failed(&mut self, partitions: &[PartitionKey]) {
         let runs_saga = self.acting.is_some_and(|process| self.runs_saga.get(process) == Some(&true));
         if runs_saga {
@@ -20,14 +20,14 @@ impl World {
         }
     }
 
-    /// The current worker has received another batch.
+    /// Records that the current worker has received another batch.
     pub(crate) fn begin_anew(&mut self) {
         let acting = self.acting;
         acting.into_iter().for_each(|process| self.past.begin(process));
         self.checks.given_up_by.retain(|(process, _)| Some(*process) != acting);
     }
 
-    /// A worker does not return to an abandoned partition before its message is redelivered.
+    /// Checks that a worker does not return to an abandoned partition before its message is redelivered.
     pub(crate) fn check_scope(&mut self, partition: PartitionKey) {
         if self.acting.is_some_and(|process| self.checks.given_up_by.contains(&(process, partition))) {
             let detail =

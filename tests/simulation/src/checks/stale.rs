@@ -1,4 +1,4 @@
-//! Duplicates that come after the end, by a moment or by months.
+//! Duplicates that arrive moments or months after the end.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use crate::world::World;
 const DAY_MS: u64 = 86_400_000;
 
 /// The delay of duplicates after the end: none, until the documents have expired, or until the ledger items have.
-/// Optimistic mode promises nothing once a document has expired.
+/// Optimistic mode guarantees nothing after a document has expired.
 pub(crate) fn ages(mode: Mode) -> &'static [u64] {
     match mode {
         Mode::Ledger => &[0, 8 * DAY_MS, 40 * DAY_MS],
@@ -38,7 +38,7 @@ pub(crate) struct Snapshot {
 }
 
 impl World {
-    /// Returns the current state.
+    /// Returns the current state, for a comparison.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let versions = self.documents.iter().map(|(id, stored)| (*id, stored.document.version));
         let tokens = self.items.iter().map(|(id, item)| (*id, item.tokens.iter().cloned().collect()));
@@ -52,7 +52,7 @@ impl World {
         }
     }
 
-    /// Sends copies of some of the messages that were ever sent.
+    /// Sends duplicates of some sent messages.
     pub(crate) fn send_stale(&mut self) {
         for _ in 0..self.rng.between(1, 6) {
             if self.checks.sent.is_empty() {
@@ -63,7 +63,7 @@ impl World {
         }
     }
 
-    /// Sends a copy of one message that was sent before.
+    /// Sends a duplicate of one sent message.
     pub(crate) fn send_any_again(&mut self) {
         let chosen = self.rng.index(self.checks.sent.len());
         if let Some(sent) = self.checks.sent.values().nth(chosen) {
@@ -78,7 +78,7 @@ impl World {
         self.post(place, body, Duration::ZERO);
     }
 
-    /// Checks that nothing is otherwise than before an operator, or a queue, repeated what had come already.
+    /// Checks that a redelivery or a repeated action of an operator changed nothing.
     pub(crate) fn check_unchanged(&mut self, before: &Snapshot, redriven: bool) {
         let after = self.snapshot();
         let differs = [
@@ -100,7 +100,7 @@ impl World {
         }
     }
 
-    /// Checks that a command is not carried out once its answer has taken effect, or is not awaited any more.
+    /// Checks that a command is not executed after its reply has taken effect or is no longer expected.
     pub(crate) fn check_repeated(&mut self, observation: &DecisionRecord) {
         let DecisionRecord { verdict: Verdict::Handled, message_id: Some(id), .. } = observation else {
             return;

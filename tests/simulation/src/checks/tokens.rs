@@ -1,4 +1,4 @@
-//! The ledger after each change, the size of what is stored, and its deadline.
+//! Checks of the ledger after each change, the stored size, and the deadline.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::workload::Bounds;
 use crate::world::World;
 
 impl World {
-    /// An entry point granted tokens.
+    /// Records tokens granted by an entry point.
     pub(crate) fn granted(&mut self, partition: PartitionKey, tokens: &[Token]) {
         *self.checks.granted.entry(partition).or_default() += tokens.len();
         let stored = self.documents.get(&partition);
@@ -24,13 +24,13 @@ impl World {
         }
     }
 
-    /// A claim was granted.
+    /// Records a granted claim.
     pub(crate) fn claimed(&mut self, claim: &Claim) {
         let minted = self.checks.minted.entry(claim.partition).or_default();
         *minted = claim.mint.len().max(*minted);
     }
 
-    /// Every token that a partition under way waits for is in the ledger, and little else is.
+    /// Checks that the ledger contains every token that an active partition expects, and few others.
     pub(crate) fn check_tokens(&mut self, partition: PartitionKey) {
         if self.config.mode == Mode::Optimistic {
             return;
@@ -50,7 +50,7 @@ impl World {
             return;
         }
         let Some(item) = item else { return };
-        // However many claims are never given back: the last of them found room.
+        // The bound holds for any number of unreleased claims, since the last of them was within it.
         let granted = self.checks.granted.get(&partition).copied().unwrap_or(0);
         let minted = self.checks.minted.get(&partition).copied().unwrap_or(0);
         let Bounds { awaited, granted: max, .. } = self.bounds(partition);
@@ -72,7 +72,7 @@ impl World {
         }
     }
 
-    /// A message that the saga's function acknowledged is admitted no more, unless the document remembers it.
+    /// Checks that an acknowledged message of the saga is no longer admitted, unless the document remembers it.
     pub(crate) fn check_done_with(&mut self, queue: usize, body: &str) {
         if self.config.mode == Mode::Optimistic || self.queues.spec(queue).queue != SAGA {
             return;
@@ -97,7 +97,7 @@ impl World {
         }
     }
 
-    /// Whether a partition has ended, or has a timer: in its outbox and due in time, or on its way already.
+    /// Returns `true` if a partition has ended, or has a timer that is in its outbox and due in time, or already sent.
     fn has_deadline(&self, partition: PartitionKey) -> bool {
         let Some(stored) = self.documents.get(&partition) else { return true };
         let (content, outbox) = (&stored.document.content, &stored.document.outbox);
@@ -117,7 +117,7 @@ impl World {
         application.bounds(self, partition)
     }
 
-    /// Checks a document just stored.
+    /// Checks a stored document.
     pub(crate) fn check_stored(&mut self, partition: PartitionKey) {
         self.check_tokens(partition);
         if !self.has_deadline(partition) {

@@ -13,7 +13,7 @@ use crate::ports::queues::Copy;
 use crate::world::{Occasion, World};
 
 impl World {
-    /// Draws what cannot be read in this schedule. In most of them that is nothing.
+    /// Chooses the unreadable records of this schedule; most schedules have none.
     pub(crate) fn draw_damage(&mut self) {
         if self.rng.one_in(4) {
             self.damage.is_rolled_back = true;
@@ -39,7 +39,7 @@ impl World {
         self.damage.is_rolled_back = false;
     }
 
-    /// Puts junk, or a message of another system, before any of the functions.
+    /// Sends junk, or a message of another system, to any of the functions.
     fn post_junk(&mut self) {
         let places = self.queues.with_dead_letters();
         let place = self.rng.pick(&places);
@@ -54,25 +54,25 @@ impl World {
         self.queues.put(place, Copy::new(body), self.now);
     }
 
-    /// Whether a later release sends the message that is sent now.
+    /// Returns `true` if the current message is sent by a newer version.
     pub(crate) fn sends_later_version(&mut self) -> bool {
         let sends = self.damage.is_rolled_back && self.damage.messages > 0 && self.rng.one_in(4);
         self.damage.messages -= u64::from(sends);
         sends
     }
 
-    /// A message as it is delivered now.
+    /// Returns the current form of a message.
     pub(crate) fn delivered(&self, body: &str, is_later: bool) -> String {
         let later = is_later.then(|| of_later_release(body)).flatten();
         later.filter(|_| self.damage.is_rolled_back).unwrap_or_else(|| body.to_owned())
     }
 
-    /// Whether this release reads a message.
+    /// Returns `true` if this version can read a message.
     pub(crate) fn reads(&self, body: &str, is_later: bool) -> bool {
         (!is_later || !self.damage.is_rolled_back) && !self.is_junk(body)
     }
 
-    /// Takes note of a document just written, perhaps by a later release.
+    /// Records a written document, which a newer version may have written.
     pub(crate) fn wrote(&mut self, partition: PartitionKey) {
         if self.damage.is_rolled_back && self.damage.documents > 0 && self.rng.one_in(4) {
             self.damage.documents -= 1;
@@ -81,7 +81,7 @@ impl World {
         }
     }
 
-    /// A document as it is found now: of one that a later release wrote, the store cannot make anything, or the saga.
+    /// Returns a document as loaded now; a document of a newer version is unreadable for the store or for the saga.
     pub(crate) fn found(&mut self, found: Option<Document>) -> LoadResult {
         let is_unreadable = |document: &Document| self.damage.unreadable.contains(&document.partition);
         if !self.damage.is_rolled_back || !found.as_ref().is_some_and(is_unreadable) {
@@ -96,13 +96,14 @@ impl World {
         }))
     }
 
-    /// Whether a message may end in the dead letters because of what cannot be read: as junk, or when the upgrade comes
-    /// later than a queue keeps it.
+    /// Returns `true` if a message may be dead-lettered because it is junk, or because the upgrade comes after its
+    /// retention in a queue.
     pub(crate) fn is_damaged(&self, body: &str, is_later: bool, came_at: u64) -> bool {
         self.is_junk(body) || self.awaits_upgrade(came_at) && (is_later || self.is_of_unreadable(body))
     }
 
-    /// Whether what came then, and only a later release reads, waited for it for longer than a queue keeps it.
+    /// Returns `true` if a message from that time that only a newer version can read waited longer than its queue keeps
+    /// it.
     pub(crate) fn awaits_upgrade(&self, came_at: u64) -> bool {
         self.damage.upgrades_at.saturating_sub(came_at) >= WAITS_MS
     }
@@ -116,7 +117,7 @@ impl World {
         !self.damage.unreadable.is_empty() && known()
     }
 
-    /// A record that cannot be read waits, or is set aside, by itself: those delivered with it feel nothing of it.
+    /// An unreadable record waits or is set aside without affecting records in the same delivery.
     pub(crate) fn check_neighbours(&mut self, queue: usize, batch: &[Received], answers: &[Disposition]) {
         for (received, answer) in batch.iter().zip(answers) {
             let body = &received.delivery.body;
@@ -140,7 +141,7 @@ impl World {
         }
     }
 
-    /// Junk that is in no dead-letter queue any more.
+    /// Returns junk that is no longer in a dead-letter queue.
     pub(crate) fn lost_junk(&self) -> Option<&String> {
         let is_kept = |junk: &&String| {
             let mut bodies = self.queues.dead_letters().map(|copy| copy.body.as_str());

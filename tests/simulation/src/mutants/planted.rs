@@ -34,7 +34,7 @@ impl World {
         write.add.iter().filter(move |entry| !(in_memory && entry.claimed_until.is_some()))
     }
 
-    /// Gives out other tokens each time a stored request is fetched to be sent once more.
+    /// Replaces the tokens of a stored request each time it is sent again.
     pub(crate) fn mint_again(&mut self, entries: &mut [Entry]) {
         if !self.has(Mutant::TokensMintedAgain) {
             return;
@@ -54,7 +54,7 @@ impl World {
         }
     }
 
-    /// Takes note of what a claim was answered, and consumes its token at once.
+    /// Records the answer to a claim, and consumes its token immediately.
     pub(crate) fn after_claim(&mut self, claim: &Claim, answer: &Admission) {
         if self.has(Mutant::TokenRemovedAtClaim)
             && let (Admission::Admitted(_), ClaimCondition::TokenPresent(token)) = (answer, &claim.requires)
@@ -74,14 +74,14 @@ impl World {
         }
     }
 
-    /// A worker does not know whether its writes were made.
+    /// Records writes with an unknown outcome.
     pub(crate) fn in_doubt(&mut self, writes: &[Persist]) {
         let Some(process) = self.acting.filter(|_| self.has(Mutant::EarlierIsConflict)) else { return };
         let writes = writes.iter().map(|write| ((process, write.partition), write.clone()));
         self.mutants.in_doubt.extend(writes);
     }
 
-    /// A worker makes a new attempt.
+    /// Records a new attempt of a worker.
     pub(crate) fn begins_anew(&mut self, partition: PartitionKey) {
         if let Some(process) = self.acting {
             self.mutants.in_doubt.remove(&(process, partition));
@@ -133,7 +133,7 @@ impl World {
         }
     }
 
-    /// The claim as it is carried out.
+    /// Returns the claim to perform.
     pub(crate) fn mutated_claim(&self, claim: &Claim) -> Claim {
         let room = if self.has(Mutant::MintsWithoutRoom) { usize::MAX } else { claim.room };
         let inside = self.items.get(&claim.partition).and_then(|item| item.holder);
@@ -144,7 +144,7 @@ impl World {
         Claim { room, finished, fence, ..claim.clone() }
     }
 
-    /// Whether a write only says that a message is awaited no more, and that is not done.
+    /// Returns `true` if a write only removes an expected message, and the defect omits this.
     pub(crate) fn is_left_out(&self, write: &Persist) -> bool {
         self.has(Mutant::DroppedIsAwaited)
             && self.documents.get(&write.partition).is_some_and(|stored| {
@@ -155,7 +155,7 @@ impl World {
             })
     }
 
-    /// The entries that a write removes from the outbox.
+    /// Returns the entries that a write removes from the outbox.
     pub(crate) fn cancelled(&self, write: &Persist) -> Vec<MessageId> {
         let was_sent = |id: &&MessageId| self.checks.sent.contains_key(id);
         match self.has(Mutant::SentStays) {
@@ -164,7 +164,7 @@ impl World {
         }
     }
 
-    /// The release as it is carried out.
+    /// Returns the release to perform.
     pub(crate) fn mutated_release(&self, release: &Release) -> Release {
         let mut release = release.clone();
         let item = self.items.get(&release.partition);
@@ -195,7 +195,7 @@ impl World {
 }
 
 impl Port {
-    /// Returns the loaded documents; none if one document cannot be read and that is the defect.
+    /// Returns the loaded documents, or an error if one is unreadable and the defect fails all of them.
     pub(crate) fn all_or_nothing(&self, loaded: Vec<LoadResult>) -> Result<Vec<LoadResult>, StoreError> {
         if self.has(Mutant::UnreadableFailsBatch) {
             return loaded.into_iter().map(|one| one.map(Ok)).collect();
@@ -207,7 +207,7 @@ impl Port {
         self.universe.with(|world| world.has(mutant))
     }
 
-    /// Sends what a write is going to cause before it is made.
+    /// Sends the messages of a write before it is made.
     pub(crate) async fn send_early(&self, writes: &[Persist]) {
         if !self.has(Mutant::SentBeforePersisted) {
             return;
@@ -217,13 +217,13 @@ impl Port {
             let Kind::Message(queue) = &entry.kind else { continue };
             let Ok(message) = Message::decode(&entry.payload) else { continue };
             if let Ok(outgoing) = Outgoing::new(&message, queue.clone(), Duration::ZERO) {
-                // A failure of one that is sent once more anyway is of no interest.
+                // A failure does not matter, because the message is sent again.
                 let _ = self.call(Call::QUEUE_SEND, move |world| world.send(&outgoing)).await;
             }
         }
     }
 
-    /// Clears the outbox of what is about to be sent.
+    /// Removes the messages that are about to be sent from the outbox.
     pub(crate) async fn clear_early(&self, messages: &[Outgoing]) {
         if !self.has(Mutant::ClearedBeforeSending) {
             return;
@@ -239,7 +239,7 @@ impl Port {
         let _ = self.call(Call::SAGA_SETTLE, clear).await;
     }
 
-    /// The messages as they leave: with fresh ids each time, for the mutant that does not derive them from the cause.
+    /// Returns the messages to send, with new ids for the mutant that does not derive them from the cause.
     pub(crate) fn renamed(&self, messages: &[Outgoing]) -> Vec<Outgoing> {
         let mut messages = messages.to_vec();
         if self.has(Mutant::RandomEffectIds) {
@@ -254,7 +254,7 @@ impl Port {
     }
 }
 
-/// A consumer, and around it one that insists, or refuses what it does not know, if that is the defect.
+/// Returns a consumer, wrapped in one that retries everything or refuses unknown messages if that is the defect.
 pub(crate) fn around(port: &Port, consumer: Arc<dyn Consumer>) -> Arc<dyn Consumer> {
     if port.has(Mutant::RetryOnEveryError) {
         Arc::new(RetryingConsumer { port: port.clone(), consumer })
@@ -265,7 +265,7 @@ pub(crate) fn around(port: &Port, consumer: Arc<dyn Consumer>) -> Arc<dyn Consum
     }
 }
 
-/// Gives up messages of a later version.
+/// Dead-letters messages of a newer version.
 struct RefusingConsumer {
     consumer: Arc<dyn Consumer>,
 }
@@ -283,7 +283,7 @@ impl Consumer for RefusingConsumer {
     }
 }
 
-/// Tries whatever went wrong again in place, and not conflicts alone.
+/// Retries all failures in place, and not only conflicts.
 struct RetryingConsumer {
     port: Port,
     consumer: Arc<dyn Consumer>,

@@ -60,7 +60,7 @@ impl WriteDocuments for Port {
         self.send_early(writes).await;
         let (all, some) = (writes.to_vec(), writes);
         let perform = move |world: &mut World| all.iter().map(|write| world.persist(write, now)).collect();
-        // A bulk write that breaks off has made some of its writes.
+        // An interrupted bulk write has made some of its writes.
         let in_part = |world: &mut World| {
             for write in some_of(world, some) {
                 world.persist(write, now);
@@ -92,7 +92,7 @@ impl WriteDocuments for Port {
     }
 }
 
-/// Some of several, never all; of a single one none.
+/// Some of several writes, never all; none of a single write.
 fn some_of<'a, T>(world: &mut World, all: &'a [T]) -> &'a [T] {
     let count = world.rng.index(all.len());
     &all[..count]
@@ -172,7 +172,7 @@ impl World {
         if earlier.len() > EARLIER {
             earlier.pop_front();
         }
-        // Whatever is left in the outbox of an expired document stays.
+        // The remaining entries in the outbox of an expired document are kept.
         let mut outbox = before.map_or_else(Vec::new, |document| document.outbox);
         let cancelled = self.cancelled(write);
         outbox.retain(|entry| !cancelled.contains(&entry.id));

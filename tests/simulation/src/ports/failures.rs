@@ -1,5 +1,5 @@
-//! Failures, and the operations on them. These calls never fail and are not the scheduler's. A worker that takes the steps
-//! of an operation dies between them, at its calls of other ports.
+//! Failures, and the operations on them. These calls never fail, and the scheduler does not interleave them. A worker
+//! that runs the steps of an operation crashes between them, at its calls of other ports.
 
 mod port;
 
@@ -50,22 +50,22 @@ impl FailureTables {
         self.failures.values().filter(|failure| selection.has(failure))
     }
 
-    /// Dead letters that are failures now.
+    /// Returns the dead letters that are recorded as failures.
     fn dead_letters(&self) -> impl Iterator<Item = &Failure> {
         self.failures.values().filter(|failure| matches!(failure.origin, Origin::DeadLetter { .. }))
     }
 
-    /// The messages of all dead letters, in whichever state.
+    /// Returns the messages of all dead letters, in any state.
     pub(crate) fn bodies(&self) -> impl Iterator<Item = &str> {
         self.dead_letters().map(|failure| failure.body.as_str())
     }
 
-    /// The messages of dead letters that an operator has retried.
+    /// Returns the messages of dead letters that an operator has retried.
     pub(crate) fn retried(&self) -> impl Iterator<Item = &str> {
         self.dead_letters().filter(|failure| failure.retried > 0).map(|failure| failure.body.as_str())
     }
 
-    /// The messages of dead letters that an operator has not dealt with yet.
+    /// Returns the messages of dead letters that an operator has not handled yet.
     pub(crate) fn open(&self) -> impl Iterator<Item = &str> {
         let is_open = |failure: &&Failure| {
             matches!(failure.state.standing(), FailureStatus::Open | FailureStatus::Retrying)

@@ -92,7 +92,7 @@ impl CheckTokens for Port {
 }
 
 impl World {
-    /// The item of a partition. The store deletes it some time after it has expired.
+    /// Returns the item of a partition. The store deletes it some time after it has expired.
     fn item(&mut self, partition: PartitionKey) -> Option<Item> {
         let now = timestamp(self.now);
         if self.deletes_at_once && self.items.get(&partition).is_some_and(|item| item.expires_at <= now) {
@@ -133,7 +133,7 @@ impl World {
             };
             format!("ledger.claim     {partition} attempt {attempt} -> {answer}")
         });
-        // One that is refused for its fence has changed nothing, and is repeated.
+        // A claim that is refused because of its fence has changed nothing, and is repeated.
         if !matches!(answer, Admission::Moved { .. }) {
             self.check_tokens(claim.partition);
         }
@@ -146,7 +146,7 @@ impl World {
         let stored = self.item(release.partition);
         let next = stored.and_then(|item| item.release(release));
         let released = next.is_some();
-        // One that comes late meets another fence, and the attempt may be inside with that one.
+        // A late claim finds another fence, with which the attempt may hold the partition.
         if released || !self.holds(asked) {
             self.leave(asked);
         }

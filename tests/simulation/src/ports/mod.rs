@@ -1,5 +1,5 @@
-//! The engine's ports in memory. Each performs its call in one piece, as the contract suites demand of an adapter; what
-//! lies between two calls is the scheduler's.
+//! The engine's ports in memory. Each call is atomic, as the contract suites demand of an adapter; the scheduler
+//! interleaves the calls.
 
 pub(crate) mod documents;
 pub(crate) mod failures;

@@ -1,4 +1,4 @@
-//! The outboxes of sagas and of sessions, as a sweep and an operator see them.
+//! The outboxes of sagas and of sessions, for sweeps and operators.
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -161,7 +161,7 @@ impl World {
         self.saga_outboxes().chain(self.session_outboxes())
     }
 
-    /// Records with such entries, and these entries alone.
+    /// Returns records with such entries, and only these entries.
     fn listed<'a>(
         &'a self,
         all: impl Iterator<Item = (Owner, &'a Vec<Entry>)>,
@@ -177,7 +177,7 @@ impl World {
         listed.filter(|shown| !shown.entries.is_empty() && Some(&*shown.id) > after).take(limit).collect()
     }
 
-    /// An entry as this release reads it.
+    /// Returns an entry as read by this version.
     fn read(&self, entry: &Entry) -> EntryResult {
         match self.unreadable.contains(&entry.id) {
             false => Ok(entry.clone()),
@@ -236,7 +236,7 @@ impl World {
         let left = outbox.len();
         self.note(|| format!("outbox.settle    {owner}: {} settled, {left} left", gone.len()));
         if let Some(Entry { id, attempts, error, .. }) = given_up {
-            // Outages here are shorter than the time that an entry has, and nothing is wrong with any message.
+            // Simulated outages are shorter than the retry time of an entry, and all messages are valid.
             let why = error.unwrap_or_default();
             let detail = || format!("entry {id} of {owner} was exhausted after {attempts} attempts: {why}");
             self.violate(Invariant::Quiescence, detail);
@@ -270,7 +270,7 @@ impl World {
         }
     }
 
-    /// Puts an entry that this release cannot read into some outbox.
+    /// Puts an unreadable entry into an outbox.
     pub(crate) fn damage(&mut self) {
         let Some(owner) = self.any(|_| true).map(|(owner, _)| owner) else { return };
         let id = MessageId::from_uuid(self.fresh_id());
@@ -294,8 +294,8 @@ impl World {
         self.note(|| format!("{owner} has an entry that cannot be read: {id}"));
     }
 
-    /// Gives some message up, as if it could not be sent. No worker sends an entry that is not due, so this waits for
-    /// one that is.
+    /// Exhausts the retries of a message, as if it could not be sent. Workers only send due entries, so this waits for
+    /// one.
     pub(crate) fn give_up(&mut self) {
         let now = timestamp(self.now);
         let fails = |entry: &Entry| entry.kind != Kind::View && !entry.poisoned && entry.is_due(now);
@@ -322,7 +322,7 @@ impl World {
         (!all.is_empty()).then(|| self.rng.pick(&all))
     }
 
-    /// The entries that wait for an operator.
+    /// Returns the entries that wait for an operator.
     pub(crate) fn has_given_up(&self) -> bool {
         self.outboxes().flat_map(|(_, outbox)| outbox).any(|entry| self.waits_for_operator(entry))
     }
@@ -331,7 +331,7 @@ impl World {
         entry.poisoned && !self.unreadable.contains(&entry.id)
     }
 
-    /// Whether nothing is left in an outbox but what cannot be read, which is set aside.
+    /// Returns `true` if an outbox contains only unreadable entries, which are set aside.
     pub(crate) fn is_done_with(&self, outbox: &[Entry]) -> bool {
         outbox.iter().all(|entry| entry.poisoned && self.unreadable.contains(&entry.id))
     }

@@ -1,4 +1,4 @@
-//! The memory of processed messages.
+//! The store of processed messages.
 
 use async_trait::async_trait;
 use dedup::ProcessedMessages;

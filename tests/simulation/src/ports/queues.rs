@@ -9,8 +9,8 @@ use saga::SAGA;
 use crate::model::Station;
 use crate::time::span;
 
-/// The default visibility timeout for queues that the table does not contain: the engine's own, in a system that does
-/// not name them.
+/// The default visibility timeout for queues that the table does not contain, which are the engine's queues if the
+/// system does not name them.
 const VISIBILITY_MS: u64 = 60_000;
 
 /// A copy of a message in a queue.
@@ -19,12 +19,12 @@ pub(crate) struct Copy {
     seq: u64,
     pub(crate) body: String,
     visible_at: u64,
-    /// When it could be received first.
+    /// The time from which it can be received.
     came_at: u64,
     receive_count: u32,
-    /// Whether a later release has sent it.
+    /// `true` if a newer version sent it.
     is_later: bool,
-    /// The queue that gave it up first, of a dead letter.
+    /// For a dead letter, the queue that dead-lettered it.
     pub(crate) given_up_by: Option<usize>,
     /// `true` if there was a reason to dead-letter it.
     pub(crate) is_excused: bool,
@@ -45,13 +45,13 @@ impl Copy {
     }
 }
 
-/// One queue.
+/// A queue.
 struct StoredQueue {
     spec: QueueSpec,
     visibility_ms: u64,
-    /// After how many receipts it gives a message up.
+    /// The receive limit, after which a message is dead-lettered.
     receive_limit: Option<u32>,
-    /// Whether a function is behind it.
+    /// `true` if a function consumes it.
     is_worked: bool,
     /// Returns `true` if it holds dead letters without a consumer.
     is_grave: bool,
@@ -65,7 +65,7 @@ pub(crate) struct Queues {
 }
 
 impl Queues {
-    /// Those of a table, and the engine's own where the table does not have them.
+    /// Returns the queues of a table, and those of the engine that the table does not contain.
     pub(crate) fn new(table: &[QueueSpec], stations: &[Station]) -> Self {
         let mut specs = table.to_vec();
         for queue in [SAGA, CONTROL] {
@@ -89,7 +89,7 @@ impl Queues {
         Self { seq: 0, queues: specs.iter().map(stored).collect() }
     }
 
-    /// The place of a queue.
+    /// Returns the index of a queue.
     pub(crate) fn place(&self, queue: &Queue) -> Option<usize> {
         self.queues.iter().position(|stored| stored.spec.queue == *queue)
     }
@@ -98,12 +98,12 @@ impl Queues {
         &self.queues[place].spec
     }
 
-    /// Whether a function is behind it, so that a copy of a message makes a difference.
+    /// Returns `true` if a function consumes it, so that a duplicate of a message matters.
     pub(crate) fn is_worked(&self, queue: &Queue) -> bool {
         self.place(queue).is_some_and(|place| self.queues[place].is_worked)
     }
 
-    /// The places of the queues that a function is behind, and that have dead letters.
+    /// Returns the indexes of consumed queues with dead letters.
     pub(crate) fn with_dead_letters(&self) -> Vec<usize> {
         let has_them = |stored: &StoredQueue| stored.is_worked && stored.spec.dead_letters.is_some();
         let having = self.queues.iter().enumerate().filter(|(_, stored)| has_them(stored));
@@ -127,7 +127,7 @@ impl Queues {
         self.queues[place].copies.push(Copy { seq, visible_at, came_at, receive_count: 0, ..copy });
     }
 
-    /// A queue that should be empty at rest and is not, and how many messages are in it.
+    /// Returns a queue that is not empty in the final state, although it should be, with its number of messages.
     pub(crate) fn left(&self) -> Option<(&str, usize)> {
         let left = self.queues.iter().find(|stored| stored.is_worked && !stored.copies.is_empty());
         left.map(|stored| (stored.spec.queue.name(), stored.copies.len()))

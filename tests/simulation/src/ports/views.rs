@@ -37,12 +37,12 @@ impl World {
         }
     }
 
-    /// The views as a call finds them.
+    /// Returns the views for a call.
     fn views_found(&mut self, is_stale: bool) -> &BTreeMap<PartitionKey, View> {
         if is_stale { self.past.views().unwrap_or(&self.views) } else { &self.views }
     }
 
-    /// The views that are so, the latest first.
+    /// Returns the matching views, the latest first.
     fn views_that(&mut self, is_stale: bool, are: impl Fn(&View) -> bool) -> Vec<View> {
         let mut views: Vec<View> =
             self.views_found(is_stale).values().filter(|view| are(view)).cloned().collect();
@@ -110,7 +110,7 @@ impl ReadViews for Port {
         self.read(Call::VIEWS_READ, page).await
     }
 
-    /// Changes are never requested here: views are stored without an order.
+    /// Changes are not requested: views are stored without an order.
     async fn changed(
         &self,
         _: Uuid,

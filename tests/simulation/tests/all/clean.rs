@@ -1,4 +1,4 @@
-//! The engine violates nothing, whatever befalls it.
+//! The engine violates no invariant under any fault.
 
 use simulation::{Call, Config, Coverage, Fault, Mode, Range, Summary, Workload, run_many, simulate};
 

@@ -1,5 +1,5 @@
-//! A minimal saga: a client sends a question to a desk, and waits for an answer or a timeout. With everything that a
-//! workload needs.
+//! A minimal saga: a client sends a question to a desk, and waits for an answer or a timeout. It includes all parts of
+//! a workload.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use uuid::Uuid;
 const DESK: Queue = Queue::named("desk");
 
 messages! {
-    /// What happens to a question.
+    /// The events of a question.
     pub(crate) enum DeskEvent of "desk" to SAGA {
         Asked { number: u64 } = 1,
         Answered {} = 1,
@@ -153,10 +153,10 @@ static SYSTEM: System<Engine> = System {
     functions: &[&RUNS, &ANSWERS],
 };
 
-/// The workload: with a defect of its own, or without.
+/// The workload, with or without its own defect.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Questions {
-    /// Whether the clients give all questions one number.
+    /// `true` if the clients give all questions the same number.
     pub(crate) numbers_repeat: bool,
 }
 
@@ -182,7 +182,7 @@ impl Workload for Questions {
     }
 
     fn bounds(&self, (): &(), _: PartitionKey) -> Bounds {
-        // The answer, and the patience.
+        // The answer and the timeout.
         Bounds { awaited: 2, ..Bounds::default() }
     }
 
@@ -220,7 +220,7 @@ impl Workload for Questions {
     }
 }
 
-/// Numbers a question and asks it. Two clients that number at the same time begin again.
+/// Numbers a question and asks it. Two clients that choose a number concurrently start again.
 async fn ask(engine: &Engine, numbers_repeat: bool, may_wait: bool) -> Option<PartitionKey> {
     let Ok(entry) = engine.entry_point("counter") else { return None };
     let counter = Key::new("counter", "questions");

@@ -1,9 +1,9 @@
-//! The simulator on a saga as small as can be, and on itself.
+//! Tests of the simulator with a minimal saga.
 //!
 //! - `desk`: the saga;
-//! - `clean`: nothing is violated, and every point was met by every fault;
+//! - `clean`: no invariant is violated, and every fault occurs at every point;
 //! - `mutants`: planted defects are found, in the engine and in a workload;
-//! - `repeat`: a seed means the same schedule, always.
+//! - `repeat`: a seed always gives the same schedule.
 
 mod clean;
 mod desk;

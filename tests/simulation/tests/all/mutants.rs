@@ -1,4 +1,4 @@
-//! Planted defects are found on the smallest saga too; `tests/searches` plants them on the search import.
+//! Planted defects are also found on the smallest saga; `tests/searches` plants them in the search import.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use simulation::{Config, Invariant, Mode, Mutant, Range, hunt_all, run_many};
 
 use crate::desk::Questions;
 
-/// The most schedules that a defect may survive.
+/// The maximum number of schedules that a defect may survive.
 const SEEDS: u64 = 10_000;
 
 #[test]

@@ -1,4 +1,4 @@
-//! A seed means the same schedule, always.
+//! A seed always gives the same schedule.
 
 use simulation::{Config, Invariant, Mode, Mutant, Outcome, Range, Summary};
 

@@ -334,7 +334,7 @@ impl Page {
 
     pub(crate) fn quarantined(self, db: &Connection) -> Result<Vec<QuarantinedRecord>, Fault> {
         let query = Query { sql: QUARANTINED, packed: 2 };
-        self.rows(db, (&query, None), usize::MAX, |_, text| {
+        self.rows(db, &query, None, usize::MAX, |_, text| {
             let record: Quarantine = from_json(&text?)?;
             Ok(QuarantinedRecord { search_id: self.search, file_id: self.file, record })
         })

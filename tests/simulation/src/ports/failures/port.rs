@@ -52,7 +52,7 @@ impl KeepFailures for Port {
         }))
     }
 
-    /// All failures count as of one cause.
+    /// All failures have the same cause.
     async fn groups(&self, selection: &Selection) -> Result<Vec<CauseGroup>, StoreError> {
         Ok(self.perform(|world| {
             let Some(first) = world.failures.of(selection).next() else { return Vec::new() };

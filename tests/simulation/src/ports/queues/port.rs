@@ -35,7 +35,7 @@ impl Port {
         }
     }
 
-    /// Does with a message what its handler decided. When this fails the message becomes visible again by itself.
+    /// Applies the handler's decision to a message. If this fails, the message becomes visible again after its timeout.
     pub(crate) async fn answer_one(&self, queue: usize, receipt: &str, disposition: &Disposition) {
         let (receipt, disposition) = (receipt.to_owned(), disposition.clone());
         let act = move |world: &mut World| world.answer(queue, &receipt, &disposition);
@@ -75,7 +75,7 @@ impl World {
         let copy = copy.clone();
         self.stats.received += 1;
         if again {
-            // Standard queues deliver a message twice now and then.
+            // Standard queues sometimes deliver a message twice.
             self.queues.put(queue, copy.clone(), again_at);
         }
         let body = self.delivered(&copy.body, copy.is_later);
@@ -121,7 +121,7 @@ impl World {
         self.queues.put(dead, Copy { given_up_by, is_excused, ..copy }, self.now);
     }
 
-    /// Puts a message into its queue, perhaps twice, each copy after a time of its own.
+    /// Puts a message into its queue, possibly twice, with a different delay for each copy.
     pub(crate) fn post(&mut self, queue: usize, body: &str, delay: Duration) {
         self.post_copy(queue, &Copy::new(body.to_owned()), delay);
     }
@@ -134,7 +134,7 @@ impl World {
         }
     }
 
-    /// Puts something into a queue that none of the functions has sent.
+    /// Puts a message that no function has sent into a queue.
     pub(crate) fn post_from_outside(&mut self, queue: &Queue, body: &str) {
         match self.queues.place(queue) {
             Some(place) => self.post(place, body, Duration::ZERO),
@@ -161,7 +161,7 @@ impl SendMessages for Port {
             messages.iter().map(|message| world.queues.place(&message.queue).is_some()).collect()
         });
         let refused = || Err(SendError::Store(failed(Call::QUEUE_SEND)));
-        // Some messages of a batch may be refused, and the answer names them.
+        // Some messages of a batch may be refused, and the response names them.
         let mut accepted = Vec::with_capacity(messages.len());
         let mut some = |world: &mut World| {
             for message in messages {
@@ -185,7 +185,7 @@ impl SendMessages for Port {
     }
 }
 
-/// For functions that receive by themselves; those behind a queue are given what the queue has.
+/// For functions that receive messages themselves. Functions with an event source receive batches from it.
 #[async_trait]
 impl ReceiveMessages for Port {
     async fn receive(&self, queue: &Queue, max: usize, _: Duration) -> Result<Vec<Received>, StoreError> {
@@ -212,7 +212,7 @@ impl ReceiveMessages for Port {
     }
 }
 
-/// Never called here: the world knows the content of the queues.
+/// Not used: the world knows the content of the queues.
 #[async_trait]
 impl InspectQueues for Port {
     async fn depths(&self) -> BTreeMap<Queue, Result<Depth, StoreError>> {
