@@ -28,17 +28,17 @@ pub struct Ports<'a> {
     pub host: &'a dyn Host,
     /// The retention of an ended partition.
     pub retention: SignedDuration,
-    /// Makes what is stored of a partition unreadable, past the ports. Without it the adapter checks itself what becomes of
-    /// such a document.
+    /// Damages the stored data of a partition, bypassing the ports. Without it, the adapter has its own test of
+    /// unreadable documents.
     pub damage: Option<&'a Damage<'a>>,
-    /// Makes an entry of a partition's outbox unreadable, past the ports, as one of a later release is.
+    /// Damages an entry of a partition's outbox, bypassing the ports, as if a newer version had written it.
     pub damage_entry: Option<&'a DamageEntry<'a>>,
 }
 
 /// Makes an entry unreadable.
 pub type DamageEntry<'a> = dyn Fn(PartitionKey, MessageId) -> BoxFuture<'a, CheckResult> + Send + Sync + 'a;
 
-/// Makes what is stored of a partition unreadable.
+/// Makes the stored data of a partition unreadable.
 pub type Damage<'a> = dyn Fn(PartitionKey) -> BoxFuture<'a, CheckResult> + Send + Sync + 'a;
 
 /// Checks the whole contract.
@@ -58,7 +58,7 @@ impl Ports<'_> {
         found
     }
 
-    /// The document, which must be there.
+    /// Returns the document, which must exist.
     async fn stored(
         &self,
         partition: PartitionKey,
@@ -72,7 +72,7 @@ impl Ports<'_> {
         Ok(answers.first().copied().unwrap_or(PersistOutcome::Conflict))
     }
 
-    /// A new partition with these entries in its outbox.
+    /// Returns a new partition with these entries in its outbox.
     async fn create(&self, add: Vec<Entry>) -> Result<PartitionKey, messages::StoreError> {
         let partition = sample::partition(self.host);
         let write =

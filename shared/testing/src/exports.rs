@@ -10,7 +10,7 @@ use writers::Format;
 
 use crate::{CheckResult, sample};
 
-/// Follows a link as a reviewer's browser does.
+/// Follows a link like a reviewer's browser.
 #[async_trait]
 pub trait Download: Send + Sync {
     /// Returns the content at the link.
@@ -22,11 +22,11 @@ pub trait Download: Send + Sync {
 
 /// The adapter under test.
 pub struct Ports<'a> {
-    /// Keeps exports.
+    /// Stores exports.
     pub keep: &'a dyn KeepExports,
     /// Follows the links.
     pub download: &'a dyn Download,
-    /// Looks through the bucket that they are in.
+    /// Lists their bucket.
     pub find: &'a dyn FindObjects,
     /// Ids and time.
     pub host: &'a dyn Host,
@@ -58,7 +58,7 @@ impl Ports<'_> {
         self.keep.keep(key, stream::iter(pieces).boxed()).await
     }
 
-    /// The export and its size; none if it is not there.
+    /// Returns the export and its size, or none if it is absent.
     async fn linked(
         &self,
         key: &ExportKey,
@@ -73,7 +73,7 @@ impl Ports<'_> {
 
 type DownloadedBytes = (Vec<u8>, u64);
 
-/// Whatever its size.
+/// This holds for any size.
 pub async fn export_download_has_the_written_bytes(ports: &Ports<'_>) -> CheckResult {
     for (pieces, of) in [(0, 0), (1, 5), (3, 1_000), (70, 256 * 1024), (2, 8 << 20), (1, 17 << 20)] {
         let key = ports.key();
@@ -89,7 +89,7 @@ pub async fn export_download_has_the_written_bytes(ports: &Ports<'_>) -> CheckRe
     Ok(())
 }
 
-/// Not even its beginning, however much of it was sent.
+/// No part of it is stored, regardless of the number of bytes sent.
 pub async fn interrupted_export_is_absent(ports: &Ports<'_>) -> CheckResult {
     for after in [0, 10, 9 << 20] {
         let key = ports.key();
@@ -103,7 +103,7 @@ pub async fn interrupted_export_is_absent(ports: &Ports<'_>) -> CheckResult {
     Ok(())
 }
 
-/// As it is when the message that asks for it comes twice.
+/// The message that requests an export may be redelivered.
 pub async fn repeated_export_replaces_the_first(ports: &Ports<'_>) -> CheckResult {
     let key = ports.key();
     for bytes in [&b"first"[..], b"the second"] {
@@ -113,7 +113,7 @@ pub async fn repeated_export_replaces_the_first(ports: &Ports<'_>) -> CheckResul
     Ok(())
 }
 
-/// So they go with it.
+/// This is how the deletion of a search deletes its exports.
 pub async fn exports_of_a_search_are_found_and_deleted(ports: &Ports<'_>) -> CheckResult {
     let (key, other) = (ports.key(), ports.key());
     let second = ExportKey { export: ExportId::from_uuid(ports.host.fresh_id()), ..key };
@@ -121,7 +121,7 @@ pub async fn exports_of_a_search_are_found_and_deleted(ports: &Ports<'_>) -> Che
     for key in [key, second, other] {
         ports.keep(&key, vec![Ok(b"{}\n".to_vec())]).await?;
     }
-    // Its id is enough to find the one whose format is not known.
+    // The id is enough to find an export of unknown format.
     let found = ports.find.find(&ExportKey::beginning(key.project, key.search, second.export)).await?;
     assert_eq!(found.into_iter().map(|object| object.key).collect::<Vec<_>>(), [second.to_string()]);
     let found = ports.find.find(&ExportKey::folder(key.project, key.search)).await?;

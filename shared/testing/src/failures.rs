@@ -54,7 +54,7 @@ async fn stored(ports: &Ports<'_>, failure: Failure) -> Result<Failure, messages
     Ok(Failure { revision: failure.revision + 1, ..failure })
 }
 
-/// Failures of any origin and in any state.
+/// This holds for failures of any origin and in any state.
 pub async fn failure_round_trips(ports: &Ports<'_>) -> CheckResult {
     let now = sample::now(ports.host);
     let partition = sample::partition(ports.host);
@@ -82,7 +82,7 @@ pub async fn failure_round_trips(ports: &Ports<'_>) -> CheckResult {
     Ok(())
 }
 
-/// Of two readers of one revision, only one changes it.
+/// If two callers have read the same revision, only one changes it.
 pub async fn failure_change_requires_the_read_revision(ports: &Ports<'_>) -> CheckResult {
     let first = failure(ports.host, "one");
     let begun = Change { id: first.id, revision: 0, next: Some(first.clone()) };
@@ -100,7 +100,7 @@ pub async fn failure_change_requires_the_read_revision(ports: &Ports<'_>) -> Che
     Ok(())
 }
 
-/// One that does not hold keeps no other back.
+/// A rejected change does not affect the others.
 pub async fn changes_of_one_call_are_independent(ports: &Ports<'_>) -> CheckResult {
     let known = stored(ports, failure(ports.host, "known")).await?;
     let new = failure(ports.host, "new");
@@ -119,7 +119,7 @@ fn at(failure: Failure, seconds: i64) -> Failure {
     Failure { last_seen, ..failure }
 }
 
-/// Each once, also those that were seen at one moment.
+/// Each failure is returned once, including failures of the same time.
 pub async fn selection_pages_start_with_the_latest(ports: &Ports<'_>) -> CheckResult {
     let partition = sample::partition(ports.host);
     let mut wanted = Vec::new();
@@ -142,11 +142,11 @@ pub async fn selection_pages_start_with_the_latest(ports: &Ports<'_>) -> CheckRe
     Ok(())
 }
 
-/// State, cause, place, partition, time and ids.
+/// The criteria are state, cause, position, partition, time and ids.
 pub async fn selection_returns_only_matching_failures(ports: &Ports<'_>) -> CheckResult {
     let partition = sample::partition(ports.host);
     let now = sample::now(ports.host);
-    // A second may end between two of them.
+    // A clock second may end between two of them.
     let of = |failure: Failure| Failure { partition: Some(partition), last_seen: now, ..failure };
     let plain = stored(ports, of(failure(ports.host, "plain"))).await?;
     let other_cause = stored(ports, of(failure(ports.host, "other"))).await?;
@@ -180,7 +180,7 @@ pub async fn selection_returns_only_matching_failures(ports: &Ports<'_>) -> Chec
     Ok(())
 }
 
-/// With an example, and from when to when.
+/// Each cause has an example and a time range.
 pub async fn causes_start_with_the_most_frequent(ports: &Ports<'_>) -> CheckResult {
     let partition: PartitionKey = sample::partition(ports.host);
     let of = |reason: &str, message: &str| Failure {
@@ -219,7 +219,7 @@ fn operation(host: &dyn Host, begun_at: Timestamp) -> Operation {
     }
 }
 
-/// A second one is refused while the first one has not ended.
+/// A second operation is refused until the first one has ended.
 pub async fn only_one_operation_runs(ports: &Ports<'_>) -> CheckResult {
     let now = sample::now(ports.host);
     assert_eq!(ports.store.running().await?, None);
@@ -259,7 +259,7 @@ async fn end(ports: &Ports<'_>, operation: &Operation) -> CheckResult {
     Ok(())
 }
 
-/// The entry is returned as it was recorded.
+/// The entry is returned unchanged.
 pub async fn audit_log_starts_with_the_latest(ports: &Ports<'_>) -> CheckResult {
     let act = |seconds, did: &str| AuditEntry {
         at: sample::later(sample::now(ports.host), seconds),

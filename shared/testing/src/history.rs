@@ -24,7 +24,7 @@ pub async fn all(ports: &Ports<'_>) -> CheckResult {
     removal_deletes_only_its_partition(ports).await
 }
 
-/// An observation of a partition: the `n`th, after so many seconds.
+/// Returns the `n`th observation of a partition, after a number of seconds.
 pub fn observation(host: &dyn Host, partition: PartitionKey, n: u32, seconds: i64) -> DecisionRecord {
     DecisionRecord {
         at: sample::later(sample::now(host), seconds),
@@ -63,7 +63,7 @@ async fn pages(
     }
 }
 
-/// With all fields, or with the required fields only.
+/// This holds with all fields, and with only the required fields.
 pub async fn observation_round_trips(ports: &Ports<'_>) -> CheckResult {
     let partition = sample::partition(ports.host);
     assert_eq!(ports.store.history(Some(partition), None, 10).await?, []);
@@ -82,7 +82,8 @@ pub async fn observation_round_trips(ports: &Ports<'_>) -> CheckResult {
     Ok(())
 }
 
-/// By time, and what happened at one moment in the order in which it was appended; each once, and nothing of others.
+/// Observations are ordered by time, and those of the same time by insertion. Each is returned once, without those of
+/// other partitions.
 pub async fn history_pages_are_in_chronological_order(ports: &Ports<'_>) -> CheckResult {
     let (partition, other) = (sample::partition(ports.host), sample::partition(ports.host));
     let observation = |n, seconds| observation(ports.host, partition, n, seconds);
@@ -115,7 +116,7 @@ pub async fn later_observations_follow_the_cursor(ports: &Ports<'_>) -> CheckRes
     Ok(())
 }
 
-/// Such as what could not be read.
+/// For example, unreadable messages have no partition.
 pub async fn observations_without_partition_are_found(ports: &Ports<'_>) -> CheckResult {
     let partition = sample::partition(ports.host);
     let junk = |n| DecisionRecord {
@@ -135,7 +136,7 @@ pub async fn observations_without_partition_are_found(ports: &Ports<'_>) -> Chec
     Ok(())
 }
 
-/// However often it is asked for; what is added later is kept.
+/// Repeating the removal succeeds, and later observations are kept.
 pub async fn removal_deletes_only_its_partition(ports: &Ports<'_>) -> CheckResult {
     let (partition, other) = (sample::partition(ports.host), sample::partition(ports.host));
     let of = |partition, n| observation(ports.host, partition, n, 0);

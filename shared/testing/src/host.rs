@@ -1,4 +1,4 @@
-//! A machine whose time a test decides.
+//! A host with manual time.
 
 use std::pin::Pin;
 use std::sync::Mutex;
@@ -10,8 +10,8 @@ use jiff::{SignedDuration, Timestamp};
 use messages::Host;
 use uuid::{Builder, Uuid};
 
-/// A [`Host`] that is moved by hand. Ids and random numbers follow from its seed and from how many were drawn
-/// before, so a run can be repeated exactly.
+/// A [`Host`] whose clock a test sets. Ids and random numbers depend only on its seed and their count, so a run is
+/// reproducible.
 #[derive(Debug)]
 pub struct ManualHost {
     seed: u64,
@@ -27,17 +27,17 @@ struct State {
 }
 
 impl ManualHost {
-    /// A machine that stands at `now`.
+    /// Returns a host whose clock shows `now`.
     pub fn new(now: Timestamp, seed: u64) -> Self {
         Self { seed, state: Mutex::new(State { now, ids: 0, randoms: 0, sleeps: Vec::new() }) }
     }
 
-    /// A machine that stands at the beginning of 2026.
+    /// Returns a host whose clock shows the beginning of 2026.
     pub fn seeded(seed: u64) -> Self {
         Self::new(Timestamp::constant(1_767_225_600, 0), seed)
     }
 
-    /// Sets the clock, forward or back.
+    /// Sets the clock forward or back.
     pub fn set(&self, now: Timestamp) {
         self.with(|state| state.now = now);
     }
@@ -47,13 +47,13 @@ impl ManualHost {
         self.with(|state| state.now = after(state.now, by));
     }
 
-    /// Every sleep so far, in order.
+    /// Returns the durations of all sleeps in order.
     pub fn sleeps(&self) -> Vec<Duration> {
         self.with(|state| state.sleeps.clone())
     }
 
     fn with<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
-        // A test that panicked while it held the state has failed already; the state is still sound.
+        // A test that panicked with the lock has already failed, and the state is consistent.
         change(&mut self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
     }
 }
@@ -74,13 +74,13 @@ impl Host for ManualHost {
             (state.now, state.ids)
         });
         let millis = u64::try_from(now.as_millisecond()).unwrap_or(0);
-        // The count before the seed, so that ids of one moment ascend too. The first three of these ten bytes
-        // lose bits to the version and the variant.
+        // The count precedes the seed, so that ids of the same time ascend as well. The version and the variant replace
+        // some bits of the first three of these ten bytes.
         let ([a, b, c, d], [.., x, y, z]) = (count.to_be_bytes(), self.seed.to_be_bytes());
         Builder::from_unix_timestamp_millis(millis, &[0, 0, 0, a, b, c, d, x, y, z]).into_uuid()
     }
 
-    /// As [`Host::fresh_id`]: a run is to be repeated, and tests print ids.
+    /// Like [`Host::fresh_id`], because runs must be reproducible and tests print ids.
     fn random_id(&self) -> Uuid {
         self.fresh_id()
     }
@@ -93,7 +93,7 @@ impl Host for ManualHost {
         unit(self.seed.wrapping_add(count.wrapping_mul(0x9E37_79B9_7F4A_7C15)))
     }
 
-    /// Moves the clock at once, and lets others run before it returns.
+    /// Advances the clock immediately, and lets other tasks run before it returns.
     async fn sleep(&self, duration: Duration) {
         self.with(|state| {
             state.sleeps.push(duration);
@@ -108,11 +108,11 @@ fn unit(mut z: u64) -> f64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     z ^= z >> 31;
-    // The upper 53 bits are what a double holds exactly.
+    // A double represents the upper 53 bits exactly.
     (z >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// Is pending once.
+/// A future that is pending once.
 struct Yield {
     done: bool,
 }

@@ -19,7 +19,7 @@ pub struct Ports<'a> {
     pub claim: &'a dyn ClaimPartition,
     /// Grants.
     pub grant: &'a dyn GrantTokens,
-    /// Looks tokens up.
+    /// Looks up tokens.
     pub check: &'a dyn CheckTokens,
     /// Ids and time.
     pub host: &'a dyn Host,
@@ -120,7 +120,7 @@ impl<'a> Partition<'a> {
     }
 }
 
-/// The answer at whatever fence the partition has.
+/// Returns the answer to a claim with the current fence of the partition.
 async fn asked(ports: &Ports<'_>, claim: Claim) -> Result<Admission, StoreError> {
     Ok(ledger::ask(ports.claim, claim).await?.1)
 }
@@ -129,7 +129,7 @@ fn is_duplicate(answer: &(AttemptId, Admission)) -> bool {
     answer.1 == Admission::Duplicate
 }
 
-/// And never again; a release without it keeps it.
+/// After that, it never admits again. A release that does not name it keeps it.
 pub async fn token_admits_until_its_release(ports: &Ports<'_>) -> CheckResult {
     let partition = Partition::granted(ports).await?;
     let (attempt, first) = partition.admitted(0).await?;
@@ -146,7 +146,7 @@ pub async fn token_admits_until_its_release(ports: &Ports<'_>) -> CheckResult {
     Ok(())
 }
 
-/// A message from outside, that is.
+/// Unconditional claims belong to messages from outside.
 pub async fn unknown_partition_admits_only_unconditional_claims(ports: &Ports<'_>) -> CheckResult {
     let partition = Partition::unknown(ports);
     assert!(is_duplicate(&partition.claim(0, partition.needs_token()).await?));
@@ -159,7 +159,7 @@ pub async fn unknown_partition_admits_only_unconditional_claims(ports: &Ports<'_
     Ok(())
 }
 
-/// The tokens of earlier attempts that were not removed are included.
+/// This includes tokens of earlier attempts that were not removed.
 pub async fn claim_returns_all_tokens_with_new_ones(ports: &Ports<'_>) -> CheckResult {
     let partition = Partition::granted(ports).await?;
     let (one, first) = partition.admitted(0).await?;
@@ -193,7 +193,7 @@ pub async fn tokens_are_added_within_the_capacity(ports: &Ports<'_>) -> CheckRes
     Ok(())
 }
 
-/// All others get the answer that it is busy.
+/// All other claims are answered with "busy".
 pub async fn concurrent_claims_admit_exactly_one(ports: &Ports<'_>) -> CheckResult {
     let partition = Partition::granted(ports).await?;
     let answers = join_all((0..16).map(|_| partition.claim(0, partition.needs_token()))).await;
@@ -211,7 +211,7 @@ pub async fn concurrent_claims_admit_exactly_one(ports: &Ports<'_>) -> CheckResu
     Ok(())
 }
 
-/// Then it is taken over.
+/// After that, another worker can claim it.
 pub async fn held_partition_is_busy_until_lease_expires(ports: &Ports<'_>) -> CheckResult {
     let partition = Partition::granted(ports).await?;
     let (_, first) = partition.admitted(0).await?;
@@ -224,7 +224,7 @@ pub async fn held_partition_is_busy_until_lease_expires(ports: &Ports<'_>) -> Ch
     Ok(())
 }
 
-/// Nor does it give anything back then.
+/// Its later release has no effect.
 pub async fn finished_attempt_does_not_block_claim(ports: &Ports<'_>) -> CheckResult {
     let partition = Partition::granted(ports).await?;
     let (one, first) = partition.admitted(0).await?;
@@ -258,7 +258,7 @@ pub async fn missing_token_is_duplicate_while_partition_is_held(ports: &Ports<'_
     Ok(())
 }
 
-/// Neither the lease nor a token: it is not its partition any more.
+/// It releases neither the lease nor a token, because it no longer holds the partition.
 pub async fn a_zombie_releases_nothing(ports: &Ports<'_>) -> CheckResult {
     let partition = Partition::granted(ports).await?;
     let (zombie, old) = partition.admitted(0).await?;
@@ -276,7 +276,7 @@ pub async fn a_zombie_releases_nothing(ports: &Ports<'_>) -> CheckResult {
     Ok(())
 }
 
-/// It holds the lease itself; its first fence is outdated.
+/// The attempt holds the lease itself, and its first fence is outdated.
 pub async fn attempt_is_readmitted_after_lost_reply(ports: &Ports<'_>) -> CheckResult {
     let partition = Partition::granted(ports).await?;
     let (attempt, first) = partition.admitted(0).await?;
@@ -288,7 +288,7 @@ pub async fn attempt_is_readmitted_after_lost_reply(ports: &Ports<'_>) -> CheckR
     Ok(())
 }
 
-/// Whether or not the release names them; the partition stays known for a while.
+/// This holds even if the release does not name them. The item is kept for some time.
 pub async fn ended_partition_loses_all_tokens(ports: &Ports<'_>) -> CheckResult {
     let partition = Partition::granted(ports).await?;
     let (attempt, admitted) = partition.admitted(0).await?;
@@ -301,7 +301,7 @@ pub async fn ended_partition_loses_all_tokens(ports: &Ports<'_>) -> CheckResult 
     Ok(())
 }
 
-/// With it gone its tokens are absent too, so nothing comes back to life.
+/// Its tokens are absent as well, so nothing is admitted again.
 pub async fn an_expired_item_is_absent(ports: &Ports<'_>) -> CheckResult {
     let partition = Partition::granted(ports).await?;
     let lifetime = ITEM_LIFETIME.as_secs();
@@ -316,8 +316,8 @@ pub async fn an_expired_item_is_absent(ports: &Ports<'_>) -> CheckResult {
     Ok(())
 }
 
-/// A client repeats a request that was not answered in time, and both arrive: the second one after the partition was given
-/// back, when its tokens were used.
+/// A client repeats a request that was not answered in time, and both copies arrive, the second one after the partition
+/// was released and its tokens were used.
 pub async fn duplicate_claim_changes_nothing(ports: &Ports<'_>) -> CheckResult {
     for requires in [ClaimCondition::ItemExists, ClaimCondition::Always] {
         let partition = Partition::granted(ports).await?;
@@ -337,7 +337,7 @@ pub async fn duplicate_claim_changes_nothing(ports: &Ports<'_>) -> CheckResult {
     Ok(())
 }
 
-/// It lasts for years, regardless of grants, and expires soon after the partition has ended.
+/// It is kept for years, regardless of grants, and expires soon after the partition has ended.
 pub async fn item_outlives_awaited_messages(ports: &Ports<'_>) -> CheckResult {
     const CENTURY: i64 = 100 * 365 * 86_400;
     let lifetime = ITEM_LIFETIME.as_secs();
@@ -369,7 +369,7 @@ pub async fn item_outlives_awaited_messages(ports: &Ports<'_>) -> CheckResult {
     Ok(())
 }
 
-/// An item that an earlier version has written, and that was not touched for a month.
+/// An earlier version wrote the item, and it was not changed for a month.
 pub async fn expired_item_continues_from_document_fence(ports: &Ports<'_>) -> CheckResult {
     let lifetime = ITEM_LIFETIME.as_secs();
     for is_granted_again in [false, true] {
@@ -388,7 +388,7 @@ pub async fn expired_item_continues_from_document_fence(ports: &Ports<'_>) -> Ch
     Ok(())
 }
 
-/// Neither while the partition is free nor while it is held: a grant ends no lease.
+/// This holds while the partition is free and while it is held: a grant does not end a lease.
 pub async fn granting_again_changes_nothing(ports: &Ports<'_>) -> CheckResult {
     let partition = Partition::granted(ports).await?;
     let (attempt, admitted) = partition.admitted(0).await?;
@@ -400,7 +400,7 @@ pub async fn granting_again_changes_nothing(ports: &Ports<'_>) -> CheckResult {
     Ok(())
 }
 
-/// Regardless of its tokens; after its expiry a new item is created.
+/// This holds for any tokens. After the expiry of the item, a new one is created.
 pub async fn repeated_begin_restores_no_token(ports: &Ports<'_>) -> CheckResult {
     let partition = Partition::unknown(ports);
     let token = std::slice::from_ref(&partition.token);
@@ -418,7 +418,7 @@ pub async fn repeated_begin_restores_no_token(ports: &Ports<'_>) -> CheckResult 
     Ok(())
 }
 
-/// Looking takes nothing and changes nothing; an unknown partition and an expired one grant nothing.
+/// The check changes nothing. An unknown or expired partition has no tokens.
 pub async fn token_is_granted_until_its_release(ports: &Ports<'_>) -> CheckResult {
     let is_granted = async |partition: &Partition<'_>, after| {
         ports.check.is_granted(partition.id, &partition.token, sample::later(partition.now, after)).await

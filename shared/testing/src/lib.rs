@@ -1,9 +1,9 @@
 //! The contracts of all ports, as tests that any adapter can run.
 //!
-//! - [`host`]: a [`messages::Host`] whose time a test decides;
+//! - [`host`]: a [`messages::Host`] with manual time;
 //! - [`RecordingSink`]: a [`messages::DecisionSink`] that stores decisions;
 //! - [`fixtures`]: data and messages of earlier versions, for every adapter to read;
-//! - [`proof`]: the level of proof: for every change, or every night;
+//! - [`proof`]: the level of proof, for every change or for every night;
 //! - [`sample`]: documents, entries, views and studies to store;
 //! - [`documents`], [`sessions`], [`views`], [`ledger`], [`processed`], [`queues`], [`failures`],
 //!   [`history`]: the engine's suites, one for each group of its ports. They use the partitions of a fictitious system.

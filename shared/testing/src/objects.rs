@@ -21,7 +21,7 @@ pub enum UploadOutcome {
     Refused,
 }
 
-/// Sends a form as a reviewer's browser does.
+/// Sends a form like a reviewer's browser.
 #[async_trait]
 pub trait Upload: Send + Sync {
     /// Uploads `bytes` with a form.
@@ -34,15 +34,15 @@ pub trait Upload: Send + Sync {
 
 /// The adapter under test.
 pub struct Ports<'a> {
-    /// Makes forms.
+    /// Creates forms.
     pub presign: &'a dyn PresignUpload,
     /// Sends them.
     pub upload: &'a dyn Upload,
     /// Reads.
     pub read: &'a dyn ReadObject,
-    /// Looks through the bucket.
+    /// Lists the bucket.
     pub find: &'a dyn FindObjects,
-    /// Ids and time: the clock that forms expire by.
+    /// Ids and time, with the clock for the expiry of forms.
     pub host: &'a dyn Host,
     /// The bucket of the uploads.
     pub bucket: &'a str,
@@ -66,7 +66,7 @@ pub async fn all(ports: &Ports<'_>) -> CheckResult {
 }
 
 impl Ports<'_> {
-    /// A grant for an hour, with a key that has everything a file's name may have.
+    /// Returns a grant for an hour, with a key that contains all types of characters of file names.
     fn grant(&self, size_bytes: usize) -> UploadGrant {
         UploadGrant {
             key: format!("{}{}/My search + 50% (Ärzte).ris", self.prefix, self.host.fresh_id()),
@@ -112,7 +112,7 @@ impl Ports<'_> {
     }
 }
 
-/// Under exactly its key.
+/// It is stored under exactly its key.
 pub async fn uploaded_object_keeps_bytes_size_and_metadata(ports: &Ports<'_>) -> CheckResult {
     let grant = ports.grant(12);
     let form = ports.form(&grant).await?;
@@ -124,7 +124,7 @@ pub async fn uploaded_object_keeps_bytes_size_and_metadata(ports: &Ports<'_>) ->
     Ok(())
 }
 
-/// Larger than any piece that a store would read at once.
+/// The object is larger than the pieces in which a store reads.
 pub async fn object_of_several_pieces_round_trips(ports: &Ports<'_>) -> CheckResult {
     let bytes: Vec<u8> = (0..1_500_001_u32).flat_map(u32::to_le_bytes).collect();
     let grant = ports.grant(bytes.len());
@@ -141,7 +141,7 @@ pub async fn object_of_several_pieces_round_trips(ports: &Ports<'_>) -> CheckRes
     Ok(())
 }
 
-/// Neither a byte less nor one more.
+/// One byte less or more is refused.
 pub async fn upload_size_must_match_announcement(ports: &Ports<'_>) -> CheckResult {
     for (size, expected) in [
         (0, UploadOutcome::Refused),
@@ -158,7 +158,7 @@ pub async fn upload_size_must_match_announcement(ports: &Ports<'_>) -> CheckResu
     Ok(())
 }
 
-/// A changed form is another form, which was not granted.
+/// A changed form was not granted.
 pub async fn form_is_valid_for_one_key(ports: &Ports<'_>) -> CheckResult {
     let grant = ports.grant(1);
     let mut form = ports.form(&grant).await?;
@@ -169,7 +169,7 @@ pub async fn form_is_valid_for_one_key(ports: &Ports<'_>) -> CheckResult {
     Ok(())
 }
 
-/// The moment it expires.
+/// It is refused from its expiry on.
 pub async fn an_expired_form_is_refused(ports: &Ports<'_>) -> CheckResult {
     let lifetime = 3;
     let grant =
@@ -181,8 +181,8 @@ pub async fn an_expired_form_is_refused(ports: &Ports<'_>) -> CheckResult {
     Ok(())
 }
 
-/// A reviewer who sees an error tries again. Whether a stored object is replaced or the form refused is the store's
-/// affair; what is there is one of them, and has the announced size.
+/// A reviewer who sees an error tries again. A store may replace the stored object or refuse the form; in both cases,
+/// the object is one of the two uploads and has the announced size.
 pub async fn form_is_reusable_until_object_is_stored(ports: &Ports<'_>) -> CheckResult {
     let grant = ports.grant(6);
     let form = ports.form(&grant).await?;
@@ -197,7 +197,7 @@ pub async fn form_is_reusable_until_object_is_stored(ports: &Ports<'_>) -> Check
     Ok(())
 }
 
-/// Neither an error nor empty.
+/// The result is neither an error nor an empty object.
 pub async fn an_absent_object_is_none(ports: &Ports<'_>) -> CheckResult {
     let key = ports.grant(1).key;
     assert_eq!(ports.read.head(ports.bucket, &key, None).await?, None);
@@ -205,7 +205,7 @@ pub async fn an_absent_object_is_none(ports: &Ports<'_>) -> CheckResult {
     Ok(())
 }
 
-/// And may be removed again.
+/// Removing it again succeeds.
 pub async fn removed_object_is_absent(ports: &Ports<'_>) -> CheckResult {
     let folder = ports.folder();
     let (key, kept) = (format!("{folder}a.ris"), format!("{folder}b.ris"));
@@ -222,7 +222,7 @@ pub async fn removed_object_is_absent(ports: &Ports<'_>) -> CheckResult {
     Ok(())
 }
 
-/// By their bytes. The folder of another search is not included, even if its name has the same prefix.
+/// Keys are ordered by their bytes. The folder of another search is not included, even if its name has the same prefix.
 pub async fn objects_are_listed_by_prefix_in_order(ports: &Ports<'_>) -> CheckResult {
     let folder = ports.folder();
     assert_eq!(ports.keys(&folder).await?, Vec::<String>::new());
@@ -247,7 +247,7 @@ pub async fn objects_are_listed_by_prefix_in_order(ports: &Ports<'_>) -> CheckRe
     Ok(())
 }
 
-/// A file that was uploaded twice is found once, as it is stored.
+/// A file that was uploaded twice is listed once, with its stored size.
 pub async fn listed_size_is_that_of_stored_object(ports: &Ports<'_>) -> CheckResult {
     let key = format!("{}a.ris", ports.folder());
     let mut size = 0;
@@ -266,7 +266,7 @@ pub async fn listed_size_is_that_of_stored_object(ports: &Ports<'_>) -> CheckRes
 pub async fn listing_is_limited_to_one_thousand(ports: &Ports<'_>) -> CheckResult {
     let folder = ports.folder();
     let keys: Vec<String> = (0..=MAX_FOUND).map(|n| format!("{folder}{n:04}.ris")).collect();
-    // Backwards, so that the order of keys is not that of storing.
+    // Stored in reverse, so that the order of keys differs from the order of storing.
     let stored = keys.iter().rev().map(|key| ports.store(key.clone(), b"x"));
     stream::iter(stored).buffer_unordered(8).try_collect::<Vec<()>>().await?;
     let found = ports.keys(&folder).await?;

@@ -1,10 +1,10 @@
-//! A sweep's calls about one record, whose entries can all be read.
+//! The calls of a sweep for one record with readable entries.
 
 use jiff::Timestamp;
 use messages::StoreError;
 use outbox::{Entry, Owner, Settlement, SweepOutbox, Unreadable};
 
-/// Whether a record is among those that are due.
+/// Returns `true` if a record is due.
 pub async fn is_due<O: SweepOutbox + ?Sized>(
     outbox: &O,
     owner: Owner,
@@ -14,7 +14,7 @@ pub async fn is_due<O: SweepOutbox + ?Sized>(
     Ok(outbox.due(now, limit).await?.contains(&Ok(owner)))
 }
 
-/// Claims what is ready in one record.
+/// Claims the ready entries of a record.
 ///
 /// # Errors
 /// Returns an error if the port fails, or an entry cannot be read.

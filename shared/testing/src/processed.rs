@@ -20,7 +20,7 @@ pub async fn all(ports: &Ports<'_>) -> CheckResult {
     different_keys_are_independent(ports).await
 }
 
-/// The expiry counts, since deletion by the store may be late.
+/// The expiry is effective even if the store deletes later.
 pub async fn key_is_remembered_until_its_expiry(ports: &Ports<'_>) -> CheckResult {
     let (key, now) = (ports.host.fresh_id().to_string(), sample::now(ports.host));
     assert!(!ports.store.is_remembered(&key, now).await?, "nothing is remembered at first");
@@ -31,7 +31,7 @@ pub async fn key_is_remembered_until_its_expiry(ports: &Ports<'_>) -> CheckResul
     Ok(())
 }
 
-/// The later note counts.
+/// The later expiry is effective.
 pub async fn remembering_again_moves_the_expiry(ports: &Ports<'_>) -> CheckResult {
     let (key, now) = (ports.host.fresh_id().to_string(), sample::now(ports.host));
     ports.store.remember(&key, sample::later(now, 60)).await?;
@@ -40,7 +40,7 @@ pub async fn remembering_again_moves_the_expiry(ports: &Ports<'_>) -> CheckResul
     Ok(())
 }
 
-/// Two handlers of one message have two keys.
+/// For example, two handlers of a message have different keys.
 pub async fn different_keys_are_independent(ports: &Ports<'_>) -> CheckResult {
     let (id, now) = (ports.host.fresh_id(), sample::now(ports.host));
     ports.store.remember(&format!("one:{id}"), sample::later(now, 60)).await?;

@@ -21,7 +21,7 @@ pub async fn all(ports: &Ports<'_>) -> CheckResult {
     later_report_replaces_the_earlier(ports).await
 }
 
-/// Each file has one, the latest, in the order of the files; no other search's are among them.
+/// Each file has only its latest progress, in the order of the files and without those of other searches.
 pub async fn later_report_replaces_the_earlier(ports: &Ports<'_>) -> CheckResult {
     let (search, other) = (sample::partition(ports.host), sample::partition(ports.host));
     let (one, two) = (search::file(ports.host), search::file(ports.host));

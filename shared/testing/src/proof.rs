@@ -1,4 +1,5 @@
-//! The two levels of proof: what every change runs, and what `make prove` runs every night and before a release.
+//! The two levels of proof: one for every change, and one for `make prove`, which runs every night and before a
+//! release.
 //!
 //! The level is the environment variable `PROOF`: `deep` for the second one, anything else for the first. Tests that
 //! have no short form are in modules named `deep`, which `.config/nextest.toml` leaves out of the first level.

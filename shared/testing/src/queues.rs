@@ -6,7 +6,7 @@
 //! - [`depths`]: the depths of queues;
 //! - [`fairness`]: messages of several partitions.
 //!
-//! A receive of a real queue may return fewer messages than there are, and in any order; the suite asks again
+//! A receive of a real queue may return fewer messages than there are, and in any order; the suite repeats the request
 //! and compares sets. The queues under test must not be used by another program.
 
 use std::time::Duration;
@@ -33,15 +33,15 @@ pub struct Ports<'a> {
     pub receive: &'a dyn ReceiveMessages,
     /// Inspects.
     pub inspect: &'a dyn InspectQueues,
-    /// Ids and time: the clock that the queues go by.
+    /// Ids and time, with the clock of the queues.
     pub host: &'a dyn Host,
     /// The specifications of the queues under test.
     pub queues: &'a [QueueSpec],
-    /// One of them, with a receive limit of more than two.
+    /// A queue under test with a receive limit of more than two.
     pub queue: Queue,
-    /// Another one.
+    /// Another queue under test.
     pub other: Queue,
-    /// Whether partitions take turns. All queues are to be fair; this is for a stand-in of a service that is fair itself.
+    /// `true` if partitions take turns. All queues must be fair, except for a stand-in of a fair service.
     pub fair: bool,
 }
 
@@ -54,7 +54,7 @@ pub async fn all(ports: &Ports<'_>) -> CheckResult {
     if ports.fair { fairness::all(ports).await } else { Ok(()) }
 }
 
-/// Short, since a real queue makes the suite wait for it.
+/// Short, because the suite waits for it on a real queue.
 const VISIBILITY: Duration = Duration::from_secs(3);
 const LONG: Duration = Duration::from_secs(600);
 /// The number of times that an empty answer is retried: a real queue queries only some of its servers at a time.
@@ -79,7 +79,7 @@ impl Ports<'_> {
         Ok(message)
     }
 
-    /// Receives until there are `expected` messages or several tries were in vain.
+    /// Receives until there are `expected` messages, or several attempts returned none.
     async fn receive(
         &self,
         queue: &Queue,
@@ -124,7 +124,7 @@ impl Ports<'_> {
         limit.ok_or_else(|| format!("{} has no receive limit of two or more", self.queue))
     }
 
-    /// Empties what the checks use.
+    /// Empties the queues that the checks use.
     async fn drain(&self) -> CheckResult {
         for queue in [self.queue.clone(), self.dead_letters()?] {
             loop {

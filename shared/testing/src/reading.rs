@@ -8,7 +8,7 @@ use crate::{CheckResult, sample};
 
 /// The adapter under test.
 pub struct Ports<'a> {
-    /// Keeps track.
+    /// Tracks attempts.
     pub track: &'a dyn ParseAttempts,
     /// Ids.
     pub host: &'a dyn Host,
@@ -23,7 +23,7 @@ pub async fn all(ports: &Ports<'_>) -> CheckResult {
     status_is_kept_until_the_next_one(ports).await
 }
 
-/// Those of other files are counted by themselves.
+/// Attempts at other files are counted separately.
 pub async fn attempts_are_counted_until_one_ends(ports: &Ports<'_>) -> CheckResult {
     let (search, file, other) =
         (sample::partition(ports.host), search::file(ports.host), search::file(ports.host));
@@ -42,7 +42,7 @@ pub async fn attempts_are_counted_until_one_ends(ports: &Ports<'_>) -> CheckResu
     Ok(())
 }
 
-/// Whatever becomes of the attempts.
+/// This holds regardless of the outcome of attempts.
 pub async fn status_is_kept_until_the_next_one(ports: &Ports<'_>) -> CheckResult {
     let (search_id, file_id) = (sample::partition(ports.host), search::file(ports.host));
     let within = |byte: u64| {

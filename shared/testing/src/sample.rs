@@ -1,4 +1,4 @@
-//! Data for the engine to store, of a fictitious system: a saga with arbitrary states, and its messages.
+//! Sample data of a fictitious system for the engine: a saga with arbitrary states, and its messages.
 //!
 //! [`search`] has the additional data of a search.
 
@@ -20,12 +20,12 @@ pub const SYSTEM: &str = "sample";
 messages! {
     /// The events of its saga.
     pub enum Event of "sample" to SAGA {
-        /// Something.
+        /// Any event.
         Happened {} = 1,
     }
 }
 
-/// Its saga, which only stands in stores and is shown from there.
+/// Its saga, which is only stored and displayed.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Samples;
 
@@ -34,11 +34,11 @@ pub struct Samples;
 pub struct State {
     /// Distinguishes writes.
     pub name: String,
-    /// The list that it is shown in.
+    /// The list that contains it.
     pub list: Uuid,
-    /// Its place in the list.
+    /// The time that determines its position in the list.
     pub created_at: Timestamp,
-    /// When it ended, if it has.
+    /// The time of its end, if it has ended.
     pub ended_at: Option<Timestamp>,
 }
 
@@ -67,12 +67,12 @@ impl saga::Saga for Samples {
     }
 }
 
-/// The host's time in whole seconds, which every store keeps.
+/// Returns the host's time in whole seconds, which every store can represent.
 pub fn now(host: &dyn Host) -> Timestamp {
     Timestamp::from_second(host.now().as_second()).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
-/// A moment `seconds` later; earlier when negative.
+/// Returns the time `seconds` later, or earlier if negative.
 pub fn later(at: Timestamp, seconds: i64) -> Timestamp {
     at.checked_add(SignedDuration::from_secs(seconds)).unwrap_or(Timestamp::MAX)
 }
@@ -87,7 +87,7 @@ pub fn attempt(host: &dyn Host) -> AttemptId {
     AttemptId::from_uuid(host.fresh_id())
 }
 
-/// A small message of a partition.
+/// Returns a small message of a partition.
 pub fn message(host: &dyn Host, partition: PartitionKey) -> Message {
     let body = Body {
         system: SYSTEM.to_owned(),
@@ -99,10 +99,9 @@ pub fn message(host: &dyn Host, partition: PartitionKey) -> Message {
     Message { traceparent: None, ..Message::new(id, "testing", partition, now(host), body) }
 }
 
-/// An outbox entry with a message of its own.
+/// Returns an outbox entry with a new message.
 ///
-/// # Errors
-/// Never: the message is small.
+/// # Errors Never fails, because the message is small.
 pub fn entry(host: &dyn Host, partition: PartitionKey, due_at: Timestamp) -> Result<Entry, StageError> {
     Entry::message(&message(host, partition), SAGA, due_at)
 }
@@ -113,14 +112,14 @@ pub fn content(host: &dyn Host, name: &str) -> Content {
     with_state(host, json!(state))
 }
 
-/// The content of a partition that ended at `at`.
+/// Returns the content of a partition that ended at `at`.
 pub fn ended(host: &dyn Host, at: Timestamp) -> Content {
     let (name, list) = ("ended".to_owned(), host.fresh_id());
     let state = State { name, list, created_at: now(host), ended_at: Some(at) };
     Content { ended_at: Some(at), ..with_state(host, json!(state)) }
 }
 
-/// The content of a partition with any state.
+/// Returns the content of a partition with any state.
 pub fn with_state(host: &dyn Host, state: Value) -> Content {
     Content {
         state: state.into(),
@@ -135,12 +134,12 @@ pub fn with_state(host: &dyn Host, state: Value) -> Content {
     }
 }
 
-/// A write on top of version `loaded`.
+/// Returns a write based on version `loaded`.
 pub fn persist(partition: PartitionKey, loaded: Option<u64>, content: Content) -> Persist {
     Persist { partition, loaded, content, add: Vec::new(), cancel: Vec::new() }
 }
 
-/// A view in a list that many are in.
+/// Returns a view in a list that many views share.
 pub fn view(host: &dyn Host, partition: PartitionKey, revision: u64, ended: bool) -> View {
     let body = json!({ "name": format!("revision {revision}"), "ended": ended });
     let list = Uuid::from_u128(1);

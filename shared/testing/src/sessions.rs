@@ -1,6 +1,6 @@
 //! The contract of [`CommitSession`], [`SettleSessions`], [`ReadRecords`], [`WriteRecords`] and the [`SweepOutbox`] of sessions.
 //!
-//! - here: messages and views, both or neither;
+//! - here: messages and views, stored together or not at all;
 //! - [`records`]: an application's own data.
 
 use futures::future::join;
@@ -19,7 +19,7 @@ pub mod records;
 pub struct Ports<'a> {
     /// Commits.
     pub commit: &'a dyn CommitSession,
-    /// Finds out.
+    /// Settles.
     pub settle: &'a dyn SettleSessions,
     /// Sweeps.
     pub sweep: &'a dyn SweepOutbox,
@@ -82,7 +82,7 @@ impl PreparedSession {
     }
 }
 
-/// Both at once.
+/// They are stored together.
 pub async fn commit_stores_data_and_messages(ports: &Ports<'_>) -> CheckResult {
     let session = PreparedSession::new(ports, 2)?;
     assert_eq!(ports.settle.find(session.record.id).await?, SessionStatus::Nothing);
@@ -92,7 +92,7 @@ pub async fn commit_stores_data_and_messages(ports: &Ports<'_>) -> CheckResult {
     Ok(())
 }
 
-/// Even after its messages were sent: they are not sent again.
+/// This holds even after its messages were sent: they are not sent again.
 pub async fn a_repeated_commit_changes_nothing(ports: &Ports<'_>) -> CheckResult {
     let session = PreparedSession::new(ports, 1)?;
     session.commit(ports).await?;
@@ -103,7 +103,7 @@ pub async fn a_repeated_commit_changes_nothing(ports: &Ports<'_>) -> CheckResult
     Ok(())
 }
 
-/// No sweep finds it.
+/// Sweeps do not find it.
 pub async fn commit_without_messages_writes_only_data(ports: &Ports<'_>) -> CheckResult {
     let session = PreparedSession::new(ports, 0)?;
     assert_eq!(session.commit(ports).await?, CommitOutcome::Stored);
@@ -113,7 +113,7 @@ pub async fn commit_without_messages_writes_only_data(ports: &Ports<'_>) -> Chec
     Ok(())
 }
 
-/// The saga may have been faster.
+/// The saga may have written it first.
 pub async fn existing_view_is_not_replaced(ports: &Ports<'_>) -> CheckResult {
     let (first, mut second) = (PreparedSession::new(ports, 1)?, PreparedSession::new(ports, 1)?);
     first.commit(ports).await?;
@@ -125,7 +125,7 @@ pub async fn existing_view_is_not_replaced(ports: &Ports<'_>) -> CheckResult {
     Ok(())
 }
 
-/// Neither data nor messages.
+/// Neither its data nor its messages are stored.
 pub async fn abandoned_session_commits_nothing(ports: &Ports<'_>) -> CheckResult {
     let session = PreparedSession::new(ports, 1)?;
     let now = sample::now(ports.host);
@@ -150,7 +150,7 @@ pub async fn committed_session_is_not_abandoned(ports: &Ports<'_>) -> CheckResul
     Ok(())
 }
 
-/// And both agree on which.
+/// Both callers learn the same outcome.
 pub async fn concurrent_commit_and_abandon_have_one_winner(ports: &Ports<'_>) -> CheckResult {
     for _ in 0..5 {
         let session = PreparedSession::new(ports, 1)?;
@@ -169,7 +169,8 @@ pub async fn concurrent_commit_and_abandon_have_one_winner(ports: &Ports<'_>) ->
     Ok(())
 }
 
-/// In the order of staging, by one sweeper at a time; a late repetition of the commit still finds the record.
+/// Entries are sent in the order of staging by one sweep at a time. A late repetition of the commit still finds the
+/// record.
 pub async fn swept_entries_leave_the_record(ports: &Ports<'_>) -> CheckResult {
     let session = PreparedSession::new(ports, 3)?;
     session.commit(ports).await?;

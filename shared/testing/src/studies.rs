@@ -26,12 +26,12 @@ pub struct Ports<'a> {
 }
 
 impl Ports<'_> {
-    /// A file as an attempt may write it that begins now.
+    /// Starts an attempt at a file, and returns its fence.
     async fn begin(&self, search_id: SearchId, file_id: FileId) -> Result<FileFence, messages::StoreError> {
         self.begin_by(search_id, file_id, READER).await
     }
 
-    /// The same, with some studies of it stored.
+    /// Like [`Self::begin`], and stores some studies of the file.
     async fn begin_with(
         &self,
         search: SearchId,
@@ -43,7 +43,7 @@ impl Ports<'_> {
         Ok(held)
     }
 
-    /// The same by another reader.
+    /// Like [`Self::begin`], with another reader version.
     async fn begin_by(
         &self,
         search_id: SearchId,
@@ -55,7 +55,7 @@ impl Ports<'_> {
     }
 }
 
-/// The version of the reader, unless it changes.
+/// The default version of the reader.
 const READER: u32 = 7;
 
 /// Checks the whole contract.
@@ -91,7 +91,7 @@ async fn duplicates(ports: &Ports<'_>) -> CheckResult {
     removed_studies_are_not_found(ports).await
 }
 
-/// A batch that is stored again, in part or in whole, adds only what is new.
+/// A batch that is stored again, partially or completely, adds only new studies.
 pub async fn storing_twice_stores_once(ports: &Ports<'_>) -> CheckResult {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let studies: Vec<_> = (1..=5).map(|record| search::study(search, file, record)).collect();
@@ -103,7 +103,7 @@ pub async fn storing_twice_stores_once(ports: &Ports<'_>) -> CheckResult {
     Ok(())
 }
 
-/// Together with its whole batch; a retry fails in the same way.
+/// Its whole batch is rejected, and a retry fails in the same way.
 pub async fn study_prepared_for_another_store_is_rejected(ports: &Ports<'_>) -> CheckResult {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let held = ports.begin(search, file).await?;
@@ -116,7 +116,7 @@ pub async fn study_prepared_for_another_store_is_rejected(ports: &Ports<'_>) -> 
     Ok(())
 }
 
-/// By record number, each page after the last record of the one before.
+/// Each page continues after the last record of the previous one.
 pub async fn pages_are_in_order_of_records(ports: &Ports<'_>) -> CheckResult {
     let (search, file, other) =
         (sample::partition(ports.host), search::file(ports.host), search::file(ports.host));
@@ -137,7 +137,7 @@ pub async fn pages_are_in_order_of_records(ports: &Ports<'_>) -> CheckResult {
     Ok(())
 }
 
-/// As studies are.
+/// The order is that of studies.
 pub async fn quarantined_records_are_listed_once_in_order(ports: &Ports<'_>) -> CheckResult {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let records: Vec<_> = [2, 9, 11].map(|number| search::quarantined(search, file, number)).into();
@@ -152,7 +152,7 @@ pub async fn quarantined_records_are_listed_once_in_order(ports: &Ports<'_>) -> 
     Ok(())
 }
 
-/// In pages, as the studies themselves.
+/// The pages are those of studies.
 pub async fn identities_are_read_without_other_fields(ports: &Ports<'_>) -> CheckResult {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let text = |text: &str| Some(text.to_owned());
@@ -191,7 +191,7 @@ pub async fn identities_are_read_without_other_fields(ports: &Ports<'_>) -> Chec
     Ok(())
 }
 
-/// Each once, and no other search's.
+/// Each file is listed once, without those of other searches.
 pub async fn completed_files_are_listed_in_order(ports: &Ports<'_>) -> CheckResult {
     let (search, other) = (sample::partition(ports.host), sample::partition(ports.host));
     let files: Vec<_> = (0..3).map(|n| search::parsed(search, search::file(ports.host), n)).collect();
@@ -203,7 +203,7 @@ pub async fn completed_files_are_listed_in_order(ports: &Ports<'_>) -> CheckResu
     Ok(())
 }
 
-/// So it does not matter who writes last; storing a study again leaves its mark.
+/// The order of the writes therefore does not matter. Storing a study again keeps its mark.
 pub async fn later_revision_replaces_a_mark(ports: &Ports<'_>) -> CheckResult {
     let (search, earlier) = (sample::partition(ports.host), sample::partition(ports.host));
     let (first, second) = (search::file(ports.host), search::file(ports.host));
@@ -238,7 +238,7 @@ pub async fn later_revision_replaces_a_mark(ports: &Ports<'_>) -> CheckResult {
         let read = ports.read.identities_of(search, second, &[3]).await?;
         assert_eq!(read.iter().map(|study| study.is_marked).collect::<Vec<_>>(), [then.is_some()]);
     }
-    // A mark that never existed is removed as well.
+    // Removing an absent mark succeeds.
     ports.compare.mark(9, &[Mark { at: at(1), duplicate: None }]).await?;
     ports.compare.mark(8, &[Mark { at: at(1), duplicate: Some(one) }]).await?;
     ports.write.store(&held, studies.to_vec(), vec![]).await?;
@@ -247,7 +247,7 @@ pub async fn later_revision_replaces_a_mark(ports: &Ports<'_>) -> CheckResult {
     Ok(())
 }
 
-/// By tier; decisions of reviewers are counted separately.
+/// Marks are counted by tier, and decisions of reviewers separately.
 pub async fn marks_are_counted_by_kind(ports: &Ports<'_>) -> CheckResult {
     let (search_id, file_id) = (sample::partition(ports.host), search::file(ports.host));
     let studies: Vec<_> = (1..=9).map(|record| search::study(search_id, file_id, record)).collect();
@@ -279,7 +279,7 @@ pub async fn marks_are_counted_by_kind(ports: &Ports<'_>) -> CheckResult {
     Ok(())
 }
 
-/// Only those that are treated as duplicates, wherever they are.
+/// Only studies that are treated as duplicates are returned, from any file.
 pub async fn duplicates_of_studies_are_found(ports: &Ports<'_>) -> CheckResult {
     let (search_id, file_id) = (sample::partition(ports.host), search::file(ports.host));
     let other = (sample::partition(ports.host), search::file(ports.host));
@@ -314,7 +314,7 @@ pub async fn duplicates_of_studies_are_found(ports: &Ports<'_>) -> CheckResult {
     Ok(())
 }
 
-/// Whatever project it is of, and however many there are: those of another one do not count.
+/// Changes of other projects do not count.
 pub async fn project_revision_counts_changes(ports: &Ports<'_>) -> CheckResult {
     let [one, other] = [(); 2].map(|()| ProjectId::from_uuid(ports.host.fresh_id()));
     let first = ports.compare.revise(one).await?;
@@ -325,7 +325,7 @@ pub async fn project_revision_counts_changes(ports: &Ports<'_>) -> CheckResult {
     Ok(())
 }
 
-/// In all searches of the project and in no other project, once their file was read to its end.
+/// They are found in all searches of the project, but in no other project, after their file was completely read.
 pub async fn studies_are_found_by_shared_keys(ports: &Ports<'_>) -> CheckResult {
     let common = Common::stored(ports).await?;
     let mut all_a = vec![common.named("a", 0, 1), common.named("a", 0, 7), common.named("a", 1, 5)];
@@ -333,13 +333,13 @@ pub async fn studies_are_found_by_shared_keys(ports: &Ports<'_>) -> CheckResult 
     assert_eq!(common.sharing(&["a"], 10).await?, all_a);
     assert_eq!(common.sharing(&["b", "d"], 10).await?, [common.named("b", 0, 2)]);
     assert_eq!(common.sharing(&[], 10).await?, []);
-    // The first that were stored.
+    // The studies that were stored first.
     let first = [common.named("a", 0, 1), common.named("a", 0, 7), common.named("b", 0, 2)];
     assert_eq!(common.sharing(&["a", "b"], 2).await?, first);
     Ok(())
 }
 
-/// Regardless of the page size, and also if the other studies arrive after some keys of the file were returned. More
+/// This holds for any page size, and also if the other studies arrive after some keys of the file were returned. More
 /// keys may be returned.
 pub async fn keys_shared_with_others_are_returned(ports: &Ports<'_>) -> CheckResult {
     let common = Common::stored(ports).await?;
@@ -368,7 +368,7 @@ pub async fn keys_shared_with_others_are_returned(ports: &Ports<'_>) -> CheckRes
         tells(common.files[0], limit, &first).await?;
         tells(common.files[1], limit, &[(5, "a", true)]).await?;
     }
-    // Regardless of the keys that were looked up in between.
+    // Other keys may be looked up in between.
     let (one, file) = common.files[0];
     ports.read.keyed(one, file, 0, 1).await?;
     ports.begin_with(search, later, &of_later).await?;
@@ -392,7 +392,7 @@ pub async fn removed_studies_are_not_found(ports: &Ports<'_>) -> CheckResult {
     Ok(())
 }
 
-/// Studies with DOIs as keys: of two files that were read to their ends, of one that was not, and of another project.
+/// Studies with DOIs as keys: in two completely read files, in an incomplete one, and in another project.
 struct Common<'a> {
     ports: &'a Ports<'a>,
     project: ProjectId,
@@ -418,7 +418,7 @@ impl<'a> Common<'a> {
         Ok(Self { ports, project, files: [(one, first), (other, second)], unfinished })
     }
 
-    /// The studies that are found by these DOIs, in some order.
+    /// Returns the studies that are found by these DOIs, in any order.
     async fn sharing(
         &self,
         dois: &[&str],
@@ -433,7 +433,7 @@ impl<'a> Common<'a> {
         Ok(found)
     }
 
-    /// A record of one of the two files, found by this DOI.
+    /// Returns a record of one of the two files, with its DOI.
     fn named(&self, doi: &str, file: usize, record: u64) -> (String, StudyRef) {
         let (search_id, file_id) = self.files[file];
         (doi.to_owned(), StudyRef { search_id, file_id, record })
@@ -446,7 +446,7 @@ fn with_doi(project_id: ProjectId, search_id: SearchId, file_id: FileId, record:
     Study { project_id, reference: Reference { doi, title: String::new(), ..study.reference }, ..study }
 }
 
-/// The one key of a study with nothing but this DOI.
+/// Returns the only key of a study with nothing but this DOI.
 fn key_of(doi: &str) -> u64 {
     let reference =
         Reference { doi: Some(format!("10.1000/{doi}")), title: String::new(), ..Reference::default() };
@@ -455,7 +455,7 @@ fn key_of(doi: &str) -> u64 {
     keys[0]
 }
 
-/// Its stored data stays until it is deleted, regardless of later attempts; and it is never read again.
+/// Its stored data is kept until it is deleted, regardless of later attempts, and the file is never read again.
 pub async fn withdrawn_file_is_not_listed(ports: &Ports<'_>) -> CheckResult {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let studies = [search::study(search, file, 1)];
@@ -488,7 +488,7 @@ async fn is_refused(ports: &Ports<'_>, search: SearchId, file: FileId, fence: u6
     Ok(())
 }
 
-/// Which of a file's studies are marked, each mark with the first study of the file as its original.
+/// Marks some studies of a file as duplicates of its first study.
 async fn mark_some(ports: &Ports<'_>, search_id: SearchId, file_id: FileId, records: &[u64]) -> CheckResult {
     let (tier, reason) = (Tier::Certain, Reason::Pmid);
     let duplicate = Some(Duplicate { search_id, file_id, position: 0, record: 1, tier, reason });
@@ -496,7 +496,7 @@ async fn mark_some(ports: &Ports<'_>, search_id: SearchId, file_id: FileId, reco
     Ok(ports.compare.mark(1, &records.iter().map(mark).collect::<Vec<_>>()).await?)
 }
 
-/// In pages, in the order of records whatever the order of marking, with their marks; no other file's are among them.
+/// Marked studies are returned with their marks, in pages and in the order of records, without those of other files.
 pub async fn marked_studies_are_listed_separately(ports: &Ports<'_>) -> CheckResult {
     let (search, file, other) =
         (sample::partition(ports.host), search::file(ports.host), search::file(ports.host));
@@ -522,7 +522,7 @@ pub async fn marked_studies_are_listed_separately(ports: &Ports<'_>) -> CheckRes
     Ok(())
 }
 
-/// However many more were asked for: studies may be as large as a record of a file.
+/// The requested number may be larger, but studies may be as large as a record of a file.
 pub async fn page_ends_with_study_that_fills_it(ports: &Ports<'_>) -> CheckResult {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let long = |record| {
@@ -546,7 +546,7 @@ pub async fn page_ends_with_study_that_fills_it(ports: &Ports<'_>) -> CheckResul
     Ok(())
 }
 
-/// Releases before did not store it.
+/// Earlier versions did not store it.
 pub async fn study_keeps_its_known_position(ports: &Ports<'_>) -> CheckResult {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let at = |record, bytes| Study { bytes, ..search::study(search, file, record) };
@@ -565,7 +565,7 @@ async fn marks(
     Ok(studies.iter().map(|study| study.duplicate).collect())
 }
 
-/// A refused file leaves nothing, and the worker that deleted it may store it again.
+/// A discarded file has no records, and the worker that discarded it may store them again.
 pub async fn discard_does_not_affect_other_files(ports: &Ports<'_>) -> CheckResult {
     let (search, file, kept) =
         (sample::partition(ports.host), search::file(ports.host), search::file(ports.host));
@@ -586,12 +586,12 @@ pub async fn discard_does_not_affect_other_files(ports: &Ports<'_>) -> CheckResu
     Ok(())
 }
 
-/// A call that failed because the file has another fence; the next attempt goes better.
+/// Returns `true` if a call failed because the file has another fence, so that the next attempt may succeed.
 fn overtaken<T: std::fmt::Debug>(call: &Result<T, messages::StoreError>) {
     assert!(matches!(call, Err(error) if error.is_retryable()), "{call:?}");
 }
 
-/// However late it comes; nor does it remember a place, or discard what others store.
+/// An outdated attempt, however late, neither stores a checkpoint nor discards the records of others.
 pub async fn attempt_before_discard_stores_nothing(ports: &Ports<'_>) -> CheckResult {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let never_begun = FileFence { search_id: search, file_id: file, fence: 0 };
@@ -611,7 +611,7 @@ pub async fn attempt_before_discard_stores_nothing(ports: &Ports<'_>) -> CheckRe
     Ok(())
 }
 
-/// Its answer may be on its way.
+/// Its reply may already be sent.
 pub async fn completed_file_is_not_discarded(ports: &Ports<'_>) -> CheckResult {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let held = ports.begin_with(search, file, &[search::study(search, file, 1)]).await?;
@@ -624,7 +624,7 @@ pub async fn completed_file_is_not_discarded(ports: &Ports<'_>) -> CheckResult {
     Ok(())
 }
 
-/// Concurrent attempts store nothing more, and new attempts get the reason.
+/// Concurrent attempts store nothing more, and new attempts receive the reason.
 pub async fn refused_file_stays_refused(ports: &Ports<'_>) -> CheckResult {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let held = ports.begin_with(search, file, &[search::study(search, file, 1)]).await?;
@@ -640,7 +640,7 @@ pub async fn refused_file_stays_refused(ports: &Ports<'_>) -> CheckResult {
     Ok(())
 }
 
-/// In every state: before it is read, while it is read, or after it was read to its end.
+/// This holds before the file is read, while it is read, and after it was completely read.
 pub async fn removed_file_stays_deleted(ports: &Ports<'_>) -> CheckResult {
     let refused = ReadingStatus::refused("cancelled", 3);
     for how_far in 0..3 {
@@ -649,7 +649,7 @@ pub async fn removed_file_stays_deleted(ports: &Ports<'_>) -> CheckResult {
         for _ in 0..2 {
             ports.write.remove(search, file, &refused).await?;
         }
-        // By an attempt that does not know of it.
+        // An attempt that does not know of the removal.
         ports.write.finish(&search::parsed(search, file, 0)).await?;
         if let Some(held) = held {
             overtaken(&ports.write.store(&held, vec![search::study(search, file, 3)], vec![]).await);
@@ -662,7 +662,7 @@ pub async fn removed_file_stays_deleted(ports: &Ports<'_>) -> CheckResult {
     Ok(())
 }
 
-/// Reads a file: not at all (0), in part (1), or to its end (2).
+/// Reads a file: not at all (0), partially (1), or completely (2).
 async fn read_so_far(
     ports: &Ports<'_>,
     (search, file): (SearchId, FileId),
@@ -680,7 +680,7 @@ async fn read_so_far(
     Ok(Some(held))
 }
 
-/// Whether a place was remembered or not: it may count the records otherwise.
+/// This holds with and without a checkpoint, because another version may count the records differently.
 pub async fn other_reader_version_restarts_a_file(ports: &Ports<'_>) -> CheckResult {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let old = ports.begin(search, file).await?;
@@ -700,7 +700,7 @@ pub async fn other_reader_version_restarts_a_file(ports: &Ports<'_>) -> CheckRes
     Ok(())
 }
 
-/// More than a store may remove at once.
+/// There are more records than a store removes at a time.
 pub async fn many_records_are_discarded(ports: &Ports<'_>) -> CheckResult {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let studies: Vec<_> = (1..=2_100).map(|record| search::study(search, file, record)).collect();

@@ -16,7 +16,7 @@ use crate::{CheckResult, sample};
 
 /// The adapter under test.
 pub struct Ports<'a> {
-    /// Reads documents, and what was written.
+    /// Reads documents and written views.
     pub views: &'a Views<Samples>,
     /// Writes.
     pub write: &'a dyn WriteViews,
@@ -50,7 +50,7 @@ pub async fn an_absent_view_is_none(ports: &Ports<'_>) -> CheckResult {
     Ok(())
 }
 
-/// The revision decides, and nothing of the earlier one stays.
+/// The revision determines the current view, and nothing of the earlier one remains.
 pub async fn later_revision_replaces_earlier(ports: &Ports<'_>) -> CheckResult {
     let partition = sample::partition(ports.host);
     for (revision, ended) in [(0, false), (1, false), (7, true)] {
@@ -64,7 +64,7 @@ pub async fn later_revision_replaces_earlier(ports: &Ports<'_>) -> CheckResult {
     Ok(())
 }
 
-/// Writes may be repeated and may overtake each other.
+/// Writes may be repeated and reordered.
 pub async fn outdated_or_repeated_write_changes_nothing(ports: &Ports<'_>) -> CheckResult {
     let partition = sample::partition(ports.host);
     let stored = sample::view(ports.host, partition, 5, true);
@@ -78,7 +78,7 @@ pub async fn outdated_or_repeated_write_changes_nothing(ports: &Ports<'_>) -> Ch
     Ok(())
 }
 
-/// An outdated view in a call does not keep the others back, and two of one partition may be in one call.
+/// An outdated view does not affect the others, and one call may contain two views of a partition.
 pub async fn views_of_one_call_are_independent(ports: &Ports<'_>) -> CheckResult {
     let (one, two) = (sample::partition(ports.host), sample::partition(ports.host));
     let view = |partition, revision| sample::view(ports.host, partition, revision, false);
@@ -90,13 +90,13 @@ pub async fn views_of_one_call_are_independent(ports: &Ports<'_>) -> CheckResult
     Ok(())
 }
 
-/// Ended ones are not among them.
+/// Ended views are not included.
 pub async fn unfinished_views_start_with_the_oldest(ports: &Ports<'_>) -> CheckResult {
     let ids: Vec<PartitionKey> = (0..4).map(|_| sample::partition(ports.host)).collect();
     let mut views = Vec::new();
     for (n, (id, ended)) in ids.iter().zip([false, false, true, true]).enumerate() {
         let mut view = sample::view(ports.host, *id, 1, ended);
-        // The second is older than the first.
+        // The second view is older than the first.
         view.created_at = sample::later(view.created_at, -(n as i64));
         views.push(view);
     }
@@ -111,7 +111,7 @@ pub async fn unfinished_views_start_with_the_oldest(ports: &Ports<'_>) -> CheckR
     Ok(())
 }
 
-/// Some of one list, which bounds what is read.
+/// The limit applies to the views of one list.
 pub async fn unfinished_views_are_read_up_to_limit(ports: &Ports<'_>) -> CheckResult {
     let [list, other] = [ports.host.fresh_id(), ports.host.fresh_id()];
     let mut views = Vec::new();
@@ -131,14 +131,14 @@ pub async fn unfinished_views_are_read_up_to_limit(ports: &Ports<'_>) -> CheckRe
     Ok(())
 }
 
-/// Page by page, each view once, and no other list's.
+/// Each view is returned once, without those of other lists.
 pub async fn list_pages_start_with_the_latest(ports: &Ports<'_>) -> CheckResult {
     let list = ports.host.fresh_id();
     let mut views = Vec::new();
     for n in 0..5 {
         let partition = sample::partition(ports.host);
         let mut view = View { list, ..sample::view(ports.host, partition, 1, true) };
-        // Two of them at the same time: then the id decides.
+        // Two views of the same time are ordered by id.
         view.created_at = sample::later(view.created_at, -(n / 2));
         views.push(view);
     }
@@ -178,14 +178,14 @@ async fn changes(
     }
 }
 
-/// Those that have ended the latest first, and those that have not the oldest first; of one list or of all.
+/// Ended views start with the latest, and unfinished ones with the oldest, for one list or for all.
 pub async fn views_are_paged_by_age(ports: &Ports<'_>) -> CheckResult {
     let (list, begin) = (ports.host.fresh_id(), sample::later(sample::now(ports.host), -3_600));
     let mut views = Vec::new();
     for n in 0..5 {
         for ended in [false, true] {
             let view = View { list, ..sample::view(ports.host, sample::partition(ports.host), 1, ended) };
-            // Two of them at the same time: then the id decides.
+            // Two views of the same time are ordered by id.
             views.push(View { created_at: sample::later(begin, n / 2), ..view });
         }
     }
@@ -201,7 +201,7 @@ pub async fn views_are_paged_by_age(ports: &Ports<'_>) -> CheckResult {
             }
             let aged = AgeFilter { list: Some(list), ended, before };
             assert_eq!(by_age(ports, &aged, 2).await?, meant, "{aged:?}");
-            // Others may be there, of other lists.
+            // Other lists may contain further views.
             let mut of_all = by_age(ports, &AgeFilter { list: None, ..aged }, 1_000).await?;
             of_all.retain(|view| view.list == list);
             assert_eq!(of_all, meant, "{aged:?} of all");
@@ -210,7 +210,7 @@ pub async fn views_are_paged_by_age(ports: &Ports<'_>) -> CheckResult {
     Ok(())
 }
 
-/// All that are meant, page by page.
+/// Returns all selected views, page by page.
 async fn by_age(ports: &Ports<'_>, meant: &AgeFilter, limit: usize) -> Result<Vec<View>, StoreError> {
     let (mut found, mut after) = (Vec::new(), None);
     loop {
@@ -228,7 +228,7 @@ fn shown(found: &[(ViewPosition, View)]) -> Vec<View> {
     found.iter().map(|(_, view)| view.clone()).collect()
 }
 
-/// Those that have not ended, and of the others those that were written since; whatever the size of a page, and each once.
+/// The changes are all unfinished views, and the ended ones written since then, each once and for any page size.
 pub async fn changes_are_read_in_order_of_writes(ports: &Ports<'_>) -> CheckResult {
     let (list, written) = (ports.host.fresh_id(), &ports.views.written);
     assert_eq!((written.last_written(list).await?, changes(ports, list, 0, 10).await?), (0, Vec::new()));
@@ -251,8 +251,7 @@ pub async fn changes_are_read_in_order_of_writes(ports: &Ports<'_>) -> CheckResu
     Ok(())
 }
 
-/// It comes after all earlier changes; a write that changes nothing does not count, and neither does a write in another
-/// list.
+/// It follows all earlier changes. A write without a change does not count, and neither does a write in another list.
 pub async fn rewritten_view_counts_as_change(ports: &Ports<'_>) -> CheckResult {
     let (list, written) = (ports.host.fresh_id(), &ports.views.written);
     let view = |revision, ended| View {
@@ -276,7 +275,7 @@ pub async fn rewritten_view_counts_as_change(ports: &Ports<'_>) -> CheckResult {
     Ok(())
 }
 
-/// So that its readers hear of it.
+/// Readers of the list receive the removal.
 pub async fn removed_view_is_reported_to_its_list(ports: &Ports<'_>) -> CheckResult {
     let (list, partition) = (ports.host.fresh_id(), sample::partition(ports.host));
     let view = View { list, ..sample::view(ports.host, partition, 1, true) };
@@ -322,8 +321,7 @@ pub async fn no_reader_misses_concurrent_writes(ports: &Ports<'_>) -> CheckResul
     Ok(())
 }
 
-/// Views are written now and then; a document that was stored later is what counts, in a list too, and one that was
-/// stored earlier does not.
+/// Views are written with a delay, so a later document overrides them, also in lists; an earlier one does not.
 pub async fn document_overrides_an_older_view(ports: &Ports<'_>) -> CheckResult {
     let (partition, now) = (sample::partition(ports.host), sample::now(ports.host));
     let seen =

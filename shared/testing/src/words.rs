@@ -25,7 +25,7 @@ pub struct Ports<'a> {
 }
 
 impl Ports<'_> {
-    /// A file with these studies, not listed as completed.
+    /// Stores a file with these studies that is not listed as completed.
     async fn stored(&self, studies: &[(u64, &str)]) -> Result<(SearchId, FileId), StoreError> {
         let (search_id, file_id) = (sample::partition(self.host), search::file(self.host));
         let fence = self.track.start(search_id, file_id, 1).await?.fence;
@@ -34,14 +34,14 @@ impl Ports<'_> {
         Ok((search_id, file_id))
     }
 
-    /// A completed file with these studies.
+    /// Stores a completed file with these studies.
     async fn completed(&self, studies: &[(u64, &str)]) -> Result<(SearchId, FileId), StoreError> {
         let (search, file) = self.stored(studies).await?;
         self.write.finish(&search::parsed(search, file, 0)).await?;
         Ok((search, file))
     }
 
-    /// The record up to which a file is indexed; none if it is not listed.
+    /// Returns the record up to which a file is indexed, or none if it is not listed.
     async fn indexed(&self, (search, file): (SearchId, FileId)) -> Result<Option<u64>, StoreError> {
         let mut after = None;
         loop {
@@ -70,7 +70,7 @@ impl Ports<'_> {
         self.index.store_words(search, file, part.finish(is_last)).await
     }
 
-    /// The candidates for a text in the part with the records after a number, and the end of the part.
+    /// Returns the candidates for a text in the part that follows a record, and the end of the part.
     async fn candidates(
         &self,
         (search, file): (SearchId, FileId),
@@ -84,7 +84,7 @@ impl Ports<'_> {
         }
     }
 
-    /// Checks the candidates for each text in the part with the records after a number.
+    /// Checks the candidates for each text in the part that follows a record.
     async fn check(&self, file: (SearchId, FileId), expected: &[Candidates<'_>]) -> Result<(), Failure> {
         for (after, text, found) in expected {
             let found = found.map(|(records, last)| (records.to_vec(), last));
@@ -102,8 +102,8 @@ fn titled((search, file): (SearchId, FileId), record: u64, title: &str) -> Study
 
 /// The error of a check.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
-/// A number, a text, and the candidates for it in the part with the records after the number, with the end of the part;
-/// none if these records are not indexed.
+/// A record number, a text, and its candidates in the part that follows the record, with the end of the part; none if
+/// these records are not indexed.
 type Candidates<'a> = (u64, &'a str, Option<(&'a [u64], u64)>);
 
 /// Checks the whole contract.
@@ -116,7 +116,7 @@ pub async fn all(ports: &Ports<'_>) -> CheckResult {
     words_of_a_removed_file_are_deleted(ports).await
 }
 
-/// In their order, and up to a size.
+/// The studies are in the order of the request and up to a size.
 pub async fn studies_are_read_by_their_records(ports: &Ports<'_>) -> CheckResult {
     let file = ports.stored(&[(1, "One"), (3, "Three"), (4, "Four"), (9, "Nine")]).await?;
     let read = async |records: &[u64], bytes| {
@@ -148,7 +148,7 @@ pub async fn words_are_found_part_by_part(ports: &Ports<'_>) -> CheckResult {
     ports.check(file, &[(4, "ast", Some((&[7, 900], END))), (900, "ast", Some((&[7, 900], END)))]).await
 }
 
-/// A bucket, or every bucket whose key begins with a character.
+/// A request names a bucket, or all buckets whose key begins with a character.
 pub async fn only_requested_buckets_are_read(ports: &Ports<'_>) -> CheckResult {
     let studies = [(1, "a ab abc abd ac b 阿 a阿 zz z\u{10ffff}")];
     let file = ports.completed(&studies).await?;
@@ -174,10 +174,10 @@ pub async fn part_is_stored_once_and_in_order(ports: &Ports<'_>) -> CheckResult 
     let studies = [(1, "one"), (2, "two")];
     let file = ports.completed(&studies).await?;
     for (after, of, is_last, is_stored, indexed) in [
-        // A part before it is missing.
+        // An earlier part is missing.
         (1, &studies[1..], true, false, Some(0)),
         (0, &studies[..1], false, true, Some(1)),
-        // Another worker was first.
+        // Another worker has already stored it.
         (0, &studies, true, false, Some(1)),
         (1, &[], true, true, None),
         (1, &studies[1..], true, false, None),
@@ -188,7 +188,7 @@ pub async fn part_is_stored_once_and_in_order(ports: &Ports<'_>) -> CheckResult 
     ports.check(file, &[(0, "one", Some((&[1], 1))), (1, "two", Some((&[], END)))]).await
 }
 
-/// It may be rejected.
+/// The call may be rejected.
 pub async fn file_that_is_not_completed_is_not_indexed(ports: &Ports<'_>) -> CheckResult {
     let studies = [(1, "one"), (2, "two")];
     let file = ports.stored(&studies).await?;
@@ -197,7 +197,7 @@ pub async fn file_that_is_not_completed_is_not_indexed(ports: &Ports<'_>) -> Che
     ports.check(file, &[(0, "one", None)]).await
 }
 
-/// And none are stored afterwards.
+/// None are stored afterwards.
 pub async fn words_of_a_removed_file_are_deleted(ports: &Ports<'_>) -> CheckResult {
     let studies = [(1, "one"), (2, "two")];
     let refused = ReadingStatus::refused("deleted", 1);

@@ -1,4 +1,4 @@
-//! The outbox as the worker that stored it sees it.
+//! The outbox, for the worker that stored it.
 
 use messages::PartitionKey;
 use outbox::policy::Failure;
@@ -56,7 +56,7 @@ pub async fn write_adds_and_cancels_entries_in_order(ports: &Ports<'_>) -> Check
     Ok(())
 }
 
-/// The other entries stay; settling it again succeeds.
+/// Other entries are kept, and settling the entry again succeeds.
 pub async fn a_performed_entry_is_removed(ports: &Ports<'_>) -> CheckResult {
     let (partition, entries) = with_entries(ports, 2).await?;
     let [first, second] = entries.as_slice() else { panic!("two were added") };
@@ -67,7 +67,7 @@ pub async fn a_performed_entry_is_removed(ports: &Ports<'_>) -> CheckResult {
     Ok(())
 }
 
-/// With its attempts, its error and its next attempt; poisoned in the end.
+/// The kept entry has its attempts, its error and the time of its next attempt, and is poisoned eventually.
 pub async fn failed_entry_is_kept_as_settled(ports: &Ports<'_>) -> CheckResult {
     let (partition, entries) = with_entries(ports, 1).await?;
     let (policy, now) = (Policy::default(), sample::now(ports.host));
@@ -106,7 +106,7 @@ pub async fn settlement_of_another_claim_changes_nothing(ports: &Ports<'_>) -> C
     Ok(())
 }
 
-/// Each on condition of its own claim.
+/// The condition of each settlement is its own claim.
 pub async fn one_call_settles_entries_of_several_partitions(ports: &Ports<'_>) -> CheckResult {
     let ((one, first), (two, second)) = (with_entries(ports, 2).await?, with_entries(ports, 2).await?);
     let settlements =
@@ -118,7 +118,7 @@ pub async fn one_call_settles_entries_of_several_partitions(ports: &Ports<'_>) -
     Ok(())
 }
 
-/// Clearing the outbox does not conflict with the worker that changes the state.
+/// Settling entries does not conflict with the worker that changes the state.
 pub async fn settlement_does_not_change_the_version(ports: &Ports<'_>) -> CheckResult {
     let (partition, entries) = with_entries(ports, 1).await?;
     ports.write.settle(&[(partition, entries.iter().map(done).collect())]).await?;

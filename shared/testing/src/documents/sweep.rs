@@ -26,14 +26,15 @@ pub async fn all(ports: &Ports<'_>) -> CheckResult {
     settlement_requeues_a_poisoned_entry(ports).await
 }
 
-/// The store says so itself.
+/// The store reports its use of the index.
 pub async fn due_is_served_by_an_index(ports: &Ports<'_>) -> CheckResult {
     let plan = ports.sweep.plan().await?;
     assert!(plan.contains("outbox_ready"), "{plan}");
     Ok(())
 }
 
-/// Whatever state the entries are in; page by page in the order of ids, and none whose outbox is empty.
+/// Records are listed page by page in the order of ids, regardless of the state of their entries, but not those with an
+/// empty outbox.
 pub async fn each_record_is_listed_once_with_entries(ports: &Ports<'_>) -> CheckResult {
     let now = sample::now(ports.host);
     let entry = |due_at| sample::entry(ports.host, sample::partition(ports.host), due_at);
@@ -69,8 +70,8 @@ pub async fn each_record_is_listed_once_with_entries(ports: &Ports<'_>) -> Check
     Ok(())
 }
 
-/// It is due at once, has its attempts before it, and counts how often that was done; who saw an older claim changes
-/// nothing.
+/// A requeued entry is due immediately, has no attempts, and counts its requeues. A settlement with an older claim
+/// changes nothing.
 pub async fn settlement_requeues_a_poisoned_entry(ports: &Ports<'_>) -> CheckResult {
     let now = sample::now(ports.host);
     let entry = sample::entry(ports.host, sample::partition(ports.host), now)?;
@@ -87,14 +88,14 @@ pub async fn settlement_requeues_a_poisoned_entry(ports: &Ports<'_>) -> CheckRes
     Ok(())
 }
 
-/// Enough for everything that a store in use may hold.
+/// More than any store in use contains.
 const MANY: usize = 100_000;
 
 async fn is_due(ports: &Ports<'_>, partition: PartitionKey, now: Timestamp) -> Result<bool, StoreError> {
     outboxes::is_due(ports.sweep, Owner::Saga(partition), now, MANY).await
 }
 
-/// Not what is in the future, poisoned or claimed; a claim that has run out is stuck and is found.
+/// Future, poisoned and claimed entries are not listed. An entry with an expired claim is stuck and is listed.
 pub async fn due_lists_only_ready_entries(ports: &Ports<'_>) -> CheckResult {
     let now = sample::now(ports.host);
     let id = sample::partition(ports.host);
@@ -119,11 +120,11 @@ pub async fn due_lists_only_ready_entries(ports: &Ports<'_>) -> CheckResult {
     Ok(())
 }
 
-/// However many of its entries are ready; cut off at the limit.
+/// An owner is listed once regardless of its number of ready entries, and the list is limited.
 pub async fn due_lists_each_owner_once_oldest_first(ports: &Ports<'_>) -> CheckResult {
     let now = sample::now(ports.host);
     let id = sample::partition(ports.host);
-    // Older than anything else in the store, so that the limit cuts off ours.
+    // Older than all other data in the store, so that the limit applies to these entries.
     let entry = |seconds| sample::entry(ports.host, id, sample::later(Timestamp::UNIX_EPOCH, seconds));
     let second = ports.create(vec![entry(20)?, entry(21)?, entry(22)?]).await?;
     let first = ports.create(vec![entry(50)?, entry(10)?]).await?;
@@ -150,7 +151,7 @@ async fn remove_all(ports: &Ports<'_>, partition: PartitionKey, now: Timestamp) 
     settle(ports.sweep, Owner::Saga(partition), &claimed.iter().map(done).collect::<Vec<_>>()).await
 }
 
-/// With the claim in them.
+/// The returned entries contain the claim.
 pub async fn claim_takes_all_and_only_ready_entries(ports: &Ports<'_>) -> CheckResult {
     let now = sample::now(ports.host);
     let id = sample::partition(ports.host);
@@ -184,7 +185,7 @@ pub async fn claim_takes_all_and_only_ready_entries(ports: &Ports<'_>) -> CheckR
     Ok(())
 }
 
-/// While the claim lasts.
+/// This holds while the claim is valid.
 pub async fn concurrent_claims_share_no_entry(ports: &Ports<'_>) -> CheckResult {
     let now = sample::now(ports.host);
     let id = sample::partition(ports.host);
@@ -201,7 +202,7 @@ pub async fn concurrent_claims_share_no_entry(ports: &Ports<'_>) -> CheckResult 
     Ok(())
 }
 
-/// Each answers for itself, in order; one that is not there has nothing.
+/// Each record has its own result, in order. An absent record has no entries.
 pub async fn several_records_are_claimed_and_settled(ports: &Ports<'_>) -> CheckResult {
     let now = sample::now(ports.host);
     let entry = || sample::entry(ports.host, sample::partition(ports.host), now);
@@ -226,8 +227,8 @@ pub async fn several_records_are_claimed_and_settled(ports: &Ports<'_>) -> Check
     Ok(())
 }
 
-/// It is claimed with its reason, hides no other entry, stays when its document is written, and is marked as exhausted,
-/// requeued and deleted by its position.
+/// An unreadable entry is claimed with its reason, hides no other entry, is kept when its document is written, and is
+/// marked as exhausted, requeued and deleted by its position.
 pub async fn unreadable_entry_does_not_affect_others(ports: &Ports<'_>) -> CheckResult {
     let Some(damage) = ports.damage_entry else { return Ok(()) };
     let now = sample::now(ports.host);
@@ -258,7 +259,7 @@ pub async fn unreadable_entry_does_not_affect_others(ports: &Ports<'_>) -> Check
     deleting_reaches_nothing_else(ports, &found.place, (owner, good.id), entry()?).await
 }
 
-/// Neither a neighbouring entry nor a later one: a store may reuse a position.
+/// Neither a neighbouring entry nor a later one is deleted, although a store may reuse a position.
 async fn deleting_reaches_nothing_else(
     ports: &Ports<'_>,
     place: &str,
@@ -281,7 +282,7 @@ async fn shown(ports: &Ports<'_>, owner: Owner) -> Result<Vec<EntryResult>, Stor
     Ok(pending.into_iter().filter(|pending| pending.owner == Some(owner)).flat_map(|of| of.entries).collect())
 }
 
-/// The previous holder cannot settle it any more.
+/// The previous holder can no longer settle it.
 pub async fn expired_claim_is_taken_over(ports: &Ports<'_>) -> CheckResult {
     let now = sample::now(ports.host);
     let entry = sample::entry(ports.host, sample::partition(ports.host), now)?;
@@ -303,7 +304,7 @@ pub async fn expired_claim_is_taken_over(ports: &Ports<'_>) -> CheckResult {
     Ok(())
 }
 
-/// Not before, and never once it is poisoned.
+/// It is not claimed before, and never after it was poisoned.
 pub async fn failed_entry_is_claimed_after_its_delay(ports: &Ports<'_>) -> CheckResult {
     let now = sample::now(ports.host);
     let entry = sample::entry(ports.host, sample::partition(ports.host), now)?;

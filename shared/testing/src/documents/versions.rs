@@ -24,7 +24,7 @@ pub async fn all(ports: &Ports<'_>) -> CheckResult {
     ended_partition_is_absent_after_retention(ports).await
 }
 
-/// And what was written is what is read.
+/// The written document is read unchanged.
 pub async fn first_write_inserts_version_1(ports: &Ports<'_>) -> CheckResult {
     let partition = sample::partition(ports.host);
     assert_eq!(ports.load(partition).await?, None);
@@ -36,7 +36,7 @@ pub async fn first_write_inserts_version_1(ports: &Ports<'_>) -> CheckResult {
     Ok(())
 }
 
-/// Field by field, and nothing of the content before.
+/// Every field is replaced, and nothing of the previous content remains.
 pub async fn content_of_any_form_round_trips(ports: &Ports<'_>) -> CheckResult {
     let partition = ports.create(Vec::new()).await?;
     let attempt = sample::attempt(ports.host);
@@ -70,7 +70,7 @@ pub async fn content_of_any_form_round_trips(ports: &Ports<'_>) -> CheckResult {
     Ok(())
 }
 
-/// The store reads none of them.
+/// The store does not interpret it.
 pub async fn any_json_is_a_state(ports: &Ports<'_>) -> CheckResult {
     let states = [
         json!(null),
@@ -93,7 +93,7 @@ pub async fn any_json_is_a_state(ports: &Ports<'_>) -> CheckResult {
     Ok(())
 }
 
-/// Two workers that both found nothing do not both create the partition.
+/// Of two workers that both found no document, only one creates the partition.
 pub async fn first_write_conflicts_with_existing_document(ports: &Ports<'_>) -> CheckResult {
     let partition = ports.create(Vec::new()).await?;
     let before = ports.stored(partition).await?;
@@ -103,7 +103,7 @@ pub async fn first_write_conflicts_with_existing_document(ports: &Ports<'_>) -> 
     Ok(())
 }
 
-/// One larger, each time.
+/// Each write increments the version by one.
 pub async fn write_increments_the_loaded_version(ports: &Ports<'_>) -> CheckResult {
     let partition = ports.create(Vec::new()).await?;
     for version in 1..=3 {
@@ -142,7 +142,7 @@ pub async fn update_of_absent_document_conflicts(ports: &Ports<'_>) -> CheckResu
     Ok(())
 }
 
-/// The answers are in the order of the writes.
+/// The results are in the order of the writes.
 pub async fn conflict_does_not_affect_other_writes(ports: &Ports<'_>) -> CheckResult {
     let taken = ports.create(Vec::new()).await?;
     let (one, two) = (sample::partition(ports.host), sample::partition(ports.host));
@@ -156,7 +156,7 @@ pub async fn conflict_does_not_affect_other_writes(ports: &Ports<'_>) -> CheckRe
     Ok(())
 }
 
-/// Whether they create the partition or change it, and with nothing of the losers stored.
+/// This holds for the creation and for a change of the partition. Nothing of the other writes is stored.
 pub async fn concurrent_writes_store_exactly_one(ports: &Ports<'_>) -> CheckResult {
     let partition = sample::partition(ports.host);
     for loaded in [None, Some(1), Some(2)] {
@@ -182,7 +182,7 @@ pub async fn concurrent_writes_store_exactly_one(ports: &Ports<'_>) -> CheckResu
     Ok(())
 }
 
-/// With none in the place of what is not there; nothing asked for is nothing answered.
+/// The result for an absent document is none, and an empty request has an empty response.
 pub async fn documents_are_returned_in_request_order(ports: &Ports<'_>) -> CheckResult {
     let (one, two) = (ports.create(Vec::new()).await?, ports.create(Vec::new()).await?);
     let absent = sample::partition(ports.host);
@@ -196,7 +196,7 @@ pub async fn documents_are_returned_in_request_order(ports: &Ports<'_>) -> Check
     Ok(())
 }
 
-/// It is an error in its place, every time.
+/// Its result is an error each time.
 pub async fn unreadable_document_fails_only_its_partition(ports: &Ports<'_>) -> CheckResult {
     let Some(damage) = ports.damage else { return Ok(()) };
     let (one, two) = (ports.create(Vec::new()).await?, ports.create(Vec::new()).await?);

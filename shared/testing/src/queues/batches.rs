@@ -1,4 +1,4 @@
-//! Several messages at once.
+//! Batches of messages.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -16,7 +16,7 @@ pub async fn all(ports: &Ports<'_>) -> CheckResult {
     duplicates_are_both_delivered(ports).await
 }
 
-/// Nor the same message twice.
+/// A batch does not contain a message twice.
 pub async fn receive_is_limited_by_request_and_queue(ports: &Ports<'_>) -> CheckResult {
     ports.drain().await?;
     let mut messages = Vec::new();
@@ -45,7 +45,7 @@ pub async fn receive_is_limited_by_request_and_queue(ports: &Ports<'_>) -> Check
     Ok(())
 }
 
-/// In their order, regardless of their queues; without messages there are no results.
+/// The results are in the order of the messages, regardless of their queues. An empty batch has no results.
 pub async fn batch_has_one_result_per_message(ports: &Ports<'_>) -> CheckResult {
     ports.drain().await?;
     assert!(ports.send.send(&[]).await.is_empty());

@@ -13,7 +13,7 @@ pub async fn all(ports: &Ports<'_>) -> CheckResult {
     message_is_dead_lettered_after_receive_limit(ports).await
 }
 
-/// At once, and out of the queue it was in.
+/// It is moved immediately and leaves its queue.
 pub async fn rejected_message_is_dead_lettered_unchanged(ports: &Ports<'_>) -> CheckResult {
     ports.drain().await?;
     let sent = ports.sent().await?;
@@ -28,7 +28,7 @@ pub async fn rejected_message_is_dead_lettered_unchanged(ports: &Ports<'_>) -> C
     Ok(())
 }
 
-/// Exactly as often as the queue allows it is delivered.
+/// It is delivered exactly as often as the queue allows.
 pub async fn message_is_dead_lettered_after_receive_limit(ports: &Ports<'_>) -> CheckResult {
     ports.drain().await?;
     let sent = ports.sent().await?;

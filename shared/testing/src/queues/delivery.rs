@@ -1,4 +1,4 @@
-//! One message: hidden, delayed, redelivered.
+//! A single message: hidden, delayed, redelivered.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ pub async fn all(ports: &Ports<'_>) -> CheckResult {
     retried_message_is_redelivered_after_delay(ports).await
 }
 
-/// In its queue and in no other.
+/// It arrives in no other queue.
 pub async fn message_arrives_unchanged_in_its_queue(ports: &Ports<'_>) -> CheckResult {
     ports.drain().await?;
     let sent = ports.sent().await?;
@@ -30,7 +30,7 @@ pub async fn message_arrives_unchanged_in_its_queue(ports: &Ports<'_>) -> CheckR
     Ok(())
 }
 
-/// Not even after its visibility timeout; acknowledging it again succeeds.
+/// This holds even after its visibility timeout. Acknowledging it again succeeds.
 pub async fn acknowledged_message_is_not_redelivered(ports: &Ports<'_>) -> CheckResult {
     ports.drain().await?;
     ports.sent().await?;
@@ -58,7 +58,7 @@ pub async fn received_message_is_hidden_and_redelivered(ports: &Ports<'_>) -> Ch
     Ok(())
 }
 
-/// As long as it was sent with.
+/// The delay is that of the send.
 pub async fn delayed_message_is_invisible_until_due(ports: &Ports<'_>) -> CheckResult {
     ports.drain().await?;
     let message = ports.outgoing(VISIBILITY)?;
@@ -91,7 +91,7 @@ pub async fn an_outdated_receipt_answers_nothing(ports: &Ports<'_>) -> CheckResu
     Ok(())
 }
 
-/// Earlier or later than its visibility timeout would have it.
+/// The delay may be shorter or longer than the visibility timeout.
 pub async fn retried_message_is_redelivered_after_delay(ports: &Ports<'_>) -> CheckResult {
     ports.drain().await?;
     let sent = ports.sent().await?;

@@ -1,4 +1,4 @@
-//! Partitions take turns: a backlog of one keeps no other waiting.
+//! Partitions take turns: a backlog of one does not delay others.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ impl Ports<'_> {
     }
 }
 
-/// Not by their age, but by how many are in flight.
+/// The order depends on the number of messages in flight and not on age.
 pub async fn backlog_does_not_delay_other_partitions(ports: &Ports<'_>) -> CheckResult {
     ports.drain().await?;
     let (large, small) = (sample::partition(ports.host), sample::partition(ports.host));
@@ -60,7 +60,7 @@ pub async fn backlog_does_not_delay_other_partitions(ports: &Ports<'_>) -> Check
     Ok(())
 }
 
-/// As with one worker that answers for each message before it receives the next.
+/// For example, a single worker answers each message before it receives the next.
 pub async fn partitions_alternate_without_messages_in_flight(ports: &Ports<'_>) -> CheckResult {
     ports.drain().await?;
     let mut sent = Vec::new();
@@ -69,7 +69,7 @@ pub async fn partitions_alternate_without_messages_in_flight(ports: &Ports<'_>) 
     }
     for turn in 0..3 {
         for partition in &sent {
-            // At the moment at which all were sent no group has waited longer.
+            // Without this delay, all groups would have waited equally long.
             ports.host.sleep(Duration::from_millis(1)).await;
             let received = ports.next().await?;
             assert_eq!(received.delivery.body, partition[turn].body);
@@ -79,7 +79,7 @@ pub async fn partitions_alternate_without_messages_in_flight(ports: &Ports<'_>) 
     Ok(())
 }
 
-/// Neither one that was given back nor one that was sent with a delay.
+/// This holds for a message that was retried, and for one that was sent with a delay.
 pub async fn delayed_message_is_not_in_flight(ports: &Ports<'_>) -> CheckResult {
     ports.drain().await?;
     let (busy, patient) = (sample::partition(ports.host), sample::partition(ports.host));
@@ -96,7 +96,7 @@ pub async fn delayed_message_is_not_in_flight(ports: &Ports<'_>) -> CheckResult 
     Ok(())
 }
 
-/// It is visible again, and counts among those that wait.
+/// It is visible again, and counts as waiting.
 pub async fn timed_out_message_is_not_in_flight(ports: &Ports<'_>) -> CheckResult {
     ports.drain().await?;
     let (slow, busy) = (sample::partition(ports.host), sample::partition(ports.host));
@@ -113,7 +113,7 @@ pub async fn timed_out_message_is_not_in_flight(ports: &Ports<'_>) -> CheckResul
     Ok(())
 }
 
-/// A turn is a batch: all messages of a partition in it share what is done for the partition.
+/// A turn is a batch, because its messages of one partition share the work for the partition.
 pub async fn batch_continues_with_the_next_partition(ports: &Ports<'_>) -> CheckResult {
     ports.drain().await?;
     let mut sent = Vec::new();

@@ -1,4 +1,4 @@
-//! Data for a search to store.
+//! Sample data of the search import.
 
 use imports::messages::ObjectRef;
 use imports::{
@@ -16,7 +16,7 @@ pub fn file(host: &dyn Host) -> FileId {
     FileId::from_uuid(host.fresh_id())
 }
 
-/// A job without files.
+/// Returns a job without files.
 pub fn job(host: &dyn Host, search_id: SearchId, revision: u64, state: JobState) -> Job {
     Job {
         search_id,
@@ -32,7 +32,7 @@ pub fn job(host: &dyn Host, search_id: SearchId, revision: u64, state: JobState)
     }
 }
 
-/// The study from record `record` of a file.
+/// Returns the study of record `record` of a file.
 pub fn study(search_id: SearchId, file_id: FileId, record: u64) -> Study {
     Study {
         id: StudyId::of(search_id, file_id, record),
@@ -47,7 +47,7 @@ pub fn study(search_id: SearchId, file_id: FileId, record: u64) -> Study {
     }
 }
 
-/// Record `number` of a file, unreadable.
+/// Returns record `number` of a file as unreadable.
 pub fn quarantined(search_id: SearchId, file_id: FileId, number: u64) -> QuarantinedRecord {
     let record = Quarantine {
         number,
@@ -59,7 +59,8 @@ pub fn quarantined(search_id: SearchId, file_id: FileId, number: u64) -> Quarant
     QuarantinedRecord { search_id, file_id, record }
 }
 
-/// The end of a file of three records, one of them unreadable, when its studies were compared up to a record.
+/// Returns the status at the end of a file with three records, one of them unreadable, whose studies were compared up
+/// to a record.
 pub fn end(compared: u64) -> ReadingStatus {
     let counts = Counts {
         format: "RIS".to_owned(),
@@ -74,12 +75,12 @@ pub fn end(compared: u64) -> ReadingStatus {
     ReadingStatus::compared(counts, compared)
 }
 
-/// The outcome of a refused file.
+/// Returns the status of a refused file.
 pub fn refused() -> ReadingStatus {
     ReadingStatus::refused("no title", 2)
 }
 
-/// A file that was read to its end.
+/// Returns a completely read file.
 pub fn parsed(search_id: SearchId, file_id: FileId, position: u32) -> ParsedFile {
     let name = format!("file {position}.ris");
     let object = ObjectRef {

@@ -1,4 +1,4 @@
-//! An application's own data: read while a session is open, written with its commit.
+//! Records of an application: read in an open session, and written with its commit.
 
 use futures::future::join;
 use messages::StoreError;
@@ -28,7 +28,7 @@ pub async fn all(ports: &Ports<'_>) -> CheckResult {
     write_skew_stores_at_most_one(ports).await
 }
 
-/// Nothing of it differs from one that a session wrote.
+/// The record does not differ from one written by a session.
 pub async fn write_without_session_changes_a_record(ports: &Ports<'_>) -> CheckResult {
     let key = fresh(ports);
     for (revision, body) in [(1, json!("a")), (2, json!({ "b": 1 }))] {
@@ -57,7 +57,7 @@ fn write(key: &Key, body: Value) -> Write {
 }
 
 impl PreparedSession {
-    /// A session with `entries` messages that reads and writes records.
+    /// Returns a session with `entries` messages that reads and writes records.
     fn with_records(
         ports: &Ports<'_>,
         entries: usize,
@@ -82,13 +82,13 @@ async fn revision(ports: &Ports<'_>, key: &Key) -> Result<u64, StoreError> {
     Ok(ports.records.record(key).await?.map_or(0, |record| record.revision))
 }
 
-/// Neither an error nor empty.
+/// The result is neither an error nor an empty record.
 pub async fn an_absent_record_is_none(ports: &Ports<'_>) -> CheckResult {
     assert_eq!(ports.records.record(&fresh(ports)).await?, None);
     Ok(())
 }
 
-/// From 1, whether or not the session has messages; the body is the latest.
+/// Revisions start at 1, with or without messages in the session. The body is the latest one.
 pub async fn each_commit_increments_the_revision(ports: &Ports<'_>) -> CheckResult {
     let key = fresh(ports);
     for (revision, entries) in [(1, 0), (2, 1), (3, 0)] {
@@ -99,7 +99,7 @@ pub async fn each_commit_increments_the_revision(ports: &Ports<'_>) -> CheckResu
     Ok(())
 }
 
-/// The store reads none of them.
+/// The store does not interpret it.
 pub async fn any_json_is_a_body(ports: &Ports<'_>) -> CheckResult {
     for body in [json!(null), json!(-7), json!(0.5), json!("$set"), json!([[], {}]), json!({ "a": [null] })] {
         let key = fresh(ports);
@@ -109,7 +109,7 @@ pub async fn any_json_is_a_body(ports: &Ports<'_>) -> CheckResult {
     Ok(())
 }
 
-/// A client of the store may repeat it after its caller has gone, and the record was written again in the meantime.
+/// A database client may repeat the commit later, after the record was written again.
 pub async fn repeated_commit_without_messages_overwrites_nothing(ports: &Ports<'_>) -> CheckResult {
     let key = fresh(ports);
     let first = PreparedSession::with_records(ports, 0, Vec::new(), vec![write(&key, json!("first"))])?;
@@ -121,7 +121,7 @@ pub async fn repeated_commit_without_messages_overwrites_nothing(ports: &Ports<'
     Ok(())
 }
 
-/// Its caller may repeat it, since it does not know the outcome.
+/// A caller that does not know the outcome may repeat the commit.
 pub async fn repeated_commit_without_messages_is_not_refused_by_its_own_write(
     ports: &Ports<'_>,
 ) -> CheckResult {
@@ -135,7 +135,7 @@ pub async fn repeated_commit_without_messages_is_not_refused_by_its_own_write(
     Ok(())
 }
 
-/// Kind and id together name one, however they are spelt.
+/// A record is identified by type and id together, with any characters.
 pub async fn different_records_do_not_conflict(ports: &Ports<'_>) -> CheckResult {
     let unique = ports.host.fresh_id();
     let keys = [("a", "b/c"), ("a/b", "c"), ("a", "b/C"), ("b", "b/c"), ("a", "b/c ")]
@@ -150,8 +150,8 @@ pub async fn different_records_do_not_conflict(ports: &Ports<'_>) -> CheckResult
     Ok(())
 }
 
-/// With or without messages, and regardless of whether it writes the records that it has read. An unchanged record
-/// refuses nothing.
+/// This holds with or without messages, and also if the session does not write the records that it has read. An
+/// unchanged record does not prevent the commit.
 pub async fn commit_fails_if_read_record_was_changed(ports: &Ports<'_>) -> CheckResult {
     let (key, steady) = (fresh(ports), fresh(ports));
     put(ports, &key, json!("first"), 0).await?;
@@ -171,7 +171,7 @@ pub async fn commit_fails_if_read_record_was_changed(ports: &Ports<'_>) -> Check
     Ok(())
 }
 
-/// Having found nothing is a reading too.
+/// Reading an absent record counts as well.
 pub async fn commit_fails_if_absent_record_was_created(ports: &Ports<'_>) -> CheckResult {
     let (key, other) = (fresh(ports), fresh(ports));
     let session = |entries| {
@@ -199,7 +199,7 @@ async fn is_refused(ports: &Ports<'_>, session: &PreparedSession) -> CheckResult
     Ok(())
 }
 
-/// Under the same id, with what it has read since.
+/// It keeps its id, and has read the records again.
 pub async fn rejected_session_can_be_committed_again(ports: &Ports<'_>) -> CheckResult {
     let key = fresh(ports);
     put(ports, &key, json!("in between"), 0).await?;
@@ -213,7 +213,7 @@ pub async fn rejected_session_can_be_committed_again(ports: &Ports<'_>) -> Check
     Ok(())
 }
 
-/// Although what it has read still holds.
+/// This holds even if the records that it has read are unchanged.
 pub async fn abandoned_session_writes_no_record(ports: &Ports<'_>) -> CheckResult {
     let key = fresh(ports);
     let session = PreparedSession::with_records(ports, 1, vec![read(&key, 0)], vec![write(&key, json!(1))])?;
@@ -223,7 +223,7 @@ pub async fn abandoned_session_writes_no_record(ports: &Ports<'_>) -> CheckResul
     Ok(())
 }
 
-/// Not even if its own commit, or a later one of another session, changed the records that it has read.
+/// This holds even if its own commit, or a later one of another session, changed the records that it has read.
 pub async fn repeated_commit_writes_no_second_record(ports: &Ports<'_>) -> CheckResult {
     let key = fresh(ports);
     let session =
@@ -239,7 +239,7 @@ pub async fn repeated_commit_writes_no_second_record(ports: &Ports<'_>) -> Check
     Ok(())
 }
 
-/// Regardless of whether the record that both have read existed.
+/// This holds for an existing and for an absent record.
 pub async fn concurrent_commits_store_one(ports: &Ports<'_>) -> CheckResult {
     let key = fresh(ports);
     for revision in 0..5 {
@@ -265,7 +265,7 @@ pub async fn concurrent_commits_store_one(ports: &Ports<'_>) -> CheckResult {
     Ok(())
 }
 
-/// If a session only checked the records that it writes, both would be stored without having seen each other.
+/// If sessions only checked the records that they write, both would be stored.
 pub async fn write_skew_stores_at_most_one(ports: &Ports<'_>) -> CheckResult {
     for _ in 0..5 {
         let (left, right) = (fresh(ports), fresh(ports));

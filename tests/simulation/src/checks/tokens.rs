@@ -59,7 +59,7 @@ impl World {
         if entered > max {
             let detail = || {
                 format!(
-                    "entry points left partition {} {entered} tokens, more than {most}",
+                    "entry points left partition {} {entered} tokens, more than {max}",
                     short(&partition)
                 )
             };
