@@ -65,7 +65,7 @@ impl DecisionSink for Collect {
     }
 }
 
-/// CloudWatch finds metrics in lines of their own, whatever is logged otherwise.
+/// CloudWatch extracts metrics from separate lines, regardless of other log lines.
 #[expect(clippy::print_stdout, reason = "standard output is where CloudWatch reads metrics from")]
 fn metrics_line(line: &str) {
     println!("{line}");

@@ -8,9 +8,8 @@
 //! Names and reasons of others are escaped, so that no line does anything to a terminal ([`messages::escape`]).
 //!
 //! None of them ever contains the text of references, object keys with their tokens, or URIs with credentials.
-//! `RUST_LOG` selects what is logged, as usual; without it, everything from `info` on is for machines, and warnings are
-//! for people. Libraries that log requests, whose paths are object keys, are heard from `info` on, unless `RUST_LOG`
-//! names one of their modules.
+//! `RUST_LOG` selects the log level, as usual. Its default is `info` for machines and `warn` for people. Libraries that
+//! log requests, whose paths are object keys, are heard from `info` on, unless `RUST_LOG` names one of their modules.
 
 mod collect;
 mod decisions;
@@ -31,10 +30,10 @@ pub use collect::Collect;
 pub use decisions::LogDecisions;
 pub use trace::WrongEndpoint;
 
-/// The environment variable that selects what is logged.
+/// The environment variable that selects the log level.
 pub const FILTER: &str = "RUST_LOG";
 
-/// The libraries that log requests, their headers or what was signed, in detail.
+/// The libraries that log details of requests, such as headers or signed text.
 const LOG_REQUESTS: [&str; 12] = [
     "aws_config",
     "aws_runtime",
@@ -58,7 +57,7 @@ const ASKS_FOR_THE_REGION: &str = "aws_config::imds";
 pub enum Audience {
     /// A log store: one JSON object a line, on standard output.
     Machine,
-    /// A person at a terminal: short lines on standard error, warnings only unless `RUST_LOG` says otherwise.
+    /// A person at a terminal: short lines on standard error, by default only warnings.
     Person,
 }
 

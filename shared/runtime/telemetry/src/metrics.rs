@@ -31,7 +31,7 @@ pub fn name_of(verdict: Verdict) -> &'static str {
 }
 
 impl Metrics {
-    /// Counts a decision about a message, which had been received as often as `attempt` says.
+    /// Counts a decision about a message; `attempt` is its receive count.
     pub fn count(&mut self, verdict: Verdict, attempt: Option<u32>) {
         *self.0.entry(name_of(verdict)).or_default() += 1;
         if let (Verdict::Retried, Some(attempt)) = (verdict, attempt) {

@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 #[error("{ENDPOINT} is not an address such as http://localhost:4318; a collector is spoken to without TLS")]
 pub struct WrongEndpoint;
 
-/// Why spans were not sent.
+/// The reason why spans were not sent.
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
     /// No connection could be made.
@@ -38,10 +38,10 @@ pub enum SendError {
     /// It took too long.
     #[error("the collector did not answer within {} s", PATIENCE.as_secs())]
     TooSlow,
-    /// It did not take them.
+    /// The collector did not accept them.
     #[error("the collector answered with status {0}")]
     Refused(u16),
-    /// They could not be put into a request.
+    /// They could not be encoded.
     #[error("the request cannot be made")]
     Request(#[from] hyper::http::Error),
 }
@@ -124,7 +124,7 @@ fn export(system: &str, spans: &[Span]) -> Value {
     }]})
 }
 
-/// Where spans are sent.
+/// The collector that receives spans.
 pub struct Collector {
     uri: Uri,
     client: Client<HttpConnector, Full<Bytes>>,

@@ -57,7 +57,7 @@ pub enum RestoreOutcome {
     /// Only the announcement is known, and it is sent again.
     Announced,
     /// The files are being read, and the replies are admitted.
-    OpenReads,
+    Reading,
     /// The files were being read: the import ends, and its studies are deleted. A repair reads the files again.
     Cancelled,
     /// The import has already ended.

@@ -1,7 +1,7 @@
-//! The errors of AWS clients, in words that say what an operator can do.
+//! The errors of AWS clients, with messages that tell operators what to do.
 //!
-//! A service's own words are passed on, except where it refuses a signature: there they repeat what was signed, which
-//! may include the session's token.
+//! The message of a service is passed on, except if it refuses a signature: that message repeats the signed text, which
+//! may include the session token.
 
 use std::error::Error;
 use std::fmt;
@@ -19,7 +19,7 @@ pub struct Resource {
     pub kind: &'static str,
     /// Its name or address.
     pub name: String,
-    /// The environment variable that it comes from.
+    /// The environment variable that sets it.
     pub setting: String,
 }
 
@@ -29,7 +29,7 @@ impl fmt::Display for Resource {
     }
 }
 
-/// Why a call failed.
+/// The reason why a call failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// It does not exist in this region and account.
@@ -40,10 +40,10 @@ pub enum Failure {
         "the credentials were refused ({0}): check the function's role, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
     )]
     Credentials(String),
-    /// They were valid once, and are renewed by themselves.
+    /// The credentials have expired, and are renewed automatically.
     #[error("the credentials have expired ({0})")]
     Expired(String),
-    /// The credentials are known, and not enough.
+    /// The credentials are valid but lack a permission.
     #[error("the function's role does not allow it on the {resource}: {message}")]
     Denied {
         /// The resource.

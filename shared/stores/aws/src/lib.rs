@@ -52,14 +52,14 @@ pub async fn config() -> SdkConfig {
     limited(loader).load().await
 }
 
-/// The region that all clients are in, as [`config()`] finds it: in the environment, in a profile, or by asking the
-/// machine, which only some of those at AWS can tell.
+/// The region of all clients, as determined by [`config()`]: from the environment, from a profile, or from the metadata
+/// of the machine, which only exist on AWS.
 pub async fn region() -> Option<String> {
     let found = aws_config::default_provider::region::default_provider().region().await;
     found.map(|region| region.to_string())
 }
 
-/// The limits above, but for how long a call may take with all its tries.
+/// The limits above, except for the maximum duration of a call with all its attempts.
 pub fn timeouts(operation: Duration) -> TimeoutConfig {
     TimeoutConfig::builder()
         .connect_timeout(CONNECT_TIMEOUT.min(operation))

@@ -1,16 +1,16 @@
-//! Which certificates are trusted.
+//! The trusted root certificates.
 
 use aws_smithy_http_client::Builder;
 use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
 use aws_smithy_http_client::tls::{Provider, TlsContext, TrustStore};
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
 
-/// The roots of Amazon Trust Services, which the endpoints of AWS are signed by; AWS asks to trust these five and no
-/// others (<https://www.amazontrust.com/repository/>). The first of them ends in 2037.
+/// The roots of Amazon Trust Services, which sign the endpoints of AWS. AWS recommends trusting exactly these five
+/// (<https://www.amazontrust.com/repository/>). The first of them ends in 2037.
 const AMAZON: &str = include_str!("amazon-roots.pem");
 
-/// A client that trusts the roots of Amazon alone. Otherwise every cold start reads the system's certificates, more than
-/// a hundred, before its first call.
+/// Returns a client that trusts only the roots of Amazon. Otherwise every cold start reads the system's certificates,
+/// more than a hundred, before its first call.
 ///
 /// On Lambda that is enough. Elsewhere a custom endpoint may present a certificate of another authority, which the
 /// system trusts; then this returns `None`, and the SDK uses its default client.

@@ -1,10 +1,9 @@
 //! The threads of the database: a writer and a reader, each with its own connection, and one that flushes to the disk.
 //!
-//! # Group commit
-//! SQLite has one writer at a time. The writing thread therefore takes all pending work, runs each piece in its own
-//! savepoint inside one transaction, and commits once. A piece that fails is rolled back alone; if the commit fails,
-//! all pieces fail. The thread does not wait for the disk. [`crate::flusher`] flushes all commits since its last flush,
-//! and only then are the callers answered, while the next transaction is already running.
+//! # Group commit SQLite has one writer at a time. The writing thread therefore takes all pending work, runs each piece
+//! in its own savepoint inside one transaction, and commits once. A failing piece is rolled back alone; if the commit
+//! fails, all pieces fail. The thread does not wait for the disk. [`crate::flusher`] flushes all commits since its last
+//! flush, and only then are the callers answered, while the next transaction is already running.
 //!
 //! A write that need not survive a power failure is answered after its commit ([`Durability::Committed`]).
 //!
@@ -145,8 +144,8 @@ impl DbThreads {
         }
     }
 
-    /// Runs `work` on one consistent snapshot, which contains every write that was answered before, and returns once
-    /// all that it contains is durable.
+    /// Runs `work` on one consistent snapshot, which contains every write that was answered before, and returns when
+    /// the snapshot is durable.
     pub(crate) async fn read<T, F>(&self, doing: String, work: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
@@ -255,7 +254,7 @@ fn write(
     }
 }
 
-/// Returns an error if the transaction as a whole fails: nothing of the group is stored then.
+/// Returns an error if the whole transaction fails; in this case, nothing of the group is stored.
 fn commit_together(db: &mut Connection, group: &mut [BoxedWork]) -> Result<(), WorkError> {
     let mut transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
     for job in group {

@@ -107,7 +107,7 @@ fn change(db: &Connection, Change { id, revision, next }: &Change) -> Result<boo
             .prepare_cached("DELETE FROM failure WHERE id = ?1 AND revision = ?2")?
             .execute(params![id.to_string(), int(*revision)])?,
         Some(next) => {
-            // No failure has revision 0, so what replaces it begins.
+            // No failure has revision 0, so the replacement of revision 0 creates it.
             let sql = if *revision == 0 { INSERT } else { UPDATE };
             db.prepare_cached(sql)?.execute(named_params! {
                 ":id": id.to_string(),
@@ -197,7 +197,7 @@ fn select(
     max: usize,
 ) -> Result<Vec<Failure>, Fault> {
     let bound = SelectionParams::of(selection)?;
-    // Ids are hexadecimal, so everything comes before this.
+    // Ids are hexadecimal, so all of them sort before this.
     let (last_seen, id) =
         after.map_or((i64::MAX, "~".to_owned()), |place| (nanos(place.last_seen), place.id.to_string()));
     let sql = if selection.fingerprint.is_some() { SELECT_CAUSE } else { SELECT };

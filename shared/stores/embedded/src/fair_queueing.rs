@@ -2,9 +2,9 @@
 //!
 //! The messages of a partition form a group, and so do all messages without a partition. A receive returns messages of
 //! the group with the fewest messages in flight, so that a large backlog of one group does not delay the others. Among
-//! groups with equally many in flight, the group that has waited longest since its last turn comes first. Groups
-//! therefore take turns even if one worker answers each batch before it receives the next, and nothing is ever in
-//! flight.
+//! groups with the same number of messages in flight, the group with the longest wait since its last turn is first.
+//! Groups therefore take turns even if one worker answers each batch before it receives the next, and nothing is ever
+//! in flight.
 //!
 //! The first waiting message (`held = 0`) of each group carries the group's turn: the time since which it waits. An
 //! index orders the turns, so the cost of finding the next group does not depend on the backlog; it grows with the
@@ -30,7 +30,7 @@ pub(crate) struct PendingAck {
     pub(crate) seq: i64,
     pub(crate) body: String,
     pub(crate) receive_count: u32,
-    /// Why it waits, if it did not come here just so.
+    /// The reason why it was dead-lettered, if any.
     pub(crate) reason: Option<String>,
     /// In nanoseconds since 1970.
     visible_at: i64,
@@ -60,7 +60,7 @@ pub(crate) const FIRST: &str = "SELECT seq, visible_at FROM message
 pub(crate) const OVERDUE: &str = "SELECT seq, search_id, visible_at FROM message
     WHERE queue = ?1 AND held = 1 AND visible_at <= ?2";
 
-/// The partitions of the groups that are to be served next, at most `max` of them: each has something to receive.
+/// Returns the partitions of the next groups, up to `max`. Each has messages to receive.
 pub(crate) fn next(
     db: &Connection,
     queue: &str,
@@ -97,13 +97,13 @@ pub(crate) fn waiting(db: &Connection, group: Group<'_>, max: usize) -> Result<V
     Ok(found.collect::<Result<_, _>>()?)
 }
 
-/// Ends a group's turn: it waits again, with this message as its first.
+/// Ends a group's turn, so that it waits again, with this message as its first.
 pub(crate) fn pass(db: &Connection, first: &PendingAck, now: Timestamp) -> Result<(), Fault> {
     set_turn(db, first.seq, Some(first.visible_at.max(nanos(now))))
 }
 
-/// The turn of a message that begins to wait, in nanoseconds since 1970: none unless it comes before all others of its
-/// group. `seq` is its number; a message that is not stored yet has the highest.
+/// Returns the turn of a message that starts to wait, in nanoseconds since 1970, or none if it is not the first message
+/// of its group. `seq` is its number; a message that is not stored yet has the highest.
 pub(crate) fn turn(
     db: &Connection,
     group: Group<'_>,
@@ -118,7 +118,7 @@ pub(crate) fn turn(
     Ok(Some(visible_at))
 }
 
-/// Puts a message in flight back among those that wait.
+/// Makes a message in flight wait again.
 pub(crate) fn put_back(
     db: &Connection,
     seq: i64,
@@ -134,7 +134,7 @@ pub(crate) fn put_back(
     Ok(())
 }
 
-/// Puts back what was received and not answered in time.
+/// Makes messages wait again that were received but not answered in time.
 pub(crate) fn put_overdue_back(db: &Connection, queue: &str, now: Timestamp) -> Result<(), Fault> {
     let overdue = db
         .prepare_cached(OVERDUE)?
@@ -157,7 +157,7 @@ pub(crate) fn put_all_back(db: &Connection, now: Timestamp) -> Result<usize, Fau
     Ok(in_flight.len())
 }
 
-/// Deletes a message, in flight or not. If it had its group's turn, the next one has it now.
+/// Deletes a message, in flight or not. If it had the turn of its group, the next message receives the turn.
 pub(crate) fn remove(db: &Connection, seq: i64) -> Result<(), Fault> {
     let (queue, partition, turn): (String, Option<String>, Option<i64>) = db
         .prepare_cached("DELETE FROM message WHERE seq = ?1 RETURNING queue, search_id, turn")?

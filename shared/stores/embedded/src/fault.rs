@@ -93,7 +93,7 @@ impl Fault {
         matches!(self, Self::Sqlite(error) if is_of_disk(error))
     }
 
-    /// Returns `true` if the cause is a stored value, and not the database: only that value is affected then.
+    /// Returns `true` if the cause is a stored value and not the database, so that only this value is affected.
     pub(crate) fn is_of_value(&self) -> bool {
         match self {
             Self::Json(_) | Self::Malformed { .. } => true,

@@ -1,7 +1,7 @@
-//! The data directory on the disk: its files, their permissions, and how they are opened.
+//! The data directory on the disk: its files, their permissions, and opening them.
 //!
-//! A directory, and its database, may come from an untrusted archive. Anything in the place of one of these files that
-//! is of another type, such as a symbolic link, is refused. Files are opened without following links, and names in the
+//! A directory, and its database, may come from an untrusted archive. A file of another type with the name of one of
+//! these files, such as a symbolic link, is refused. Files are opened without following links, and names in the
 //! database must be names that [`Folder`] could have generated. Only the directory itself may be reached through a
 //! link, because the user who starts the program has named it.
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::folder::{self, Folder};
 
-/// The maximum number of bytes read of a process id.
+/// The maximum length of a process id in bytes.
 const MAX_PID: u64 = 20;
 
 /// The exclusive lock of a data directory. It ends when this is dropped or when the process ends, however that happens:
@@ -22,7 +22,7 @@ pub struct Lock {
     _locked: [Option<File>; 2],
 }
 
-/// Why a data directory cannot be locked.
+/// The reason why a data directory cannot be locked.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     /// Another process holds the lock.
@@ -59,7 +59,7 @@ impl Lock {
             Err(TryLockError::WouldBlock) => return Err(held()),
             Err(TryLockError::Error(source)) => return Err(failed(source)),
         };
-        // Not truncated when opened: until this process holds the lock, the content belongs to the holder.
+        // Not truncated when opened, because the content belongs to the holder until this process holds the lock.
         let mut file =
             folder::private(OpenOptions::new().read(true).write(true).create(true).truncate(false))
                 .open(folder.lock())
@@ -97,14 +97,14 @@ impl Lock {
     }
 }
 
-/// None where a directory cannot be locked.
+/// None on systems that cannot lock a directory.
 #[cfg(unix)]
 fn lock_directory(dir: &Path) -> Result<Option<File>, TryLockError> {
     let directory = File::open(dir).map_err(TryLockError::Error)?;
     match directory.try_lock() {
         Ok(()) => Ok(Some(directory)),
         Err(TryLockError::WouldBlock) => Err(TryLockError::WouldBlock),
-        // Such as NFS, which only locks what is open for writing.
+        // For example, NFS only locks files that are open for writing.
         Err(TryLockError::Error(_)) => Ok(None),
     }
 }
@@ -114,7 +114,7 @@ fn lock_directory(_dir: &Path) -> Result<Option<File>, TryLockError> {
     Ok(None)
 }
 
-/// Whether the file has no other name: what is written here must not be written into a file elsewhere.
+/// Returns `true` if the file has no other name, so that writing it does not change a file elsewhere.
 #[cfg(unix)]
 fn is_alone(file: &File) -> std::io::Result<bool> {
     use std::os::unix::fs::MetadataExt;

@@ -1,4 +1,4 @@
-//! The decision log: history, in the order in which it is stored.
+//! The decision log: the history in the order of insertion.
 
 use async_trait::async_trait;
 use messages::{DecisionRecord, DecisionSink, PartitionKey, RecordedVerdict, StoreError};
@@ -78,7 +78,7 @@ fn name(partition: Option<PartitionKey>) -> String {
     partition.map(|id| id.to_string()).unwrap_or_default()
 }
 
-/// Nothing more is stored of a deleted partition, such as the effects of its deletion.
+/// No further decisions are stored for a deleted partition, for example about the effects of its deletion.
 const INSERT: &str = "INSERT INTO decision SELECT ?1, ?2, ?3
     WHERE NOT EXISTS (SELECT 1 FROM job WHERE search_id = ?1 AND project_id = ?4)";
 

@@ -106,7 +106,7 @@ pub(crate) const PENDING: &str = "SELECT * FROM outbox WHERE owner = ?1 AND owne
     (SELECT DISTINCT owner_id FROM outbox WHERE owner = ?1 AND owner_id > ?2 ORDER BY owner_id LIMIT ?3)
     ORDER BY owner_id, seq";
 
-/// The same of entries that are poisoned, and of these alone.
+/// Like the query above, only for poisoned entries.
 pub(crate) const POISONED: &str = "SELECT * FROM outbox WHERE owner = ?1 AND poisoned = 1 AND owner_id IN
     (SELECT DISTINCT owner_id FROM outbox WHERE owner = ?1 AND poisoned = 1 AND owner_id > ?2
      ORDER BY owner_id LIMIT ?3)
@@ -318,7 +318,7 @@ pub(crate) fn add(db: &Connection, owner: Owner, entries: &[Entry]) -> Result<()
     Ok(())
 }
 
-/// Removes entries whatever their claim.
+/// Removes entries regardless of their claims.
 pub(crate) fn cancel(db: &Connection, owner: Owner, ids: &[MessageId]) -> Result<(), Fault> {
     let (kind, id) = key(owner);
     let mut statement =
@@ -329,8 +329,8 @@ pub(crate) fn cancel(db: &Connection, owner: Owner, ids: &[MessageId]) -> Result
     Ok(())
 }
 
-/// Returns the readable entries of a record's outbox, in the order in which they were added. Unreadable entries are
-/// left to the sweep and to operators: a writer names the entries that it changes.
+/// Returns the readable entries of a record's outbox in the order of their addition. Unreadable entries are left to the
+/// sweep and to operators: a writer names the entries that it changes.
 pub(crate) fn entries(db: &Connection, owner: Owner) -> Result<Vec<Entry>, Fault> {
     let (kind, id) = key(owner);
     let mut statement =

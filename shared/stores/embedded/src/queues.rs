@@ -2,7 +2,8 @@
 //!
 //! A message is visible from `visible_at` on. Receiving it moves that moment into the future and counts; acknowledging
 //! deletes it. A receipt is the message's number and its count, so the receipt of an earlier delivery fits nothing any
-//! more. Partitions take turns ([`crate::fair_queueing`]); of one partition the longest visible message comes first.
+//! more. Partitions take turns ([`crate::fair_queueing`]), and each starts with the message that has been visible
+//! longest.
 
 use std::time::Duration;
 
@@ -159,7 +160,7 @@ fn receive(db: &Connection, request: &Request) -> Result<Vec<Received>, Fault> {
 }
 
 /// Takes the visible messages of a group, up to the capacity of the batch. All messages of a partition in one batch
-/// share one claim, one load and one write; so a group's turn is a batch, and not one message.
+/// share a claim, a load and a write, so a group's turn is a batch, and not a single message.
 fn serve(
     db: &Connection,
     request: &Request,
@@ -183,7 +184,7 @@ fn serve(
     left.first().map_or(Ok(()), |first| fair_queueing::pass(db, first, request.now))
 }
 
-/// Where a message goes that was received too often.
+/// Returns the dead-letter queue for a message that was received too often.
 fn exhausted(request: &Request, message: &PendingAck) -> Option<&'static Queue> {
     let limit = request.queue.receive_limit?;
     request.queue.dead_letters.as_ref().filter(|_| message.receive_count >= limit)
@@ -256,7 +257,7 @@ fn delete(db: &Connection, seq: i64) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Moves a message as it is out of a turn. It gets a new number, so that no receipt from before fits it.
+/// Moves a message without a turn to another queue. It gets a new number, so that no receipt from before fits it.
 fn move_to(
     db: &Connection,
     seq: i64,
@@ -269,7 +270,7 @@ fn move_to(
     delete(db, seq)
 }
 
-/// Puts a message into another queue as it is.
+/// Puts a message into another queue unchanged.
 pub(crate) fn copy_to(
     db: &Connection,
     seq: i64,

@@ -37,7 +37,7 @@ fn record(db: &Connection, key: &Key) -> Result<Option<Record>, Fault> {
     Ok(Some(Record { revision: uint(revision), body: from_json(&body)? }))
 }
 
-/// Whether a record is still as it was read.
+/// Returns `true` if a record is unchanged since it was read.
 pub(crate) fn holds(db: &Connection, read: &RecordRead) -> Result<bool, Fault> {
     let revision = db
         .prepare_cached("SELECT revision FROM record WHERE kind = ?1 AND id = ?2")?

@@ -55,7 +55,7 @@ impl Store {
 
     /// Releases everything that a dead worker held, so that its timeouts delay no one: messages in flight become
     /// visible, leases and outbox claims end, stored uploads are moved to their paths, and files of unfinished uploads
-    /// are removed. Nothing else in the folder is changed.
+    /// are removed. Other files in the folder are not changed.
     ///
     /// The lock proves that the worker is dead: only its holder works in the directory. Correctness does not depend on
     /// that, because leases, claims and visibility timeouts only save work. The guards against a worker that is still

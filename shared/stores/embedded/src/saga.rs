@@ -1,8 +1,8 @@
-//! Saga documents: the content as JSON, the outbox in rows of its own. The partition's column is `search_id`, as in
+//! Saga documents: the content as JSON, and the outbox in separate rows. The partition's column is `search_id`, as in
 //! every table.
 //!
-//! Loaded documents are on the disk. A load waits only for writes of the documents that it loads, and a worker that has
-//! claimed a partition never meets one.
+//! Loaded documents are on the disk. A load waits only for writes of its own documents, and there are none for a
+//! partition that the worker has claimed.
 
 use async_trait::async_trait;
 use jiff::Timestamp;

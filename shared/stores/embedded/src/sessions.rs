@@ -32,20 +32,20 @@ fn commit(db: &Connection, session: &SessionRecord) -> Result<CommitOutcome, Fau
 /// Further work in the transaction of a session.
 type Work<'a> = dyn Fn(&Connection) -> Result<WorkVerdict, Fault> + 'a;
 
-/// Commits a session with further work. After any other outcome than [`CommitOutcome::Stored`] the caller rolls back what
-/// the work has written.
+/// Commits a session with further work. After any outcome other than [`CommitOutcome::Stored`], the caller rolls back
+/// the writes of the work.
 pub(crate) fn commit_with(
     db: &Connection,
     session: &SessionRecord,
     work: Option<&Work<'_>>,
 ) -> Result<CommitOutcome, Fault> {
-    // Before the reads: a commit that is repeated has changed by itself what it had read.
+    // Checked before the reads, because a repeated commit may have changed the records that it had read.
     match find(db, session.id)? {
         SessionStatus::Tombstone => return Ok(CommitOutcome::TooLate),
         SessionStatus::Committed => return Ok(CommitOutcome::Stored),
         SessionStatus::Nothing => {}
     }
-    // Before any write: what was found stands until the end of the transaction, and a refusal leaves nothing.
+    // Checked before any write: the result is valid until the end of the transaction, and a refusal has no effect.
     for read in &session.reads {
         if !records::holds(db, read)? {
             return Ok(CommitOutcome::Changed);

@@ -28,7 +28,7 @@ pub(crate) trait Work: Send {
 
 pub(crate) type BoxedWork = Box<dyn Work>;
 
-/// Why a piece of work, or the transaction that contained it, failed.
+/// The reason why a piece of work, or its transaction, failed.
 pub(crate) struct WorkError {
     why: String,
     is_of_disk: bool,

@@ -16,7 +16,7 @@ where
     without_key(aws::failed(format!("{doing} {}", nickname(key)), &resource(bucket), error), key)
 }
 
-/// S3's own words may name the object, as those do that tell which permission is missing.
+/// The message of S3 may name the object, for example if it names a missing permission.
 fn without_key(error: StoreError, key: &str) -> StoreError {
     let (may_pass, doing, source) = match error {
         StoreError::Unavailable { doing, source } => (true, doing, source),

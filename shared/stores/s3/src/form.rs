@@ -21,7 +21,7 @@ use crate::resource;
 /// The setting that names the bucket of the uploads.
 pub const UPLOAD_BUCKET: &str = "SEARCH_IMPORT_UPLOAD_BUCKET";
 
-/// The key of an object whose address is only asked for to see where the bucket is.
+/// The key of an object whose URL is only requested to determine the URL of the bucket.
 const ANY_KEY: &str = "x";
 
 /// The bucket of the uploads.

@@ -1,4 +1,4 @@
-//! ResumableRead objects: what is known of them, and the beginning of their bytes.
+//! Stored objects: their metadata, and starting to read their content.
 
 use async_trait::async_trait;
 use aws_sdk_s3::error::ProvideErrorMetadata;
@@ -11,7 +11,7 @@ use crate::failure::failed;
 use crate::reading::{self, ResumableRead};
 use crate::{Objects, resource};
 
-/// S3's names for an object that is not there. `MethodNotAllowed` is the answer for a version that is the mark of a
+/// The error codes of S3 for an absent object. `MethodNotAllowed` is the answer for a version that is the mark of a
 /// deletion (<https://docs.aws.amazon.com/AmazonS3/latest/userguide/DeleteMarker.html>).
 const ABSENT: [&str; 4] = ["NoSuchKey", "NoSuchVersion", "NotFound", "MethodNotAllowed"];
 
@@ -51,7 +51,7 @@ impl ReadObject for Objects {
     }
 }
 
-/// The answer to HEAD has no body that could say what is not there: the object, or the whole bucket.
+/// The response to HEAD has no body that could distinguish an absent object from an absent bucket.
 fn is_absent(code: Option<&str>, status: Option<u16>) -> bool {
     code.is_some_and(|code| ABSENT.contains(&code)) || matches!(status, Some(404 | 405))
 }

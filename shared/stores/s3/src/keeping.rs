@@ -61,7 +61,7 @@ impl KeepExports for Uploads {
             .bucket(&self.bucket)
             .key(key.to_string())
             .response_content_disposition(content_disposition(file_name));
-        // Begins before it is signed: a link is never said to be good for longer than it is.
+        // The validity starts before the signing, so that a link is never reported as valid for longer than it is.
         let now = self.host.now();
         let signed =
             request.presigned(valid).await.map_err(|error| failed(doing, &resource(&self.bucket), &error))?;
@@ -94,7 +94,7 @@ impl Uploads {
     }
 }
 
-/// An object that comes in parts.
+/// An object that is uploaded in parts.
 struct Upload<'a> {
     uploads: &'a Uploads,
     key: &'a ExportKey,

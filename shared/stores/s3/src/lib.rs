@@ -2,7 +2,7 @@
 //!
 //! - [`Objects`]: [`imports::ReadObject`]. An object is read as one stream. If the connection breaks, the stream
 //!   resumes at its position with the same version of the object, a bounded number of times. Only bytes that were
-//!   received and not yet consumed are in memory, whatever the object's size;
+//!   received and not yet consumed are in memory, regardless of the object's size;
 //! - [`Uploads`]: [`imports::PresignUpload`]. A form is a signature over its conditions, computed here without a call;
 //!   [`imports::FindObjects`], listing the bucket; and [`imports::KeepExports`], exports.
 //!

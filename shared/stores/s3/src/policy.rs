@@ -35,7 +35,7 @@ pub enum MalformedGrant {
     TooLong,
 }
 
-/// Who signs, where, and when.
+/// The credentials, the region and the time of a signature.
 pub(crate) struct Signer<'a> {
     pub(crate) credentials: &'a Credentials,
     pub(crate) region: &'a str,

@@ -15,12 +15,12 @@ use messages::store::Source;
 use crate::Objects;
 use crate::failure::failed;
 
-/// The maximum number of times that reading an object resumes after a broken connection. A connection to S3 lasts for
-/// gigabytes; an object that breaks more often than this is read again from its beginning when its message comes again.
+/// The maximum number of times that reading an object resumes after a broken connection. A connection to S3 usually
+/// lasts for gigabytes. After more breaks, the object is read again when its message is redelivered.
 pub(crate) const RESUMES: u32 = 5;
 const FIRST_BACKOFF: Duration = Duration::from_millis(100);
 
-/// Where a reader is, and of what.
+/// The position of a reader, and its object.
 #[derive(Debug, Clone)]
 pub(crate) struct Position {
     object: ObjectRef,
@@ -41,8 +41,9 @@ impl Position {
         Self { object, etag: opened.e_tag().map(str::to_owned), offset, size }
     }
 
-    /// How much of an answer was read before: nothing of one that goes on exactly here, and all up to here of one that
-    /// begins anew, since a server may ignore the range (RFC 9110, section 14.2). None for any other part.
+    /// Returns the number of bytes of a response that were already read: zero if it resumes at this position, and all
+    /// bytes up to it if it starts over, since a server may ignore the range (RFC 9110, section 14.2). Returns none for
+    /// any other range.
     fn read_before(&self, content_range: Option<&str>) -> Option<u64> {
         match content_range {
             Some(range) => range.starts_with(&format!("bytes {}-", self.offset)).then_some(0),
@@ -109,7 +110,7 @@ impl ResumableRead {
                 },
                 Ok(None) if self.position.offset >= self.position.size => return Ok(None),
                 Ok(None) => "the connection ended early".into(),
-                // All bytes are here and they are not the ones that were stored: the checksum says so at the end.
+                // The object is complete, but its checksum does not match the stored bytes.
                 Err(error) if self.position.offset >= self.position.size => {
                     return Err(StoreError::unavailable(self.position.doing(), error));
                 }
@@ -129,7 +130,7 @@ impl ResumableRead {
     /// Opens the rest of the object; fails with the last cause when that was needed too often.
     async fn resume(&mut self, mut broken: Source) -> Result<(), StoreError> {
         while self.resumes < RESUMES {
-            // Not the key: it holds a token.
+            // Without the key, because it contains a token.
             tracing::debug!(offset = self.position.offset, %broken, "reading on");
             self.resumes += 1;
             self.back_off().await;
@@ -162,7 +163,7 @@ impl ResumableRead {
             .await;
         match answer {
             Ok(rest) => self.position.unread(rest.content_range()).map(|skip| (rest.body, skip)),
-            // From its beginning the new one can be read, once the message comes again.
+            // The new object can be read from its beginning when the message is redelivered.
             Err(error) if error.code() == Some("PreconditionFailed") => {
                 Err(StoreError::unavailable(self.position.doing(), "it was replaced while it was read"))
             }

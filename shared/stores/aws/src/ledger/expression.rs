@@ -1,10 +1,9 @@
-//! The ledger's updates as expressions: pure functions that say in DynamoDB's language what
-//! [`dedup::ledger::Item`] says in ours.
+//! The updates of the ledger as expressions: pure functions that express the semantics of [`dedup::ledger::Item`] in
+//! DynamoDB's language.
 //!
-//! Each change comes in two forms. The first is for an item that is absent or has not expired. Where it finds an
-//! expired one that counts as absent, nothing of it may shine through, and one update cannot both replace an item and
-//! add to it; so there is the second form, `…_afresh`, which writes every attribute and requires that there is
-//! nothing, or nothing but an expired item.
+//! Each change comes in two forms. The first form is for an item that is absent or has not expired. An expired item
+//! counts as absent, so none of its attributes may be kept, but one update cannot both replace an item and add to it.
+//! Therefore the second form, `…_afresh`, writes every attribute on the condition that the item is absent or expired.
 
 use std::collections::HashMap;
 
@@ -112,8 +111,8 @@ fn free(claim: &Claim) -> String {
     format!("(attribute_not_exists(#owner) OR #lease <= :now OR #owner = :attempt{finished})")
 }
 
-/// Whether the fence is the one that a claim names, and the item does not last longer than the caller knows. The fence moves
-/// with each claim, so a second copy of the request fails.
+/// Returns the condition that the fence is that of the claim, and that the item does not expire later than the caller
+/// expects. The fence moves with each claim, so a second copy of the request fails.
 fn at_fence(claim: &Claim) -> &'static str {
     match claim.fence {
         0 => "attribute_not_exists(#fence) AND #expires <= :max_expiry",
@@ -144,7 +143,7 @@ pub(crate) fn claim_without_tokens(request: &Claim) -> Update {
     claim(&Claim { mint: Vec::new(), ..request.clone() })
 }
 
-/// A claim that requires nothing, in place of an expired item.
+/// Returns an unconditional claim that replaces an expired item.
 pub(crate) fn claim_afresh(claim: &Claim) -> Update {
     let tokens = if claim.mint.is_empty() { " REMOVE #tokens" } else { ", #tokens = :tokens" };
     let update =
@@ -187,7 +186,7 @@ pub(crate) fn grant_within(partition: PartitionKey, tokens: &[Token], now: Times
         .granting(now)
 }
 
-/// A grant to an item that is absent, or in place of an expired one.
+/// Returns a grant that creates an item or replaces an expired one.
 pub(crate) fn grant_afresh(partition: PartitionKey, tokens: &[Token], now: Timestamp) -> Update {
     let update = vec![
         format!("SET #expires = :expires{}", with_tokens(tokens, ", #tokens = :tokens")),

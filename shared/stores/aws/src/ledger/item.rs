@@ -13,11 +13,11 @@ pub const PARTITION: &str = "partition_id";
 pub(crate) const OWNER: &str = "owner";
 /// When its lease ends.
 pub(crate) const LEASE: &str = "lease_until";
-/// Claims so far.
+/// The number of claims.
 pub(crate) const FENCE: &str = "fence";
 /// The messages still admitted.
 pub(crate) const TOKENS: &str = "tokens";
-/// The attribute of both tables that says when an item is to be forgotten, in seconds since 1970.
+/// The attribute of both tables with the expiry of an item, in seconds since 1970.
 pub const EXPIRES: &str = "expires_at";
 
 /// A stored item that this system has not written.
@@ -65,7 +65,7 @@ fn number<T: std::str::FromStr>(
     value.as_n().ok().and_then(|text| text.parse().ok()).map(Some).ok_or(MalformedItem(name))
 }
 
-/// An expiry as TTL asks for it: in whole seconds, rounded up.
+/// Returns an expiry for TTL, in whole seconds, rounded up.
 pub(crate) fn ttl(at: Timestamp) -> AttributeValue {
     let rounded_up = at.as_second().saturating_add(i64::from(at.subsec_nanosecond() > 0));
     // The last second that there is has none after it that could be read again.

@@ -46,7 +46,7 @@ impl ProcessedTable {
 
 #[async_trait]
 impl ProcessedMessages for ProcessedTable {
-    /// Reads consistently: a copy often comes a moment after the original.
+    /// A consistent read, because a duplicate often arrives immediately after the original.
     async fn is_remembered(&self, key: &str, now: Timestamp) -> Result<bool, StoreError> {
         let doing = format!("looking for the processed message {key}");
         let answer = self

@@ -1,4 +1,4 @@
-//! Whether a table is what it should be.
+//! The check of a table's schema.
 
 use crate::{Resource, failed};
 use aws_sdk_dynamodb::Client;

@@ -1,4 +1,4 @@
-//! Message attributes: what may be known of a message without reading its body.
+//! Message attributes: information about a message that is available without reading its body.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use serde::Deserialize;
 /// The largest message, attributes included, and the largest batch, in bytes
 /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>).
 pub(crate) const MAX_BYTES: usize = 1024 * 1024;
-/// Why a message is in a dead-letter queue.
+/// The reason why a message is in a dead-letter queue.
 pub(crate) const REASON: &str = "dead_letter_reason";
 /// Enough of a reason to act on; the rest is cut off.
 const MAX_REASON_CHARS: usize = 1_000;
@@ -50,7 +50,7 @@ impl Attributes {
         self.0.iter().map(|(name, value)| name.len() + "String".len() + value.len()).sum()
     }
 
-    /// As the client takes them.
+    /// Returns them in the form of the client.
     pub(crate) fn values(self) -> Option<HashMap<String, MessageAttributeValue>> {
         let value =
             |text| MessageAttributeValue::builder().data_type("String").string_value(text).build().ok();

@@ -1,11 +1,11 @@
-//! Which messages travel together.
+//! The division of messages into batches.
 
 use messages::queue::MAX_BATCH;
 
 use crate::queues::attributes::MAX_BYTES;
 
-/// Packs items of these sizes into batches, in order: at most [`MAX_BATCH`] items and [`MAX_BYTES`] each. One that is
-/// larger than a batch may be travels alone, to be refused alone.
+/// Packs items of these sizes into batches, in order: at most [`MAX_BATCH`] items and [`MAX_BYTES`] each. A message
+/// that exceeds the maximum size of a batch has its own batch, so that only it is refused.
 pub(crate) fn pack<T>(items: impl IntoIterator<Item = T>, bytes: impl Fn(&T) -> usize) -> Vec<Vec<T>> {
     let mut batches: Vec<Vec<T>> = Vec::new();
     let mut filled = 0;

@@ -7,7 +7,7 @@ use aws_sdk_sqs::types::{BatchResultErrorEntry, SendMessageBatchResultEntry};
 pub(crate) enum Outcome {
     /// In the queue.
     Sent,
-    /// Not in the queue, for a temporary reason.
+    /// The message was not queued, for a temporary reason.
     Failed(String),
     /// Never to be in the queue.
     Refused(String),

@@ -15,7 +15,8 @@ use crate::queues::Sqs;
 
 #[async_trait]
 impl InspectQueues for Sqs {
-    /// Reports the queues whose addresses are set. The age of the oldest message is a metric of CloudWatch alone
+    /// Reports the queues whose addresses are set. The age of the oldest message is available only as a metric of
+    /// CloudWatch
     /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-available-cloudwatch-metrics.html>).
     async fn depths(&self) -> BTreeMap<Queue, Result<Depth, StoreError>> {
         let known = self.queues.iter().map(|spec| &spec.queue).filter(|queue| self.urls.url(queue).is_some());

@@ -1,8 +1,8 @@
 //! SQS adapters: the queues.
 //!
 //! - [`Queues`]: the addresses of the queues;
-//! - [`Sqs`]: [`messages::SendMessages`] for every function, and [`messages::ReceiveMessages`] for programs that receive
-//!   by themselves. A function behind a queue does not need the latter: Lambda receives and deletes for it;
+//! - [`Sqs`]: [`messages::SendMessages`] for every function, and [`messages::ReceiveMessages`] for programs without an
+//!   event source. A function behind a queue does not need the latter: Lambda receives and deletes for it;
 //!   [`messages::InspectQueues`] for operators and health checks.
 //!
 //! A batch call may succeed while some of its entries fail: the result of every entry is checked, and entries that
@@ -32,13 +32,13 @@ pub use receipt::{MalformedReceipt, Receipt};
 pub use send::{DelayTooLong, EntryFailure, MAX_DELAY};
 pub use urls::Queues;
 
-/// The client for a configuration, with a limit of its own for each call, repetitions included.
+/// Returns the client for a configuration, with its own time limit for each call, including retries.
 pub fn client(config: &SdkConfig, call_timeout: Duration) -> Client {
     let timeouts = crate::timeouts(call_timeout);
     Client::from_conf(aws_sdk_sqs::config::Builder::from(config).timeout_config(timeouts).build())
 }
 
-/// The queues, through one client.
+/// The port of the queues, with one client.
 #[derive(Clone)]
 pub struct Sqs {
     client: Client,
@@ -59,8 +59,8 @@ impl Sqs {
         Self { client, urls, queues, host, wait: Self::WAIT }
     }
 
-    /// As it is, with another time that a receive waits for a message, in whole seconds up to 20. Zero asks some of
-    /// the queue's servers alone, and may overlook messages.
+    /// As it is, with another time that a receive waits for a message, in whole seconds up to 20. Zero queries only
+    /// some of the queue's servers, and may miss messages.
     #[must_use]
     pub fn waiting(self, wait: Duration) -> Self {
         Self { wait, ..self }

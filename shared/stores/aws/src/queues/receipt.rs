@@ -32,7 +32,7 @@ impl Receipt {
         serde_json::from_str(text).map_err(|_| MalformedReceipt)
     }
 
-    /// The receipt as [`messages::ReceiveMessages::answer`] takes it.
+    /// Returns the receipt in the form of [`messages::ReceiveMessages::answer`].
     ///
     /// # Errors
     /// Never, for text and a time.

@@ -79,7 +79,7 @@ impl ReceiveMessages for Sqs {
         }
         match disposition {
             Disposition::Acknowledge => self.delete(queue, &receipt, &doing).await,
-            // The queue would move it by itself, and not say why.
+            // The queue itself would move it without a reason.
             Disposition::Retry { reason, .. } if self.is_last(queue, &receipt) => {
                 let reason =
                     format!("received {} times without success; at last: {reason}", receipt.received);
@@ -92,7 +92,7 @@ impl ReceiveMessages for Sqs {
 }
 
 impl Sqs {
-    /// Whether the queue will not deliver a message again.
+    /// Returns `true` if the queue will not deliver a message again.
     fn is_last(&self, queue: &Queue, receipt: &Receipt) -> bool {
         let limit = QueueSpec::of(self.queues, queue).and_then(|spec| spec.receive_limit);
         receipt.body.is_some() && limit.is_some_and(|limit| receipt.received >= limit)
@@ -107,7 +107,7 @@ impl Sqs {
         doing: &str,
     ) -> Result<(), StoreError> {
         match (self.dead_letters_of(queue), &receipt.body) {
-            // First there, then gone from here: a crash between the two leaves a copy too many, not one too few.
+            // Sends the message before deleting it, so that a crash in between duplicates it and does not lose it.
             (Some(dead), Some(body)) => {
                 self.give_up(&dead, body, reason, doing).await?;
                 self.delete(queue, receipt, doing).await
@@ -141,8 +141,8 @@ impl Sqs {
             .visibility_timeout(whole_seconds(after.min(MAX_VISIBILITY)));
         match request.send().await {
             Ok(_) => Ok(()),
-            // Also what SQS says when the message would be hidden for more than twelve hours altogether; it then
-            // comes again when its visibility timeout ends.
+            // SQS also returns this error if the message would be hidden for more than twelve hours in total; it is
+            // then redelivered after its visibility timeout.
             Err(error) if error.code().is_some_and(|code| GONE.contains(&code)) => {
                 tracing::debug!(
                     queue = queue.name(),

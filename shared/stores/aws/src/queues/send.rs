@@ -33,7 +33,7 @@ pub struct DelayTooLong(pub Duration);
 #[error("the queue refused the message: {0}")]
 pub struct EntryFailure(pub String);
 
-/// One message of a batch, and its place in the call.
+/// A message of a batch, and its index in the call.
 struct BatchEntry<'a> {
     place: usize,
     message: &'a Outgoing,

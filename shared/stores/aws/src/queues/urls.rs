@@ -1,4 +1,4 @@
-//! Where the queues are.
+//! The URLs of the queues.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,8 @@ use messages::{Queue, naming};
 
 const SUFFIX: &str = "_QUEUE_URL";
 
-/// The addresses of the queues of a system, by the environment variable that each is read from. A program needs only those
-/// that it uses.
+/// The addresses of the queues of a system, by the environment variable that each is read from. A program requires only
+/// the URLs of its own queues.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Queues {
     system: String,

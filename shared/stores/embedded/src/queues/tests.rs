@@ -1,4 +1,4 @@
-//! Whatever happens to its messages, each group that waits has one turn; and what finding it costs.
+//! Tests that each waiting group has exactly one turn, and of the cost of finding it.
 
 use rusqlite::StatementStatus;
 
@@ -42,7 +42,7 @@ fn count(db: &Connection, what: &str) -> i64 {
     db.query_row(&format!("SELECT count(*) FROM message AS this WHERE {what}"), [], |row| row.get(0)).unwrap()
 }
 
-/// Messages with a turn that should have none, or the other way round.
+/// Messages with an unexpected turn, or without an expected one.
 const WRONG_TURNS: &str = "(turn IS NOT NULL) <> (held = 0 AND seq = (
     SELECT seq FROM message AS other
     WHERE other.queue = this.queue AND other.search_id IS this.search_id AND other.held = 0
@@ -99,7 +99,7 @@ fn first_waiting_message_of_group_has_turn() {
 /// The cost of a receive: the steps of SQLite's virtual machine in the queries that find messages.
 fn steps_of_a_receive(backlog: i64, groups: i64) -> i32 {
     let db = database();
-    // Nothing of it may be received yet, and all of it is in the indexes.
+    // None of these messages can be received yet, and all are in the indexes.
     for n in 0..backlog {
         insert(&db, &message(1, n)).unwrap();
         insert(&db, &message(2, backlog + n)).unwrap();

@@ -1,9 +1,9 @@
-//! How the bytes of uploaded objects are kept small.
+//! The compression of uploaded objects.
 //!
-//! A file is a series of pieces: a zstd frame of [`PIECE_BYTES`] bytes of the object, fewer in the last one, and before it one
-//! that says how long it is and that every reader of zstd skips. So an object is read from any byte on by passing over the
-//! pieces before it, and `zstd -dc` makes the uploaded file of it without this program.
-//! (<https://github.com/facebook/zstd/blob/dev/doc/zstd_compression_format.md#skippable-frames>)
+//! A file is a series of pieces. Each piece is a zstd frame with [`PIECE_BYTES`] bytes of the object, fewer in the last
+//! one, after a skippable frame with the length of the piece
+//! (<https://github.com/facebook/zstd/blob/dev/doc/zstd_compression_format.md#skippable-frames>). An object is
+//! therefore readable from any byte by skipping pieces, and `zstd -dc` decompresses the file without this program.
 
 use std::cell::RefCell;
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! The keys by which studies of a project are found that may be the same work.
+//! The keys that find studies of a project which may be the same work.
 
 use imports::duplicates::Fields;
 use imports::{Candidate, FileId, ProjectId, SearchId, StudyRef};
@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::fault::Fault;
 use crate::value::{from_json, limit, parse, uint};
 
-/// In the order in which their files got numbers: the first to be stored are the first.
+/// Ordered by the numbers of their files, so that the studies stored first are first.
 pub(crate) const SHARING: &str = "SELECT study_key.source, study_key.record FROM study_key
     WHERE study_key.project = ?1 AND study_key.key = ?2 ORDER BY study_key.source, study_key.record LIMIT ?3";
 
@@ -38,7 +38,7 @@ pub(crate) fn sharing(
     Ok(found)
 }
 
-/// The files that numbers stand for.
+/// Returns the files with these numbers.
 #[derive(Default)]
 struct Sources(std::collections::HashMap<i64, (SearchId, FileId)>);
 
@@ -79,8 +79,8 @@ fn project_of(db: &Connection, source: i64) -> rusqlite::Result<i64> {
 }
 
 /// The number of keys inserted in one transaction. Sorted keys fill the pages of their table in sequence; inserted
-/// study by study they would be written to as many pages as there are keys, most of them repeatedly. Each key takes 16
-/// bytes of memory until then.
+/// study by study they would be written to as many pages as there are keys, most of them repeatedly. Until then, each
+/// key takes 16 bytes of memory.
 pub(crate) const INSERTED_AT_ONCE: usize = 400_000;
 
 /// Inserts the keys of a file's studies after a record, until there are `most` keys. Returns the last record if there
@@ -111,7 +111,7 @@ pub(crate) fn insert_some(
     Ok(last)
 }
 
-/// Lets studies of a file be found by these keys.
+/// Inserts the keys of a file's studies.
 fn insert(db: &Connection, source: i64, mut new: Vec<(i64, i64)>) -> rusqlite::Result<()> {
     if new.is_empty() {
         return Ok(());
@@ -134,7 +134,7 @@ fn source_with_project(db: &Connection, search: SearchId, file: FileId) -> rusql
     db.prepare_cached(known)?.query_row(file, |row| row.get(0)).optional()
 }
 
-/// Lets some studies of a file, the first ones, be found no longer.
+/// Deletes the keys of the first studies of a file.
 pub(crate) fn remove(db: &Connection, search: SearchId, file: FileId, max: usize) -> Result<(), Fault> {
     let Some(source) = source_with_project(db, search, file)? else { return Ok(()) };
     let project = project_of(db, source)?;
@@ -192,7 +192,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::schema;
 
-    /// A database with a file of a project, whose number is 1, and no studies.
+    /// Returns a database with one file, whose number is 1, and no studies.
     pub(crate) fn with_a_file() -> (Connection, SearchId, FileId) {
         let mut db = Connection::open_in_memory().unwrap();
         schema::migrate(&mut db, 0).unwrap();

@@ -17,7 +17,7 @@ use crate::value::{from_json, json, parse};
 pub struct LocalUpload {
     /// The file.
     pub file_id: FileId,
-    /// Where its bytes are.
+    /// The path of its content.
     pub path: PathBuf,
     /// The form to upload it with.
     pub form: PresignedPost,
@@ -51,7 +51,7 @@ impl Store {
         self.threads().write(doing, work).await
     }
 
-    /// The files that are still to be uploaded, in the order in which they were remembered.
+    /// Returns the pending uploads in the order of their announcement.
     pub async fn pending_uploads(&self) -> Result<Vec<PendingUpload>, StoreError> {
         self.threads().read("listing the files to be uploaded".to_owned(), list).await
     }

@@ -46,7 +46,7 @@ pub(crate) fn load_grant(db: &Connection, key: &str) -> Result<Option<Grant>, Fa
 pub(crate) struct StoredObject {
     pub(crate) file: ObjectName,
     pub(crate) size_bytes: u64,
-    /// Whether its file is a series of packed pieces.
+    /// `true` if its file is a series of compressed pieces.
     pub(crate) is_packed: bool,
     pub(crate) metadata: String,
 }

@@ -1,4 +1,4 @@
-//! Uploaded files: their bytes in a folder, what is known of them in a table.
+//! Uploaded files: their content in a folder, and their metadata in a table.
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, SeekFrom};
@@ -101,8 +101,8 @@ impl FindObjects for Store {
         self.look(Call::ObjectsFind, doing, move |db| find_below(db, &prefix)).await
     }
 
-    /// First the file gets the name of an unfinished one, then its row goes, and last the file: so a crash leaves the
-    /// object as it was, once [`Store::recover`] has given it its name back, or a file that is removed there.
+    /// The file is renamed to the name of an unfinished upload, then its row is deleted, and then the file. After a
+    /// crash, [`Store::recover`] either restores the name of the object or removes the file.
     async fn remove(&self, key: &str) -> Result<(), StoreError> {
         let doing = format!("removing {}", nickname(key));
         let stored = self.stored_object(key, &doing).await?;
@@ -120,7 +120,7 @@ impl FindObjects for Store {
         };
         let key = key.to_owned();
         let work = move |db: &Connection| {
-            // Nor can the form be used again.
+            // The form cannot be used again either.
             db.prepare_cached("DELETE FROM upload_grant WHERE key = ?1")?.execute([&key])?;
             db.prepare_cached("DELETE FROM object WHERE key = ?1")?.execute([&key])?;
             Ok(())
@@ -164,12 +164,12 @@ impl Store {
                     )));
                 }
                 Ok(file) => return Ok(Some(pieces(file, reading))),
-                // Replaced between the look into the table and this one: the row names another file by now.
+                // The object was replaced after the query of the table, so the row names another file now.
                 Err(error)
                     if error.kind() == ErrorKind::NotFound
                         && self.stored_object(key, &doing).await?.map(|stored| stored.file) != Some(name) => {
                 }
-                // Something else has the file's place, and will not go away by itself.
+                // Another type of file has this name, which a retry does not resolve.
                 Err(error) if error.kind() == ErrorKind::InvalidInput => {
                     return Err(StoreError::unusable(doing, error));
                 }
@@ -183,8 +183,8 @@ impl Store {
         self.threads().read(doing.to_owned(), move |db| find(db, &wanted)).await
     }
 
-    /// The file gets its name after the row, so it may have either; when it is renamed between the first two looks, the
-    /// third one finds it.
+    /// The file is renamed after the row was stored, so it may have either name. If it is renamed between the first two
+    /// attempts, the third one finds it.
     async fn open_named(&self, name: ObjectName, from: u64) -> std::io::Result<File> {
         let (stored, unfinished) = self.folder().object(name);
         let mut found = Err(ErrorKind::NotFound.into());
@@ -237,7 +237,7 @@ fn unpacked(first: BoxFuture<'static, Next>, doing: String) -> ObjectStream {
         match unpacking.await {
             Ok(None) => Ok(None),
             Ok(Some((piece, frames))) => Ok(Some((piece, (next(|| frames.next(UNPACKED_AT_ONCE)), doing)))),
-            // It stays as it is.
+            // It is not changed.
             Err(error) if error.kind() == ErrorKind::InvalidData => Err(StoreError::unusable(doing, error)),
             Err(error) => Err(StoreError::unavailable(doing, error)),
         }

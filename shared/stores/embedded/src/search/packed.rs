@@ -36,7 +36,7 @@ static TO_PACK: LazyLock<EncoderDictionary<'static>> =
     LazyLock::new(|| EncoderDictionary::copy(&with_tables(), LEVEL));
 static TO_UNPACK: LazyLock<DecoderDictionary<'static>> =
     LazyLock::new(|| DecoderDictionary::copy(&with_tables()));
-/// The words alone, which have no number.
+/// Only the words, without a dictionary number.
 static TO_UNPACK_BEFORE: LazyLock<DecoderDictionary<'static>> =
     LazyLock::new(|| DecoderDictionary::copy(WORDS));
 
@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     const TEXT: &str = r#"{"line":1,"reference":{"title":"A pilot study of usual care","authors":["Smith, John"],"year":2019}}"#;
-    /// Compresses as an earlier version did: with the words alone.
+    /// Compresses like an earlier version, with only the words.
     const BEFORE: &[u8] = &[
         40, 181, 47, 253, 36, 100, 245, 0, 0, 80, 65, 32, 111, 102, 111, 104, 110, 57, 125, 125, 5, 0, 75,
         230, 99, 242, 204, 10, 180, 202, 49, 102, 15, 14, 119, 204, 226, 57, 8, 12, 229, 185, 1,

@@ -36,7 +36,7 @@ impl ParseAttempts for Store {
                 && last != reader
             {
                 let held = FileFence { search_id: search, file_id: file, fence: reading.fence };
-                // Not if it was read to its end or refused: then it is not read again.
+                // A completely read or refused file is not read again.
                 if raise(db, &held, None)?.is_some() {
                     forget_attempts(db, search, file)?;
                 }

@@ -19,7 +19,7 @@ use crate::value::uint;
 type FileKey = (SearchId, FileId);
 
 /// The number of words of the filter, one bit per key: 4 MiB of memory. With a million shared keys, 3 % of the other
-/// keys are looked up in vain.
+/// keys are looked up unnecessarily.
 const WORDS: usize = 1 << 19;
 
 /// The number of entries that may be scanned instead of one lookup. In a tree of ten million entries at least 40 are
@@ -108,7 +108,7 @@ struct State {
     /// Those of them that are still being marked. A worker that resumes one lists it once more.
     marked: HashSet<FileKey>,
     last: Option<Arc<SharedKeyFilter>>,
-    /// The number of keys looked up without the filter, because it was outdated or of another project.
+    /// The number of keys looked up without the filter, because it was outdated or belonged to another project.
     missed: u64,
 }
 
@@ -125,7 +125,7 @@ pub(crate) struct KeyedPage {
     /// Its project, if it was read to its end.
     pub(crate) project: Option<i64>,
     pub(crate) studies: Vec<StudyKeys>,
-    /// Whether there may be more studies.
+    /// `true` if there may be more studies.
     pub(crate) more: bool,
 }
 
@@ -228,10 +228,10 @@ fn count(studies: &[StudyKeys]) -> u64 {
     studies.iter().filter_map(|study| study.keys.as_ref()).map(|keys| keys.len() as u64).sum()
 }
 
-/// Returns all keys in a number of ranges, in the order in which they are stored.
+/// Returns all keys in a number of ranges, in the order of storage.
 fn parts(count: u64) -> impl Iterator<Item = RangeInclusive<i64>> {
     let width = u64::MAX / count;
-    // The least of them is stored as the least of signed numbers.
+    // The smallest key is stored as the smallest signed number.
     let stored = |key: u64| (key ^ (1 << 63)).cast_signed();
     (0..count).map(move |part| {
         let from = part * width;
@@ -276,7 +276,7 @@ mod tests {
         db.execute("INSERT INTO project (seq, project_id) VALUES (1, 'p')", []).unwrap();
         let keys = [i64::MIN, -7, 0, 1, i64::MAX];
         for (place, key) in keys.iter().enumerate() {
-            // The first, the third and the last are of one study; another project has them too.
+            // The first, the third and the last key have one study, also in another project.
             for (project, source) in [(1, 1), (2, 1)].into_iter().chain((place % 2 == 1).then_some((1, 2))) {
                 let sql = "INSERT INTO study_key VALUES (?1, ?2, ?3, 1)";
                 db.execute(sql, params![project, key, source]).unwrap();

@@ -256,7 +256,7 @@ fn finish_some(db: &Connection, file: &ParsedFile, after: i64) -> Result<Option<
     Ok(next)
 }
 
-/// Whether a file was read to its end.
+/// Returns `true` if a file was completely read.
 fn is_listed(db: &Connection, file: &ParsedFile) -> rusqlite::Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM parsed_file WHERE search_id = ?1 AND file_id = ?2)";
     let file = params![file.search_id.to_string(), file.file_id.to_string()];
@@ -283,7 +283,7 @@ mod tests {
         assert_eq!(finish_some(&db, &parsed, 0).unwrap(), None);
         assert_eq!(keys(&db), 1);
 
-        // They are not looked for a second time, so they stay absent.
+        // They are not inserted a second time, so they stay absent.
         db.execute("DELETE FROM study_key", []).unwrap();
         assert_eq!(finish_some(&db, &parsed, 0).unwrap(), None);
         assert_eq!(keys(&db), 0);

@@ -306,8 +306,8 @@ impl Page {
         Ok(found)
     }
 
-    /// Returns the studies up to a number of bytes, or one more; if a tier is given, only studies with a mark at least
-    /// as certain.
+    /// Returns studies until they reach a number of bytes. If a tier is given, returns only studies with a mark of at
+    /// least this certainty.
     pub(crate) fn studies(
         self,
         db: &Connection,
@@ -422,7 +422,7 @@ pub(crate) const REPEATING: &str = "SELECT source.search_id, source.file_id, mar
     WHERE mark.original = ?1 AND mark.original_record = ?2 AND mark.tier > 1
     ORDER BY mark.source, mark.record LIMIT ?3";
 
-/// Returns the duplicates of some studies of a file, those of each in the order in which they were stored.
+/// Returns the duplicates of some studies of a file, for each study in the order of insertion.
 pub(crate) fn repeating(
     db: &Connection,
     search: SearchId,

@@ -23,7 +23,7 @@ use crate::search::frames;
 use crate::search::notification::notification;
 use crate::search::object_rows::{Grant, KEY_FIELD, NewObject, PIECE_BYTES, find, insert_row, load_grant};
 
-/// Why an upload is refused.
+/// The reason why an upload is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum UploadError {
     /// No such form was created.
@@ -92,8 +92,8 @@ impl Store {
     /// Uploads the bytes of `source` with a form of this store. Afterwards either both the object and its notification
     /// are durable, or neither. A form can be used once; if its upload failed, it may be used again until it expires.
     ///
-    /// # Errors
-    /// Returns an error if the form does not permit it, or the bytes cannot be read or stored. Nothing is stored then.
+    /// # Errors Returns an error if the form does not permit it, or the bytes cannot be read or stored. In this case,
+    /// nothing is stored.
     pub async fn upload<R>(&self, form: &PresignedPost, source: R) -> Result<u64, UploadError>
     where
         R: AsyncRead + Send + Unpin,
@@ -167,7 +167,7 @@ impl Store {
     /// an unfinished file, which [`Store::recover`] removes, or a file with a row, which it renames. It never leaves a
     /// row without its file, or a complete file that no row names.
     ///
-    /// `row` stores the row, or returns `false` if it must not be stored; the file is removed then.
+    /// `row` stores the row, or returns `false` if it must not be stored; in this case, the file is removed.
     pub(crate) async fn keep<F>(&self, name: ObjectName, doing: String, row: F) -> Result<bool, StoreError>
     where
         F: FnOnce(&Connection) -> Result<bool, Fault> + Send + 'static,

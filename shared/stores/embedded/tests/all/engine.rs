@@ -25,7 +25,7 @@ async fn failing_write_does_not_affect_its_group() -> TestResult {
     ))?;
     let mut views: Vec<_> = (0..40).map(|_| sample::view(host, sample::partition(host), 1, false)).collect();
     views.insert(20, broken.clone());
-    // The first of this call is stored before the second fails, and must be gone with it.
+    // The first view of this call is stored before the second one fails, and must be rolled back with it.
     let partial = [sample::view(host, sample::partition(host), 1, false), broken.clone()];
     let both = WriteViews::write(store, &partial);
     let (answers, both) = futures::future::join(

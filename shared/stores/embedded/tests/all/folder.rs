@@ -140,7 +140,7 @@ async fn stored_file_name_cannot_leave_directory() -> TestResult {
         depot.database().execute("UPDATE object SET file = ?1", [name])?;
         let error = depot.read("uploads/a").await.unwrap_err();
         assert!(!error.is_retryable() && error.chain().contains("name of an object"), "{}", error.chain());
-        // To replace it would remove what the row names.
+        // Replacing it would remove the file that the row names.
         assert!(depot.upload("uploads/a", b"again").await.is_err());
         let lock = Store::lock(depot.folder.path())?;
         depot.store.recover(&lock).await?;
@@ -187,7 +187,7 @@ async fn lost_database_is_refused_without_data_loss() -> TestResult {
     Ok(())
 }
 
-/// SQLite removes a log whose database is empty; it may hold the only copy of what was stored.
+/// SQLite removes a log whose database is empty, although it may contain the only copy of the data.
 #[tokio::test]
 async fn log_without_database_is_kept() -> TestResult {
     let folder = TempDir::new()?;
@@ -300,14 +300,14 @@ fn lock_outlives_its_file() {
     let lock = Store::lock(folder.path()).unwrap();
     fs::remove_file(folder.path().join("lock")).unwrap();
     assert!(matches!(Store::lock(folder.path()), Err(LockError::Held { pid: None, .. })));
-    // Neither does it help to put another one there, or to take another way.
+    // Another lock file, or another path of the folder, does not help.
     fs::write(folder.path().join("lock"), "").unwrap();
     assert!(matches!(Store::lock(&folder.path().join(".")), Err(LockError::Held { .. })));
     drop(lock);
     assert!(Store::lock(folder.path()).is_ok());
 }
 
-/// Releases before this one lock the file alone.
+/// Earlier versions lock only the file.
 #[test]
 fn earlier_file_lock_is_respected() {
     let folder = TempDir::new().unwrap();

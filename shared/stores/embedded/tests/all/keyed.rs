@@ -1,4 +1,4 @@
-//! Keys of a large file that no other study has are left out.
+//! The unshared keys of a large file are omitted.
 
 use imports::{FileFence, FileId, ParseAttempts, ReadStudies, SearchId, Study, WriteStudies};
 use messages::StoreError;
@@ -37,11 +37,11 @@ async fn unshared_keys_are_omitted_from_full_pages() -> TestResult {
     assert_eq!(keys(2, 1).await?, shared[2..3]);
     // A worker that resumes the file lists it once more, which changes nothing.
     depot.store.finish(&search::parsed(search, file, 0)).await?;
-    // At its end it is forgotten what was found out for the file.
+    // The filter for the file is dropped at its end.
     assert_eq!(keys(2, 9).await?, shared[2..]);
-    // Few are looked up as soon as it is known which are worth it.
+    // Without a filter, all keys of a small page are returned.
     assert_eq!(keys(2, 9).await?, all[2..]);
-    // It holds for others that were listed when it was found out, and no longer when one more is.
+    // The filter is valid for the files that were listed at its creation. It is outdated when another file is listed.
     let (other_search, other) = stored(&depot, &["c", "d"]).await?;
     depot.store.finish(&search::parsed(other_search, other, 0)).await?;
     assert_eq!(keys(0, 4).await?, [Some(1), Some(0), Some(1), Some(1)]);

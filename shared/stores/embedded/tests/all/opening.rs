@@ -41,7 +41,7 @@ fn foreign_database_is_refused_unchanged() {
     assert!(std::fs::read(&path).unwrap() == before);
 }
 
-/// None of these is run, or it would not end.
+/// None of these is executed, since the test would not end.
 #[test]
 fn database_with_code_is_refused_unchanged() {
     let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) AS i FROM n";

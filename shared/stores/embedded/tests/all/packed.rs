@@ -33,7 +33,7 @@ fn after(after: u64, limit: usize) -> Selection {
     Selection { marked: None, after, limit, bytes: usize::MAX }
 }
 
-/// What happens to stored bytes.
+/// A damage to stored bytes.
 type Damage = fn(&mut Vec<u8>);
 
 #[tokio::test]
@@ -62,7 +62,7 @@ async fn damaged_study_is_named_others_are_read() -> TestResult {
         ("another end", |bytes| *bytes.last_mut().unwrap() ^= 1),
         ("cut off", |bytes| bytes.truncate(50)),
         ("nothing left", Vec::clear),
-        // The frame says that it has 2^56 bytes.
+        // The header of the frame claims 2^56 bytes.
         ("too long", |bytes| {
             *bytes = [&bytes[..4], &[0xe0], &[0, 0, 0, 0, 0, 0, 0, 1], &bytes[9..]].concat();
         }),
@@ -114,7 +114,7 @@ async fn unpacked_and_packed_studies_are_readable() -> TestResult {
         identities,
         studies.iter().map(|study| Identity::of(study.record, &study.reference)).collect::<Vec<_>>()
     );
-    // An object that is a file of its own bytes.
+    // An object that is stored uncompressed.
     let name = "019b76da-a800-7000-8000-000005000001";
     std::fs::write(depot.folder.path().join("objects").join(name), b"TY  - JOUR")?;
     let sql = "INSERT INTO object (key, file, size_bytes, metadata) VALUES ('uploads/a', ?1, 10, '{}')";
@@ -152,7 +152,7 @@ async fn packed_object_is_readable_from_any_byte() -> TestResult {
         assert!(read_from(&depot, "uploads/a", from as u64).await? == content[from..], "from byte {from}");
     }
     assert!(read_from(&depot, "uploads/a", 1 << 40).await?.is_empty());
-    // Without this program, too.
+    // Other programs can read it as well.
     assert!(zstd::stream::decode_all(std::fs::File::open(file(&depot))?)? == content);
     // Compressed input, and input that fills its pieces exactly.
     let mut bits = 1_u64;

@@ -1,4 +1,4 @@
-//! Queues, beyond what every adapter promises.
+//! Tests of queues beyond the contract of all adapters.
 
 use std::time::Duration;
 

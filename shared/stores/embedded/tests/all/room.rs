@@ -12,7 +12,7 @@ use crate::depot::{Depot, TestResult};
 
 /// The maximum disk space of a row of two bytes: a letter and a line end.
 const MAX_ROW_BYTES: u64 = 120;
-/// The same for one that is marked as a duplicate.
+/// The limit for a record that is marked as a duplicate.
 const MAX_DUPLICATE_BYTES: u64 = 160;
 /// The number of stored records, and the number per call.
 const RECORDS: u64 = 50_000;
@@ -101,7 +101,7 @@ async fn unreadable_record_takes_bounded_space() -> TestResult {
     Ok(())
 }
 
-/// Others write while it goes: no transaction removes more than a part.
+/// Each transaction removes only a part, so that others can write in between.
 #[tokio::test]
 async fn large_file_is_discarded_completely() -> TestResult {
     let depot = Depot::new();
