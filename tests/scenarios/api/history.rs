@@ -46,7 +46,7 @@ async fn history_has_reasons_for_ignored_messages() {
     let decided = of(&items, "UploadTimeout");
     let [(ignored, why, 1), (duplicate, why_again, 1)] = decided[..] else { panic!("{decided:?}") };
     assert_eq!((ignored, duplicate), ("ignored", "duplicate"));
-    assert_eq!(why, "an old timeout; not the one that is running");
+    assert_eq!(why, "an outdated timeout");
     assert!(!why_again.is_empty());
 }
 

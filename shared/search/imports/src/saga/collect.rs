@@ -90,7 +90,7 @@ pub(super) fn receive_first(moment: &Moment<'_>, saved: &SearchUploadSaved) -> D
 /// Handles a stored file of an announced search.
 pub(super) fn receive(moment: &Moment<'_>, import: &Import, saved: &SearchUploadSaved) -> Decision {
     if is_received(import, saved) {
-        return Decision::ignore("the file is known already");
+        return Decision::ignore("the file is already known");
     }
     let mut joined = import.clone();
     match join(&mut joined, saved) {
@@ -106,7 +106,7 @@ pub(super) fn receive_unannounced(
     saved: &SearchUploadSaved,
 ) -> Decision {
     if is_received(import, saved) {
-        return Decision::ignore("the file is known already");
+        return Decision::ignore("the file is already known");
     }
     let mut joined = import.clone();
     match join(&mut joined, saved) {
@@ -119,7 +119,7 @@ pub(super) fn receive_unannounced(
 /// be late or lost. If the scan is never answered, the search ends too.
 pub(super) fn timed_out(moment: &Moment<'_>, import: &Import, fired: TimeoutId) -> Decision {
     if import.timeout != Some(fired) {
-        return Decision::ignore("an old timeout; not the one that is running");
+        return Decision::ignore("an outdated timeout");
     }
     if import.look.is_some() {
         // Clear the timeout, because one that has fired must not be cancelled.
@@ -161,7 +161,7 @@ pub(super) fn found(moment: &Moment<'_>, import: &Import, found: &UploadsFound) 
     }
 }
 
-const NO_LOOK: &str = "this look for uploads is not under way";
+const NO_LOOK: &str = "this bucket scan is not pending";
 
 /// Returns the scan that this result answers, if it is in progress.
 fn answered(import: &Import, found: &UploadsFound) -> Option<BucketScan> {
@@ -246,7 +246,7 @@ fn contradiction(import: &Import, started: &SearchUploadStarted) -> Option<Strin
         return Some("it is of another project".into());
     }
     if import.expected_files.is_some_and(|expected| expected != manifest.files.len()) {
-        return Some("it has another number of files than the uploads say".into());
+        return Some("its number of files differs from that of the uploads".into());
     }
     let unlisted = |id: &FileId| !manifest.files.iter().any(|file| file.file_id == *id);
     import.files.keys().any(unlisted).then(|| "a file that has arrived is not in it".into())

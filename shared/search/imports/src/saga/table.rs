@@ -91,15 +91,15 @@ fn count_names(effects: &[Effect]) -> String {
     let texts =
         counted.into_iter().map(|(name, n)| if n == 1 { name.to_owned() } else { format!("{name} ×{n}") });
     let texts: Vec<String> = texts.collect();
-    if texts.is_empty() { "remember it".to_owned() } else { texts.join(", ") }
+    if texts.is_empty() { "store it".to_owned() } else { texts.join(", ") }
 }
 
 fn name_of(effect: &Effect) -> &str {
     match effect {
         Effect::UpdateView => "write job",
         Effect::Request { body, .. } if body.name == START_PARSING => "start parsing",
-        Effect::Request { body, .. } if body.name == LOOK_FOR_UPLOADS => "look for uploads",
-        Effect::Send { body, .. } if body.name == TAKE_BACK_FILES => "take files back",
+        Effect::Request { body, .. } if body.name == LOOK_FOR_UPLOADS => "scan bucket",
+        Effect::Send { body, .. } if body.name == TAKE_BACK_FILES => "delete files",
         Effect::Send { body, .. } | Effect::Request { body, .. } => &body.name,
         Effect::Schedule { .. } => "schedule timeout",
         Effect::Cancel { .. } => "cancel timeout",
@@ -259,7 +259,7 @@ fn events() -> Vec<(&'static str, &'static [Situation], SearchEvent)> {
         ("repeated", &[Announced], started(&[1, 2])),
         ("late, fills gaps", &[OneOfTwoUnannounced], started(&[1, 2])),
         ("bad", &[OneOfTwo], started(&[2, 3, 4])),
-        ("valid, every file is here", &[Uploaded], started(&[1])),
+        ("valid, all files have arrived", &[Uploaded], started(&[1])),
         ("valid, a file is missing", &[Uploaded], started(&[1, 2])),
         ("bad", &[Uploaded], started(&[2])),
         ("repeated", &[Parsing], started(&[1, 2])),
@@ -277,7 +277,7 @@ fn events() -> Vec<(&'static str, &'static [Situation], SearchEvent)> {
         ("not in the manifest", &[OneOfTwo], saved(3, Some(2))),
         ("a known file", &[Uploaded], saved(1, None)),
         ("a new file, no manifest either", &[Uploaded], saved(2, None)),
-        ("a new file that says how many there are", &[Uploaded], saved(2, Some(2))),
+        ("a new file with the number of files", &[Uploaded], saved(2, Some(2))),
         ("metadata invalid", &[Uploaded], saved(2, Some(0))),
         ("", &[Parsing, Completed, Error], saved(1, Some(2))),
         ("", QUIET, read(1)),
@@ -298,20 +298,20 @@ fn events() -> Vec<(&'static str, &'static [Situation], SearchEvent)> {
         ("", &[Completed, Error], refused(1)),
         ("", &[Completed, Error], never_parsed(1)),
         ("", &[Initial, Parsing, Completed, Error], timeout(1)),
-        ("the one that is running", &[Announced, Uploaded], timeout(1)),
-        ("an old one", &[Announced, Uploaded], timeout(9)),
-        ("the look is not answered", &[Looking, LookingUnannounced], timeout(LOOKING)),
+        ("the running timeout", &[Announced, Uploaded], timeout(1)),
+        ("an outdated timeout", &[Announced, Uploaded], timeout(9)),
+        ("the bucket scan is unanswered", &[Looking, LookingUnannounced], timeout(LOOKING)),
         ("", &[Initial, Parsing, Completed, Error], found(&[])),
         ("the last file", &[Looking], found(&[saved(1, Some(2)), saved(2, Some(2))])),
         ("nothing new", &[Looking, LookingUnannounced], found(&[saved(1, Some(2))])),
         ("not of this search", &[Looking], found(&[saved(3, Some(2))])),
         ("another file", &[LookingUnannounced], found(&[saved(2, None)])),
         ("a file has arrived since", &[LookOutdated], found(&[])),
-        ("nobody asked", &[Announced, Uploaded], found(&[])),
+        ("not requested", &[Announced, Uploaded], found(&[])),
         ("the files have arrived since", &[ParsingLook], found(&[])),
         ("", QUIET, parse_timeout(1)),
-        ("the one that is running", &[Parsing], parse_timeout(1)),
-        ("an old one", &[Parsing], parse_timeout(9)),
+        ("the running timeout", &[Parsing], parse_timeout(1)),
+        ("an outdated timeout", &[Parsing], parse_timeout(9)),
         ("", &[Completed, Error], parse_timeout(1)),
         ("overtakes the announcement", &[Initial], withdrawn()),
         ("", &[Announced, Uploaded, Parsing, Completed, Error], withdrawn()),

@@ -86,7 +86,7 @@ pub fn transition(state: &State, moment: &Moment<'_>) -> Decision {
 }
 
 fn unknown_search() -> Decision {
-    Decision::ignore("nothing is known of this search")
+    Decision::ignore("the search is unknown")
 }
 
 fn not_parsing_yet() -> Decision {
@@ -106,7 +106,7 @@ const MAX_FILES_NAMED: usize = 5;
 
 fn parse_timed_out(moment: &Moment<'_>, import: &Import, fired: TimeoutId) -> Decision {
     if import.timeout != Some(fired) {
-        return Decision::ignore("an old timeout; not the one that is running");
+        return Decision::ignore("an outdated timeout");
     }
     // Clear the timeout, because one that has fired must not be cancelled.
     let import = Import { timeout: None, ..import.clone() };
@@ -131,10 +131,10 @@ fn withdraw(moment: &Moment<'_>, import: Import) -> Decision {
 fn record(moment: &Moment<'_>, import: &Import, file: FileId, outcome: Outcome) -> Decision {
     let mut import = import.clone();
     let Some(entry) = import.files.get_mut(&file) else {
-        return Decision::ignore("the file is not one of this search");
+        return Decision::ignore("the file does not belong to this search");
     };
     if entry.outcome.is_some() {
-        return Decision::ignore("the file has reported already");
+        return Decision::ignore("the file has already reported");
     }
     entry.outcome = Some(outcome);
     let waiting = import.files.values().filter(|file| file.outcome.is_none()).count();
