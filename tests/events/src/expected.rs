@@ -40,7 +40,7 @@ pub enum ExpectedResult {
 pub struct Surroundings<'a> {
     /// The claim that the function reads.
     pub claim: Option<&'a str>,
-    /// Whether the function uses SQS queues.
+    /// `true` if the function uses SQS queues.
     pub sqs: bool,
 }
 

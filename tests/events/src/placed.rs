@@ -214,7 +214,7 @@ pub fn anew(sample: &str, ids: u32) -> String {
 struct NotifiedObject<'a> {
     bucket: &'a mut Value,
     object: &'a mut Value,
-    /// Whether the key is URL-encoded.
+    /// `true` if the key is URL-encoded.
     is_encoded: bool,
     /// The name of the field with the version.
     version: &'static str,

@@ -39,7 +39,7 @@ pub struct Budget {
     pub timers: u8,
     /// Loads that return the version before the latest, or nothing instead of the first.
     pub stale: u8,
-    /// Whether a worker may receive two messages in one batch, in either order, or two copies of one message.
+    /// `true` if a worker may receive two messages in one batch, in either order, or two copies of one message.
     pub groups: bool,
     /// Requests that fail permanently, before or after a reply. Requests sent by the sweeper never fail.
     pub failures: u8,
@@ -74,7 +74,7 @@ impl Budget {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PermanentFailure {
     pub(crate) id: MessageId,
-    /// Whether the handler replied before it failed.
+    /// `true` if the handler replied before it failed.
     pub(crate) answered: bool,
 }
 

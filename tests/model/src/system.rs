@@ -27,7 +27,7 @@ pub struct SystemState<F: Family> {
     pub(crate) document: Option<StoredDocument<F>>,
     /// The document before the last write, while a load may still return it.
     pub(crate) earlier: Option<Option<StoredDocument<F>>>,
-    /// Whether the document was deleted after its retention.
+    /// `true` if the document was deleted after its retention.
     pub(crate) expired: bool,
     /// The saga's queue, with every message that was ever sent to it.
     pub(crate) queue: KeyedValue<BTreeMap<MessageId, QueuedMessage<F>>>,
@@ -39,7 +39,7 @@ pub struct SystemState<F: Family> {
     pub(crate) timers: u8,
     pub(crate) stale: u8,
     pub(crate) duplicates: u8,
-    /// Whether a batch may contain two messages.
+    /// `true` if a batch may contain two messages.
     pub(crate) groups: bool,
     pub(crate) failures: u8,
     pub(crate) seen: KeyedValue<Observations>,
@@ -61,7 +61,7 @@ pub(crate) struct Ledger {
     pub(crate) holder: Option<(AttemptId, bool)>,
     pub(crate) fence: u64,
     pub(crate) tokens: KeyedValue<BTreeSet<Token>>,
-    /// Whether the item's lifetime has passed. The store may delete it later, so it may still exist.
+    /// `true` if the item's lifetime has passed. The store may delete it later, so it may still exist.
     pub(crate) expired: bool,
 }
 
@@ -127,13 +127,13 @@ pub(crate) struct Observations {
     pub(crate) changes: BTreeMap<MessageId, u8>,
     /// Every effect that was ever stored.
     pub(crate) stored: BTreeSet<MessageId>,
-    /// Whether an effect was sent that was never stored.
+    /// `true` if an effect was sent that was never stored.
     pub(crate) unstored: bool,
     /// The distinct messages of each request, by the hash of its content.
     pub(crate) asked: BTreeMap<u64, BTreeSet<MessageId>>,
     /// The messages with a committed decision.
     pub(crate) decided: BTreeSet<MessageId>,
-    /// Whether a message was dropped without a decision.
+    /// `true` if a message was dropped without a decision.
     pub(crate) lost: bool,
 }
 

@@ -61,7 +61,7 @@ struct Errand {
     questions: u8,
     /// Number of tokens that it declares for an event.
     tokens: usize,
-    /// Whether it sets a timer when it is opened.
+    /// `true` if it sets a timer when it is opened.
     has_deadline: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The machine, with a clock that can be advanced: no test waits an hour for an unpaid order.
+//! The host, with a clock that can be advanced, so that no test waits an hour for an unpaid order.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The shop's face: JSON in and out.
+//! The HTTP API of the shop, with JSON.
 
 use std::num::NonZeroU64;
 
@@ -21,7 +21,7 @@ struct Amount {
     cents: NonZeroU64,
 }
 
-/// The routes.
+/// Returns the routes.
 pub fn router(shop: Shop) -> Router {
     Router::new()
         .route("/orders", get(orders))

@@ -1,7 +1,7 @@
 //! An order: placed, paid and shipped, or abandoned if it is not paid within an hour.
 //!
-//! This file is what a new saga has to write: its messages, its state machine, the handler that it asks, and one table of
-//! its queues and functions. [`shop`] is where orders and payments come in, [`http`] its face.
+//! This file is what a new saga has to write: its messages, its state machine, its command handler, and one table of
+//! its queues and functions. [`shop`] receives orders and payments, and [`http`] is its HTTP API.
 
 pub mod http;
 pub mod shop;
@@ -29,8 +29,8 @@ pub const WAREHOUSE: Queue = Queue::named("warehouse");
 pub const NEWS: Queue = Queue::named("news");
 
 messages! {
-    /// What happens to an order.
-    #[allow(missing_docs, reason = "the names of the fields say it")]
+    /// The events of an order.
+    #[allow(missing_docs, reason = "the field names are self-explanatory")]
     pub enum OrderEvent of "orders" to SAGA {
         /// A customer placed it.
         Placed { number: String, cents: u64, at: Timestamp } = 1,
@@ -40,7 +40,7 @@ messages! {
         Shipped { carrier: String, tracking: String } = 2,
         /// The order was not paid in time.
         PaymentOverdue {} = 1,
-        /// The warehouse never succeeded to ship it.
+        /// The warehouse could not ship it.
         NotShipped {} = 1,
     }
     upcast shipped_without_carrier
@@ -48,23 +48,23 @@ messages! {
 
 messages! {
     /// Commands for the warehouse.
-    #[allow(missing_docs, reason = "the names of the fields say it")]
+    #[allow(missing_docs, reason = "the field names are self-explanatory")]
     pub enum Command of "orders" to WAREHOUSE {
-        /// Ship an order, and say how.
+        /// Ship an order, and report the shipment.
         Ship { number: String } = 1,
     }
 }
 
 messages! {
-    /// Announcements to the outside.
-    #[allow(missing_docs, reason = "the names of the fields say it")]
+    /// Announcements for other systems.
+    #[allow(missing_docs, reason = "the field names are self-explanatory")]
     pub enum News of "orders" to NEWS {
-        /// Nothing more will happen to an order.
+        /// An order has ended.
         OrderEnded { number: String, shipped: bool } = 1,
     }
 }
 
-/// Version 1 of `Shipped` named no carrier: there was one.
+/// Version 1 of `Shipped` did not name the carrier, because there was only one.
 fn shipped_without_carrier(name: &str, from: u16, mut data: Value) -> Result<Value, String> {
     if (name, from) != ("Shipped", 1) {
         return Err(format!("version {from} of {name} is not supported"));
@@ -80,7 +80,7 @@ pub struct Order {
     pub number: String,
     /// Its price.
     pub cents: u64,
-    /// When it was placed.
+    /// The time at which it was placed.
     pub placed_at: Timestamp,
     /// Its progress.
     #[serde(flatten)]
@@ -90,7 +90,7 @@ pub struct Order {
 /// The progress of an order.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
-#[allow(missing_docs, reason = "the names of the fields say it")]
+#[allow(missing_docs, reason = "the field names are self-explanatory")]
 pub enum Step {
     /// The order is unknown.
     #[default]
@@ -101,9 +101,9 @@ pub enum Step {
     Placed,
     /// It waits for the warehouse.
     Paid,
-    /// It is on its way: the good end.
+    /// It was shipped.
     Shipped { carrier: String, tracking: String, at: Timestamp },
-    /// It was not paid in time: the other end.
+    /// It was not paid in time.
     Overdue { at: Timestamp },
     /// It was paid, but the warehouse could not ship it.
     Unshipped { at: Timestamp },
@@ -196,7 +196,7 @@ fn end(order: &Order, step: Step, why: &str) -> Decision<Order> {
     Decision::to(Order { step, ..order.clone() }, why).send(&news).show().into()
 }
 
-/// Ships orders. It has no state, and shipping one twice under one tracking number does no harm.
+/// Ships orders. It has no state, and shipping an order twice under one tracking number is safe.
 pub struct Warehouse;
 
 #[async_trait]
@@ -216,7 +216,7 @@ impl Handler for Warehouse {
     }
 }
 
-/// The event for a command that the warehouse did not succeed with.
+/// The event for a command that the warehouse could not execute.
 struct WarehouseFaults;
 
 impl ReportDeadLetters for WarehouseFaults {
@@ -231,7 +231,7 @@ impl ReportDeadLetters for WarehouseFaults {
 }
 
 const SAGA_DEAD: Queue = Queue::named("saga-dead");
-/// The commands that the warehouse did not succeed with.
+/// The queue of commands that the warehouse could not execute.
 pub const WAREHOUSE_DEAD: Queue = Queue::named("warehouse-dead");
 const WAREHOUSE_UNREADABLE: Queue = Queue::named("warehouse-unreadable");
 const CONTROL_DEAD: Queue = Queue::named("control-dead");
@@ -268,7 +268,7 @@ pub static WAREHOUSE_FUNCTION: Function<Engine> = Function {
     build: Some(|engine| engine.guard("warehouse", Warehouse)),
 };
 
-/// Reports commands to the saga that the warehouse did not succeed with.
+/// Reports commands that the warehouse could not execute to the saga.
 pub static WAREHOUSE_FAULTS: Function<Engine> = Function {
     name: "warehouse-faults",
     services: &[Service::DATABASE, Service::LEDGER],
@@ -288,7 +288,7 @@ pub static DISPATCH_OUTBOX: Function<Engine> = Function {
     build: Some(|engine| Ok(Arc::new(engine.dispatch_outbox("dispatch-outbox")?))),
 };
 
-/// The application: whatever runs it, provisions it or simulates it reads this table.
+/// The application. The programs that run, provision or simulate it read this table.
 pub static SYSTEM: System<Engine> = System {
     name: "orders",
     queues: &QUEUES,

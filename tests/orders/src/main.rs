@@ -1,4 +1,4 @@
-//! orders: a few orders on SQLite, from the first request to the end, with everything delivered as often as one likes.
+//! orders: a few complete orders on SQLite, with a configurable number of deliveries of each message.
 
 mod clock;
 
@@ -28,7 +28,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Places three orders: one is paid, one is paid too little, one is not paid; and a fourth when everything is sold out.
 #[derive(Parser)]
 struct Args {
-    /// Where to keep them; else in a temporary folder.
+    /// The data directory [default: a temporary folder]
     #[arg(long)]
     data_dir: Option<PathBuf>,
     /// The number of deliveries of each message.
@@ -82,7 +82,7 @@ async fn play(shop: &Shop, host: &MovedHost, runner: &Runner<Engine>) -> anyhow:
     shop.restock(numbers.len() as u64).await?;
     for number in &numbers {
         shop.place(number, 1_000).await?;
-        // Once more, as by a second click.
+        // Repeated, as by a second click.
         shop.place(number, 1_000).await?;
     }
     match shop.place("late", 1_000).await {
@@ -119,7 +119,7 @@ async fn print(shop: &Shop, store: &Store, numbers: &[String; 3]) -> anyhow::Res
     let mut states = Vec::new();
     for number in numbers {
         let (view, mut decisions) = (shop.order(number).await?, store.decisions(partition(number)).await?);
-        // Decisions about the sessions of requests are left out.
+        // Decisions about the sessions of requests are omitted.
         decisions.retain(|decision| decision.function != DISPATCH_OUTBOX.name);
         let count =
             |verdict| decisions.iter().filter(|decision| decision.verdict == verdict).count().to_string();
@@ -142,7 +142,7 @@ fn state(view: &View) -> String {
     view.body["state"].as_str().unwrap_or_default().to_owned()
 }
 
-/// The decisions that changed something or refused it, each once.
+/// Returns the decisions that changed or refused something, each once.
 fn decided(decisions: &[DecisionRecord<RecordedVerdict>]) -> String {
     let told = |decision: &&DecisionRecord<RecordedVerdict>| {
         [Verdict::Handled, Verdict::Rejected].iter().any(|told| decision.verdict == *told)

@@ -1,4 +1,4 @@
-//! Where orders and payments come in.
+//! The entry point for orders and payments.
 
 use messages::{PartitionKey, StoreError};
 use outbox::session::CommitError;
@@ -11,10 +11,10 @@ use crate::{ALL, Order, OrderEvent, Orders, Step};
 
 /// The maximum number of retries of an order that conflicts with another one.
 const TRIES: usize = 20;
-/// The most orders of a page.
+/// The maximum number of orders on a page.
 const PAGE: usize = 100;
 
-/// Takes orders and payments, and shows what became of them.
+/// Accepts orders and payments, and shows the state of orders.
 #[derive(Clone)]
 pub struct Shop {
     /// Opens sessions.
@@ -23,13 +23,13 @@ pub struct Shop {
     pub views: Views<Orders>,
 }
 
-/// Why a request was refused.
+/// The reason why a request was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum OrderError {
-    /// Nothing is left.
+    /// The stock is empty.
     #[error("everything is sold out")]
     SoldOut,
-    /// Two orders of one number.
+    /// Another order has this number.
     #[error("there is an order of this number with another price")]
     Differs,
     /// The order is unknown.
@@ -38,7 +38,7 @@ pub enum OrderError {
     /// It has been paid and shipped, or was abandoned.
     #[error("the order has ended")]
     Ended,
-    /// A store does not answer.
+    /// A store is unavailable.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// An event cannot be written.
@@ -49,13 +49,13 @@ pub enum OrderError {
     Commit(#[from] CommitError),
 }
 
-/// The partition of an order.
+/// Returns the partition of an order.
 pub fn partition(number: &str) -> PartitionKey {
     PartitionKey::named(Orders::NAME, number)
 }
 
 impl Shop {
-    /// The shop over an engine.
+    /// Creates the shop over an engine.
     ///
     /// # Errors
     /// Returns an error if a service that it uses is not configured.
@@ -63,11 +63,11 @@ impl Shop {
         Ok(Self { entry: engine.entry_point("shop")?, views: engine.views(Orders)? })
     }
 
-    /// Places an order, once: placing it again changes nothing.
+    /// Places an order. Placing it again changes nothing.
     ///
     /// # Errors
-    /// Returns an error if nothing is left, the number is taken, or a store does not answer. After the last, the order
-    /// may be placed again to find out.
+    /// Returns an error if the stock is empty, the number is in use, or a store is unavailable. In the last case, the
+    /// order may be placed again.
     pub async fn place(&self, number: &str, cents: u64) -> Result<(), OrderError> {
         let mut tries = 1..TRIES;
         loop {
@@ -99,10 +99,10 @@ impl Shop {
         Ok(())
     }
 
-    /// Takes a payment.
+    /// Accepts a payment.
     ///
     /// # Errors
-    /// Returns an error if there is no such order or it has ended, or a store does not answer.
+    /// Returns an error if there is no such order or it has ended, or a store is unavailable.
     pub async fn pay(&self, number: &str, cents: u64) -> Result<(), OrderError> {
         if self.order(number).await?.ended {
             return Err(OrderError::Ended);
@@ -126,15 +126,15 @@ impl Shop {
         Ok(now)
     }
 
-    /// An order, as of now.
+    /// Returns the current state of an order.
     ///
     /// # Errors
-    /// Returns an error if there is no such order, or a store does not answer.
+    /// Returns an error if there is no such order, or a store is unavailable.
     pub async fn order(&self, number: &str) -> Result<View, OrderError> {
         self.views.view(partition(number)).await?.ok_or(OrderError::Unknown)
     }
 
-    /// The latest orders.
+    /// Returns the latest orders.
     ///
     /// # Errors
     /// Returns an error if a store is unavailable.

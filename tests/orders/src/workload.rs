@@ -1,4 +1,4 @@
-//! Orders in the simulator: the functions, the customers, and the invariants at rest.
+//! Orders in the simulator: the functions, the customers, and the invariants of the final state.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::{Order, OrderEvent, Orders, SYSTEM, Step, WAREHOUSE_FAULTS};
 
 /// The price of an order.
 const CENTS: u64 = 100;
-/// Just before and after an order is overdue.
+/// The times just before and after an order is overdue.
 const LATE_MS: (u64, u64) = (3_560_000, 3_640_000);
 
 /// The defect of a function that drops dead-lettered commands without a report.
@@ -23,11 +23,11 @@ const DROPS_DEAD_LETTERS: &str = "drops dead letters";
 /// The defect of a report without the reply token of its command.
 const REPORTS_WITHOUT_TOKEN: &str = "reports without the reply token";
 
-/// Orders.
+/// The workload of orders.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Customers;
 
-/// The knowledge of the customers.
+/// The state known to the customers.
 #[derive(Debug, Clone, Default)]
 pub struct CustomerKnowledge {
     orders: BTreeMap<PartitionKey, Wish>,
@@ -39,7 +39,7 @@ pub struct CustomerKnowledge {
 struct Wish {
     /// `true` if the shop confirmed the order.
     placed: bool,
-    /// Whether it was paid, or may have been.
+    /// `true` if it was paid, or may have been.
     paid: bool,
 }
 
@@ -99,7 +99,7 @@ impl Workload for Customers {
     }
 }
 
-/// Delivers an item or two, and wants one or two. Whatever fails is tried once more, as people do.
+/// Adds one or two items to the stock, and orders one or two. A failed request is repeated once.
 async fn customer(engine: Engine, access: Access<CustomerKnowledge>, mut rng: Rng) {
     let Ok(shop) = Shop::over(&engine) else { return };
     let items = rng.between(1, 2);

@@ -1,4 +1,4 @@
-//! The tools of orders, as a program.
+//! Tests of the tools of orders, run as a program.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test with a line number")]
 
 use std::process::{Command, Output};

@@ -124,7 +124,7 @@ impl From<EncodeError> for HandlerError {
 pub trait Handler: Send + Sync + 'static {
     /// Type of the command.
     type Command: Payload;
-    /// Whether a command that only a newer version can read waits for that version. Otherwise it is dead-lettered at
+    /// `true` if a command that only a newer version can read waits for that version. Otherwise it is dead-lettered at
     /// once.
     const AWAITS_UPGRADE: bool = true;
 

@@ -30,7 +30,7 @@ pub struct Operator {
     pub lease: SignedDuration,
 }
 
-/// Whether a partition could be prepared for a message.
+/// The result of preparing a partition for a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Readmission {

@@ -37,7 +37,7 @@ fn read(name: &str, value: &str) -> Result<Config, String> {
         .map_err(|faults| faults.to_string())
 }
 
-/// Whether a number is outside the bounds of its setting, whatever other settings make of it.
+/// Returns `true` if a number is outside the bounds of its setting, whatever other settings make of it.
 fn is_out_of_bounds(name: &str, value: i128) -> bool {
     let refused = format!("{name} must be a number");
     read(name, &value.to_string()).is_err_and(|faults| faults.contains(&refused))

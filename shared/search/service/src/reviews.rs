@@ -44,7 +44,7 @@ pub struct Review {
 pub struct ReviewChange {
     /// The new name.
     pub name: Option<String>,
-    /// Whether the review is archived.
+    /// `true` if the review is archived.
     pub archived: Option<bool>,
 }
 

@@ -19,7 +19,7 @@ use crate::names::collections;
 pub struct IndexReport {
     /// Collection, by its name in the database of the system.
     pub collection: String,
-    /// Whether the collection contains the saga documents.
+    /// `true` if the collection contains the saga documents.
     of_sagas: bool,
     /// Name of the index.
     pub name: &'static str,

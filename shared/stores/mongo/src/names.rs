@@ -70,7 +70,7 @@ pub(crate) mod record {
 
 /// Fields of a view.
 pub(crate) mod view {
-    /// Whether the view is final. The index of unfinished views contains only those with `false`.
+    /// `true` if the view is final. The index of unfinished views contains only those with `false`.
     pub(crate) const ENDED: &str = "Ended";
     /// List that contains the view.
     pub(crate) const LIST: &str = "ProjectId";
@@ -93,7 +93,7 @@ pub(crate) mod failure {
     pub(crate) const LAST_SEEN: &str = "LastSeen";
     /// Expiry date for the TTL index. Absent while an operator has to act.
     pub(crate) const EXPIRES_AT: &str = "ExpiresAt";
-    /// Whether an operation is running. A unique index of the running operations allows only one.
+    /// `true` if an operation is running. A unique index of the running operations allows only one.
     pub(crate) const RUNNING: &str = "Running";
     /// Start of an operation or time of an action, in nanoseconds.
     pub(crate) const AT: &str = "At";

@@ -24,7 +24,7 @@ pub(crate) struct Statement {
     pub(crate) filter: Document,
     /// Update of the document.
     pub(crate) pipeline: Vec<Document>,
-    /// Whether a document is inserted if none matches.
+    /// `true` if a document is inserted if none matches.
     pub(crate) upsert: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The shop's face.
+//! Tests of the HTTP API of the shop.
 
 use axum::body::Body;
 use axum::http::{Method, Request, StatusCode, header};

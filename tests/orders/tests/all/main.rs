@@ -1,4 +1,4 @@
-//! Orders on every store: from the first request to the end, and the contract suites with the queues of orders.
+//! Tests of orders on every store: complete orders, and the contract suites with the queues of orders.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test with a line number")]
 
 mod declared;

@@ -1,11 +1,11 @@
-//! One order in every interleaving: what goes wrong in each configuration, and that nothing comes of it.
+//! One order in every interleaving: the faults of each configuration break no invariant.
 
 use jiff::Timestamp;
 use messages::Message;
 use model::{Budget, Check, Property, Protocol, always, check, input, reply, report, sometimes};
 use orders::{Command, OrderEvent, Orders, Step};
 
-/// An order that is placed and paid, in any order.
+/// Returns the protocol of an order that is placed and paid in any sequence.
 fn protocol(budget: Budget) -> Protocol<Orders> {
     let placed = OrderEvent::Placed { number: "4711".into(), cents: 100, at: Timestamp::UNIX_EPOCH };
     let inputs = vec![input(0, &placed), input(1, &OrderEvent::Paid { cents: 100 })];
@@ -18,7 +18,7 @@ fn replies(message: &Message) -> Vec<Message> {
             let shipped = OrderEvent::Shipped { carrier: "dhl".into(), tracking: format!("1Z-{number}") };
             vec![reply(message, &shipped), report(message, &OrderEvent::NotShipped {})]
         }
-        // For the world outside.
+        // A message for other systems has no reply.
         Err(_) => Vec::new(),
     }
 }

@@ -1,5 +1,5 @@
-//! The page that builds this saga shows its code: every listing is part of a file here, and every line of the files is in
-//! a listing.
+//! The page about building this saga contains its code: every listing is part of a file, and every line of the files is
+//! in a listing.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,7 +19,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(root.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// The listings of the page in Rust, each with the file that the comment above it names.
+/// Returns the Rust listings of the page, each with the file named in the comment above it.
 fn listings(page: &str) -> Vec<(String, String)> {
     let mut listings = Vec::new();
     let mut lines = page.lines();

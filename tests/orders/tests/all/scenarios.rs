@@ -1,4 +1,4 @@
-//! From the first request to the end.
+//! Complete orders, from the first request to the end.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -179,7 +179,7 @@ async fn dead_lettered_command_is_reported_to_its_saga() -> TestResult {
     let commands = world.take(&WAREHOUSE).await;
     let reason = "the warehouse is closed".to_owned();
     world.store.answer(&WAREHOUSE, &commands[0].receipt, &Disposition::DeadLetter { reason }).await?;
-    // The report is repeated, as after a crash, and the reply overtakes neither.
+    // The report is sent twice, as after a crash, and the reply arrives last.
     let dead = world.take(&WAREHOUSE_DEAD).await;
     world.deliver(&WAREHOUSE_DEAD, &dead).await;
     world.deliver(&WAREHOUSE_DEAD, &dead).await;

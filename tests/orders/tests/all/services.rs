@@ -1,4 +1,4 @@
-//! Orders on MongoDB, DynamoDB and SQS, and the contract suites with the queues of orders there.
+//! Orders on MongoDB, DynamoDB and SQS, and the contract suites with the queues of orders.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,7 +22,7 @@ use crate::world::TestResult;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Tables and queues of one test.
+/// The tables and queues of a test.
 struct Cloud {
     provision: Provision,
     settings: Vec<(String, String)>,
@@ -53,13 +53,13 @@ impl Cloud {
     }
 }
 
-/// Runs a test with a cloud of its own.
+/// Runs a test with new tables and queues.
 async fn in_cloud(test: impl AsyncFnOnce(&Cloud) -> TestResult) -> TestResult {
     let cloud = Cloud::create().await;
     cleaned_up(test(&cloud), cloud.remove()).await
 }
 
-/// Runs a test with an engine of its own on services.
+/// Runs a test with a new engine on the services.
 async fn on_engine(test: impl AsyncFnOnce(Engine) -> TestResult) -> TestResult {
     in_cloud(async |cloud| {
         // The engine creates the indexes.
@@ -99,7 +99,7 @@ async fn orders_ship_despite_duplicate_deliveries() -> TestResult {
             shop.place("1", 100).await?;
             shop.pay("1", 100).await?;
             until("order 1 is shipped", async || Ok(state("1").await? == json!("shipped"))).await?;
-            // For the last item.
+            // Both requests are for the last item.
             let placed = join_all(["2", "3"].map(|number| shop.place(number, 100))).await;
             let lost = placed.iter().filter(|placed| matches!(placed, Err(OrderError::SoldOut))).count();
             assert!(lost == 1 && placed.iter().any(Result::is_ok), "{placed:?}");

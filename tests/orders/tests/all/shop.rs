@@ -1,4 +1,4 @@
-//! The stock, which requests read and write.
+//! Tests of the stock, which requests read and write.
 
 use futures::future::join_all;
 use messages::Verdict;

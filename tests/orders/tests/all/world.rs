@@ -1,4 +1,4 @@
-//! Orders in a temporary folder, whose every delivery a test decides.
+//! Orders in a temporary folder; the test controls every delivery.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -35,12 +35,12 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// With `items` items in stock.
+    /// Returns a world with `items` items in stock.
     pub(crate) async fn with_stock(items: u64) -> Self {
         Self::with_copies(items, 1).await
     }
 
-    /// The same with every message sent several times.
+    /// Returns a world in which every message is sent several times.
     pub(crate) async fn with_copies(items: u64, copies: u32) -> Self {
         let (dir, host) = (TempDir::new().unwrap(), Arc::new(ManualHost::seeded(1)));
         let store =
@@ -80,7 +80,7 @@ impl World {
         said
     }
 
-    /// Delivers until nothing is left to deliver now.
+    /// Delivers messages until no visible message is left.
     pub(crate) async fn run(&self) {
         loop {
             let mut delivered = 0;
@@ -95,14 +95,14 @@ impl World {
         }
     }
 
-    /// Moves the clock and does what a sweep does.
+    /// Advances the clock and sweeps.
     pub(crate) async fn pass(&self, time: Duration) {
         self.host.advance(time);
         self.sweeper.sweep(None).await.unwrap();
         self.run().await;
     }
 
-    /// Sends an event to an order, as it is given.
+    /// Sends an event to an order without checks.
     pub(crate) async fn event(&self, order: PartitionKey, name: &str, version: u16, data: Value) {
         let id = MessageId::from_uuid(Uuid::from_u128(99));
         let body = Body { system: "orders".into(), name: name.into(), version, data: data.into() };
@@ -131,7 +131,7 @@ impl World {
     }
 }
 
-/// The messages of a batch.
+/// Returns the messages of a batch.
 pub(crate) fn messages(batch: &[Received]) -> Vec<Message> {
     batch.iter().map(|received| Message::decode(&received.delivery.body).unwrap()).collect()
 }

@@ -76,7 +76,7 @@ pub struct Setup {
     pub call_timeout: Duration,
     /// See [`Settings::system`].
     pub system: String,
-    /// Whether the indexes are created at the start.
+    /// `true` if the indexes are created at the start.
     pub indexed: bool,
 }
 

@@ -265,7 +265,7 @@ struct ClearTransaction<'a>(&'a FileFence);
 
 #[async_trait]
 impl Work for ClearTransaction<'_> {
-    /// Whether all records are deleted.
+    /// `true` if all records are deleted.
     type Answer = bool;
 
     async fn stage(&self, mongo: &Mongo, client: &mut ClientSession) -> Result<Step<bool>, CallError> {

@@ -186,7 +186,7 @@ struct StudyTransaction<'a> {
 
 #[async_trait]
 impl Work for StudyTransaction<'_> {
-    /// Whether the file has the fence.
+    /// `true` if the file has the fence.
     type Answer = bool;
 
     async fn stage(&self, mongo: &Mongo, client: &mut ClientSession) -> Result<Step<bool>, CallError> {

@@ -70,7 +70,7 @@ struct PartTransaction {
 
 #[async_trait]
 impl Work for PartTransaction {
-    /// Whether the part was stored.
+    /// `true` if the part was stored.
     type Answer = bool;
 
     async fn stage(&self, mongo: &Mongo, client: &mut ClientSession) -> Result<Step<bool>, CallError> {
