@@ -68,7 +68,7 @@ pub(super) struct PartProgress {
 pub(super) enum AttemptOutcome {
     /// The file was read completely.
     Completed(FileStats),
-    /// The deadline has passed. This many records and a checkpoint behind them are stored.
+    /// The deadline has passed. This many records and a checkpoint after them are stored.
     Paused(u64),
 }
 

@@ -29,7 +29,7 @@ use crate::workers::Workers;
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 /// The interval between sweeps of a database, which other processes sweep as well.
 const REMOTE_SWEEP_INTERVAL: Duration = Duration::from_secs(5);
-/// The interval between looks for work in the background.
+/// The interval between checks for background work.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(1);
 /// The interval between flushes of the observer.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);

@@ -24,7 +24,7 @@ pub struct Api {
     views: Views<Jobs>,
 }
 
-/// Why a request failed.
+/// The reason why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
     /// The job is unknown.

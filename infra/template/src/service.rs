@@ -2,7 +2,7 @@
 
 use onceward::async_trait;
 
-/// Why the service did not answer.
+/// The reason why the service did not answer.
 #[derive(Debug, thiserror::Error)]
 #[error("the service is unavailable")]
 pub struct Unavailable;

@@ -2,7 +2,7 @@
 //! release.
 //!
 //! The level is the environment variable `PROOF`: `deep` for the second one, anything else for the first. Tests that
-//! have no short form are in modules named `deep`, which `.config/nextest.toml` leaves out of the first level.
+//! have no short form are in modules named `deep`, which `.config/nextest.toml` excludes from the first level.
 
 use std::env;
 

@@ -174,7 +174,7 @@ impl Graph {
     /// Returns the first state from which certain steps do not lead to rest.
     ///
     /// The number of states is finite, and all of them are known. If every state has a path of certain steps to rest,
-    /// any fair order of steps reaches rest, whatever faults came before: no loop is inescapable. A loop with an exit,
+    /// any fair order of steps reaches rest, regardless of earlier faults: no loop is inescapable. A loop with an exit,
     /// such as repeated deliveries to a busy partition, is not a livelock.
     fn stuck(&self) -> Option<u32> {
         // The offset of each state's predecessors in a list grouped by target.

@@ -59,7 +59,7 @@
 //! - **I6** Document and ledger stay bounded by their maximum sizes without faults plus the remains of failed attempts.
 //!   If tokens need [`Budget::room`], the bound does not depend on the number of failed attempts.
 //! - **I7** The system rests only in states in which it rests without faults, and every stored state is also stored
-//!   without faults. It always reaches rest: from every state, whatever faults came before, a path leads to the end
+//!   without faults. It always reaches rest: from every state, regardless of earlier faults, a path leads to the end
 //!   without further faults, duplicates or timers.
 //!
 //! The last property is progress. It is checked on the graph of all states and steps, backwards from the end states. It

@@ -132,7 +132,7 @@ struct Work {
     marks: Vec<(u64, u64)>,
 }
 
-/// Imports a file, marks it once more, and counts the work of that.
+/// Imports a file, marks it again, and counts the work of that.
 async fn work_of(content: &str) -> Work {
     let world = World::new();
     let search_id = search(&world, "a.ris", content).await;

@@ -64,7 +64,7 @@ async fn review_is_renamed_archived_and_restored() {
     assert_eq!((status.as_u16(), problem["detail"].as_str().unwrap().contains("\"Zinc\"")), (409, true));
     let (_, _, restored) = post(&api, &path, &json!({ "archived": false })).await;
     assert_eq!(restored["archived_at"], Value::Null);
-    // The earlier name is free. The new review has an id of its own.
+    // The earlier name is free. The new review has its own id.
     let (status, _, other) = post(&api, "/projects", &json!({ "name": "sleep" })).await;
     assert_eq!(status.as_u16(), 201);
     assert_ne!(other["project_id"], made["project_id"]);

@@ -76,7 +76,7 @@ impl<W: Workload> Application for TypedApplication<W> {
         let function = self.workload.system().function(function);
         match function.and_then(|function| Some((function.name, function.build?))) {
             Some((name, build)) => build(&self.ports(port, Some(name))),
-            // The engine's own, of a system that does not name it.
+            // The engine's function, for a system that does not name one.
             None => Ok(Arc::new(engine(self.system(), port).dispatch_outbox(SETTLES)?)),
         }
     }

@@ -130,7 +130,7 @@ pub enum Phase {
     New,
     /// A signal has overtaken the request.
     Signalled {
-        /// Why it is abandoned; `None` if it is approved.
+        /// The reason why it is abandoned; `None` if it is approved.
         stop: Option<String>,
     },
     /// Its parts are being reserved.

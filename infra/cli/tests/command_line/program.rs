@@ -7,7 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// The binary, with a data directory of its own.
+/// The binary, with its own data directory.
 pub(crate) struct Program {
     dir: TempDir,
     env: Vec<(String, String)>,

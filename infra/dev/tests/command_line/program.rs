@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 
 use tempfile::TempDir;
 
-/// The binary, with a folder of its own.
+/// The binary, with its own folder.
 pub(crate) struct Program {
     dir: TempDir,
     env: Vec<(String, String)>,

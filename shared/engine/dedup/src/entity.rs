@@ -157,7 +157,7 @@ impl Receipts {
             Admission::Admitted(admitted) => admitted,
             Admission::Duplicate => return Entry::Duplicate,
             Admission::Busy { until } => return Entry::Busy { until },
-            // Other workers came first each time: as good as busy.
+            // Other workers were faster each time, which is equivalent to busy.
             Admission::Moved { .. } => return Entry::Busy { until: Timestamp::UNIX_EPOCH },
         };
         let kept = |token: &&Token| match &admitted.tokens {

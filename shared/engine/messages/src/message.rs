@@ -219,7 +219,7 @@ fn shorten(text: &str) -> String {
     text.chars().take(100).collect()
 }
 
-/// Why a message cannot be written.
+/// The reason why a message cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum EncodeError {
     /// It cannot be represented in JSON.
@@ -230,7 +230,7 @@ pub enum EncodeError {
     TooLarge(usize),
 }
 
-/// Why a received body is not a message. Retrying does not help.
+/// The reason why a received body is not a message. Retrying does not help.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
     /// It exceeds the limit, and was not parsed.

@@ -58,7 +58,7 @@ struct TaggedData {
     data: Json,
 }
 
-/// Why a message cannot be read by a handler.
+/// The reason why a message cannot be read by a handler.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// It belongs to another system.

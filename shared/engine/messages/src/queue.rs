@@ -162,7 +162,7 @@ pub trait SendMessages: Send + Sync {
     async fn send(&self, messages: &[Outgoing]) -> Vec<Result<(), SendError>>;
 }
 
-/// Why a message was not sent.
+/// The reason why a message was not sent.
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
     /// The queue is unknown; retrying does not help.

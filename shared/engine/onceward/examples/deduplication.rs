@@ -83,7 +83,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     for cents in [100, 20, 3] {
         deposits.push(Deposit { account, cents, token: bank.entities.issue(account).await? });
     }
-    // Every message three times, in any order, and once more much later.
+    // Every message three times, in any order, and again much later.
     for deposit in deposits.iter().rev().chain(&deposits).chain(&deposits) {
         while !bank.receive(deposit).await? {}
     }

@@ -120,8 +120,8 @@ pub enum WorkVerdict {
 #[async_trait]
 pub trait CommitSession: Send + Sync {
     /// Stores a session in one transaction, with a record of itself if it [changes anything](SessionRecord::is_change).
-    /// Repeating a stored commit changes nothing and returns [`CommitOutcome::Stored`], also if a client of the store
-    /// repeats it after its caller has gone.
+    /// Repeating a stored commit changes nothing and returns [`CommitOutcome::Stored`], even if the database client
+    /// repeats it after its caller has stopped.
     ///
     /// # Errors
     /// Returns an error if the store is unavailable. The outcome is then unknown.

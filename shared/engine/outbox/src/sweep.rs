@@ -64,7 +64,7 @@ pub trait SweepOutbox: Send + Sync {
 
     /// Claims all ready entries of these records until `until`, each record in an atomic conditional write. Returns
     /// them by record, in the given order. Two callers never get the same entry while a claim lasts. `until` identifies
-    /// the claim, so each caller must use a value of its own.
+    /// the claim, so each caller must use a unique value.
     ///
     /// # Errors
     /// Returns an error if the store is unavailable. Entries that were claimed by then are ready again once the claim
@@ -84,8 +84,7 @@ pub trait SweepOutbox: Send + Sync {
 
     /// Applies an action to an unreadable entry. Does nothing if the entry no longer exists.
     ///
-    /// # Errors
-    /// Returns an error if the store is unavailable, or the location is not one of its own.
+    /// # Errors Returns an error if the store is unavailable, or the location does not belong to it.
     async fn resolve_unreadable(&self, place: &str, treatment: &UnreadableAction) -> Result<(), StoreError>;
 }
 

@@ -229,7 +229,8 @@ pub type LoadResult = Result<Option<Document>, StoreError>;
 #[async_trait]
 pub trait ReadDocuments: Send + Sync {
     /// Returns the document of each partition, in order. The result may be an earlier version, or `None`. A document
-    /// whose retention has passed at `now` is absent, even if the store has not deleted it yet. A value that is not a saga document is an error of its own.
+    /// whose retention has passed at `now` is absent, even if the store has not deleted it yet. A value that is not a
+    /// saga document is a separate error.
     ///
     /// # Errors
     /// Returns an error if the store is unavailable.

@@ -294,8 +294,8 @@ impl EntryPoint {
         OpenSession { entry: self, partition, session, granted: Vec::new() }
     }
 
-    /// Returns a token with a name of its own, for a caller that grants it together with others in one call and sends
-    /// its event with [`OpenSession::send_granted`]. The same name yields the same token, so grant it with
+    /// Returns a token with its own name, for a caller that grants it together with others in one call and sends its
+    /// event with [`OpenSession::send_granted`]. The same name yields the same token, so grant it with
     /// [`GrantTokens::begin`], which does not restore a used token.
     pub fn named_token(&self, name: SessionId, partition: PartitionKey) -> Token {
         entry_token(partition, session::message_id(name, 0))

@@ -244,8 +244,8 @@ impl<S: Saga> Runner<S> {
         }
     }
 
-    /// Decides, and decides once more on the latest document if a message would be dropped because of a document that
-    /// may be outdated.
+    /// Decides, and decides again on the latest document if a message would be dropped because of a document that may
+    /// be outdated.
     async fn decide_with_reread(
         &self,
         attempt: &Attempt<'_, S>,

@@ -57,14 +57,14 @@ pub enum Phase {
     New,
     /// A signal or a cancellation has overtaken the start.
     Signalled {
-        /// Why the run stops as soon as it starts; `None` if it does not.
+        /// The reason why the run stops as soon as it starts; `None` if it does not.
         stop: Option<String>,
     },
     /// Steps are performed.
     Running,
     /// Steps are undone.
     Undoing {
-        /// Why the run stopped.
+        /// The reason why the run stopped.
         reason: String,
     },
     /// Every step was completed or skipped.
@@ -74,14 +74,14 @@ pub enum Phase {
     },
     /// Every completed step was undone, except those that are [`StepState::UndoRefused`] or need no undo.
     Undone {
-        /// Why the run stopped.
+        /// The reason why the run stopped.
         reason: String,
         /// When it ended.
         at: Timestamp,
     },
     /// The run stopped after its pivot, so its completed steps remain.
     Failed {
-        /// Why the run stopped.
+        /// The reason why the run stopped.
         reason: String,
         /// When it ended.
         at: Timestamp,

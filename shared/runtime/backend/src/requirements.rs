@@ -20,7 +20,7 @@ pub fn settings(system: &str, service: Service) -> Vec<String> {
         }
         Service::LEDGER | Service::TOKENS => vec![naming::setting(system, aws::ledger::LEDGER_TABLE)],
         Service::PROCESSED => vec![naming::setting(system, aws::ledger::PROCESSED_TABLE)],
-        // The addresses of the queues are settings of their own.
+        // The addresses of the queues are separate settings.
         Service::DEPTHS => Vec::new(),
         #[cfg(feature = "search-services")]
         BUCKET | UPLOADS | EXPORTS | LINKS if system == imports::SYSTEM => vec![s3::UPLOAD_BUCKET.to_owned()],

@@ -1,4 +1,4 @@
-//! The page of settings says what the code reads: every name, its default and its bounds.
+//! Tests that the page of settings matches the code: every name, default and bound.
 
 #![cfg(feature = "search")]
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test with a line number")]
@@ -37,7 +37,7 @@ fn read(name: &str, value: &str) -> Result<Config, String> {
         .map_err(|faults| faults.to_string())
 }
 
-/// Returns `true` if a number is outside the bounds of its setting, whatever other settings make of it.
+/// Returns `true` if a number is outside the bounds of its setting, regardless of other settings.
 fn is_out_of_bounds(name: &str, value: i128) -> bool {
     let refused = format!("{name} must be a number");
     read(name, &value.to_string()).is_err_and(|faults| faults.contains(&refused))

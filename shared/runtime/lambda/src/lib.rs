@@ -35,8 +35,7 @@ const RESERVE: SignedDuration = SignedDuration::from_secs(5);
 /// The name under which a panic is recorded that the function itself did not contain.
 const HOST: &str = "lambda";
 
-/// The way to apply the answers that a partial batch response cannot express: a retry at a certain time, and a dead
-/// letter.
+/// The way to apply answers that a partial batch response cannot express: a retry at a given time, and a dead letter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SettleVia {
     /// Through the queue that sent the batch.
@@ -60,7 +59,7 @@ pub struct Worker<'a> {
     pub queue: &'a Queue,
     /// The consumer of the queue.
     pub consumer: &'a dyn Consumer,
-    /// How to apply the answers.
+    /// The way to apply the answers.
     pub settling: SettleVia,
 }
 

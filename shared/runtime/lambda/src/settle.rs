@@ -26,7 +26,7 @@ async fn settle_one(
     record: &SqsMessage,
     said: Disposition,
 ) -> Disposition {
-    // Lambda deletes what is acknowledged, in one call for the batch.
+    // Lambda deletes acknowledged messages, in one call for the batch.
     if said == Disposition::Acknowledge {
         return said;
     }

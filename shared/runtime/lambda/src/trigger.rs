@@ -12,13 +12,13 @@ pub enum Trigger {
     Schedule,
 }
 
-/// Why an event is refused.
+/// The reason why an event is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum UnknownEvent {
     /// Another service's, or one made by hand.
     #[error("the event is neither a batch of SQS messages nor a scheduled event")]
     Source,
-    /// It says that it comes from SQS, but has not the form that SQS documents.
+    /// It claims to come from SQS, but does not have the documented form.
     #[error("the batch of SQS messages cannot be read")]
     Batch(#[source] serde_json::Error),
 }
@@ -30,7 +30,7 @@ impl Trigger {
     /// # Errors
     /// Returns an error if the event is neither a batch nor a schedule.
     pub fn read(event: Value) -> Result<Self, UnknownEvent> {
-        // The same for a rule and for EventBridge Scheduler without an input of its own.
+        // The event of a rule, or of EventBridge Scheduler without its own input.
         if event.get("detail-type").and_then(Value::as_str) == Some("Scheduled Event") {
             return Ok(Self::Schedule);
         }

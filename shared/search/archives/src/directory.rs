@@ -28,7 +28,7 @@ pub struct EndRecord {
     entries: usize,
 }
 
-/// The files of an archive, in the order of their offsets. Folders are left out.
+/// The files of an archive, in the order of their offsets. Folders are omitted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Directory {
     /// The files.
@@ -144,8 +144,8 @@ fn parse_entry(list: &[u8]) -> Result<(Option<Entry>, usize), Error> {
         .ok_or(damaged("the list of its entries is cut short"))?;
     let length = ENTRY_HEADER_BYTES + name_length + extra + comment;
     let name = checked_name(name)?;
-    // The upper half of the attributes is the Unix mode, whichever system the archive claims to come from: no other
-    // system sets it.
+    // The upper half of the attributes is the Unix mode, regardless of the system that the archive names, because other
+    // systems do not set it.
     let kind = fields.u32(38) >> 28;
     if !matches!(kind, 0 | 0o4 | 0o10) {
         return Err(Error::Link { name });

@@ -126,7 +126,7 @@ impl Comparison {
     }
 }
 
-/// Compares first pages. Some databases leave out the letter before a number: `S25` and `25`.
+/// Compares first pages. Some databases omit the letter before a number: `S25` and `25`.
 fn pages(one: &str, other: &str) -> Match {
     let number = |page: &str| page.trim_start_matches(|c: char| c.is_ascii_lowercase()).len();
     let is_shortened = |short: &str, long: &str| {

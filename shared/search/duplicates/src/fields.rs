@@ -23,7 +23,7 @@ const MAX_NUMBER: usize = 40;
 /// The maximum number of ISSNs: print and online, each possibly twice.
 const MAX_ISSNS: usize = 4;
 
-/// Particles that are left out of family names: databases write them before the name, after it, or not at all.
+/// Particles that are omitted of family names: databases write them before the name, after it, or not at all.
 const PARTICLES: [&str; 21] = [
     "jr", "sr", "van", "von", "der", "den", "de", "la", "le", "di", "da", "del", "el", "al", "bin", "ten",
     "ter", "dos", "du", "dr", "ibn",
@@ -44,7 +44,7 @@ pub struct Fields {
     numbers: Vec<String>,
 }
 
-/// The stored form of [`Fields`]. Empty values are left out.
+/// The stored form of [`Fields`]. Empty values are omitted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 struct StoredFields {
@@ -101,8 +101,8 @@ impl From<Fields> for StoredFields {
     }
 }
 
-/// A fingerprint of the compared fields: records with equal content are copies of each other, whatever their source. It
-/// does not depend on the order of arrival.
+/// A fingerprint of the compared fields: records with equal content are copies of each other, regardless of their
+/// source. It does not depend on the order of arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Content([u8; 16]);
 

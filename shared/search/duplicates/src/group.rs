@@ -1,9 +1,9 @@
 //! Groups records that describe the same work.
 //!
-//! Pairs that are certain or likely are joined one by one, the most certain first, unless that would join two records
-//! that cannot be the same work. The order of the pairs depends on their content, not on their arrival, so the groups
-//! are the same for any order of records. Reviewers' decisions take precedence over the table. The order of records
-//! matters only among those with decisions: if a reviewer separates two copies, a third copy joins the earlier one.
+//! Certain and likely pairs are joined one by one, the most certain first, unless this would join two records that
+//! cannot be the same work. The order of the pairs depends on their content, not on their arrival, so the groups are
+//! the same for any order of records. Reviewers' decisions take precedence over the table. The order of records matters
+//! only among those with decisions: if a reviewer separates two copies, a third copy joins the earlier one.
 
 mod marking;
 mod model;
@@ -55,7 +55,7 @@ struct Groups<'a> {
     /// Pairs of roots that must not be joined, in both directions. A pair that is kept apart also keeps the unions of
     /// its groups apart.
     apart: Vec<BTreeSet<usize>>,
-    /// Pairs of contents that a reviewer marked as the same work, whatever the table says.
+    /// Pairs of contents that a reviewer marked as the same work, regardless of the table.
     reconciled: BTreeSet<(Content, Content)>,
 }
 

@@ -93,7 +93,7 @@ pub(crate) fn issns(text: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// Extracts a DOI in lower case, without prefix, encoding and any text behind it. Empty if there is none.
+/// Extracts a DOI in lower case, without prefix, encoding and any text after it. Empty if there is none.
 pub(crate) fn doi(text: &str) -> String {
     let decoded = percent_decode_str(text).decode_utf8_lossy().to_lowercase();
     let from = decoded.match_indices("10.").find_map(|(at, _)| {

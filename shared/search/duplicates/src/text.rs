@@ -114,8 +114,8 @@ pub(crate) fn is_stop_word(word: &str) -> bool {
     word.len() <= LONGEST_STOP_WORD && STOP_WORDS.contains(&word)
 }
 
-/// The leading words without stop words, with `most` letters at most: the comparison is bounded, whatever a file
-/// contains.
+/// Returns the leading words without stop words, up to `max` letters in total, so that the comparison is bounded for
+/// any file.
 pub(crate) fn significant_words(folded: &str, max: usize) -> Vec<String> {
     let mut letters = 0;
     let telling = words(folded).filter(|word| !is_stop_word(word));
@@ -226,7 +226,7 @@ mod tests {
             ("5 µm", "5 μm"),
             ("Bøgh’s straße, İstanbul", "bogh's strasse istanbul"),
             ("ﬁbrosis", "fibrosis"),
-            // An accent behind an ASCII letter, two accents, and one at the beginning of the text.
+            // An accent after an ASCII letter, two accents, and one at the beginning of the text.
             ("e\u{301}tude, a\u{323}\u{302}b \u{301}c", "étude ậb c"),
         ] {
             assert_eq!(folded_words(one), folded_words(other), "{one}");

@@ -135,7 +135,7 @@ fn without_notes(title: &str) -> String {
     let mut kept = String::with_capacity(title.len());
     // The end of the title that was copied so far.
     let mut taken = 0;
-    // The position where the first bracket behind that is closed, and whether it holds a note. Both are computed once
+    // The position where the first bracket after that is closed, and whether it holds a note. Both are computed once
     // for all brackets opened before it without a word between them.
     let (mut close, mut judged, mut is_note) = (0, 0, false);
     for (at, _) in title.match_indices(['[', '(']) {

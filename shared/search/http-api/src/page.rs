@@ -46,7 +46,7 @@ pub(super) trait Listing: Send + Sync {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PageLimit {
     pub(super) items: usize,
-    /// The maximum size of the JSON; a larger item forms a page of its own.
+    /// The maximum size of the JSON; a larger item forms a separate page.
     pub(super) bytes: usize,
 }
 

@@ -17,10 +17,10 @@ use service::{NewRepair, Repair};
 
 /// Repairs an import that has ended: reads its failed files again.
 ///
-/// The repair is an import of its own, which names the repaired one. Files that were read completely stay as they
-/// are. A failed file that is still stored is read again; or a new file is uploaded and read instead; or a file is
-/// uploaded that contains some of the records that were not imported, in corrected form. A repair of a repair is a
-/// repair of the original import.
+/// The repair is a separate import, which names the repaired one. Files that were read completely stay as they are. A
+/// failed file that is still stored is read again; or a new file is uploaded and read instead; or a file is uploaded
+/// that contains some of the records that were not imported, in corrected form. A repair of a repair is a repair of the
+/// original import.
 #[utoipa::path(
     post,
     path = "/projects/{project}/searches/{search}/repair",

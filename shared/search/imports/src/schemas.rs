@@ -22,7 +22,7 @@ pub fn schemas() -> Value {
         messages.insert(kind.name.to_owned(), message(&envelope, kind, system, data));
     }
     let any: Vec<Value> = messages.keys().map(|name| json!({ "$ref": format!("#/$defs/{name}") })).collect();
-    // Messages often have the same name as their data, so the data gets a name of its own.
+    // Messages often have the same name as their data, so the data gets a different name.
     let parts =
         generator.take_definitions(true).into_iter().map(|(name, part)| (format!("{name}Data"), part));
     let mut definitions: Map<String, Value> = parts.collect();

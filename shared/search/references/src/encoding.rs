@@ -38,7 +38,7 @@ pub enum Encoding {
     Other(OtherEncoding),
 }
 
-/// A clearly detected encoding without a variant of its own.
+/// A clearly detected encoding without its own variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct OtherEncoding(pub(crate) &'static encoding_rs::Encoding);
 

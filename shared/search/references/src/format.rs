@@ -35,7 +35,7 @@ pub enum Format {
     /// The tagged format of RefWorks: lines `RT Journal Article`.
     #[serde(rename = "refworks")]
     RefWorks,
-    /// Ovid's text: records `<1>`, and field names on lines of their own.
+    /// Ovid's text: records `<1>`, and field names on separate lines.
     Ovid,
     /// Cochrane's text: records `Record #1 of 20`, and lines `TI: …`.
     Cochrane,

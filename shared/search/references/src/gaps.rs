@@ -25,7 +25,7 @@ pub(crate) struct Gaps {
     first: Option<(u64, String)>,
     /// The number and beginning of the current line, from its first byte that is not blank.
     open: Option<(u64, String)>,
-    /// `true` if that line has words behind the part that is kept.
+    /// `true` if that line has words after the part that is kept.
     #[serde(default)]
     goes_on: bool,
 }

@@ -259,7 +259,7 @@ impl Reader {
 
     /// Creates the stream of a file from the bytes that were held back for detection.
     fn detected(&self, held: &[u8]) -> Result<Box<Stream>, Error> {
-        // The result must not depend on the chunking, so bytes behind the window are ignored.
+        // The result must not depend on the chunking, so bytes after the window are ignored.
         let window = &held[..held.len().min(DETECTION_WINDOW)];
         let detected = detect(window, held.len() < DETECTION_WINDOW)?;
         let mark_length = detected.mark_length;

@@ -57,7 +57,7 @@ pub(crate) struct Stream {
     splitter: Box<dyn Splitter>,
     known: Option<FileContext>,
     plan: ReaderSettings,
-    /// The position and defect of a broken document, until enough bytes behind it were read.
+    /// The position and defect of a broken document, until enough bytes after it were read.
     broken: Option<(usize, &'static str)>,
     /// `true` if the splitter knows that the tail is the end of the file.
     ending: bool,
@@ -85,9 +85,9 @@ struct FileContext {
 /// The reason why no more records are found with the same format and context.
 #[derive(Debug)]
 enum Pause {
-    /// A text that describes the records behind it, and the number of bytes to consume.
+    /// A text that describes the records after it, and the number of bytes to consume.
     Header { row: Range<usize>, consumed: usize },
-    /// A part in another format behind the consumed bytes.
+    /// A part in another format after the consumed bytes.
     Part { format: Format, consumed: usize },
 }
 
@@ -171,7 +171,7 @@ impl Stream {
         })
     }
 
-    /// Returns the position behind text that begins at `from`.
+    /// Returns the position after text that begins at `from`.
     fn behind(&self, from: Position, text: &[u8]) -> Position {
         from.behind(text, self.detected.encoding.is_utf16())
     }
@@ -251,8 +251,8 @@ impl Stream {
         self.known = None;
     }
 
-    /// Reads the records before the next text that describes those behind it, or before the next part. Returns `None`
-    /// if nothing more is found, or enough outcomes exist.
+    /// Reads the records before the next text that describes those after it, or before the next part. Returns `None` if
+    /// nothing more is found, or enough outcomes exist.
     fn read_found<T: Send>(
         &mut self,
         buffer: &[u8],
@@ -369,7 +369,7 @@ impl Stream {
         self.front += stop;
     }
 
-    /// Advances behind text at the front.
+    /// Advances after text at the front.
     fn consume(&mut self, text: &[u8]) {
         spend(text.len());
         self.position = self.behind(self.position, text);

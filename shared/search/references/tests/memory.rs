@@ -1,4 +1,4 @@
-//! Memory that a reader allocates for records. This is a test program of its own with a single test, because its
+//! Memory that a reader allocates for records. This is a separate test program with a single test, because its
 //! allocator counts for all threads.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test with a line number")]

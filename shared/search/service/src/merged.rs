@@ -141,7 +141,7 @@ impl DuplicateMerger {
     }
 
     /// Completes those studies of a file that are not duplicates. Possible duplicates are not merged. A duplicate that
-    /// cannot be read is left out.
+    /// cannot be read is omitted.
     ///
     /// # Errors
     /// Returns an error if the store is unavailable.

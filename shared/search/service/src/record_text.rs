@@ -118,7 +118,7 @@ impl SearchService {
         !self.host().is_past(Some(*until))
     }
 
-    /// The bytes of a file, or of a part of it, from a place on; none when they are not there any more.
+    /// Returns the bytes of a file or of a part of it from an offset on, or none if the file no longer exists.
     async fn open_part(
         &self,
         file: &ParsedFile,

@@ -71,7 +71,7 @@ fn field(entry: &mut String, name: &str, value: &str) {
     let _ = write!(entry, ",\n  {name} = {{{value}}}");
 }
 
-/// Escapes text so that TeX prints it unchanged. BibTeX counts braces even behind a backslash, so unbalanced braces are
+/// Escapes text so that TeX prints it unchanged. BibTeX counts braces even after a backslash, so unbalanced braces are
 /// written as commands, which fewer programs understand.
 fn escaped(text: &str) -> String {
     spend(text.len());

@@ -61,7 +61,7 @@ fn row(cells: impl Iterator<Item = String>, out: &mut Vec<u8>) -> io::Result<()>
 /// full-width forms.
 const FORMULA: [char; 8] = ['=', '+', '-', '@', '＝', '＋', '－', '＠'];
 /// Separators of other locales and import dialogs, with their full-width forms. A spreadsheet that splits at one of
-/// them ignores the quotes around the whole cell, so the text behind the separator begins a new cell. At commas the
+/// them ignores the quotes around the whole cell, so the text after the separator begins a new cell. At commas the
 /// quotes are respected.
 const SEPARATORS: [char; 8] = [';', '|', '\t', '\n', '\r', '；', '｜', '؛'];
 

@@ -1,6 +1,6 @@
 //! The numbers of a study in databases, as notes for formats without fields for them.
 //!
-//! The readers of this project find the numbers behind these labels again.
+//! The readers of this project find the numbers after these labels again.
 
 use references::Reference;
 

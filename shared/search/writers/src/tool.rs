@@ -27,7 +27,7 @@ pub enum Tool {
 pub struct FileLimits {
     /// The maximum number of studies in a file.
     pub studies: u64,
-    /// The maximum size of a file in bytes. A larger study gets a file of its own.
+    /// The maximum size of a file in bytes. A larger study gets its own file.
     pub bytes: u64,
 }
 
@@ -46,8 +46,8 @@ impl Tool {
         }
     }
 
-    /// The limits of one upload, if the program has any. Each source then gets files of its own, because the program
-    /// asks for the source of every file. Covidence accepts 15,000 references and 50 MB in a file.
+    /// The limits of one upload, if the program has any. Each source then gets its own files, because the program asks
+    /// for the source of every file. Covidence accepts 15,000 references and 50 MB in a file.
     pub const fn file_limits(self) -> Option<FileLimits> {
         match self {
             Self::Covidence => Some(FileLimits { studies: 15_000, bytes: 50_000_000 }),

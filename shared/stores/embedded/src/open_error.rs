@@ -8,7 +8,7 @@ use rusqlite::ErrorCode;
 use crate::fault::{is_of_disk, without_sql};
 use crate::tables::VERSION;
 
-/// Why a data directory cannot be opened.
+/// The reason why a data directory cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The folder, or a file in it, cannot be created or used.

@@ -51,7 +51,7 @@ impl Mongo {
         WithWork { mongo: self.clone(), work: Arc::new(work) }
     }
 
-    /// Runs statements of the application in a transaction of their own. [`WorkVerdict::Refuse`] rolls it back.
+    /// Runs statements of the application in a separate transaction. [`WorkVerdict::Refuse`] rolls it back.
     ///
     /// # Errors
     /// Returns an error if a statement fails; nothing is stored then.
@@ -69,7 +69,7 @@ impl Mongo {
     }
 }
 
-/// The work of an application in a transaction of its own.
+/// The work of an application in a separate transaction.
 struct Statements<'a>(&'a dyn SessionWork);
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! Looking through the bucket of the uploads.
+//! Listing the bucket of uploads.
 
 use async_trait::async_trait;
 use aws::failed;

@@ -1,4 +1,4 @@
-//! The partition ledger, by the shipped functions over one item.
+//! The partition ledger, implemented by the shipped functions on one item.
 
 use async_trait::async_trait;
 use dedup::ledger::Item;

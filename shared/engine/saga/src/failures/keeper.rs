@@ -143,7 +143,7 @@ impl Failures {
         Ok(())
     }
 
-    /// Returns how often a failure was retried. This marks reports whose source has no marker of its own.
+    /// Returns how often a failure was retried. This marks reports whose source has no marker.
     ///
     /// # Errors
     /// Returns an error if the store is unavailable.

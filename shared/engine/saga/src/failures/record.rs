@@ -162,7 +162,7 @@ pub struct FailureReport {
     /// Distinguishes this report from the one before, but not from a repetition of itself: the queue's id of the
     /// delivered message, or how often the effect was requeued.
     pub mark: String,
-    /// Why the failure needs no retry here; `None` if it does.
+    /// The reason why the failure needs no retry here; `None` if it does.
     pub closed: Option<String>,
 }
 
@@ -258,7 +258,7 @@ impl Failure {
         (!self.marks.contains(&report.mark)).then(|| self.clone().with(report, now))
     }
 
-    /// The failure is open again whatever its state was, because it has failed once more.
+    /// The failure is open again whatever its state was, because it has failed again.
     fn with(mut self, report: &FailureReport, now: Timestamp) -> Self {
         self.marks.push(report.mark.clone());
         let forgotten = self.marks.len().saturating_sub(MAX_MARKS);

@@ -542,7 +542,7 @@ fn phase_after(operation: &Operation, outcomes: &[Outcome], now: Timestamp) -> P
     }
 }
 
-/// Groups failures by partition. Failures without a partition form groups of their own.
+/// Groups failures by partition. Failures without a partition form separate groups.
 fn by_partition(failures: Vec<Failure>) -> Vec<Vec<Failure>> {
     let (mut together, mut alone) = (BTreeMap::<PartitionKey, Vec<Failure>>::new(), Vec::new());
     for failure in failures {

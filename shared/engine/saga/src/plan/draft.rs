@@ -68,8 +68,8 @@ impl<'a, S: Saga> Draft<'a, S> {
         incoming: &IncomingEvent<S::Event>,
     ) -> Result<MessageDecision, PlanError> {
         let message = &incoming.message;
-        // The order of the checks matters. A token that is gone proves that the message was processed. A token that is still
-        // there does not prove the opposite, so the processed ids are compared next.
+        // The order of the checks matters. A token that is gone proves that the message was processed. An existing
+        // token does not prove the opposite, so the processed ids are compared next.
         if message.token.as_ref().is_some_and(|token| !self.admits(token)) {
             return Ok(decision(Verdict::Duplicate, "its token was used before"));
         }

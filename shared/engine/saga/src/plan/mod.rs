@@ -101,7 +101,7 @@ pub struct Plan<S> {
     pub ended: bool,
     /// The time until which the stored document waits for a message; `None` without a write.
     pub until: Option<Timestamp>,
-    /// `true` if the partition is released, which takes a call of its own. An attempt whose document says that it keeps
+    /// `true` if the partition is released, which takes a separate call. An attempt whose document says that it keeps
     /// its claim saves the call: no worker waits for it, and the next attempt finds the tokens to remove.
     pub releases_claim: bool,
     /// The tokens that the next attempt needs. This attempt only reclaims tokens and decides about no message.

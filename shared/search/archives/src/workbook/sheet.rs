@@ -70,7 +70,7 @@ fn parse_position(cell: &str) -> Option<(u32, usize)> {
 /// over several rows appears in each row.
 pub struct SheetText {
     xml: Xml,
-    /// A second reader that collects the merged ranges, because they are listed behind the cells.
+    /// A second reader that collects the merged ranges, because they are listed after the cells.
     ahead: Option<Xml>,
     strings: Arc<Strings>,
     formats: Arc<Formats>,

@@ -133,7 +133,7 @@ pub(super) struct EntryReader {
 }
 
 impl EntryReader {
-    /// Opens an entry whose packed bytes begin `before` bytes behind its header.
+    /// Opens an entry whose packed bytes begin `before` bytes after its header.
     pub(super) fn new(file: Arc<Vec<u8>>, entry: &Entry, before: u64, limits: Limits) -> Self {
         let parse_position = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(file.len());
         let (at, end) =

@@ -57,7 +57,7 @@ fn copies_with_few_fields_are_possible() {
     assert_eq!(marked(&[&zinc("y=2006"); 3].map(|said| &**said), &[], &[]), [None, likely, likely]);
 }
 
-/// A record about which a reviewer has decided stays the one that its copies refer to.
+/// Copies still refer to a record about which a reviewer has decided.
 #[test]
 fn possible_copies_refer_to_first_despite_decisions() {
     let records = ["t=Editorial", "t=Editorial", "t=Editorial", "t=Something else"];

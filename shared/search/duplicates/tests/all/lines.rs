@@ -192,7 +192,7 @@ fn abbreviated_journals_agree(#[case] one: &str, #[case] other: &str, #[case] ag
         |one: &str, other: &str| compare(&record(&said(one)), &record(&said(other))).map(|(tier, _)| tier);
     let expected = if agree { Certain } else { Possible };
     assert_eq!((tier(one, other), tier(other, one)), (Some(expected), Some(expected)));
-    // The same ISSN means the same journal, whatever its name.
+    // The same ISSN means the same journal, regardless of its name.
     let issn = |journal: &str| record(&format!("{};n=0140-6736", said(journal)));
     assert_eq!(compare(&issn(one), &issn(other)).map(|(tier, _)| tier), Some(Certain));
 }

@@ -1,4 +1,4 @@
-//! Arbitrary bytes: the detection of the format, and everything behind it.
+//! Arbitrary bytes: the detection of the format, and everything after it.
 
 #![no_main]
 

@@ -54,7 +54,7 @@ pub(crate) fn is_doctype(markup: &str) -> bool {
     markup.get(..9).is_some_and(|start| start.eq_ignore_ascii_case("<!DOCTYPE"))
 }
 
-/// The text behind a declaration with an internal subset in brackets.
+/// The text after a declaration with an internal subset in brackets.
 fn after_subset(rest: &str) -> Option<&str> {
     after(after(rest, "]")?, ">")
 }

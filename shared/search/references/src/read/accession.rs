@@ -1,8 +1,8 @@
 //! Finds the numbers that databases give to records: those of PubMed Central, Embase, Web of Science, registers of
 //! trials and other databases.
 //!
-//! Most of these numbers have a shape of their own, and databases write them under various tags, in links and in
-//! notes. The values stay in `extra` as given.
+//! Most of these numbers have a distinctive shape, and databases write them under various tags, in links and in notes.
+//! The values stay in `extra` as given.
 
 use super::identifiers::{front, pmid, running_number};
 use crate::{Reference, work::spend};
@@ -20,7 +20,7 @@ const COLLECTIONS: [&str; 18] = [
     "DIIDW", "RSCI", "PQDT", "PPRN", "CSCD", "ARCI",
 ];
 
-/// Registers of trials: the beginning of their numbers, and the minimum number of digits behind it.
+/// Registers of trials: the beginning of their numbers, and the minimum number of digits after it.
 const REGISTERS: [(&str, usize); 20] = [
     ("NCT", 8),
     ("ISRCTN", 8),
@@ -162,7 +162,7 @@ impl Accessions {
         }
     }
 
-    /// Inspects a note, in which numbers are found behind labels.
+    /// Inspects a note, in which numbers are found after labels.
     pub(super) fn note(&mut self, note: &str) {
         let note = front(note);
         if !spend(note.len()) {
@@ -217,7 +217,7 @@ impl Accessions {
         }
     }
 
-    /// The number of a registration under a tag of its own.
+    /// The number of a registration under its own tag.
     fn trial(&mut self, value: &str) {
         let number = if is_eudract(value) {
             Some(format!("EUCTR{}", &value[..14]))
@@ -286,7 +286,7 @@ fn plain(tag: &str) -> String {
     tag.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
 
-/// Parses the number of PubMed Central: `PMC7012345`, also behind a label, and with a version.
+/// Parses the number of PubMed Central: `PMC7012345`, also after a label, and with a version.
 fn pmcid(value: &str) -> Option<String> {
     let label = value.get(..6).filter(|label| label.eq_ignore_ascii_case("PMCID:"));
     let value = value[label.map_or(0, str::len)..].trim_start();

@@ -105,7 +105,7 @@ fn parse_proquest(text: &str) -> Option<Citation<'_>> {
     Some(Citation { journal: journal.trim_end_matches(',').trim(), date, volume, issue, pages })
 }
 
-/// Splits a text behind an opening bracket into the content of the bracket and the rest. Returns `None` if the content
+/// Splits a text after an opening bracket into the content of the bracket and the rest. Returns `None` if the content
 /// has more than `most` bytes or contains a bracket, so that many brackets do not share one search for an end.
 pub(super) fn bracketed(text: &str, max: usize) -> Option<(&str, &str)> {
     let front = &text[..text.floor_char_boundary(max + 1)];
@@ -113,7 +113,7 @@ pub(super) fn bracketed(text: &str, max: usize) -> Option<(&str, &str)> {
     text[end..].strip_prefix(')').map(|rest| (&text[..end], rest))
 }
 
-/// Splits `12(3):123-9` into volume, issue and the rest behind the colon.
+/// Splits `12(3):123-9` into volume, issue and the rest after the colon.
 fn numbers_of(text: &str) -> (&str, &str, &str) {
     let (numbers, rest) = text.split_once(':').unwrap_or((text, ""));
     let (volume, issue) = numbers.split_once('(').unwrap_or((numbers, ""));

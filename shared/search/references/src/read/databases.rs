@@ -87,7 +87,7 @@ static OVID_INDEX: LazyLock<Index> = LazyLock::new(|| Index::new(OVID));
 static COCHRANE_INDEX: LazyLock<Index> = LazyLock::new(|| Index::new(COCHRANE));
 static PROQUEST_INDEX: LazyLock<Index> = LazyLock::new(|| Index::new(PROQUEST));
 
-/// Ovid's names are on lines of their own, above indented values.
+/// Ovid's names are on separate lines, above indented values.
 fn ovid_label(line: &str) -> Option<(&str, usize)> {
     (!line.starts_with([' ', '\t'])).then(|| (line.trim_end(), line.len()))
 }

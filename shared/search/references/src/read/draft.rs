@@ -125,7 +125,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// The tags under which programs write notes, with identifiers behind labels.
+/// The tags under which programs write notes, with identifiers after labels.
 const NOTES: [&str; 16] = [
     "N1",
     "M1",

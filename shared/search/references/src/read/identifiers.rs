@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::work::spend;
 
-/// Parses a PubMed identifier: up to nine digits behind any label. Spreadsheets change them to `123.0`.
+/// Parses a PubMed identifier: up to nine digits after any label. Spreadsheets change them to `123.0`.
 pub(super) fn pmid(value: &str) -> Option<String> {
     let value = value.trim();
     if value.starts_with("http") {
@@ -131,7 +131,7 @@ pub(super) fn doi(value: &str) -> Option<String> {
 }
 
 /// A value that consists of a DOI of letters, digits and inner punctuation, as most do. PubMed adds the identifier type
-/// behind it.
+/// after it.
 fn plain_doi(value: &str) -> Option<String> {
     let value = value.strip_suffix(" [doi]").unwrap_or(value);
     let rest = value.strip_prefix("10.")?;
@@ -143,7 +143,7 @@ fn plain_doi(value: &str) -> Option<String> {
     is_doi.then(|| value.to_ascii_lowercase())
 }
 
-/// The DOI at the beginning: up to markup or a blank, unless it continues behind the blank, because some programs break
+/// The DOI at the beginning: up to markup or a blank, unless it continues after the blank, because some programs break
 /// DOIs into lines.
 fn whole(text: &str) -> Option<Cow<'_, str>> {
     let text = &text[..tag_start(text)];
@@ -190,7 +190,7 @@ fn unpaired(text: &str) -> [i32; 3] {
     unpaired
 }
 
-/// Returns `true` if a DOI without open brackets continues behind a blank: either its last character requires another
+/// Returns `true` if a DOI without open brackets continues after a blank: either its last character requires another
 /// one, or a bracket follows that does not enclose a remark.
 fn continues(doi: &str, rest: &str) -> bool {
     if doi.ends_with(['/', '-', '_', ':']) {

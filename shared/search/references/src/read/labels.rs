@@ -1,4 +1,4 @@
-//! Reads values behind labels at the beginning of lines, for formats that differ only in their labels.
+//! Reads values after labels at the beginning of lines, for formats that differ only in their labels.
 
 use super::{
     draft::Draft,

@@ -14,12 +14,12 @@ use tables::{ACCENTS, DROPPED, SWITCHES, SYMBOLS, WRAPPED};
 
 /// The maximum depth of arguments inside arguments; deeper ones only lose their commands.
 const MAX_DEPTH: usize = 6;
-/// Longest argument of a command that writes something behind it.
+/// Longest argument of a command that writes something after it.
 const MAX_ARGUMENT: usize = 512;
-/// The maximum number of unclosed arguments in a text. The end of each is searched for in [`MAX_ARGUMENT`] bytes; behind
+/// The maximum number of unclosed arguments in a text. The end of each is searched for in [`MAX_ARGUMENT`] bytes; after
 /// this number, only arguments of up to [`MAX_LETTER`] bytes are found.
 const MAX_UNCLOSED: usize = 32;
-/// Longest letter behind an accent, including its own commands and braces.
+/// Longest letter after an accent, including its own commands and braces.
 const MAX_LETTER: usize = 64;
 /// Longest formula.
 const MAX_FORMULA: usize = 1024;
@@ -108,7 +108,7 @@ impl Decoder<'_> {
         Self { depth: self.depth + 1, ..self }
     }
 
-    /// The decoder for the letter behind an accent. Text without a letter is decoded a second time without the accent,
+    /// The decoder for the letter after an accent. Text without a letter is decoded a second time without the accent,
     /// so the nesting of accents is limited.
     fn letter(self) -> Self {
         Self { depth: (self.depth + 2).min(MAX_DEPTH), ..self }
@@ -250,7 +250,7 @@ impl Decoder<'_> {
         length
     }
 
-    /// Decodes arguments with text before, between and behind them.
+    /// Decodes arguments with text before, between and after them.
     fn wrapped(self, text: &str, around: [&str; 3], count: usize, out: &mut String) -> Option<usize> {
         if self.depth == MAX_DEPTH {
             return None;
@@ -267,7 +267,7 @@ impl Decoder<'_> {
         Some(length + second.map_or(0, |(_, length)| length))
     }
 
-    /// Applies an accent to the letter behind it, which may already have one.
+    /// Applies an accent to the letter after it, which may already have one.
     fn accent(self, text: &str, name: &str, out: &mut String) -> Option<usize> {
         let at = ACCENTS.binary_search_by_key(&name, |(known, _)| known).ok()?;
         let mark = ACCENTS[at].1;
@@ -327,7 +327,7 @@ impl Decoder<'_> {
     }
 }
 
-/// Returns `true` if the text ends in the name of an accent that is a word, and applies to the letter behind the
+/// Returns `true` if the text ends in the name of an accent that is a word, and applies to the letter after the
 /// following blank.
 pub(super) fn ends_in_accent(text: &str) -> bool {
     let name = text.trim_end_matches(|c: char| c.is_ascii_alphabetic()).len();

@@ -99,7 +99,7 @@ fn several(value: &str) -> Vec<String> {
     one(value).into_iter().collect()
 }
 
-/// Drops "et al." behind the last name.
+/// Drops "et al." after the last name.
 fn without_others(value: &str) -> &str {
     const OTHERS: [&str; 5] = [" et al", " et al.", " et. al.", " and others", " & others"];
     let value = value.trim_end();
@@ -137,7 +137,7 @@ fn is_ideographic(c: char) -> bool {
 enum Order {
     /// There is no other text.
     Alone,
-    /// A name in natural order follows behind "and".
+    /// A name in natural order follows after "and".
     Natural,
     /// Another name follows or precedes.
     Unknown,
@@ -280,7 +280,7 @@ fn is_word(text: &str) -> bool {
 
 /// Removes an e-mail address from a name. Returns `None` if no name is left.
 pub(super) fn without_address(name: String) -> Option<String> {
-    // An address contains `@`, or is behind `(e-mail)`.
+    // An address contains `@`, or is after `(e-mail)`.
     let may_have_address = memchr2(b'@', b')', name.as_bytes()).is_some();
     let has_address = may_have_address && (name.contains('@') || name.contains("mail)"));
     let name = if has_address { without_mail(&name) } else { name };

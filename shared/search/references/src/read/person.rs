@@ -18,7 +18,7 @@ impl Person {
         self.0[at] = tidy::line(text).unwrap_or_default();
     }
 
-    /// Adds a given name behind those before it.
+    /// Adds a given name after those before it.
     pub(super) fn add_given(&mut self, text: &str) {
         let name = tidy::line(text).unwrap_or_default();
         let given = &mut self.0[1];

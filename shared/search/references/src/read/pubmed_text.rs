@@ -102,7 +102,7 @@ fn whole(draft: &mut Draft<'_>, body: &str) {
     }
 }
 
-/// Removes the numbers of affiliations behind names: `Smith J(1)(2), Doe A(1).`
+/// Removes the numbers of affiliations after names: `Smith J(1)(2), Doe A(1).`
 fn without_marks(list: &str) -> String {
     let (mut out, mut rest) = (String::with_capacity(list.len()), list);
     while let Some((before, after)) = rest.split_once('(') {

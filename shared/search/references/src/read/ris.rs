@@ -33,7 +33,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule { field: Field::LeftOut, names: &["ER"] },
 ];
 
-/// The work types behind the codes of `TY`. Other values of `TY` are kept unchanged.
+/// The work types after the codes of `TY`. Other values of `TY` are kept unchanged.
 pub const KINDS: [(&str, &str); 35] = [
     ("ABST", "Abstract"),
     ("ADVS", "Audiovisual Material"),

@@ -1,7 +1,7 @@
 //! Splits BibTeX files into entries, each with the entries that it refers to.
 //!
 //! [`Entries`] finds where entries begin and end. An entry that refers to another one is returned only after the
-//! entries behind it have been found, which wait in a queue. Every byte is therefore scanned once, however many entries
+//! entries after it have been found, which wait in a queue. Every byte is therefore scanned once, however many entries
 //! have references.
 
 use std::collections::VecDeque;
@@ -12,10 +12,10 @@ use super::{
     entries::Entries,
 };
 
-/// The number of bytes behind an entry in which a parent is found. Databases write parents soon after the entry, people
+/// The number of bytes after an entry in which a parent is found. Databases write parents soon after the entry, people
 /// at the end of the file.
 const AHEAD: usize = 256 * 1024;
-/// The number of bytes behind the end of an entry that may be needed to recognize the end.
+/// The number of bytes after the end of an entry that may be needed to recognize the end.
 const SURE: usize = 1024;
 /// The maximum number of ancestors of an entry: a book in a series of books may refer to the series.
 const MAX_PARENTS: usize = 3;
@@ -77,7 +77,7 @@ impl BibTex {
         }
     }
 
-    /// Finds the next step behind those that wait. Returns `false` if the tail has none yet.
+    /// Finds the next step after those that wait. Returns `false` if the tail has none yet.
     fn find_next(&mut self, tail: &[u8], end: bool) -> bool {
         let step = self.entries.step(&tail[self.looked..], end);
         if step == Step::More {
@@ -92,7 +92,7 @@ impl BibTex {
 
     /// Finds all entries that the entry at the front may refer to. Returns `false` if more bytes are needed.
     ///
-    /// The result depends on the bytes alone: bytes behind a fixed offset are ignored, even if they have arrived.
+    /// The result depends on the bytes alone: bytes after a fixed offset are ignored, even if they have arrived.
     fn find_candidates(&mut self, tail: &[u8], stop: usize, end: bool) -> bool {
         let needed = stop + AHEAD + SURE;
         if tail.len() < needed && !end {
@@ -120,7 +120,7 @@ impl BibTex {
         }
     }
 
-    /// Finds the first entry behind the one at the front that has this key and ends at or before `until`.
+    /// Finds the first entry after the one at the front that has this key and ends at or before `until`.
     fn find_ahead<'a>(&self, tail: &'a [u8], until: usize, by: KeyType, key: &[u8]) -> Option<&'a [u8]> {
         let number = self.index.find(by, key).find(|number| *number > self.returned)?;
         let found = self.found.get(distance(number, self.returned))?;

@@ -1,8 +1,8 @@
 //! Finds the entries of a BibTeX file that others refer to with `crossref`.
 //!
-//! A file is read from beginning to end, so there are two places for a parent. [`EarlierEntries`] keeps the entries before the
-//! one that refers to them, up to a fixed size. The entries behind it are in the buffer. Both are found by an [`KeyIndex`]
-//! of keys, so that no text is searched for a key.
+//! A file is read from beginning to end, so there are two places for a parent. [`EarlierEntries`] keeps the entries
+//! before the one that refers to them, up to a fixed size. The entries after it are in the buffer. Both are found by an
+//! [`KeyIndex`] of keys, so that no text is searched for a key.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -142,7 +142,7 @@ impl EarlierEntries {
     }
 }
 
-/// The word behind the `@`.
+/// The word after the `@`.
 fn kind(entry: &[u8]) -> &[u8] {
     let word = entry.get(1..).unwrap_or_default();
     let named = |byte: &&u8| !matches!(byte, b'{' | b'(') && !byte.is_ascii_whitespace();

@@ -9,7 +9,7 @@ use memchr::{memchr, memchr3};
 use super::{Step, lines::trimmed_end};
 use crate::work::spend;
 
-/// Longest word after `@`, and longest white space behind it.
+/// Longest word after `@`, and longest white space after it.
 const MAX_TYPE: usize = 64;
 /// The maximum indentation of an entry that begins inside an unclosed one.
 const MAX_INDENT: usize = 16;
@@ -93,7 +93,7 @@ fn sign(tail: &[u8]) -> AtSign {
     }
 }
 
-/// Returns `true` if a line begins an entry with a reference, possibly behind a comment on the same line.
+/// Returns `true` if a line begins an entry with a reference, possibly after a comment on the same line.
 pub(crate) fn is_first_line(line: &[u8]) -> bool {
     let line = line.trim_ascii_start();
     let reference = |at: usize| matches!(sign(&line[at..]), AtSign::Entry { kind: EntryType::Reference, .. });
@@ -117,7 +117,7 @@ fn is_escaped(tail: &[u8], start: usize, at: usize) -> bool {
     tail[start..at].iter().rev().take_while(|&&byte| byte == b'\\').count() % 2 == 1
 }
 
-/// Returns `true` if an apparent entry inside a value is an entry, with a key and a comma or a field behind its brace.
+/// Returns `true` if an apparent entry inside a value is an entry, with a key and a comma or a field after its brace.
 /// Returns `None` if more bytes are needed.
 fn has_fields(after: &[u8], end: bool) -> Option<bool> {
     let front = &after[..after.len().min(MAX_KEY)];
@@ -196,7 +196,7 @@ impl Entries {
                     self.at = at;
                     return Some(self.rest(tail, open, end));
                 }
-                // Comments may contain entries, each on lines of its own.
+                // Comments may contain entries, each on separate lines.
                 AtSign::Entry { .. } if open.kind == EntryType::Nothing => {
                     let first = *self.commented.get_or_insert(at);
                     self.in_comment += 1;

@@ -16,7 +16,7 @@ pub(crate) enum Markup<'a> {
     /// A literal `<`.
     Text,
     Doctype,
-    /// A section with rules of its own: the length of its opening, and the bytes that end it.
+    /// A section with its own rules: the length of its opening, and the bytes that end it.
     Section(usize, &'static [u8]),
     Start {
         name: &'a [u8],

@@ -41,11 +41,11 @@ pub(crate) enum Step {
     Skip { consumed: usize },
     /// The first `consumed` bytes belong to the format between records, such as markup or blank rows.
     Pass { consumed: usize },
-    /// Text that describes the records behind it: the header row of a table, or definitions.
+    /// Text that describes the records after it: the header row of a table, or definitions.
     Header { row: Range<usize>, consumed: usize },
     /// A record. With a `fault` it cannot be read, for that reason.
     Found { record: Range<usize>, consumed: usize, fault: Option<&'static str> },
-    /// The first `consumed` bytes belong to no record, and a file of this format begins behind them.
+    /// The first `consumed` bytes belong to no record, and a file of this format begins after them.
     Part { format: Format, consumed: usize },
     /// The record that begins at `start` exceeds the size limit.
     TooLarge { start: usize },
@@ -87,7 +87,7 @@ pub(crate) trait Splitter: fmt::Debug + Send {
     /// Restores the state of another splitter in a new one.
     fn restore_state(&mut self, _: Vec<Vec<u8>>) {}
 
-    /// Returns `true` if the text may end behind this tail, which was processed completely: no quotation mark, entry or
+    /// Returns `true` if the text may end after this tail, which was processed completely: no quotation mark, entry or
     /// element is open. A record of tagged lines may end anywhere.
     fn may_end(&mut self, _tail: &[u8]) -> bool {
         true
@@ -109,10 +109,10 @@ pub(crate) fn splitter(format: Format, limit: usize) -> Box<dyn Splitter> {
     Box::new(parts::Parts::new(format, limit))
 }
 
-/// The number of bytes behind a broken document that are searched for a part in another format.
+/// The number of bytes after a broken document that are searched for a part in another format.
 pub(crate) const SALVAGE_WINDOW: usize = 64 * 1024;
 
-/// Returns `true` if a line behind the first one begins a file of another format.
+/// Returns `true` if a line after the first one begins a file of another format.
 pub(crate) fn has_part(text: &[u8], current: Format) -> bool {
     let text = &text[..text.len().min(SALVAGE_WINDOW)];
     let mut lines = memchr::memchr2_iter(b'\n', b'\r', text);

@@ -49,7 +49,7 @@ fn begins_next(open: &OpenRecord, kind: LineRole) -> bool {
     }
 }
 
-/// Returns `true` if a line begins a record. The blank behind the dash may be missing before a number.
+/// Returns `true` if a line begins a record. The blank after the dash may be missing before a number.
 pub(crate) fn is_first_line(line: &[u8]) -> bool {
     let starts: [&[u8]; 5] = [b"PMID-", b"PMC -", b"PMCR-", b"OWN -", b"UI  -"];
     let value = starts.iter().find_map(|start| line.strip_prefix(*start));

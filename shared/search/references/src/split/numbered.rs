@@ -12,7 +12,7 @@ const MAX_DIGITS: usize = 9;
 /// The line of underscores between ProQuest's records.
 const RULE: &[u8] = b"__________";
 
-/// The text behind the number at the beginning.
+/// The text after the number at the beginning.
 fn after_number(line: &[u8]) -> Option<&[u8]> {
     let digits = line.iter().take_while(|byte| byte.is_ascii_digit()).count();
     (1..=MAX_DIGITS).contains(&digits).then(|| &line[digits..])

@@ -13,8 +13,8 @@ use crate::{Format, work::spend};
 /// Longest line that is searched for the beginning of a file, and the maximum number of bytes held back for it.
 const MAX_LINE: usize = 64 * 1024;
 
-/// The maximum number of documents on a line behind which another format is searched for. Without this limit, each end of
-/// a document would inspect the rest of the line.
+/// The maximum number of documents on a line after which another format is searched for. Without this limit, each end
+/// of a document would inspect the rest of the line.
 const MAX_DOCUMENTS: u8 = 8;
 
 /// The maximum number of apparent beginnings of files in a line, inside of values.
@@ -25,7 +25,7 @@ const MAX_APPARENT: u8 = 4;
 pub(crate) struct Parts {
     format: Format,
     inner: Box<dyn Splitter>,
-    /// `true` if the front of the tail is in the middle of a line. The text behind the outermost element of a document
+    /// `true` if the front of the tail is in the middle of a line. The text after the outermost element of a document
     /// counts as the beginning of a line.
     cut: bool,
     /// `true` for documents, whose outermost element or list has an end.
@@ -115,7 +115,7 @@ impl Parts {
         (self.line, self.searched, self.rest, self.long) = (line, line, rest, false);
     }
 
-    /// Inspects lines until one begins a part, or a single line behind a document, which may be followed by another one.
+    /// Inspects lines until one begins a part, or a single line after a document, which may be followed by another one.
     /// Returns the number of bytes that the splitter may see, and `true` if more lines can be inspected.
     fn visible(&mut self, tail: &[u8], end: bool) -> (usize, bool) {
         let was_inside = self.inside;
@@ -168,7 +168,7 @@ impl Parts {
     }
 }
 
-/// Returns `true` for a format whose first record also begins behind an open one, unlike the others.
+/// Returns `true` for a format whose first record also begins after an open one, unlike the others.
 fn restarts(start: Start) -> bool {
     start.format == Format::PubMedText
 }

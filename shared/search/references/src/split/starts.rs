@@ -17,7 +17,7 @@ use crate::{
     table::header::{self, known_columns},
 };
 
-/// The number of bytes behind a line that may be needed to recognize it.
+/// The number of bytes after a line that may be needed to recognize it.
 pub(super) const LOOKAHEAD: usize = 1024;
 /// Longest line that begins a file of tagged lines.
 const MAX_FIRST: usize = 256;
@@ -60,7 +60,7 @@ pub(super) struct Start {
 }
 
 /// Finds the beginning of a file in a line. `whole` is `false` if the beginning of the line was consumed before.
-/// `after` is the text behind the line. Only its first [`LOOKAHEAD`] bytes count.
+/// `after` is the text after the line. Only its first [`LOOKAHEAD`] bytes count.
 pub(super) fn find(line: &[u8], whole: bool, after: &[u8], current: Format) -> Option<Start> {
     let after = &after[..after.len().min(LOOKAHEAD)];
     let plain = unmarked(line);
@@ -74,7 +74,7 @@ pub(super) fn find(line: &[u8], whole: bool, after: &[u8], current: Format) -> O
         }
         return Some(Start { at: 0, format });
     }
-    // The next file begins behind the end of the last record.
+    // The next file begins after the end of the last record.
     let behind = |end: usize| {
         let at = line.len() - line[end..].trim_ascii_start().len();
         let format = at_start(unmarked(&line[at..]), after).filter(|_| at > 0)?;
@@ -145,7 +145,7 @@ fn may_begin_tagged(line: &[u8]) -> bool {
 fn may_be_table(line: &[u8]) -> bool {
     let front = &line[..line.len().min(header::MAX_NAME + 1)];
     let Some(at) = memchr::memchr3(b',', b';', b'\t', front) else { return header::is_separator_line(line) };
-    // A blank behind a delimiter shows that it is part of a text, unless another delimiter follows.
+    // A blank after a delimiter shows that it is part of a text, unless another delimiter follows.
     line.get(at + 1) != Some(&b' ') || memchr::memchr3(b',', b';', b'\t', &line[at + 1..]).is_some()
 }
 
@@ -306,7 +306,7 @@ fn table(line: &[u8], after: &[u8]) -> Option<Format> {
     (is_title && detect::has_field_rows(&String::from_utf8_lossy(&text()))).then_some(Format::FieldRows)
 }
 
-/// Finds the first beginning of a file behind other text on the same line.
+/// Finds the first beginning of a file after other text on the same line.
 fn joined(line: &[u8], after: &[u8], current: Format) -> Option<Start> {
     // A line that is followed by one of the same format can only end in the first line of that format.
     if is_tagged(after, current) && joined_line(line, after, Some(current)).is_none() {
@@ -506,7 +506,7 @@ fn joined_header(line: &[u8]) -> Option<(usize, Delimiter)> {
     })
 }
 
-/// The length of the name of a column that a cell ends with, behind other text.
+/// The length of the name of a column that a cell ends with, after other text.
 fn joined_name(cell: &[u8]) -> Option<usize> {
     let from = cell.len().saturating_sub(header::MAX_NAME);
     let is_quoted = cell.ends_with(b"\"");

@@ -71,7 +71,7 @@ impl Xml {
         Self { layout, limit, at: 0, closed: false, around: Vec::new(), record: None, until: None }
     }
 
-    /// Completes the record `start..end`; the text behind it begins at `consumed`.
+    /// Completes the record `start..end`; the text after it begins at `consumed`.
     fn found(
         &mut self,
         record: std::ops::Range<usize>,

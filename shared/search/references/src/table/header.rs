@@ -214,7 +214,7 @@ pub(crate) fn column(name: &str, at: usize) -> Column {
 /// The number of columns that identify a header among the lines of another format.
 pub(crate) const SURE_COLUMNS: usize = 3;
 
-/// The number of known columns of a header row whose cells are all short, without blanks behind the delimiters. It is
+/// The number of known columns of a header row whose cells are all short, without blanks after the delimiters. It is
 /// zero if they do not suffice to identify it.
 pub(crate) fn known_columns(row: &[u8], delimiter: Delimiter) -> usize {
     // Most lines fail at their first byte or at one of their first cells, so the cells are inspected before they are counted.

@@ -64,8 +64,7 @@ fn line_ends(text: &str) -> u64 {
     text.matches('\n').count() as u64
 }
 
-/// Checks a file of these parts; `begin` and `end` are structure. Parts are on lines of their own, or directly
-/// adjacent.
+/// Checks a file of these parts; `begin` and `end` are structure. Parts are on separate lines, or directly adjacent.
 fn check(begin: &str, parts: &[Part], end: &str, chunk: usize) -> Result<(), TestCaseError> {
     let frame = |text: &str| Part::Structure(text.to_owned());
     let parts: Vec<Part> =

@@ -1,4 +1,4 @@
-//! Exports of databases in formats of their own.
+//! Exports of databases in their own formats.
 
 use references::Format;
 

@@ -65,7 +65,7 @@ const TEXT: &[&str] = &[
 /// Text that may occur between records.
 const BETWEEN: &[&str] = &["\n", " ", "<!-- <record> -->", "<?a b?>", "<others a='>'/>", "<others></others>"];
 
-/// The elements of a record: its title, possibly formatted, and one without a field of its own.
+/// The elements of a record: its title, possibly formatted, and one without its own field.
 fn record() -> impl Strategy<Value = String> {
     let text = || concat_of(TEXT, 6);
     (text(), text(), text(), concat_of(BETWEEN, 3)).prop_map(|(title, dressed, other, between)| {

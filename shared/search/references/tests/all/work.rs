@@ -8,9 +8,9 @@ use references::{Limits, Outcome, work};
 
 use crate::read_in_chunks;
 
-/// The text before and behind a gap.
+/// The text before and after a gap.
 type Gap = (&'static str, &'static str);
-/// A piece, the fragment that is repeated behind it, and a piece behind all fragments.
+/// A piece, the fragment that is repeated after it, and a piece after all fragments.
 type Fragments = (&'static str, &'static str, &'static str);
 /// Two fragments. The first one is repeated, and then the second one as often, so that one may close the other.
 type Pair<'a> = (&'a str, &'a str);
@@ -126,7 +126,7 @@ const PIECES: [&str; 98] = [
     "\nER  - ", "\nPMID- 1\n", "\n<1>\n", "\nPT J\n", "\n%0 Book\n", "\nTitle,Authors,DOI\n",
 ];
 
-/// Pieces before and behind the fragments.
+/// Pieces before and after the fragments.
 const ENDS: [&str; 12] = ["", "", "", ")", "}", "]", "\"", "'", "/", "}}}}", " (", "-->"];
 
 /// Generates a file of about `bytes` bytes. The number of fragments is a multiple of twelve, so that for example the
@@ -136,7 +136,7 @@ fn file(gap: (&str, &str), fragments: (&str, &str, &str), bytes: usize) -> Strin
     nested_file(gap, first, (fragment, ""), last, bytes)
 }
 
-/// Like [`file`], with a second fragment that is repeated as often behind the first one.
+/// Like [`file`], with a second fragment that is repeated as often after the first one.
 fn nested_file(gap: (&str, &str), first: &str, fragments: Pair<'_>, last: &str, bytes: usize) -> String {
     let ((front, back), (one, other)) = (gap, fragments);
     let number = bytes.div_ceil(one.len() + other.len()).next_multiple_of(12);
@@ -218,7 +218,7 @@ fn work_of_known_shapes_is_proportional() {
     }
 }
 
-/// A gap, a piece, two repeated fragments, and a piece behind them.
+/// A gap, a piece, two repeated fragments, and a piece after them.
 type NestedFragments = (Gap, &'static str, Pair<'static>, &'static str);
 
 const RIS: Gap = ("TY  - JOUR\nTI  - a\nAB  - ", "\nER  - \n");

@@ -42,7 +42,7 @@ impl Progress {
         self.related.extend(records(file, &related));
     }
 
-    /// Returns `true` if every study with this key has seen every other one: no lookup so far has left out studies.
+    /// Returns `true` if every study with this key has seen every other one: no lookup so far has omitted studies.
     /// `is_complete` is `true` for a lookup that has returned all of them.
     pub(super) fn is_mutual(&mut self, key: u64, is_complete: bool) -> bool {
         if !is_complete {

@@ -1,4 +1,4 @@
-//! Repairing a search that has ended: its failed files are read again by a search of its own, which names the one it
+//! Repairing a search that has ended: its failed files are read again by a separate search, which names the one it
 //! repairs.
 //!
 //! A search's id is used once, so the original stays as it ended. All repairs of a search, and repairs of those, are

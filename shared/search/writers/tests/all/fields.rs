@@ -130,7 +130,7 @@ fn fields_survive_except_documented_losses() {
     }
 }
 
-/// Fields that have a tag or column of their own in other formats, and the sources.
+/// Fields that have their own tag or column in other formats, and the sources.
 #[test]
 fn extra_fields_have_their_own_tags() {
     for (format, name, wanted) in [

@@ -5,7 +5,7 @@ use messages::queue::MAX_BATCH;
 use crate::queues::attributes::MAX_BYTES;
 
 /// Packs items of these sizes into batches, in order: at most [`MAX_BATCH`] items and [`MAX_BYTES`] each. A message
-/// that exceeds the maximum size of a batch has its own batch, so that only it is refused.
+/// that exceeds the maximum size of a batch gets its own batch, so that only this message is refused.
 pub(crate) fn pack<T>(items: impl IntoIterator<Item = T>, bytes: impl Fn(&T) -> usize) -> Vec<Vec<T>> {
     let mut batches: Vec<Vec<T>> = Vec::new();
     let mut filled = 0;

@@ -105,7 +105,7 @@ pub(crate) struct SharedKeyCache(Mutex<State>);
 struct State {
     /// The number of files of each project that this process has listed.
     listings: HashMap<i64, u64>,
-    /// Those of them that are still being marked. A worker that resumes one lists it once more.
+    /// Those of them that are still being marked. A worker that resumes one lists it again.
     marked: HashSet<FileKey>,
     last: Option<Arc<SharedKeyFilter>>,
     /// The number of keys looked up without the filter, because it was outdated or belonged to another project.

@@ -241,7 +241,7 @@ impl ReadStudies for Store {
 /// record if there may be more.
 fn finish_some(db: &Connection, file: &ParsedFile, after: i64) -> Result<Option<i64>, Fault> {
     if is_listed(db, file)? {
-        // A worker that resumes marking finishes the file once more, and no more studies of it can have been stored.
+        // A worker that resumes marking finishes the file again, and no more studies of it can have been stored.
         return Ok(None);
     }
     let next = keys::insert_some(db, file.search_id, file.file_id, after, keys::INSERTED_AT_ONCE)?;

@@ -33,7 +33,7 @@ impl Depot {
         Self { folder, host, store }
     }
 
-    /// The same folder once more, as after a restart.
+    /// The same folder again, as after a restart.
     pub(crate) fn reopened(&self) -> Store {
         Store::open(self.folder.path(), self.host.clone(), Settings::new(&QUEUES)).unwrap()
     }

@@ -35,7 +35,7 @@ async fn unshared_keys_are_omitted_from_full_pages() -> TestResult {
     depot.store.finish(&search::parsed(search, file, 0)).await?;
     assert_eq!(keys(0, 4).await?, shared);
     assert_eq!(keys(2, 1).await?, shared[2..3]);
-    // A worker that resumes the file lists it once more, which changes nothing.
+    // A worker that resumes the file lists it again, which changes nothing.
     depot.store.finish(&search::parsed(search, file, 0)).await?;
     // The filter for the file is dropped at its end.
     assert_eq!(keys(2, 9).await?, shared[2..]);

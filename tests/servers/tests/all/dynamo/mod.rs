@@ -18,7 +18,7 @@ async fn client() -> Client {
     Client::new(&config(Service::DynamoDb).await)
 }
 
-/// Runs a test with a table of its own, set up as the template sets it up.
+/// Runs a test with its own table, set up as the template sets it up.
 async fn with_table<F: Future<Output = TestResult>>(
     key: &str,
     test: impl FnOnce(Client, String) -> F,

@@ -11,7 +11,7 @@ pub(super) struct ClosedValues {
 }
 
 impl ClosedValues {
-    /// Scans a text. With `escapes`, a backslash escapes the character behind it.
+    /// Scans a text. With `escapes`, a backslash escapes the character after it.
     pub(super) fn new(text: &[u8], escapes: bool) -> Self {
         let mut closed = Self { bits: vec![0; text.len() / 64 + 1] };
         // For each closing brace to the right that has no partner yet: `true` if an unbraced quote follows it.

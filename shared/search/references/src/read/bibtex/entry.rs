@@ -96,7 +96,7 @@ fn key(body: &str, is_field: fn(&str) -> bool) -> (&str, &str) {
         }
     }
     if body[end..].starts_with('\n') {
-        // A key without its comma, or on a line of its own.
+        // A key without its comma, or on a separate line.
         let after = body[end..].trim_start();
         return (front, after.strip_prefix(',').unwrap_or(after));
     }
@@ -162,7 +162,7 @@ impl<'a, 'k> ValueParser<'a, 'k> {
     }
 
     /// Parses the value at the beginning, without outer braces or quotes and with its parts concatenated. Returns the
-    /// value, the text behind it, and whether it was closed.
+    /// value, the text after it, and whether it was closed.
     fn value(&mut self, text: &'a str) -> (Cow<'a, str>, &'a str, bool) {
         let mut joined = Cow::Borrowed("");
         let (mut rest, mut closed) = (text, true);

@@ -72,7 +72,7 @@ pub(super) fn inherited<'a>(
         let own = |name: &str| names.contains(name);
         let people = own("author") || own("editor");
         let dated = own("year") || own("date");
-        // An entry without a title of its own describes the same work, for example another version of a program.
+        // An entry without its own title describes the same work, for example another version of a program.
         let untitled = !own("title");
         let booked = own("booktitle") || own("journal") || own("journaltitle");
         let has_book = parent.fields.iter().any(|(name, _)| name == "booktitle");

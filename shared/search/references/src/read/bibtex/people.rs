@@ -135,7 +135,7 @@ fn family_last(name: &str) -> Option<String> {
     names::joined(&family, &before[..at].join(" "))
 }
 
-/// Rejoins words of a name that were split at the blank behind an accent such as `\\H`.
+/// Rejoins words of a name that were split at the blank after an accent such as `\\H`.
 fn accents_joined<'a>(name: &'a str, words: Vec<&'a str>) -> Vec<&'a str> {
     let (mut joined, mut start, mut at) = (Vec::with_capacity(words.len()), 0, 0);
     for word in words {

@@ -1,6 +1,6 @@
 //! The meaning of TeX commands.
 
-/// Accents: the command, and the combining mark for the letter behind it.
+/// Accents: the command, and the combining mark for the letter after it.
 pub(super) const ACCENTS: [(&str, char); 31] = [
     ("\"", '\u{308}'),
     ("'", '\u{301}'),
@@ -35,7 +35,7 @@ pub(super) const ACCENTS: [(&str, char); 31] = [
     ("~", '\u{303}'),
 ];
 
-/// Commands that only change the appearance of the text behind them.
+/// Commands that only change the appearance of the text after them.
 pub(super) const SWITCHES: [&str; 57] = [
     "Big",
     "Bigg",
@@ -121,7 +121,7 @@ pub(super) const DROPPED: [(&str, usize); 21] = [
     ("vspace", 1),
 ];
 
-/// Commands that add text before, between and behind their arguments.
+/// Commands that add text before, between and after their arguments.
 pub(super) const WRAPPED: [(&str, [&str; 3], usize); 11] = [
     ("dfrac", ["", "/", ""], 2),
     ("enquote", ["“", "", "”"], 1),
