@@ -291,8 +291,8 @@ impl Outside {
             self.put_back(first.search_id, first.file_id);
         }
         for study in studies {
-            let file = (study.search_id, study.file_id);
-            self.keep(file, Identity::of(study.record, &study.reference));
+            let identity = Identity::of(study.record, &study.reference);
+            self.keep(study.search_id, study.file_id, identity);
         }
     }
 

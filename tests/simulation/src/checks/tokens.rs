@@ -58,10 +58,7 @@ impl World {
         let entered = item.tokens.iter().filter(|token| !token.is_from_attempt()).count();
         if entered > max {
             let detail = || {
-                format!(
-                    "entry points left partition {} {entered} tokens, more than {max}",
-                    short(&partition)
-                )
+                format!("entry points left partition {} {entered} tokens, more than {max}", short(&partition))
             };
             return self.violate(Invariant::Bounded, detail);
         }
