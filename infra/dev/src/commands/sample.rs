@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use backend::{Backend, BackendKind, Config, SystemHost};
 use embedded::Store;
-use events::{ExpectedResult, Failed, Place, Surroundings};
+use events::{ExpectedResult, EventError, Place, Surroundings};
 use imports::PresignedPost;
 use local::output;
 use reqwest::multipart::{Form, Part};
@@ -36,7 +36,7 @@ pub(crate) async fn run(args: &args::Sample) -> anyhow::Result<bool> {
     Ok(true)
 }
 
-async fn prepare(config: Config, event: Value) -> Result<Value, Failed> {
+async fn prepare(config: Config, event: Value) -> Result<Value, EventError> {
     let (host, observer) = (Arc::new(SystemHost), Arc::new(LogDecisions::default()));
     match config.backend {
         BackendKind::Embedded => {
@@ -55,7 +55,7 @@ async fn prepare(config: Config, event: Value) -> Result<Value, Failed> {
 }
 
 /// Uploads a file like a browser.
-async fn post(form: &PresignedPost, file: &'static [u8]) -> Result<(), Failed> {
+async fn post(form: &PresignedPost, file: &'static [u8]) -> Result<(), EventError> {
     let fields =
         form.fields.iter().fold(Form::new(), |all, (name, value)| all.text(name.clone(), value.clone()));
     let fields = fields.part("file", Part::bytes(file).file_name("file"));
