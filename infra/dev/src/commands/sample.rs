@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use backend::{Backend, BackendKind, Config, SystemHost};
 use embedded::Store;
-use events::{ExpectedResult, EventError, Place, Surroundings};
+use events::{EventError, ExpectedResult, Place, Surroundings};
 use imports::PresignedPost;
 use local::output;
 use reqwest::multipart::{Form, Part};
