@@ -123,6 +123,9 @@ impl Encoding {
                 return EncodingDetection { encoding, certainty: Certainty::Likely, mark_length: 0, legacy };
             }
             Ok(_) => return EncodingDetection::new(Self::Utf8, Certainty::Certain),
+            Err(_) if is_cut_utf8(window) => {
+                return EncodingDetection::new(Self::Utf8, Certainty::Likely);
+            }
             // Only the end of the window is truncated: the rest of the character follows in the file.
             Err(error) if error.error_len().is_none() => {
                 return EncodingDetection::new(Self::Utf8, Certainty::Certain);
@@ -180,8 +183,25 @@ pub(crate) fn decode<'a>(
 ) -> Result<(Cow<'a, str>, usize), &'static str> {
     printable(match std::str::from_utf8(bytes) {
         Ok(text) => Cow::Borrowed(text),
+        Err(_) if is_cut_utf8(bytes) => String::from_utf8_lossy(bytes),
         Err(_) => legacy.decode_without_bom_handling(bytes).0,
     })
+}
+
+/// Returns `true` for UTF-8 in which one or two characters were cut, by a program that merged or shortened files. Text in
+/// an older encoding contains hardly any characters of UTF-8.
+pub(crate) fn is_cut_utf8(bytes: &[u8]) -> bool {
+    /// The number of whole characters for each one that was cut.
+    const MIN_WHOLE: usize = 8;
+    let (mut whole, mut cut) = (0, 0);
+    for chunk in bytes.utf8_chunks() {
+        whole += chunk.valid().chars().filter(|c| !c.is_ascii()).count();
+        cut += usize::from(!chunk.invalid().is_empty());
+        if cut > 2 {
+            return false;
+        }
+    }
+    cut > 0 && whole >= cut * MIN_WHOLE
 }
 
 /// Removes control characters from the text of a record, and returns their number.

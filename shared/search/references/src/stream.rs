@@ -12,7 +12,7 @@ use crate::{
     outcome::SkippedText,
     position::Position,
     read::{self, Extent},
-    split::{SALVAGE_WINDOW, Splitter, Step, has_part, splitter},
+    split::{CUT_OFF, PartKind, SALVAGE_WINDOW, Splitter, Step, has_part, splitter, unread_splitter},
     stored_bytes::Bytes,
     work::{Stop, spend},
 };
@@ -87,8 +87,8 @@ struct FileContext {
 enum Pause {
     /// A text that describes the records after it, and the number of bytes to consume.
     Header { row: Range<usize>, consumed: usize },
-    /// A part in another format after the consumed bytes.
-    Part { format: Format, consumed: usize },
+    /// Another part behind the consumed bytes. With `is_cut` the document before it lacks its end.
+    Part { kind: PartKind, consumed: usize, is_cut: bool },
 }
 
 impl FileContext {
@@ -115,7 +115,10 @@ impl Stream {
             buffer: Vec::new(),
             front: 0,
             position: Position { byte: detected.mark_length as u64, line: 1, after_cr: false },
-            splitter: splitter(detected.format, plan.limits.max_record_bytes),
+            splitter: match detected.unread {
+                Some(reason) => unread_splitter(reason, detected.format, plan.limits.max_record_bytes),
+                None => splitter(detected.format, plan.limits.max_record_bytes, 1),
+            },
             known: None,
             plan,
             broken: None,
@@ -133,6 +136,7 @@ impl Stream {
     pub(crate) fn resume(checkpoint: &Checkpoint, plan: ReaderSettings) -> Self {
         let mut stream = Self::new(checkpoint.detected(), plan);
         stream.position = checkpoint.place;
+        stream.splitter = splitter(checkpoint.format, plan.limits.max_record_bytes, checkpoint.parts);
         stream.splitter.restore_state(checkpoint.carried.iter().map(|Bytes(bytes)| bytes.clone()).collect());
         let header = checkpoint.header.clone();
         stream.known =
@@ -221,11 +225,14 @@ impl Stream {
             let tail = &buffer[self.front..];
             let (row, consumed) = match pause {
                 Pause::Header { row, consumed } => (row, consumed),
-                Pause::Part { format, consumed } => {
+                Pause::Part { kind, consumed, is_cut } => {
                     self.gaps.add(&tail[..consumed], self.position, &self.detected);
                     self.gaps.end(&self.detected);
                     self.consume(&tail[..consumed]);
-                    self.begin_part(format);
+                    if is_cut {
+                        self.gaps.note(self.position.line, CUT_OFF);
+                    }
+                    self.begin_part(kind);
                     continue;
                 }
             };
@@ -243,12 +250,18 @@ impl Stream {
         Ok(())
     }
 
-    /// Continues with a part of the file in another format.
-    fn begin_part(&mut self, format: Format) {
+    /// Continues with another part of the file.
+    fn begin_part(&mut self, kind: PartKind) {
         self.parts += 1;
-        self.detected.format = format;
-        self.splitter = splitter(format, self.plan.limits.max_record_bytes);
         self.known = None;
+        let limit = self.plan.limits.max_record_bytes;
+        self.splitter = match kind {
+            PartKind::Read(format) => {
+                self.detected.format = format;
+                splitter(format, limit, self.parts)
+            }
+            PartKind::Unread(reason) => unread_splitter(reason, self.detected.format, limit),
+        };
     }
 
     /// Reads the records before the next text that describes those after it, or before the next part. Returns `None` if
@@ -300,7 +313,9 @@ impl Stream {
                 }
                 Step::Pass { consumed } => self.consume(&tail[..consumed]),
                 Step::Header { row, consumed } => return Ok(Some(Pause::Header { row, consumed })),
-                Step::Part { format, consumed } => return Ok(Some(Pause::Part { format, consumed })),
+                Step::Part { kind, consumed, is_cut } => {
+                    return Ok(Some(Pause::Part { kind, consumed, is_cut }));
+                }
                 Step::Found { .. } if self.records >= self.plan.limits.max_records => {
                     return Err(Error::TooManyRecords { limit: self.plan.limits.max_records });
                 }
@@ -324,7 +339,8 @@ impl Stream {
                     Some(false) => return Err(self.refusal(tail, &step)),
                     Some(true) => {
                         self.quarantine_part(tail, at, what, take);
-                        return Ok(Some(Pause::Part { format: Format::Ris, consumed: 0 }));
+                        let kind = PartKind::Read(Format::Ris);
+                        return Ok(Some(Pause::Part { kind, consumed: 0, is_cut: false }));
                     }
                 },
                 refused => return Err(self.refusal(tail, &refused)),

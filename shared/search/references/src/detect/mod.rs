@@ -10,7 +10,7 @@ mod xml;
 use crate::{
     Error, Format,
     encoding::{Certainty, Encoding, EncodingDetection, LegacyEncoding, Utf16},
-    split::{cnki, entries, lines, nbib, noteexpress, refer, refworks, ris, wos},
+    split::{self, PartKind, cnki, entries, lines, nbib, noteexpress, refer, refworks, ris, wos},
 };
 use table::TableDetection;
 pub(crate) use table::has_field_rows;
@@ -35,6 +35,8 @@ pub(crate) struct Detection {
     pub(crate) mark_length: usize,
     pub(crate) format: Format,
     pub(crate) format_certainty: Certainty,
+    /// The reason for text at the beginning of the file that is not read.
+    pub(crate) unread: Option<&'static str>,
 }
 
 /// Detects encoding and format from the first bytes of a file. With `end` they are the whole file.
@@ -53,8 +55,15 @@ pub(crate) fn detect(window: &[u8], end: bool) -> Result<Detection, Error> {
     if end && text.trim().is_empty() {
         return Err(Error::Empty);
     }
-    let (format, format_certainty) = format(&text)?;
-    Ok(Detection { encoding, certainty, legacy, mark_length, format, format_certainty })
+    let (unread, (format, format_certainty)) = match format(&text) {
+        Ok(format) => (None, format),
+        // Another file may follow a web page that was saved instead of an export.
+        Err(error) => match part_behind(&text, &error) {
+            Some(format) => (Some(reason(&error)), (format, Certainty::Likely)),
+            None => return Err(error),
+        },
+    };
+    Ok(Detection { encoding, certainty, legacy, mark_length, format, format_certainty, unread })
 }
 
 /// Decodes the window. A truncated character at its end does not matter here.
@@ -134,9 +143,51 @@ fn format(text: &str) -> Result<(Format, Certainty), Error> {
     }
 }
 
-/// The format of the XML document that begins here, if it can be read.
-pub(crate) fn markup(text: &str) -> Option<Format> {
-    xml::detect(text).ok()
+/// The reason for a web page.
+pub(crate) const WEB_PAGE: &str = "this part is a web page (HTML)";
+const DOCTYPE: &str = "this part declares a DOCTYPE, which is refused because it can define entities";
+/// The reason for a document of an unknown type.
+pub(crate) const UNKNOWN_DOCTYPE: &str = "this part declares an unknown DOCTYPE";
+
+/// The XML document that begins here, if its type is known.
+pub(crate) fn markup(text: &str) -> Option<PartKind> {
+    match xml::detect(text) {
+        Ok(format) => Some(PartKind::Read(format)),
+        Err(Error::UnknownFormat { .. }) => None,
+        Err(error) => Some(PartKind::Unread(reason(&error))),
+    }
+}
+
+/// The reason for a part with this error.
+fn reason(error: &Error) -> &'static str {
+    match error {
+        Error::UnsupportedFormat { name: xml::WEB_PAGE } => WEB_PAGE,
+        Error::UnsupportedFormat { .. } => "this part is in a format that is not read",
+        Error::Doctype { name: Some(_) } => DOCTYPE,
+        Error::Doctype { name: None } => UNKNOWN_DOCTYPE,
+        _ => "this part is in no known format",
+    }
+}
+
+/// Returns `true` if a text begins with an element or a declaration.
+fn is_markup(text: &str) -> bool {
+    text.strip_prefix('<')
+        .is_some_and(|rest| rest.starts_with(|c: char| c.is_alphabetic() || matches!(c, '?' | '!')))
+}
+
+/// Finds the first file in a text whose beginning is not read.
+fn part_behind(text: &str, error: &Error) -> Option<Format> {
+    let is_page = reason(error) == WEB_PAGE;
+    let lines = match error {
+        _ if is_page => usize::MAX,
+        // The elements of an unknown document may be those of another format.
+        _ if is_markup(text.trim_start()) => return None,
+        Error::UnsupportedFormat { .. } | Error::UnknownFormat { .. } | Error::Untitled { .. } => {
+            PREAMBLE_LINES
+        }
+        _ => return None,
+    };
+    split::format_behind(text.as_bytes(), lines, is_page)
 }
 
 /// Detects a tagged format by the first line that begins a record, and returns the offset of that line.

@@ -2,6 +2,9 @@
 
 use crate::{Error, Format, split::doctype::external_length};
 
+/// The name of HTML documents.
+pub(super) const WEB_PAGE: &str = "a web page (HTML)";
+
 /// Reads the prolog up to the root element, whose name determines the format. A document type declaration before the
 /// root is an error, except the external ones that PubMed and JATS files use.
 pub(super) fn detect(text: &str) -> Result<Format, Error> {
@@ -25,7 +28,7 @@ pub(super) fn detect(text: &str) -> Result<Format, Error> {
     }
     let root = root_name(rest);
     if root.eq_ignore_ascii_case("html") {
-        return Err(Error::UnsupportedFormat { name: "a web page (HTML)" });
+        return Err(Error::UnsupportedFormat { name: WEB_PAGE });
     }
     let pubmed =
         matches!(root, "PubmedArticleSet" | "PubmedBookArticleSet" | "PubmedArticle" | "PubmedBookArticle");
@@ -66,7 +69,7 @@ fn after<'a>(text: &'a str, end: &str) -> Option<&'a str> {
 /// Returns `true` if the first element inside the root is a record of EBSCOhost.
 fn is_ebsco(rest: &str) -> bool {
     let inner = after(rest, ">").map(str::trim_start).unwrap_or_default();
-    root_name(inner) == "rec"
+    inner.strip_prefix("<rec").is_some_and(|rest| rest.starts_with(|c: char| c.is_whitespace() || c == '>'))
 }
 
 fn root_name(rest: &str) -> &str {
@@ -112,6 +115,6 @@ mod tests {
     #[test]
     fn web_page_is_named_before_its_doctype() {
         let error = detect("<!doctype html><html><body>Log in").unwrap_err();
-        assert_eq!(error, Error::UnsupportedFormat { name: "a web page (HTML)" });
+        assert_eq!(error, Error::UnsupportedFormat { name: WEB_PAGE });
     }
 }

@@ -9,7 +9,7 @@ use encoding_rs::{MACINTOSH, WINDOWS_1252, WINDOWS_1254, WINDOWS_1257};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Certainty, Encoding, OtherEncoding};
+use super::{Certainty, Encoding, OtherEncoding, is_cut_utf8};
 use crate::stored_bytes::Bytes;
 
 /// The number of bytes that are kept for the guess. More would not change it.
@@ -77,7 +77,11 @@ impl LegacyEncoding {
 
     /// Takes a record into account if it is not UTF-8, and returns the encoding to decode it from.
     pub(crate) fn learn(&mut self, record: &[u8]) -> &'static encoding_rs::Encoding {
-        if !self.fixed && self.seen.len() < MAX_BYTES && std::str::from_utf8(record).is_err() {
+        if !self.fixed
+            && self.seen.len() < MAX_BYTES
+            && std::str::from_utf8(record).is_err()
+            && !is_cut_utf8(record)
+        {
             self.remember(record);
             if self.seen.len() >= self.look_again_at {
                 self.guess();

@@ -49,6 +49,8 @@ pub(crate) struct BibTex {
     left: u64,
     /// The parents of the entry that was returned last.
     parents: Vec<Vec<u8>>,
+    /// `true` if that entry is not closed.
+    lacks_end: bool,
 }
 
 /// A step that waits for its turn.
@@ -59,6 +61,8 @@ struct PendingStep {
     at: u64,
     /// `true` for an entry that may refer to another one.
     refers: bool,
+    /// `true` for an entry that is not closed.
+    lacks_end: bool,
 }
 
 impl BibTex {
@@ -74,6 +78,7 @@ impl BibTex {
             before: EarlierEntries::default(),
             left: INHERITED,
             parents: Vec::new(),
+            lacks_end: false,
         }
     }
 
@@ -83,7 +88,8 @@ impl BibTex {
         if step == Step::More {
             return false;
         }
-        let mut found = PendingStep { at: self.front + self.looked as u64, step, refers: false };
+        let (at, lacks_end) = (self.front + self.looked as u64, self.entries.lacks_end());
+        let mut found = PendingStep { at, step, refers: false, lacks_end };
         found.refers = entry(&found, tail, self.front).is_some_and(may_refer);
         self.looked += consumed(&found.step);
         self.found.push_back(found);
@@ -155,6 +161,7 @@ impl BibTex {
             self.before.keep(entry);
         }
         let consumed = consumed(&found.step);
+        self.lacks_end = found.lacks_end;
         self.returned += 1;
         self.looked -= consumed;
         self.front += consumed as u64;
@@ -215,6 +222,10 @@ impl Splitter for BibTex {
 
     fn parents(&mut self) -> Vec<Vec<u8>> {
         std::mem::take(&mut self.parents)
+    }
+
+    fn lacks_end(&self) -> bool {
+        self.lacks_end
     }
 
     fn saved_state(&self) -> Option<Vec<Vec<u8>>> {

@@ -32,6 +32,10 @@ pub(crate) struct Csv {
     /// `true` if a quote at the start of a cell opens a quoted cell.
     quotes: bool,
     header: HeaderState,
+    /// `true` if text follows a closing quote in the row.
+    is_irregular: bool,
+    /// `true` if the quotation mark of the last row may have been closed by one of another file.
+    lacks_end: bool,
 }
 
 /// The state of the header row.
@@ -49,7 +53,16 @@ enum HeaderState {
 impl Csv {
     pub(crate) fn new(delimiter: Delimiter, limit: usize) -> Self {
         let header = HeaderState::Header { is_first: true };
-        Self { delimiter, limit, at: 0, state: State::CellStart, quotes: true, header }
+        Self {
+            delimiter,
+            limit,
+            at: 0,
+            state: State::CellStart,
+            quotes: true,
+            header,
+            is_irregular: false,
+            lacks_end: false,
+        }
     }
 
     /// Creates a splitter that returns all rows, regardless of content.
@@ -65,6 +78,8 @@ impl Csv {
             return Step::TooLarge { start: 0 };
         }
         let row = &tail[..stop];
+        let is_irregular = std::mem::take(&mut self.is_irregular);
+        self.lacks_end = fault.is_some() || (is_irregular && memchr(b'\n', row).is_some());
         let empty = |&byte: &u8| byte.is_ascii_whitespace() || byte == b'"' || byte == self.delimiter.byte();
         if row.iter().all(empty) {
             return Step::Pass { consumed: next };
@@ -130,6 +145,10 @@ impl Splitter for Csv {
         self.state != State::Quoted
     }
 
+    fn lacks_end(&self) -> bool {
+        self.lacks_end
+    }
+
     fn restore_state(&mut self, carried: Vec<Vec<u8>>) {
         if let Some(header) = carried.into_iter().next() {
             self.know(header);
@@ -147,7 +166,12 @@ impl Splitter for Csv {
                     self.state = State::Quoted;
                     self.at += 1;
                 }
-                State::CellStart | State::QuoteInQuotes => self.state = State::Plain,
+                State::CellStart => self.state = State::Plain,
+                State::QuoteInQuotes => {
+                    self.state = State::Plain;
+                    self.is_irregular |=
+                        byte != self.delimiter.byte() && !matches!(byte, b'\n' | b'\r' | b' ');
+                }
                 State::Quoted => match memchr(b'"', &tail[self.at..]) {
                     Some(found) => {
                         self.state = State::QuoteInQuotes;

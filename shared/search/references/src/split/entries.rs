@@ -31,6 +31,8 @@ pub(crate) struct Entries {
     commented: Option<usize>,
     /// The number of lines inside the open comment that begin an entry.
     in_comment: usize,
+    /// `true` if the last entry was not closed.
+    lacks_end: bool,
 }
 
 /// An entry whose end has not been found.
@@ -130,7 +132,7 @@ fn has_fields(after: &[u8], end: bool) -> Option<bool> {
 
 impl Entries {
     pub(crate) fn new(limit: usize) -> Self {
-        Self { limit, at: 0, open: None, commented: None, in_comment: 0 }
+        Self { limit, at: 0, open: None, commented: None, in_comment: 0, lacks_end: false }
     }
 
     /// Returns `true` if an entry is open.
@@ -144,6 +146,7 @@ impl Entries {
             return Step::TooLarge { start: open.start };
         }
         (self.open, self.commented, self.in_comment, self.at) = (None, None, 0, 0);
+        self.lacks_end = open.depth > 0;
         let text = trimmed_end(tail, &(open.start..stop)).unwrap_or(stop);
         match open.kind {
             EntryType::Nothing => Step::Skip { consumed: stop },
@@ -249,6 +252,11 @@ impl Entries {
             return Step::TooLarge { start: open.start };
         }
         if end { self.close(tail, open, tail.len()) } else { Step::More }
+    }
+
+    /// Returns `true` if the last entry was not closed.
+    pub(super) fn lacks_end(&self) -> bool {
+        self.lacks_end
     }
 
     /// Processes the tail like [`Splitter::step`](super::Split::step).

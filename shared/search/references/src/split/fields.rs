@@ -14,6 +14,8 @@ pub(crate) struct Fields {
     /// The beginning of the current row.
     at: usize,
     open: Option<OpenRecord>,
+    /// `true` if a row of the open or last record lacks its end.
+    lacks_end: bool,
 }
 
 /// A record whose end has not been found.
@@ -28,7 +30,7 @@ struct OpenRecord {
 
 impl Fields {
     pub(crate) fn new(limit: usize) -> Self {
-        Self { rows: Csv::rows_only(Delimiter::Comma, limit), limit, at: 0, open: None }
+        Self { rows: Csv::rows_only(Delimiter::Comma, limit), limit, at: 0, open: None, lacks_end: false }
     }
 
     fn found(&mut self, open: OpenRecord) -> Step {
@@ -67,6 +69,10 @@ impl Splitter for Fields {
         self.rows.may_end(tail)
     }
 
+    fn lacks_end(&self) -> bool {
+        self.lacks_end
+    }
+
     fn step(&mut self, tail: &[u8], end: bool) -> Step {
         loop {
             if let Some(open) = self.open.filter(|open| self.at - open.start > self.limit) {
@@ -81,6 +87,7 @@ impl Splitter for Fields {
                     }
                     open.last = self.at + record.end;
                     open.fault = open.fault.or(fault);
+                    self.lacks_end |= self.rows.lacks_end();
                     self.open = Some(open);
                     self.at += consumed;
                 }
@@ -88,6 +95,7 @@ impl Splitter for Fields {
                     let start = self.at;
                     let name = start + name_end(&tail[start..start + record.end]);
                     self.open = Some(OpenRecord { start, name, last: start + record.end, fault });
+                    self.lacks_end = self.rows.lacks_end();
                     self.at += consumed;
                 }
                 (Step::Pass { consumed }, Some(open)) => {

@@ -5,7 +5,8 @@
 
 use memchr::memchr2;
 
-use super::{Splitter, Step};
+use super::{PartKind, Splitter, Step};
+use crate::Format;
 
 /// The names of lists, and of objects around them.
 const LISTS: [&[u8]; 18] = [
@@ -48,6 +49,8 @@ pub(crate) struct Json {
     open: Option<Open>,
     /// `true` if a list or object ended.
     seen: bool,
+    /// `true` if a value may follow inside of a list or object: a name or comma precedes it.
+    expects: bool,
 }
 
 /// A value whose end has not been found.
@@ -74,11 +77,11 @@ enum Kind {
 
 impl Json {
     pub(crate) fn new(limit: usize) -> Self {
-        Self { limit, at: 0, around: Vec::new(), named: false, open: None, seen: false }
+        Self { limit, at: 0, around: Vec::new(), named: false, open: None, seen: false, expects: true }
     }
 
     fn found(&mut self, open: Open, stop: usize, fault: Option<&'static str>) -> Step {
-        (self.open, self.at, self.seen, self.named) = (None, 0, true, false);
+        (self.open, self.at, self.seen, self.named, self.expects) = (None, 0, true, false, false);
         if open.kind == Kind::Other {
             return Step::Pass { consumed: stop };
         }
@@ -98,18 +101,37 @@ impl Json {
     }
 
     /// Searches for the next value outside of records.
-    fn outside(&mut self, tail: &[u8]) -> Option<Step> {
+    fn outside(&mut self, tail: &[u8], end: bool) -> Option<Step> {
         let in_object = self.around.last() == Some(&b'{');
         let special = |byte: &u8| match byte {
             b'{' | b'[' | b']' | b'}' => true,
             b'"' => in_object,
             _ => false,
         };
-        let Some(at) = tail.iter().position(special) else {
-            return Some(if tail.is_empty() { Step::More } else { Self::text(in_object, tail.len()) });
-        };
-        if at > 0 {
-            return Some(Self::text(in_object, at));
+        let found = tail[self.at..].iter().position(special).map(|found| self.at + found);
+        self.at = found.unwrap_or(tail.len());
+        if self.at > 0 {
+            // The text that waits begins at its first word, whatever has been consumed before it.
+            let is_word = |byte: &u8| {
+                byte.is_ascii_alphanumeric() || matches!(byte, b'"' | b'<' | b'%' | b'@' | 0x80..)
+            };
+            let blank = tail[..self.at].iter().position(is_word).unwrap_or(self.at);
+            let is_stray = blank == 0 && self.is_stray(&tail[..self.at]);
+            // Another file may begin in such text, so its whole lines are needed.
+            if is_stray && found.is_none() && !end && self.at <= self.limit {
+                return Some(Step::More);
+            }
+            let consumed = if blank > 0 { blank } else { self.at.min(self.limit) };
+            self.at = 0;
+            let last = tail[..consumed].iter().rfind(|byte| !byte.is_ascii_whitespace());
+            self.expects = last.map_or(self.expects, |last| *last == if in_object { b':' } else { b',' });
+            return Some(Self::text(in_object && !is_stray, consumed));
+        }
+        if tail.is_empty() {
+            return Some(Step::More);
+        }
+        if let Some(step) = self.other_file(tail, end) {
+            return Some(step);
         }
         let open = |kind| Open { start: 0, kind, depth: 1, quoted: None, named: false };
         let kind = match (tail[0], self.around.last()) {
@@ -123,19 +145,47 @@ impl Json {
             (b'{', _) => Kind::Undecided,
             (b'[', _) if self.around.len() < MAX_DEPTH => {
                 self.around.push(b'[');
-                self.named = false;
+                (self.named, self.expects) = (false, true);
                 return Some(Self::text(in_object, 1));
             }
             (b'[', _) => return Some(Self::text(in_object, 1)),
             _ => {
                 self.around.pop();
-                (self.seen, self.named) = (true, false);
+                (self.seen, self.named, self.expects) = (true, false, false);
                 return Some(Self::text(in_object, 1));
             }
         };
         self.open = Some(open(kind));
         self.at = 1;
         None
+    }
+
+    /// Returns `true` for text between values that is not JSON. In an object, `true` and numbers are values.
+    fn is_stray(&self, text: &[u8]) -> bool {
+        let in_object = self.around.last() == Some(&b'{');
+        !self.around.is_empty()
+            && text.iter().any(|byte| match byte {
+                b'<' | b'%' | b'@' | b'A'..=b'Z' | 0x80.. => true,
+                byte => !in_object && byte.is_ascii_alphanumeric(),
+            })
+    }
+
+    /// Ends the list that was cut off, if the bracket at the front begins another file.
+    fn other_file(&self, tail: &[u8], end: bool) -> Option<Step> {
+        const FIRST: [(&[u8], Format); 2] =
+            [(b"{Reference Type}", Format::NoteExpress), (b"\"TITLE\",", Format::FieldRows)];
+        if self.around.is_empty() || !matches!(tail[0], b'{' | b'[' | b'"') {
+            return None;
+        }
+        if !end && FIRST.iter().any(|(first, _)| first.len() > tail.len() && first.starts_with(tail)) {
+            return Some(Step::More);
+        }
+        let format = match FIRST.iter().find(|(first, _)| tail.starts_with(first)) {
+            Some((_, format)) => *format,
+            None if !self.expects && tail[0] != b'"' => Format::Json,
+            None => return None,
+        };
+        Some(Step::Part { kind: PartKind::Read(format), consumed: 0, is_cut: format != Format::Json })
     }
 
     fn text(in_object: bool, consumed: usize) -> Step {
@@ -163,7 +213,7 @@ impl Json {
                 if open.depth == 0 {
                     // A name in an object around the records.
                     self.named = is_one_of(&LISTS, &tail[start + 1..at]);
-                    (self.open, self.at) = (None, 0);
+                    (self.open, self.at, self.expects) = (None, 0, false);
                     return Some(Step::Pass { consumed: at + 1 });
                 }
                 if open.kind == Kind::Undecided && open.depth == 1 {
@@ -187,7 +237,7 @@ impl Json {
                     && self.around.len() < MAX_DEPTH
                 {
                     self.around.push(b'{');
-                    (self.open, self.at, self.named) = (None, 0, true);
+                    (self.open, self.at, self.named, self.expects) = (None, 0, true, true);
                     return Some(Step::Pass { consumed: at });
                 }
                 open.depth += 1;
@@ -208,7 +258,8 @@ fn is_one_of(names: &[&[u8]], name: &[u8]) -> bool {
 
 impl Splitter for Json {
     fn saved_state(&self) -> Option<Vec<Vec<u8>>> {
-        Some(vec![self.around.clone(), vec![u8::from(self.named), u8::from(self.seen)]])
+        let flags = [self.named, self.seen, self.expects].map(u8::from);
+        Some(vec![self.around.clone(), flags.to_vec()])
     }
 
     fn restore_state(&mut self, carried: Vec<Vec<u8>>) {
@@ -216,13 +267,14 @@ impl Splitter for Json {
         self.around = carried.next().unwrap_or_default();
         let flags = carried.next().unwrap_or_default();
         (self.named, self.seen) = (flags.first() == Some(&1), flags.get(1) == Some(&1));
+        self.expects = flags.get(2) == Some(&1);
     }
 
     fn step(&mut self, tail: &[u8], end: bool) -> Step {
         loop {
             let step = match self.open {
                 Some(open) => self.inside(tail, open, end),
-                None => self.outside(tail),
+                None => self.outside(tail, end),
             };
             if let Some(step) = step {
                 return step;

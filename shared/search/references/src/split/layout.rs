@@ -1,8 +1,11 @@
 //! The elements around the records of XML documents.
 
+use crate::Format;
+
 /// The elements of one format.
 #[derive(Debug)]
 pub(super) struct Layout {
+    pub(super) format: Format,
     /// Elements that may contain records.
     pub(super) parents: &'static [&'static [u8]],
     pub(super) records: &'static [&'static [u8]],
@@ -17,6 +20,7 @@ pub(super) struct Layout {
 }
 
 pub(super) const ENDNOTE: Layout = Layout {
+    format: Format::EndNoteXml,
     parents: &[b"records"],
     records: &[b"record"],
     about: &[],
@@ -26,6 +30,7 @@ pub(super) const ENDNOTE: Layout = Layout {
 };
 
 pub(super) const PUBMED: Layout = Layout {
+    format: Format::PubMedXml,
     parents: &[b"PubmedArticleSet", b"PubmedBookArticleSet"],
     records: &[b"PubmedArticle", b"PubmedBookArticle"],
     about: &[],
@@ -35,6 +40,7 @@ pub(super) const PUBMED: Layout = Layout {
 };
 
 pub(super) const EUROPE_PMC: Layout = Layout {
+    format: Format::EuropePmcXml,
     parents: &[b"resultList"],
     records: &[b"result"],
     about: &[b"version", b"hitCount", b"nextCursorMark", b"nextPageUrl", b"request"],
@@ -44,6 +50,7 @@ pub(super) const EUROPE_PMC: Layout = Layout {
 };
 
 pub(super) const ICTRP: Layout = Layout {
+    format: Format::IctrpXml,
     parents: &[b"Trials_downloaded_from_ICTRP"],
     records: &[b"Trial"],
     about: &[],
@@ -53,6 +60,7 @@ pub(super) const ICTRP: Layout = Layout {
 };
 
 pub(super) const EBSCO: Layout = Layout {
+    format: Format::EbscoXml,
     parents: &[b"records"],
     records: &[b"rec"],
     about: &[],
@@ -62,6 +70,7 @@ pub(super) const EBSCO: Layout = Layout {
 };
 
 pub(super) const MODS: Layout = Layout {
+    format: Format::ModsXml,
     parents: &[b"modsCollection"],
     records: &[b"mods"],
     about: &[],
@@ -71,6 +80,7 @@ pub(super) const MODS: Layout = Layout {
 };
 
 pub(super) const JATS: Layout = Layout {
+    format: Format::JatsXml,
     parents: &[b"pmc-articleset", b"articles"],
     records: &[b"article"],
     about: &[],

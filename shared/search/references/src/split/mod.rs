@@ -9,6 +9,7 @@ pub(crate) mod bibtex;
 pub(crate) mod cnki;
 mod crossref;
 pub(crate) mod csv;
+mod cut_off;
 pub(crate) mod doctype;
 pub(crate) mod entries;
 pub(crate) mod fields;
@@ -25,12 +26,14 @@ pub(crate) mod refworks;
 pub(crate) mod ris;
 mod starts;
 mod tagged;
+mod unread;
 pub(crate) mod wos;
 pub(crate) mod xml;
 
 use std::{fmt, ops::Range};
 
 use crate::Format;
+pub(crate) use cut_off::CUT_OFF;
 
 /// The result of a splitter for the front of the tail.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,8 +48,9 @@ pub(crate) enum Step {
     Header { row: Range<usize>, consumed: usize },
     /// A record. With a `fault` it cannot be read, for that reason.
     Found { record: Range<usize>, consumed: usize, fault: Option<&'static str> },
-    /// The first `consumed` bytes belong to no record, and a file of this format begins after them.
-    Part { format: Format, consumed: usize },
+    /// The first `consumed` bytes belong to no record, and another file begins behind them. With `is_cut` the document
+    /// before it lacks its end.
+    Part { kind: PartKind, consumed: usize, is_cut: bool },
     /// The record that begins at `start` exceeds the size limit.
     TooLarge { start: usize },
     /// A document type declaration.
@@ -67,6 +71,15 @@ impl Step {
             Self::More | Self::TooLarge { .. } | Self::Doctype | Self::Malformed { .. } => None,
         }
     }
+}
+
+/// The kind of a part of a merged file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PartKind {
+    /// A file of this format.
+    Read(Format),
+    /// A document that is not read, for this reason.
+    Unread(&'static str),
 }
 
 /// Finds the records of one format.
@@ -98,15 +111,33 @@ pub(crate) trait Splitter: fmt::Debug + Send {
         true
     }
 
+    /// Returns `true` if the record that was found last, without a fault, lacks its end. It may contain another file.
+    fn lacks_end(&self) -> bool {
+        false
+    }
+
     /// The text that closes the elements open around the records.
     fn closing(&self) -> Vec<u8> {
         Vec::new()
     }
 }
 
-/// Creates the splitter of a file that begins in this format.
-pub(crate) fn splitter(format: Format, limit: usize) -> Box<dyn Splitter> {
-    Box::new(parts::Parts::new(format, limit))
+/// The maximum number of parts of a file behind which the part after a record without an end is searched for. Up to the
+/// maximum size of a record may be read again for each of them.
+const MAX_CUT_OFF: u64 = 50;
+
+/// Creates the splitter of a part of a file that begins in this format. `parts` is the number of parts so far.
+pub(crate) fn splitter(format: Format, limit: usize, parts: u64) -> Box<dyn Splitter> {
+    let splitter = parts::Parts::new(format, limit);
+    if parts > MAX_CUT_OFF {
+        return Box::new(splitter);
+    }
+    Box::new(cut_off::CutOff::new(splitter, format, limit))
+}
+
+/// Creates the splitter of a part that is not read. `format` is that of the part before it.
+pub(crate) fn unread_splitter(reason: &'static str, format: Format, limit: usize) -> Box<dyn Splitter> {
+    Box::new(parts::Parts::unread(reason, format, limit))
 }
 
 /// The number of bytes after a broken document that are searched for a part in another format.
@@ -120,12 +151,29 @@ pub(crate) fn has_part(text: &[u8], current: Format) -> bool {
     for stop in lines.chain([text.len()]) {
         let (line, after) = (&text[start + 1..stop.max(start + 1)], &text[(stop + 1).min(text.len())..]);
         let found = starts::find(line, true, &after[..after.len().min(starts::LOOKAHEAD)], current);
-        if found.is_some_and(|found| found.format != current) {
+        if found.is_some_and(|found| found.kind != PartKind::Read(current)) {
             return true;
         }
         start = stop;
     }
     false
+}
+
+/// Finds the file that begins at the second or a later one of the first `lines` lines of a text, which may be a web page.
+pub(crate) fn format_behind(text: &[u8], lines: usize, is_page: bool) -> Option<Format> {
+    let mut rest = text;
+    let lines = std::iter::from_fn(move || {
+        let stop = memchr::memchr2(b'\n', b'\r', rest)?;
+        rest = &rest[stop + 1..];
+        let stop = memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len());
+        Some((&rest[..stop], &rest[(stop + 1).min(rest.len())..]))
+    })
+    .take(lines);
+    lines.into_iter().find_map(|(line, after)| {
+        let start = starts::find(line, true, after, Format::Ris)?;
+        let PartKind::Read(format) = start.kind else { return None };
+        (!is_page || !parts::is_of_page(format, &line[start.at..])).then_some(format)
+    })
 }
 
 /// Creates the splitter of a single format.

@@ -5,13 +5,14 @@
 //! element.
 
 use super::{
-    Splitter, Step, splitter_of,
+    PartKind, Splitter, Step, splitter_of,
     starts::{self, LOOKAHEAD, Start},
+    unread::Unread,
 };
-use crate::{Format, work::spend};
+use crate::{Format, detect::WEB_PAGE, work::spend};
 
 /// Longest line that is searched for the beginning of a file, and the maximum number of bytes held back for it.
-const MAX_LINE: usize = 64 * 1024;
+pub(super) const MAX_LINE: usize = 64 * 1024;
 
 /// The maximum number of documents on a line after which another format is searched for. Without this limit, each end
 /// of a document would inspect the rest of the line.
@@ -48,6 +49,17 @@ pub(crate) struct Parts {
     next: Option<Start>,
     /// `true` if the current part ends there.
     ending: bool,
+    /// The progress in a part that is not read.
+    unread: Option<Page>,
+}
+
+/// The position in a web page or another document that is not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Page {
+    /// Scripts may contain JSON.
+    Inside,
+    /// Behind the end tag of HTML, or in another document.
+    Behind,
 }
 
 /// The result of inspecting a line.
@@ -77,6 +89,33 @@ impl Parts {
             searched: 0,
             next: None,
             ending: false,
+            unread: None,
+        }
+    }
+
+    /// Creates the splitter of a document that is not read.
+    pub(crate) fn unread(reason: &'static str, format: Format, limit: usize) -> Self {
+        let inner = Box::new(Unread::new(reason, limit));
+        let page = if reason == WEB_PAGE { Page::Inside } else { Page::Behind };
+        Self { inner, is_document: false, unread: Some(page), ..Self::new(format, limit) }
+    }
+
+    /// Returns `true` if the last step was inside of the outermost element.
+    pub(super) fn is_inside(&self) -> bool {
+        self.inside
+    }
+
+    /// Returns `true` if the next part may begin here.
+    fn may_begin(&self, start: Start, line: &[u8]) -> bool {
+        match (self.unread, start.kind) {
+            (Some(_), PartKind::Unread(_)) => false,
+            (Some(Page::Inside), PartKind::Read(format)) => !is_of_page(format, &line[start.at..]),
+            (Some(Page::Behind), _) => true,
+            // The splitter of a format finds its records at the beginning of a line itself.
+            (None, PartKind::Read(format)) => {
+                start.at > 0 || !is_same(format, self.format) || restarts(format)
+            }
+            (None, PartKind::Unread(_)) => true,
         }
     }
 
@@ -101,9 +140,12 @@ impl Parts {
             return Look::More;
         }
         spend(stop - self.line);
-        match starts::find(&tail[self.line..stop], !self.rest, &tail[next..], self.format) {
-            // The splitter of a format finds its records at the beginning of a line itself.
-            Some(start) if start.at > 0 || !is_same(start.format, self.format) || restarts(start) => {
+        let line = &tail[self.line..stop];
+        if self.unread.is_some() && memchr::memmem::find(line, b"</html>").is_some() {
+            self.unread = Some(Page::Behind);
+        }
+        match starts::find(line, !self.rest, &tail[next..], self.format) {
+            Some(start) if self.may_begin(start, line) => {
                 Look::Start(Start { at: self.line + start.at, ..start })
             }
             _ => Look::Line(next),
@@ -150,7 +192,10 @@ impl Parts {
     fn is_unclosed(&self, start: Start) -> bool {
         self.format == Format::BibTex
             && start.at == self.line
-            && matches!(start.format, Format::Ris | Format::Nbib | Format::WebOfScience | Format::Refer)
+            && matches!(
+                start.kind,
+                PartKind::Read(Format::Ris | Format::Nbib | Format::WebOfScience | Format::Refer)
+            )
     }
 
     /// Shifts all positions after the front of the tail was consumed.
@@ -168,13 +213,21 @@ impl Parts {
     }
 }
 
-/// Returns `true` for a format whose first record also begins after an open one, unlike the others.
-fn restarts(start: Start) -> bool {
-    start.format == Format::PubMedText
+/// Returns `true` if the apparent beginning of a file is part of a web page: an element, or JSON in a script.
+pub(super) fn is_of_page(format: Format, line: &[u8]) -> bool {
+    match line.first() {
+        Some(b'<') => format != Format::Ovid && !line.starts_with(b"<?xml "),
+        _ => format == Format::Json,
+    }
+}
+
+/// Returns `true` for a format whose first record also begins behind an open one, unlike the others.
+fn restarts(format: Format) -> bool {
+    format == Format::PubMedText
 }
 
 /// Returns `true` if one splitter finds the records of both formats.
-fn is_same(one: Format, other: Format) -> bool {
+pub(super) fn is_same(one: Format, other: Format) -> bool {
     let is_json = |format| matches!(format, Format::CslJson | Format::Json);
     one == other || (is_json(one) && is_json(other))
 }
@@ -187,11 +240,13 @@ impl Splitter for Parts {
             let step = self.inner.step(&tail[..visible], last);
             match (&step, self.next) {
                 (Step::More, None) if more => {}
-                (Step::More, Some(start)) if self.ending => {
-                    return Step::Part { format: start.format, consumed: start.at };
+                (Step::More, Some(Start { at, kind })) if self.ending => {
+                    return Step::Part { kind, consumed: at, is_cut: false };
                 }
                 (Step::More, Some(start)) => {
-                    let is_record = start.at == 0 && is_same(start.format, self.format);
+                    let is_record = start.at == 0
+                        && self.unread.is_none()
+                        && matches!(start.kind, PartKind::Read(format) if is_same(format, self.format));
                     self.ending =
                         !is_record && (self.inner.may_end(&tail[..start.at]) || self.is_unclosed(start));
                     if !self.ending {
@@ -232,6 +287,10 @@ impl Splitter for Parts {
         self.documents = flags.get(2).copied().unwrap_or_default();
         self.apparent = flags.get(3).copied().unwrap_or_default();
         self.inside = !self.inner.may_be_followed();
+    }
+
+    fn lacks_end(&self) -> bool {
+        self.inner.lacks_end()
     }
 
     fn closing(&self) -> Vec<u8> {

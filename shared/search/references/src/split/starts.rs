@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use memchr::memmem;
 
 use super::{
-    cnki, entries,
+    PartKind, cnki, entries,
     lines::{MARK_LENGTH, unmarked},
     nbib, noteexpress, numbered, refer, refworks, ris, wos,
 };
@@ -56,7 +56,7 @@ fn rfind(line: &[u8], needle: &[u8]) -> Option<usize> {
 pub(super) struct Start {
     /// The offset in the line.
     pub(super) at: usize,
-    pub(super) format: Format,
+    pub(super) kind: PartKind,
 }
 
 /// Finds the beginning of a file in a line. `whole` is `false` if the beginning of the line was consumed before.
@@ -65,20 +65,21 @@ pub(super) fn find(line: &[u8], whole: bool, after: &[u8], current: Format) -> O
     let after = &after[..after.len().min(LOOKAHEAD)];
     let plain = unmarked(line);
     let start = if whole || plain.len() < line.len() { at_start(plain, after) } else { None };
-    if let Some(format) = start {
+    if let Some(kind) = start {
         // The first name of a header may be joined to the last value of a file.
-        if let Format::Csv { .. } = format
+        if let PartKind::Read(Format::Csv { .. }) = kind
             && let Some((at, delimiter)) = joined_header(line)
         {
-            return Some(Start { at: before_mark(line, at), format: Format::Csv { delimiter } });
+            let kind = PartKind::Read(Format::Csv { delimiter });
+            return Some(Start { at: before_mark(line, at), kind });
         }
-        return Some(Start { at: 0, format });
+        return Some(Start { at: 0, kind });
     }
     // The next file begins after the end of the last record.
     let behind = |end: usize| {
         let at = line.len() - line[end..].trim_ascii_start().len();
-        let format = at_start(unmarked(&line[at..]), after).filter(|_| at > 0)?;
-        Some(Start { at, format })
+        let kind = at_start(unmarked(&line[at..]), after).filter(|_| at > 0)?;
+        Some(Start { at, kind })
     };
     let next = match current {
         Format::Ris if !may_be_end(line) => None,
@@ -97,23 +98,21 @@ fn may_be_end(line: &[u8]) -> bool {
     matches!(line.first(), Some(b'E' | b'e' | b' ' | b'\t' | 0xEF))
 }
 
-/// The format that begins with this line.
-fn at_start(line: &[u8], after: &[u8]) -> Option<Format> {
+/// The part that begins with this line.
+fn at_start(line: &[u8], after: &[u8]) -> Option<PartKind> {
     if !may_begin(line) {
         return None;
     }
-    if noteexpress::is_type_line(line) {
-        return Some(Format::NoteExpress);
-    }
-    if cnki::is_type_line(line) {
-        return Some(Format::CnkiText);
-    }
-    match line.first()? {
-        b'<' => numbered::is_ovid(line).then_some(Format::Ovid).or_else(|| markup(line, after)),
+    let format = match line.first()? {
+        _ if noteexpress::is_type_line(line) => Some(Format::NoteExpress),
+        _ if cnki::is_type_line(line) => Some(Format::CnkiText),
+        b'<' if numbered::is_ovid(line) => Some(Format::Ovid),
+        b'<' => return markup(line, after),
         b'[' | b'{' => is_json(line, after).then_some(Format::Json),
         _ if line.len() <= MAX_FIRST => tagged(line, after).or_else(|| table(line, after)),
         _ => table(line, after),
-    }
+    };
+    format.map(PartKind::Read)
 }
 
 /// Returns `false` for a line that [`at_start`] rejects anyway. Nearly every line is rejected by its first bytes.
@@ -257,37 +256,50 @@ fn is_pubmed_text(line: &[u8], after: &[u8]) -> bool {
 /// Returns `true` if a JSON document begins: an object with a name, possibly in a list.
 fn is_json(line: &[u8], after: &[u8]) -> bool {
     let mut bytes = line.iter().chain(after).filter(|byte| !byte.is_ascii_whitespace());
-    match bytes.next() {
-        Some(b'[') => bytes.next() == Some(&b'{') && bytes.next() == Some(&b'"'),
-        Some(b'{') => bytes.next() == Some(&b'"'),
-        _ => false,
-    }
+    let first = bytes.next();
+    let is_object = first == Some(&b'{') || (first == Some(&b'[') && bytes.next() == Some(&b'{'));
+    is_object
+        && bytes.next() == Some(&b'"')
+        && bytes.by_ref().any(|byte| *byte == b'"')
+        && bytes.next() == Some(&b':')
 }
 
-/// The XML format that begins here.
-fn markup(line: &[u8], after: &[u8]) -> Option<Format> {
-    const ROOTS: [&[u8]; 13] = [
-        b"?xml",
-        b"!DOCTYPE",
-        b"xml",
-        b"records",
-        b"PubmedArticleSet",
-        b"PubmedBookArticleSet",
-        b"responseWrapper",
-        b"pmc-articleset",
-        b"articles",
-        b"article",
-        b"Trials_downloaded_from_ICTRP",
-        b"modsCollection",
-        b"mods",
-    ];
+/// The names of the outermost elements of documents.
+const ROOTS: [&[u8]; 12] = [
+    b"xml",
+    b"records",
+    b"PubmedArticleSet",
+    b"PubmedBookArticleSet",
+    b"responseWrapper",
+    b"pmc-articleset",
+    b"articles",
+    b"article",
+    b"Trials_downloaded_from_ICTRP",
+    b"modsCollection",
+    b"mods",
+    b"html",
+];
+
+/// Returns `true` for the name of an element that may be the outermost one of a document.
+pub(super) fn is_root(name: &[u8]) -> bool {
+    ROOTS.contains(&name)
+}
+
+/// The document that begins here.
+fn markup(line: &[u8], after: &[u8]) -> Option<PartKind> {
     let name = &line[1..line.len().min(40)];
     let end = name.iter().position(|byte| matches!(byte, b' ' | b'>' | b'\t')).unwrap_or(name.len());
-    if !ROOTS.contains(&&name[..end]) {
+    let name = &name[..end];
+    let is_prolog = name == b"?xml" || name.eq_ignore_ascii_case(b"!DOCTYPE");
+    if !is_prolog && !is_root(name) && !name.eq_ignore_ascii_case(b"html") {
         return None;
     }
-    let text = [&line[..line.len().min(LOOKAHEAD)], b"\n", after].concat();
-    detect::markup(&String::from_utf8_lossy(&text))
+    document(&[&line[..line.len().min(LOOKAHEAD)], b"\n", after].concat())
+}
+
+/// The document that begins a text. Only its first [`LOOKAHEAD`] bytes count.
+pub(super) fn document(text: &[u8]) -> Option<PartKind> {
+    detect::markup(&String::from_utf8_lossy(&text[..text.len().min(LOOKAHEAD)]))
 }
 
 /// The table that begins with this row.
@@ -321,18 +333,19 @@ fn joined(line: &[u8], after: &[u8], current: Format) -> Option<Start> {
     if !may_end && !may_hold {
         return None;
     }
-    let starts = [
+    let formats = [
         joined_line(line, after, None),
         joined_citation(line, after, current).map(|at| (at, Format::PubMedText)),
         FIELD_ROWS
             .find(line)
             .filter(|at| *at > 0 && table(&line[*at..], after) == Some(Format::FieldRows))
             .map(|at| (at, Format::FieldRows)),
-        joined_document(line, after, current),
+        joined_json(line, after, current),
         joined_table(line, after, current),
     ];
-    let (at, format) = starts.into_iter().flatten().min_by_key(|(at, _)| *at)?;
-    Some(Start { at: before_mark(line, at), format })
+    let formats = formats.into_iter().flatten().map(|(at, format)| (at, PartKind::Read(format)));
+    let (at, kind) = formats.chain(joined_document(line, after)).min_by_key(|(at, _)| *at)?;
+    Some(Start { at: before_mark(line, at), kind })
 }
 
 /// The number of bytes that are compared at once.
@@ -423,21 +436,27 @@ fn joined_citation(line: &[u8], after: &[u8], current: Format) -> Option<usize> 
     })
 }
 
-/// Finds the beginning of an XML or JSON document.
-fn joined_document(line: &[u8], after: &[u8], current: Format) -> Option<(usize, Format)> {
-    let xml = memchr::memchr_iter(b'<', line).take(MAX_BRACKETS).filter(|at| *at > 0).find_map(|at| {
-        let is_prolog = line[at..].starts_with(b"<?xml ") || line[at..].starts_with(b"<PubmedArticleSet");
-        is_prolog.then(|| markup(&line[at..], after))?.map(|format| (at, format))
-    });
+/// Finds the beginning of an XML document.
+fn joined_document(line: &[u8], after: &[u8]) -> Option<(usize, PartKind)> {
+    let begins = |at: usize| {
+        let text = &line[at..];
+        text.starts_with(b"<?xml ")
+            || text.starts_with(b"<PubmedArticleSet")
+            || text.get(..14).is_some_and(|start| start.eq_ignore_ascii_case(b"<!DOCTYPE html"))
+    };
+    let mut places = memchr::memchr_iter(b'<', line).take(MAX_BRACKETS).filter(|at| *at > 0 && begins(*at));
+    places.find_map(|at| Some((at, markup(&line[at..], after)?)))
+}
+
+/// Finds the beginning of a JSON document.
+fn joined_json(line: &[u8], after: &[u8], current: Format) -> Option<(usize, Format)> {
     if matches!(current, Format::BibTex | Format::CslJson | Format::Json) {
-        return xml;
+        return None;
     }
-    let json = OBJECT.find(line).filter(|at| *at > 0).and_then(|at| {
-        let at = if at > 1 && line[at - 1] == b'[' { at - 1 } else { at };
-        let is_joined = !line[at - 1].is_ascii_whitespace() && is_json(&line[at..], after);
-        is_joined.then_some((at, Format::Json))
-    });
-    xml.into_iter().chain(json).min_by_key(|(at, _)| *at)
+    let at = OBJECT.find(line).filter(|at| *at > 0)?;
+    let at = if at > 1 && line[at - 1] == b'[' { at - 1 } else { at };
+    let is_joined = !line[at - 1].is_ascii_whitespace() && is_json(&line[at..], after);
+    is_joined.then_some((at, Format::Json))
 }
 
 /// Finds the header of a table.

@@ -5,17 +5,20 @@
 //! CDATA sections and processing instructions are skipped completely. Inside a record only its own end tag counts: a
 //! record whose inner elements do not match is one bad record, and does not end the file. Outside of records the
 //! elements must match, and the document must be closed at its end: a truncated document has lost an unknown number of
-//! records.
+//! records. The declaration of another document ends the one before it, which was cut off.
 
 use memchr::{memchr, memmem};
 
 use super::{
-    Splitter, Step,
+    PartKind, Splitter, Step,
+    cut_off::CUT_OFF,
     doctype::{Doctype, doctype},
     layout::{EBSCO, ENDNOTE, EUROPE_PMC, ICTRP, JATS, Layout, MODS, PUBMED},
     lines::trimmed_end,
     markup::{CDATA_END, Markup, markup},
+    starts::{self, LOOKAHEAD},
 };
+use crate::detect::UNKNOWN_DOCTYPE;
 
 /// The maximum number of elements around the records. EndNote has two, `xml` and `records`; PubMed has one.
 const MAX_DEPTH: usize = 16;
@@ -36,6 +39,8 @@ pub(crate) struct Xml {
     record: Option<(usize, &'static [u8])>,
     /// The end of the comment, CDATA section or instruction that is being skipped.
     until: Option<&'static [u8]>,
+    /// The document that begins at the front, because this one was cut off.
+    next: Option<PartKind>,
 }
 
 impl Xml {
@@ -68,7 +73,21 @@ impl Xml {
     }
 
     fn new(layout: &'static Layout, limit: usize) -> Self {
-        Self { layout, limit, at: 0, closed: false, around: Vec::new(), record: None, until: None }
+        Self {
+            layout,
+            limit,
+            at: 0,
+            closed: false,
+            around: Vec::new(),
+            record: None,
+            until: None,
+            next: None,
+        }
+    }
+
+    /// Returns `true` inside of the outermost element.
+    fn is_open(&self) -> bool {
+        self.record.is_some() || self.until.is_some() || !self.around.is_empty()
     }
 
     /// Completes the record `start..end`; the text after it begins at `consumed`.
@@ -89,20 +108,62 @@ impl Xml {
 
     /// Handles a tail in which nothing more can be found.
     fn rest(&mut self, tail: &[u8], end: bool) -> Step {
-        let open = self.record.is_some() || self.until.is_some() || !self.around.is_empty();
         match self.record {
             Some((start, _)) if tail.len() - start > self.limit => Step::TooLarge { start },
-            _ if end && open => Step::Malformed { at: tail.len(), what: CUT_SHORT },
-            None if self.at > 0 => self.text(),
+            // Another file may begin in such text, so its whole lines are needed.
+            None if !end && self.at <= self.limit && self.is_stray(&tail[..self.at]) => Step::More,
+            None if self.at > 0 => self.text(tail),
+            _ if end && self.is_open() => Step::Malformed { at: tail.len(), what: CUT_SHORT },
             _ => Step::More,
         }
     }
 
-    /// Completes text outside of records. The description of the search by the service is part of its format.
-    fn text(&mut self) -> Step {
-        let consumed = std::mem::take(&mut self.at);
-        let named = |name: &Vec<u8>| self.layout.about.contains(&name.as_slice());
-        if self.around.iter().any(named) { Step::Pass { consumed } } else { Step::Skip { consumed } }
+    /// Completes text outside of records, up to the maximum size of a record. The description of the search by the service
+    /// is part of its format.
+    fn text(&mut self, tail: &[u8]) -> Step {
+        let text = &tail[..self.at];
+        let blank = text.len() - text.trim_ascii_start().len();
+        // The text that waits begins at its first word, whatever has been consumed before it.
+        let consumed = if blank > 0 { blank } else { self.at.min(self.limit) };
+        self.at -= consumed;
+        if self.is_about() { Step::Pass { consumed } } else { Step::Skip { consumed } }
+    }
+
+    /// Returns `true` inside of the description of the search.
+    fn is_about(&self) -> bool {
+        self.around.iter().any(|name| self.layout.about.contains(&name.as_slice()))
+    }
+
+    /// Returns `true` for text between records that does not belong to the format.
+    fn is_stray(&self, text: &[u8]) -> bool {
+        !self.around.is_empty()
+            && !self.is_about()
+            && text.first().is_some_and(|byte| !byte.is_ascii_whitespace())
+    }
+
+    /// Ends this document before the declaration of another one. Returns `None` if none begins here.
+    fn other_document(&mut self, tail: &[u8], end: bool) -> Option<Step> {
+        let rest = &tail[self.at..];
+        if rest.len() < LOOKAHEAD && !end {
+            return Some(Step::More);
+        }
+        let is_known = |kind: &PartKind| match kind {
+            // Elements of this format may have the names of outermost elements.
+            PartKind::Read(format) => {
+                *format != self.layout.format || rest[1..].starts_with(b"?") || rest[1..].starts_with(b"!")
+            }
+            PartKind::Unread(reason) => *reason != UNKNOWN_DOCTYPE,
+        };
+        let kind = starts::document(rest).filter(is_known)?;
+        self.around.clear();
+        self.closed = true;
+        let Some((start, _)) = self.record else {
+            return Some(Step::Part { kind, consumed: self.at, is_cut: true });
+        };
+        self.next = Some(kind);
+        let (at, whole) = (self.at, start..self.at);
+        let stop = trimmed_end(tail, &whole).unwrap_or(at);
+        Some(self.found(start..stop, at, Some(CUT_OFF)))
     }
 
     /// Completes the markup outside of records at the front.
@@ -111,7 +172,8 @@ impl Xml {
         Some(Step::Pass { consumed: length })
     }
 
-    fn start_tag(&mut self, tail: &[u8], name: &[u8], length: usize, empty: bool) -> Option<Step> {
+    fn start_tag(&mut self, tail: &[u8], tag: StartTag<'_>, end: bool) -> Option<Step> {
+        let StartTag { name, length, empty } = tag;
         let at = self.at;
         self.at += length;
         if let Some(record) = self.record_named(name) {
@@ -124,6 +186,13 @@ impl Xml {
             }
             self.record = Some((at, record));
         } else if self.record.is_none() {
+            if !self.around.is_empty() && starts::is_root(name) {
+                self.at = at;
+                if let Some(step) = self.other_document(tail, end) {
+                    return Some(step);
+                }
+                self.at += length;
+            }
             if !empty && self.around.len() == MAX_DEPTH {
                 return Some(Step::Malformed { at, what: "elements are nested too deeply" });
             }
@@ -158,7 +227,10 @@ impl Xml {
     /// Skips the declaration of an external document type before the document's root, and refuses every other
     /// declaration.
     fn doctype(&mut self, tail: &[u8], end: bool) -> Option<Step> {
-        if !self.layout.doctype || self.record.is_some() || !self.around.is_empty() {
+        if self.is_open() {
+            return Some(self.other_document(tail, end).unwrap_or(Step::Doctype));
+        }
+        if !self.layout.doctype {
             return Some(Step::Doctype);
         }
         match doctype(&tail[self.at..]) {
@@ -194,13 +266,13 @@ impl Xml {
             // The end marker may have arrived partially.
             self.at = self.at.max((tail.len() + 1).saturating_sub(until.len()));
             return Some(match self.record {
-                None if self.at > 0 && !end => self.inner(until),
+                None if self.at > 0 => self.inner(tail, until),
                 _ => self.rest(tail, end),
             });
         };
         self.at += found;
         if self.record.is_none() && found > 0 {
-            return Some(self.inner(until));
+            return Some(self.inner(tail, until));
         }
         self.until = None;
         if self.record.is_none() {
@@ -211,15 +283,34 @@ impl Xml {
     }
 
     /// Completes the content of a section outside of records. The text of a CDATA section counts like any other text.
-    fn inner(&mut self, until: &'static [u8]) -> Step {
-        if until == CDATA_END { self.text() } else { Step::Pass { consumed: std::mem::take(&mut self.at) } }
+    fn inner(&mut self, tail: &[u8], until: &'static [u8]) -> Step {
+        if until == CDATA_END {
+            self.text(tail)
+        } else {
+            Step::Pass { consumed: std::mem::take(&mut self.at) }
+        }
     }
+}
+
+/// A start tag.
+#[derive(Debug, Clone, Copy)]
+struct StartTag<'a> {
+    name: &'a [u8],
+    length: usize,
+    empty: bool,
+}
+
+/// Returns `true` for an XML declaration, or for its beginning if the rest has not arrived.
+fn is_declaration(text: &[u8]) -> bool {
+    const DECLARATION: &[u8] = b"<?xml ";
+    text.starts_with(DECLARATION) || DECLARATION.starts_with(text)
 }
 
 impl Splitter for Xml {
     /// A comment between two records is passed in pieces, so a reader cannot resume at its front.
     fn saved_state(&self) -> Option<Vec<Vec<u8>>> {
-        (self.record.is_some() || self.until.is_none()).then(|| {
+        let is_between = self.next.is_none() && (self.record.is_some() || self.until.is_none());
+        is_between.then(|| {
             let mut state = self.around.clone();
             state.extend(self.closed.then(Vec::new));
             state
@@ -241,6 +332,9 @@ impl Splitter for Xml {
     }
 
     fn step(&mut self, tail: &[u8], end: bool) -> Step {
+        if let Some(kind) = self.next.take() {
+            return Step::Part { kind, consumed: 0, is_cut: false };
+        }
         loop {
             if let Some(until) = self.until {
                 match self.section(tail, until, end) {
@@ -259,8 +353,10 @@ impl Splitter for Xml {
             }
             let step = match markup(&tail[self.at..]) {
                 // Text before markup is completed first, so that the open elements are those around the front.
-                found if self.record.is_none() && self.at > 0 && found != Markup::Text => Some(self.text()),
-                Markup::Incomplete if end => {
+                found if self.record.is_none() && self.at > 0 && found != Markup::Text => {
+                    Some(self.text(tail))
+                }
+                Markup::Incomplete if end && !self.is_open() => {
                     self.at = tail.len();
                     Some(self.rest(tail, end))
                 }
@@ -271,6 +367,12 @@ impl Splitter for Xml {
                     None
                 }
                 Markup::Section(opening, until) => {
+                    if self.is_open()
+                        && is_declaration(&tail[self.at..])
+                        && let Some(step) = self.other_document(tail, end)
+                    {
+                        return step;
+                    }
                     self.until = Some(until);
                     if self.record.is_none() {
                         return Step::Pass { consumed: opening };
@@ -278,7 +380,9 @@ impl Splitter for Xml {
                     self.at += opening;
                     None
                 }
-                Markup::Start { name, length, empty } => self.start_tag(tail, name, length, empty),
+                Markup::Start { name, length, empty } => {
+                    self.start_tag(tail, StartTag { name, length, empty }, end)
+                }
                 Markup::End { name, length } => self.end_tag(tail, name, length),
             };
             if let Some(step) = step {

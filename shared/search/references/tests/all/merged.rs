@@ -280,6 +280,126 @@ proptest! {
     }
 }
 
+/// The titles of the first file's complete records, and its text up to `cut`, in bytes behind the first record's beginning.
+fn cut_file(writer: &Writer, cut: usize) -> (Vec<u8>, Vec<String>) {
+    let (text, titles) = file(writer, 1, 2);
+    let cut = writer.begin.len() + 1 + cut % (text.len() - writer.begin.len());
+    let mut end = writer.begin.len();
+    let mut is_complete = |title: &String| {
+        let at = titles.iter().position(|other| other == title).unwrap();
+        end += (writer.record)(title, at + 1).len() + if at > 0 { writer.between.len() } else { 0 };
+        end <= cut
+    };
+    let complete = titles.iter().take_while(|title| is_complete(title)).cloned().collect();
+    (text.as_bytes()[..cut].to_vec(), complete)
+}
+
+/// Checks that all records are read of a file behind one that was cut off, and all but the last one of that file.
+fn check_cut(first: &Writer, second: &Writer, cut: usize, chunk: usize) -> Result<(), String> {
+    let (one, complete) = cut_file(first, cut);
+    let (two, more) = file(second, 2, 2);
+    let text = [one.as_slice(), b"\n", two.as_bytes()].concat();
+    let names = format!("{} cut after {} bytes and {}, {chunk}", first.format, one.len(), second.format);
+    let (outcomes, _) =
+        read_in_chunks(&text, chunk, limits()).map_err(|error| format!("{names}: {error}"))?;
+    let title = |outcome: &Outcome| match outcome {
+        Outcome::Read(record) => record.reference.title.trim_end_matches('.').to_owned(),
+        Outcome::Quarantined(quarantine) => format!("quarantined: {}", quarantine.reason),
+    };
+    let titles: Vec<String> = outcomes.iter().map(title).collect();
+    let is_right = titles.starts_with(&complete)
+        && titles.ends_with(&more)
+        && titles.len() >= complete.len() + more.len()
+        // The format of a file may be misinterpreted without a complete record.
+        && titles.len() <= complete.len() + more.len() + if complete.is_empty() { 2 } else { 1 };
+    if is_right { Ok(()) } else { Err(format!("{names}: {titles:?}")) }
+}
+
+/// A list that ends behind a comma may continue with any object.
+fn is_ambiguous(first: &Writer, second: &Writer, cut: usize) -> bool {
+    let (one, _) = cut_file(first, cut);
+    first.begin.ends_with('[') && second.begin.starts_with('{') && one.trim_ascii_end().ends_with(b",")
+}
+
+#[test]
+fn every_record_behind_a_file_that_is_cut_off_is_read() {
+    let mut wrong = Vec::new();
+    for (first, second) in WRITERS.iter().flat_map(|first| WRITERS.iter().map(move |second| (first, second)))
+    {
+        let length = file(first, 1, 2).0.len() - first.begin.len();
+        for cut in (0..length).step_by(3).filter(|cut| !is_ambiguous(first, second, *cut)) {
+            wrong.extend(check_cut(first, second, cut, usize::MAX).err());
+        }
+    }
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn files_are_cut_off_at_a_random_byte_in_any_chunking(
+        (first, second) in (0..WRITERS.len(), 0..WRITERS.len()),
+        cut in 0_usize..1000,
+        chunk in 1_usize..200,
+    ) {
+        let (first, second) = (&WRITERS[first], &WRITERS[second]);
+        prop_assume!(!is_ambiguous(first, second, cut));
+        prop_assert_eq!(check_cut(first, second, cut, chunk), Ok(()));
+    }
+}
+
+/// The rest of the file does not have to fit in a record.
+#[test]
+fn long_file_behind_a_record_that_is_cut_off_is_read() {
+    let limits = Limits { max_record_bytes: 4_000, ..Limits::default() };
+    let (ris, titles) = file(&WRITERS[0], 2, 500);
+    for first in ["EndNote XML", "CSV", "BibTeX", "CSL-JSON"] {
+        let writer = WRITERS.iter().find(|writer| writer.format == first).unwrap();
+        let (one, _) = file(writer, 1, 2);
+        let cut = one.rfind(if first == "CSV" { "Ann" } else { "nurses" }).unwrap();
+        for chunk in [100, 5_000, usize::MAX] {
+            let (outcomes, _) =
+                read_in_chunks(format!("{}\n{ris}", &one[..cut]).as_bytes(), chunk, limits).unwrap();
+            assert_eq!(outcomes.len(), 2 + titles.len(), "{first}, {chunk}");
+        }
+        let large = format!("{}{}", &one[..cut], "x".repeat(5_000));
+        assert!(read_in_chunks(large.as_bytes(), 100, limits).is_err(), "nothing follows");
+    }
+}
+
+/// For each of them the rest of the file may be read again.
+#[test]
+fn number_of_files_that_are_cut_off_is_bounded() {
+    let parts: Vec<String> = (0..200)
+        .map(|part| {
+            let (document, _) = file(&WRITERS[if part % 2 == 0 { 2 } else { 16 }], part, 2);
+            document[..document.rfind("nurses").unwrap()].to_owned()
+        })
+        .collect();
+    let (outcomes, report) = read(parts.join("\n").as_bytes()).unwrap();
+    assert!(outcomes.len() > 90 && report.quarantined >= 45, "{} of {}", report.quarantined, outcomes.len());
+}
+
+#[test]
+fn web_page_in_a_merged_file_is_quarantined() {
+    let page = "<!DOCTYPE html>\n<html><head><script>\n{\"title\": \"x\"}\n</script></head>\n<body>\nLog in</body></html>";
+    let rdf = "<?xml version=\"1.0\"?>\n<rdf:RDF xmlns:rdf=\"https://example.org/\"><a>Log in</a></rdf:RDF>";
+    for (first, second) in WRITERS.iter().flat_map(|first| WRITERS.iter().map(move |second| (first, second)))
+    {
+        let ((one, wanted), (two, more)) = (file(first, 1, 2), file(second, 2, 2));
+        for (between, reason) in
+            [(page, "this part is a web page (HTML)"), (rdf, "this part is in a format that is not read")]
+        {
+            let wanted = [&wanted[..], &[format!("quarantined: {reason}")], &more].concat();
+            for chunk in [1, usize::MAX] {
+                let found = titles(&[&one, "\n", between, "\n", &two].concat(), chunk);
+                assert_eq!(found, wanted, "{} and {}, {chunk}", first.format, second.format);
+            }
+        }
+    }
+}
+
 #[test]
 fn format_changes_are_ignored_inside_of_values() {
     for text in [
