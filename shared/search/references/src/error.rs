@@ -150,7 +150,7 @@ impl fmt::Display for OtherExport {
             name if name.contains("MODS") => {
                 "remove the prefix \"mods:\" of its elements, or export RIS or BibTeX"
             }
-            "RDF" => "export RIS or BibTeX from Zotero",
+            "RDF" => "export RIS or BibTeX",
             name if name.contains("JSTOR") => "export RIS or BibTeX from JSTOR",
             name if name.contains("ClinicalTrials") => "export RIS, JSON or CSV from ClinicalTrials.gov",
             _ => return Ok(()),

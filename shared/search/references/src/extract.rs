@@ -45,6 +45,7 @@ impl Surroundings {
             | Format::IctrpXml
             | Format::EbscoXml
             | Format::ModsXml
+            | Format::ZoteroRdf
             | Format::JatsXml => (frame.first, "\n"),
             // PubMed separates records with two blank lines.
             Format::PubMedText => (detected.mark_length as u64, "\n\n\n"),

@@ -60,6 +60,8 @@ pub enum Format {
     EbscoXml,
     /// MODS, the XML of catalogues and reference managers: `<modsCollection><mods>…`.
     ModsXml,
+    /// RDF of Zotero: `<rdf:RDF><bib:Article>…`.
+    ZoteroRdf,
     /// Europe PMC's XML: `<responseWrapper><resultList><result>…`.
     EuropePmcXml,
     /// JATS, the XML format of PubMed Central and publishers: `<article>…`.
@@ -69,7 +71,7 @@ pub enum Format {
 
 impl Format {
     /// All formats.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 26] = [
         Self::Ris,
         Self::Nbib,
         Self::EndNoteXml,
@@ -93,6 +95,7 @@ impl Format {
         Self::IctrpXml,
         Self::EbscoXml,
         Self::ModsXml,
+        Self::ZoteroRdf,
         Self::EuropePmcXml,
         Self::JatsXml,
     ];
@@ -151,6 +154,7 @@ impl fmt::Display for Format {
             Self::IctrpXml => "WHO ICTRP XML",
             Self::EbscoXml => "EBSCO XML",
             Self::ModsXml => "MODS XML",
+            Self::ZoteroRdf => "Zotero RDF",
             Self::EuropePmcXml => "Europe PMC XML",
             Self::JatsXml => "JATS XML",
         })

@@ -105,6 +105,7 @@ fn has_words(line: &str, format: Format) -> bool {
         | Format::IctrpXml
         | Format::EbscoXml
         | Format::ModsXml
+        | Format::ZoteroRdf
         | Format::JatsXml => !words.is_empty(),
         _ => !is_number,
     }

@@ -42,6 +42,7 @@ pub(super) fn detect(text: &str) -> Result<Format, Error> {
         ("xml" | "records", _) => Ok(Format::EndNoteXml),
         ("Trials_downloaded_from_ICTRP", _) => Ok(Format::IctrpXml),
         ("modsCollection" | "mods", _) => Ok(Format::ModsXml),
+        ("rdf:RDF", _) if is_zotero(rest) => Ok(Format::ZoteroRdf),
         ("responseWrapper", _) => Ok(Format::EuropePmcXml),
         _ if pubmed => Ok(Format::PubMedXml),
         _ if jats => Ok(Format::JatsXml),
@@ -70,6 +71,12 @@ fn after<'a>(text: &'a str, end: &str) -> Option<&'a str> {
 fn is_ebsco(rest: &str) -> bool {
     let inner = after(rest, ">").map(str::trim_start).unwrap_or_default();
     inner.strip_prefix("<rec").is_some_and(|rest| rest.starts_with(|c: char| c.is_whitespace() || c == '>'))
+}
+
+/// Returns `true` if the root element declares the vocabulary of Zotero.
+fn is_zotero(rest: &str) -> bool {
+    let tag = rest.split('>').next().unwrap_or_default();
+    tag.contains("zotero.org/namespaces/export") || tag.contains("purl.org/net/biblio")
 }
 
 fn root_name(rest: &str) -> &str {

@@ -41,6 +41,7 @@ mod ris;
 mod tidy;
 mod values;
 mod wos;
+mod zotero;
 
 #[cfg(test)]
 mod tables;
@@ -123,6 +124,7 @@ pub(crate) fn read(
         (Format::IctrpXml, _) => ictrp::read(text)?.finish(),
         (Format::EbscoXml, _) => ebsco::read(text)?.finish(),
         (Format::ModsXml, _) => mods::read(text)?.finish(),
+        (Format::ZoteroRdf, _) => zotero::read(text)?.finish(),
         (Format::EuropePmcXml, _) => europe_pmc::read(text)?.finish(),
         (Format::JatsXml, _) => jats::read(text)?.finish(),
         (Format::Csv { .. }, Some(Context::Table(header))) => csv::read(header, text)?,

@@ -3,11 +3,11 @@
 use super::{
     bibtex, csl, databases, ebsco, endnote, europe_pmc,
     field::{Field, Rule},
-    ictrp, jats, mods, nbib, noteexpress, pubmed_xml, refer, refworks, ris, wos,
+    ictrp, jats, mods, nbib, noteexpress, pubmed_xml, refer, refworks, ris, wos, zotero,
 };
 use crate::table::header;
 
-const FORMATS: [(&str, &[Rule]); 19] = [
+const FORMATS: [(&str, &[Rule]); 20] = [
     ("RIS", ris::RULES),
     ("PubMed nbib", nbib::RULES),
     ("EndNote XML", endnote::RULES),
@@ -27,6 +27,7 @@ const FORMATS: [(&str, &[Rule]); 19] = [
     ("WHO ICTRP XML", ictrp::RULES),
     ("EBSCO XML", ebsco::RULES),
     ("MODS XML", mods::RULES),
+    ("Zotero RDF", zotero::RULES),
 ];
 
 fn becomes(field: Field) -> &'static str {

@@ -35,7 +35,8 @@ fn separators(format: Format, text: &[u8]) -> usize {
         | Format::JatsXml
         | Format::IctrpXml
         | Format::EbscoXml
-        | Format::ModsXml => 0,
+        | Format::ModsXml
+        | Format::ZoteroRdf => 0,
         Format::BibTex => {
             let names = memmem::find_iter(text, b" and ").count();
             punctuation() + lines() + names + memchr_iter(b'=', text).count()

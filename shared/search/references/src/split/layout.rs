@@ -17,6 +17,8 @@ pub(super) struct Layout {
     pub(super) doctype: bool,
     /// `true` if a record may be the whole document.
     pub(super) alone: bool,
+    /// `true` if records may contain elements with the names of other records.
+    pub(super) nests: bool,
 }
 
 pub(super) const ENDNOTE: Layout = Layout {
@@ -27,6 +29,7 @@ pub(super) const ENDNOTE: Layout = Layout {
     unclosed: "it is not closed by </record>",
     doctype: false,
     alone: false,
+    nests: false,
 };
 
 pub(super) const PUBMED: Layout = Layout {
@@ -37,6 +40,7 @@ pub(super) const PUBMED: Layout = Layout {
     unclosed: "its element is not closed",
     doctype: true,
     alone: true,
+    nests: false,
 };
 
 pub(super) const EUROPE_PMC: Layout = Layout {
@@ -47,6 +51,7 @@ pub(super) const EUROPE_PMC: Layout = Layout {
     unclosed: "it is not closed by </result>",
     doctype: false,
     alone: false,
+    nests: false,
 };
 
 pub(super) const ICTRP: Layout = Layout {
@@ -57,6 +62,7 @@ pub(super) const ICTRP: Layout = Layout {
     unclosed: "it is not closed by </Trial>",
     doctype: false,
     alone: false,
+    nests: false,
 };
 
 pub(super) const EBSCO: Layout = Layout {
@@ -67,6 +73,7 @@ pub(super) const EBSCO: Layout = Layout {
     unclosed: "it is not closed by </rec>",
     doctype: false,
     alone: false,
+    nests: false,
 };
 
 pub(super) const MODS: Layout = Layout {
@@ -77,6 +84,7 @@ pub(super) const MODS: Layout = Layout {
     unclosed: "it is not closed by </mods>",
     doctype: false,
     alone: true,
+    nests: false,
 };
 
 pub(super) const JATS: Layout = Layout {
@@ -87,4 +95,43 @@ pub(super) const JATS: Layout = Layout {
     unclosed: "it is not closed by </article>",
     doctype: true,
     alone: true,
+    nests: false,
+};
+
+pub(super) const ZOTERO: Layout = Layout {
+    format: Format::ZoteroRdf,
+    parents: &[b"rdf:RDF"],
+    records: &[
+        b"bib:Article",
+        b"bib:Book",
+        b"bib:BookSection",
+        b"bib:ConferenceProceedings",
+        b"bib:Data",
+        b"bib:Document",
+        b"bib:Illustration",
+        b"bib:Image",
+        b"bib:Interview",
+        b"bib:Legislation",
+        b"bib:Letter",
+        b"bib:Manuscript",
+        b"bib:MotionPicture",
+        b"bib:Patent",
+        b"bib:Recording",
+        b"bib:Report",
+        b"bib:Thesis",
+        b"rdf:Description",
+        // Journals and other works that contain the item before them.
+        b"bib:Journal",
+        b"bib:Periodical",
+        b"bib:Newspaper",
+        b"bib:CourtReporter",
+        b"z:Website",
+        b"z:Blog",
+        b"z:Forum",
+    ],
+    about: &[b"z:Attachment", b"bib:Memo", b"z:Collection", b"z:UserItem"],
+    unclosed: "its element is not closed",
+    doctype: false,
+    alone: false,
+    nests: true,
 };

@@ -29,6 +29,7 @@ mod tagged;
 mod unread;
 pub(crate) mod wos;
 pub(crate) mod xml;
+mod zotero;
 
 use std::{fmt, ops::Range};
 
@@ -199,6 +200,7 @@ fn splitter_of(format: Format, limit: usize) -> Box<dyn Splitter> {
         Format::IctrpXml => Box::new(xml::Xml::ictrp(limit)),
         Format::EbscoXml => Box::new(xml::Xml::ebsco(limit)),
         Format::ModsXml => Box::new(xml::Xml::mods(limit)),
+        Format::ZoteroRdf => Box::new(zotero::Zotero::new(limit)),
         Format::EuropePmcXml => Box::new(xml::Xml::europe_pmc(limit)),
         Format::JatsXml => Box::new(xml::Xml::jats(limit)),
     }

@@ -265,7 +265,7 @@ fn is_json(line: &[u8], after: &[u8]) -> bool {
 }
 
 /// The names of the outermost elements of documents.
-const ROOTS: [&[u8]; 12] = [
+const ROOTS: [&[u8]; 13] = [
     b"xml",
     b"records",
     b"PubmedArticleSet",
@@ -277,6 +277,7 @@ const ROOTS: [&[u8]; 12] = [
     b"Trials_downloaded_from_ICTRP",
     b"modsCollection",
     b"mods",
+    b"rdf:RDF",
     b"html",
 ];
 
@@ -442,6 +443,7 @@ fn joined_document(line: &[u8], after: &[u8]) -> Option<(usize, PartKind)> {
         let text = &line[at..];
         text.starts_with(b"<?xml ")
             || text.starts_with(b"<PubmedArticleSet")
+            || text.starts_with(b"<rdf:RDF")
             || text.get(..14).is_some_and(|start| start.eq_ignore_ascii_case(b"<!DOCTYPE html"))
     };
     let mut places = memchr::memchr_iter(b'<', line).take(MAX_BRACKETS).filter(|at| *at > 0 && begins(*at));

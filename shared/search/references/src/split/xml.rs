@@ -13,7 +13,7 @@ use super::{
     PartKind, Splitter, Step,
     cut_off::CUT_OFF,
     doctype::{Doctype, doctype},
-    layout::{EBSCO, ENDNOTE, EUROPE_PMC, ICTRP, JATS, Layout, MODS, PUBMED},
+    layout::{EBSCO, ENDNOTE, EUROPE_PMC, ICTRP, JATS, Layout, MODS, PUBMED, ZOTERO},
     lines::trimmed_end,
     markup::{CDATA_END, Markup, markup},
     starts::{self, LOOKAHEAD},
@@ -66,6 +66,10 @@ impl Xml {
 
     pub(crate) fn mods(limit: usize) -> Self {
         Self::new(&MODS, limit)
+    }
+
+    pub(super) fn zotero(limit: usize) -> Self {
+        Self::new(&ZOTERO, limit)
     }
 
     pub(crate) fn jats(limit: usize) -> Self {
@@ -141,17 +145,15 @@ impl Xml {
             && text.first().is_some_and(|byte| !byte.is_ascii_whitespace())
     }
 
-    /// Ends this document before the declaration of another one. Returns `None` if none begins here.
-    fn other_document(&mut self, tail: &[u8], end: bool) -> Option<Step> {
+    /// Ends this document before the beginning of another one: its declaration, or its outermost element. Returns `None` if
+    /// none begins here, or if it has the same format and its beginning is not `sure`.
+    fn other_document(&mut self, tail: &[u8], end: bool, sure: bool) -> Option<Step> {
         let rest = &tail[self.at..];
         if rest.len() < LOOKAHEAD && !end {
             return Some(Step::More);
         }
         let is_known = |kind: &PartKind| match kind {
-            // Elements of this format may have the names of outermost elements.
-            PartKind::Read(format) => {
-                *format != self.layout.format || rest[1..].starts_with(b"?") || rest[1..].starts_with(b"!")
-            }
+            PartKind::Read(format) => sure || *format != self.layout.format,
             PartKind::Unread(reason) => *reason != UNKNOWN_DOCTYPE,
         };
         let kind = starts::document(rest).filter(is_known)?;
@@ -175,9 +177,21 @@ impl Xml {
     fn start_tag(&mut self, tail: &[u8], tag: StartTag<'_>, end: bool) -> Option<Step> {
         let StartTag { name, length, empty } = tag;
         let at = self.at;
+        let is_repeated = self.around.iter().any(|open| open == name);
+        if !self.around.is_empty()
+            && (self.record.is_none() || is_repeated)
+            && starts::is_root(name)
+            && self.record_named(name).is_none()
+            && let Some(step) = self.other_document(tail, end, self.around[0] == name)
+        {
+            return Some(step);
+        }
         self.at += length;
         if let Some(record) = self.record_named(name) {
-            if let Some((start, _)) = self.record {
+            if let Some((start, open)) = self.record {
+                if self.layout.nests && open != record {
+                    return None;
+                }
                 let end = trimmed_end(tail, &(start..at)).unwrap_or(at);
                 return Some(self.found(start..end, at, Some(self.layout.unclosed)));
             }
@@ -186,13 +200,6 @@ impl Xml {
             }
             self.record = Some((at, record));
         } else if self.record.is_none() {
-            if !self.around.is_empty() && starts::is_root(name) {
-                self.at = at;
-                if let Some(step) = self.other_document(tail, end) {
-                    return Some(step);
-                }
-                self.at += length;
-            }
             if !empty && self.around.len() == MAX_DEPTH {
                 return Some(Step::Malformed { at, what: "elements are nested too deeply" });
             }
@@ -228,7 +235,7 @@ impl Xml {
     /// declaration.
     fn doctype(&mut self, tail: &[u8], end: bool) -> Option<Step> {
         if self.is_open() {
-            return Some(self.other_document(tail, end).unwrap_or(Step::Doctype));
+            return Some(self.other_document(tail, end, true).unwrap_or(Step::Doctype));
         }
         if !self.layout.doctype {
             return Some(Step::Doctype);
@@ -369,7 +376,7 @@ impl Splitter for Xml {
                 Markup::Section(opening, until) => {
                     if self.is_open()
                         && is_declaration(&tail[self.at..])
-                        && let Some(step) = self.other_document(tail, end)
+                        && let Some(step) = self.other_document(tail, end, true)
                     {
                         return step;
                     }

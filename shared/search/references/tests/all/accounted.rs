@@ -255,7 +255,8 @@ proptest! {
         prop_assume!(read.report.parts == 1);
         let by_lines = match format {
             Format::Csv { .. } | Format::FieldRows | Format::EndNoteXml | Format::PubMedXml | Format::EuropePmcXml
-            | Format::IctrpXml | Format::EbscoXml | Format::ModsXml | Format::JatsXml => false,
+            | Format::IctrpXml | Format::EbscoXml | Format::ModsXml | Format::ZoteroRdf
+            | Format::JatsXml => false,
             // The objects around a list are part of the format.
             Format::CslJson | Format::Json => !["\"items\"", "\"data\""].iter().any(|list| file.contains(list)),
             Format::BibTex => !file.contains("@string"),

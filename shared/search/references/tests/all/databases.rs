@@ -205,3 +205,96 @@ fn mods_records_are_read() {
         ("1234-5678", ["pain".to_owned()].as_slice())
     );
 }
+
+const ZOTERO: &str = r##"<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+ xmlns:z="http://www.zotero.org/namespaces/export#" xmlns:bib="http://purl.org/net/biblio#">
+    <bib:Article rdf:about="https://example.org/1">
+        <z:itemType>journalArticle</z:itemType>
+        <dcterms:isPartOf rdf:resource="urn:issn:1234-5678"/>
+        <bib:authors><rdf:Seq>
+            <rdf:li><foaf:Person><foaf:surname>Roe</foaf:surname><foaf:givenName>Ann B.</foaf:givenName></foaf:Person></rdf:li>
+            <rdf:li><foaf:Person><foaf:surname>The Test Group, Geneva</foaf:surname></foaf:Person></rdf:li>
+        </rdf:Seq></bib:authors>
+        <bib:contributors><rdf:Seq><rdf:li><foaf:Person><foaf:surname>Fay</foaf:surname></foaf:Person></rdf:li></rdf:Seq></bib:contributors>
+        <dcterms:isReferencedBy rdf:resource="#item_9"/>
+        <link:link rdf:resource="#item_3"/>
+        <dc:subject>pain</dc:subject>
+        <dc:subject><z:AutomaticTag><rdf:value>tests</rdf:value></z:AutomaticTag></dc:subject>
+        <dc:title>Effect of tests</dc:title>
+        <dcterms:abstract>We test.</dcterms:abstract>
+        <dc:date>2020-05-17</dc:date>
+        <z:libraryCatalog>PubMed</z:libraryCatalog>
+        <dc:identifier>
+            <dcterms:URI><rdf:value>https://example.org/1</rdf:value></dcterms:URI>
+        </dc:identifier>
+        <dcterms:dateSubmitted>2021-03-01 10:00:00</dcterms:dateSubmitted>
+        <dc:description>PMID: 29700001
+PMCID: PMC7012345</dc:description>
+        <bib:pages>11-19</bib:pages>
+    </bib:Article>
+    <bib:Journal rdf:about="urn:issn:1234-5678">
+        <prism:volume>3</prism:volume>
+        <dc:title>Journal of Tests</dc:title>
+        <dc:identifier>DOI 10.5555/Z.1</dc:identifier>
+        <prism:number>4</prism:number>
+        <dcterms:alternative>J Tests</dcterms:alternative>
+        <dc:identifier>ISSN 1234-5678</dc:identifier>
+    </bib:Journal>
+    <z:Attachment rdf:about="#item_3"><z:itemType>attachment</z:itemType><dc:title>PDF</dc:title></z:Attachment>
+    <bib:Memo rdf:about="#item_9"><rdf:value>&lt;p&gt;A note&lt;/p&gt;</rdf:value></bib:Memo>
+    <bib:BookSection rdf:about="#item_4">
+        <z:itemType>bookSection</z:itemType>
+        <dcterms:isPartOf><bib:Book>
+            <dcterms:isPartOf><bib:Series><dc:title>Series of Tests</dc:title></bib:Series></dcterms:isPartOf>
+            <dc:identifier>ISBN 978-3</dc:identifier><dc:title>Book of Tests</dc:title>
+        </bib:Book></dcterms:isPartOf>
+        <dc:publisher><foaf:Organization><foaf:name>Press</foaf:name></foaf:Organization></dc:publisher>
+        <bib:editors><rdf:Seq><rdf:li><foaf:Person><foaf:surname>Poe</foaf:surname><foaf:givenname>Ed</foaf:givenname>
+        </foaf:Person></rdf:li></rdf:Seq></bib:editors>
+        <dc:title>A chapter</dc:title>
+        <dc:date>2019</dc:date>
+    </bib:BookSection>
+    <rdf:Description rdf:about="#item_5"><z:itemType>preprint</z:itemType><dc:title>A preprint</dc:title>
+        <dc:identifier>DOI 10.5555/Z.2</dc:identifier></rdf:Description>
+    <z:Collection rdf:about="#collection_1"><dc:title>Tests</dc:title><dcterms:hasPart rdf:resource="#item_4"/></z:Collection>
+</rdf:RDF>
+"##;
+
+#[test]
+fn rdf_of_zotero_is_read() {
+    assert_eq!(format(ZOTERO), Format::ZoteroRdf);
+    let found = references(ZOTERO);
+    let (_, report) = read(ZOTERO.as_bytes()).unwrap();
+    assert_eq!((found.len(), report.skipped), (3, None));
+    let article = &found[0];
+    assert_eq!((article.title.as_str(), article.date.as_deref()), ("Effect of tests", Some("2020-05-17")));
+    assert_eq!(article.authors, ["Roe, Ann B.", "The Test Group, Geneva"]);
+    assert_eq!(article.keywords, ["pain", "tests"]);
+    assert_eq!(article.journal.as_deref(), Some("Journal of Tests"));
+    assert_eq!((article.volume.as_deref(), article.issue.as_deref()), (Some("3"), Some("4")));
+    assert_eq!((article.pages.as_deref(), article.doi.as_deref()), (Some("11-19"), Some("10.5555/z.1")));
+    assert_eq!((article.pmid.as_deref(), article.pmcid.as_deref()), (Some("29700001"), Some("PMC7012345")));
+    assert_eq!(
+        (article.r#abstract.as_deref(), article.r#type.as_deref()),
+        (Some("We test."), Some("journalArticle"))
+    );
+    assert_eq!(
+        (article.url.as_deref(), article.extra["source"][0].as_str()),
+        (Some("https://example.org/1"), "PubMed")
+    );
+    let chapter = &found[1];
+    assert_eq!((chapter.title.as_str(), chapter.journal.as_deref()), ("A chapter", Some("Book of Tests")));
+    assert_eq!((chapter.authors[0].as_str(), chapter.year), ("Poe, Ed", Some(2019)));
+    assert_eq!(
+        (chapter.extra["ISBN"][0].as_str(), chapter.extra["publisher"][0].as_str()),
+        ("978-3", "Press")
+    );
+    assert_eq!((found[2].title.as_str(), found[2].doi.as_deref()), ("A preprint", Some("10.5555/z.2")));
+}
+
+#[test]
+fn other_rdf_is_refused_with_advice() {
+    let message =
+        read(br#"<rdf:RDF xmlns:foaf="http://xmlns.com/foaf/0.1/"><foaf:Person/></rdf:RDF>"#).unwrap_err();
+    assert!(message.to_string().contains("RDF, which is not supported yet; export RIS"), "{message}");
+}

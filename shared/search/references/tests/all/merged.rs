@@ -15,7 +15,7 @@ struct Writer {
 }
 
 /// The writers of all formats.
-const WRITERS: [Writer; 25] = [
+const WRITERS: [Writer; 26] = [
     Writer {
         format: "RIS",
         begin: "",
@@ -195,6 +195,17 @@ const WRITERS: [Writer; 25] = [
         record: |title, _| format!("<mods><titleInfo><title>{title}</title></titleInfo></mods>"),
         between: "\n",
         end: "\n</modsCollection>",
+    },
+    Writer {
+        format: "Zotero RDF",
+        begin: "<rdf:RDF xmlns:z=\"http://www.zotero.org/namespaces/export#\">\n",
+        record: |title, n| {
+            format!(
+                "<bib:Article rdf:about=\"#{n}\"><z:itemType>journalArticle</z:itemType>\n<dc:title>{title}</dc:title></bib:Article>"
+            )
+        },
+        between: "\n",
+        end: "\n</rdf:RDF>",
     },
     Writer {
         format: "Europe PMC",

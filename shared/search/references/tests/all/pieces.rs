@@ -1,7 +1,7 @@
 //! The pieces of randomly composed files.
 
 /// Pieces of all formats, so that random sequences of them reach every state of the splitters.
-pub(crate) const PIECES: [&str; 127] = [
+pub(crate) const PIECES: [&str; 130] = [
     "TY  - JOUR",
     "\n",
     "\r\n",
@@ -129,8 +129,11 @@ pub(crate) const PIECES: [&str; 127] = [
     "<relatedItem type=\"host\"><name><namePart>",
     "</relatedItem></mods>",
     "\"paperId\":\"a\", ",
+    "<bib:Article><dc:title>a</dc:title></bib:Article>",
+    "<bib:Journal rdf:about=\"urn:issn:1\"><dc:title>b</dc:title></bib:Journal>",
+    "</rdf:RDF>",
 ];
-pub(crate) const STARTS: [&str; 29] = [
+pub(crate) const STARTS: [&str; 30] = [
     "",
     "TY  - JOUR\n",
     "PMID- 1\n",
@@ -158,6 +161,7 @@ pub(crate) const STARTS: [&str; 29] = [
     "<Trials_downloaded_from_ICTRP><Trial><Public_title>a</Public_title></Trial>",
     "<records><rec><atl>a</atl></rec>",
     "<modsCollection><mods><titleInfo><title>a</title></titleInfo></mods>",
+    "<rdf:RDF xmlns:z=\"http://www.zotero.org/namespaces/export#\"><bib:Article><dc:title>a</dc:title></bib:Article>",
     "{\"data\":[{\"paperId\":\"a\",\"title\":\"b\"},",
     "{\"message-version\":1,\"message\":{\"items\":[",
 ];

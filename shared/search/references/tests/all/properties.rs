@@ -40,6 +40,7 @@ fn may_be_passed_over(format: Format, line: &str) -> bool {
         | Format::IctrpXml
         | Format::EbscoXml
         | Format::ModsXml
+        | Format::ZoteroRdf
         | Format::JatsXml
         | Format::CslJson
         | Format::Json => true,

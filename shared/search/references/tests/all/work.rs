@@ -16,7 +16,7 @@ type Fragments = (&'static str, &'static str, &'static str);
 type Pair<'a> = (&'a str, &'a str);
 
 /// Gaps for each format and each type of value.
-const GAPS: [Gap; 83] = [
+const GAPS: [Gap; 85] = [
     ("TY  - JOUR\nTI  - ", "\nER  - \n"),
     ("TY  - JOUR\nTI  - a\nAU  - ", "\nER  - \n"),
     ("TY  - JOUR\nTI  - a\nPY  - ", "\nER  - \n"),
@@ -107,6 +107,14 @@ const GAPS: [Gap; 83] = [
     ("<records><rec><header longDbName=\"a\"><tig><atl>a</atl></tig><au>", "</au></header></rec></records>"),
     ("<modsCollection><mods><name><namePart>", "</namePart></name></mods></modsCollection>"),
     ("<modsCollection><mods><titleInfo><title>", "</title></titleInfo></mods></modsCollection>"),
+    (
+        "<rdf:RDF xmlns:z=\"http://www.zotero.org/namespaces/export#\"><bib:Article><dc:title>",
+        "</dc:title></bib:Article></rdf:RDF>",
+    ),
+    (
+        "<rdf:RDF xmlns:z=\"http://www.zotero.org/namespaces/export#\"><bib:Article><bib:authors><foaf:Person><foaf:surname>",
+        "</foaf:surname></foaf:Person></bib:authors></bib:Article></rdf:RDF>",
+    ),
     ("<records><rec><header ", "><tig><atl>a</atl></tig></header></rec></records>"),
     ("{\"message\":{\"items\":[{\"title\":[\"a\"],\"author\":\"", "\"}]}}"),
     ("{\"results\":[{\"display_name\":\"a\",\"ids\":{},\"keywords\":[", "]}]}"),

@@ -72,7 +72,7 @@ pub(super) fn guess(format: &str, first: Option<&Reference>) -> Source {
         from_format.platform.or_else(|| tag(&["DP", "remote-database-provider", PLATFORM])),
     );
     // In other formats `source` is the journal.
-    if format == "CSL-JSON" {
+    if matches!(format, "CSL-JSON" | "Zotero RDF") {
         database = database.or_else(|| tag(&["source"]));
     }
     let searched_on = tag(&[SEARCHED_ON]).and_then(|date| date.parse().ok());
