@@ -1,4 +1,4 @@
-//! Reads an item of Zotero's RDF, and the element of its journal behind it.
+//! Reads an item of Zotero's RDF, and the element of its journal after it.
 
 use std::{borrow::Cow, sync::LazyLock};
 
@@ -60,7 +60,7 @@ struct Zotero<'a> {
     draft: Draft<'a>,
     /// The works around the current element, with their names.
     around: Vec<(&'a str, Work)>,
-    /// `true` behind the beginning of the item. Its journal may follow.
+    /// `true` after the beginning of the item. Its journal may follow.
     has_item: bool,
     role: Role,
     person: Person,

@@ -1,6 +1,6 @@
-//! Finds the file behind a record or document that was cut off.
+//! Finds the file after a record or document that was cut off.
 //!
-//! A record without its end continues in the file behind it, up to the end of the whole file or up to text of that file
+//! A record without its end continues in the file after it, up to the end of the whole file or up to text of that file
 //! that ends it by chance. [`CutOff`] therefore searches each record that lacks its end, and text between the records of a
 //! document, for a line that begins another file. The record is quarantined up to that line, where the next part begins.
 
@@ -17,7 +17,7 @@ use crate::{Format, work::spend};
 /// The reason for a record that ends where another file begins.
 pub(crate) const CUT_OFF: &str = "it is cut off here, and another file follows";
 
-/// The number of bytes behind a text that may be needed to recognize a line that begins in it.
+/// The number of bytes after a text that may be needed to recognize a line that begins in it.
 const SURE: usize = 2 * LOOKAHEAD;
 
 /// Splits a part of a merged file, and finds the next part even if this one is cut off.
@@ -26,7 +26,7 @@ pub(crate) struct CutOff {
     parts: Parts,
     format: Format,
     limit: usize,
-    /// A step that waits for the bytes behind it.
+    /// A step that waits for the bytes after it.
     held: Option<Step>,
     /// The next part, which begins at the front.
     next: Option<PartKind>,

@@ -49,7 +49,7 @@ pub(crate) enum Step {
     Header { row: Range<usize>, consumed: usize },
     /// A record. With a `fault` it cannot be read, for that reason.
     Found { record: Range<usize>, consumed: usize, fault: Option<&'static str> },
-    /// The first `consumed` bytes belong to no record, and another file begins behind them. With `is_cut` the document
+    /// The first `consumed` bytes belong to no record, and another file begins after them. With `is_cut` the document
     /// before it lacks its end.
     Part { kind: PartKind, consumed: usize, is_cut: bool },
     /// The record that begins at `start` exceeds the size limit.
@@ -123,7 +123,7 @@ pub(crate) trait Splitter: fmt::Debug + Send {
     }
 }
 
-/// The maximum number of parts of a file behind which the part after a record without an end is searched for. Up to the
+/// The maximum number of parts of a file after which the part after a record without an end is searched for. Up to the
 /// maximum size of a record may be read again for each of them.
 const MAX_CUT_OFF: u64 = 50;
 

@@ -221,7 +221,7 @@ pub(super) fn is_of_page(format: Format, line: &[u8]) -> bool {
     }
 }
 
-/// Returns `true` for a format whose first record also begins behind an open one, unlike the others.
+/// Returns `true` for a format whose first record also begins after an open one, unlike the others.
 fn restarts(format: Format) -> bool {
     format == Format::PubMedText
 }

@@ -1,6 +1,6 @@
 //! Splits RDF of Zotero into its items.
 //!
-//! The journal of an article is an element of its own behind the article if it has an ISSN, and holds the volume, the
+//! The journal of an article is an element of its own after the article if it has an ISSN, and holds the volume, the
 //! issue and the DOI. Such an element belongs to the record of the item before it.
 
 use std::ops::Range;
@@ -28,7 +28,7 @@ pub(crate) struct Zotero {
     at: usize,
     /// An item whose journal may follow.
     open: Option<Range<usize>>,
-    /// The step behind the item at the front, which is returned first.
+    /// The step after the item at the front, which is returned first.
     held: Option<Step>,
 }
 

@@ -291,7 +291,7 @@ proptest! {
     }
 }
 
-/// The titles of the first file's complete records, and its text up to `cut`, in bytes behind the first record's beginning.
+/// The titles of the first file's complete records, and its text up to `cut`, in bytes after the first record's beginning.
 fn cut_file(writer: &Writer, cut: usize) -> (Vec<u8>, Vec<String>) {
     let (text, titles) = file(writer, 1, 2);
     let cut = writer.begin.len() + 1 + cut % (text.len() - writer.begin.len());
@@ -305,7 +305,7 @@ fn cut_file(writer: &Writer, cut: usize) -> (Vec<u8>, Vec<String>) {
     (text.as_bytes()[..cut].to_vec(), complete)
 }
 
-/// Checks that all records are read of a file behind one that was cut off, and all but the last one of that file.
+/// Checks that all records are read of a file after one that was cut off, and all but the last one of that file.
 fn check_cut(first: &Writer, second: &Writer, cut: usize, chunk: usize) -> Result<(), String> {
     let (one, complete) = cut_file(first, cut);
     let (two, more) = file(second, 2, 2);
@@ -326,7 +326,7 @@ fn check_cut(first: &Writer, second: &Writer, cut: usize, chunk: usize) -> Resul
     if is_right { Ok(()) } else { Err(format!("{names}: {titles:?}")) }
 }
 
-/// A list that ends behind a comma may continue with any object.
+/// A list that ends after a comma may continue with any object.
 fn is_ambiguous(first: &Writer, second: &Writer, cut: usize) -> bool {
     let (one, _) = cut_file(first, cut);
     first.begin.ends_with('[') && second.begin.starts_with('{') && one.trim_ascii_end().ends_with(b",")
