@@ -19,6 +19,7 @@ mod hostile;
 mod outbox;
 mod packed;
 mod parsing;
+mod postponed;
 mod repairs;
 mod restores;
 mod retries;

@@ -23,4 +23,6 @@ pub enum Defect {
     ForgottenWhileAdmitted,
     /// The document of an ended partition is trusted without a claim.
     EndBelieved,
+    /// A message that the state machine postpones is acknowledged.
+    PostponedAcknowledged,
 }

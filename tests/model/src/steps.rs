@@ -116,11 +116,11 @@ impl<S: Saga> System<S> {
             }
             Phase::Released(batch, plan, released) => {
                 self.clear(plan.value.dispatch.iter().map(|entry| entry.id));
-                self.finish(batch, &plan, released)
+                self.finish(batch, &plan, released, protocol)
             }
             Phase::Cleared(batch, claimed, plan) => {
                 let released = self.leave(&claimed, &plan.value);
-                self.finish(batch, &plan, released)
+                self.finish(batch, &plan, released, protocol)
             }
         };
         self.workers[worker] = next;
@@ -145,30 +145,49 @@ impl<S: Saga> System<S> {
 
     /// Acknowledges the messages. A crash just before this step is equivalent to a copy delivered just after it.
     fn acknowledge(&mut self, batch: Batch) -> PhaseOf<S> {
-        for id in batch.iter() {
-            if self.is_needed(id) {
-                self.seen.change(|seen| seen.lost = true);
-            }
-            self.queued(id, |queued| queued.acknowledged = true);
-        }
+        batch.iter().for_each(|id| self.acknowledge_one(id));
         Phase::Idle
+    }
+
+    fn acknowledge_one(&mut self, id: MessageId) {
+        if self.is_needed(id) {
+            self.seen.change(|seen| seen.lost = true);
+        }
+        self.queued(id, |queued| queued.acknowledged = true);
     }
 
     /// Returns the messages to the queue for redelivery.
     fn give_back(&mut self, batch: Batch) -> PhaseOf<S> {
-        for id in batch.iter() {
-            self.queued(id, |queued| queued.copies += u8::from(queued.acknowledged));
-        }
+        batch.iter().for_each(|id| self.return_to_queue(id));
         Phase::Idle
     }
 
+    fn return_to_queue(&mut self, id: MessageId) {
+        self.queued(id, |queued| queued.copies += u8::from(queued.acknowledged));
+    }
+
     /// Acknowledges or returns the messages after all steps were performed.
-    fn finish(&mut self, batch: Batch, plan: &KeyedValue<PlanOf<Of<S>>>, released: bool) -> PhaseOf<S> {
+    fn finish(
+        &mut self,
+        batch: Batch,
+        plan: &KeyedValue<PlanOf<Of<S>>>,
+        released: bool,
+        protocol: &Protocol<S>,
+    ) -> PhaseOf<S> {
         match plan.value.retry_with {
-            _ if !released => self.give_back(batch),
-            Some(need) => Phase::Again(batch, need.into()),
-            None => self.acknowledge(batch),
+            _ if !released => return self.give_back(batch),
+            Some(need) => return Phase::Again(batch, need.into()),
+            None => {}
         }
+        for (id, decision) in batch.iter().zip(&plan.value.decisions) {
+            let is_postponed = decision.verdict == Verdict::Retried;
+            if is_postponed && !protocol.has(Defect::PostponedAcknowledged) {
+                self.return_to_queue(id);
+            } else {
+                self.acknowledge_one(id);
+            }
+        }
+        Phase::Idle
     }
 
     /// Returns `true` if the loaded document shows that no work is needed.
@@ -334,7 +353,7 @@ impl<S: Saga> System<S> {
                 if decision.verdict == Verdict::Handled {
                     *seen.changes.entry(id).or_default() += 1;
                 }
-                if decision.verdict != Verdict::Duplicate {
+                if !matches!(decision.verdict, Verdict::Duplicate | Verdict::Retried) {
                     seen.decided.insert(id);
                 }
             }

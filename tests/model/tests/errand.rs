@@ -63,6 +63,8 @@ struct Errand {
     tokens: usize,
     /// `true` if it sets a timer when it is opened.
     has_deadline: bool,
+    /// Whether it postpones an extension that overtakes the creation.
+    postpones: bool,
 }
 
 impl Saga for Errand {
@@ -98,6 +100,7 @@ impl Saga for Errand {
             (State::Open { declined, .. }, Overdue {}) => {
                 Decision::to(State::Ended { in_time: false, declined: *declined, at: now }, "given up").into()
             }
+            (State::New, Prolonged {}) if self.postpones => Decision::postpone("the errand is not known yet"),
             (State::New | State::Open { .. } | State::Ended { .. }, _) => Decision::ignore("not now"),
         }
     }
@@ -121,13 +124,23 @@ fn desk(message: &Message) -> Vec<Message> {
 /// attempt to open it mints too few at first.
 fn protocol(budget: Budget) -> Protocol<Errand> {
     let inputs = vec![input(1, &ErrandEvent::Opened {}), input(2, &ErrandEvent::Prolonged {})];
-    Protocol { saga: Errand { questions: 2, tokens: 1, has_deadline: true }, inputs, replies: desk, budget }
+    Protocol {
+        saga: Errand { questions: 2, tokens: 1, has_deadline: true, postpones: false },
+        inputs,
+        replies: desk,
+        budget,
+    }
 }
 
 /// The smallest protocol with all features: one event, one question, one timer, and enough tokens.
 fn least(budget: Budget) -> Protocol<Errand> {
     let inputs = vec![input(1, &ErrandEvent::Opened {})];
-    Protocol { saga: Errand { questions: 1, tokens: 2, has_deadline: true }, inputs, replies: desk, budget }
+    Protocol {
+        saga: Errand { questions: 1, tokens: 2, has_deadline: true, postpones: false },
+        inputs,
+        replies: desk,
+        budget,
+    }
 }
 
 fn properties() -> Vec<Property<Check<Errand>>> {
@@ -191,8 +204,10 @@ fn batched_messages_keep_invariants() {
     let budget = Budget { groups: true, duplicates: 1, ..Budget::NONE };
     check("groups and a duplicate", protocol(budget), properties());
     let budget = Budget { groups: true, duplicates: 1, crashes: 1, ..Budget::NONE };
-    let protocol =
-        Protocol { saga: Errand { questions: 1, tokens: 2, has_deadline: true }, ..protocol(budget) };
+    let protocol = Protocol {
+        saga: Errand { questions: 1, tokens: 2, has_deadline: true, postpones: false },
+        ..protocol(budget)
+    };
     check("groups, a duplicate and a crash", protocol, vec![ends()]);
 }
 
@@ -206,12 +221,39 @@ fn failing_handlers_keep_invariants() {
     check("two failures and a duplicate", protocol(budget), properties);
 }
 
+/// The errand postpones an extension that overtakes its creation.
+fn postponing(budget: Budget) -> Protocol<Errand> {
+    let inputs = vec![input(1, &ErrandEvent::Opened {}), input(2, &ErrandEvent::Prolonged {})];
+    let saga = Errand { questions: 1, tokens: 2, has_deadline: true, postpones: true };
+    Protocol { saga, inputs, replies: desk, budget }
+}
+
+#[test]
+fn postponed_messages_keep_invariants() {
+    let faults = [
+        Budget { crashes: 1, expiries: 1, ..Budget::NONE },
+        Budget { duplicates: 1, groups: true, ..Budget::NONE },
+    ];
+    for budget in faults {
+        check("an early message", postponing(budget), vec![ends()]);
+    }
+}
+
+#[test]
+#[should_panic(expected = "I4 no token is removed that is still needed")]
+fn defect_postponed_acknowledged_is_found() {
+    let budget = Budget { defect: Some(Defect::PostponedAcknowledged), ..Budget::NONE };
+    check("a defect", postponing(budget), Vec::new());
+}
+
 #[test]
 fn full_ledger_keeps_invariants() {
     for room in [0, 3] {
         let budget = Budget { crashes: 2, room: Some(room), ..Budget::NONE };
-        let protocol =
-            Protocol { saga: Errand { questions: 1, tokens: 1, has_deadline: true }, ..protocol(budget) };
+        let protocol = Protocol {
+            saga: Errand { questions: 1, tokens: 1, has_deadline: true, postpones: false },
+            ..protocol(budget)
+        };
         check("two crashes and no room", protocol, properties());
     }
 }

@@ -149,6 +149,14 @@ impl<W: Workload> Rules for TypedApplication<W> {
         self.workload.refuses(&Rest::<W>::new(world), message)
     }
 
+    fn postpones(&self, state: Option<&State>, message: &Message, now: Timestamp) -> bool {
+        let unknown = <W::Saga as Saga>::State::default();
+        let state = state.map_or(Ok(&unknown), |state| self.state(state));
+        let (Ok(state), Ok(body)) = (state, message.read::<<W::Saga as Saga>::Event>()) else { return false };
+        let event = Event { id: message.id, partition: message.partition, body: &body };
+        matches!(self.saga.transition(state, &event, now), saga::Decision::Postpone { .. })
+    }
+
     fn relies_on_documents(&self, world: &World) -> bool {
         self.workload.relies_on_documents(&Rest::<W>::new(world))
     }
@@ -284,7 +292,9 @@ impl<'a, S: Saga> Draft<'a, S> {
                 self.timers.retain(|_, id| *id != message.id);
                 return Ok(());
             }
-            saga::Decision::Ignore { why } | saga::Decision::Reject { why } => {
+            saga::Decision::Ignore { why }
+            | saga::Decision::Postpone { why }
+            | saga::Decision::Reject { why } => {
                 return Err(format!("{} changed the state, but: {why}", message.body.name));
             }
         };

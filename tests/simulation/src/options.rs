@@ -100,6 +100,8 @@ pub enum Mutant {
     DroppedKeepsToken,
     /// A dropped message stays an expected message of its document.
     DroppedIsAwaited,
+    /// A message that the saga postpones is acknowledged.
+    PostponedIsDropped,
     /// A duplicate write is made twice, because it belongs to the attempt that made the last one.
     WriteRepeated,
     /// A failure counts as retried before its message is sent.
@@ -147,10 +149,14 @@ impl Mutant {
         Self::QueueUndeclared,
     ];
 
-    /// The defects of the engine that are found only on applications that wait for months, or that drop expected
-    /// messages.
-    pub const OF_SOME: [Self; 3] =
-        [Self::ItemForgottenAfterMonth, Self::DroppedKeepsToken, Self::DroppedIsAwaited];
+    /// The defects of the engine that are found only on applications that wait for months, drop expected messages, or
+    /// postpone messages.
+    pub const OF_SOME: [Self; 4] = [
+        Self::ItemForgottenAfterMonth,
+        Self::DroppedKeepsToken,
+        Self::DroppedIsAwaited,
+        Self::PostponedIsDropped,
+    ];
 
     /// Returns the modes in which it is a defect. Without a ledger, there are no tokens, fences and garbage collection.
     pub fn modes(self) -> &'static [Mode] {

@@ -79,6 +79,7 @@ pub(crate) trait Rules: Send + Sync {
     fn succeeded(&self, state: &State) -> bool;
     fn may_wait(&self, state: &State) -> bool;
     fn refuses(&self, world: &World, message: &Message) -> bool;
+    fn postpones(&self, state: Option<&State>, message: &Message, now: Timestamp) -> bool;
     fn relies_on_documents(&self, world: &World) -> bool;
     fn embed_reply_token(&self, request: &mut Body, reply_token: &Token);
     fn follow(

@@ -14,6 +14,14 @@ pub enum Decision<S> {
         /// The reason, for the decision log.
         why: String,
     },
+    /// Leaves an early event in its queue, because it can only be decided after another one. Changes nothing. The event is
+    /// delivered again with growing delays of up to 5 to 10 hours. After 40 hours or more, at delivery
+    /// [`LAST_POSTPONED_DELIVERY`](crate::runner::LAST_POSTPONED_DELIVERY), it is dead-lettered with its reason. If the
+    /// partition ends before, the next delivery is a duplicate.
+    Postpone {
+        /// The reason, for the decision log.
+        why: String,
+    },
     /// Refuses an invalid message. It is not retried but moved to the dead-letter queue.
     Reject {
         /// The reason, for the decision log and the operator.
@@ -80,6 +88,11 @@ impl<S> Decision<S> {
     /// Changes nothing.
     pub fn ignore(why: impl Into<String>) -> Self {
         Self::Ignore { why: why.into() }
+    }
+
+    /// Leaves an early event in its queue for a while.
+    pub fn postpone(why: impl Into<String>) -> Self {
+        Self::Postpone { why: why.into() }
     }
 
     /// Refuses the message permanently.

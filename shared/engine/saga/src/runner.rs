@@ -20,6 +20,14 @@ use crate::round::{AttemptOutcome, Group, Runner};
 use crate::settings::Settings;
 use crate::state_machine::Saga;
 
+/// The delivery at which a postponed event is dead-lettered. It equals the usual receive limit of a queue, so that the dead
+/// letter has a reason: an SQS queue that exceeds its receive limit records none.
+pub const LAST_POSTPONED_DELIVERY: u32 = 20;
+
+/// The delays of a postponed event: 5 s to 5 h, so that no event waits much longer than the event that it depends on. That
+/// event may itself wait for hours, for a service or for an upgrade. The delays add up to at least 40 hours.
+const POSTPONED: Backoff = Backoff { first: Duration::from_secs(5), max: Duration::from_secs(5 * 3_600) };
+
 /// Returns the consumer of a saga's queue.
 pub fn run<S: Saga>(saga: S, ports: Ports, settings: Settings) -> Arc<dyn Consumer> {
     Arc::new(Runner { saga, ports, settings })
@@ -227,6 +235,9 @@ fn answer<E>(
     let messages = group.messages.iter().map(|incoming| &incoming.message).zip(&group.places);
     for ((message, (place, receive_count)), outcome) in messages.zip(outcomes) {
         answers[*place] = Some(match outcome {
+            Outcome::Decided(MessageDecision { verdict: Verdict::Retried, why, state }) => {
+                postponed(&reporter.in_state(state), message, *receive_count, why)
+            }
             Outcome::Decided(decision) => {
                 disposition(&reporter.with_receive_count(*receive_count), message, decision)
             }
@@ -236,6 +247,14 @@ fn answer<E>(
             Outcome::Faulty(why) => reporter.faulty(Some(message), *receive_count, why),
         });
     }
+}
+
+fn postponed(reporter: &Reporter, message: &Message, receive_count: u32, why: String) -> Disposition {
+    if receive_count < LAST_POSTPONED_DELIVERY {
+        return reporter.retry(message, POSTPONED, receive_count, why);
+    }
+    let why = format!("still too early at delivery {receive_count}: {why}");
+    reporter.with_receive_count(receive_count).reject(Some(message), why)
 }
 
 fn disposition(reporter: &Reporter, message: &Message, decision: MessageDecision) -> Disposition {

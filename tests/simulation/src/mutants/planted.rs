@@ -23,6 +23,9 @@ use crate::port::Port;
 use crate::time::timestamp;
 use crate::world::World;
 
+/// The beginning of the reason of a postponed message, in the workload that is used for this defect.
+const POSTPONED: &str = "postponed";
+
 impl World {
     pub(crate) fn has(&self, mutant: Mutant) -> bool {
         self.config.mutant == Some(mutant)
@@ -260,6 +263,8 @@ pub(crate) fn around(port: &Port, consumer: Arc<dyn Consumer>) -> Arc<dyn Consum
         Arc::new(RetryingConsumer { port: port.clone(), consumer })
     } else if port.has(Mutant::LaterVersionRefused) {
         Arc::new(RefusingConsumer { consumer })
+    } else if port.has(Mutant::PostponedIsDropped) {
+        Arc::new(ImpatientConsumer { consumer })
     } else {
         consumer
     }
@@ -277,6 +282,24 @@ impl Consumer for RefusingConsumer {
         for (delivery, answer) in batch.iter().zip(&mut answers) {
             if is_of_later_release(&delivery.body) {
                 *answer = Disposition::DeadLetter { reason: "nobody knows it".to_owned() };
+            }
+        }
+        answers
+    }
+}
+
+/// Acknowledges messages that the saga postpones.
+struct ImpatientConsumer {
+    consumer: Arc<dyn Consumer>,
+}
+
+#[async_trait]
+impl Consumer for ImpatientConsumer {
+    async fn consume(&self, batch: &[Delivery], deadline: Option<Timestamp>) -> Vec<Disposition> {
+        let mut answers = self.consumer.consume(batch, deadline).await;
+        for answer in &mut answers {
+            if matches!(answer, Disposition::Retry { reason, .. } if reason.starts_with(POSTPONED)) {
+                *answer = Disposition::Acknowledge;
             }
         }
         answers

@@ -28,6 +28,8 @@ pub(crate) struct Copy {
     pub(crate) given_up_by: Option<usize>,
     /// `true` if there was a reason to dead-letter it.
     pub(crate) is_excused: bool,
+    /// `true` if the saga postponed it when it was received for the last time, as often as the engine allows.
+    is_postponed: bool,
 }
 
 impl Copy {
@@ -41,6 +43,7 @@ impl Copy {
             is_later: false,
             given_up_by: None,
             is_excused: false,
+            is_postponed: false,
         }
     }
 }

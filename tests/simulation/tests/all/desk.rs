@@ -1,18 +1,19 @@
 //! A minimal saga: a client sends a question to a desk, and waits for an answer or a timeout. It includes all parts of
 //! a workload.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use dedup::{CommandMessage, Handler, HandlerError, HandlerResult};
 use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
-use messages::{PartitionKey, Queue, QueueSpec, Reporter, messages};
+use messages::{DecisionRecord, PartitionKey, Queue, QueueSpec, Reporter, Verdict, messages};
 use outbox::session::CommitError;
 use outbox::{Key, View};
 use saga::{Decision, Engine, Event, Function, SAGA, Saga, Service, Source, System};
 use serde::{Deserialize, Serialize};
-use simulation::{Access, Bounds, Call, CheckResult, Mode, Rest, Rng, Workload};
+use simulation::{Access, Bounds, Call, CheckResult, Mode, Rest, Rng, Scene, Workload};
 use uuid::Uuid;
 
 const DESK: Queue = Queue::named("desk");
@@ -73,6 +74,9 @@ impl Saga for Question {
                 over(*number, true).cancel("patience").into()
             }
             (State::Waiting { number }, DeskEvent::PatienceEnded {}) => over(*number, false).into(),
+            (State::New, DeskEvent::Reminded {}) => {
+                Decision::postpone("postponed: the question is not known")
+            }
             _ => Decision::ignore("nothing to do"),
         }
     }
@@ -153,6 +157,13 @@ static SYSTEM: System<Engine> = System {
     functions: &[&RUNS, &ANSWERS],
 };
 
+/// The reminders of questions.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Reminders {
+    committed: BTreeSet<PartitionKey>,
+    decided: BTreeSet<PartitionKey>,
+}
+
 /// The workload, with or without its own defect.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Questions {
@@ -163,7 +174,7 @@ pub(crate) struct Questions {
 impl Workload for Questions {
     type Saga = Question;
     type Ports = Engine;
-    type World = ();
+    type World = Reminders;
 
     fn saga(&self) -> Question {
         Question
@@ -173,7 +184,7 @@ impl Workload for Questions {
         &SYSTEM
     }
 
-    fn ports(&self, engine: Engine, _: Access<()>) -> Engine {
+    fn ports(&self, engine: Engine, _: Access<Reminders>) -> Engine {
         engine
     }
 
@@ -181,20 +192,22 @@ impl Workload for Questions {
         Some(MONTHS.unsigned_abs())
     }
 
-    fn bounds(&self, (): &(), _: PartitionKey) -> Bounds {
+    fn bounds(&self, _: &Reminders, _: PartitionKey) -> Bounds {
         // The answer and the timeout.
         Bounds { awaited: 2, ..Bounds::default() }
     }
 
-    fn client(&self, engine: Engine, access: Access<()>, mut rng: Rng) -> BoxFuture<'static, ()> {
+    fn client(&self, engine: Engine, access: Access<Reminders>, mut rng: Rng) -> BoxFuture<'static, ()> {
         let numbers_repeat = self.numbers_repeat;
         // Without a ledger a duplicate is recognized only while the documents last.
         let may_wait = access.mode() == Mode::Ledger;
         Box::pin(async move {
             for _ in 0..rng.between(1, 3) {
                 let asked = ask(&engine, numbers_repeat, may_wait).await;
-                if let Some(question) = asked.filter(|_| rng.one_in(3)) {
-                    remind(&engine, question).await;
+                if let Some(question) = asked.filter(|_| rng.one_in(3))
+                    && remind(&engine, question).await
+                {
+                    access.with(|scene| scene.committed.insert(question));
                 }
             }
         })
@@ -204,7 +217,21 @@ impl Workload for Questions {
         &[Call::VIEWS_READ]
     }
 
+    fn observed(&self, scene: &mut Scene<'_, Reminders>, observation: &DecisionRecord) -> CheckResult {
+        let is_final =
+            !matches!(observation.verdict, Verdict::Retried | Verdict::Rejected | Verdict::Dispatched);
+        if let Some(question) =
+            observation.partition.filter(|_| is_final && observation.message == "Reminded")
+        {
+            scene.decided.insert(question);
+        }
+        Ok(())
+    }
+
     fn check(&self, rest: &Rest<'_, Self>) -> CheckResult {
+        if let Some(question) = rest.committed.difference(&rest.decided).next() {
+            return Err(format!("the reminder of question {question} is lost").into());
+        }
         let states = rest.partitions().into_iter().filter_map(|partition| rest.state(partition));
         let mut numbers: Vec<u64> = states
             .filter_map(|state| if let State::Over { number, .. } = state { Some(*number) } else { None })
@@ -244,12 +271,10 @@ async fn ask(engine: &Engine, numbers_repeat: bool, may_wait: bool) -> Option<Pa
     None
 }
 
-/// Sends an event that is always ignored.
-async fn remind(engine: &Engine, question: PartitionKey) {
-    let Ok(entry) = engine.entry_point("counter") else { return };
+/// Sends an event that changes nothing, and is postponed if it overtakes its question. Returns `true` if it is certainly
+/// sent.
+async fn remind(engine: &Engine, question: PartitionKey) -> bool {
+    let Ok(entry) = engine.entry_point("counter") else { return false };
     let mut session = entry.session(question);
-    if session.send(&DeskEvent::Reminded {}).is_ok() {
-        // A lost reminder changes nothing.
-        let _ = session.commit().await;
-    }
+    session.send(&DeskEvent::Reminded {}).is_ok() && session.commit().await.is_ok()
 }

@@ -20,11 +20,12 @@ fn planted_defects_are_all_found() {
 }
 
 #[test]
-fn defects_of_waits_and_dropped_messages_are_found() {
+fn defects_of_waits_and_of_dropped_or_postponed_messages_are_found() {
     for (mutant, seed, invariant) in [
         (Mutant::ItemForgottenAfterMonth, 0, Invariant::TokensAreKept),
         (Mutant::DroppedKeepsToken, 0, Invariant::Bounded),
         (Mutant::DroppedIsAwaited, 0, Invariant::Bounded),
+        (Mutant::PostponedIsDropped, 0, Invariant::Bounded),
     ] {
         let range = Range { first_seed: seed, count: SEEDS, threads: 2, stop_at_first: true };
         let config = Config { mutant: Some(mutant), ..Config::new(Mode::Ledger) };

@@ -108,6 +108,8 @@ impl<'a, S: Saga> Draft<'a, S> {
                 }
                 decision(Verdict::Ignored, why)
             }
+            // The token stays for the redelivery.
+            Decision::Postpone { why } => decision(Verdict::Retried, why),
             // The token stays, so that an operator may send the message again once the cause is removed.
             Decision::Reject { why } => decision(Verdict::Rejected, why),
         };
@@ -287,6 +289,7 @@ mod tests {
         let used = toy::with_token(toy::incoming(2, Event::Closed {}), &toy::foreign_token());
         let ignored = toy::incoming(3, Event::Opened {});
         let rejected = toy::incoming(4, Event::Broken {});
+        let postponed = toy::incoming(6, Event::Early {});
         let judged = |incoming: &toy::In| {
             let plan = decide(&Toy, &toy::input(Some(&stored)), std::slice::from_ref(incoming)).unwrap();
             (plan.decisions[0].verdict, plan.persist.is_some())
@@ -296,6 +299,37 @@ mod tests {
         assert_eq!(judged(&opened), (Verdict::Recovered, false));
         assert_eq!(judged(&ignored), (Verdict::Ignored, false));
         assert_eq!(judged(&rejected), (Verdict::Rejected, false));
+        assert_eq!(judged(&postponed), (Verdict::Retried, false));
+    }
+
+    #[test]
+    fn postponed_message_keeps_its_token_also_beside_another_one() {
+        let (early, opened) = (toy::incoming(1, Event::Early {}), toy::incoming(2, Event::Opened {}));
+        let token = early.message.token.clone().unwrap();
+        let plan = decide(&Toy, &toy::input(None), &[early.clone(), opened]).unwrap();
+        assert_eq!(plan.decisions[0].verdict, Verdict::Retried);
+        assert!(!plan.remove.contains(&token));
+        let processed = plan.persist.unwrap().content.processed;
+        assert!(processed.iter().all(|processed| processed.id != early.message.id), "{processed:?}");
+    }
+
+    #[test]
+    fn end_removes_token_of_postponed_message() {
+        let (opened, early) = (toy::incoming(1, Event::Opened {}), toy::incoming(2, Event::Early {}));
+        let stored = toy::stored(&[opened]);
+        let input = toy::input(Some(&stored));
+        let plan = decide(&Toy, &input, &[early.clone(), toy::incoming(3, Event::Closed {})]).unwrap();
+        assert_eq!((plan.decisions[0].verdict, plan.ended), (Verdict::Retried, true));
+        // The release of an ended partition removes all tokens.
+        let ended = crate::Document { version: 2, content: plan.persist.unwrap().content, ..stored };
+        let input = toy::PlanInput {
+            document: Some(&ended),
+            tokens: &toy::listed(&[]),
+            fence: 7,
+            ..toy::input(None)
+        };
+        let plan = decide(&Toy, &input, &[early]).unwrap();
+        assert_eq!((plan.decisions[0].verdict, plan.persist), (Verdict::Duplicate, None));
     }
 
     /// The ledger contains the token of a document that was lost in a restore.

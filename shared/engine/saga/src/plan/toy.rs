@@ -25,6 +25,7 @@ messages! {
         Prolonged {} = 1,
         Closed {} = 1,
         Broken {} = 1,
+        Early {} = 1,
     }
 }
 
@@ -73,6 +74,7 @@ impl Saga for Toy {
                 Decision::to(State::Closed(now), "closed").cancel("patience").show().into()
             }
             (_, Event::Broken {}) => Decision::reject("broken"),
+            (_, Event::Early {}) => Decision::postpone("early"),
             _ => Decision::ignore("nothing to do"),
         }
     }

@@ -49,7 +49,9 @@ pub(super) fn taking_back(decision: Decision, project_id: ProjectId, files: BTre
     let command = TakeBackFiles { project_id, files, forget: false };
     match decision {
         Decision::Advance(advance) => advance.send(&ParseCommand::TakeBackFiles(command)).into(),
-        unchanged @ (Decision::Ignore { .. } | Decision::Reject { .. }) => unchanged,
+        unchanged @ (Decision::Ignore { .. } | Decision::Postpone { .. } | Decision::Reject { .. }) => {
+            unchanged
+        }
     }
 }
 

@@ -75,7 +75,8 @@ fn answer(decision: Decision) -> Answer {
         Decision::Advance(advance) => {
             Answer::Advance { to: advance.next.name(), effects: count_names(&advance.effects) }
         }
-        Decision::Ignore { why } => Answer::Ignore(why),
+        // The search postpones no event.
+        Decision::Ignore { why } | Decision::Postpone { why } => Answer::Ignore(why),
         Decision::Reject { why } => Answer::Reject(why),
     }
 }
@@ -226,7 +227,7 @@ fn situations() -> Vec<(Situation, State)> {
     let run = |events: &[SearchEvent]| {
         events.iter().fold(State::Initial, |state, event| match happens(&state, event) {
             Decision::Advance(advance) => *advance.next,
-            Decision::Ignore { .. } | Decision::Reject { .. } => state,
+            Decision::Ignore { .. } | Decision::Postpone { .. } | Decision::Reject { .. } => state,
         })
     };
     let (start, first, second) = (started(&[1, 2]), saved(1, Some(2)), saved(2, Some(2)));

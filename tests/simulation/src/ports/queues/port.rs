@@ -8,6 +8,8 @@ use messages::{
     Delivery, Depth, Disposition, InspectQueues, Message, Outgoing, Queue, QueueSpec, ReceiveMessages,
     Received, SendError, SendMessages, StoreError,
 };
+use saga::SAGA;
+use saga::runner::LAST_POSTPONED_DELIVERY;
 
 use super::Copy;
 use crate::coverage::{Call, Phase};
@@ -15,7 +17,7 @@ use crate::describe::describe;
 use crate::options::Invariant;
 use crate::point::Kind;
 use crate::port::{Port, failed};
-use crate::time::span;
+use crate::time::{span, timestamp};
 use crate::world::World;
 
 impl Port {
@@ -61,6 +63,7 @@ impl World {
     fn take(&mut self, queue: usize, seq: u64) -> Option<Received> {
         let (now, again) = (self.now, self.copies() > 1);
         let again_at = now + if again { self.rng.below(70_000) } else { 0 };
+        let is_postponed = self.postpones_for_the_last_time(queue, seq);
         let stored = &mut self.queues.queues[queue];
         let index = stored.copies.iter().position(|copy| copy.seq == seq)?;
         let copy = &mut stored.copies[index];
@@ -70,6 +73,7 @@ impl World {
             return None;
         }
         copy.receive_count += 1;
+        copy.is_postponed |= is_postponed;
         copy.visible_at = now + stored.visibility_ms;
         let receive_count = copy.receive_count;
         let copy = copy.clone();
@@ -81,6 +85,16 @@ impl World {
         let body = self.delivered(&copy.body, copy.is_later);
         let delivery = Delivery { record_id: seq.to_string(), body, receive_count };
         Some(Received { receipt: format!("{seq}:{receive_count}"), delivery, reason: None })
+    }
+
+    /// Whether the next receipt of a copy is the last one at which the engine postpones it, and the saga still does.
+    fn postpones_for_the_last_time(&self, queue: usize, seq: u64) -> bool {
+        let stored = &self.queues.queues[queue];
+        let copy = stored.copies.iter().find(|copy| copy.seq == seq);
+        let last = copy.filter(|copy| copy.receive_count + 1 == LAST_POSTPONED_DELIVERY);
+        let Some(message) = last.and_then(|copy| Message::decode(&copy.body).ok()) else { return false };
+        let state = self.documents.get(&message.partition).map(|stored| &stored.state);
+        stored.spec.queue == SAGA && self.application.postpones(state, &message, timestamp(self.now))
     }
 
     fn answer(&mut self, queue: usize, receipt: &str, disposition: &Disposition) {
@@ -116,7 +130,7 @@ impl World {
             let application = std::sync::Arc::clone(&self.application);
             application.given_up(self, &queue, &message, is_outlasted);
         }
-        let is_excused = copy.is_excused || is_outlasted;
+        let is_excused = copy.is_excused || is_outlasted || copy.is_postponed;
         let given_up_by = copy.given_up_by.or(Some(place));
         self.queues.put(dead, Copy { given_up_by, is_excused, ..copy }, self.now);
     }
