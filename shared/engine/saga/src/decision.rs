@@ -4,6 +4,8 @@ use jiff::Timestamp;
 use messages::store::chain;
 use messages::{Body, Payload, Queue};
 
+use crate::recurrence::Recurrence;
+
 /// The result of a transition for one event.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision<S> {
@@ -119,6 +121,22 @@ impl<S> Advance<S> {
     pub fn schedule<P: Payload>(self, timer: &str, due_at: Timestamp, event: &P) -> Self {
         let timer = timer.to_owned();
         self.with(event, |to, body| Effect::Schedule { timer, due_at, to, body })
+    }
+
+    /// Sets a timer for the next one of recurring times, after both `now` and `last`. `event` receives this time and should
+    /// contain it: the transition for that event sets the timer again, with the contained time as `last`. The first time,
+    /// `last` is `None`.
+    #[must_use]
+    pub fn repeat<P: Payload>(
+        self,
+        timer: &str,
+        times: &Recurrence,
+        now: Timestamp,
+        last: Option<Timestamp>,
+        event: impl FnOnce(Timestamp) -> P,
+    ) -> Self {
+        let due_at = times.next(now, last);
+        self.schedule(timer, due_at, &event(due_at))
     }
 
     /// Cancels a timer if it is running.

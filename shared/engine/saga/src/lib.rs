@@ -7,7 +7,8 @@
 //!
 //! In reading order:
 //! - [`state_machine`]: the trait that an application implements, [`Saga`], and its events;
-//! - [`decision`]: the result of a transition;
+//! - [`decision`]: the result of a transition, such as a new state with effects, or to postpone an early event;
+//! - [`recurrence`]: the times of recurring timers;
 //! - [`document`]: the stored form of a partition, and the ports that read and write it;
 //! - [`plan`]: the work of one attempt at one group of messages, as a pure function;
 //! - [`runner`]: the consumer of the saga's queue, which repeats attempts;
@@ -38,6 +39,7 @@ pub mod history;
 pub mod operator;
 pub mod plan;
 pub mod ports;
+pub mod recurrence;
 pub mod requests;
 mod round;
 pub mod runner;
@@ -60,6 +62,7 @@ pub use failures::{Failures, KeepFailures};
 pub use history::KeepHistory;
 pub use operator::Operator;
 pub use ports::{Partitions, Ports, Stores};
+pub use recurrence::Recurrence;
 pub use runner::run;
 pub use settings::Settings;
 pub use state_machine::{Event, Saga};

@@ -11,9 +11,9 @@ use jiff::{SignedDuration, Timestamp};
 use messages::{DecisionRecord, PartitionKey, Queue, QueueSpec, Reporter, Verdict, messages};
 use outbox::session::CommitError;
 use outbox::{Key, View};
-use saga::{Decision, Engine, Event, Function, SAGA, Saga, Service, Source, System};
+use saga::{Advance, Decision, Engine, Event, Function, Recurrence, SAGA, Saga, Service, Source, System};
 use serde::{Deserialize, Serialize};
-use simulation::{Access, Bounds, Call, CheckResult, Mode, Rest, Rng, Scene, Workload};
+use simulation::{Access, Bounds, Call, Change, CheckResult, Mode, Rest, Rng, Scene, Workload};
 use uuid::Uuid;
 
 const DESK: Queue = Queue::named("desk");
@@ -25,6 +25,7 @@ messages! {
         Answered {} = 1,
         Reminded {} = 1,
         PatienceEnded {} = 1,
+        Checked { due: Timestamp } = 1,
     }
 }
 
@@ -41,6 +42,8 @@ pub(crate) enum State {
     New,
     Waiting {
         number: u64,
+        /// The times at which a question that waits for months was checked.
+        checks: Vec<Timestamp>,
     },
     Over {
         number: u64,
@@ -49,7 +52,15 @@ pub(crate) enum State {
     },
 }
 
-pub(crate) struct Question;
+/// The saga, with a defect or without.
+#[derive(Default)]
+pub(crate) struct Question {
+    /// Whether the next check depends only on the clock of the worker.
+    checks_by_clock: bool,
+}
+
+/// The times of the checks of a question that waits for months.
+const MONTHLY: Recurrence = Recurrence::every(SignedDuration::from_hours(24 * 30));
 
 impl Saga for Question {
     const NAME: &'static str = "desk";
@@ -61,19 +72,27 @@ impl Saga for Question {
         match (state, event.body) {
             (State::New, DeskEvent::Asked { number }) => {
                 let ends = now + patience(*number);
-                Decision::to(State::Waiting { number: *number }, "asked the desk")
+                let waiting = State::Waiting { number: *number, checks: Vec::new() };
+                let asked = Decision::to(waiting, "asked the desk")
                     .ask(&Request::Answer { number: *number })
                     .schedule("patience", ends, &DeskEvent::PatienceEnded {})
-                    .show()
-                    .into()
+                    .show();
+                if is_kept(*number) { check_later(asked, now, None).into() } else { asked.into() }
             }
-            (State::Waiting { number }, DeskEvent::Answered {}) if is_doubtful(*number) => {
+            (State::Waiting { number, checks }, DeskEvent::Checked { due }) => {
+                let checks = checks.iter().copied().chain([*due]).collect();
+                let checked = Decision::to(State::Waiting { number: *number, checks }, "it waits");
+                check_later(checked, now, (!self.checks_by_clock).then_some(*due)).into()
+            }
+            (State::Waiting { number, .. }, DeskEvent::Answered {}) if is_doubtful(*number) => {
                 Decision::ignore("the answer is doubtful")
             }
-            (State::Waiting { number }, DeskEvent::Answered {}) => {
-                over(*number, true).cancel("patience").into()
+            (State::Waiting { number, .. }, DeskEvent::Answered {}) => {
+                over(*number, true).cancel("patience").cancel("check").into()
             }
-            (State::Waiting { number }, DeskEvent::PatienceEnded {}) => over(*number, false).into(),
+            (State::Waiting { number, .. }, DeskEvent::PatienceEnded {}) => {
+                over(*number, false).cancel("check").into()
+            }
             (State::New, DeskEvent::Reminded {}) => {
                 Decision::postpone("postponed: the question is not known")
             }
@@ -91,6 +110,10 @@ impl Saga for Question {
         let created_at = Timestamp::UNIX_EPOCH;
         Some(View { partition, revision: 0, ended, list: Uuid::nil(), created_at, body })
     }
+}
+
+fn check_later(advance: Advance<State>, now: Timestamp, last: Option<Timestamp>) -> Advance<State> {
+    advance.repeat("check", &MONTHLY, now, last, |due| DeskEvent::Checked { due })
 }
 
 /// The question waits for months: the desk keeps it, and never answers.
@@ -134,7 +157,16 @@ static RUNS: Function<Engine> = Function {
     source: Source::Queue(SAGA),
     sends: &[SAGA, DESK],
     drains: &[],
-    build: Some(|engine| engine.run("desk-saga", Question)),
+    build: Some(|engine| engine.run("desk-saga", Question::default())),
+};
+
+static RUNS_BY_CLOCK: Function<Engine> = Function {
+    name: "desk-saga",
+    services: &[Service::DATABASE, Service::LEDGER],
+    source: Source::Queue(SAGA),
+    sends: &[SAGA, DESK],
+    drains: &[],
+    build: Some(|engine| engine.run("desk-saga", Question { checks_by_clock: true })),
 };
 
 static ANSWERS: Function<Engine> = Function {
@@ -146,16 +178,18 @@ static ANSWERS: Function<Engine> = Function {
     build: Some(|engine| engine.guard("desk", Desk)),
 };
 
-static SYSTEM: System<Engine> = System {
-    name: "desk",
-    queues: &[
-        QueueSpec::with_consumer(SAGA, Queue::named("saga-dead"), 20, 30, 10, 2),
-        QueueSpec::without_consumer(Queue::named("saga-dead")),
-        QueueSpec::with_consumer(DESK, Queue::named("desk-dead"), 20, 30, 10, 2),
-        QueueSpec::without_consumer(Queue::named("desk-dead")),
-    ],
-    functions: &[&RUNS, &ANSWERS],
-};
+static QUEUES: [QueueSpec; 4] = [
+    QueueSpec::with_consumer(SAGA, Queue::named("saga-dead"), 20, 30, 10, 2),
+    QueueSpec::without_consumer(Queue::named("saga-dead")),
+    QueueSpec::with_consumer(DESK, Queue::named("desk-dead"), 20, 30, 10, 2),
+    QueueSpec::without_consumer(Queue::named("desk-dead")),
+];
+
+static SYSTEM: System<Engine> = System { name: "desk", queues: &QUEUES, functions: &[&RUNS, &ANSWERS] };
+
+/// The system whose saga repeats its checks by the clock of the worker alone.
+static SYSTEM_BY_CLOCK: System<Engine> =
+    System { name: "desk", queues: &QUEUES, functions: &[&RUNS_BY_CLOCK, &ANSWERS] };
 
 /// The reminders of questions.
 #[derive(Debug, Clone, Default)]
@@ -169,6 +203,8 @@ pub(crate) struct Reminders {
 pub(crate) struct Questions {
     /// `true` if the clients give all questions the same number.
     pub(crate) numbers_repeat: bool,
+    /// `true` if the next check of a question depends only on the clock of the worker.
+    pub(crate) checks_by_clock: bool,
 }
 
 impl Workload for Questions {
@@ -177,11 +213,11 @@ impl Workload for Questions {
     type World = Reminders;
 
     fn saga(&self) -> Question {
-        Question
+        Question { checks_by_clock: self.checks_by_clock }
     }
 
     fn system(&self) -> &'static System<Engine> {
-        &SYSTEM
+        if self.checks_by_clock { &SYSTEM_BY_CLOCK } else { &SYSTEM }
     }
 
     fn ports(&self, engine: Engine, _: Access<Reminders>) -> Engine {
@@ -193,8 +229,8 @@ impl Workload for Questions {
     }
 
     fn bounds(&self, _: &Reminders, _: PartitionKey) -> Bounds {
-        // The answer and the timeout.
-        Bounds { awaited: 2, ..Bounds::default() }
+        // The answer, the timeout and the next check.
+        Bounds { awaited: 3, ..Bounds::default() }
     }
 
     fn client(&self, engine: Engine, access: Access<Reminders>, mut rng: Rng) -> BoxFuture<'static, ()> {
@@ -215,6 +251,14 @@ impl Workload for Questions {
 
     fn unused(&self) -> &'static [Call] {
         &[Call::VIEWS_READ]
+    }
+
+    fn changed(&self, change: &Change<'_, Question>) -> CheckResult {
+        let State::Waiting { checks, .. } = change.after else { return Ok(()) };
+        if checks.is_sorted_by(|earlier, later| earlier < later) {
+            return Ok(());
+        }
+        Err(format!("a question is checked twice at one time: {checks:?}").into())
     }
 
     fn observed(&self, scene: &mut Scene<'_, Reminders>, observation: &DecisionRecord) -> CheckResult {

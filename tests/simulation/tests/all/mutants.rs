@@ -39,8 +39,12 @@ fn defects_of_waits_and_of_dropped_or_postponed_messages_are_found() {
 #[test]
 fn application_defect_is_found() {
     let range = Range { first_seed: 0, count: SEEDS, threads: 2, stop_at_first: true };
-    let workload = Questions { numbers_repeat: true };
-    let (_, violation) =
-        run_many(&workload, &Config::new(Mode::Ledger), &range, &|_| ()).first.expect("it is found");
-    assert_eq!(violation.invariant, Invariant::Application);
+    for workload in [
+        Questions { numbers_repeat: true, ..Questions::default() },
+        Questions { checks_by_clock: true, ..Questions::default() },
+    ] {
+        let (_, violation) =
+            run_many(&workload, &Config::new(Mode::Ledger), &range, &|_| ()).first.expect("it is found");
+        assert_eq!(violation.invariant, Invariant::Application);
+    }
 }
