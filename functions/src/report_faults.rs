@@ -128,7 +128,7 @@ impl Handler for ReportFaults {
         reporter.measure(UNREAD_FILES, 1);
         let reason = "the file could not be read after several attempts".to_owned();
         let report = StartParsingFaulted { file_id: command.file_id, reason };
-        HandlerResult::completed("told the saga that the file was never read")
+        HandlerResult::completed("reported the unread file to the saga")
             .reply_as(REPLY, &SearchEvent::StartParsingFaulted(report))
     }
 

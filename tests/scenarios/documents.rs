@@ -67,12 +67,24 @@ async fn awaited(world: &World, search: SearchId) -> usize {
     awaited
 }
 
-async fn tokens(world: &World, search: SearchId, finished: Option<AttemptId>) -> BTreeSet<Token> {
+async fn tokens(world: &World, search: SearchId, supersedes: Option<AttemptId>) -> BTreeSet<Token> {
     let attempt = AttemptId::from_uuid(world.host.fresh_id());
     let (now, lease) = (world.host.now(), SignedDuration::from_secs(1));
-    let (requires, mint, room) = (ClaimCondition::ItemExists, Vec::new(), 0);
+    let (requires, new_tokens, max_tokens) = (ClaimCondition::ItemExists, Vec::new(), 0);
     let (partition, fence, above, until) = (search, 0, 0, now);
-    let claim = Claim { partition, attempt, now, lease, finished, requires, mint, room, fence, above, until };
+    let claim = Claim {
+        partition,
+        attempt,
+        now,
+        lease,
+        supersedes,
+        requires,
+        new_tokens,
+        max_tokens,
+        fence,
+        above,
+        until,
+    };
     let answer = dedup::ledger::ask(world.store(), claim).await.unwrap().1;
     let Admission::Admitted(admitted) = answer else { panic!("busy") };
     let Tokens::Listed(tokens) = admitted.tokens else { panic!("there is a ledger") };

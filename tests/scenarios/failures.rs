@@ -53,7 +53,7 @@ async fn operation(world: &World, operation: &Operation) -> Operation {
 }
 
 /// Creates a search whose only file is uploaded and whose event is dead-lettered with this reason.
-pub(crate) async fn given_up(world: &World, reason: &str) -> SearchId {
+pub(crate) async fn search_with_dead_letter(world: &World, reason: &str) -> SearchId {
     let announced = world.announce(&["a.ris"]).await;
     world.upload(&announced, 0, TWO_RECORDS).await;
     world.deliver_all(&[&UPLOADS]).await;
@@ -71,7 +71,7 @@ pub(crate) async fn given_up(world: &World, reason: &str) -> SearchId {
 #[tokio::test]
 async fn retried_dead_letter_takes_effect_unchanged() {
     let world = World::new();
-    let search = given_up(&world, "partition 17 cannot be read").await;
+    let search = search_with_dead_letter(&world, "partition 17 cannot be read").await;
     let body = world.store().dead_letters(&SAGA_DEAD).await.unwrap().remove(0).body;
     gather(&world).await;
     assert_eq!(
@@ -148,7 +148,7 @@ async fn dead_letters_return_to_their_queues() {
 #[tokio::test]
 async fn failure_recorded_by_fast_clock_is_retried() {
     let world = World::new();
-    let search = given_up(&world, "partition 17 cannot be read").await;
+    let search = search_with_dead_letter(&world, "partition 17 cannot be read").await;
     let ahead = world.host.now() + SignedDuration::from_mins(5);
     world.with_host(testing::ManualHost::new(ahead, 7)).failures.collect(None).await.unwrap();
     let begun = world.functions.failures.retry(all(), "Ann").await.unwrap();
@@ -211,8 +211,8 @@ async fn crashed_gathering_neither_loses_nor_repeats() {
     for call in [Call::QueueReceive, Call::FailuresRead, Call::FailuresChange, Call::QueueAnswer] {
         for phase in [Phase::Before, Phase::After] {
             let world = World::new();
-            given_up(&world, "one").await;
-            given_up(&world, "two").await;
+            search_with_dead_letter(&world, "one").await;
+            search_with_dead_letter(&world, "two").await;
             let crash = CrashAt::new(call, phase, 1);
             crash.kill(world.crashing(&crash).failures.collect(None)).await;
             world.host.advance(Duration::from_secs(61));
@@ -238,7 +238,8 @@ async fn crashed_retry_resumes_with_each_effect_once() {
     for call in calls {
         for phase in [Phase::Before, Phase::After] {
             let world = World::new();
-            let searches = [given_up(&world, "one").await, given_up(&world, "two").await];
+            let searches =
+                [search_with_dead_letter(&world, "one").await, search_with_dead_letter(&world, "two").await];
             gather(&world).await;
             world.functions.failures.retry(all(), "Ann").await.unwrap();
             let crash = CrashAt::new(call, phase, 1);
@@ -262,7 +263,7 @@ async fn crashed_retry_resumes_with_each_effect_once() {
 #[tokio::test]
 async fn stopping_operation_reopens_claimed_failures() {
     let world = World::new();
-    given_up(&world, "one").await;
+    search_with_dead_letter(&world, "one").await;
     gather(&world).await;
     let begun = world.functions.failures.retry(all(), "Ann").await.unwrap();
     let crash = CrashAt::new(Call::QueueSend, Phase::Before, 1);
@@ -279,7 +280,7 @@ async fn stopping_operation_reopens_claimed_failures() {
 #[tokio::test]
 async fn retried_message_without_token_takes_effect() {
     let world = World::new();
-    let search = given_up(&world, "one").await;
+    let search = search_with_dead_letter(&world, "one").await;
     gather(&world).await;
     let failure = of(&world, FailureStatus::Open).await.remove(0);
     let token: Token = Message::decode(&failure.body).unwrap().token.unwrap();
@@ -298,13 +299,13 @@ async fn retried_message_without_token_takes_effect() {
 async fn failures_are_retried_at_requested_rate() {
     let world = World::new();
     for _ in 0..120 {
-        given_up(&world, "partition 17 cannot be read").await;
+        search_with_dead_letter(&world, "partition 17 cannot be read").await;
     }
     gather(&world).await;
     let snapshot = world.functions.failures.snapshot(Selection::of(FailureStatus::Open)).await.unwrap();
     assert_eq!((snapshot.count, snapshot.groups.len()), (120, 1));
     world.host.advance(SECOND);
-    given_up(&world, "partition 18 cannot be read").await;
+    search_with_dead_letter(&world, "partition 18 cannot be read").await;
     gather(&world).await;
     let retry = Retry { selection: snapshot.selection, ..all() };
     let begun = world.functions.failures.retry(retry, "Ann").await.unwrap();
@@ -349,7 +350,7 @@ async fn canary_passes_only_if_message_was_processed() {
     ] {
         let world = World::new();
         for _ in 0..5 {
-            given_up(&world, "one cause").await;
+            search_with_dead_letter(&world, "one cause").await;
         }
         gather(&world).await;
         let begun = world.functions.failures.retry(Retry { canary: 1, ..all() }, "Ann").await.unwrap();
@@ -414,7 +415,7 @@ async fn canary_in_busy_queue_is_judged_by_history() {
     for is_processed in [true, false] {
         let world = World::new();
         for _ in 0..3 {
-            given_up(&world, "one cause").await;
+            search_with_dead_letter(&world, "one cause").await;
         }
         gather(&world).await;
         let inspect = Arc::new(CountingQueues(Arc::clone(&world.functions.failures.inspect)));
@@ -470,7 +471,8 @@ async fn failures_of_one_search_are_retried_together() {
 #[tokio::test]
 async fn held_search_waits_without_blocking_others() {
     let world = World::new();
-    let searches = [given_up(&world, "one").await, given_up(&world, "two").await];
+    let searches =
+        [search_with_dead_letter(&world, "one").await, search_with_dead_letter(&world, "two").await];
     gather(&world).await;
     let document = world.document(searches[0]).await;
     let finished = document.and_then(|document| document.content.finished());
@@ -479,10 +481,10 @@ async fn held_search_waits_without_blocking_others() {
         attempt: AttemptId::from_uuid(world.host.fresh_id()),
         now: world.host.now(),
         lease: SignedDuration::from_secs(30),
-        finished,
+        supersedes: finished,
         requires: ClaimCondition::Always,
-        mint: Vec::new(),
-        room: 200,
+        new_tokens: Vec::new(),
+        max_tokens: 200,
         fence: 0,
         above: 0,
         until: world.host.now(),
@@ -512,7 +514,7 @@ async fn held_search_waits_without_blocking_others() {
 #[tokio::test]
 async fn concurrent_actions_of_operators_admit_one() {
     let world = World::new();
-    given_up(&world, "one").await;
+    search_with_dead_letter(&world, "one").await;
     gather(&world).await;
     let failures = &world.functions.failures;
     let id = of(&world, FailureStatus::Open).await[0].id;
@@ -538,7 +540,7 @@ async fn concurrent_actions_of_operators_admit_one() {
 async fn stopped_operation_retries_nothing_more() {
     let world = World::new();
     for _ in 0..3 {
-        given_up(&world, "one").await;
+        search_with_dead_letter(&world, "one").await;
     }
     gather(&world).await;
     let failures = &world.functions.failures;
@@ -554,7 +556,7 @@ async fn stopped_operation_retries_nothing_more() {
 #[tokio::test]
 async fn invalid_requests_change_nothing() {
     let world = World::new();
-    given_up(&world, "one").await;
+    search_with_dead_letter(&world, "one").await;
     gather(&world).await;
     let failures = &world.functions.failures;
     let id = of(&world, FailureStatus::Open).await[0].id;

@@ -302,7 +302,7 @@ async fn file_name_exceeding_key_size_is_refused() {
     let refused = announce("\u{1f4da}".repeat(220)).await.unwrap_err();
     let Error::Invalid(faults) = &refused else { panic!("{refused:?}") };
     assert_eq!(faults.iter().map(ManifestFault::file_index).collect::<Vec<_>>(), [Some(1)]);
-    let said = "the file name takes 880 bytes of UTF-8, and the key of its upload has room for 868";
+    let said = "the file name takes 880 bytes of UTF-8, and the key of its upload allows 868";
     assert_eq!(faults[0].to_string(), said);
     let announced = announce("\u{1f4da}".repeat(217)).await.unwrap();
     let key = &announced.files[1].upload.fields["key"];

@@ -110,7 +110,7 @@ impl NotifyUpload {
             let results = self.send.send(&outgoing).await;
             for (message, result) in batch.iter().zip(results) {
                 result?;
-                let why = "told the saga that the file is stored";
+                let why = "reported the stored file to the saga";
                 reporter.note(Some(message), Verdict::Handled, why);
             }
         }

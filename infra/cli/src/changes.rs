@@ -14,7 +14,7 @@ use crate::workspace::{self, Workspace};
 
 /// Lists the searches that changed since an earlier call, and prints the cursor for the next call.
 pub(crate) async fn run(args: &args::Changes) -> anyhow::Result<bool> {
-    let workspace = Workspace::look_into(workspace::settings(&args.output.location)?).await?;
+    let workspace = Workspace::open_read_only(workspace::settings(&args.output.location)?).await?;
     let project = workspace.project(&args.project).await?;
     let read = |text: &String| {
         ChangeCursor::read(project, text).with_context(|| {

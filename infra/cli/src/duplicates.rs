@@ -20,7 +20,7 @@ const PAGE: usize = 500;
 
 /// Lists the studies of a project that repeat an earlier one, each with that one.
 pub(crate) async fn run(args: &args::Duplicates) -> anyhow::Result<bool> {
-    let workspace = Workspace::look_into(workspace::settings(&args.output.location)?).await?;
+    let workspace = Workspace::open_read_only(workspace::settings(&args.output.location)?).await?;
     let jobs = workspace.jobs()?;
     let mut list = DuplicateList {
         workspace: &workspace,

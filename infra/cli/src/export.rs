@@ -50,7 +50,7 @@ struct Shape {
 
 /// Exports the studies of files that were read to their end, ordered by search, file and record.
 pub(crate) async fn run(args: &args::Export) -> anyhow::Result<bool> {
-    let workspace = Workspace::look_into(workspace::settings(&args.output.location)?).await?;
+    let workspace = Workspace::open_read_only(workspace::settings(&args.output.location)?).await?;
     let start = SearchService::over(workspace.ports(), &functions::SYSTEM)?;
     let mut files = Vec::new();
     let searches = searches(&workspace, args).await?;

@@ -73,7 +73,7 @@ fn selection(filter: &FailureFilter, standing: FailureStatus) -> Selection {
 
 /// Opens the stores for reading, while other programs may be working in them.
 async fn open_for_reading(output: &args::Output) -> anyhow::Result<Workspace> {
-    Workspace::look_into(workspace::settings(&output.location)?).await
+    Workspace::open_read_only(workspace::settings(&output.location)?).await
 }
 
 fn store(workspace: &Workspace) -> anyhow::Result<&dyn KeepFailures> {

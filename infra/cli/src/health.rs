@@ -12,7 +12,7 @@ use crate::workspace::{self, Workspace};
 
 /// Prints the health report. Returns `true` if no problem needs an operator.
 pub(crate) async fn run(args: &args::Health) -> anyhow::Result<bool> {
-    let reading = Workspace::look_into(workspace::settings(&args.output.location)?).await?;
+    let reading = Workspace::open_read_only(workspace::settings(&args.output.location)?).await?;
     let workspace = if reading.backend.config.backend == BackendKind::Embedded {
         for_writing(reading, args).await?
     } else {

@@ -22,7 +22,7 @@ pub(crate) async fn unless_interrupted<T>(
         // Polled first, so that no work starts after Ctrl-C.
         biased;
         _ = tokio::signal::ctrl_c() => {
-            stop::at_once_when_asked_again();
+            stop::exit_on_second_signal();
             Err(Interruption(then()).into())
         }
         done = work => done,

@@ -87,7 +87,7 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    telemetry::start(telemetry::Audience::Person);
+    telemetry::start(telemetry::LogFormat::Human);
     let args = match Args::try_parse() {
         Ok(args) => args,
         // Requested help contains only our own text, so it needs no escaping.

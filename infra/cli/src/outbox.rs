@@ -50,7 +50,7 @@ pub(crate) async fn run(command: OutboxCommand) -> anyhow::Result<bool> {
 }
 
 async fn list(args: &OutboxList) -> anyhow::Result<bool> {
-    let workspace = Workspace::look_into(workspace::settings(&args.output.location)?).await?;
+    let workspace = Workspace::open_read_only(workspace::settings(&args.output.location)?).await?;
     let host = workspace.host();
     let now = host.now();
     let state = args.state.and_then(EntryState::wanted);
@@ -70,7 +70,7 @@ async fn list(args: &OutboxList) -> anyhow::Result<bool> {
 }
 
 async fn show(args: &OutboxShow) -> anyhow::Result<bool> {
-    let workspace = Workspace::look_into(workspace::settings(&args.output.location)?).await?;
+    let workspace = Workspace::open_read_only(workspace::settings(&args.output.location)?).await?;
     let now = workspace.host().now();
     let items = all(&workspace, None, Timestamp::MAX).await?;
     let item = items.into_iter().find(|item| item.effect.id() == args.entry);
@@ -119,7 +119,8 @@ async fn change(args: &OutboxChange, change: Change) -> anyhow::Result<bool> {
     let workspace = Workspace::operate(workspace::settings(&args.output.location)?).await?;
     let host = workspace.host();
     let now = host.now();
-    // Select by state instead of the index of poisoned entries: it lacks unreadable entries that no sweep has met yet.
+    // Select by state instead of by the index of poisoned entries, which lacks unreadable entries that no sweep has
+    // processed yet.
     let mut items = all(&workspace, None, before(host, args.older_than)).await?;
     items.retain(|item| item.effect.state(now) == EffectState::Poisoned);
     items.retain(|item| args.all || args.entries.contains(&item.effect.id()));

@@ -44,7 +44,7 @@ struct OutputFile {
 
 /// Writes the unreadable records of one reference file to a file, or those of each to a folder.
 pub(crate) async fn run(args: &args::Quarantine) -> anyhow::Result<bool> {
-    let workspace = Workspace::look_into(workspace::settings(&args.output.location)?).await?;
+    let workspace = Workspace::open_read_only(workspace::settings(&args.output.location)?).await?;
     let job =
         find::search(&workspace, workspace.project(&args.search.project).await?, &args.search.search).await?;
     let (mut written, found) = (Vec::new(), unreadable(workspace.ports(), &job).await?);

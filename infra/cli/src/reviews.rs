@@ -32,7 +32,7 @@ pub(crate) async fn run(command: ReviewsCommand) -> anyhow::Result<bool> {
 }
 
 async fn list(args: &ReviewsList) -> anyhow::Result<bool> {
-    let workspace = Workspace::look_into(workspace::settings(&args.output.location)?).await?;
+    let workspace = Workspace::open_read_only(workspace::settings(&args.output.location)?).await?;
     let mut reviews = service(&workspace)?.reviews(&ProjectAccess::All).await?;
     reviews.retain(|review| args.archived || review.archived_at.is_none());
     if args.output.json {

@@ -52,7 +52,7 @@ impl<'a> From<&'a Job> for SearchItem<'a> {
 
 /// Lists the searches of a project, the latest first, or those of all projects by their age.
 pub(crate) async fn run(args: &args::Searches) -> anyhow::Result<bool> {
-    let workspace = Workspace::look_into(workspace::settings(&args.output.location)?).await?;
+    let workspace = Workspace::open_read_only(workspace::settings(&args.output.location)?).await?;
     let project = if args.all { None } else { Some(workspace.project(&args.project).await?) };
     let found = select(&workspace, project, args).await?;
     if args.output.json {

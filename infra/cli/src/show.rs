@@ -30,7 +30,7 @@ struct SearchDetails {
 
 /// Shows state, files, unreadable records and the decision log.
 pub(crate) async fn run(args: &args::Inspect) -> anyhow::Result<bool> {
-    let workspace = Workspace::look_into(workspace::settings(&args.output.location)?).await?;
+    let workspace = Workspace::open_read_only(workspace::settings(&args.output.location)?).await?;
     let job =
         find::search(&workspace, workspace.project(&args.search.project).await?, &args.search.search).await?;
     let quarantined = quarantined(workspace.study_stores()?, &job).await?;

@@ -21,8 +21,11 @@ pub(crate) async fn run(args: &args::Sources) -> anyhow::Result<bool> {
     let settings = workspace::settings(&args.output.location)?;
     let source = args.source.read();
     let changes = source.is_some() || args.forget;
-    let workspace =
-        if changes { Workspace::reopen(settings).await? } else { Workspace::look_into(settings).await? };
+    let workspace = if changes {
+        Workspace::reopen(settings).await?
+    } else {
+        Workspace::open_read_only(settings).await?
+    };
     let job =
         find::search(&workspace, workspace.project(&args.search.project).await?, &args.search.search).await?;
     let start = SearchService::over(workspace.ports(), &functions::SYSTEM)?;
@@ -102,7 +105,7 @@ fn cells(source: &Source) -> [String; 3] {
 
 /// Prints the PRISMA 2020 counts of a project.
 pub(crate) async fn prisma(args: &args::Prisma) -> anyhow::Result<bool> {
-    let workspace = Workspace::look_into(workspace::settings(&args.output.location)?).await?;
+    let workspace = Workspace::open_read_only(workspace::settings(&args.output.location)?).await?;
     let project = workspace.project(&args.project).await?;
     let flow = SearchService::over(workspace.ports(), &functions::SYSTEM)?.flow(project).await?;
     let is_empty = flow.lines.is_empty() && flow.open == 0 && flow.failed_files == 0;

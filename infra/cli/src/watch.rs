@@ -138,7 +138,7 @@ async fn why_waiting(workspace: &Workspace, location: &Location, search: SearchI
         format!("import {search} has not ended: {delayed} delayed after a failure; `{resume}` tries again")
     } else if missing.is_empty() {
         format!(
-            "import {search} has not ended, but no work is left to do now; `search-import show {search}` shows its state"
+            "import {search} has not ended, but there is no work to do at present; `search-import show {search}` shows its state"
         )
     } else {
         format!(

@@ -102,7 +102,7 @@ impl Workspace {
     }
 
     /// Opens it for reading, while other programs may be working in it.
-    pub(crate) async fn look_into(config: Config) -> anyhow::Result<Self> {
+    pub(crate) async fn open_read_only(config: Config) -> anyhow::Result<Self> {
         has_folder(&config)?;
         let host: Arc<dyn Host> = Arc::new(SystemHost);
         let backend = match config.backend {

@@ -31,7 +31,7 @@ const FAILED: u8 = 1;
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    telemetry::start(telemetry::Audience::Person);
+    telemetry::start(telemetry::LogFormat::Human);
     let args = Args::parse();
     let done = match args.command {
         Command::Simulate(args) => simulate::run(&args),

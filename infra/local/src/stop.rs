@@ -18,11 +18,11 @@ pub fn stop_in_time() {
         output::remark("stopped before all work in progress was finished; the next start continues it");
         exit(0);
     });
-    at_once_when_asked_again();
+    exit_on_second_signal();
 }
 
 /// Ends the process immediately when it is asked to stop again.
-pub fn at_once_when_asked_again() {
+pub fn exit_on_second_signal() {
     tokio::spawn(async {
         asked_to_stop().await;
         exit(INTERRUPTED);

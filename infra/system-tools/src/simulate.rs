@@ -62,7 +62,7 @@ pub fn run<W: Workload>(workload: &W, args: &Args, command: &str) -> anyhow::Res
         None => vec![Mode::Ledger, Mode::Optimistic],
     };
     for mode in modes {
-        if !look_for_violation(workload, args, mode, command)? {
+        if !find_violation(workload, args, mode, command)? {
             return Ok(false);
         }
     }
@@ -92,12 +92,7 @@ fn replay<W: Workload>(workload: &W, mode: Mode, seed: u64) -> anyhow::Result<bo
 }
 
 /// Runs schedules until one violates an invariant.
-fn look_for_violation<W: Workload>(
-    workload: &W,
-    args: &Args,
-    mode: Mode,
-    command: &str,
-) -> anyhow::Result<bool> {
+fn find_violation<W: Workload>(workload: &W, args: &Args, mode: Mode, command: &str) -> anyhow::Result<bool> {
     let threads = match args.threads {
         Some(threads) => usize::try_from(threads)?,
         None => thread::available_parallelism().map_or(1, NonZero::get),

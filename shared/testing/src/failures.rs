@@ -34,7 +34,7 @@ pub async fn all(ports: &Ports<'_>) -> CheckResult {
     audit_log_starts_with_the_latest(ports).await
 }
 
-fn sighting(host: &dyn Host, reason: &str) -> FailureReport {
+fn report(host: &dyn Host, reason: &str) -> FailureReport {
     FailureReport {
         origin: Origin::DeadLetter { queue: Queue::named("saga-dead"), source: Queue::named("saga") },
         body: format!("no message: {} \u{0} $ROOT", host.fresh_id()),
@@ -45,7 +45,7 @@ fn sighting(host: &dyn Host, reason: &str) -> FailureReport {
 }
 
 fn failure(host: &dyn Host, reason: &str) -> Failure {
-    Failure::first(&sighting(host, reason), sample::now(host))
+    Failure::first(&report(host, reason), sample::now(host))
 }
 
 async fn stored(ports: &Ports<'_>, failure: Failure) -> Result<Failure, messages::StoreError> {

@@ -76,10 +76,10 @@ impl<'a> Partition<'a> {
             attempt,
             now: sample::later(self.now, after),
             lease: SignedDuration::from_secs(LEASE),
-            finished: None,
+            supersedes: None,
             requires,
-            mint: vec![Token::minted_by_attempt(self.id, &attempt, 0)],
-            room: 200,
+            new_tokens: vec![Token::minted_by_attempt(self.id, &attempt, 0)],
+            max_tokens: 200,
             fence: 0,
             above: 0,
             until: sample::later(self.now, after),
@@ -182,13 +182,13 @@ pub async fn tokens_are_added_within_the_capacity(ports: &Ports<'_>) -> CheckRes
     {
         let after = i64::try_from(round).unwrap_or(i64::MAX) * LEASE;
         let attempt = AttemptId::from_uuid(ports.host.fresh_id());
-        let claim = Claim { room: 2, ..partition.request(attempt, after, requires) };
+        let claim = Claim { max_tokens: 2, ..partition.request(attempt, after, requires) };
         let Admission::Admitted(admitted) = asked(ports, claim.clone()).await? else {
             panic!("round {round}: the lease before is over");
         };
         let Tokens::Listed(tokens) = admitted.tokens else { panic!("there is a ledger") };
         assert_eq!(tokens.len(), (round + 2).min(3));
-        assert_eq!(tokens.contains(&claim.mint[0]), round < 2);
+        assert_eq!(tokens.contains(&claim.new_tokens[0]), round < 2);
     }
     Ok(())
 }
@@ -232,19 +232,19 @@ pub async fn finished_attempt_does_not_block_claim(ports: &Ports<'_>) -> CheckRe
     for requires in [partition.needs_token(), ClaimCondition::ItemExists, ClaimCondition::Always] {
         let after = |finished| {
             let request = partition.request(sample::attempt(ports.host), 1, requires.clone());
-            Claim { finished: Some(finished), ..request }
+            Claim { supersedes: Some(finished), ..request }
         };
         let answer = asked(ports, after(other)).await?;
         assert_eq!(answer, Admission::Busy { until: sample::later(partition.now, LEASE) });
     }
     let request = partition.request(other, 1, partition.needs_token());
-    let answer = asked(ports, Claim { finished: Some(one), ..request }).await?;
+    let answer = asked(ports, Claim { supersedes: Some(one), ..request }).await?;
     let Admission::Admitted(second) = answer else { panic!("not admitted: {answer:?}") };
     assert_eq!(second.fence, first.fence + 1);
     assert!(!ports.claim.release(&partition.giving_back(one, first.fence, 2)).await?);
     assert!(ports.claim.release(&partition.giving_back(other, second.fence, 2)).await?);
     let absent = ClaimCondition::TokenPresent(Token::minted_at_entry(partition.id, ports.host.fresh_id()));
-    let request = Claim { finished: Some(other), ..partition.request(one, 3, absent) };
+    let request = Claim { supersedes: Some(other), ..partition.request(one, 3, absent) };
     assert_eq!(asked(ports, request).await?, Admission::Duplicate);
     Ok(())
 }
@@ -324,14 +324,14 @@ pub async fn duplicate_claim_changes_nothing(ports: &Ports<'_>) -> CheckResult {
         let request = partition.request(sample::attempt(ports.host), 0, requires);
         let Admission::Admitted(first) = ports.claim.claim(&request).await? else { panic!("not admitted") };
         let given_back = Release {
-            remove: request.mint.iter().cloned().collect(),
+            remove: request.new_tokens.iter().cloned().collect(),
             ..partition.giving_back(request.attempt, first.fence, 1)
         };
         assert!(ports.claim.release(&given_back).await?);
         let copy = ports.claim.claim(&request).await?;
         assert!(matches!(copy, Admission::Moved { fence, .. } if fence == first.fence), "{copy:?}");
         assert!(!ports.claim.release(&given_back).await?);
-        let token = request.mint[0].clone();
+        let token = request.new_tokens[0].clone();
         assert!(is_duplicate(&partition.claim(2, ClaimCondition::TokenPresent(token)).await?), "it was used");
     }
     Ok(())

@@ -130,7 +130,7 @@ pub async fn abandoned_session_commits_nothing(ports: &Ports<'_>) -> CheckResult
     let session = PreparedSession::new(ports, 1)?;
     let now = sample::now(ports.host);
     for _ in 0..2 {
-        assert_eq!(ports.settle.bury(session.record.id, now).await?, SessionStatus::Tombstone);
+        assert_eq!(ports.settle.abandon(session.record.id, now).await?, SessionStatus::Tombstone);
     }
     assert_eq!(session.commit(ports).await?, CommitOutcome::TooLate);
     assert_eq!(ports.settle.find(session.record.id).await?, SessionStatus::Tombstone);
@@ -143,7 +143,7 @@ pub async fn committed_session_is_not_abandoned(ports: &Ports<'_>) -> CheckResul
     let session = PreparedSession::new(ports, 1)?;
     session.commit(ports).await?;
     assert_eq!(
-        ports.settle.bury(session.record.id, sample::now(ports.host)).await?,
+        ports.settle.abandon(session.record.id, sample::now(ports.host)).await?,
         SessionStatus::Committed
     );
     assert!(session.is_due(ports).await?);
@@ -155,7 +155,8 @@ pub async fn concurrent_commit_and_abandon_have_one_winner(ports: &Ports<'_>) ->
     for _ in 0..5 {
         let session = PreparedSession::new(ports, 1)?;
         let now = sample::now(ports.host);
-        let (committed, found) = join(session.commit(ports), ports.settle.bury(session.record.id, now)).await;
+        let (committed, found) =
+            join(session.commit(ports), ports.settle.abandon(session.record.id, now)).await;
         match (committed?, found?) {
             (CommitOutcome::Stored, SessionStatus::Committed) => {
                 assert!(session.has_view(ports).await? && session.is_due(ports).await?);

@@ -29,7 +29,7 @@ pub use batches::Batches;
 pub use expected::{ExpectedResult, Surroundings};
 pub use installation::{Installation, upload};
 pub use log::check_log;
-pub use placed::{EventError, Place, anew};
+pub use placed::{EventError, Place, with_new_ids};
 
 /// Returns the sample event of this name.
 ///

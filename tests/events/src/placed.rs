@@ -206,7 +206,7 @@ where
 
 /// Returns a sample with new ids, so that it is not treated as a duplicate of an earlier one. The ids keep their form
 /// and their last digits, which bind tokens to their search.
-pub fn anew(sample: &str, ids: u32) -> String {
+pub fn with_new_ids(sample: &str, ids: u32) -> String {
     sample.replace(SAMPLE_IDS, &format!("01{:06x}-", ids & 0x00ff_ffff))
 }
 

@@ -25,7 +25,7 @@ fn invariants<S: Saga>() -> [Property<Check<S>>; 8] {
             system.asks_no_more_than(check)
         }),
         always("I4 no token is removed that is still needed", |_, system| {
-            system.keeps_what_is_expected() && !system.seen.value.lost
+            system.keeps_expected_messages() && !system.seen.value.lost
         }),
         always("I5 a duplicate never brings an ended partition back", |_, system| {
             !(system.expired && system.document.is_some())
@@ -87,7 +87,7 @@ fn situations<S: Saga>() -> [Property<Check<S>>; 10] {
             !check.budget().groups || check.budget().duplicates == 0 || system.workers.iter().any(mixes)
         }),
         sometimes("room is made for tokens", |check, system| {
-            check.budget().room.is_none() || check.budget().crashes == 0 || system.makes_room()
+            check.budget().room.is_none() || check.budget().crashes == 0 || system.is_within_capacity()
         }),
         sometimes("a duplicate finds neither document nor ledger item", |check, system| {
             check.budget().copies + check.budget().duplicates == 0
@@ -126,7 +126,7 @@ impl<S: Saga> System<S> {
     }
 
     /// Returns `true` if every expected message is still admitted.
-    fn keeps_what_is_expected(&self) -> bool {
+    fn keeps_expected_messages(&self) -> bool {
         let Some(content) = self.content() else { return true };
         self.has_ended() || content.expected.iter().all(|expected| self.admits(&expected.token))
     }

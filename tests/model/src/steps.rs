@@ -224,13 +224,13 @@ impl<S: Saga> System<S> {
             attempt,
             now: NOW,
             lease: LEASE,
-            finished: document.and_then(|stored| stored.document.value.content.finished()),
+            supersedes: document.and_then(|stored| stored.document.value.content.finished()),
             requires: admission::condition(match protocol.has(Defect::FirstTokenRequired) {
                 true => &group[..1],
                 false => &group,
             }),
-            mint: admission::mint(partition(), &attempt, count),
-            room: match protocol.has(Defect::RoomIgnored) {
+            new_tokens: admission::mint(partition(), &attempt, count),
+            max_tokens: match protocol.has(Defect::RoomIgnored) {
                 true => usize::MAX,
                 false => need.map_or(least, |need| need.room.max(least)),
             },

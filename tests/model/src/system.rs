@@ -207,7 +207,7 @@ impl<S: Saga> System<S> {
     }
 
     /// Returns `true` if a worker reclaims token capacity by storing the document unchanged.
-    pub fn makes_room(&self) -> bool {
+    pub fn is_within_capacity(&self) -> bool {
         let again = |phase: &Phase<Of<S>>| matches!(phase, Phase::Dispatched(_, _, plan) if plan.value.retry_with.is_some());
         self.workers.iter().any(again)
     }

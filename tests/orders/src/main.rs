@@ -38,7 +38,7 @@ struct Args {
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    telemetry::start(telemetry::Audience::Person);
+    telemetry::start(telemetry::LogFormat::Human);
     let args = Args::parse();
     let done = match &args.data_dir {
         Some(dir) => run(dir, args.duplicate).await,

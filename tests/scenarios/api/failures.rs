@@ -37,7 +37,7 @@ async fn retry_of_snapshot_takes_counted_failures() {
     let world = World::new();
     let api = api(&world);
     for reason in ["partition 17 cannot be read", "partition 18 cannot be read", "the disk is full"] {
-        given_up(&world, reason).await;
+        search_with_dead_letter(&world, reason).await;
     }
     gather(&world).await;
     let groups = get(&api, "/admin/failures/groups").await;
@@ -47,7 +47,7 @@ async fn retry_of_snapshot_takes_counted_failures() {
     let (status, snapshot) = post(&api, "/admin/retries", json!({ "cause": cause, "dry_run": true })).await;
     assert_eq!((status, &snapshot["count"]), (StatusCode::OK, &json!(2)));
     world.host.advance(std::time::Duration::from_secs(1));
-    given_up(&world, "partition 19 cannot be read").await;
+    search_with_dead_letter(&world, "partition 19 cannot be read").await;
     gather(&world).await;
 
     let retry = json!({ "snapshot": snapshot["snapshot"], "per_second": 50 });
@@ -72,7 +72,7 @@ async fn failures_are_listed_in_pages_and_individually() {
     let world = World::new();
     let api = api(&world);
     for _ in 0..5 {
-        given_up(&world, "one cause").await;
+        search_with_dead_letter(&world, "one cause").await;
     }
     gather(&world).await;
     let (mut seen, mut next) = (Vec::new(), String::new());
@@ -174,7 +174,7 @@ async fn invalid_requests_are_refused_with_reason() {
 #[tokio::test]
 async fn operator_api_is_closed_to_others() {
     let world = World::new();
-    given_up(&world, "one").await;
+    search_with_dead_letter(&world, "one").await;
     gather(&world).await;
     let api = |operator: Option<Operator>| {
         let principal = Principal { operator, ..ProjectAccess::All.into() };

@@ -78,7 +78,7 @@ async fn operators_see_backlogs_and_failures() {
     world.backend.ports.engine.sweeps().unwrap().note().await.unwrap();
     world.announce(&["a.ris"]).await;
     world.run().await;
-    given_up(&world, "partition 17 cannot be read").await;
+    search_with_dead_letter(&world, "partition 17 cannot be read").await;
     gather(&world).await;
     let report = get(&api, "/admin/health").await;
     assert_eq!(report["last_sweep"], "2026-01-01T00:00:00Z");

@@ -147,8 +147,8 @@ impl World {
     /// time, and none may follow.
     fn operates_later_by_ms(&mut self) -> u64 {
         const MONTH_MS: u64 = 31 * 24 * 3_600_000;
-        let is_quiet = self.gives_nothing_up() && self.queues.left().is_none();
-        let may_be_late = self.tells_duplicates_by() == Mode::Ledger && is_quiet;
+        let is_quiet = self.has_no_dead_letters() && self.queues.left().is_none();
+        let may_be_late = self.duplicate_detection() == Mode::Ledger && is_quiet;
         if may_be_late && !self.rng.one_in(4) { MONTH_MS } else { 0 }
     }
 }
@@ -169,7 +169,7 @@ async fn operate(port: Port, application: Arc<dyn Application>) {
         port.stop_at(Kind::Operate, comes).await;
         let later = port.universe.with(|world| world.now + world.operates_later_by_ms());
         port.stop_at(Kind::Operate, later).await;
-        port.perform(World::begin_anew);
+        port.perform(World::begin_batch);
         for outbox in [&operator.stores.saga_outbox, &operator.stores.session_outbox] {
             let pending = outbox.pending(None, usize::MAX).await.unwrap_or_default();
             for (owner, stored) in pending.into_iter().filter_map(|of| Some((of.owner?, of.entries))) {

@@ -210,8 +210,8 @@ impl<W: Workload> Rules for TypedApplication<W> {
         self.workload.observed(&mut Scene::new(world), observation)
     }
 
-    fn given_up(&self, world: &mut World, queue: &Queue, message: &Message, is_outlasted: bool) {
-        self.workload.given_up(&mut Scene::new(world), queue, message, is_outlasted);
+    fn dead_lettered(&self, world: &mut World, queue: &Queue, message: &Message, is_outlasted: bool) {
+        self.workload.dead_lettered(&mut Scene::new(world), queue, message, is_outlasted);
     }
 
     fn check(&self, world: &World) -> CheckResult {

@@ -102,7 +102,7 @@ impl World {
         let Kind::Call(call, phase) = kind else {
             return Next::Poll(process, self.points.grant(index, Grant::Go));
         };
-        if let Some(for_ms) = self.plan.stands_still_ms(call, phase) {
+        if let Some(for_ms) = self.plan.stall_ms(call, phase) {
             self.note(|| format!("{:<16} stands still", call.name()));
             self.coverage.count(call, phase, Fault::Delay);
             self.points.hold(index, self.now + for_ms);

@@ -115,7 +115,7 @@ impl Plan {
         let target = (left > 0 && !focused)
             .then(|| (rng.pick(calls), rng.pick(&Phase::ALL), rng.pick(&Fault::AT_CALLS)));
         let outage = rng.one_in(16).then(|| Outage::draw(rng, calls));
-        let twice = (left > 0 && more.one_in(4)).then(|| draw_twice(more, calls)).flatten();
+        let twice = (left > 0 && more.one_in(4)).then(|| choose_duplicated_call(more, calls)).flatten();
         let race = (left > 0 && !races.is_empty() && more.one_in(4))
             .then(|| (more.pick(races), more.pick(&STANDSTILLS_MS)));
         let is_failing_over = false;
@@ -170,7 +170,7 @@ impl Plan {
     }
 
     /// Returns the delay before this call of a worker that others overtake.
-    pub(crate) fn stands_still_ms(&mut self, call: Call, phase: Phase) -> Option<u64> {
+    pub(crate) fn stall_ms(&mut self, call: Call, phase: Phase) -> Option<u64> {
         let (_, for_ms) = self.race.take_if(|(at, _)| *at == call && phase == Phase::Before)?;
         Some(for_ms)
     }
@@ -240,7 +240,7 @@ impl Plan {
 }
 
 /// Chooses a call whose requests arrive twice. Rare calls are chosen more often, since few schedules make them.
-fn draw_twice(rng: &mut Rng, calls: &[Call]) -> Option<(Call, u64)> {
+fn choose_duplicated_call(rng: &mut Rng, calls: &[Call]) -> Option<(Call, u64)> {
     let calls = calls.iter().filter(|call| call.may_come_twice);
     let calls: Vec<Call> = calls.flat_map(|call| vec![*call; if call.is_rare { 3 } else { 1 }]).collect();
     (!calls.is_empty()).then(|| (rng.pick(&calls), rng.between(1, 3)))

@@ -20,7 +20,7 @@ const AGAIN_MS: u64 = 3 * clocks::MAX_MS;
 
 impl World {
     /// Returns `true` if there are no dead letters and none will arrive.
-    pub(crate) fn gives_nothing_up(&self) -> bool {
+    pub(crate) fn has_no_dead_letters(&self) -> bool {
         self.queues.dead_letters().next().is_none() && !self.plan.outlasts_queues(0, self.now)
     }
 
@@ -45,7 +45,7 @@ impl World {
         }
         for copy in self.queues.take_dead_letters() {
             self.stats.redriven += 1;
-            self.put_back(&copy);
+            self.redrive(&copy);
             self.redriven.push(copy);
         }
         true
@@ -60,7 +60,7 @@ impl World {
 
     /// Returns the messages of a partition that an operator redrove or retried, and those requeued after a longer wait
     /// than this.
-    pub(crate) fn put_back_of(
+    pub(crate) fn redriven_messages(
         &self,
         partition: PartitionKey,
         longer_than_ms: u64,
@@ -76,11 +76,11 @@ impl World {
     /// Redrives all messages that were redriven before.
     pub(crate) fn redrive_again(&mut self) {
         for copy in self.redriven.clone() {
-            self.put_back(&copy);
+            self.redrive(&copy);
         }
     }
 
-    fn put_back(&mut self, copy: &Copy) {
+    fn redrive(&mut self, copy: &Copy) {
         let Some(place) = copy.given_up_by else { return };
         let queue = self.queues.spec(place).queue.clone();
         self.note(|| format!("the operator puts {} back into {queue}", describe(&copy.body)));

@@ -129,7 +129,7 @@ impl Schedule {
     /// After the end, some schedules have duplicates of different ages, and some have an operator who repeats actions.
     fn repeat_after_the_end(&mut self) {
         let age = self.universe.with(|world| {
-            let ages = ages(world.tells_duplicates_by());
+            let ages = ages(world.duplicate_detection());
             let age = ages.get(world.rng.index(ages.len() + 1)).copied();
             age.filter(|_| world.violation.is_none())
         });

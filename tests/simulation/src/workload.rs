@@ -132,7 +132,7 @@ pub trait Workload: Clone + Send + Sync + 'static {
 
     /// Records a message that its queue dead-lettered after failed deliveries. `true` means that it waited for a
     /// service or an upgrade for longer than queues guarantee.
-    fn given_up(
+    fn dead_lettered(
         &self,
         _scene: &mut Scene<'_, Self::World>,
         _queue: &Queue,
@@ -230,12 +230,12 @@ impl<'a, W: Workload> Rest<'a, W> {
 
     /// Returns the messages of this partition that were dead-lettered until an operator redrove them, and those that
     /// were exhausted in their outbox for longer than this.
-    pub fn given_up_of(
+    pub fn abandoned_messages(
         &self,
         partition: PartitionKey,
         longer_than: Duration,
     ) -> impl Iterator<Item = Message> {
-        self.world.put_back_of(partition, span(longer_than))
+        self.world.redriven_messages(partition, span(longer_than))
     }
 
     /// Returns `true` if, since this time, an outage or the wait for an upgrade was longer than queues outlast.

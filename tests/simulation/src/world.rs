@@ -94,7 +94,7 @@ pub(crate) trait Rules: Send + Sync {
     fn changed(&self, written: &ObservedWrite<'_>) -> CheckResult;
     fn committed(&self, session: &SessionRecord) -> CheckResult;
     fn observed(&self, world: &mut World, observation: &DecisionRecord) -> CheckResult;
-    fn given_up(&self, world: &mut World, queue: &Queue, message: &Message, is_outlasted: bool);
+    fn dead_lettered(&self, world: &mut World, queue: &Queue, message: &Message, is_outlasted: bool);
     fn check(&self, world: &World) -> CheckResult;
     fn unchanged(&self, before: &(dyn Any + Send), world: &World) -> Result<(), String>;
 }
@@ -246,12 +246,12 @@ impl World {
             trace: Vec::new(),
             violation: None,
         };
-        world.draw_damage();
+        world.choose_damage();
         world
     }
 
     /// Returns how duplicates are detected after documents have expired.
-    pub(crate) fn tells_duplicates_by(&self) -> Mode {
+    pub(crate) fn duplicate_detection(&self) -> Mode {
         if self.application.relies_on_documents(self) { Mode::Optimistic } else { self.config.mode }
     }
 
@@ -297,7 +297,7 @@ impl World {
             Kind::Receive(queue) => {
                 self.queues.has_visible(queue, self.now) && !self.plan.is_out(Call::QUEUE_RECEIVE, self.now)
             }
-            Kind::Operate => self.has_given_up(),
+            Kind::Operate => self.has_exhausted_entries(),
             Kind::Retry => self.is_retrying,
             Kind::Sweep => self.next_ready().is_some_and(|ready| ready <= self.now),
         }
@@ -311,7 +311,7 @@ impl World {
                 let visible = self.queues.next_visible(queue)?;
                 Some(visible.max(self.plan.back_at(Call::QUEUE_RECEIVE, self.now)))
             }
-            Kind::Operate => self.has_given_up().then_some(0),
+            Kind::Operate => self.has_exhausted_entries().then_some(0),
             Kind::Retry => self.is_retrying.then_some(0),
             Kind::Sweep => self.next_ready(),
         }

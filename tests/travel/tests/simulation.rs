@@ -52,7 +52,7 @@ fn planted_saga_defects_are_found() {
 }
 
 #[rstest]
-fn every_defect_planted_into_the_crate_is_found(
+fn planted_defects_of_the_crate_are_found(
     #[values(
         steps::Defect::KeepsCompleted,
         steps::Defect::KeepsInDoubt,

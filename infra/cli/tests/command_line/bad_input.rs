@@ -83,7 +83,7 @@ fn search_name_too_long_for_uploads_stores_nothing() {
     assert_eq!(
         run.stderr,
         "error: the search's name takes 2007 bytes with all but ASCII letters and digits percent-encoded, and an upload's \
-         metadata has room for 1999\n"
+         metadata allows 1999\n"
     );
     assert_eq!(import(222).1.code, Some(0));
 }

@@ -10,7 +10,7 @@ fn import_resumes_after_disk_space_is_freed() {
     let text: String = (0..100).map(|n| format!("Sentence {n}. ")).collect();
     let record = |n: usize| format!("TY  - JOUR\nTI  - Title {n}\nAB  - {n} {text}\nER  - \n");
     let file = program.file("many.ris", (0..400).map(record).collect::<String>().as_bytes());
-    let import = program.start_with_room(&["import", file.to_str().unwrap()], 640 << 10);
+    let import = program.start_with_space(&["import", file.to_str().unwrap()], 640 << 10);
     let import = import.wait_with_output().unwrap();
     let said = String::from_utf8(import.stderr).unwrap();
     assert_eq!(import.status.code(), Some(1), "{said}");

@@ -111,7 +111,7 @@ impl Program {
     /// Starts the program with a limit on the size of its files. Writes beyond it fail as on a full disk, until the limit is
     /// raised.
     #[cfg(target_os = "linux")]
-    pub(crate) fn start_with_room(&self, args: &[&str], bytes: u64) -> Child {
+    pub(crate) fn start_with_space(&self, args: &[&str], bytes: u64) -> Child {
         let unlimited = self.command(args);
         let mut command = Command::new("sh");
         // A process that ignores the signal gets an error instead.

@@ -120,7 +120,7 @@ async fn upload_to_full_disk_hides_its_key() -> TestResult {
     let title = |n: u32| uuid::Uuid::new_v5(&uuid::Uuid::nil(), &n.to_le_bytes());
     let records = (0..100_000).map(|n| format!("TY  - JOUR\nTI  - {}\nER  - \n\n", title(n)));
     let large = program.file("large.ris", records.collect::<String>().as_bytes());
-    let child = program.start_with_room(&["import", large.to_str().unwrap(), "--json"], room);
+    let child = program.start_with_space(&["import", large.to_str().unwrap(), "--json"], room);
     let ended = child.wait_with_output()?;
     assert_eq!(ended.status.code(), Some(1));
     let said = String::from_utf8(ended.stderr)?;

@@ -136,7 +136,7 @@ enum Service {
 }
 
 /// Returns the service of a call; `None` for the bucket, whose calls cost almost nothing.
-fn service_behind(call: Call) -> Option<Service> {
+fn service_of(call: Call) -> Option<Service> {
     match call {
         Call::LedgerClaim
         | Call::LedgerRelease
@@ -262,7 +262,7 @@ fn row(
     prices: &Prices,
 ) -> Row {
     let sum = |service: Service| {
-        let of_service = counts.iter().filter(|(call, _)| service_behind(**call) == Some(service));
+        let of_service = counts.iter().filter(|(call, _)| service_of(**call) == Some(service));
         of_service.map(|(_, count)| count).sum()
     };
     let (dynamodb, mongodb, sends) = (sum(Service::DynamoDb), sum(Service::MongoDb), sum(Service::Sqs));

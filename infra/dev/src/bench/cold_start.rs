@@ -135,7 +135,7 @@ fn built(name: &str, dir: Option<&Path>) -> anyhow::Result<PathBuf> {
     let places = folders.iter().flat_map(|folder| [folder.join(name).join("bootstrap"), folder.join(name)]);
     let found = places.into_iter().find(|place| place.is_file());
     found.with_context(|| {
-        format!("{name} is not built: `cargo build --release` does it, --dir says where it is")
+        format!("{name} is not built: build it with `cargo build --release`, and name its folder with --dir")
     })
 }
 

@@ -108,10 +108,10 @@ async fn measure(stores: &Stores, sizes: &[usize]) -> anyhow::Result<Report> {
 }
 
 /// A sender that discards every message, because only the store is measured.
-struct Nowhere;
+struct NullSink;
 
 #[async_trait]
-impl SendMessages for Nowhere {
+impl SendMessages for NullSink {
     async fn send(&self, messages: &[Outgoing]) -> Vec<Result<(), SendError>> {
         messages.iter().map(|_| Ok(())).collect()
     }
@@ -126,7 +126,7 @@ struct Bench<'a> {
 impl<'a> Bench<'a> {
     fn new(stores: &'a Stores) -> Self {
         let dispatcher = Dispatcher {
-            send: Arc::new(Nowhere),
+            send: Arc::new(NullSink),
             views: Arc::clone(&stores.write_views),
             earlier_view,
             policy: Policy::default(),

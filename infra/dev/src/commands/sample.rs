@@ -26,7 +26,7 @@ pub(crate) async fn run(args: &args::Sample) -> anyhow::Result<bool> {
     if let Some(answer) = &args.answer {
         return check(expected, &read_json(&args.prepared)?, &read_json(answer)?, at);
     }
-    let sample = events::anew(&read(&args.event)?, rand::random());
+    let sample = events::with_new_ids(&read(&args.event)?, rand::random());
     let sample = serde_json::from_str(&sample).with_context(|| args.event.display().to_string())?;
     let prepared = prepare(config, sample).await.map_err(anyhow::Error::from_boxed)?;
     fs::write(&args.prepared, prepared.to_string()).with_context(|| args.prepared.display().to_string())?;
@@ -71,7 +71,7 @@ fn check(
 ) -> anyhow::Result<bool> {
     let Some(expected) = expected else { return Ok(true) };
     if !expected.is_answered_by(event, answer, at) {
-        bail!("the answer is not what is expected: {}", expected.told(at));
+        bail!("the response differs from the expectation: {}", expected.told(at));
     }
     output::remark("as expected");
     Ok(true)

@@ -178,7 +178,7 @@ fn finds_queue_differing_from_specification() {
         "VisibilityTimeout: 360",
         "VisibilityTimeout: 361",
         "ParseDeadQueue",
-        "for 361 s, but 360 s are agreed",
+        "for 361 s, but the specification has 360 s",
     );
     finds(
         "maxReceiveCount: 20",
@@ -186,7 +186,7 @@ fn finds_queue_differing_from_specification() {
         "UploadsQueue",
         "makes 21 deliveries of a message, but 20",
     );
-    finds("BatchSize: 1 #", "BatchSize: 2 #", "ParseQueue", "2 messages at once, but at most 1");
+    finds("BatchSize: 1 #", "BatchSize: 2 #", "ParseQueue", "2 messages per batch, but the limit is 1");
 }
 
 #[test]
@@ -232,7 +232,7 @@ fn finds_more_connections_than_mongodb_allows() {
     // Concurrent requests: the burst, plus the rate times the maximum duration.
     finds_for(&[("SagaConcurrency", "10")], "mongodb_connections", "may open 6552 connections");
     let unlimited = "            ScalingConfig: { MaximumConcurrency: !Ref SagaConcurrency }\n";
-    finds(unlimited, "", "RunSaga", "any number of times");
+    finds(unlimited, "", "RunSaga", "no limit of concurrent executions");
 }
 
 #[test]

@@ -74,7 +74,7 @@ pub(super) async fn run(
     let end = loop {
         tokio::select! {
             end = poll_fn(|cx| connection.poll_without_shutdown(cx)) => break End::Client(end),
-            () = state.asked_to_leave() => break End::Replaced,
+            () = state.close_requested() => break End::Replaced,
             () = stopping.cancelled(), if !is_stopping => {
                 is_stopping = true;
                 if state.phase() == Phase::Head {
@@ -99,7 +99,7 @@ pub(super) async fn run(
         state.enter(Phase::Head);
         tokio::select! {
             () = linger(&mut stream, limits.linger) => {}
-            () = state.asked_to_leave() => {}
+            () = state.close_requested() => {}
             () = stopping.cancelled() => {}
         }
     }

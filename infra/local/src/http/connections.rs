@@ -67,7 +67,7 @@ impl ConnectionState {
     }
 
     /// Waits until the connection has to close.
-    pub(super) async fn asked_to_leave(&self) {
+    pub(super) async fn close_requested(&self) {
         self.leave.notified().await;
     }
 
@@ -209,7 +209,7 @@ mod tests {
         let connections = Connections::new(1);
         let slot = connections.enter().await.unwrap();
         let (second, ()) = tokio::join!(connections.enter(), async {
-            slot.state.asked_to_leave().await;
+            slot.state.close_requested().await;
             drop(slot);
         });
         let second = second.unwrap();

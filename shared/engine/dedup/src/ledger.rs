@@ -40,14 +40,14 @@ pub struct Claim {
     pub lease: SignedDuration,
     /// An attempt whose change is stored, according to the partition's document. If it still holds the partition, the claim is granted nevertheless, because that attempt changes nothing any more and releases the partition only in
     /// special cases.
-    pub finished: Option<AttemptId>,
+    pub supersedes: Option<AttemptId>,
     /// The condition of the claim.
     pub requires: ClaimCondition,
     /// New tokens for the messages that the partition may expect afterwards.
-    pub mint: Vec<Token>,
+    pub new_tokens: Vec<Token>,
     /// The maximum number of tokens in the item for the new ones to be added. Beyond it, the claim is granted without
     /// them.
-    pub room: usize,
+    pub max_tokens: usize,
     /// The fence of the partition as far as the caller knows it: that of the document, or 0 without one. The claim is
     /// granted only at this fence, and increments it. So a duplicate of the request, which may arrive much later, is
     /// refused.
@@ -316,7 +316,7 @@ impl Item {
         match item.holder {
             // A repeated claim of the holder means that it lost the first answer. Its fence has to be the current one.
             Some((holder, until))
-                if until > claim.now && holder != claim.attempt && Some(holder) != claim.finished =>
+                if until > claim.now && holder != claim.attempt && Some(holder) != claim.supersedes =>
             {
                 return (Admission::Busy { until }, None);
             }
@@ -327,7 +327,7 @@ impl Item {
         }
         item.holder = Some((claim.attempt, saturating(claim.now, claim.lease)));
         item.fence = claim.next_fence();
-        let mint = if item.has_room(claim) { claim.mint.as_slice() } else { &[] };
+        let mint = if item.has_capacity(claim) { claim.new_tokens.as_slice() } else { &[] };
         item.tokens.extend(mint.iter().cloned());
         item.expires_at = claim.expires_at();
         let admitted = AdmittedClaim { fence: item.fence, tokens: Tokens::Listed(item.tokens.clone()) };
@@ -335,8 +335,8 @@ impl Item {
     }
 
     /// Returns `true` if the tokens of a claim may be added.
-    pub fn has_room(&self, claim: &Claim) -> bool {
-        self.tokens.len() <= claim.room
+    pub fn has_capacity(&self, claim: &Claim) -> bool {
+        self.tokens.len() <= claim.max_tokens
     }
 
     /// Returns the item after a release; `None` if the caller no longer holds the partition.
@@ -424,10 +424,10 @@ mod tests {
             attempt: attempt(n),
             now: at(second),
             lease: SignedDuration::from_secs(30),
-            finished: None,
+            supersedes: None,
             requires,
-            mint: vec![Token::minted_by_attempt(partition(), &attempt(n), 0)],
-            room: 2,
+            new_tokens: vec![Token::minted_by_attempt(partition(), &attempt(n), 0)],
+            max_tokens: 2,
             fence: 0,
             above: 0,
             until: at(second),
@@ -484,8 +484,10 @@ mod tests {
     #[test]
     fn finished_attempt_does_not_block_claim() {
         let (first, item) = admitted(ask(granted(), claim(1, 0, ClaimCondition::ItemExists)));
-        let after =
-            |finished| Claim { finished: Some(attempt(finished)), ..claim(2, 1, ClaimCondition::ItemExists) };
+        let after = |finished| Claim {
+            supersedes: Some(attempt(finished)),
+            ..claim(2, 1, ClaimCondition::ItemExists)
+        };
         let (answer, _) = ask(item.clone(), after(3));
         assert_eq!(answer, Admission::Busy { until: at(30) }, "somebody else is inside");
         let (second, item) = admitted(ask(item, after(1)));
@@ -536,7 +538,7 @@ mod tests {
     fn duplicate_claim_changes_nothing() {
         let request = claim(1, 0, ClaimCondition::ItemExists);
         let (first, item) = admitted(ask(granted(), request.clone()));
-        let item = item.release(&release(1, first.fence, &request.mint)).unwrap();
+        let item = item.release(&release(1, first.fence, &request.new_tokens)).unwrap();
         let (answer, next) = Item::claim(Some(item.clone()), &request);
         assert_eq!((answer, next), (Admission::Moved { fence: 1, expires_at: item.expires_at }, None));
     }

@@ -18,7 +18,7 @@ use messages::{
 use crate::dispatch::{self, Dispatcher, SweepOutcome};
 use crate::session::{
     CONTROL, SETTLE_SESSION, SETTLE_SESSION_VERSION, SessionStatus, SettleSession, SettleSessions,
-    control_message, next_look,
+    control_message, next_check,
 };
 use crate::sweep::{Owner, SweepOutbox};
 
@@ -75,7 +75,7 @@ impl DispatchOutbox {
         match self.sessions.find(look.session_id).await? {
             SessionStatus::Committed => self.dispatch(look).await,
             SessionStatus::Tombstone => Ok("the session was abandoned before"),
-            SessionStatus::Nothing => match next_look(look) {
+            SessionStatus::Nothing => match next_check(look) {
                 Some((delay, next)) => {
                     let now = self.dispatcher.reporter.host.now();
                     let control = control_message(&message.body.system, message.partition, &next, now);
@@ -88,7 +88,7 @@ impl DispatchOutbox {
     }
 
     async fn give_up(&self, look: &SettleSession) -> Result<&'static str, Error> {
-        match self.sessions.bury(look.session_id, self.dispatcher.reporter.host.now()).await? {
+        match self.sessions.abandon(look.session_id, self.dispatcher.reporter.host.now()).await? {
             // The session was committed just before it would have been abandoned.
             SessionStatus::Committed => self.dispatch(look).await,
             SessionStatus::Tombstone | SessionStatus::Nothing => {

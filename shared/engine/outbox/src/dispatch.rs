@@ -44,12 +44,12 @@ impl Dispatcher {
             .into_iter()
             .map(|(entry, result)| self.policy.settle(entry, result, now, self.reporter.host.unit_random()));
         let settlements: Vec<Settlement> = settled.collect();
-        self.tell_poisoned(&settlements);
+        self.report_poisoned(&settlements);
         settlements
     }
 
     /// Counts the exhausted entries and logs each: an operator has to handle them.
-    fn tell_poisoned(&self, settlements: &[Settlement]) {
+    fn report_poisoned(&self, settlements: &[Settlement]) {
         let kept = settlements.iter().filter_map(|settlement| settlement.keep.as_ref());
         let poisoned: Vec<&Entry> = kept.filter(|entry| entry.poisoned).collect();
         for Entry { id, attempts, error, .. } in &poisoned {

@@ -141,7 +141,7 @@ mod tests {
     #[case::for_a_day_after_nobody_tried_for_two(0, &[172_800, 172_860, 259_200], true)]
     #[case::first_when_it_was_due_for_two_days(0, &[172_800, 172_860], false)]
     #[case::an_overdue_one_that_was_requeued(172_800, &[172_801, 259_200], false)]
-    fn an_entry_is_given_up_when_it_has_failed_for_a_day(
+    fn entry_is_exhausted_after_failing_for_a_day(
         #[case] requeued_at: i64,
         #[case] failures: &[i64],
         #[case] poisoned: bool,

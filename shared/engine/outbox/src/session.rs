@@ -152,7 +152,7 @@ pub trait SettleSessions: Send + Sync {
     ///
     /// # Errors
     /// Returns an error if the store is unavailable.
-    async fn bury(&self, session: SessionId, now: Timestamp) -> Result<SessionStatus, StoreError>;
+    async fn abandon(&self, session: SessionId, now: Timestamp) -> Result<SessionStatus, StoreError>;
 }
 
 /// The ports of sessions.
@@ -188,7 +188,7 @@ impl<'a> Session<'a> {
         options: &Options,
     ) -> Self {
         let now = ports.dispatcher.reporter.host.now();
-        let control = control_message(system, partition, &first_look(id, options), now);
+        let control = control_message(system, partition, &first_check(id, options), now);
         let record = SessionRecord {
             id,
             entries: Vec::new(),
@@ -345,7 +345,7 @@ pub fn control_message(
     Message { traceparent: None, ..Message::new(id, "session", partition, now, body) }
 }
 
-fn first_look(session_id: SessionId, options: &Options) -> SettleSession {
+fn first_check(session_id: SessionId, options: &Options) -> SettleSession {
     SettleSession {
         session_id,
         remaining_ms: millis(options.max_commit),
@@ -361,7 +361,7 @@ fn millis(duration: Duration) -> u64 {
 
 /// Returns the delay and the control message of the next look-up for a record that does not exist yet; `None` if the
 /// maximum duration has passed.
-pub fn next_look(look: &SettleSession) -> Option<(Duration, SettleSession)> {
+pub fn next_check(look: &SettleSession) -> Option<(Duration, SettleSession)> {
     let increment_ms = look.increment_ms.saturating_mul(2).min(look.remaining_ms);
     if increment_ms == 0 {
         return None;
@@ -382,9 +382,9 @@ mod tests {
     #[test]
     fn default_checks_end_after_three_delays() {
         let id = SessionId::from_uuid(uuid::Uuid::nil());
-        let mut look = first_look(id, &Options::default());
+        let mut look = first_check(id, &Options::default());
         let mut delays = Vec::new();
-        while let Some((delay, next)) = next_look(&look) {
+        while let Some((delay, next)) = next_check(&look) {
             delays.push(delay.as_secs());
             look = next;
         }

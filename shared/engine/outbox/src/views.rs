@@ -110,7 +110,7 @@ impl View {
 
     /// Returns the list whose readers are notified of changes: its list, or the former one of a removed view. Views
     /// that earlier versions removed do not contain it.
-    pub fn told_in(&self) -> Uuid {
+    pub fn reported_in(&self) -> Uuid {
         let from = self.body.get(REMOVED_FROM).filter(|_| self.is_removed());
         from.and_then(|from| from.as_str()?.parse().ok()).unwrap_or(self.list)
     }
@@ -281,12 +281,12 @@ mod tests {
     fn removed_view_is_reported_in_its_list() {
         let (partition, list) = (PartitionKey::from_uuid(Uuid::from_u128(1)), Uuid::from_u128(2));
         let removed = View::removed(partition, list);
-        assert_eq!((removed.list, removed.told_in()), (Uuid::max(), list));
+        assert_eq!((removed.list, removed.reported_in()), (Uuid::max(), list));
         let earlier = View { body: Value::Null, ..removed };
-        assert_eq!((earlier.is_removed(), earlier.told_in()), (true, Uuid::max()));
+        assert_eq!((earlier.is_removed(), earlier.reported_in()), (true, Uuid::max()));
         // The body of an application cannot move a view to another list.
         let shown = View { list, ..view(json!({ REMOVED_FROM: Uuid::from_u128(3) })) };
-        assert_eq!(shown.told_in(), list);
+        assert_eq!(shown.reported_in(), list);
     }
 
     #[test]

@@ -105,7 +105,7 @@ impl Operator {
     /// Requeues an entry like [`Operator::requeue`]. Returns [`Readmission::Busy`] if another worker holds the partition.
     pub(crate) async fn try_requeue(&self, owner: Owner, entry: &Entry) -> Result<Readmission, StoreError> {
         if let Ok(message) = Message::decode(&entry.payload)
-            && self.readmit(&message).await? == Readmission::Busy
+            && self.restore_token(&message).await? == Readmission::Busy
         {
             return Ok(Readmission::Busy);
         }
@@ -116,7 +116,7 @@ impl Operator {
     }
 
     /// Restores the tokens that a message's partition expects, unless another worker holds the partition.
-    pub(crate) async fn readmit(&self, message: &Message) -> Result<Readmission, StoreError> {
+    pub(crate) async fn restore_token(&self, message: &Message) -> Result<Readmission, StoreError> {
         let partition = message.partition;
         let document = self.load(partition).await?;
         if let Some(token) = self.entry_token(message, &document).await? {
@@ -252,10 +252,10 @@ impl Operator {
             attempt,
             now,
             lease,
-            finished,
+            supersedes: finished,
             requires,
-            mint,
-            room,
+            new_tokens: mint,
+            max_tokens: room,
             fence,
             above: fence,
             until,

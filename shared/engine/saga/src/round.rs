@@ -192,10 +192,10 @@ impl<S: Saga> Runner<S> {
             attempt: attempt.id,
             now: attempt.now,
             lease: self.settings.lease,
-            finished: attempt.document.as_ref().and_then(|document| document.content.finished()),
+            supersedes: attempt.document.as_ref().and_then(|document| document.content.finished()),
             requires: admission::condition(&attempt.group.messages),
-            mint: attempt.minted.clone(),
-            room: attempt
+            new_tokens: attempt.minted.clone(),
+            max_tokens: attempt
                 .group
                 .demand
                 .map_or(self.settings.max_tokens, |demand| demand.capacity.max(self.settings.max_tokens)),

@@ -1,6 +1,6 @@
 //! The invariants of every list of steps, for a workload of the simulator.
 //!
-//! A workload calls these functions from its own. It adds only what was performed in other systems.
+//! A workload calls these functions from its own. It adds only the effects in other systems.
 
 use std::collections::BTreeSet;
 

@@ -173,8 +173,9 @@ pub struct Config {
     /// Default: 1,209,600, the limit of SQS
     /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-queues.html>).
     pub message_lifetime: Duration,
-    /// `ORDERS_HISTORY_SECONDS`: the retention of the decisions about messages in the database. Default: 2,592,000
-    /// (30 days). With 0, which is `None` here, none are stored. A data directory keeps the latest ones of each partition instead.
+    /// `ORDERS_HISTORY_SECONDS`: the retention of the decisions about messages in the database. Default: 2,592,000 (30
+    /// days). The value 0 corresponds to `None`: none are stored. A data directory keeps the latest ones of each
+    /// partition instead.
     pub history: Option<Duration>,
 }
 

@@ -46,7 +46,11 @@ async fn settle_one(
         (Ok(()), Disposition::DeadLetter { .. }) => Disposition::Acknowledge,
         (Ok(()), said) => said,
         (Err(error), said) => {
-            tracing::warn!(record_id = record.message_id, error, "a record was not settled, and comes again");
+            tracing::warn!(
+                record_id = record.message_id,
+                error,
+                "a record was not settled, and will be redelivered"
+            );
             said
         }
     }

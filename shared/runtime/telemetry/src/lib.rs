@@ -52,27 +52,27 @@ const LOG_REQUESTS: [&str; 12] = [
 /// A machine outside AWS does not know its region; a client that needs one reports that it is missing.
 const ASKS_FOR_THE_REGION: &str = "aws_config::imds";
 
-/// The reader of the log.
+/// The format of the log, with its default level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Audience {
-    /// A log store: one JSON object a line, on standard output.
-    Machine,
-    /// A person at a terminal: short lines on standard error, by default only warnings.
-    Person,
+pub enum LogFormat {
+    /// For a log store: one JSON object per line, on standard output.
+    Json,
+    /// For a terminal: short lines on standard error, by default only warnings.
+    Human,
 }
 
 /// Starts logging. A second call changes nothing.
-pub fn start(audience: Audience) {
+pub fn start(format: LogFormat) {
     let asked = std::env::var(FILTER).ok();
-    let filter = filter(asked.as_deref(), audience);
-    let lines = match audience {
-        Audience::Machine => fmt::layer()
+    let filter = filter(asked.as_deref(), format);
+    let lines = match format {
+        LogFormat::Json => fmt::layer()
             .json()
             .flatten_event(true)
             .with_current_span(false)
             .with_writer(|| Lines::of_json(std::io::stdout()))
             .boxed(),
-        Audience::Person => fmt::layer()
+        LogFormat::Human => fmt::layer()
             .with_target(false)
             // Colour codes would be escaped like all other control sequences.
             .with_ansi(false)
@@ -85,10 +85,10 @@ pub fn start(audience: Audience) {
 
 /// Returns the filter of the log: the requested one if it can be parsed, without the request logs of libraries. A name
 /// applies to all targets that begin with it, and a longer name takes precedence.
-fn filter(asked: Option<&str>, audience: Audience) -> Targets {
-    let unasked = || match audience {
-        Audience::Machine => Targets::new().with_default(LevelFilter::INFO),
-        Audience::Person => Targets::new()
+fn filter(asked: Option<&str>, format: LogFormat) -> Targets {
+    let unasked = || match format {
+        LogFormat::Json => Targets::new().with_default(LevelFilter::INFO),
+        LogFormat::Human => Targets::new()
             .with_default(LevelFilter::WARN)
             .with_target(ASKS_FOR_THE_REGION, LevelFilter::ERROR),
     };
@@ -103,7 +103,7 @@ fn filter(asked: Option<&str>, audience: Audience) -> Targets {
 /// # Errors
 /// Returns an error if that variable does not name a collector that accepts spans.
 pub fn for_function(system: &'static str) -> Result<Arc<dyn DecisionSink>, WrongEndpoint> {
-    start(Audience::Machine);
+    start(LogFormat::Json);
     let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
     let function = variable("AWS_LAMBDA_FUNCTION_NAME").unwrap_or_default();
     let collector = variable(trace::ENDPOINT).map(|endpoint| trace::Collector::at(&endpoint)).transpose()?;
@@ -117,8 +117,8 @@ mod tests {
     use super::*;
 
     /// The most that is heard of a target.
-    fn heard(asked: &str, audience: Audience, target: &str) -> LevelFilter {
-        let filter = filter(Some(asked), audience);
+    fn max_level(asked: &str, format: LogFormat, target: &str) -> LevelFilter {
+        let filter = filter(Some(asked), format);
         let levels = [
             LevelFilter::TRACE,
             LevelFilter::DEBUG,
@@ -135,17 +135,17 @@ mod tests {
     fn default_level_depends_on_audience() {
         for nothing in ["", "functions=loud", "a=b=c"] {
             assert_eq!(
-                heard(nothing, Audience::Machine, "functions::run_saga"),
+                max_level(nothing, LogFormat::Json, "functions::run_saga"),
                 LevelFilter::INFO,
                 "{nothing}"
             );
             assert_eq!(
-                heard(nothing, Audience::Person, "functions::run_saga"),
+                max_level(nothing, LogFormat::Human, "functions::run_saga"),
                 LevelFilter::WARN,
                 "{nothing}"
             );
             assert_eq!(
-                heard(nothing, Audience::Person, "aws_config::imds::region"),
+                max_level(nothing, LogFormat::Human, "aws_config::imds::region"),
                 LevelFilter::ERROR,
                 "{nothing}"
             );
@@ -155,24 +155,24 @@ mod tests {
     #[test]
     fn one_module_can_be_selected() {
         let asked = "warn,functions=debug";
-        assert_eq!(heard(asked, Audience::Machine, "functions::run_saga"), LevelFilter::DEBUG);
-        assert_eq!(heard(asked, Audience::Machine, "saga::round"), LevelFilter::WARN);
-        assert_eq!(heard("functions=debug", Audience::Machine, "saga::round"), LevelFilter::OFF);
+        assert_eq!(max_level(asked, LogFormat::Json, "functions::run_saga"), LevelFilter::DEBUG);
+        assert_eq!(max_level(asked, LogFormat::Json, "saga::round"), LevelFilter::WARN);
+        assert_eq!(max_level("functions=debug", LogFormat::Json, "saga::round"), LevelFilter::OFF);
     }
 
     #[test]
     fn request_logging_crates_are_capped_at_info() {
         for library in LOG_REQUESTS {
             assert_eq!(
-                heard("trace", Audience::Machine, &format!("{library}::client")),
+                max_level("trace", LogFormat::Json, &format!("{library}::client")),
                 LevelFilter::INFO,
                 "{library}"
             );
         }
         assert_eq!(
-            heard("trace,hyper::client=trace", Audience::Machine, "hyper::client::conn"),
+            max_level("trace,hyper::client=trace", LogFormat::Json, "hyper::client::conn"),
             LevelFilter::TRACE
         );
-        assert_eq!(heard("trace", Audience::Machine, "saga::round"), LevelFilter::TRACE);
+        assert_eq!(max_level("trace", LogFormat::Json, "saga::round"), LevelFilter::TRACE);
     }
 }

@@ -118,7 +118,7 @@ impl Directory {
             rest = rest.get(length..).ok_or(damaged("the list of its entries is cut short"))?;
         }
         if !rest.is_empty() {
-            return Err(damaged("its list has more entries than it says"));
+            return Err(damaged("its directory has more entries than declared"));
         }
         entries.sort_by_key(|entry| entry.header);
         check_overlaps(&entries, tail)?;
@@ -221,7 +221,7 @@ pub fn local_header(local: &[u8], entry: &Entry, next: u64) -> Result<u64, Error
         && usize::from(fields.u16(26)) == entry.name_length
         && (fields.u16(8) == 8) == entry.is_deflated;
     if !agrees {
-        return Err(damaged("an entry is not where the list says"));
+        return Err(damaged("an entry is not at its position in the directory"));
     }
     let before = LOCAL_HEADER_BYTES as u64 + u64::from(fields.u16(26)) + u64::from(fields.u16(28));
     if entry.header + before + entry.packed > next {

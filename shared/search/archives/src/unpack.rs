@@ -67,7 +67,7 @@ impl Unpacker {
             if let Decoder::Entry { entry, .. } = &self.decoder
                 && self.unpacked > entry.unpacked
             {
-                return Err(damaged("an entry is larger than the archive says"));
+                return Err(damaged("an entry is larger than declared"));
             }
         }
         Ok(taken)

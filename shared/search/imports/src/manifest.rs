@@ -253,7 +253,7 @@ mod tests {
         assert_eq!(*fault, ManifestFault::FileName { index: 1, error });
         assert_eq!(
             fault.to_string(),
-            "the file name takes 872 bytes of UTF-8, and the key of its upload has room for 868"
+            "the file name takes 872 bytes of UTF-8, and the key of its upload allows 868"
         );
     }
 

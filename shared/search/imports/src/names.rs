@@ -13,7 +13,7 @@ pub enum FileNameError {
     #[error("is longer than {MAX_NAME_CHARS} characters")]
     TooLong,
     /// A file's name does not fit into the key of its upload.
-    #[error("takes {bytes} bytes of UTF-8, and the key of its upload has room for {allowed}")]
+    #[error("takes {bytes} bytes of UTF-8, and the key of its upload allows {allowed}")]
     TooManyBytes {
         /// The length of the name in bytes.
         bytes: usize,
@@ -22,7 +22,7 @@ pub enum FileNameError {
     },
     /// A search's name does not fit into the metadata of its uploads.
     #[error(
-        "takes {bytes} bytes with all but ASCII letters and digits percent-encoded, and an upload's metadata has room for {allowed}"
+        "takes {bytes} bytes with all but ASCII letters and digits percent-encoded, and an upload's metadata allows {allowed}"
     )]
     TooManyEncoded {
         /// The encoded length in bytes.

@@ -130,7 +130,7 @@ impl Encoding {
             Err(error) if error.error_len().is_none() => {
                 return EncodingDetection::new(Self::Utf8, Certainty::Certain);
             }
-            Err(_) => legacy.look_at(window),
+            Err(_) => legacy.inspect(window),
         }
         let (encoding, certainty) = legacy.found();
         EncodingDetection { encoding, certainty, mark_length: 0, legacy }

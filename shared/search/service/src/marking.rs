@@ -63,8 +63,8 @@ const COMPARE_BATCH: usize = 250;
 /// does not indicate a duplicate.
 pub const MAX_CANDIDATES_PER_KEY: usize = 50;
 
-/// The maximum number of studies that are marked together. Only a file made for the purpose has more that are the same as
-/// one of [`COMPARE_BATCH`].
+/// The maximum number of studies that are marked together. Only a maliciously constructed file exceeds this number for
+/// one batch of [`COMPARE_BATCH`].
 const MAX_MARKED: usize = 5_000;
 
 /// The maximum number of different pairs that are compared for [`COMPARE_BATCH`] studies. Real studies have two or three

@@ -25,7 +25,7 @@ const MAX_WAIT: Duration = Duration::from_secs(5);
 
 const TOO_FAR: &str =
     "the record is too far inside a packed file to be shown in time; unpack the file to see it";
-const BUSY: &str = "texts of other packed files are being looked for; try again in a few seconds";
+const BUSY: &str = "texts of other packed files are being read; try again in a few seconds";
 const CHANGED: &str = "the uploaded file has changed since it was read";
 
 /// The text of a record.

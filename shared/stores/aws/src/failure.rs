@@ -173,10 +173,10 @@ mod tests {
     fn error(code: &str, status: u16, message: &str) -> StoreError {
         let metadata = ErrorMetadata::builder().code(code).message(message).build();
         let response = HttpResponse::new(StatusCode::try_from(status).unwrap(), SdkBody::empty());
-        told(&SdkError::service_error(metadata, response))
+        store_error(&SdkError::service_error(metadata, response))
     }
 
-    fn told(error: &SdkError<ErrorMetadata, HttpResponse>) -> StoreError {
+    fn store_error(error: &SdkError<ErrorMetadata, HttpResponse>) -> StoreError {
         let resource = Resource { kind: "table", name: "ledger".into(), setting: "LEDGER_TABLE".into() };
         failed("claiming", &resource, error)
     }
@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn broken_connection_is_retryable() {
         let broken = SdkError::dispatch_failure(ConnectorError::io("connection reset".into()));
-        let error = told(&broken);
+        let error = store_error(&broken);
         assert!(error.is_retryable());
         assert!(error.chain().contains("connection reset"), "{}", error.chain());
     }

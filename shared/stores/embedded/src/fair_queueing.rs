@@ -119,7 +119,7 @@ pub(crate) fn turn(
 }
 
 /// Makes a message in flight wait again.
-pub(crate) fn put_back(
+pub(crate) fn requeue(
     db: &Connection,
     seq: i64,
     group: Group<'_>,
@@ -141,7 +141,7 @@ pub(crate) fn put_overdue_back(db: &Connection, queue: &str, now: Timestamp) -> 
         .query_map(params![queue, nanos(now)], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
         .collect::<Result<Vec<(i64, Option<String>, i64)>, _>>()?;
     overdue.iter().try_for_each(|(seq, partition, visible_at)| {
-        put_back(db, *seq, Group { queue, partition: partition.as_deref() }, *visible_at, None)
+        requeue(db, *seq, Group { queue, partition: partition.as_deref() }, *visible_at, None)
     })
 }
 
@@ -152,7 +152,7 @@ pub(crate) fn put_all_back(db: &Connection, now: Timestamp) -> Result<usize, Fau
         .query_map([nanos(now)], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
         .collect::<Result<Vec<(i64, String, Option<String>)>, _>>()?;
     for (seq, queue, partition) in &in_flight {
-        put_back(db, *seq, Group { queue, partition: partition.as_deref() }, nanos(now), None)?;
+        requeue(db, *seq, Group { queue, partition: partition.as_deref() }, nanos(now), None)?;
     }
     Ok(in_flight.len())
 }

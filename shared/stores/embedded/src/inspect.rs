@@ -100,7 +100,7 @@ impl Store {
             None => Ok(false),
         };
         let found = self.threads().write(doing, work).await?;
-        self.sends().tell();
+        self.sends().notify();
         Ok(found)
     }
 

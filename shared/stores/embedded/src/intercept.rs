@@ -50,8 +50,8 @@ pub enum Call {
     SessionCommit,
     /// [`outbox::SettleSessions::find`].
     SessionFind,
-    /// [`outbox::SettleSessions::bury`].
-    SessionBury,
+    /// [`outbox::SettleSessions::abandon`].
+    SessionAbandon,
     /// [`outbox::ReadRecords::record`].
     RecordsRead,
     /// [`outbox::WriteRecords::write_record`].

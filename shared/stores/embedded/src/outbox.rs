@@ -91,13 +91,13 @@ impl InspectOutbox for Outbox {
     async fn poisoned(&self, after: Option<&str>, limit: usize) -> Result<Vec<OutboxRecord>, StoreError> {
         let of = self.of;
         let after = after.unwrap_or_default().to_owned();
-        let doing = format!("listing what is poisoned in the outboxes of every {of}");
+        let doing = format!("listing poisoned entries in the outboxes of every {of}");
         let work = move |db: &Connection| listed(db, POISONED, of, &after, limit);
         self.store.look(Call::OutboxPoisoned, doing, work).await
     }
 
     async fn plan(&self) -> Result<String, StoreError> {
-        let doing = "explaining how due entries are looked for".to_owned();
+        let doing = "explaining the query of due entries".to_owned();
         self.store.look(Call::OutboxPlan, doing, |db| Ok(explain(db, DUE)?)).await
     }
 }

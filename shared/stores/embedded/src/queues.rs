@@ -43,7 +43,7 @@ impl SendMessages for Store {
         let work = move |db: &Connection| sending.iter().try_for_each(|message| insert(db, message));
         let sent = self.change(Call::QueueSend, doing.clone(), work).await;
         if sent.is_ok() {
-            self.sends().tell();
+            self.sends().notify();
         }
         let outcome = |message: &Outgoing| match &sent {
             _ if !is_known(message) => Err(SendError::UnknownQueue(message.queue.clone())),
@@ -120,7 +120,7 @@ impl ReceiveMessages for Store {
         let disposition = disposition.clone();
         self.change_in_passing(Call::QueueAnswer, doing, move |db| answer(db, &held, &disposition)).await?;
         if may_be_visible {
-            self.sends().tell();
+            self.sends().notify();
         }
         Ok(())
     }
@@ -224,7 +224,7 @@ fn answer(db: &Connection, held: &ReceiptClaim, disposition: &Disposition) -> Re
         Disposition::Acknowledge => delete(db, held.seq),
         Disposition::Retry { after, reason } => {
             let group = Group { queue: held.queue.queue.name(), partition: partition.as_deref() };
-            fair_queueing::put_back(db, held.seq, group, nanos(later(held.now, *after)), Some(reason))
+            fair_queueing::requeue(db, held.seq, group, nanos(later(held.now, *after)), Some(reason))
         }
         Disposition::DeadLetter { reason } => match &held.queue.dead_letters {
             Some(dead) => move_to(db, held.seq, partition.as_deref(), dead, reason, held.now),

@@ -88,7 +88,7 @@ impl Store {
         }
         let now = self.now();
         let released = self.threads().write(doing.to_owned(), move |db| release(db, now)).await?;
-        self.sends().tell();
+        self.sends().notify();
         Ok(released)
     }
 
@@ -96,7 +96,7 @@ impl Store {
     /// worker that sweeps the outboxes calls it periodically. A document with pending outbox entries stays.
     pub async fn purge(&self, now: Timestamp) -> Result<PurgeReport, StoreError> {
         let settled = self.settings().outbox_retention;
-        self.threads().write("deleting what has expired".to_owned(), move |db| purge(db, now, settled)).await
+        self.threads().write("deleting expired data".to_owned(), move |db| purge(db, now, settled)).await
     }
 }
 

@@ -10,7 +10,7 @@ impl Sends {
         Self(watch::Sender::new(()))
     }
 
-    pub(crate) fn tell(&self) {
+    pub(crate) fn notify(&self) {
         self.0.send_replace(());
     }
 

@@ -72,13 +72,13 @@ impl SettleSessions for Store {
         self.look(Call::SessionFind, doing, move |db| find(db, session)).await
     }
 
-    async fn bury(&self, session: SessionId, now: Timestamp) -> Result<SessionStatus, StoreError> {
+    async fn abandon(&self, session: SessionId, now: Timestamp) -> Result<SessionStatus, StoreError> {
         let doing = format!("giving session {session} up");
         let work = move |db: &Connection| {
             put(db, session, TOMBSTONE, now)?;
             find(db, session)
         };
-        self.change(Call::SessionBury, doing, work).await
+        self.change(Call::SessionAbandon, doing, work).await
     }
 }
 

@@ -60,7 +60,7 @@ fn put(db: &Connection, view: &View, sql: &str) -> Result<(), Fault> {
         nanos(view.created_at),
         json(&view.body)?,
         view.list.to_string(),
-        view.told_in().to_string(),
+        view.reported_in().to_string(),
     ])?;
     Ok(())
 }
@@ -111,7 +111,7 @@ impl ReadViews for Store {
         after: Option<ViewPosition>,
         limit: usize,
     ) -> Result<Vec<(ViewPosition, View)>, StoreError> {
-        let doing = format!("reading what has changed of list {list} of views");
+        let doing = format!("reading changes of list {list} of views");
         self.look(Call::ViewsChanged, doing, move |db| changed(db, list, since, after, limit)).await
     }
 

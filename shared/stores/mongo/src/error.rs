@@ -43,7 +43,7 @@ pub(crate) enum CallError {
     Timeout(Duration),
     /// The outcome of one of several writes is unknown, because the stored document does not show it.
     #[error(
-        "it is not known whether partition {0} was stored: an earlier version was read than the one it follows"
+        "the outcome of storing partition {0} is unknown: the version that was read precedes its base version"
     )]
     UnknownOutcome(PartitionKey),
     /// The reply does not have the expected form.

@@ -83,14 +83,14 @@ impl SweepOutbox for Outbox {
         if statements.is_empty() {
             return Ok(());
         }
-        let work = async { update(&self.mongo, self.collection, statements).await?.expect_none_taken() };
+        let work = async { update(&self.mongo, self.collection, statements).await?.expect_no_conflict() };
         self.mongo.call(doing, work).await
     }
 
     async fn resolve_unreadable(&self, place: &str, treatment: &UnreadableAction) -> Result<(), StoreError> {
         let work = async {
             let statement = pipeline::resolve_unreadable(&EntryLocation::read(place)?, treatment);
-            update(&self.mongo, self.collection, vec![statement]).await?.expect_none_taken()
+            update(&self.mongo, self.collection, vec![statement]).await?.expect_no_conflict()
         };
         self.mongo.call(format!("resolving unreadable entry {place} of {}", self.name()), work).await
     }
@@ -240,8 +240,9 @@ fn owner(mongo: &Mongo, collection: &'static str, stored: &Document) -> Result<O
     }
 }
 
-/// Applies claims, settlements or treatments of entries, which are idempotent. It repeats the command once after a
-/// retryable error, because otherwise a lost reply would leave entries claimed by a worker that does not know it.
+/// Applies claims, settlements or changes of unreadable entries, which are idempotent. It repeats the command once
+/// after a retryable error, because otherwise a lost reply would leave entries claimed by a worker that does not know
+/// it.
 async fn update(mongo: &Mongo, collection: &str, statements: Vec<Statement>) -> Result<Reply, CallError> {
     match mongo.update(collection, statements.clone()).await {
         Err(error) if error.is_retryable() => mongo.update(collection, statements).await,

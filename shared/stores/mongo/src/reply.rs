@@ -43,7 +43,7 @@ impl Reply {
     }
 
     /// Returns an error if a statement failed with a duplicate key, for statements that cannot.
-    pub(crate) fn expect_none_taken(&self) -> Result<(), CallError> {
+    pub(crate) fn expect_no_conflict(&self) -> Result<(), CallError> {
         match self.taken.first() {
             None => Ok(()),
             Some(index) => Err(CallError::Statement {

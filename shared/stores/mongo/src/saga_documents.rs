@@ -106,7 +106,7 @@ impl WriteDocuments for Mongo {
         if statements.is_empty() {
             return Ok(());
         }
-        let work = async { self.update(collections::SAGA, statements).await?.expect_none_taken() };
+        let work = async { self.update(collections::SAGA, statements).await?.expect_no_conflict() };
         self.call(doing, work).await
     }
 }

@@ -169,8 +169,8 @@ impl SettleSessions for Mongo {
         self.call(format!("looking for session {session}"), find(self, session)).await
     }
 
-    async fn bury(&self, session: SessionId, now: Timestamp) -> Result<SessionStatus, StoreError> {
-        self.call(format!("abandoning session {session}"), bury(self, session, now)).await
+    async fn abandon(&self, session: SessionId, now: Timestamp) -> Result<SessionStatus, StoreError> {
+        self.call(format!("abandoning session {session}"), abandon(self, session, now)).await
     }
 }
 
@@ -188,7 +188,7 @@ async fn find(mongo: &Mongo, session: SessionId) -> Result<SessionStatus, CallEr
 }
 
 /// Writes a tombstone unless the session has a record, and returns the status. The first record of a session remains.
-async fn bury(mongo: &Mongo, session: SessionId, now: Timestamp) -> Result<SessionStatus, CallError> {
+async fn abandon(mongo: &Mongo, session: SessionId, now: Timestamp) -> Result<SessionStatus, CallError> {
     let stored = mongo
         .collection(collections::SESSION)
         .await?

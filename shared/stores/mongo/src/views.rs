@@ -39,7 +39,7 @@ fn encode(view: &View) -> Result<Document, CallError> {
         ENDED: view.ended,
         LIST: view.list.key(),
         CREATED_AT: nanos(view.created_at),
-        CHANGED_IN: view.told_in().key(),
+        CHANGED_IN: view.reported_in().key(),
         BODY: to_bson(&view.body)?,
     })
 }
@@ -97,7 +97,7 @@ impl WriteViews for Mongo {
             format!("storing the view of partition {}", some_of(views.iter().map(|view| view.partition)));
         let work = async {
             let statements = views.iter().map(statement).collect::<Result<Vec<_>, _>>()?;
-            self.update(collections::VIEW, statements).await?.expect_none_taken()
+            self.update(collections::VIEW, statements).await?.expect_no_conflict()
         };
         self.call(doing, work).await
     }

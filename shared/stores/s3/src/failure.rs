@@ -45,7 +45,7 @@ mod tests {
 
     const TOKEN: &str = "34dfe9bb-fffb-569b-be25-4d6a34677b00";
 
-    fn told(code: &str, message: &str) -> StoreError {
+    fn store_error(code: &str, message: &str) -> StoreError {
         let error = ErrorMetadata::builder().code(code).message(message).build();
         let status = 403.try_into().unwrap();
         let error = SdkError::service_error(error, HttpResponse::new(status, SdkBody::empty()));
@@ -62,7 +62,7 @@ mod tests {
         for spelled in [key(), key().replace(' ', "%20"), key().replace('/', "%2F")] {
             let arn = format!("not allowed to perform s3:GetObject on arn:aws:s3:::uploads/{spelled}");
             for code in ["AccessDenied", "MethodNotAllowed"] {
-                let error = told(code, &arn).chain();
+                let error = store_error(code, &arn).chain();
                 assert!(
                     error.contains("opening file 00000000-0000-0000-0000-000000000003 of search"),
                     "{error}"

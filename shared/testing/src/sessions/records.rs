@@ -217,7 +217,7 @@ pub async fn rejected_session_can_be_committed_again(ports: &Ports<'_>) -> Check
 pub async fn abandoned_session_writes_no_record(ports: &Ports<'_>) -> CheckResult {
     let key = fresh(ports);
     let session = PreparedSession::with_records(ports, 1, vec![read(&key, 0)], vec![write(&key, json!(1))])?;
-    ports.settle.bury(session.record.id, session.record.committed_at).await?;
+    ports.settle.abandon(session.record.id, session.record.committed_at).await?;
     assert_eq!(session.commit(ports).await?, CommitOutcome::TooLate);
     assert_eq!(ports.records.record(&key).await?, None);
     Ok(())

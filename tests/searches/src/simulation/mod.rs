@@ -227,7 +227,13 @@ impl Workload for Searches {
         Ok(())
     }
 
-    fn given_up(&self, scene: &mut Scene<'_, Outside>, queue: &Queue, message: &Message, is_outlasted: bool) {
+    fn dead_lettered(
+        &self,
+        scene: &mut Scene<'_, Outside>,
+        queue: &Queue,
+        message: &Message,
+        is_outlasted: bool,
+    ) {
         if *queue != PARSE {
             return;
         }

@@ -224,7 +224,7 @@ impl Outside {
 
     /// Raises the fence of a file that was neither completely read nor refused, and deletes its studies. Returns their
     /// number.
-    pub(super) fn take_back(&mut self, file: &FileFence, then: Option<ReadingStatus>) -> Option<usize> {
+    pub(super) fn discard(&mut self, file: &FileFence, then: Option<ReadingStatus>) -> Option<usize> {
         let key = (file.search_id, file.file_id);
         let (reading, _) = self.readings.get_mut(&key).filter(|(reading, _)| {
             reading.fence == file.fence && !reading.place.as_ref().is_some_and(ReadingStatus::is_final)
@@ -288,7 +288,7 @@ impl Outside {
     /// Stores studies; existing ones stay unchanged.
     pub(super) fn store(&mut self, studies: Vec<Study>) {
         if let Some(first) = studies.first() {
-            self.put_back(first.search_id, first.file_id);
+            self.store_delayed_study(first.search_id, first.file_id);
         }
         for study in studies {
             let identity = Identity::of(study.record, &study.reference);
@@ -297,7 +297,7 @@ impl Outside {
     }
 
     /// Stores the study that a defect has delayed.
-    pub(super) fn put_back(&mut self, search: SearchId, file: FileId) {
+    pub(super) fn store_delayed_study(&mut self, search: SearchId, file: FileId) {
         if let Some((_, study)) = self.held.remove(&(search, file)) {
             self.keep(search, file, study);
         }

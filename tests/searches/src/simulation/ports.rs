@@ -266,7 +266,7 @@ impl ParseAttempts for Own {
                     last.place.take_if(|place| matches!(place, ReadingStatus::Refused { .. }));
                 });
             }
-            if is_another && let Some(gone) = scene.take_back(&held, None) {
+            if is_another && let Some(gone) = scene.discard(&held, None) {
                 scene.meet(BEGUN_ANEW);
                 scene.note(|| format!("reading.begin    file {}: {gone} studies go", short(&file)));
                 if let Some((last, _)) = scene.readings.get_mut(&(search, file)) {
@@ -371,7 +371,7 @@ impl WriteStudies for Own {
         let (held, then, ignores_fences) = (*held, then.cloned(), self.0.has(NO_FENCES));
         let FileFence { search_id: search, file_id: file, .. } = held;
         let discard = move |scene: &mut Scene<'_, Outside>| {
-            let found = match scene.take_back(&held, then) {
+            let found = match scene.discard(&held, then) {
                 Some(found) => found,
                 None if ignores_fences => {
                     scene.studies.remove(&(search, file)).map_or(0, |studies| studies.len())
@@ -410,7 +410,7 @@ impl WriteStudies for Own {
     async fn finish(&self, file: &ParsedFile) -> Result<(), StoreError> {
         let file = file.clone();
         let finish = move |scene: &mut Scene<'_, Outside>| {
-            scene.put_back(file.search_id, file.file_id);
+            scene.store_delayed_study(file.search_id, file.file_id);
             if scene.is_refused(file.search_id, file.file_id) {
                 return;
             }

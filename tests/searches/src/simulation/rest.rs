@@ -52,7 +52,7 @@ pub(super) fn check(rest: &AtRest<'_>) -> CheckResult {
     }
     for (search, truth) in &rest.truth {
         announced(rest, *search, truth)?;
-        told_of_key(rest, *search)?;
+        check_keyed_answers(rest, *search)?;
         if let Some(state) = rest.state(*search) {
             outcome(rest, *search, state, truth)?;
             told(rest, *search)?;
@@ -203,7 +203,7 @@ fn waited_for_operator(rest: &AtRest<'_>, search: SearchId, file: FileId) -> boo
         (_, Ok(SearchEvent::StartParsingFaulted(reply))) => reply.file_id == file,
         _ => false,
     };
-    rest.given_up_of(search, PATIENCE).any(tells)
+    rest.abandoned_messages(search, PATIENCE).any(tells)
 }
 
 /// A search that ends without a file has waited long enough and has scanned the bucket, and the file was not stored
@@ -222,7 +222,7 @@ fn timed_out(rest: &AtRest<'_>, search: SearchId, ended: &EndedSearch, truth: &T
     };
     let reason = ended.reason.as_deref().unwrap_or_default();
     if reason.ends_with("the bucket could not be scanned for more files") {
-        return match rest.looks_outlasted.contains(&search) || look_waited_for_operator(rest, search) {
+        return match rest.looks_outlasted.contains(&search) || scan_waited_for_operator(rest, search) {
             true => Ok(()),
             false => {
                 broken(Invariant::Application, format!("the files of search {search} were never scanned for"))
@@ -242,8 +242,8 @@ fn timed_out(rest: &AtRest<'_>, search: SearchId, ended: &EndedSearch, truth: &T
 }
 
 /// Returns `true` if a bucket scan, or its reply, was dead-lettered until an operator redrove it.
-fn look_waited_for_operator(rest: &AtRest<'_>, search: SearchId) -> bool {
-    rest.given_up_of(search, Duration::ZERO).any(|message| {
+fn scan_waited_for_operator(rest: &AtRest<'_>, search: SearchId) -> bool {
+    rest.abandoned_messages(search, Duration::ZERO).any(|message| {
         let asks = matches!(message.read(), Ok(ParseCommand::LookForUploads(_)));
         asks || matches!(message.read(), Ok(SearchEvent::UploadsFound(_)))
     })
@@ -258,7 +258,7 @@ fn refused(search: SearchId, truth: &Truth) -> CheckResult {
 }
 
 /// A keyed request receives the search of its key if and only if its content equals that of the announced request.
-fn told_of_key(rest: &AtRest<'_>, search: SearchId) -> CheckResult {
+fn check_keyed_answers(rest: &AtRest<'_>, search: SearchId) -> CheckResult {
     let Some(answers) = rest.told.get(&search) else { return Ok(()) };
     let announced = rest.effects(search).find_map(|message| match message.read() {
         Ok(SearchEvent::SearchUploadStarted(started)) => Some(started.manifest),

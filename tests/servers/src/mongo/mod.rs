@@ -195,12 +195,12 @@ pub async fn eventually<E>(
     holds: impl AsyncFnMut() -> Result<bool, E>,
 ) -> Result<(), E> {
     eprintln!("waiting until: {what}");
-    assert!(comes_true(within, holds).await?, "not within {within:?}: {what}");
+    assert!(holds_within(within, holds).await?, "not within {within:?}: {what}");
     Ok(())
 }
 
 /// Waits until a condition holds, and returns whether it did in time.
-pub async fn comes_true<E>(
+pub async fn holds_within<E>(
     within: Duration,
     mut holds: impl AsyncFnMut() -> Result<bool, E>,
 ) -> Result<bool, E> {

@@ -147,14 +147,14 @@ impl World {
         // A partition that ends expects no more messages.
         if write.content.ended_at.is_none() {
             if message.timer.is_some() {
-                self.check_given_out(
+                self.check_token_origin(
                     write,
                     message.token.as_ref(),
                     ExpectedMessage::Timeout(entry.id.as_uuid()),
                 );
             }
             if let Some(token) = &message.reply_token {
-                self.check_given_out(write, Some(token), ExpectedMessage::Reply(entry.id.as_uuid()));
+                self.check_token_origin(write, Some(token), ExpectedMessage::Reply(entry.id.as_uuid()));
             }
         }
         added.messages.push(message.clone());
@@ -162,7 +162,7 @@ impl World {
     }
 
     /// The recipient of a request has a reply token that the same write expects.
-    fn check_given_out(&mut self, write: &Persist, token: Option<&Token>, by: ExpectedMessage) {
+    fn check_token_origin(&mut self, write: &Persist, token: Option<&Token>, by: ExpectedMessage) {
         let fits = match (self.config.mode, token) {
             (Mode::Ledger, Some(token)) => {
                 let expected = &write.content.expected;

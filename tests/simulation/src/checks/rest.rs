@@ -154,13 +154,13 @@ impl Checks {
     /// minted tokens, and a client may leave unused granted tokens; no message contains these.
     pub(crate) fn is_usable(&self, partition: PartitionKey, token: &Token) -> bool {
         match token.is_from_attempt() {
-            true => self.was_given_out(partition, token),
+            true => self.was_expected(partition, token),
             false => !self.granted_late.contains(token) || self.is_carried(token),
         }
     }
 
     /// Returns `true` if a stored document has expected this token.
-    fn was_given_out(&self, partition: PartitionKey, token: &Token) -> bool {
+    fn was_expected(&self, partition: PartitionKey, token: &Token) -> bool {
         let contents = self.history.get(&partition).into_iter().flatten();
         contents.flat_map(|stored| &stored.content.expected).any(|expected| expected.token == *token)
     }

@@ -8,7 +8,7 @@ use crate::world::World;
 
 impl World {
     /// Records that a call of the current worker failed permanently for this batch.
-    pub(crate) fn gave_up(&mut self, partition: PartitionKey) {
+    pub(crate) fn record_permanent_failure(&mut self, partition: PartitionKey) {
         self.checks.given_up_by.extend(self.acting.map(|process| (process, partition)));
     }
 
@@ -16,12 +16,12 @@ impl World {
     pub(crate) fn load_failed(&mut self, partitions: &[PartitionKey]) {
         let runs_saga = self.acting.is_some_and(|process| self.runs_saga.get(process) == Some(&true));
         if runs_saga {
-            partitions.iter().for_each(|partition| self.gave_up(*partition));
+            partitions.iter().for_each(|partition| self.record_permanent_failure(*partition));
         }
     }
 
     /// Records that the current worker has received another batch.
-    pub(crate) fn begin_anew(&mut self) {
+    pub(crate) fn begin_batch(&mut self) {
         let acting = self.acting;
         acting.into_iter().for_each(|process| self.past.begin(process));
         self.checks.given_up_by.retain(|(process, _)| Some(*process) != acting);

@@ -27,7 +27,7 @@ impl World {
     /// Records a granted claim.
     pub(crate) fn claimed(&mut self, claim: &Claim) {
         let minted = self.checks.minted.entry(claim.partition).or_default();
-        *minted = claim.mint.len().max(*minted);
+        *minted = claim.new_tokens.len().max(*minted);
     }
 
     /// Checks that the ledger contains every token that an active partition expects, and few others.

@@ -14,7 +14,7 @@ use crate::world::{Occasion, World};
 
 impl World {
     /// Chooses the unreadable records of this schedule; most schedules have none.
-    pub(crate) fn draw_damage(&mut self) {
+    pub(crate) fn choose_damage(&mut self) {
         if self.rng.one_in(4) {
             self.damage.is_rolled_back = true;
             self.damage.messages = self.rng.below(4);

@@ -85,7 +85,7 @@ impl World {
     }
 
     /// Records a new attempt of a worker.
-    pub(crate) fn begins_anew(&mut self, partition: PartitionKey) {
+    pub(crate) fn record_new_attempt(&mut self, partition: PartitionKey) {
         if let Some(process) = self.acting {
             self.mutants.in_doubt.remove(&(process, partition));
         }
@@ -138,17 +138,17 @@ impl World {
 
     /// Returns the claim to perform.
     pub(crate) fn mutated_claim(&self, claim: &Claim) -> Claim {
-        let room = if self.has(Mutant::MintsWithoutRoom) { usize::MAX } else { claim.room };
+        let max_tokens = if self.has(Mutant::MintsWithoutRoom) { usize::MAX } else { claim.max_tokens };
         let inside = self.items.get(&claim.partition).and_then(|item| item.holder);
         let inside = inside.filter(|_| self.has(Mutant::NobodyIsWaitedFor));
-        let finished = inside.map(|(attempt, _)| attempt).or(claim.finished);
+        let supersedes = inside.map(|(attempt, _)| attempt).or(claim.supersedes);
         let item = self.items.get(&claim.partition).filter(|_| self.has(Mutant::ClaimWithoutFence));
         let fence = item.filter(|item| item.expires_at > claim.now).map_or(claim.fence, |item| item.fence);
-        Claim { room, finished, fence, ..claim.clone() }
+        Claim { max_tokens, supersedes, fence, ..claim.clone() }
     }
 
     /// Returns `true` if a write only removes an expected message, and the defect omits this.
-    pub(crate) fn is_left_out(&self, write: &Persist) -> bool {
+    pub(crate) fn is_omitted(&self, write: &Persist) -> bool {
         self.has(Mutant::DroppedIsAwaited)
             && self.documents.get(&write.partition).is_some_and(|stored| {
                 let content = &stored.document.content;

@@ -48,7 +48,7 @@ impl ReadDocuments for Port {
         };
         let loaded = self.call(Call::SAGA_LOAD_LATEST, load).await;
         if loaded.is_err() {
-            self.perform(|world| world.gave_up(partition));
+            self.perform(|world| world.record_permanent_failure(partition));
         }
         loaded.and_then(|loaded| loaded)
     }
@@ -86,7 +86,9 @@ impl WriteDocuments for Port {
         };
         let settled = self.call_or(Call::SAGA_SETTLE, perform, in_part).await;
         if settled.is_err() {
-            self.perform(|world| settlements.iter().for_each(|(partition, _)| world.gave_up(*partition)));
+            self.perform(|world| {
+                settlements.iter().for_each(|(partition, _)| world.record_permanent_failure(*partition))
+            });
         }
         settled
     }
@@ -155,7 +157,7 @@ impl World {
             let state = name(&state);
             format!("saga.persist     {partition} over {:?}, {state} -> {answer:?}", write.loaded)
         });
-        if answer == PersistOutcome::Stored && !self.is_left_out(write) {
+        if answer == PersistOutcome::Stored && !self.is_omitted(write) {
             self.store(write, now);
         }
         answer

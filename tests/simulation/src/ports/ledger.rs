@@ -18,12 +18,12 @@ impl ClaimPartition for Port {
     async fn claim(&self, claim: &Claim) -> Result<Admission, StoreError> {
         let (claim, partition) = (claim.clone(), claim.partition);
         self.perform(|world| world.check_scope(partition));
-        self.perform(|world| world.begins_anew(partition));
+        self.perform(|world| world.record_new_attempt(partition));
         let copy = claim.clone();
         self.perform(|world| world.may_repeat(Call::LEDGER_CLAIM, move |world| drop(world.claim(&copy))));
         let answer = self.call(Call::LEDGER_CLAIM, move |world| world.claim(&claim)).await;
         if answer.is_err() {
-            self.perform(|world| world.gave_up(partition));
+            self.perform(|world| world.record_permanent_failure(partition));
         }
         answer
     }

@@ -323,7 +323,7 @@ impl World {
     }
 
     /// Returns the entries that wait for an operator.
-    pub(crate) fn has_given_up(&self) -> bool {
+    pub(crate) fn has_exhausted_entries(&self) -> bool {
         self.outboxes().flat_map(|(_, outbox)| outbox).any(|entry| self.waits_for_operator(entry))
     }
 

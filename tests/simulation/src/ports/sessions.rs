@@ -31,14 +31,14 @@ impl SettleSessions for Port {
         self.call(Call::SESSION_FIND, find).await
     }
 
-    async fn bury(&self, session: SessionId, _: Timestamp) -> Result<SessionStatus, StoreError> {
+    async fn abandon(&self, session: SessionId, _: Timestamp) -> Result<SessionStatus, StoreError> {
         let bury = move |world: &mut World| {
             let grave = || StoredSession { found: SessionStatus::Tombstone, outbox: Vec::new() };
             let found = world.sessions.entry(session).or_insert_with(grave).found;
             world.note(|| format!("session.bury     {} -> {found:?}", short(&session)));
             found
         };
-        self.call(Call::SESSION_BURY, bury).await
+        self.call(Call::SESSION_BURY, abandon).await
     }
 }
 

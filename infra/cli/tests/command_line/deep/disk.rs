@@ -37,14 +37,14 @@ const PATIENCE: Duration = Duration::from_secs(200);
 async fn repeatedly_full_disk_imports_each_search_once() -> TestResult {
     let program = Program::new().setting("SEARCH_IMPORT_VISIBILITY_SECONDS", "2");
     let searches = announce(&program).await?;
-    let worker = Worker::start(program.start_with_room(&["serve", "--listen", "127.0.0.1:0"], ROOM));
+    let worker = Worker::start(program.start_with_space(&["serve", "--listen", "127.0.0.1:0"], ROOM));
     for time in 1..=TIMES_FULL {
         let before = worker.refusals();
         let full = async || Ok::<_, Infallible>(worker.refusals() > before);
         eventually("the disk is full", PATIENCE, full).await?;
-        worker.make_room(&format!("{}", (time + 1) * ROOM));
+        worker.free_space(&format!("{}", (time + 1) * ROOM));
     }
-    worker.make_room("unlimited");
+    worker.free_space("unlimited");
     let backend = read_only(&program)?;
     all_are_imported_once(&backend, searches).await?;
     println!("the disk was full {TIMES_FULL} times, and said so {} times", worker.refusals());
@@ -156,7 +156,7 @@ impl Worker {
         self.refusals.load(Ordering::SeqCst)
     }
 
-    fn make_room(&self, bytes: &str) {
+    fn free_space(&self, bytes: &str) {
         let (id, limit) = (self.child.id().to_string(), format!("--fsize={bytes}:"));
         assert!(Command::new("prlimit").args(["--pid", &id, &limit]).status().unwrap().success());
     }

@@ -151,6 +151,6 @@ mod tests {
             Outcome::Quarantined(record) => unreachable!("{record:?}"),
         });
         let texts: std::collections::BTreeSet<_> = texts.collect();
-        assert_eq!(texts.len(), 90, "each repeated one has that of the one before");
+        assert_eq!(texts.len(), 90, "each repeated record has the text of the previous one");
     }
 }

@@ -31,7 +31,7 @@ pub(crate) fn connections(template: &Template) -> Vec<Finding> {
                 each = each.max(pool + WATCHING);
                 total += concurrency * (pool + WATCHING);
             }
-            (None, _) => findings.push(Finding::new(function.id, "may run any number of times at once")),
+            (None, _) => findings.push(Finding::new(function.id, "has no limit of concurrent executions")),
             (_, None) => findings.push(Finding::new(function.id, format!("{POOL} is not a number"))),
         }
     }

@@ -167,19 +167,19 @@ fn differences(spec: &QueueSpec, source: &Source<'_>) -> Vec<Finding> {
     let mut differs = |what: String| findings.push(Finding::new(queue.id, what));
     if visibility != agreed && Some(visibility) != with_window {
         differs(format!(
-            "hides a message for {visibility} s, but {} s are agreed",
+            "hides a message for {visibility} s, but the specification has {} s",
             with_window.unwrap_or(agreed)
         ));
     }
     if queue.receive_limit() != spec.receive_limit.map(u64::from) {
         let limit = |limit: Option<u64>| limit.map_or("any number of".to_owned(), |limit| limit.to_string());
         let (is, agreed) = (limit(queue.receive_limit()), limit(spec.receive_limit.map(u64::from)));
-        differs(format!("makes {is} deliveries of a message, but {agreed} are agreed"));
+        differs(format!("makes {is} deliveries of a message, but the specification has {agreed}"));
     }
     // A deployment may choose a smaller one.
     if source.batch_size() > spec.batch_size as u64 {
         let (is, agreed) = (source.batch_size(), spec.batch_size);
-        differs(format!("gives its function {is} messages at once, but at most {agreed} are agreed"));
+        differs(format!("gives its function {is} messages per batch, but the limit is {agreed}"));
     }
     findings
 }

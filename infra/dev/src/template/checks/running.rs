@@ -61,7 +61,10 @@ pub(crate) fn versions(template: &Template) -> Vec<Finding> {
         };
         let alarms = function.properties["DeploymentPreference"]["Alarms"].as_array();
         if alarms.is_none_or(Vec::is_empty) {
-            findings.push(Finding::new(function.id, "gets all requests at once, and no alarm rolls it back"));
+            findings.push(Finding::new(
+                function.id,
+                "receives all requests immediately, and no alarm rolls it back",
+            ));
         }
     }
     let release = template.parameters.get(RELEASE).and_then(Value::as_str).unwrap_or(RELEASE);

@@ -217,7 +217,7 @@ impl Failures {
         if !self.store.advance(operation.revision, &claimed).await? {
             return Ok(true);
         }
-        let left = self.left_behind(&claimed).await?;
+        let left = self.unfinished_failures(&claimed).await?;
         let is_any_left = !left.is_empty();
         let taken = self.claim_batch(&claimed, left, now).await?;
         if taken.is_empty() {
@@ -234,10 +234,10 @@ impl Failures {
     }
 
     /// Returns the failures that this operation has claimed and whose retry has no recorded outcome.
-    async fn left_behind(&self, operation: &Operation) -> Result<Vec<Failure>, StoreError> {
+    async fn unfinished_failures(&self, operation: &Operation) -> Result<Vec<Failure>, StoreError> {
         let taken = Selection { standing: FailureStatus::Retrying, ..operation.selection.clone() };
         let mut found = self.store.select(&taken, None, MAX_PER_SECOND as usize).await?;
-        found.retain(|failure| taken_by(failure).is_some_and(|(by, _)| by == operation.id));
+        found.retain(|failure| claimed_by(failure).is_some_and(|(by, _)| by == operation.id));
         Ok(found)
     }
 
@@ -275,7 +275,7 @@ impl Failures {
         }
         let (running, now) = (self.store.running().await?.map(|operation| operation.id), self.now());
         let is_abandoned = |failure: &Failure| {
-            is_interrupted(failure, now) && taken_by(failure).is_some_and(|(by, _)| Some(by) != running)
+            is_interrupted(failure, now) && claimed_by(failure).is_some_and(|(by, _)| Some(by) != running)
         };
         let abandoned = taken.into_iter().filter(is_abandoned);
         self.write(abandoned.map(|failure| failure.into_state(State::Open, now)).collect()).await.map(drop)
@@ -346,7 +346,7 @@ impl Failures {
             Origin::DeadLetter { source, .. } => {
                 // The partition may have forgotten the message's token since; without it the message would be a duplicate.
                 if let Ok(message) = Message::decode(&failure.body)
-                    && self.operator.readmit(&message).await.map_err(|error| error.chain())?
+                    && self.operator.restore_token(&message).await.map_err(|error| error.chain())?
                         == Readmission::Busy
                 {
                     return Ok(Readmission::Busy);
@@ -556,7 +556,7 @@ fn by_partition(failures: Vec<Failure>) -> Vec<Vec<Failure>> {
 }
 
 /// Returns the operation that claimed a failure, and when.
-fn taken_by(failure: &Failure) -> Option<(OperationId, Timestamp)> {
+fn claimed_by(failure: &Failure) -> Option<(OperationId, Timestamp)> {
     match &failure.state {
         State::Retrying { operation, since } => Some((*operation, *since)),
         State::Open | State::Retried { .. } | State::Closed { .. } | State::Archived { .. } => None,
@@ -565,7 +565,7 @@ fn taken_by(failure: &Failure) -> Option<(OperationId, Timestamp)> {
 
 /// Returns `true` if a failure was claimed so long ago that the worker must have been interrupted.
 fn is_interrupted(failure: &Failure, now: Timestamp) -> bool {
-    taken_by(failure).is_some_and(|(_, since)| now.duration_since(since) >= STEP_LIMIT)
+    claimed_by(failure).is_some_and(|(_, since)| now.duration_since(since) >= STEP_LIMIT)
 }
 
 fn is_open(failure: &Failure) -> Result<(), RequestRefusal> {

@@ -16,7 +16,7 @@ const PLAIN: &str = "t=Oral zinc for the prevention of common colds in school ch
 const OTHER_TITLE: &str = "t=Une etude de la vitamine chez les nourrissons de la ville de Lyon";
 
 #[track_caller]
-fn assert_says(one: &str, other: &str, expected: Option<(Tier, Reason)>) {
+fn assert_comparison(one: &str, other: &str, expected: Option<(Tier, Reason)>) {
     let (one, other) = (record(one), record(other));
     assert_eq!(compare(&one, &other), expected);
     assert_eq!(compare(&other, &one), expected, "the other way round");
@@ -54,7 +54,7 @@ fn identifiers_decide_together_with_other_fields(
     #[case] tier: Tier,
     #[case] reason: Reason,
 ) {
-    assert_says(&format!("{FULL};{both}"), &format!("{FULL};{both};{second}"), Some((tier, reason)));
+    assert_comparison(&format!("{FULL};{both}"), &format!("{FULL};{both};{second}"), Some((tier, reason)));
 }
 
 #[rstest]
@@ -95,7 +95,7 @@ fn titles_decide_together_with_position(
     #[case] tier: Tier,
     #[case] reason: Reason,
 ) {
-    assert_says(&format!("{PLAIN};{both}"), &format!("{PLAIN};{both};{second}"), Some((tier, reason)));
+    assert_comparison(&format!("{PLAIN};{both}"), &format!("{PLAIN};{both};{second}"), Some((tier, reason)));
 }
 
 #[rstest]
@@ -120,7 +120,7 @@ fn positions_decide_if_titles_differ(
     #[case] tier: Tier,
     #[case] reason: Reason,
 ) {
-    assert_says(&format!("{PLAIN};{both}"), &format!("{PLAIN};{both};{second}"), Some((tier, reason)));
+    assert_comparison(&format!("{PLAIN};{both}"), &format!("{PLAIN};{both};{second}"), Some((tier, reason)));
 }
 
 #[rstest]
@@ -143,8 +143,8 @@ fn positions_decide_if_titles_differ(
 #[case::versions("m=;d=10.1002/14651858.cd001.pub2;p=", "d=10.1002/14651858.cd001.pub3", Reason::Versions)]
 fn contradictions_leave_a_possible_match(#[case] both: &str, #[case] second: &str, #[case] reason: Reason) {
     let other = format!("{FULL};{both};{second}");
-    assert_says(&format!("{FULL};{both}"), &other, Some((Possible, reason)));
-    assert_says(
+    assert_comparison(&format!("{FULL};{both}"), &other, Some((Possible, reason)));
+    assert_comparison(
         &format!("{FULL};{both}"),
         &format!("{other};a=Smith, J;t=Something else;d=10.1000/b;s=;p=7"),
         None,
@@ -161,7 +161,7 @@ fn contradictions_leave_a_possible_match(#[case] both: &str, #[case] second: &st
     ""
 )]
 fn same_position_in_print_overrides_title(#[case] first: &str, #[case] second: &str) {
-    assert_says(
+    assert_comparison(
         &format!("{PLAIN};{first}"),
         &format!("{PLAIN};{first};{second}"),
         Some((Certain, Reason::TitlePage)),
@@ -177,7 +177,7 @@ fn same_position_in_print_overrides_title(#[case] first: &str, #[case] second: &
 #[case::editorials_of_two_years("t=Editorial;j=Lancet;y=2001", "t=Editorial;j=Lancet;y=2002")]
 #[case::untitled_ones("a=Smith, J;y=2001", "a=Smith, J;y=2001")]
 fn weak_evidence_is_no_match(#[case] one: &str, #[case] other: &str) {
-    assert_says(one, other, None);
+    assert_comparison(one, other, None);
 }
 
 #[rstest]
@@ -204,6 +204,6 @@ fn abbreviated_journals_agree(#[case] one: &str, #[case] other: &str, #[case] ag
 #[case::in_another_order("Akilli, M+Kurugol, Z", "Kurugol, Z+Akilli, M")]
 fn authors_agree_in_any_notation(#[case] one: &str, #[case] other: &str) {
     let said = |authors: &str| format!("{PLAIN};p=;v=;i=;j=;a={authors}");
-    assert_says(&said(one), &said(other), Some((Likely, Reason::TitleYearAuthor)));
-    assert_says(&said(one), &said("Smith, J"), None);
+    assert_comparison(&said(one), &said(other), Some((Likely, Reason::TitleYearAuthor)));
+    assert_comparison(&said(one), &said("Smith, J"), None);
 }

@@ -76,7 +76,7 @@ impl Project {
 
 /// Decisions about `count` members. Contradictory verdicts on a pair are resolved when they are stored, so each pair
 /// has only one.
-fn said(verdicts: &[(usize, usize, bool)], count: usize) -> Vec<ReviewerDecision> {
+fn decisions_of(verdicts: &[(usize, usize, bool)], count: usize) -> Vec<ReviewerDecision> {
     let verdict = |(one, other, same): &(usize, usize, bool)| ReviewerDecision {
         pair: (one % count, other % count),
         verdict: if *same { Verdict::Same } else { Verdict::Different },
@@ -144,7 +144,7 @@ proptest! {
     ) {
         let records: Vec<String> = chosen.iter().map(|chosen| chosen.get(&different).clone()).collect();
         let count = records.len();
-        let said = said(&verdicts, count);
+        let said = decisions_of(&verdicts, count);
         let groups = Project::of(&records).groups(&said);
         let order = shuffled(count, &said, seed);
         let mut moved_records = Project::of(&order.iter().map(|place| records[*place].clone()).collect::<Vec<_>>());

@@ -50,7 +50,7 @@ pub(super) fn announce_late(
     if filled == *import {
         return Decision::ignore("already announced");
     }
-    Decision::to(same(filled), "late announcement fills in what was not known").into()
+    Decision::to(same(filled), "late announcement adds missing data").into()
 }
 
 /// Handles `SearchUploadStarted` of a search whose files have arrived first.
@@ -169,7 +169,7 @@ fn answered(import: &Import, found: &UploadsFound) -> Option<BucketScan> {
 }
 
 /// Handles the result of a scan after all files have arrived.
-pub(super) fn found_late(import: &Import, found: &UploadsFound) -> Decision {
+pub(super) fn late_uploads_found(import: &Import, found: &UploadsFound) -> Decision {
     if answered(import, found).is_none() {
         return Decision::ignore(NO_LOOK);
     }

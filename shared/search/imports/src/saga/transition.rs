@@ -59,7 +59,7 @@ pub fn transition(state: &State, moment: &Moment<'_>) -> Decision {
             taking_back(recorded, import.project_id, [reply.file_id].into())
         }
         (Parsing(_), UploadTimeout(_)) => Decision::ignore("all files have arrived; already Parsing"),
-        (Parsing(import), UploadsFound(found)) => collect::found_late(import, found),
+        (Parsing(import), UploadsFound(found)) => collect::late_uploads_found(import, found),
         (Parsing(import), ParseTimeout(timeout)) => parse_timed_out(moment, import, timeout.timeout_id),
         (Parsing(import), SearchWithdrawn(_)) => cancel(moment, import.clone()),
 

@@ -69,7 +69,7 @@ impl LegacyEncoding {
     }
 
     /// Decides for the whole file by its first bytes.
-    pub(super) fn look_at(&mut self, window: &[u8]) {
+    pub(super) fn inspect(&mut self, window: &[u8]) {
         self.remember(window);
         self.guess();
         self.fixed = true;
@@ -251,7 +251,7 @@ mod tests {
         let (bytes, _, lossy) = encoding.encode(text);
         assert!(!lossy, "{}", encoding.name());
         let mut legacy = LegacyEncoding::default();
-        legacy.look_at(&bytes);
+        legacy.inspect(&bytes);
         legacy.found()
     }
 

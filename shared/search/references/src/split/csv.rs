@@ -95,7 +95,7 @@ impl Csv {
                         Step::Skip { consumed: next }
                     };
                 }
-                self.know(row.to_vec());
+                self.set_header(row.to_vec());
                 return Step::Header { row: 0..stop, consumed: next };
             }
             // Concatenated tables repeat the header.
@@ -104,7 +104,7 @@ impl Csv {
             }
             // A table with other columns begins.
             HeaderState::Found(_) if known_columns(unmarked(row), self.delimiter) > 0 => {
-                self.know(unmarked(row).to_vec());
+                self.set_header(unmarked(row).to_vec());
                 return Step::Header { row: 0..stop, consumed: next };
             }
             HeaderState::Found(_) | HeaderState::None => {}
@@ -112,7 +112,7 @@ impl Csv {
         Step::Found { record: 0..stop, consumed: next, fault }
     }
 
-    fn know(&mut self, header: Vec<u8>) {
+    fn set_header(&mut self, header: Vec<u8>) {
         self.quotes = has_quotes(&header, self.delimiter);
         self.header = HeaderState::Found(header);
     }
@@ -151,7 +151,7 @@ impl Splitter for Csv {
 
     fn restore_state(&mut self, carried: Vec<Vec<u8>>) {
         if let Some(header) = carried.into_iter().next() {
-            self.know(header);
+            self.set_header(header);
         }
     }
 

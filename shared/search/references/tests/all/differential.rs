@@ -23,7 +23,7 @@ fn collapsed(text: &str) -> String {
 }
 
 /// The title, and the values under these names.
-fn said(reference: &Reference, names: &[&str]) -> Vec<String> {
+fn field_texts(reference: &Reference, names: &[&str]) -> Vec<String> {
     let value = |name: &&str| reference.extra.get(*name).map(|values| values.join("|")).unwrap_or_default();
     std::iter::once(reference.title.clone()).chain(names.iter().map(value)).collect()
 }
@@ -160,7 +160,7 @@ proptest! {
         let mut reader = reader.delimiter(delimiter).from_reader(file.as_slice());
         let theirs: Vec<Vec<String>> =
             reader.records().map(|row| row.unwrap().iter().take(3).map(collapsed).collect()).collect();
-        let ours: Vec<_> = ours(&file, chunk).iter().map(|row| said(row, &COLUMNS)).collect();
+        let ours: Vec<_> = ours(&file, chunk).iter().map(|row| field_texts(row, &COLUMNS)).collect();
         prop_assert_eq!(ours, theirs, "{}", String::from_utf8_lossy(&file));
     }
 
@@ -172,7 +172,7 @@ proptest! {
             .iter()
             .map(|values| values.iter().map(|value| collapsed(value)).collect())
             .collect();
-        let ours: Vec<_> = ours(file.as_bytes(), chunk).iter().map(|record| said(record, &["custom1"])).collect();
+        let ours: Vec<_> = ours(file.as_bytes(), chunk).iter().map(|record| field_texts(record, &["custom1"])).collect();
         prop_assert_eq!(ours, theirs, "{}", file);
     }
 
@@ -193,7 +193,7 @@ proptest! {
             })
             .collect();
         let ours: Vec<_> =
-            ours(file.as_bytes(), chunk).iter().map(|entry| said(entry, &["remark", "key"])).collect();
+            ours(file.as_bytes(), chunk).iter().map(|entry| field_texts(entry, &["remark", "key"])).collect();
         prop_assert_eq!(ours, theirs, "{}", file);
     }
 }

@@ -179,7 +179,7 @@ impl SearchRepairs {
 
     /// Returns the search that has corrected a record of a file, or is about to.
     pub fn is_mended(&self, search_id: SearchId, file_id: FileId, record: u64) -> Option<SearchId> {
-        self.repairs.mends(FileOf { search_id, file_id }, record, |file| self.fate(file))
+        self.repairs.corrected_by(FileOf { search_id, file_id }, record, |file| self.fate(file))
     }
 }
 
@@ -439,7 +439,7 @@ impl SearchService {
         if was_read(file) {
             return Ok(Err(FileRefusal::WasRead));
         }
-        if let Some(search) = known.repairs.reads_anew(of, |file| known.fate(file)) {
+        if let Some(search) = known.repairs.reread_by(of, |file| known.fate(file)) {
             return Ok(Err(FileRefusal::UnderRepair(search)));
         }
         if let Some(replacement) = &asked.replacement {

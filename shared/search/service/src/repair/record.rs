@@ -109,7 +109,7 @@ impl Repairs {
     }
 
     /// Returns the search that reads this file again, or has done so.
-    pub fn reads_anew(&self, file: FileOf, fate: impl Fn(FileOf) -> Fate) -> Option<SearchId> {
+    pub fn reread_by(&self, file: FileOf, fate: impl Fn(FileOf) -> Fate) -> Option<SearchId> {
         let original = |file| self.earlier(file).pop();
         let is_it = |repaired: &&RepairedFile| {
             repaired.is_whole()
@@ -120,7 +120,7 @@ impl Repairs {
     }
 
     /// Returns the search that has corrected this record, or is about to.
-    pub fn mends(&self, file: FileOf, record: u64, fate: impl Fn(FileOf) -> Fate) -> Option<SearchId> {
+    pub fn corrected_by(&self, file: FileOf, record: u64, fate: impl Fn(FileOf) -> Fate) -> Option<SearchId> {
         let is_it = |repaired: &&RepairedFile| {
             repaired.of == file && repaired.records.contains(&record) && fate(repaired.by) != Fate::Failed
         };
@@ -176,21 +176,21 @@ mod tests {
         let last = |then: Fate| move |asked| if asked == file(3, 1) { then } else { Fate::Failed };
         for asked in [file(1, 1), file(2, 1), file(3, 1)] {
             for then in [Fate::Open, Fate::Read] {
-                assert_eq!(twice().reads_anew(asked, last(then)), search(3));
+                assert_eq!(twice().reread_by(asked, last(then)), search(3));
             }
-            assert_eq!(twice().reads_anew(asked, last(Fate::Failed)), None);
+            assert_eq!(twice().reread_by(asked, last(Fate::Failed)), None);
         }
-        assert_eq!(twice().reads_anew(file(1, 2), |_| Fate::Read), None, "another file");
+        assert_eq!(twice().reread_by(file(1, 2), |_| Fate::Read), None, "another file");
     }
 
     #[test]
     fn record_is_corrected_again_only_after_failure() {
         let repairs =
             Repairs { files: vec![repaired(file(1, 1), &[3, 5], file(2, 1))], ..Repairs::default() };
-        assert_eq!(repairs.mends(file(1, 1), 3, |_| Fate::Open), search(2));
-        assert_eq!(repairs.mends(file(1, 1), 4, |_| Fate::Open), None);
-        assert_eq!(repairs.mends(file(1, 1), 3, |_| Fate::Failed), None);
-        assert_eq!(repairs.reads_anew(file(1, 1), |_| Fate::Open), None, "the whole file is not repaired");
+        assert_eq!(repairs.corrected_by(file(1, 1), 3, |_| Fate::Open), search(2));
+        assert_eq!(repairs.corrected_by(file(1, 1), 4, |_| Fate::Open), None);
+        assert_eq!(repairs.corrected_by(file(1, 1), 3, |_| Fate::Failed), None);
+        assert_eq!(repairs.reread_by(file(1, 1), |_| Fate::Open), None, "the whole file is not repaired");
     }
 
     #[test]

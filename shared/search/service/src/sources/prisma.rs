@@ -132,7 +132,7 @@ async fn add(
     for file in &job.files {
         let this = FileOf { search_id: job.search_id, file_id: file.file_id };
         let Some(Outcome::Completed(counts)) = &file.outcome else {
-            let is_repaired = known.repairs.reads_anew(this, fate).is_some();
+            let is_repaired = known.repairs.reread_by(this, fate).is_some();
             flow.failed_files += u64::from(!is_repaired);
             continue;
         };

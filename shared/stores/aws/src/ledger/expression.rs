@@ -72,14 +72,14 @@ impl Update {
             .value(":now", item::nanoseconds(claim.now))
             .value(
                 ":finished",
-                AttributeValue::S(claim.finished.map(|attempt| attempt.to_string()).unwrap_or_default()),
+                AttributeValue::S(claim.supersedes.map(|attempt| attempt.to_string()).unwrap_or_default()),
             )
             .value(":fence", AttributeValue::N(claim.fence.to_string()))
             .value(":next", AttributeValue::N(claim.next_fence().to_string()))
             .value(":required", AttributeValue::S(token))
-            .value(":tokens", set(&claim.mint))
+            .value(":tokens", set(&claim.new_tokens))
             .value(":max_expiry", item::seconds(claim.max_expiry()))
-            .value(":capacity", AttributeValue::N(claim.room.to_string()))
+            .value(":capacity", AttributeValue::N(claim.max_tokens.to_string()))
             .touching(claim.now, claim.expires_at())
     }
 
@@ -107,7 +107,7 @@ fn with_tokens(tokens: &[Token], clause: &str) -> String {
 
 /// Returns the condition under which a claim need not wait for another attempt.
 fn free(claim: &Claim) -> String {
-    let finished = claim.finished.map_or("", |_| " OR #owner = :finished");
+    let finished = claim.supersedes.map_or("", |_| " OR #owner = :finished");
     format!("(attribute_not_exists(#owner) OR #lease <= :now OR #owner = :attempt{finished})")
 }
 
@@ -122,7 +122,8 @@ fn at_fence(claim: &Claim) -> &'static str {
 
 /// A claim of an item that is absent or has not expired.
 pub(crate) fn claim(claim: &Claim) -> Update {
-    let room = with_tokens(&claim.mint, " AND (attribute_not_exists(#tokens) OR size(#tokens) <= :capacity)");
+    let room =
+        with_tokens(&claim.new_tokens, " AND (attribute_not_exists(#tokens) OR size(#tokens) <= :capacity)");
     let (free, fence) = (free(claim), at_fence(claim));
     let alive = format!("{ALIVE} AND {free} AND {fence}{room}");
     let condition = match claim.requires {
@@ -133,19 +134,19 @@ pub(crate) fn claim(claim: &Claim) -> Update {
     };
     let update = vec![
         "SET #owner = :attempt, #lease = :until, #expires = :expires, #fence = :next".to_owned(),
-        with_tokens(&claim.mint, "ADD #tokens :tokens"),
+        with_tokens(&claim.new_tokens, "ADD #tokens :tokens"),
     ];
     Update::new(claim.partition, &update, condition).claiming(claim)
 }
 
 /// Returns a claim of an item without capacity for more tokens.
 pub(crate) fn claim_without_tokens(request: &Claim) -> Update {
-    claim(&Claim { mint: Vec::new(), ..request.clone() })
+    claim(&Claim { new_tokens: Vec::new(), ..request.clone() })
 }
 
 /// Returns an unconditional claim that replaces an expired item.
 pub(crate) fn claim_afresh(claim: &Claim) -> Update {
-    let tokens = if claim.mint.is_empty() { " REMOVE #tokens" } else { ", #tokens = :tokens" };
+    let tokens = if claim.new_tokens.is_empty() { " REMOVE #tokens" } else { ", #tokens = :tokens" };
     let update =
         format!("SET #owner = :attempt, #lease = :until, #expires = :expires, #fence = :next{tokens}");
     Update::new(claim.partition, &[update], ABSENT_OR_EXPIRED).claiming(claim)

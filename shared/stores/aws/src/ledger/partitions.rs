@@ -112,7 +112,7 @@ impl ClaimPartition for Ledger {
                 Outcome::Refused(stored) => stored,
             };
             let expired = stored.as_ref().is_some_and(|item| item.expires_at <= claim.now);
-            let is_full = stored.as_ref().is_some_and(|item| !item.has_room(claim));
+            let is_full = stored.as_ref().is_some_and(|item| !item.has_capacity(claim));
             match Item::claim(stored, claim) {
                 (Admission::Admitted(_), _) if expired => update = expression::claim_afresh(claim),
                 (Admission::Admitted(_), _) if is_full => update = expression::claim_without_tokens(claim),

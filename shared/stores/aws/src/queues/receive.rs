@@ -74,7 +74,7 @@ impl ReceiveMessages for Sqs {
         let doing = format!("answering for a message of queue {queue}");
         let receipt = Receipt::parse(receipt).map_err(|error| StoreError::unusable(&*doing, error))?;
         if receipt.until <= self.host.now() {
-            tracing::debug!(queue = queue.name(), "an answer comes too late, and its message comes again");
+            tracing::debug!(queue = queue.name(), "an answer was too late, so its message is redelivered");
             return Ok(());
         }
         match disposition {
@@ -83,10 +83,12 @@ impl ReceiveMessages for Sqs {
             Disposition::Retry { reason, .. } if self.is_last(queue, &receipt) => {
                 let reason =
                     format!("received {} times without success; at last: {reason}", receipt.received);
-                self.bury(queue, &receipt, &reason, &doing).await
+                self.move_to_dead_letter_queue(queue, &receipt, &reason, &doing).await
             }
             Disposition::Retry { after, .. } => self.hide(queue, &receipt, *after, &doing).await,
-            Disposition::DeadLetter { reason } => self.bury(queue, &receipt, reason, &doing).await,
+            Disposition::DeadLetter { reason } => {
+                self.move_to_dead_letter_queue(queue, &receipt, reason, &doing).await
+            }
         }
     }
 }
@@ -99,7 +101,7 @@ impl Sqs {
     }
 
     /// Moves a message to the dead letters of its queue.
-    async fn bury(
+    async fn move_to_dead_letter_queue(
         &self,
         queue: &Queue,
         receipt: &Receipt,

@@ -113,7 +113,7 @@ async fn work_of_abandoned_session_is_not_run() -> TestResult {
         Ok(WorkVerdict::Commit)
     });
     let record = session(&depot, 1);
-    depot.store.bury(record.id, record.committed_at).await?;
+    depot.store.abandon(record.id, record.committed_at).await?;
     assert_eq!(work.commit(&record).await?, CommitOutcome::TooLate);
     assert_eq!(booked(&depot.store).await?, 0);
     Ok(())

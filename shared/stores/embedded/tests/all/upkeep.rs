@@ -18,7 +18,7 @@ async fn purge_deletes_only_expired_data() -> TestResult {
     store.persist(&[sample::persist(partition, None, sample::ended(host, now))], now).await?;
     store.grant(partition, &[], now).await?;
     store.remember("parse:1", sample::later(now, 60)).await?;
-    store.bury(SessionId::from_uuid(uuid::Uuid::from_u128(1)), now).await?;
+    store.abandon(SessionId::from_uuid(uuid::Uuid::from_u128(1)), now).await?;
     assert_eq!(store.purge(now).await?, PurgeReport::default());
     let day = 24 * 3600;
     let week = PurgeReport { sagas: 1, sessions: 1, processed: 1, ..PurgeReport::default() };

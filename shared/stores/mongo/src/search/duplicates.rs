@@ -79,7 +79,7 @@ impl CompareStudies for Mongo {
         let work = async {
             let statements = marks.iter().map(|mark| statement(revision, mark));
             let statements = statements.collect::<Result<Vec<_>, _>>()?;
-            self.update(collections::STUDY, statements).await?.expect_none_taken()
+            self.update(collections::STUDY, statements).await?.expect_no_conflict()
         };
         self.call(format!("marking {} studies", marks.len()), work).await
     }
@@ -121,7 +121,7 @@ async fn make_batch(mongo: &Mongo) -> Result<u64, CallError> {
     let statements: Vec<Statement> = statements.collect();
     let made = statements.len() as u64;
     if made > 0 {
-        mongo.update(collections::STUDY, statements).await?.expect_none_taken()?;
+        mongo.update(collections::STUDY, statements).await?.expect_no_conflict()?;
     }
     Ok(made)
 }

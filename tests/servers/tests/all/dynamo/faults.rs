@@ -24,8 +24,20 @@ fn request(partition: PartitionKey, requires: ClaimCondition) -> Claim {
     let mint = vec![Token::minted_by_attempt(partition, &attempt, 0)];
     let now = SystemHost.now();
     let lease = SignedDuration::from_secs(30);
-    let (finished, room, fence, above, until) = (None, 200, 0, 0, now);
-    Claim { partition, attempt, now, lease, finished, requires, mint, room, fence, above, until }
+    let (supersedes, max_tokens, fence, above, until) = (None, 200, 0, 0, now);
+    Claim {
+        partition,
+        attempt,
+        now,
+        lease,
+        supersedes,
+        requires,
+        new_tokens,
+        max_tokens,
+        fence,
+        above,
+        until,
+    }
 }
 
 fn partition() -> PartitionKey {

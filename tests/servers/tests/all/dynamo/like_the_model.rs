@@ -158,14 +158,26 @@ async fn take(
 ) {
     match step {
         Step::Claim { attempt: n, finished, requires, mint, room, fences_ago, above, days } => {
-            let mint = (0..mint).map(|index| Token::minted_by_attempt(HOME, &attempt(n), index)).collect();
+            let new_tokens =
+                (0..mint).map(|index| Token::minted_by_attempt(HOME, &attempt(n), index)).collect();
             let lease = SignedDuration::from_secs(30);
-            let finished = finished.map(attempt);
+            let (supersedes, max_tokens) = (finished.map(attempt), room);
             let alive = model.as_ref().filter(|item| item.expires_at > now);
             let fence = alive.map_or(0, |item| item.fence).saturating_sub(fences_ago);
             let (attempt, until) = (attempt(n), later(now, days));
-            let claim =
-                Claim { partition, attempt, now, lease, finished, requires, mint, room, fence, above, until };
+            let claim = Claim {
+                partition,
+                attempt,
+                now,
+                lease,
+                supersedes,
+                requires,
+                new_tokens,
+                max_tokens,
+                fence,
+                above,
+                until,
+            };
             let (expected, next) = Item::claim(model.clone(), &claim);
             assert_eq!(ledger.claim(&claim).await.unwrap(), expected, "{claim:?} on {model:?}");
             if let Admission::Admitted(_) = expected {

@@ -56,10 +56,21 @@ impl World {
 
     async fn claim(&self, requires: ClaimCondition, mint: &[Token]) -> Result<(Claim, Admission), Failure> {
         let (partition, attempt, now) = (self.partition, sample::attempt(&*self.host), self.host.now());
-        let (lease, mint, room) = (LEASE, mint.to_vec(), 200);
-        let (finished, fence, above, until) = (None, 0, 0, now);
-        let claim =
-            Claim { partition, attempt, now, lease, finished, requires, mint, room, fence, above, until };
+        let (lease, new_tokens, max_tokens) = (LEASE, mint.to_vec(), 200);
+        let (supersedes, fence, above, until) = (None, 0, 0, now);
+        let claim = Claim {
+            partition,
+            attempt,
+            now,
+            lease,
+            supersedes,
+            requires,
+            new_tokens,
+            max_tokens,
+            fence,
+            above,
+            until,
+        };
         Ok(dedup::ledger::ask(&*self.ledger, claim).await?)
     }
 

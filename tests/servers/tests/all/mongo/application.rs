@@ -130,7 +130,7 @@ async fn work_is_repeated_after_conflict_and_stored_once() -> TestResult {
 async fn work_of_abandoned_session_is_not_run() -> TestResult {
     let scratch = scratch().await?;
     let (record, work) = (session(), Book::seat(17));
-    scratch.mongo.bury(record.id, record.committed_at).await?;
+    scratch.mongo.abandon(record.id, record.committed_at).await?;
     assert_eq!(scratch.mongo.with_work(work.clone()).commit(&record).await?, CommitOutcome::TooLate);
     assert_eq!((work.runs(), seats(&scratch).await?), (0, 0));
     scratch.end().await

@@ -278,7 +278,7 @@ async fn foreign_data_is_rejected_by_name() -> TestResult {
         (collections::QUARANTINE, scratch.mongo.quarantined(partition, file, 0, 10).await.err()),
         (collections::FILE, scratch.mongo.parsed(partition).await.err()),
         (collections::SESSION, scratch.mongo.find(session).await.err()),
-        (collections::SESSION, scratch.mongo.bury(session, now).await.err()),
+        (collections::SESSION, scratch.mongo.abandon(session, now).await.err()),
         (collections::RECORD, scratch.mongo.record(&Key::new("sample", id.to_string())).await.err()),
     ];
     for (name, error) in errors {

@@ -82,7 +82,7 @@ async fn session_progress_and_history_records_expire() -> TestResult {
         let done = Settlement { id: entry.id, claim: entry.claimed_until, keep: None };
         outboxes::settle(&sweep, owner, &[done]).await?;
     }
-    store.bury(messages::SessionId::from_uuid(messages::Host::fresh_id(HOST)), now).await?;
+    store.abandon(messages::SessionId::from_uuid(messages::Host::fresh_id(HOST)), now).await?;
     store.report(search, samples::file(HOST), Progress { records: 1, bytes: 1 }).await?;
     store.append(&[testing::history::observation(HOST, search, 0, 0)]).await?;
     eventually("they are deleted", PATIENCE, async || {

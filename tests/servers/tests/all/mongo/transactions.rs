@@ -84,7 +84,10 @@ async fn failed_transaction_leaves_neither_record_nor_data() -> TestResult {
         unknown(scratch.mongo.commit(&session.record).await);
         fault.off().await?;
         assert_eq!(session.stored(&scratch).await?, (SessionStatus::Nothing, false), "{command}");
-        assert_eq!(scratch.mongo.bury(session.record.id, sample::now(HOST)).await?, SessionStatus::Tombstone);
+        assert_eq!(
+            scratch.mongo.abandon(session.record.id, sample::now(HOST)).await?,
+            SessionStatus::Tombstone
+        );
         let late = scratch.mongo.commit(&session.record).await?;
         assert_eq!(
             (late, session.stored(&scratch).await?),
@@ -106,9 +109,9 @@ async fn open_transaction_blocks_commit_and_abandon() -> TestResult {
     unknown(scratch.mongo.commit(&session.record).await);
     fault.off().await?;
     assert_eq!(session.stored(&scratch).await?, (SessionStatus::Nothing, false));
-    unknown(scratch.mongo.bury(session.record.id, sample::now(HOST)).await);
+    unknown(scratch.mongo.abandon(session.record.id, sample::now(HOST)).await);
     eventually("the session is buried", Duration::from_secs(30), async || {
-        match scratch.mongo.bury(session.record.id, sample::now(HOST)).await {
+        match scratch.mongo.abandon(session.record.id, sample::now(HOST)).await {
             Ok(found) => Ok(found == SessionStatus::Tombstone),
             Err(error) if error.is_retryable() => Ok(false),
             Err(error) => Err(error),

@@ -26,7 +26,7 @@ impl Port {
         loop {
             self.stop_at(Kind::Receive(queue), 0).await;
             let received = self.perform(|world| {
-                world.begin_anew();
+                world.begin_batch();
                 world.receive(queue, max)
             });
             if !received.is_empty() {
@@ -69,7 +69,7 @@ impl World {
         let copy = &mut stored.copies[index];
         if stored.receive_limit.is_some_and(|limit| copy.receive_count >= limit) {
             let copy = stored.copies.remove(index);
-            self.bury(queue, copy, "received too often");
+            self.dead_letter(queue, copy, "received too often");
             return None;
         }
         copy.receive_count += 1;
@@ -113,12 +113,12 @@ impl World {
             }
             Disposition::DeadLetter { reason } => {
                 let copy = copies.swap_remove(index);
-                self.bury(queue, copy, reason);
+                self.dead_letter(queue, copy, reason);
             }
         }
     }
 
-    fn bury(&mut self, place: usize, copy: Copy, reason: &str) {
+    fn dead_letter(&mut self, place: usize, copy: Copy, reason: &str) {
         let QueueSpec { queue, dead_letters, .. } = self.queues.spec(place).clone();
         let Some(dead) = dead_letters.and_then(|dead| self.queues.place(&dead)) else { return };
         self.note(|| format!("{queue} dead-letters it: {reason}"));
@@ -128,7 +128,7 @@ impl World {
         let was_tried = self.reads(&copy.body, copy.is_later);
         if let (true, Ok(message)) = (was_tried, Message::decode(&copy.body)) {
             let application = std::sync::Arc::clone(&self.application);
-            application.given_up(self, &queue, &message, is_outlasted);
+            application.dead_lettered(self, &queue, &message, is_outlasted);
         }
         let is_excused = copy.is_excused || is_outlasted || copy.is_postponed;
         let given_up_by = copy.given_up_by.or(Some(place));

@@ -19,7 +19,7 @@ use local::DuplicatingSender;
 use messages::Host;
 use mongo::collections;
 use mongodb::bson::{Document, doc};
-use servers::mongo::{comes_true, eventually};
+use servers::mongo::{eventually, holds_within};
 use servers::{TestResult, unique};
 use service::{NewFile, NewSearch, SearchService};
 use testing::proof;
@@ -113,7 +113,7 @@ pub(super) async fn have_ended(environment: &Environment, searches: usize) -> Te
             now = ended(environment).await?;
             Ok::<_, mongodb::error::Error>(now > before)
         };
-        if !comes_true(PATIENCE, more).await? {
+        if !holds_within(PATIENCE, more).await? {
             let waiting = waiting(environment).await?;
             panic!("for {PATIENCE:?} no more than {before} of {searches} searches have ended; {waiting}");
         }

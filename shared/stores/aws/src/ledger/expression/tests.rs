@@ -16,10 +16,10 @@ fn request(requires: ClaimCondition, mint: Vec<Token>) -> Claim {
         attempt: AttemptId::from_uuid(Uuid::from_u128(2)),
         now: Timestamp::from_second(1_000).unwrap(),
         lease: SignedDuration::from_secs(30),
-        finished: None,
+        supersedes: None,
         requires,
-        mint,
-        room: 200,
+        new_tokens: mint,
+        max_tokens: 200,
         fence: 7,
         above: 7,
         until: Timestamp::from_second(1_000).unwrap(),
@@ -49,7 +49,7 @@ fn all() -> Vec<Update> {
         {
             let finished = Some(AttemptId::from_uuid(Uuid::from_u128(3)));
             all.push(claim(&request(requires.clone(), tokens.clone())));
-            all.push(claim(&Claim { finished, ..request(requires.clone(), tokens.clone()) }));
+            all.push(claim(&Claim { supersedes: finished, ..request(requires.clone(), tokens.clone()) }));
             all.push(claim(&Claim { fence: 0, above: 0, ..request(requires.clone(), tokens.clone()) }));
             all.push(claim_afresh(&Claim { fence: 0, ..request(requires, tokens.clone()) }));
         }
@@ -147,7 +147,7 @@ fn claim_requires_token_and_free_live_item() {
 #[test]
 fn claim_supersedes_finished_attempt() {
     let finished = AttemptId::from_uuid(Uuid::from_u128(3));
-    let update = claim(&Claim { finished: Some(finished), ..request(ClaimCondition::ItemExists, vec![]) });
+    let update = claim(&Claim { supersedes: Some(finished), ..request(ClaimCondition::ItemExists, vec![]) });
     let free = "(attribute_not_exists(#owner) OR #lease <= :now OR #owner = :attempt OR #owner = :finished)";
     assert_eq!(
         update.condition,
