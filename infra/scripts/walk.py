@@ -15,7 +15,7 @@ class Step:
 
 
 def steps(page: str) -> list[Step]:
-    """Returns the commands of the `console` blocks, each of which begins with $."""
+    """Returns the commands of the `console` blocks, which begin with $."""
     found: list[Step] = []
     heading = ""
     for part in re.split(r"(?m)^(?=#+ |```console\n)", page):

@@ -1,8 +1,8 @@
 //! Duplicates among the studies of a project.
 //!
-//! The matching rules are in the crate `duplicates`. Of the studies that are the same work, the earliest one is kept, and
-//! each other one has a mark that names it; a possible duplicate has a mark too. All of them stay stored: reviewers choose
-//! which one to keep, and their decisions take precedence over the rules.
+//! The matching rules are in the crate `duplicates`. The earliest of several studies of the same work is kept, and each
+//! other one has a mark that names it. A possible duplicate has a mark as well. All of them stay stored: reviewers
+//! choose which one to keep, and their decisions take precedence over the rules.
 //!
 //! Studies are ordered by the announcement of their searches, by file and by record. The result does not depend on when
 //! they were read: [`marks`] is a pure function of the stored studies.

@@ -120,7 +120,7 @@ impl Principal {
 }
 
 impl From<ProjectAccess> for Principal {
-    /// A caller whom the host has authorized for every project is also an operator.
+    /// A caller that the host has authorized for every project is also an operator.
     fn from(caller: ProjectAccess) -> Self {
         let operator = (caller == ProjectAccess::All).then(Operator::unnamed);
         Self { caller, operator, name: name(None) }

@@ -131,7 +131,8 @@ impl SearchService {
             let secret = Secret::random(self.host());
             session.write(key.clone(), content::of(&secret, "serializing the secret of keyed searches")?);
             match session.commit().await {
-                // Read the stored secret, whoever wrote it. It is never removed, so the loop ends.
+                // Read the stored secret, which another request may have written. It is never removed, so the loop
+                // ends.
                 Ok(_) | Err(CommitError::Changed) => {}
                 Err(error) => return Err(error.into()),
             }

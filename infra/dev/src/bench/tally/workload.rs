@@ -25,7 +25,7 @@ pub(super) struct Workload {
 pub(super) type SentEvent = (usize, u8);
 
 impl Workload {
-    /// Returns all events and copies. Sagas alternate in groups of a hundred.
+    /// Returns all events and copies. Sagas alternate in groups of 100.
     pub(super) fn messages(&self) -> Vec<SentEvent> {
         let mut random = StdRng::seed_from_u64(self.seed);
         let sagas: Vec<usize> = (0..self.sagas).collect();

@@ -89,7 +89,7 @@ fn may_be_placeholder(value: &str, begins: &[u8]) -> bool {
         .is_none_or(|first| !first.is_ascii_alphanumeric() || begins.contains(&first.to_ascii_lowercase()))
 }
 
-/// Returns `true` if a name in a list of people is no name.
+/// Returns `true` if an entry in a list of people is not a name.
 pub(super) fn is_no_name(name: &str) -> bool {
     /// The first letters of [`ANYWHERE`] and [`PEOPLE`].
     const FIRST: &[u8] = b"aenou";
