@@ -13,8 +13,8 @@
 //! of them. No function knows the stores and queues behind its ports, so the same code runs on Lambda, in one process
 //! and in the simulator.
 //!
-//! The HTTP API is the crate `http-api`: a router over the use cases of the crate `service`, for Lambda and for the local
-//! server.
+//! The HTTP API is the crate `http-api`: a router over the use cases of the crate `service`, for Lambda and for the
+//! local server.
 //!
 //! `src/bin` has a Lambda program for each function, which opens the ports and translates events. The programs and
 //! their dependencies belong to the feature `lambda`, which is enabled unless a user of the library sets

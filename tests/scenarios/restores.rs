@@ -1,5 +1,5 @@
-//! Restores of the database, the ledger, or both to an earlier time, while the queues keep their messages. Undone work is not
-//! repeated, and stored data is not lost.
+//! Restores of the database, the ledger, or both to an earlier time, while the queues keep their messages. Undone work
+//! is not repeated, and stored data is not lost.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -440,8 +440,8 @@ async fn orphan_studies_are_listed_and_deleted() {
     assert_eq!(orphans(&world).await.1, [], "a file that is being read may count later");
 }
 
-/// The client repeats its request under the same key, so the search has the id that the messages in the queues name. If the
-/// ledger was not restored, it may show that the key was used.
+/// The client repeats its request under the same key, so the search has the id that the messages in the queues name. If
+/// the ledger was not restored, it may show that the key was used.
 #[tokio::test]
 async fn keyed_request_repeated_after_restore_is_imported_once() {
     #[derive(Debug, PartialEq, Eq)]

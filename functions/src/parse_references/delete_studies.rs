@@ -1,5 +1,5 @@
-//! Deleting the stored records of files whose search was cancelled while they were being read, ended without them, or is
-//! deleted.
+//! Deleting the stored records of files whose search was cancelled while they were being read, ended without them, or
+//! is deleted.
 
 use dedup::{HandlerError, HandlerResult};
 use imports::messages::TakeBackFiles;
@@ -56,8 +56,8 @@ impl ParseReferences {
         Ok(HandlerResult::completed(format!("deleted the search and its {} files", files.len())))
     }
 
-    /// Deletes the stored records of a file permanently and updates the marks of the studies that were compared with it. Returns
-    /// `false` if the deadline passed before the end. It is idempotent.
+    /// Deletes the stored records of a file permanently and updates the marks of the studies that were compared with
+    /// it. Returns `false` if the deadline passed before the end. It is idempotent.
     pub(super) async fn delete_file(
         &self,
         project: ProjectId,
@@ -70,7 +70,8 @@ impl ParseReferences {
             Some(ReadingStatus::Refused { compared, .. }) => compared,
             Some(ReadingStatus::End { .. } | ReadingStatus::Within(_)) | None => 0,
         };
-        // Unlist the file first, so that no new mark names its studies. Then remove the marks that do, and then the studies.
+        // Unlist the file first, so that no new mark names its studies. Then remove the marks that do, and then the
+        // studies.
         self.studies.withdraw(search, file, &deleted(after)).await?;
         if let Some(after) = self.duplicates.file_removed(project, of, after, has_passed).await? {
             self.studies.withdraw(search, file, &deleted(after)).await?;

@@ -90,11 +90,11 @@ impl ParseReferences {
         Ok(Some(reader.report()?))
     }
 
-    /// Reads and stores the records of the bytes that the reader has. Stops early if the deadline has passed, even within a
-    /// record. `position` is the number of bytes of the file that have been read.
+    /// Reads and stores the records of the bytes that the reader has. Stops early if the deadline has passed, even
+    /// within a record. `position` is the number of bytes of the file that have been read.
     ///
-    /// The first record of an attempt is always read to its end, because the next attempt would begin with it again. The
-    /// budget of a record bounds the time that this takes.
+    /// The first record of an attempt is always read to its end, because the next attempt would begin with it again.
+    /// The budget of a record bounds the time that this takes.
     async fn read_records(
         &self,
         reader: &mut Reader,
@@ -136,8 +136,8 @@ impl ParseReferences {
         }
     }
 
-    /// Returns the resume point. If the stored one cannot be used, the stored records of the file are deleted and the attempt
-    /// starts at the beginning.
+    /// Returns the resume point. If the stored one cannot be used, the stored records of the file are deleted and the
+    /// attempt starts at the beginning.
     pub(super) async fn resume_point(
         &self,
         read: &mut FileRead<'_>,
@@ -158,8 +158,8 @@ impl ParseReferences {
         reader.unwrap_or_else(|| Reader::new(limits)).with_threads(self.threads)
     }
 
-    /// Stores pending records in batches while there are at least `least` of them, or many bytes. The last batches may still be
-    /// in progress when it returns, so that the next records are read concurrently.
+    /// Stores pending records in batches while there are at least `least` of them, or many bytes. The last batches may
+    /// still be in progress when it returns, so that the next records are read concurrently.
     async fn store(&self, pending: &mut PendingRecords<'_>, least: usize) -> Result<(), StoreError> {
         let batching = self.studies.batching();
         while pending.items.len() >= least.max(1) || pending.bytes >= BATCH_BYTES {

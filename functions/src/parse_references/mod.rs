@@ -1,10 +1,10 @@
-//! The parser: a `StartParsing` command turns one file into studies, and a reply to the saga. As the function that reads
-//! the bucket, it also scans it for files without a notification (`LookForUploads`).
+//! The parser: a `StartParsing` command turns one file into studies, and a reply to the saga. As the function that
+//! reads the bucket, it also scans it for files without a notification (`LookForUploads`).
 //!
 //! It may run twice for one command. A study's id is derived from search, file and record, so the second run stores the
-//! same studies again, or resumes where the first one ended; the filter of processed messages only saves work. A rejected
-//! file leaves nothing behind: its fence is raised before its studies are deleted, so concurrent attempts cannot store more
-//! of them. A file that was completed concurrently stays.
+//! same studies again, or resumes where the first one ended; the filter of processed messages only saves work. A
+//! rejected file leaves nothing behind: its fence is raised before its studies are deleted, so concurrent attempts
+//! cannot store more of them. A file that was completed concurrently stays.
 //!
 //! A file may take longer than one invocation. An attempt whose deadline is near saves a checkpoint and has the command
 //! redelivered. Each attempt is recorded before it starts, and again when it ends without a crash. Crashed attempts are
@@ -75,10 +75,11 @@ const MAX_CRASHES: u32 = 5;
 /// The maximum number of attempts to record the end of an attempt.
 const MAX_TRIES: u32 = 3;
 
-/// The index of the reply of an attempt that has read the file. Its content follows from the file, so redeliveries repeat it.
+/// The index of the reply of an attempt that has read the file. Its content follows from the file, so redeliveries
+/// repeat it.
 const READ: usize = 0;
-/// The index of the reply after too many crashes, distinct from [`READ`] and the one of `report-faults`: the token admits one
-/// of them.
+/// The index of the reply after too many crashes, distinct from [`READ`] and the one of `report-faults`: the token
+/// admits one of them.
 const CRASHED: usize = 2;
 
 /// The number of reading threads. On Lambda it depends on the function's memory. The query reads system files, so it is
@@ -133,9 +134,9 @@ pub struct ParseReferences {
     pub in_flight: Arc<Mutex<BTreeSet<FileOf>>>,
 }
 
-/// A file that this process is reading, until it is dropped. Concurrent redeliveries of its command wait: attempts in progress
-/// cannot be distinguished from crashed ones, so several at once, or one crash of all of them, would look like a file that
-/// repeatedly crashes the parser.
+/// A file that this process is reading, until it is dropped. Concurrent redeliveries of its command wait: attempts in
+/// progress cannot be distinguished from crashed ones, so several at once, or one crash of all of them, would look like
+/// a file that repeatedly crashes the parser.
 struct InFlightGuard<'a> {
     files: &'a Mutex<BTreeSet<FileOf>>,
     file: FileOf,
@@ -252,8 +253,8 @@ impl ParseReferences {
         }
     }
 
-    /// Deletes the stored records of a file and replies that it is rejected. If a concurrent attempt has completed the file,
-    /// for example with other settings, or has rejected it, this fails, and the next attempt repeats that reply.
+    /// Deletes the stored records of a file and replies that it is rejected. If a concurrent attempt has completed the
+    /// file, for example with other settings, or has rejected it, this fails, and the next attempt repeats that reply.
     async fn refuse(
         &self,
         read: &mut FileRead<'_>,

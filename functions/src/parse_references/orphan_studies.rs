@@ -1,7 +1,7 @@
 //! Stored studies that no search counts.
 //!
-//! A restore of the database or a defect of an earlier version may leave some. No reviewer sees them, and the next import of the
-//! same records finds only duplicates of them.
+//! A restore of the database or a defect of an earlier version may leave some. No reviewer sees them, and the next
+//! import of the same records finds only duplicates of them.
 
 use std::fmt;
 
@@ -80,7 +80,8 @@ impl OrphanStudies {
         Ok(OrphanPage { files, next })
     }
 
-    /// Deletes the studies of a file, unless a search counts them now. Returns whether they are deleted. It can be repeated.
+    /// Deletes the studies of a file, unless a search counts them now. Returns whether they are deleted. It can be
+    /// repeated.
     ///
     /// # Errors
     /// Returns an error if a store is unavailable.

@@ -29,8 +29,8 @@ pub(super) fn bytes_read(bytes: &PartBytes, reader: &Reader) -> u64 {
 }
 
 impl ParseReferences {
-    /// Opens a file at the resume point, and detects whether it is packed. Skips the archive check when resuming a plain
-    /// file.
+    /// Opens a file at the resume point, and detects whether it is packed. Skips the archive check when resuming a
+    /// plain file.
     pub(super) async fn open(
         &self,
         read: &FileRead<'_>,

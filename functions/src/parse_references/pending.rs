@@ -12,13 +12,13 @@ use references::{Checkpoint, Outcome};
 
 use super::attempt::{AttemptOutcome, FileError, FileRead, PartProgress, ResumePoint};
 
-/// The maximum duration between two checks of the deadline while records are read. A function keeps five seconds after its
-/// deadline to store what was read.
+/// The maximum duration between two checks of the deadline while records are read. A function keeps five seconds after
+/// its deadline to store what was read.
 const READ_FOR: SignedDuration = SignedDuration::from_millis(500);
 
 /// The maximum number of records that are read at a time. An attempt begins with one, so that a slow record can be
-/// interrupted with few others, which the next attempt reads again. A chunk of a file may hold some hundred thousand records of a few
-/// bytes, and the outcome of each takes half a kilobyte of memory.
+/// interrupted with few others, which the next attempt reads again. A chunk of a file may hold some hundred thousand
+/// records of a few bytes, and the outcome of each takes half a kilobyte of memory.
 const READ_BATCH: usize = 1_024;
 
 /// The minimum interval between progress reports.
@@ -181,8 +181,8 @@ impl<'a> PendingRecords<'a> {
         self.read_batch = next_batch_size(self.read_batch, took);
     }
 
-    /// Returns `true` if the progress should be reported. The first report is due after the first records, all of them if
-    /// `is_all`.
+    /// Returns `true` if the progress should be reported. The first report is due after the first records, all of them
+    /// if `is_all`.
     pub(super) fn is_report_due(&self, is_all: bool) -> bool {
         let has_begun = is_all || self.records - self.started_with >= READ_BATCH as u64;
         let before = self.reported_at.unwrap_or(self.began_at);
@@ -190,7 +190,8 @@ impl<'a> PendingRecords<'a> {
             || self.read.deadline.host.now().duration_since(before) >= REPORT_EVERY
     }
 
-    /// Returns the outcome of a paused attempt. Without a checkpoint the attempt fails, because the next one would repeat it.
+    /// Returns the outcome of a paused attempt. Without a checkpoint the attempt fails, because the next one would
+    /// repeat it.
     pub(super) fn paused(&self) -> Result<AttemptOutcome, FileError> {
         match self.records_checkpointed {
             Some(records) => Ok(AttemptOutcome::Paused(records)),

@@ -1,8 +1,9 @@
 //! Detects commands that the stored search does not require.
 //!
-//! A queue may hold commands of changes that a restore of the database has undone. Such a command may belong to a search that
-//! no longer exists or has not started to read its files, or it may be a deletion that the restore was meant to undo. Commands
-//! without a reply have no token, and neither do commands of earlier versions. Therefore the state of the search decides.
+//! A queue may hold commands of changes that a restore of the database has undone. Such a command may belong to a
+//! search that no longer exists or has not started to read its files, or it may be a deletion that the restore was
+//! meant to undo. Commands without a reply have no token, and neither do commands of earlier versions. Therefore the
+//! state of the search decides.
 //!
 //! A store may return an earlier version of a document. Before a command is dropped, the latest version is read
 //! ([`ReadDocuments::load_latest`]). Every later read returns data that is at least as new.
@@ -24,9 +25,9 @@ use super::ParseReferences;
 impl ParseReferences {
     /// Returns whether the search may expect the reply to a parse command.
     ///
-    /// If a newer version wrote the document and this version cannot read it, the expected replies are unknown. The file is
-    /// then read, and the newer version handles the reply. A retry would end in the dead-letter queue, and a readable file would
-    /// be reported as failed.
+    /// If a newer version wrote the document and this version cannot read it, the expected replies are unknown. The
+    /// file is then read, and the newer version handles the reply. A retry would end in the dead-letter queue, and a
+    /// readable file would be reported as failed.
     pub(super) async fn is_reply_expected(
         &self,
         message: &Message,

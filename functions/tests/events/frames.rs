@@ -17,8 +17,8 @@ use saga::{Persist, PersistOutcome, WriteDocuments};
 /// The maximum number of our own frames from `main` to the store's conditional write, both included. Frames of
 /// `messages::panics` do not count: they only catch panics of the state machine.
 const MAX_FRAMES: usize = 13;
-/// The number of frames above `Worker::answer`: `main`, its async block, that of `functions::run`, `lambda::serve`, and its
-/// invocation.
+/// The number of frames above `Worker::answer`: `main`, its async block, that of `functions::run`, `lambda::serve`, and
+/// its invocation.
 const ABOVE: usize = 5;
 /// The crates on the way.
 const OURS: [&str; 7] = ["saga", "lambda", "outbox", "dedup", "messages", "imports", "backend"];

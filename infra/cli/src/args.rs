@@ -435,7 +435,8 @@ pub(crate) struct Export {
     pub(crate) search: Option<String>,
     #[command(flatten)]
     pub(crate) project: Project,
-    /// Output format. Do not open tables for rayyan and asreview in a spreadsheet, which may run their cells as formulas
+    /// Output format. Do not open tables for rayyan and asreview in a spreadsheet, which may run their cells as
+    /// formulas
     #[arg(long, value_name = "FORMAT", value_parser = formats())]
     pub(crate) format: Option<writers::Format>,
     /// Program that will read the output, which selects the format. For covidence, each source gets its own files of up

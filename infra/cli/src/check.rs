@@ -9,7 +9,8 @@ use crate::failures::caller;
 use crate::words::counted;
 use crate::workspace::{self, Workspace};
 
-/// Lists the files whose studies no search counts, and deletes the studies if requested. Returns `false` if some remain.
+/// Lists the files whose studies no search counts, and deletes the studies if requested. Returns `false` if some
+/// remain.
 pub(crate) async fn run(args: &args::Check) -> anyhow::Result<bool> {
     let workspace = Workspace::operate(workspace::settings(&args.output.location)?).await?;
     let orphans = OrphanStudies::over(workspace.ports(), caller())?;

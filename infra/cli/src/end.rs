@@ -80,7 +80,8 @@ pub(crate) async fn open(output: &args::Output) -> anyhow::Result<Workspace> {
     if is_free { Workspace::open(config).await } else { Workspace::operate(config).await }
 }
 
-/// Runs the functions until they are idle, if this program holds the data directory. Otherwise other workers do the work.
+/// Runs the functions until they are idle, if this program holds the data directory. Otherwise other workers do the
+/// work.
 pub(crate) async fn run_until_idle(workspace: &Workspace) -> anyhow::Result<()> {
     if workspace.home().is_none() {
         return Ok(());

@@ -165,8 +165,8 @@ impl Exporter {
         Ok(written)
     }
 
-    /// Appends the studies of a file. Before each study, `next` may return a new output to continue with. Returns the outputs
-    /// that were finished.
+    /// Appends the studies of a file. Before each study, `next` may return a new output to continue with. Returns the
+    /// outputs that were finished.
     async fn copy(
         &mut self,
         file: &ImportedFile,
@@ -195,8 +195,8 @@ impl Exporter {
     }
 }
 
-/// Groups the files by source, with a file name derived from each source. A number distinguishes sources that would have the
-/// same file name.
+/// Groups the files by source, with a file name derived from each source. A number distinguishes sources that would
+/// have the same file name.
 fn by_source(files: Vec<ImportedFile>) -> Vec<(String, Vec<ImportedFile>)> {
     let mut sources: BTreeMap<Source, Vec<ImportedFile>> = BTreeMap::new();
     for file in files {

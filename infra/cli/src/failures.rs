@@ -80,8 +80,8 @@ fn store(workspace: &Workspace) -> anyhow::Result<&dyn KeepFailures> {
     Ok(workspace.ports().engine.stores()?.failures.as_ref())
 }
 
-/// Opens the stores for operator commands, and first collects failures from the dead-letter queues. Other programs may be
-/// working in the stores.
+/// Opens the stores for operator commands, and first collects failures from the dead-letter queues. Other programs may
+/// be working in the stores.
 async fn open_for_changes(output: &args::Output) -> anyhow::Result<(Workspace, Failures)> {
     let workspace = Workspace::operate(workspace::settings(&output.location)?).await?;
     let failures = report_faults::over(workspace.ports())?;

@@ -27,8 +27,8 @@ pub(crate) async fn run(args: &args::Health) -> anyhow::Result<bool> {
     Ok(report.concerns.is_empty())
 }
 
-/// Reopens a data directory for writing, because the report tests writes. It was opened for reading before, so it needs no
-/// upgrade.
+/// Reopens a data directory for writing, because the report tests writes. It was opened for reading before, so it needs
+/// no upgrade.
 async fn for_writing(reading: Workspace, args: &args::Health) -> anyhow::Result<Workspace> {
     match Workspace::operate(workspace::settings(&args.output.location)?).await {
         Ok(writing) => Ok(writing),

@@ -97,8 +97,8 @@ impl InputFile {
     }
 }
 
-/// Returns the paths of the files, after spooling standard input to the disk and storing its size in `files`. The spooled
-/// file is deleted when the second value is dropped.
+/// Returns the paths of the files, after spooling standard input to the disk and storing its size in `files`. The
+/// spooled file is deleted when the second value is dropped.
 async fn spool(
     workspace: &Workspace,
     inputs: &[InputFile],

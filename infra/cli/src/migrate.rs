@@ -6,8 +6,8 @@ use mongo::OnDifference;
 
 use crate::args;
 
-/// Creates missing indexes, rebuilds differing ones with `--rebuild`, and adds the keys by which studies of earlier versions
-/// are compared. Returns `false` if differing indexes remain.
+/// Creates missing indexes, rebuilds differing ones with `--rebuild`, and adds the keys by which studies of earlier
+/// versions are compared. Returns `false` if differing indexes remain.
 pub(crate) async fn run(args: &args::Migrate) -> anyhow::Result<bool> {
     let database = backend::services::database(&Config::from_env()?, &aws::config().await).await?;
     let on_difference = if args.rebuild { OnDifference::Rebuild } else { OnDifference::Report };

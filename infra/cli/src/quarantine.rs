@@ -170,8 +170,8 @@ fn named(mut found: Vec<UnreadableRecords>, text: &str) -> Vec<UnreadableRecords
 }
 
 impl UnreadableRecords {
-    /// Returns the name of the output file, which has its distinguishing suffix before the extension: `x (2).ris`. Names of
-    /// reference files contain no folder.
+    /// Returns the name of the output file, which has its distinguishing suffix before the extension: `x (2).ris`.
+    /// Names of reference files contain no folder.
     fn file_name(&self) -> PathBuf {
         let own = Path::new(&self.file.name);
         let suffix = self.name.strip_prefix(&self.file.name).unwrap_or_default();

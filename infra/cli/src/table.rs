@@ -6,7 +6,8 @@ use local::output;
 
 /// The width of tables without a terminal.
 const WITHOUT_TERMINAL: u16 = 80;
-/// The padding after a column, in addition to the separating space. Vertical lines would take too much space from names.
+/// The padding after a column, in addition to the separating space. Vertical lines would take too much space from
+/// names.
 const GAP: u16 = 1;
 
 /// A column by its heading.

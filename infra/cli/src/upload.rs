@@ -76,8 +76,8 @@ async fn try_once(client: &Client, form: &PresignedPost, path: &Path) -> Result<
     Err(Failure::Refused { status, response: response.chars().take(MAX_RESPONSE).collect() })
 }
 
-/// Hides the fields of a form in a response. S3 quotes rejected fields, such as a key that the policy does not allow, and
-/// the fields grant permission to upload.
+/// Hides the fields of a form in a response. S3 quotes rejected fields, such as a key that the policy does not allow,
+/// and the fields grant permission to upload.
 fn without_secrets(response: String, form: &PresignedPost) -> String {
     let secrets = form.fields.values().filter(|value| value.len() >= MIN_SECRET);
     secrets.fold(response, |response, value| response.replace(value.as_str(), "(hidden)"))

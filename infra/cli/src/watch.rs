@@ -39,8 +39,8 @@ pub(crate) enum WaitOutcome {
 }
 
 /// Waits until the search has ended, all its messages are delivered, and its outbox is empty, or until no work is left
-/// although it has not ended. If other processes work on the search too, this process cannot detect that, and waits without
-/// a limit.
+/// although it has not ended. If other processes work on the search too, this process cannot detect that, and waits
+/// without a limit.
 pub(crate) async fn until_ended(
     runner: &Runner<Ports>,
     workspace: &Workspace,

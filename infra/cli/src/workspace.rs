@@ -18,8 +18,8 @@ use telemetry::LogDecisions;
 use crate::args;
 use crate::interrupt::resume_command;
 
-/// The receive limit of messages in a data directory. Every interruption of this program counts as a receive, and must not
-/// dead-letter the message.
+/// The receive limit of messages in a data directory. Every interruption of this program counts as a receive, and must
+/// not dead-letter the message.
 const RECEIVE_LIMIT: u32 = 20;
 
 /// The number of decisions read in one call.

@@ -194,8 +194,8 @@ pub(crate) struct BenchImport {
     /// Number of records in the file; with SQLite, a file with a quarter of them is imported first
     #[arg(long, value_name = "N", default_value_t = 200_000, value_parser = clap::value_parser!(u32).range(4..))]
     pub(crate) records: u32,
-    /// The stores: SQLite, or a temporary database on MongoDB, for the studies only [default: $SEARCH_IMPORT_BACKEND, else
-    /// embedded]
+    /// The stores: SQLite, or a temporary database on MongoDB, for the studies only [default: $SEARCH_IMPORT_BACKEND,
+    /// else embedded]
     #[arg(long, value_enum, value_name = "BACKEND")]
     pub(crate) backend: Option<BackendArg>,
     /// The built search-import [default: the one in the folder of this program]

@@ -1,5 +1,5 @@
-//! All output to the terminal. It may contain untrusted text, so control characters and bidirectional formatting characters
-//! are escaped ([`messages::escape`]).
+//! All output to the terminal. It may contain untrusted text, so control characters and bidirectional formatting
+//! characters are escaped ([`messages::escape`]).
 
 use std::io::{self, Write};
 

@@ -41,8 +41,8 @@ const FAILURE_WAIT: Duration = Duration::from_secs(1);
 const LAMBDA_FACTOR: u32 = 6;
 /// The minimum visibility timeout. With a shorter one, a busy machine would deliver messages twice.
 const MIN_VISIBILITY: Duration = Duration::from_secs(60);
-/// The time slice of a message that is handled alone. A function that needs longer stores a checkpoint and has its message
-/// sent again, after those of other partitions, so that small files wait at most this long for a large one.
+/// The time slice of a message that is handled alone. A function that needs longer stores a checkpoint and has its
+/// message sent again, after those of other partitions, so that small files wait at most this long for a large one.
 const TURN: Duration = Duration::from_secs(2);
 /// The maximum number of times that a turn is doubled for a message that made no progress in the previous one.
 const MAX_DOUBLINGS: u32 = 10;
@@ -145,9 +145,8 @@ where
     /// Opens a data directory for an application. The directory is created if it does not exist. `ports` adds the
     /// application's own ports to the engine. Decisions about messages are recorded in the directory.
     ///
-    /// # Errors
-    /// Returns an error if the table of the application is wrong, another process works in the directory, or it cannot be
-    /// opened.
+    /// # Errors Returns an error if the table of the application is wrong, another process works in the directory, or
+    /// it cannot be opened.
     pub async fn open_with(
         system: &'static System<P>,
         dir: &Path,
@@ -173,8 +172,8 @@ impl<P> Runner<P>
 where
     P: AsRef<Engine> + AsMut<Engine> + Clone,
 {
-    /// Creates a runner of an application with its ports. With the embedded stores, `home` is the data directory. Otherwise
-    /// other processes may receive from the same queues. Crashes are injected only with a data directory.
+    /// Creates a runner of an application with its ports. With the embedded stores, `home` is the data directory.
+    /// Otherwise other processes may receive from the same queues. Crashes are injected only with a data directory.
     pub fn new(system: &'static System<P>, ports: P, home: Option<Home<P>>, faults: FaultInjection) -> Self {
         Self {
             system,
@@ -206,7 +205,8 @@ where
         Self { upkeep: Some(upkeep), ..self }
     }
 
-    /// Returns the ports for a client of the service. Sent messages are duplicated as configured, but calls never crash.
+    /// Returns the ports for a client of the service. Sent messages are duplicated as configured, but calls never
+    /// crash.
     pub fn ports(&self) -> P {
         self.with_copies(self.ports.clone())
     }
@@ -256,8 +256,8 @@ where
         }
     }
 
-    /// Returns `true` if no message is visible or in flight; delayed messages do not count. Returns `None` without a data
-    /// directory, because this process cannot count the messages of other queues.
+    /// Returns `true` if no message is visible or in flight; delayed messages do not count. Returns `None` without a
+    /// data directory, because this process cannot count the messages of other queues.
     ///
     /// # Errors
     /// Returns an error if the store is unavailable.
@@ -275,8 +275,8 @@ where
     }
 
     /// Waits until no message is visible, in flight or delayed. Does not wait for timers, for the queues of another
-    /// process, or for delayed messages of the control queue, which only confirm that a session was not committed. Call it
-    /// inside [`Runner::run_until`].
+    /// process, or for delayed messages of the control queue, which only confirm that a session was not committed. Call
+    /// it inside [`Runner::run_until`].
     ///
     /// # Errors
     /// Returns an error if the store is unavailable.
@@ -290,8 +290,8 @@ where
         Ok(())
     }
 
-    /// Performs all due effects of the outboxes, like the workers' periodic sweeps. A program calls this before it ends, so
-    /// that no due effect waits for the next start.
+    /// Performs all due effects of the outboxes, like the workers' periodic sweeps. A program calls this before it
+    /// ends, so that no due effect waits for the next start.
     ///
     /// # Errors
     /// Returns an error if no database is configured or a store is unavailable. The next sweep performs the rest.
@@ -360,7 +360,8 @@ where
             let (Some(queue), Some(build)) = (function.source.queue(), function.build) else { continue };
             let notified = matches!(function.source, Source::Notifications(_));
             let Some(spec) = QueueSpec::of(self.system.queues, queue) else { continue };
-            // Sent messages are duplicated by the sender. Notifications are not sent, so they are handled several times.
+            // Sent messages are duplicated by the sender. Notifications are not sent, so they are handled several
+            // times.
             let times = if notified { self.faults.copies.max(1) } else { 1 };
             let reporter = ports.as_ref().reporter(function.name);
             let mut declared = ports.clone();
@@ -494,8 +495,8 @@ impl Pump {
         Ok(batch)
     }
 
-    /// Returns the end of the turn of a message that is handled alone; larger batches have none. A message that is redelivered
-    /// because its turn was too short has a longer one.
+    /// Returns the end of the turn of a message that is handled alone; larger batches have none. A message that is
+    /// redelivered because its turn was too short has a longer one.
     fn end_of_turn(&self, spec: &QueueSpec, deliveries: &[Delivery]) -> Option<Timestamp> {
         let [delivery] = deliveries else { return None };
         let turn = turn(self.turn, delivery.receive_count);
@@ -526,8 +527,8 @@ impl Pump {
     }
 }
 
-/// Logs a message that failed for the last time, because its queue dead-letters it without notice. Rejected messages are
-/// decisions, which observers receive.
+/// Logs a message that failed for the last time, because its queue dead-letters it without notice. Rejected messages
+/// are decisions, which observers receive.
 fn log_dead_letter(spec: &QueueSpec, delivery: &Delivery, disposition: &Disposition) {
     let Some((dead, why)) = dead_letter_queue(spec, delivery, disposition) else { return };
     let message = Message::decode(&delivery.body).ok();
@@ -555,8 +556,9 @@ fn log_error<T>(result: Result<T, StoreError>, what: &'static str) {
     }
 }
 
-/// Returns the visibility timeout of received messages in this process. Lambda's factor of six allows for its own retries,
-/// which do not exist here. The function's timeout is sufficient, and messages of a killed process are redelivered sooner.
+/// Returns the visibility timeout of received messages in this process. Lambda's factor of six allows for its own
+/// retries, which do not exist here. The function's timeout is sufficient, and messages of a killed process are
+/// redelivered sooner.
 fn visibility(spec: &QueueSpec) -> Duration {
     (spec.visibility / LAMBDA_FACTOR).max(MIN_VISIBILITY)
 }

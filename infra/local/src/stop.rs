@@ -10,8 +10,8 @@ pub const STOP_WITHIN: Duration = Duration::from_secs(8);
 /// The exit code of a program that a second Ctrl-C ended.
 const INTERRUPTED: i32 = 130;
 
-/// Starts the shutdown: ends the process after [`STOP_WITHIN`], or when it is asked to stop again. A separate thread does
-/// so, so that a hanging task cannot keep the process alive.
+/// Starts the shutdown: ends the process after [`STOP_WITHIN`], or when it is asked to stop again. A separate thread
+/// does so, so that a hanging task cannot keep the process alive.
 pub fn stop_in_time() {
     std::thread::spawn(|| {
         std::thread::sleep(STOP_WITHIN);

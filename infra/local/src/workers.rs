@@ -1,7 +1,7 @@
 //! The workers of a runner: tasks for short messages, and threads for messages that may take long.
 //!
-//! A future that computes for seconds without yielding blocks the thread that polls it. On a thread of the runtime, it would
-//! delay requests, event streams, timers and signals. Such a worker therefore has its own thread.
+//! A future that computes for seconds without yielding blocks the thread that polls it. On a thread of the runtime, it
+//! would delay requests, event streams, timers and signals. Such a worker therefore has its own thread.
 
 use std::thread;
 

@@ -1,7 +1,7 @@
 //! The queues and tables of a system on local servers, for development and tests.
 //!
-//! On AWS the deployment creates them, with roles, encryption and alarms. Here they only have the properties on which the
-//! functions depend: keys, expiry, receive limits and dead-letter queues.
+//! On AWS the deployment creates them, with roles, encryption and alarms. Here they only have the properties on which
+//! the functions depend: keys, expiry, receive limits and dead-letter queues.
 
 use aws::queues::Queues;
 use aws::{Resource, failed};

@@ -48,8 +48,8 @@ impl From<ModeArg> for Mode {
     }
 }
 
-/// Runs schedules of a workload, or shows one. `command` is the command line that repeats a schedule. Returns `true` if no
-/// invariant was violated.
+/// Runs schedules of a workload, or shows one. `command` is the command line that repeats a schedule. Returns `true` if
+/// no invariant was violated.
 ///
 /// # Errors
 /// Returns an error if standard output cannot be written.

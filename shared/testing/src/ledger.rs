@@ -1,4 +1,5 @@
-//! The contract of [`ClaimPartition`], [`GrantTokens`] and [`CheckTokens`]: the semantics of [`dedup::ledger::Item`], atomically.
+//! The contract of [`ClaimPartition`], [`GrantTokens`] and [`CheckTokens`]: the semantics of [`dedup::ledger::Item`],
+//! atomically.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,5 @@
-//! The contract of [`CommitSession`], [`SettleSessions`], [`ReadRecords`], [`WriteRecords`] and the [`SweepOutbox`] of sessions.
+//! The contract of [`CommitSession`], [`SettleSessions`], [`ReadRecords`], [`WriteRecords`] and the [`SweepOutbox`] of
+//! sessions.
 //!
 //! - here: messages and views, stored together or not at all;
 //! - [`records`]: an application's own data.

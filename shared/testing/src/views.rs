@@ -1,4 +1,5 @@
-//! The contract of [`WriteViews`] and [`outbox::ReadViews`], and of the [`Views`] that read them together with documents.
+//! The contract of [`WriteViews`] and [`outbox::ReadViews`], and of the [`Views`] that read them together with
+//! documents.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,5 +1,5 @@
-//! Texts of counterexamples: the messages of each action, and the state and the phases after it. Workers have no numbers,
-//! because they are interchangeable: the normal form of a system sorts them.
+//! Texts of counterexamples: the messages of each action, and the state and the phases after it. Workers have no
+//! numbers, because they are interchangeable: the normal form of a system sorts them.
 
 use messages::{Message, MessageId};
 use outbox::Kind;

@@ -15,12 +15,12 @@ const OVERTAKEN_MS: [Option<u64>; 6] =
 /// The possible delays of a call whose caller stopped waiting.
 pub(crate) const LATENESS_MS: [u64; 6] = [5, 100, 4_000, 20_000, 40_000, 100_000];
 
-/// The delays of a worker that others overtake: another worker handles its message, its search ends, or a client deletes
-/// the search.
+/// The delays of a worker that others overtake: another worker handles its message, its search ends, or a client
+/// deletes the search.
 const STANDSTILLS_MS: [u64; 4] = [45_000, 310_000, 1_500_000, 6_000_000];
 
-/// The times between the two copies of a request: a client repeats it after 4 s without an answer, and the lost copy may
-/// arrive after leases and outbox claims have ended.
+/// The times between the two copies of a request: a client repeats it after 4 s without an answer, and the lost copy
+/// may arrive after leases and outbox claims have ended.
 pub(crate) const SECOND_COPY_MS: [u64; 4] = [4_100, 12_500, 40_000, 310_000];
 
 /// The possible durations of an outage: a moment, longer than a lease, longer than an outbox claim, hours, and nearly

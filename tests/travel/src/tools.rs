@@ -1,4 +1,5 @@
-//! Tools for the developers of the travel booking: simulation, provisioning on local servers, event sources and a diagram.
+//! Tools for the developers of the travel booking: simulation, provisioning on local servers, event sources and a
+//! diagram.
 
 use std::process::ExitCode;
 

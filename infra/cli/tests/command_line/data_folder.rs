@@ -21,8 +21,8 @@ fn objects(program: &Program) -> usize {
     fs::read_dir(program.data().join("objects")).unwrap().count()
 }
 
-/// Checks that every command that works in a data directory rejects this one with one line without SQL. Returns the last
-/// line.
+/// Checks that every command that works in a data directory rejects this one with one line without SQL. Returns the
+/// last line.
 fn refused(program: &Program) -> String {
     let file = bundled("psycinfo.ris");
     let commands: [&[&str]; 3] =

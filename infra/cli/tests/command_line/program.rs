@@ -108,8 +108,8 @@ impl Program {
         child
     }
 
-    /// Starts the program with a limit on the size of its files. Writes beyond it fail as on a full disk, until the limit is
-    /// raised.
+    /// Starts the program with a limit on the size of its files. Writes beyond it fail as on a full disk, until the
+    /// limit is raised.
     #[cfg(target_os = "linux")]
     pub(crate) fn start_with_space(&self, args: &[&str], bytes: u64) -> Child {
         let unlimited = self.command(args);

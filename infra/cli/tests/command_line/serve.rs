@@ -80,8 +80,8 @@ impl Server {
         self.client.post(upload["url"].as_str().unwrap()).multipart(form).send().await
     }
 
-    /// Returns the peak resident memory of the server in MiB, without the pages of its executable, which are large in a debug
-    /// build.
+    /// Returns the peak resident memory of the server in MiB, without the pages of its executable, which are large in a
+    /// debug build.
     #[cfg(target_os = "linux")]
     pub(crate) fn peak_mib(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();

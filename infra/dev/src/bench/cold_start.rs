@@ -1,7 +1,7 @@
 //! The time from the start of a function's process to its first event and its first response, and its memory.
 //!
-//! Each start is a new process that uses the Runtime API of `lambda-host`. Files come from the page cache, and nothing is
-//! downloaded or unpacked, so Lambda's own part of a cold start is not measured.
+//! Each start is a new process that uses the Runtime API of `lambda-host`. Files come from the page cache, and nothing
+//! is downloaded or unpacked, so Lambda's own part of a cold start is not measured.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -21,8 +21,8 @@ pub struct Options {
     pub dir: Option<PathBuf>,
     /// The number of starts of each function.
     pub runs: usize,
-    /// `true` to start them on the configured services, without and with TLS, instead of the embedded stores, which deployed
-    /// functions do not include.
+    /// `true` to start them on the configured services, without and with TLS, instead of the embedded stores, which
+    /// deployed functions do not include.
     pub services: bool,
 }
 

@@ -1,7 +1,7 @@
 //! The memory and the time of marking duplicates.
 //!
-//! Generated studies are stored in a temporary database as by `parse-references`. Then the file is listed as read, and the
-//! studies are compared and marked as by that function.
+//! Generated studies are stored in a temporary database as by `parse-references`. Then the file is listed as read, and
+//! the studies are compared and marked as by that function.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -119,8 +119,8 @@ pub async fn measure(dir: &Path, studies: u64) -> anyhow::Result<Report> {
     Ok(Report { studies, marked, storing_s, marking_s, added_mib })
 }
 
-/// Generates a study. Every tenth repeats the previous one in the form of another database. As in a review, words, study
-/// designs, authors, years, volumes and pages recur, but few works share an author and a year.
+/// Generates a study. Every tenth repeats the previous one in the form of another database. As in a review, words,
+/// study designs, authors, years, volumes and pages recur, but few works share an author and a year.
 pub(super) fn reference(n: u64) -> Reference {
     let is_repeated = n % REPEATED == REPEATED - 1;
     let work = if is_repeated { n - 1 } else { n };

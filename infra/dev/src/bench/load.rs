@@ -1,4 +1,5 @@
-//! Many searches over HTTP while the server is repeatedly killed: lost and duplicated searches, and the rate of uploads.
+//! Many searches over HTTP while the server is repeatedly killed: lost and duplicated searches, and the rate of
+//! uploads.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

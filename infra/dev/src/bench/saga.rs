@@ -1,8 +1,9 @@
-//! The number of messages per second that `run-saga` handles, with durable queues and stores, duplicates and reordering.
+//! The number of messages per second that `run-saga` handles, with durable queues and stores, duplicates and
+//! reordering.
 //!
-//! Each search has five events: its announcement, two stored files, two replies. The measurement includes sending a message
-//! to a durable queue, receiving it, handling it with the shipped function, and deleting it. A simulated parser replies to
-//! each command immediately.
+//! Each search has five events: its announcement, two stored files, two replies. The measurement includes sending a
+//! message to a durable queue, receiving it, handling it with the shipped function, and deleting it. A simulated parser
+//! replies to each command immediately.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! Local servers over TLS, behind a proxy that terminates TLS.
 //!
-//! The certificates are like those of AWS endpoints: RSA with 2048 bits, signed by an intermediate authority. Both ends of a
-//! handshake run on this machine, so it costs more than between two machines.
+//! The certificates are like those of AWS endpoints: RSA with 2048 bits, signed by an intermediate authority. Both ends
+//! of a handshake run on this machine, so it costs more than between two machines.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -33,12 +33,11 @@ pub(super) struct Servers {
 }
 
 impl Servers {
-    /// Starts a TLS proxy for every server for whose variable `named` returns an address. Writes the root's certificate to
-    /// `dir`.
+    /// Starts a TLS proxy for every server for whose variable `named` returns an address. Writes the root's certificate
+    /// to `dir`.
     ///
-    /// # Errors
-    /// Returns an error if an address is not that of a server without TLS, if a port or certificate cannot be created, or if
-    /// the folder is not writable.
+    /// # Errors Returns an error if an address is not that of a server without TLS, if a port or certificate cannot be
+    /// created, or if the folder is not writable.
     pub(super) async fn before(named: impl Fn(&str) -> Option<String>, dir: &Path) -> anyhow::Result<Self> {
         let (root, config) = certificates()?;
         let root_file = dir.join("root.pem");

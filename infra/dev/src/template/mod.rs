@@ -7,8 +7,8 @@
 //! - [`checks`]: the checks. Each is a pure function from a template to findings.
 //!
 //! The requirements of the functions are not listed here. Their settings come from the configuration
-//! ([`backend::Config::names_of`]), their services and queues from their declarations ([`saga::Function`]), without which
-//! the adapters do not start, and the specification of each queue from the table ([`functions::SYSTEM`]).
+//! ([`backend::Config::names_of`]), their services and queues from their declarations ([`saga::Function`]), without
+//! which the adapters do not start, and the specification of each queue from the table ([`functions::SYSTEM`]).
 
 pub mod checks;
 pub mod environments;

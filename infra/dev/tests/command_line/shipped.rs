@@ -630,8 +630,8 @@ const LASTING: [&str; 6] = [
     "AWS::ApiGatewayV2::Api",
 ];
 
-/// Resources keep their logical ids and properties, because CloudFormation would replace them, or delete them with what they hold.
-/// `UPDATE=1` records a change that is known to keep them.
+/// Resources keep their logical ids and properties, because CloudFormation would replace them, or delete them with what
+/// they hold. `UPDATE=1` records a change that is known to keep them.
 #[test]
 fn lasting_resources_keep_their_ids_and_properties() {
     let source = Source::read(TEMPLATES[0]).unwrap();

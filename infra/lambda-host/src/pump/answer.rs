@@ -29,8 +29,8 @@ impl BatchResult {
     }
 }
 
-/// Applies a response to a batch of messages with these ids. An invalid response counts as a failure of the whole batch, so
-/// that no unhandled message is deleted.
+/// Applies a response to a batch of messages with these ids. An invalid response counts as a failure of the whole
+/// batch, so that no unhandled message is deleted.
 pub fn settle(ids: &[&str], answer: &Answer) -> BatchResult {
     let payload = match answer {
         Answer::Failed(why) => return BatchResult::none(ids.len(), why),

@@ -9,7 +9,8 @@ use serde_json::Value;
 use super::answer::Answer;
 
 /// The timeout of an invocation: the maximum duration of a function
-/// (<https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>) plus the time in which an emulator builds it.
+/// (<https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>) plus the time in which an emulator
+/// builds it.
 const TIMEOUT: Duration = Duration::from_secs(3_600);
 /// The header by which Lambda reports that the function failed.
 const FUNCTION_ERROR: &str = "x-amz-function-error";

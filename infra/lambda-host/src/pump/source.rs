@@ -5,7 +5,8 @@ use std::time::Duration;
 use messages::{Queue, QueueSpec};
 use saga::System;
 
-/// The number of concurrent batches of a function. An emulator runs one invocation after the other, so two keep it busy.
+/// The number of concurrent batches of a function. An emulator runs one invocation after the other, so two keep it
+/// busy.
 const CONCURRENCY: usize = 2;
 
 /// A queue with its function.

@@ -1,12 +1,12 @@
 //! Access control for requests.
 //!
-//! Every program on this machine can reach a server on the loopback interface, including browsers, which run untrusted code.
-//! Each request therefore has to pass three checks:
+//! Every program on this machine can reach a server on the loopback interface, including browsers, which run untrusted
+//! code. Each request therefore has to pass three checks:
 //!
-//! - Is it for this server? With DNS rebinding, a page's own name resolves to this machine, so that the browser considers
-//!   this server to be of the page's origin. Only the `Host` header shows the page's name.
-//! - Does it come from a page of another origin? Browsers send `Sec-Fetch-Site` and `Origin`, which pages cannot change.
-//!   Other clients send neither.
+//! - Is it for this server? With DNS rebinding, a page's own name resolves to this machine, so that the browser
+//!   considers this server to be of the page's origin. Only the `Host` header shows the page's name.
+//! - Does it come from a page of another origin? Browsers send `Sec-Fetch-Site` and `Origin`, which pages cannot
+//!   change. Other clients send neither.
 //! - Does the client have the token, if other machines can reach the server?
 
 use std::collections::BTreeSet;
@@ -36,7 +36,8 @@ pub struct AccessPolicy {
     pub hosts: Vec<String>,
     /// The token that every request needs; `None` if only programs on this machine use the server.
     pub token: Option<String>,
-    /// Paths that can be read without the token: the files of a page, which contain no data and ask users for the token.
+    /// Paths that can be read without the token: the files of a page, which contain no data and ask users for the
+    /// token.
     pub open: BTreeSet<String>,
 }
 
@@ -69,8 +70,8 @@ pub enum AccessDenied {
 const PROXY_HEADERS: [&str; 5] = ["forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip"];
 
 impl AccessPolicy {
-    /// Returns the policy of a server at an address, with a new token unless only programs on this machine can use it. A
-    /// server with host names is behind a proxy, so its clients may be remote despite a loopback address.
+    /// Returns the policy of a server at an address, with a new token unless only programs on this machine can use it.
+    /// A server with host names is behind a proxy, so its clients may be remote despite a loopback address.
     pub fn of(address: IpAddr, hosts: Vec<String>, open: BTreeSet<String>) -> Self {
         let is_local = address.is_loopback() && hosts.is_empty();
         let token = (!is_local).then(random_token);
@@ -104,8 +105,8 @@ impl AccessPolicy {
         matches!(request.method, Method::GET | Method::HEAD) && self.open.contains(request.uri.path())
     }
 
-    /// Returns `true` if the host is this server. The owner of a name can make it resolve to any machine, so names are compared
-    /// with the known ones. Addresses are reliable.
+    /// Returns `true` if the host is this server. The owner of a name can make it resolve to any machine, so names are
+    /// compared with the known ones. Addresses are reliable.
     fn is_same_origin(&self, host: &str, local: IpAddr) -> bool {
         let host = host.strip_suffix('.').unwrap_or(host);
         let address = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
@@ -138,8 +139,8 @@ fn is_foreign(headers: &HeaderMap, authority: &Authority) -> bool {
     sites.any(is_foreign) || headers.get_all(header::ORIGIN).iter().any(|origin| !is_of(origin, authority))
 }
 
-/// Returns `true` if a user follows a link from another site to this server's page. The page itself contains no data, and its
-/// further requests come from its own origin.
+/// Returns `true` if a user follows a link from another site to this server's page. The page itself contains no data,
+/// and its further requests come from its own origin.
 fn is_navigation(request: &Parts) -> bool {
     let has = |name: HeaderName, value: &str| request.headers.get(name).is_some_and(|found| found == value);
     request.method == Method::GET

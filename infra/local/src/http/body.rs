@@ -31,8 +31,8 @@ pub(super) struct TimedBody {
 struct BodyTimeout;
 
 impl TimedBody {
-    /// Returns the body, and a flag that is set if it was too slow. The reader of the body cannot distinguish this error from
-    /// others.
+    /// Returns the body, and a flag that is set if it was too slow. The reader of the body cannot distinguish this
+    /// error from others.
     pub(super) fn new(
         body: Incoming,
         state: Arc<ConnectionState>,

@@ -118,8 +118,8 @@ fn final_response(end: &End, has_begun: bool, is_refused: bool) -> Option<Refusa
     }
 }
 
-/// Discards input for a while before the connection is closed. Otherwise a client that is still sending receives a reset,
-/// which may overtake the response.
+/// Discards input for a while before the connection is closed. Otherwise a client that is still sending receives a
+/// reset, which may overtake the response.
 async fn linger(stream: &mut TcpStream, limit: Duration) {
     let discarding = async {
         stream.shutdown().await?;

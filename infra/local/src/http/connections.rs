@@ -1,7 +1,7 @@
 //! The open connections, and the choice of those to close when the limit is reached.
 //!
-//! A limit alone would let one client with enough connections lock out all others. A new connection therefore replaces one
-//! that keeps the server waiting, first the one that has been without a complete request for the longest time.
+//! A limit alone would let one client with enough connections lock out all others. A new connection therefore replaces
+//! one that keeps the server waiting, first the one that has been without a complete request for the longest time.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -140,8 +140,8 @@ impl Connections {
         Some(ConnectionSlot { state, number, connections: Arc::clone(self), _permit: permit })
     }
 
-    /// Asks up to `max` connections to leave, those that have kept the server waiting for the longest time. Returns `true` if
-    /// there is any.
+    /// Asks up to `max` connections to leave, those that have kept the server waiting for the longest time. Returns
+    /// `true` if there is any.
     pub(super) fn ask_to_leave(&self, max: usize, now: Instant) -> bool {
         // Held until the end, so that a connection that leaves concurrently is counted on both sides or on neither.
         let states = locked(&self.states);
@@ -193,8 +193,8 @@ mod tests {
             slots.push(slot);
         }
         let now = begun + Duration::from_secs(60);
-        // First connections without a request, although others wait longer, then those in the middle of one. Connections that
-        // have just started to read their response, or wait for it, stay.
+        // First connections without a request, although others wait longer, then those in the middle of one.
+        // Connections that have just started to read their response, or wait for it, stay.
         for gone in [3, 2, 1] {
             assert!(connections.ask_to_leave(1, now));
             assert!(locked(&slots[gone].state.waiting).is_to_leave, "{gone}");

@@ -19,8 +19,8 @@ impl MinRate {
     }
 }
 
-/// Limits on clients. The defaults suit users and their scripts. They tolerate slow connections, but an attacker gains little
-/// from holding connections open.
+/// Limits on clients. The defaults suit users and their scripts. They tolerate slow connections, but an attacker gains
+/// little from holding connections open.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// The maximum number of connections. A further one replaces the connection that has waited longest for a request.
@@ -58,8 +58,8 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Returns the defaults, with connections limited to half of the file descriptors of this process. Files and the database
-    /// need the rest.
+    /// Returns the defaults, with connections limited to half of the file descriptors of this process. Files and the
+    /// database need the rest.
     pub fn of_this_process() -> Self {
         let limits = Self::default();
         #[cfg(unix)]

@@ -9,8 +9,8 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, heade
 use axum::response::IntoResponse;
 use axum::routing::get;
 
-/// The content security policy. The page loads and requests only resources of this server, only Svelte's templates create HTML,
-/// and no other page can embed it (<https://www.w3.org/TR/CSP3/>, <https://www.w3.org/TR/trusted-types/>).
+/// The content security policy. The page loads and requests only resources of this server, only Svelte's templates
+/// create HTML, and no other page can embed it (<https://www.w3.org/TR/CSP3/>, <https://www.w3.org/TR/trusted-types/>).
 pub const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
     connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'; \
     require-trusted-types-for 'script'; trusted-types svelte-trusted-html";

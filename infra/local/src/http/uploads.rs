@@ -192,8 +192,8 @@ async fn text(mut field: Field<'_>) -> Result<String, Refusal> {
 
 /// The body of a form, one chunk at a time and with bounded fields.
 ///
-/// The form parser reads all available bytes before it parses them, and it searches for the next boundary without a limit.
-/// This stream therefore returns pending once after each chunk, and limits the bytes before the file.
+/// The form parser reads all available bytes before it parses them, and it searches for the next boundary without a
+/// limit. This stream therefore returns pending once after each chunk, and limits the bytes before the file.
 struct FormBody {
     body: BodyDataStream,
     has_given: bool,

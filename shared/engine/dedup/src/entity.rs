@@ -2,8 +2,8 @@
 //!
 //! The sender obtains a token for each message ([`Entities::issue`]) and sends it with the message. The receiver loads
 //! the entity, claims its partition with the token ([`Entities::admit`]), stores the change together with
-//! [`Visit::receipts`], and releases the token ([`Entities::complete`]). A duplicate is detected at any age, because its
-//! token is absent or in the receipts.
+//! [`Visit::receipts`], and releases the token ([`Entities::complete`]). A duplicate is detected at any age, because
+//! its token is absent or in the receipts.
 //!
 //! # What the application has to do
 //! - It loads the entity *before* it calls [`Entities::admit`].
@@ -11,10 +11,10 @@
 //!   condition fails, another worker came first: drop the visit, and handle the message again.
 //! - It calls [`Entities::complete`] only after the write. A crash before the call costs one lease.
 //!
-//! # Why a message takes effect once
-//! A token leaves the ledger only after a write that contains it as a receipt. Until then, every later write keeps the
-//! receipt, because the claim reports the tokens that are still in the ledger. So a duplicate finds its token absent, or
-//! its receipt stored. Two workers at the same time have loaded the same version, and only one of their writes succeeds.
+//! # Why a message takes effect once A token leaves the ledger only after a write that contains it as a receipt. Until
+//! then, every later write keeps the receipt, because the claim reports the tokens that are still in the ledger. So a
+//! duplicate finds its token absent, or its receipt stored. Two workers at the same time have loaded the same version,
+//! and only one of their writes succeeds.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -38,8 +38,8 @@ pub struct Entities {
     pub lease: SignedDuration,
 }
 
-/// The messages whose effects an entity contains, as far as their tokens may still be in the ledger. The application stores
-/// them with the entity. The default belongs to an entity that no message has changed.
+/// The messages whose effects an entity contains, as far as their tokens may still be in the ledger. The application
+/// stores them with the entity. The default belongs to an entity that no message has changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Receipts {
     /// The fence of the claim under which the entity was last written.
@@ -62,8 +62,8 @@ pub enum Entry {
     },
 }
 
-/// An admitted message, and the claim of its entity. If it is dropped, the claim ends with its lease, and the message is
-/// admitted again.
+/// An admitted message, and the claim of its entity. If it is dropped, the claim ends with its lease, and the message
+/// is admitted again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
 pub struct Visit {
@@ -77,8 +77,8 @@ pub struct Visit {
 impl Entities {
     /// Issues the permission for one message to take effect once. The sender sends it with the message.
     ///
-    /// Each call permits a further message. A client that repeats a request after a timeout sends two messages, unless it
-    /// repeats the same token.
+    /// Each call permits a further message. A client that repeats a request after a timeout sends two messages, unless
+    /// it repeats the same token.
     ///
     /// # Errors
     /// Returns an error if the store is unavailable.
@@ -112,8 +112,8 @@ impl Entities {
 
     /// Releases the entity after the change is stored. The token of the message is used up.
     ///
-    /// # Errors
-    /// Returns an error if the store is unavailable. The message may be acknowledged nevertheless: its receipt is stored.
+    /// # Errors Returns an error if the store is unavailable. The message may be acknowledged nevertheless: its receipt
+    /// is stored.
     pub async fn complete(&self, visit: Visit) -> Result<(), StoreError> {
         self.ledger.release(&visit.release(self.host.now())).await.map(drop)
     }

@@ -86,8 +86,8 @@ impl Filter {
         Ok(Verdict::Continue)
     }
 
-    /// Remembers the message with the token of its answer. Call it only after the handler succeeded, so that a failed attempt is
-    /// repeated.
+    /// Remembers the message with the token of its answer. Call it only after the handler succeeded, so that a failed
+    /// attempt is repeated.
     ///
     /// # Errors
     /// Returns an error if the store is unavailable. The work of the handler remains valid.
@@ -96,8 +96,8 @@ impl Filter {
         self.stores.processed.remember(&self.key(message, answer), expires_at).await
     }
 
-    /// Returns the key of a message. It contains the token of the answer: after a restore to an earlier version, a partition
-    /// sends the same command under the same message id and expects an answer with another token.
+    /// Returns the key of a message. It contains the token of the answer: after a restore to an earlier version, a
+    /// partition sends the same command under the same message id and expects an answer with another token.
     fn key(&self, message: &Message, answer: Option<&Token>) -> String {
         match answer {
             Some(token) => format!("{}:{}:{token}", self.handler, message.id),

@@ -64,8 +64,8 @@ impl HandlerResult {
         Self { completion: Completion::Resend, ..Self::completed(why) }
     }
 
-    /// The command has no effect, because the stored data does not require it: a restore has undone the change that sent it.
-    /// The command is acknowledged like a duplicate and is not remembered.
+    /// The command has no effect, because the stored data does not require it: a restore has undone the change that
+    /// sent it. The command is acknowledged like a duplicate and is not remembered.
     pub fn dropped(why: impl Into<String>) -> Self {
         Self { completion: Completion::Drop, ..Self::completed(why) }
     }
@@ -139,12 +139,12 @@ pub trait Handler: Send + Sync + 'static {
         deadline: Option<Timestamp>,
     ) -> Result<HandlerResult, HandlerError>;
 
-    /// Returns whether a command is remembered after it was handled, so that its duplicates are dropped. Otherwise every
-    /// delivery is handled.
+    /// Returns whether a command is remembered after it was handled, so that its duplicates are dropped. Otherwise
+    /// every delivery is handled.
     ///
-    /// After a restore of the database, a repeated change sends its command under the same message id. Without a reply token,
-    /// the command looks like a duplicate of the earlier one, whose work the restore has undone. Such a command should be
-    /// remembered only if its work is expensive and outside the database.
+    /// After a restore of the database, a repeated change sends its command under the same message id. Without a reply
+    /// token, the command looks like a duplicate of the earlier one, whose work the restore has undone. Such a command
+    /// should be remembered only if its work is expensive and outside the database.
     fn is_remembered(&self, _command: &Self::Command) -> bool {
         true
     }

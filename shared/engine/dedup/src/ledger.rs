@@ -38,7 +38,8 @@ pub struct Claim {
     pub now: Timestamp,
     /// The maximum duration of the claim.
     pub lease: SignedDuration,
-    /// An attempt whose change is stored, according to the partition's document. If it still holds the partition, the claim is granted nevertheless, because that attempt changes nothing any more and releases the partition only in
+    /// An attempt whose change is stored, according to the partition's document. If it still holds the partition, the
+    /// claim is granted nevertheless, because that attempt changes nothing any more and releases the partition only in
     /// special cases.
     pub supersedes: Option<AttemptId>,
     /// The condition of the claim.
@@ -300,7 +301,8 @@ impl Item {
 
     /// Returns the answer to a claim, and the new item if the claim is granted.
     ///
-    /// An absent token is reported before a held lease: the message is a duplicate even if another worker holds the partition.
+    /// An absent token is reported before a held lease: the message is a duplicate even if another worker holds the
+    /// partition.
     pub fn claim(stored: Option<Self>, claim: &Claim) -> (Admission, Option<Self>) {
         let stored = stored.filter(|item| item.expires_at > claim.now);
         let met = match (&claim.requires, &stored) {

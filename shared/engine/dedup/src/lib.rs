@@ -3,7 +3,8 @@
 //! There are three mechanisms:
 //! - [`ledger`]: the partition claim, for handlers with state, such as the saga. A worker in a partition holds its
 //!   lease, and a message is admitted only while its token is in the partition's ledger item. A token leaves the item
-//!   once its message is processed, so a duplicate is detected at any age: no window ends after which it would count as new.
+//!   once its message is processed, so a duplicate is detected at any age: no window ends after which it would count as
+//!   new.
 //! - [`filter`]: the filter, for stateless handlers that may safely run twice. It checks a message before the handler
 //!   and records it afterwards. [`guard()`] combines both with a [`Handler`] and its replies.
 //! - [`entity`]: the ledger for a record of the application that messages change, without a saga.

@@ -1,9 +1,9 @@
 //! The form of messages in queues: CloudEvents 1.0, JSON, structured mode
 //! (<https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/formats/json-format.md>).
 //!
-//! The type is `{system}.{name}.v{version}`. The extension attributes are `correlationid` (the partition), `causationid`
-//! (the message that led to this one), `token` (permission to process it), `replytoken` (the token that an answer must
-//! carry), `timer` (the timer that sent it) and `traceparent` (W3C Trace Context).
+//! The type is `{system}.{name}.v{version}`. The extension attributes are `correlationid` (the partition),
+//! `causationid` (the message that led to this one), `token` (permission to process it), `replytoken` (the token that
+//! an answer must carry), `timer` (the timer that sent it) and `traceparent` (W3C Trace Context).
 
 use jiff::Timestamp;
 use schemars::{JsonSchema, Schema, schema_for};

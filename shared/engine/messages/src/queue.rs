@@ -98,8 +98,8 @@ impl QueueSpec {
         }
     }
 
-    /// Specifies a queue with a consumer and the usual values: 20 receives, a function timeout of 30 seconds, batches of
-    /// ten messages, and two workers per process.
+    /// Specifies a queue with a consumer and the usual values: 20 receives, a function timeout of 30 seconds, batches
+    /// of ten messages, and two workers per process.
     pub const fn standard(queue: Queue, dead_letters: Queue) -> Self {
         Self::with_consumer(queue, dead_letters, 20, 30, MAX_BATCH, 2)
     }

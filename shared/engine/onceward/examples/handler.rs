@@ -1,5 +1,5 @@
-//! An idempotent handler that calls an external service: each charge reaches the card provider under one idempotency key,
-//! and the reply is sent once.
+//! An idempotent handler that calls an external service: each charge reaches the card provider under one idempotency
+//! key, and the reply is sent once.
 #![allow(clippy::print_stdout, reason = "the output of a program")]
 
 use std::collections::BTreeMap;

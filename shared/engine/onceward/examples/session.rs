@@ -1,5 +1,5 @@
-//! A transactional session: a request writes a row of the application's own table and sends a command, together or not at
-//! all.
+//! A transactional session: a request writes a row of the application's own table and sends a command, together or not
+//! at all.
 #![allow(clippy::print_stdout, reason = "the output of a program")]
 
 use std::error::Error;

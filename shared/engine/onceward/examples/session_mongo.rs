@@ -1,5 +1,5 @@
-//! A transactional session on MongoDB: a request writes a document of the application's own collection and sends a command,
-//! together or not at all. `MONGODB_URI` is the address of a replica set.
+//! A transactional session on MongoDB: a request writes a document of the application's own collection and sends a
+//! command, together or not at all. `MONGODB_URI` is the address of a replica set.
 #![allow(clippy::print_stdout, reason = "the output of a program")]
 
 use std::error::Error;

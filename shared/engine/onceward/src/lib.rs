@@ -26,9 +26,9 @@
 //! - feature `simulation` (module `simulation`): seeded schedules of faults, for tests;
 //! - feature `model` (module `model`): every interleaving of a small workload, for tests.
 //!
-//! # Stability
-//! Version 0.1 may change its interface with each minor version. The stored formats stay readable, and messages of earlier
-//! versions are accepted. The minimum supported Rust version is that of the manifest; raising it is a minor version.
+//! # Stability Version 0.1 may change its interface with each minor version. The stored formats stay readable, and
+//! messages of earlier versions are accepted. The minimum supported Rust version is that of the manifest; raising it is
+//! a minor version.
 
 pub use ::messages;
 pub use {async_trait::async_trait, dedup, jiff, outbox, saga, serde, serde_json, uuid};

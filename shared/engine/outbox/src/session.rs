@@ -244,8 +244,8 @@ impl<'a> Session<'a> {
     /// Sends the control message, stores everything in one transaction, then sends the messages. A session without
     /// messages needs no control message. Returns the messages.
     ///
-    /// A commit that failed may be repeated until the session is abandoned. If the failed call was stored after all, the
-    /// repetition changes nothing.
+    /// A commit that failed may be repeated until the session is abandoned. If the failed call was stored after all,
+    /// the repetition changes nothing.
     ///
     /// # Errors
     /// Returns an error if the control message cannot be sent, the store is unavailable, or the session was refused. If

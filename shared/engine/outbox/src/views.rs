@@ -236,7 +236,8 @@ pub trait ReadViews: Send + Sync {
     async fn list(&self, list: Uuid, after: Option<Cursor>, limit: usize) -> Result<Page, StoreError>;
 
     /// Returns up to `limit` views of a list that have not ended, or were written after `since` ([`ViewPosition::at`]),
-    /// including those that were removed from it. In the order of [`ViewPosition`], after a cursor or from the beginning.
+    /// including those that were removed from it. In the order of [`ViewPosition`], after a cursor or from the
+    /// beginning.
     ///
     /// # Errors
     /// As [`ReadViews::view`].

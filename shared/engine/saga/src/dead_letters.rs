@@ -1,9 +1,9 @@
 //! Reports of dead-lettered commands to the sagas that requested them.
 //!
-//! A command whose handler fails for days ends in the dead-letter queue, and its saga would wait for the reply. A function
-//! behind the dead-letter queue sends an event to the saga instead. The event carries the command's reply token, which
-//! admits either the reply or the report. If the command succeeded after all and its reply has taken effect, the report is
-//! a duplicate.
+//! A command whose handler fails for days ends in the dead-letter queue, and its saga would wait for the reply. A
+//! function behind the dead-letter queue sends an event to the saga instead. The event carries the command's reply
+//! token, which admits either the reply or the report. If the command succeeded after all and its reply has taken
+//! effect, the report is a duplicate.
 
 use std::sync::Arc;
 
@@ -31,15 +31,15 @@ pub trait ReportDeadLetters: Send + Sync + 'static {
     /// The events of the saga that requests them.
     type Event: Payload;
 
-    /// Returns the event for a command that was requested with [`Advance::ask`](crate::Advance::ask). Other commands have no
-    /// reply token, which the event needs. Without an event the saga is not informed, and the failure stays open for an
-    /// operator.
+    /// Returns the event for a command that was requested with [`Advance::ask`](crate::Advance::ask). Other commands
+    /// have no reply token, which the event needs. Without an event the saga is not informed, and the failure stays
+    /// open for an operator.
     fn event(&self, command: &Self::Command) -> Option<Self::Event>;
 }
 
 impl Engine {
-    /// Returns the consumer of the dead-letter queue of these commands. Each command becomes a failure in the database and
-    /// is reported to its saga. A command that cannot be read moves to the next dead-letter queue.
+    /// Returns the consumer of the dead-letter queue of these commands. Each command becomes a failure in the database
+    /// and is reported to its saga. A command that cannot be read moves to the next dead-letter queue.
     ///
     /// # Errors
     /// Returns an error if a service that it uses is not configured, or the queue of the commands has no dead-letter

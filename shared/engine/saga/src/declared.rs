@@ -1,4 +1,5 @@
-//! Enforcement of the table of an application: faults of the table itself, and functions that use what they do not declare.
+//! Enforcement of the table of an application: faults of the table itself, and functions that use what they do not
+//! declare.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -115,8 +116,8 @@ impl<P> Function<P> {
 }
 
 impl Engine {
-    /// Returns the engine restricted to what a function declares. Other services of the engine count as not configured, and
-    /// messages to other queues are refused.
+    /// Returns the engine restricted to what a function declares. Other services of the engine count as not configured,
+    /// and messages to other queues are refused.
     #[must_use]
     pub fn declared_by<P>(self, function: &Function<P>) -> Self {
         let check = |service: Service, alternative: Service| {

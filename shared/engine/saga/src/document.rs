@@ -100,8 +100,8 @@ impl<S> Content<S> {
         self.ended_at.is_none() && self.expected.iter().any(|expected| expected.token == *token)
     }
 
-    /// Returns `true` if the partition waits for a message that nothing in its outbox causes: it has not ended, no effect
-    /// is pending, and no timer is running. A message that was sent may still be in a queue.
+    /// Returns `true` if the partition waits for a message that nothing in its outbox causes: it has not ended, no
+    /// effect is pending, and no timer is running. A message that was sent may still be in a queue.
     pub fn is_stalled<'a>(&self, outbox: impl IntoIterator<Item = &'a Entry>) -> bool {
         let is_pending = |entry: &Entry| entry.kind != Kind::View && !entry.poisoned;
         self.ended_at.is_none() && !outbox.into_iter().any(is_pending)

@@ -86,8 +86,9 @@ impl Engine {
         Reporter { function, host, observer, began_at: None, attempt: None, state: None }
     }
 
-    /// Sends a message immediately, without a session, and returns it. If the program crashes before the message is sent, it
-    /// is lost; a repeated call sends another message. An event of a saga needs a token and therefore a session.
+    /// Sends a message immediately, without a session, and returns it. If the program crashes before the message is
+    /// sent, it is lost; a repeated call sends another message. An event of a saga needs a token and therefore a
+    /// session.
     ///
     /// # Errors
     /// Returns an error if the message cannot be encoded, or the queue refuses it.

@@ -102,7 +102,8 @@ impl Operator {
         self.outbox(owner).settle(&[(owner, vec![settlement])]).await
     }
 
-    /// Requeues an entry like [`Operator::requeue`]. Returns [`Readmission::Busy`] if another worker holds the partition.
+    /// Requeues an entry like [`Operator::requeue`]. Returns [`Readmission::Busy`] if another worker holds the
+    /// partition.
     pub(crate) async fn try_requeue(&self, owner: Owner, entry: &Entry) -> Result<Readmission, StoreError> {
         if let Ok(message) = Message::decode(&entry.payload)
             && self.restore_token(&message).await? == Readmission::Busy
@@ -126,12 +127,12 @@ impl Operator {
         self.admit(partition, document.as_ref(), AdmittedReplies::Expected, UnknownTokens::Keep).await
     }
 
-    /// Aligns the ledger of a partition with its document, unless a worker holds the partition. The functions must be stopped.
-    /// It is needed after a database and a ledger were restored to different times:
+    /// Aligns the ledger of a partition with its document, unless a worker holds the partition. The functions must be
+    /// stopped. It is needed after a database and a ledger were restored to different times:
     ///
     /// - The ledger may lack tokens that the document expects.
-    /// - The ledger may contain tokens of a later document. A reply to a command of that document would be accepted as the
-    ///   reply to a later command.
+    /// - The ledger may contain tokens of a later document. A reply to a command of that document would be accepted as
+    ///   the reply to a later command.
     /// - The fence of the ledger may be lower than the fence of the document.
     ///
     /// # Errors

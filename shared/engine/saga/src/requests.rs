@@ -20,8 +20,8 @@ const MAX_KEY: usize = 255;
 /// The maximum number of attempts at a request that conflicts with another one.
 const ATTEMPTS: usize = 20;
 
-/// A request that takes effect once. Its serialized form is stored with the response, to detect that a client uses a key
-/// for two different requests.
+/// A request that takes effect once. Its serialized form is stored with the response, to detect that a client uses a
+/// key for two different requests.
 #[async_trait]
 pub trait IdempotentRequest: Serialize + Send + Sync {
     /// The reason why the request failed. A failure is not stored, so the request may be repeated with the same key.

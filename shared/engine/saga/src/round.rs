@@ -166,8 +166,8 @@ impl<S: Saga> Runner<S> {
         if answer != Admission::Duplicate {
             return Ok((claim, answer));
         }
-        // The ledger may have forgotten the partition although its document still waits for the message. The claim is then
-        // repeated without a condition; the conditional write protects against an outdated document.
+        // The ledger may have forgotten the partition although its document still waits for the message. The claim is
+        // then repeated without a condition; the conditional write protects against an outdated document.
         let (document, group) = (attempt.document.as_ref(), &attempt.group.messages);
         match admission::condition_if_expected(&claim.requires, document, group) {
             Some(requires) => self.ask(Claim { requires, ..claim }).await,
@@ -233,9 +233,9 @@ impl<S: Saga> Runner<S> {
                         "another worker has taken the partition over",
                     );
                 }
-                // Without a document, the minted tokens stay: any attempt may hand them out, see [`plan::token_capacity`]. After
-                // a conflict they stay too, since the worker that overtook this attempt may have handed them out
-                // already.
+                // Without a document, the minted tokens stay: any attempt may hand them out, see
+                // [`plan::token_capacity`]. After a conflict they stay too, since the worker that overtook this attempt
+                // may have handed them out already.
                 let is_own = attempt.document.is_some() && !matches!(ended, AttemptOutcome::Conflict);
                 let remove = if is_own { attempt.minted.clone() } else { Vec::new() };
                 self.abandon(&attempt, admitted.fence, remove).await;
@@ -384,7 +384,8 @@ impl<S: Saga> Runner<S> {
             Ok(answers) => return (answers.into_iter().map(Ok).collect(), false),
             Err(error) => error,
         };
-        // The answer may have been lost after the write was made, so a failed call does not mean that nothing is stored.
+        // The answer may have been lost after the write was made, so a failed call does not mean that nothing is
+        // stored.
         let failed = || match error.is_retryable() {
             true => AttemptOutcome::BrokenOff(error.chain()),
             false => AttemptOutcome::Faulty(error.chain()),
@@ -429,8 +430,8 @@ impl<S: Saga> Runner<S> {
         ended: &mut [Option<AttemptOutcome>],
     ) {
         let now = self.ports.host.now();
-        // The calls are independent. If a worker dies after the release and before the settlement, the entries stay in the
-        // outbox and are performed again.
+        // The calls are independent. If a worker dies after the release and before the settlement, the entries stay in
+        // the outbox and are performed again.
         let release =
             |planned: &PlannedAttempt<'_, S>| planned.plan.releases_claim.then(|| planned.release(now));
         let releases: Vec<Option<Release>> = stored.iter().map(release).collect();

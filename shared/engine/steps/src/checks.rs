@@ -132,8 +132,9 @@ fn follows(was: Option<&StepState>, is: Option<&StepState>) -> bool {
     }
 }
 
-/// Checks a run at rest: it has ended, and exactly the steps that it remembers as completed and not undone are in effect
-/// in the other systems. `performed` are the steps in effect, and `visible` those whose effect the workload knows.
+/// Checks a run at rest: it has ended, and exactly the steps that it remembers as completed and not undone are in
+/// effect in the other systems. `performed` are the steps in effect, and `visible` those whose effect the workload
+/// knows.
 ///
 /// # Errors
 /// Returns the violation.

@@ -108,7 +108,8 @@ impl<I: StepSaga> Client<I> {
         Ok(())
     }
 
-    /// Completes a step that waits for a signal. `value` becomes its output. A signal may arrive before the step's turn.
+    /// Completes a step that waits for a signal. `value` becomes its output. A signal may arrive before the step's
+    /// turn.
     ///
     /// # Errors
     /// Returns an error if there is no such run or step, the run has ended, or a store is unavailable.

@@ -5,8 +5,8 @@
 //! deadline passes or a client cancels, the completed steps are undone in reverse order.
 //!
 //! The list is data. [`StepMachine`] turns it into an ordinary [`saga::Saga`], so it has the guarantees of the engine:
-//! every event takes effect once, and every command is sent and answered. The simulator checks the decisions of the list
-//! without additional code of the application (module `checks`, feature `simulation`).
+//! every event takes effect once, and every command is sent and answered. The simulator checks the decisions of the
+//! list without additional code of the application (module `checks`, feature `simulation`).
 //!
 //! ```
 //! # use async_trait::async_trait;
@@ -52,9 +52,9 @@
 //! ```
 //!
 //! In reading order: [`StepSaga`] is what an application implements for the input of its runs; [`list`] the list;
-//! [`activity`] the interface for the work of a step, and [`worker`](mod@worker) its handler; [`run`] the state; [`event`] the
-//! messages; [`machine`] and `turn` the transitions; `demand` the number of tokens; [`defect`] the defects for tests;
-//! [`client`] the interface for clients.
+//! [`activity`] the interface for the work of a step, and [`worker`](mod@worker) its handler; [`run`] the state;
+//! [`event`] the messages; [`machine`] and `turn` the transitions; `demand` the number of tokens; [`defect`] the
+//! defects for tests; [`client`] the interface for clients.
 
 pub mod activity;
 #[cfg(feature = "simulation")]

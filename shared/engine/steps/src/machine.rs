@@ -80,9 +80,9 @@ impl<I: StepSaga> StepMachine<I> {
         &self.steps
     }
 
-    /// Returns a description of the list, one line for each step. An application keeps it in a file, and a test compares
-    /// the two, so that no change to steps of earlier versions goes unnoticed. Conditions and inputs are code, and are
-    /// not part of it.
+    /// Returns a description of the list, one line for each step. An application keeps it in a file, and a test
+    /// compares the two, so that no change to steps of earlier versions goes unnoticed. Conditions and inputs are code,
+    /// and are not part of it.
     pub fn outline(&self) -> String {
         format!("{} version {}\n{}", I::NAME, I::VERSION, self.steps)
     }

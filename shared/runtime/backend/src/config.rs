@@ -78,8 +78,8 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Addresses of the services of [`BackendKind::Aws`]. A program needs only those that it uses, and an empty value counts as
-/// not set. Region, credentials and endpoints are read from the usual variables of AWS programs.
+/// Addresses of the services of [`BackendKind::Aws`]. A program needs only those that it uses, and an empty value
+/// counts as not set. Region, credentials and endpoints are read from the usual variables of AWS programs.
 ///
 /// The names of the variables begin with the name of the system, here `ORDERS_`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -151,7 +151,8 @@ pub struct Config {
     /// - `ORDERS_OUTBOX_GIVE_UP_SECONDS`: the time since its first failure after which an entry that fails again is
     ///   exhausted. Default: 86,400;
     /// - `ORDERS_OUTBOX_MAX_DELAY_SECONDS`: the maximum delay between two attempts. Default: 300;
-    /// - `ORDERS_OUTBOX_STUCK_SECONDS`: the duration of a claim, after which another worker may take over. Default: 300;
+    /// - `ORDERS_OUTBOX_STUCK_SECONDS`: the duration of a claim, after which another worker may take over. Default:
+    ///   300;
     /// - `ORDERS_OUTBOX_BATCH`: the maximum number of records that a sweep claims at a time. Default: 250;
     /// - `ORDERS_OUTBOX_SEND_TIMEOUT_SECONDS`: the time limit of a call to a queue, after which its messages count as
     ///   not sent. Default: 15. At most the duration of a claim;
@@ -202,8 +203,8 @@ impl Config {
         }
     }
 
-    /// Returns the environment variable that configures a service of the application, such as `ORDERS_SUPPLIERS` for the
-    /// service `suppliers` of `orders`.
+    /// Returns the environment variable that configures a service of the application, such as `ORDERS_SUPPLIERS` for
+    /// the service `suppliers` of `orders`.
     pub fn own_setting(&self, service: Service) -> String {
         naming::setting(&self.system, &naming::snake(service.0).to_ascii_uppercase())
     }

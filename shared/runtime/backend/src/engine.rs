@@ -1,4 +1,5 @@
-//! The engine with the adapters that the settings select, for any application. Applications open their own ports separately.
+//! The engine with the adapters that the settings select, for any application. Applications open their own ports
+//! separately.
 
 use std::sync::Arc;
 
@@ -56,9 +57,9 @@ async fn open<P>(
     Ok(ConfiguredPorts { ports, config })
 }
 
-/// Opens the engine of one function with the settings of the environment and the services of AWS. The engine is restricted to
-/// what the function declares, see [`Engine::declared_by`]. If the database is unavailable, calls return retryable errors until
-/// it is available.
+/// Opens the engine of one function with the settings of the environment and the services of AWS. The engine is
+/// restricted to what the function declares, see [`Engine::declared_by`]. If the database is unavailable, calls return
+/// retryable errors until it is available.
 ///
 /// # Errors
 /// Returns all faults of the table, all settings that are wrong, or all required settings that are not set.

@@ -1,4 +1,5 @@
-//! Settings of the programs of a system, and the adapters of their ports, which a program selects and opens once at start.
+//! Settings of the programs of a system, and the adapters of their ports, which a program selects and opens once at
+//! start.
 //!
 //! - [`config`]: all settings;
 //! - [`engine`]: the engine of an application, on a data directory or on the services of AWS;
@@ -94,8 +95,8 @@ pub enum OpenError {
         /// The environment variables.
         settings: Vec<String>,
     },
-    /// The database deletes documents too early for optimistic mode. Without a ledger only the document shows that a saga has
-    /// ended, so a message after its deletion would restart the saga.
+    /// The database deletes documents too early for optimistic mode. Without a ledger only the document shows that a
+    /// saga has ended, so a message after its deletion would restart the saga.
     #[cfg(feature = "services")]
     #[error(
         "in optimistic mode the documents of ended sagas must be kept for {needed} s, and the database deletes them \

@@ -9,8 +9,8 @@ use saga::{Function, Service};
 use crate::config::{Config, Mode};
 use crate::{OpenError, secret};
 
-/// Returns the settings of a service of a system. If a service has several, they are alternatives or have a default. A service
-/// of the application has one, see [`Config::own_setting`].
+/// Returns the settings of a service of a system. If a service has several, they are alternatives or have a default. A
+/// service of the application has one, see [`Config::own_setting`].
 pub fn settings(system: &str, service: Service) -> Vec<String> {
     match service {
         Service::DATABASE => {
@@ -70,8 +70,8 @@ fn missing<'a>(
     of_services.chain(of_queues).collect()
 }
 
-/// Checks that the settings of these services and queues and the region of AWS are set. It is for programs that operators
-/// start. The environment of a function always contains the region.
+/// Checks that the settings of these services and queues and the region of AWS are set. It is for programs that
+/// operators start. The environment of a function always contains the region.
 ///
 /// # Errors
 /// Returns all settings that are not set.

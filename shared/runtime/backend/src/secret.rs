@@ -1,4 +1,5 @@
-//! The address of the database from Secrets Manager, so that neither a function's configuration nor a template contains it.
+//! The address of the database from Secrets Manager, so that neither a function's configuration nor a template contains
+//! it.
 
 use crate::config::Secret;
 use aws_sdk_secretsmanager::Client;

@@ -40,8 +40,8 @@ pub(crate) fn no_processed(system: &str) -> MissingSetting {
     MissingSetting { setting: setting.into(), what: "the DynamoDB table of processed messages" }
 }
 
-/// Adapters that a program is linked with. If the value is a constant, the linker removes the code of all other adapters, so
-/// the program of a function contains only the adapters that it uses.
+/// Adapters that a program is linked with. If the value is a constant, the linker removes the code of all other
+/// adapters, so the program of a function contains only the adapters that it uses.
 #[derive(Clone, Copy)]
 pub struct LinkedServices {
     database: Option<OpenDatabase>,
@@ -53,7 +53,8 @@ pub struct LinkedServices {
 
 type OpenDatabase = for<'a> fn(&'a Config, &'a SdkConfig, DatabaseOutage) -> BoxFuture<'a, DatabaseResult>;
 type OpenTable<T> = fn(&SdkConfig, &str, &str) -> T;
-/// Result of opening a database. `MissingSetting` reports one that is not configured, which is an error only if it is used.
+/// Result of opening a database. `MissingSetting` reports one that is not configured, which is an error only if it is
+/// used.
 type DatabaseResult = Result<Result<Database, MissingSetting>, OpenError>;
 
 /// Time limit for connecting to the database while a function starts: less than Lambda's limit of ten seconds
@@ -65,8 +66,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(8);
 pub(crate) enum DatabaseOutage {
     /// The program does not start and reports the reason to the operator.
     Fail,
-    /// The program starts, and each call tries to connect. A function that does not start cannot respond to deliveries, so each
-    /// one is delayed by the visibility timeout. A function that has started determines the time of the next delivery.
+    /// The program starts, and each call tries to connect. A function that does not start cannot respond to deliveries,
+    /// so each one is delayed by the visibility timeout. A function that has started determines the time of the next
+    /// delivery.
     ConnectLater,
 }
 

@@ -6,8 +6,8 @@
 //!
 //! Message bodies stay undecoded here: an unreadable message must cost only its own record, not the batch.
 
-// A panic in a handler fails only its own message (`messages::panics`). With `panic = "abort"` it would end the process,
-// and the whole batch would be delivered again.
+// A panic in a handler fails only its own message (`messages::panics`). With `panic = "abort"` it would end the
+// process, and the whole batch would be delivered again.
 #[cfg(not(panic = "unwind"))]
 compile_error!("functions are built with panic = \"unwind\"");
 
@@ -67,9 +67,8 @@ pub struct Worker<'a> {
 /// - batches of its queue;
 /// - a schedule, if it consumes the control queue or drains dead-letter queues; see [`ScheduledWork`].
 ///
-/// # Errors
-/// Returns an error if the table of the application is wrong, the function is behind no queue, a service that it uses is not
-/// configured, or the Runtime API is unavailable.
+/// # Errors Returns an error if the table of the application is wrong, the function is behind no queue, a service that
+/// it uses is not configured, or the Runtime API is unavailable.
 pub async fn serve<P: AsRef<Engine>>(
     ports: &P,
     system: &System<P>,
@@ -112,8 +111,9 @@ pub async fn serve_with_upkeep<P: AsRef<Engine>>(
 
 /// Returns the time after which an invocation begins nothing more.
 pub fn deadline(context: &Context, now: Timestamp) -> Timestamp {
-    // A deadline that a timestamp cannot express is ignored. A deadline before the beginning of the invocation is ignored,
-    // too, because some emulators send a duration instead of a time. Otherwise no message would be handled with them.
+    // A deadline that a timestamp cannot express is ignored. A deadline before the beginning of the invocation is
+    // ignored, too, because some emulators send a duration instead of a time. Otherwise no message would be handled
+    // with them.
     let ends_at = Timestamp::try_from(context.deadline()).unwrap_or(Timestamp::MAX);
     let ends_at = if ends_at <= now { Timestamp::MAX } else { ends_at };
     ends_at.saturating_sub(RESERVE).unwrap_or(ends_at)
@@ -145,8 +145,8 @@ fn delivery(message: &SqsMessage) -> Delivery {
 
 /// Returns the partial batch response for the answers to `deliveries`, once they are settled.
 ///
-/// A record that is not acknowledged is redelivered until the queue's receive limit moves it to the dead-letter queue. The
-/// same is true of a delivery without an answer, because SQS deletes the records that the response does not name. A
+/// A record that is not acknowledged is redelivered until the queue's receive limit moves it to the dead-letter queue.
+/// The same is true of a delivery without an answer, because SQS deletes the records that the response does not name. A
 /// record without an id cannot be named in the response, since an empty id would fail the whole batch
 /// (<https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html>), but SQS sends none.
 fn response(deliveries: &[Delivery], dispositions: &[Disposition]) -> SqsBatchResponse {

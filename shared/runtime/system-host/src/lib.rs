@@ -38,7 +38,8 @@ impl Host for SystemHost {
 mod tests {
     use super::*;
 
-    /// Ids of version 7 that are drawn at the same moment share its time and a counter, so a token made of one could be guessed.
+    /// Ids of version 7 that are drawn at the same moment share its time and a counter, so a token made of one could be
+    /// guessed.
     #[test]
     fn random_ids_contain_neither_time_nor_counter() {
         let drawn: Vec<Uuid> = (0..1_000).map(|_| SystemHost.random_id()).collect();

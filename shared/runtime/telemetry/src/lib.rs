@@ -96,9 +96,9 @@ fn filter(asked: Option<&str>, format: LogFormat) -> Targets {
     asked.unwrap_or_else(unasked).with_targets(LOG_REQUESTS.map(|library| (library, LevelFilter::INFO)))
 }
 
-/// Starts logging for a function of a system. The namespace of the metrics and the service of the traces are named after the
-/// system, and every line of the log contains its name. The returned observer logs each decision, counts, and sends traces if
-/// `OTEL_EXPORTER_OTLP_ENDPOINT` names a collector, such as `http://localhost:4318`.
+/// Starts logging for a function of a system. The namespace of the metrics and the service of the traces are named
+/// after the system, and every line of the log contains its name. The returned observer logs each decision, counts, and
+/// sends traces if `OTEL_EXPORTER_OTLP_ENDPOINT` names a collector, such as `http://localhost:4318`.
 ///
 /// # Errors
 /// Returns an error if that variable does not name a collector that accepts spans.

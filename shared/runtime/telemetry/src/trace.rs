@@ -59,8 +59,8 @@ impl Span {
     /// Returns the span of a decision; none if it belongs to no trace, or only reports that a message was sent.
     ///
     /// A sender's own observation is the span that the message's `traceparent` names, if the message begins a trace.
-    /// Otherwise it is a child of that span, such as the span of a request. The delivery that had an effect is the parent
-    /// of everything that the message caused. Every other delivery is a sibling of that span.
+    /// Otherwise it is a child of that span, such as the span of a request. The delivery that had an effect is the
+    /// parent of everything that the message caused. Every other delivery is a sibling of that span.
     pub fn of(observation: &DecisionRecord) -> Option<Self> {
         let named = observation.traceparent.as_deref().and_then(Traceparent::parse);
         let (partition, message) = (observation.partition?, observation.message_id?);

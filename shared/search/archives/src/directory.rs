@@ -70,7 +70,8 @@ impl Fields<'_> {
 }
 
 impl EndRecord {
-    /// Finds the end record in the last bytes of a file of `size` bytes: the last [`END_RECORD_BYTES`], or the whole file.
+    /// Finds the end record in the last bytes of a file of `size` bytes: the last [`END_RECORD_BYTES`], or the whole
+    /// file.
     ///
     /// # Errors
     /// Returns an error if the record is missing, or describes an unsupported archive.
@@ -209,8 +210,8 @@ fn check_overlaps(entries: &[Entry], tail: &EndRecord) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns the distance from [`Entry::header`] to the packed bytes of an entry, read from the [`LOCAL_HEADER_BYTES`] at the
-/// header.
+/// Returns the distance from [`Entry::header`] to the packed bytes of an entry, read from the [`LOCAL_HEADER_BYTES`] at
+/// the header.
 ///
 /// # Errors
 /// Returns an error if the header does not belong to this entry, or the packed bytes would extend past `next`.

@@ -233,8 +233,8 @@ fn shared(few: &[String], many: &[String]) -> usize {
     few.iter().filter(|name| many.contains(name)).count()
 }
 
-/// Returns `true` for journals with the same ISSN, or with the same name, possibly with abbreviated words. Sister journals
-/// have names that begin alike, with more words.
+/// Returns `true` for journals with the same ISSN, or with the same name, possibly with abbreviated words. Sister
+/// journals have names that begin alike, with more words.
 fn have_same_journal(a: &Fields, b: &Fields) -> bool {
     let (one, other) = (a.journal(), b.journal());
     let is_equal = !one.is_empty() && one == other;

@@ -69,7 +69,8 @@ fn by_pmid(alike: &Comparison) -> (Tier, Reason) {
     if is_confirmed(alike) { (Certain, Reason::Pmid) } else { (Possible, Reason::PmidAlone) }
 }
 
-/// Returns `true` if title or author confirm an equal identifier. Exports also contain the identifiers of other articles.
+/// Returns `true` if title or author confirm an equal identifier. Exports also contain the identifiers of other
+/// articles.
 fn is_confirmed(alike: &Comparison) -> bool {
     alike.titles == TitleMatch::Missing || alike.titles.similarity() >= 0.5 || alike.author.agrees()
 }

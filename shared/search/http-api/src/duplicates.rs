@@ -44,8 +44,8 @@ pub(super) struct DuplicatesQuery {
     /// The minimum certainty: `certain`, `likely` or `possible`. The default is `likely`. Studies that are only
     /// `possible` duplicates are not treated as duplicates until a reviewer decides so.
     least: Option<String>,
-    /// The maximum certainty: `certain` (the default), `likely` or `possible`. With `least=possible` and `most=likely` the
-    /// list has the pairs that need a decision.
+    /// The maximum certainty: `certain` (the default), `likely` or `possible`. With `least=possible` and `most=likely`
+    /// the list has the pairs that need a decision.
     most: Option<String>,
 }
 

@@ -47,10 +47,11 @@ const LAST_EVENT_ID: &str = "last-event-id";
 
 /// Streams the changes of a review's imports as they happen.
 ///
-/// A `search` event has the JSON of a single import. The stream begins with all unfinished imports (up to 100) and
-/// the latest 20; after that, it sends an import whenever it changes. A `deleted` event has the `search_id` of a
-/// deleted import. An `activity` event has an entry of the history of the review: a decision, or changed sources. The
-/// stream has the entries since it was opened. If `live` is `false` in `/config.json`, poll `/projects/{project}/changes` instead.
+/// A `search` event has the JSON of a single import. The stream begins with all unfinished imports (up to 100) and the
+/// latest 20; after that, it sends an import whenever it changes. A `deleted` event has the `search_id` of a deleted
+/// import. An `activity` event has an entry of the history of the review: a decision, or changed sources. The stream
+/// has the entries since it was opened. If `live` is `false` in `/config.json`, poll `/projects/{project}/changes`
+/// instead.
 #[utoipa::path(
     get,
     path = "/projects/{project}/events",

@@ -76,9 +76,9 @@ pub(super) struct StudiesQuery {
     file: Option<String>,
     /// `only` returns studies that repeat an earlier one; `none` returns the others.
     duplicates: Option<String>,
-    /// Returns only studies whose title, authors, abstract, journal and DOI contain all words of this text, ignoring case
-    /// and diacritics. Words in quotation marks are adjacent. The last word also matches longer words that begin with
-    /// it, unless a space or a quotation mark follows. 1 to 255 characters and up to 32 words.
+    /// Returns only studies whose title, authors, abstract, journal and DOI contain all words of this text, ignoring
+    /// case and diacritics. Words in quotation marks are adjacent. The last word also matches longer words that begin
+    /// with it, unless a space or a quotation mark follows. 1 to 255 characters and up to 32 words.
     text: Option<String>,
 }
 
@@ -131,14 +131,14 @@ pub(super) struct ReviewStudiesQuery {
     file: Option<Uuid>,
     /// The studies to return: `all` (the default), `unique` or `duplicates`.
     studies: Option<String>,
-    /// Returns only studies whose title, authors, abstract, journal and DOI contain all words of this text, ignoring case
-    /// and diacritics. Words in quotation marks are adjacent. The last word also matches longer words that begin with
-    /// it, unless a space or a quotation mark follows. 1 to 255 characters and up to 32 words.
+    /// Returns only studies whose title, authors, abstract, journal and DOI contain all words of this text, ignoring
+    /// case and diacritics. Words in quotation marks are adjacent. The last word also matches longer words that begin
+    /// with it, unless a space or a quotation mark follows. 1 to 255 characters and up to 32 words.
     text: Option<String>,
 }
 
-/// Lists the studies of a review, or of one of its imports together with the imports that repair it. The newest import of
-/// a review comes first; a repair follows its import. An export with the same selection contains the same studies.
+/// Lists the studies of a review, or of one of its imports together with the imports that repair it. The newest import
+/// of a review comes first; a repair follows its import. An export with the same selection contains the same studies.
 ///
 /// Up to about 20,000 studies are examined for one page, which has up to about 4 MB. A page may be short or empty even
 /// if more pages follow.

@@ -248,10 +248,9 @@ pub trait CompareStudies: Send + Sync {
     /// Returns an error if the store is unavailable; the change may be counted.
     async fn revise(&self, project: ProjectId) -> Result<Revision, StoreError>;
 
-    /// Returns up to `limit` studies of a project for each of these keys. If there are fewer, they include all studies of
-    /// completed files ([`WriteStudies::finish`]); studies of other files may or may not be included. A key that only one
-    /// study has may return none.
-    /// `keys` has up to a few thousand distinct keys.
+    /// Returns up to `limit` studies of a project for each of these keys. If there are fewer, they include all studies
+    /// of completed files ([`WriteStudies::finish`]); studies of other files may or may not be included. A key that
+    /// only one study has may return none. `keys` has up to a few thousand distinct keys.
     async fn sharing(
         &self,
         project: ProjectId,
@@ -404,8 +403,8 @@ pub trait ReadStudies: Send + Sync {
     /// Returns the completed files of a search, in their order.
     async fn parsed(&self, search: SearchId) -> Result<Vec<ParsedFile>, StoreError>;
 
-    /// Returns up to `limit` files with studies in the store's order, starting after a file or at the beginning. Each file
-    /// takes a few reads, so a small limit keeps the call short.
+    /// Returns up to `limit` files with studies in the store's order, starting after a file or at the beginning. Each
+    /// file takes a few reads, so a small limit keeps the call short.
     async fn stored_files(
         &self,
         after: Option<(SearchId, FileId)>,
@@ -426,7 +425,8 @@ pub trait ReadStudies: Send + Sync {
     ) -> Result<Vec<Study>, StoreError>;
 
     /// Returns the studies that are treated as duplicates of these studies of a file, in an order that does not change:
-    /// the record of the original, and the duplicate. For each original, they are at least the first `limit` duplicates.
+    /// the record of the original, and the duplicate. For each original, they are at least the first `limit`
+    /// duplicates.
     async fn repeating(
         &self,
         search: SearchId,

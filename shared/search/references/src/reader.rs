@@ -144,9 +144,9 @@ impl Reader {
         Ok(self.read_with(max, make, None)?.unwrap_or_default())
     }
 
-    /// Like [`Reader::read_as`], but stops once the signal is given, even within a record, and then returns `None`. This
-    /// reader cannot continue: its later calls fail with [`Error::Stopped`]. Another one resumes from a checkpoint that
-    /// was taken before this call.
+    /// Like [`Reader::read_as`], but stops once the signal is given, even within a record, and then returns `None`.
+    /// This reader cannot continue: its later calls fail with [`Error::Stopped`]. Another one resumes from a checkpoint
+    /// that was taken before this call.
     ///
     /// # Errors
     /// See [`Reader::read`].

@@ -7,8 +7,8 @@
 //! [`within`] limits the work of a record. Once the budget is spent, [`spend`] returns `false`, and functions that
 //! count return immediately. The caller of [`within`] learns that the budget was exceeded, and discards the result.
 //!
-//! [`until`] also stops in the middle of a record, once a signal is given. The signal is checked at the beginning and after
-//! every [`PERIOD`] bytes of counted work, so this module needs no clock.
+//! [`until`] also stops in the middle of a record, once a signal is given. The signal is checked at the beginning and
+//! after every [`PERIOD`] bytes of counted work, so this module needs no clock.
 //!
 //! The counter belongs to the thread. A record is read on one thread, so functions need not pass a counter.
 
@@ -70,8 +70,8 @@ impl fmt::Debug for Stop {
     }
 }
 
-/// Counts scanned bytes. Returns `false` if the budget is spent, or if the signal to stop was given; the caller must then
-/// return immediately.
+/// Counts scanned bytes. Returns `false` if the budget is spent, or if the signal to stop was given; the caller must
+/// then return immediately.
 #[inline]
 pub fn spend(bytes: usize) -> bool {
     let spent = SPENT.get().saturating_add(bytes as u64);

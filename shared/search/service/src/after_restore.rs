@@ -163,8 +163,8 @@ impl AfterRestore {
         Ok(latest.map(|document| document.open(&self.start.jobs.views.saga)).transpose()?)
     }
 
-    /// Returns the files of a repair that are stored for the search that it repairs. The announcement of the repair names
-    /// these files, and a scan for the uploads of the repair does not find them.
+    /// Returns the files of a repair that are stored for the search that it repairs. The announcement of the repair
+    /// names these files, and a scan for the uploads of the repair does not find them.
     async fn files_of_repaired_search(&self, job: &Job) -> Result<Vec<SearchUploadSaved>, Error> {
         if job.repairs.is_none() {
             return Ok(Vec::new());

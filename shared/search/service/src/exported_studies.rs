@@ -26,7 +26,8 @@ pub struct ExportOptions {
     pub format: Format,
     /// The selected studies.
     pub studies: StudySelection,
-    /// `true` to complete each study that is not a duplicate with the values of its duplicates; see [`DuplicateMerger`].
+    /// `true` to complete each study that is not a duplicate with the values of its duplicates; see
+    /// [`DuplicateMerger`].
     pub merged: bool,
 }
 

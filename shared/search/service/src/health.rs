@@ -137,8 +137,8 @@ pub struct Report {
     /// Unfinished imports by state; up to the 1,000 oldest are counted.
     #[schema(required)]
     pub searches: Option<BTreeMap<String, u64>>,
-    /// Imports that are older than a day and wait for a message, although none is pending for them; among the 1,000 oldest
-    /// unfinished imports.
+    /// Imports that are older than a day and wait for a message, although none is pending for them; among the 1,000
+    /// oldest unfinished imports.
     #[schema(required)]
     pub stalled_searches: Option<Vec<Uuid>>,
     /// The number of open failures.

@@ -67,8 +67,8 @@ pub const MAX_CANDIDATES_PER_KEY: usize = 50;
 /// one batch of [`COMPARE_BATCH`].
 const MAX_MARKED: usize = 5_000;
 
-/// The maximum number of different pairs that are compared for [`COMPARE_BATCH`] studies. Real studies have two or three
-/// candidates each; a file can be made so that each study has some hundred, and these as many again.
+/// The maximum number of different pairs that are compared for [`COMPARE_BATCH`] studies. Real studies have two or
+/// three candidates each; a file can be made so that each study has some hundred, and these as many again.
 const MAX_COMPARED: usize = 50_000;
 
 /// The number of keys that are looked up, and of studies that are read or marked, in one call.
@@ -211,16 +211,17 @@ type ComparisonCache = HashMap<(Content, Content), Option<(Tier, Reason)>>;
 /// Studies by key.
 type StudiesByKey = BTreeMap<u64, Vec<StudyRef>>;
 
-/// The candidates of each study whose keys were looked up. The value is `true` if the two share a key that shows each of
-/// them to the other.
+/// The candidates of each study whose keys were looked up. The value is `true` if the two share a key that shows each
+/// of them to the other.
 type CandidatesByStudy = BTreeMap<StudyRef, BTreeMap<StudyRef, bool>>;
 
 /// The compared fields of studies, with their content.
 type KnownStudies = BTreeMap<StudyRef, (Identity, Content)>;
 
 impl MarkingPass<'_> {
-    /// Compares the studies of a file, from a record on. If the deadline passes, even within a batch, it returns the last
-    /// record that was processed. The first batch is always completed, because the next call would begin with it again.
+    /// Compares the studies of a file, from a record on. If the deadline passes, even within a batch, it returns the
+    /// last record that was processed. The first batch is always completed, because the next call would begin with it
+    /// again.
     async fn file(
         &mut self,
         file: FileOf,
@@ -271,8 +272,8 @@ impl MarkingPass<'_> {
         }
     }
 
-    /// Returns `true` if a study has to be compared. It may have been settled with another one, or it may be known to be
-    /// unrelated to all its candidates.
+    /// Returns `true` if a study has to be compared. It may have been settled with another one, or it may be known to
+    /// be unrelated to all its candidates.
     fn is_open(&self, at: StudyRef, is_forced: bool, candidates: &CandidatesByStudy) -> bool {
         let Some(progress) = &self.progress else { return true };
         let mut others = candidates.get(&at).into_iter().flatten();
@@ -356,8 +357,8 @@ impl MarkingPass<'_> {
                 {
                     edges.insert(Edge { pair: (one.1.min(*content), one.1.max(*content)), tier, reason });
                 }
-                // Sameness is transitive, so whatever is the same as a study belongs to its group. A possible duplicate of a
-                // changed study is followed one step only: its own mark may change, but not its group.
+                // Sameness is transitive, so whatever is the same as a study belongs to its group. A possible duplicate
+                // of a changed study is followed one step only: its own mark may change, but not its group.
                 let is_same = compared.is_some_and(|(tier, _)| tier > Tier::Possible) || verdict.is_some();
                 let is_changed = is_first || self.progress.as_ref().is_some_and(|progress| progress.has(at));
                 if is_same || is_changed && self.may_reference(other, at, change) {
@@ -486,8 +487,8 @@ impl MarkingPass<'_> {
         self.progress.as_ref().is_some_and(|progress| progress.is_excluded(at, candidate, is_mutual))
     }
 
-    /// Calls `share` with each pair of one of these studies and another one that shares a key with it, and with `true` if
-    /// that key shows each of them to the other.
+    /// Calls `share` with each pair of one of these studies and another one that shares a key with it, and with `true`
+    /// if that key shows each of them to the other.
     async fn candidates(
         &mut self,
         by_key: &StudiesByKey,

@@ -25,8 +25,8 @@ enum Origin {
     Corrected,
 }
 
-/// A record that takes the most complete value of each field from a study and its duplicates. The result depends only on
-/// the order in which they are added, the study itself first.
+/// A record that takes the most complete value of each field from a study and its duplicates. The result depends only
+/// on the order in which they are added, the study itself first.
 ///
 /// - Of texts it takes the longest one. A title in capitals is replaced by one that is not.
 /// - Of authors and keywords it takes the list with the most entries; of equal ones the one with the longest names.

@@ -83,7 +83,8 @@ impl StoredSearch {
 }
 
 impl SearchService {
-    /// Returns a search if it belongs to a project that the caller can access. Every request about one search begins here.
+    /// Returns a search if it belongs to a project that the caller can access. Every request about one search begins
+    /// here.
     pub async fn find(&self, caller: &ProjectAccess, search: SearchId) -> Result<Option<Job>, StoreError> {
         Ok(self.jobs.job(search).await?.filter(|job| caller.can_access(job.project_id)))
     }

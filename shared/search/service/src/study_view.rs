@@ -93,7 +93,8 @@ pub struct StudyView {
     /// The accession number in another database; omitted if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     accession: Option<String>,
-    /// The registration numbers of trials that the record is or names, such as `NCT00000001`; omitted if there are none.
+    /// The registration numbers of trials that the record is or names, such as `NCT00000001`; omitted if there are
+    /// none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     trial_ids: Vec<String>,
     /// The abstract.

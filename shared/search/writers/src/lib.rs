@@ -21,8 +21,8 @@
 //! - `study`, `format` and `tool`: the input, the output formats, and the programs that files are written for.
 //! - `writer`: the public interface.
 //! - `clean`, `extra`, `identifiers`, `date`, `work_type`, `person`: shared by several formats.
-//! - `ris`, `endnote_xml`, `nbib`, `bibtex`, `csl`, `json_lines`: one module per format; `table`: the columns of tables, with `csv`
-//!   and `xlsx`.
+//! - `ris`, `endnote_xml`, `nbib`, `bibtex`, `csl`, `json_lines`: one module per format; `table`: the columns of
+//!   tables, with `csv` and `xlsx`.
 
 mod bibtex;
 mod clean;

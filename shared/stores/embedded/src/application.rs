@@ -36,8 +36,8 @@ impl Store {
     /// # }
     /// ```
     ///
-    /// The work is not repeated if the session is committed already. It runs on the thread of the database, so it must not
-    /// wait for anything else.
+    /// The work is not repeated if the session is committed already. It runs on the thread of the database, so it must
+    /// not wait for anything else.
     pub fn with_work(
         &self,
         work: impl Fn(&Connection) -> rusqlite::Result<WorkVerdict> + Send + Sync + 'static,

@@ -9,8 +9,8 @@ use saga::{Engine, Partitions, Settings, Stores};
 use crate::store::Store;
 
 impl Store {
-    /// Returns the engine of the application with this name on this data directory, with the default settings. The store is the history of
-    /// decisions too; pass it as `observer` to record them.
+    /// Returns the engine of the application with this name on this data directory, with the default settings. The
+    /// store is the history of decisions too; pass it as `observer` to record them.
     pub fn engine(
         self: &Arc<Self>,
         system: &'static str,

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use uuid::Uuid;
 
-/// The name of the search import's database in a data directory. A directory that already contains it keeps this name for
-/// every system, because earlier versions gave it to all databases.
+/// The name of the search import's database in a data directory. A directory that already contains it keeps this name
+/// for every system, because earlier versions gave it to all databases.
 pub const DATABASE: &str = "search-import.sqlite";
 /// The suffixes of SQLite's additional files.
 const BESIDE_DATABASE: [&str; 3] = ["-wal", "-shm", "-journal"];

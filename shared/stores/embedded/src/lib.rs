@@ -10,8 +10,8 @@
 //!   uploaded object with its notification.
 //! - **Like the cloud services.** Queues have visibility timeouts, delays, receive limits and dead-letter queues;
 //!   uploads need an unexpired permission with an exact key and a size limit, and produce a notification in S3's form;
-//!   expiry is checked on read, not by deletion. It passes the same contract suites of the `testing` crate as every other
-//!   adapter.
+//!   expiry is checked on read, not by deletion. It passes the same contract suites of the `testing` crate as every
+//!   other adapter.
 //!
 //! # What it deliberately does not do
 //! - **No second machine and no second worker process.** One process works in a data directory, which [`Store::lock`]

@@ -45,8 +45,8 @@ impl Mongo {
     /// # }
     /// ```
     ///
-    /// The work is not repeated if the session is committed already. The names of the application's collections begin with a
-    /// prefix of the application, so that they never collide with those of this adapter.
+    /// The work is not repeated if the session is committed already. The names of the application's collections begin
+    /// with a prefix of the application, so that they never collide with those of this adapter.
     pub fn with_work(&self, work: impl SessionWork + 'static) -> WithWork {
         WithWork { mongo: self.clone(), work: Arc::new(work) }
     }

@@ -18,10 +18,10 @@ pub(crate) const NAMESPACE_EXISTS: i32 = 48;
 pub(crate) const NAMESPACE_NOT_FOUND: i32 = 26;
 
 /// Codes of retryable failures: elections and shutdowns, networks, time limits, locks and conflicts, aborted
-/// transactions, and stale routing
-/// (<https://github.com/mongodb/mongo/blob/master/src/mongo/base/error_codes.yml>). They include a duplicate key:
-/// callers that expect it handle it before, and elsewhere it means that a concurrent write was faster, which the next
-/// attempt will read. They also include rejected credentials and missing rights (13 and 18), which an operator corrects.
+/// transactions, and stale routing (<https://github.com/mongodb/mongo/blob/master/src/mongo/base/error_codes.yml>).
+/// They include a duplicate key: callers that expect it handle it before, and elsewhere it means that a concurrent
+/// write was faster, which the next attempt will read. They also include rejected credentials and missing rights (13
+/// and 18), which an operator corrects.
 const RETRYABLE_CODES: [i32; 44] = [
     6, 7, 13, 18, 24, 43, 46, 50, 63, 64, 89, 91, 100, 112, 117, 133, 134, 136, 150, 175, 189, 202, 225, 237,
     246, 251, 262, 267, 290, 314, 317, 358, 384, 462, 9001, 10058, 10107, 11000, 11600, 11601, 11602, 13388,

@@ -98,8 +98,8 @@ pub(crate) fn stored<'a>(record: &'a Document, name: &str) -> Result<&'a [Bson],
     }
 }
 
-/// Returns the readable entries of a record's outbox. Unreadable entries are left to the sweep and to operators, because
-/// every write names the entries that it changes.
+/// Returns the readable entries of a record's outbox. Unreadable entries are left to the sweep and to operators,
+/// because every write names the entries that it changes.
 pub(crate) fn readable(record: &Document, name: &str) -> Result<Vec<Entry>, String> {
     Ok(stored(record, name)?.iter().filter_map(|entry| decode(entry).ok()).collect())
 }

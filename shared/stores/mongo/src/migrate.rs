@@ -70,8 +70,8 @@ impl Migration {
 }
 
 impl Mongo {
-    /// Builds the missing indexes. It is idempotent, and concurrent calls are safe. It is cheap enough for a cold start:
-    /// if all indexes exist, it only lists the indexes of each collection.
+    /// Builds the missing indexes. It is idempotent, and concurrent calls are safe. It is cheap enough for a cold
+    /// start: if all indexes exist, it only lists the indexes of each collection.
     ///
     /// # Errors
     /// Returns an error if the store is unavailable or denies the operation.

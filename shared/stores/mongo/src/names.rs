@@ -1,7 +1,7 @@
 //! Names of the collections, and of the fields that queries and indexes use. They are stored and do not change.
 
-/// Collections of the engine, by their names in the database of the search import. The names of other systems are derived
-/// from the name of the system, see [`collection_name`].
+/// Collections of the engine, by their names in the database of the search import. The names of other systems are
+/// derived from the name of the system, see [`collection_name`].
 pub(crate) mod collections {
     /// Saga documents with their outbox.
     pub const SAGA: &str = "pmSearchImportJobState";
@@ -28,7 +28,8 @@ pub(crate) mod collections {
 pub(crate) const SEARCH_IMPORT: &str = "search-import";
 
 /// Returns the name that a collection of the engine has in the database of a system, such as `orders_sagas` for
-/// [`collections::SAGA`] of `orders`. Several systems can therefore share a database. Other names are returned unchanged.
+/// [`collections::SAGA`] of `orders`. Several systems can therefore share a database. Other names are returned
+/// unchanged.
 pub fn collection_name(system: &str, collection: &str) -> String {
     let content = match collection {
         _ if system == SEARCH_IMPORT => return collection.to_owned(),
@@ -61,8 +62,8 @@ pub(crate) mod record {
     pub(crate) const AT: &str = "At";
     /// Outbox entries, an array.
     pub(crate) const OUTBOX: &str = "Outbox";
-    /// Time at which the first entry is ready; absent if no entry will be. Each write computes it again, so that a sweep
-    /// for due entries reads an index of the waiting records only.
+    /// Time at which the first entry is ready; absent if no entry will be. Each write computes it again, so that a
+    /// sweep for due entries reads an index of the waiting records only.
     pub(crate) const READY_AT: &str = "ReadyAt";
     /// Number of entries, including poisoned ones. The record may only expire at 0, so that no pending effect is lost.
     pub(crate) const PENDING: &str = "Pending";

@@ -170,8 +170,8 @@ fn read(record: &Bson, stored: &Bson) -> EntryResult {
     entry::decode(stored).map_err(|why| Unreadable { place: EntryLocation::of(record, stored).write(), why })
 }
 
-/// Lists the owners of due entries. It reads only the index, which contains the waiting records in the order of their due
-/// times, with their ids.
+/// Lists the owners of due entries. It reads only the index, which contains the waiting records in the order of their
+/// due times, with their ids.
 async fn due(
     mongo: &Mongo,
     collection: &'static str,

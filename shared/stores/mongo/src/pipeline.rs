@@ -1,7 +1,7 @@
 //! Changes of a record with an outbox, as statements whose update is a pipeline.
 //!
-//! A pipeline computes the new record from the stored one in one atomic write. Each change can therefore update the fields
-//! that are derived from the outbox ([`record::READY_AT`], [`record::PENDING`]).
+//! A pipeline computes the new record from the stored one in one atomic write. Each change can therefore update the
+//! fields that are derived from the outbox ([`record::READY_AT`], [`record::PENDING`]).
 //!
 //! All values from outside are wrapped as a [`literal`].
 
@@ -131,8 +131,8 @@ pub(crate) fn claim(id: Bson, now: Timestamp, until: Timestamp) -> Statement {
     }
 }
 
-/// Returns the action on unreadable entries of one record. The location selects the entries with an id of any type, those
-/// without an id, or all entries of the record. The other fields of the entries are not examined.
+/// Returns the action on unreadable entries of one record. The location selects the entries with an id of any type,
+/// those without an id, or all entries of the record. The other fields of the entries are not examined.
 pub(crate) fn resolve_unreadable(location: &EntryLocation, action: &UnreadableAction) -> Statement {
     let is_selected = match location {
         EntryLocation::Record { .. } => doc! { "$literal": true },

@@ -23,8 +23,8 @@ const BODY: &str = "Body";
 /// Number of sessions that read the record and depended on it without writing it.
 const CHECKS: &str = "Checks";
 
-/// Returns the stored id of a key: kind and id, separated by a slash. Slashes in the kind are escaped, so that the ids of
-/// different keys differ.
+/// Returns the stored id of a key: kind and id, separated by a slash. Slashes in the kind are escaped, so that the ids
+/// of different keys differ.
 fn id(key: &Key) -> String {
     format!("{}/{}", key.kind.replace('%', "%25").replace('/', "%2F"), key.id)
 }
@@ -36,8 +36,8 @@ fn decode(stored: &Document) -> Result<Record, CallError> {
 
 #[async_trait]
 impl ReadRecords for Mongo {
-    /// The read is linearizable, because a deposed primary that does not know it yet could answer a majority read with old
-    /// data. A session would detect this when it commits, but a read-only request would not.
+    /// The read is linearizable, because a deposed primary that does not know it yet could answer a majority read with
+    /// old data. A session would detect this when it commits, but a read-only request would not.
     async fn record(&self, key: &Key) -> Result<Option<Record>, StoreError> {
         let work = async {
             let records = self.collection(collections::RECORD).await?;
@@ -120,9 +120,9 @@ impl Plan {
 
     /// Checks and writes the records in a transaction.
     ///
-    /// Transactions use snapshot isolation. Two of them that each read a record that the other one writes would both commit
-    /// (write skew). The server only detects conflicting writes of one document. Therefore the transaction also writes each
-    /// record that was only read. A write without a change would not conflict, so it increments [`CHECKS`].
+    /// Transactions use snapshot isolation. Two of them that each read a record that the other one writes would both
+    /// commit (write skew). The server only detects conflicting writes of one document. Therefore the transaction also
+    /// writes each record that was only read. A write without a change would not conflict, so it increments [`CHECKS`].
     pub(crate) async fn stage(
         &self,
         mongo: &Mongo,
@@ -158,9 +158,9 @@ impl RecordStep {
         }
     }
 
-    /// Inserts a record that was absent when it was read. If the session does not write it, the record is deleted again in
-    /// the same transaction: a concurrent transaction that creates it writes the same key of the id index, and the server
-    /// rejects one of the two.
+    /// Inserts a record that was absent when it was read. If the session does not write it, the record is deleted again
+    /// in the same transaction: a concurrent transaction that creates it writes the same key of the id index, and the
+    /// server rejects one of the two.
     async fn create(
         &self,
         records: &Collection<Document>,

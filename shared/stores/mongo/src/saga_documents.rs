@@ -25,8 +25,8 @@ impl ReadDocuments for Mongo {
         self.call(doing, load(self, partitions, now)).await
     }
 
-    /// The read is linearizable, because a deposed primary that does not know it yet answers majority reads with old data.
-    /// MongoDB guarantees this for reads of one document.
+    /// The read is linearizable, because a deposed primary that does not know it yet answers majority reads with old
+    /// data. MongoDB guarantees this for reads of one document.
     async fn load_latest(&self, partition: PartitionKey, now: Timestamp) -> LoadResult {
         let expired_until = expired_until(now, self.saga_retention());
         let read = async {
@@ -63,8 +63,8 @@ async fn load(
     Ok(partitions.iter().map(read).collect())
 }
 
-/// Finds the documents of partitions in one call. With the limit the server knows that no further batch follows and keeps no
-/// cursor open.
+/// Finds the documents of partitions in one call. With the limit the server knows that no further batch follows and
+/// keeps no cursor open.
 async fn find(
     mongo: &Mongo,
     partitions: &[PartitionKey],
@@ -154,14 +154,15 @@ async fn resolve_unknown_outcomes(
     writes.iter().zip(outcomes).map(resolve).collect()
 }
 
-/// Returns the outcome of a completed and confirmed write, if the stored document shows it. Returns `None` if the document
-/// is absent or older than the write, which a deposed primary that does not know it yet may return for a majority read.
+/// Returns the outcome of a completed and confirmed write, if the stored document shows it. Returns `None` if the
+/// document is absent or older than the write, which a deposed primary that does not know it yet may return for a
+/// majority read.
 ///
 /// A later version by another attempt means that this write failed, or that another attempt has already replaced it.
-/// Reporting the second case as a conflict is safe: the next attempt finds its message among the processed ones, and the
-/// other attempt has taken over the partition, so this attempt's release of its claim has no effect. (If one call contained
-/// two writes of one partition, the first would also be reported as a conflict. The runner writes each partition once per
-/// call.) A later version without a readable attempt also means that this write failed.
+/// Reporting the second case as a conflict is safe: the next attempt finds its message among the processed ones, and
+/// the other attempt has taken over the partition, so this attempt's release of its claim has no effect. (If one call
+/// contained two writes of one partition, the first would also be reported as a conflict. The runner writes each
+/// partition once per call.) A later version without a readable attempt also means that this write failed.
 fn outcome(write: &Persist, stored: Option<&StoredVersion>) -> Option<PersistOutcome> {
     let StoredVersion { version, attempt } = stored?;
     match *attempt == Some(write.content.attempt) {

@@ -174,8 +174,8 @@ impl SettleSessions for Mongo {
     }
 }
 
-/// Finds the record of a session. The read is linearizable: it must find a record that just caused a duplicate key, so it
-/// waits until a majority has it.
+/// Finds the record of a session. The read is linearizable: it must find a record that just caused a duplicate key, so
+/// it waits until a majority has it.
 async fn find(mongo: &Mongo, session: SessionId) -> Result<SessionStatus, CallError> {
     let stored = mongo
         .collection(collections::SESSION)

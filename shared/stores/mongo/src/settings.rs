@@ -19,8 +19,8 @@ impl Uri {
         &self.0
     }
 
-    /// Returns whether an error text about this address may contain a secret. The driver quotes parts of an invalid address,
-    /// and if a password contains an unescaped `@` or `/`, these are parts of the password.
+    /// Returns whether an error text about this address may contain a secret. The driver quotes parts of an invalid
+    /// address, and if a password contains an unescaped `@` or `/`, these are parts of the password.
     pub(crate) fn may_contain_secret(&self) -> bool {
         let text = self.0.to_ascii_lowercase();
         ["@", "password", "token", "secret"].iter().any(|sign| text.contains(sign))
@@ -44,16 +44,16 @@ pub struct Settings {
     pub database: String,
     /// Maximum number of connections to one server: 10, one for each partition that a batch processes concurrently.
     pub max_pool_size: u32,
-    /// Time limit for the selection of a primary: 5 s. An election takes about that long, and a function that waits longer
-    /// only delays the redelivery.
+    /// Time limit for the selection of a primary: 5 s. An election takes about that long, and a function that waits
+    /// longer only delays the redelivery.
     pub server_selection_timeout: Duration,
     /// Time limit for establishing a connection: 5 s.
     pub connect_timeout: Duration,
     /// Time limit of one call, including the driver's retries: 10 s. The driver has no such limit (it does not support
     /// `socketTimeoutMS`), so without it a network that drops packets would block a function until its own time limit.
     pub call_timeout: Duration,
-    /// Retention of the documents of ended sagas: 7 days, so that late duplicates are detected. Like the retentions below,
-    /// it is a whole number of seconds, the resolution of a TTL index.
+    /// Retention of the documents of ended sagas: 7 days, so that late duplicates are detected. Like the retentions
+    /// below, it is a whole number of seconds, the resolution of a TTL index.
     pub saga_retention: SignedDuration,
     /// Retention of the records of settled sessions: 7 days.
     pub outbox_retention: SignedDuration,
@@ -62,8 +62,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Returns the default settings for the database of a system at an address. The name of the database is derived from the
-    /// name of the system.
+    /// Returns the default settings for the database of a system at an address. The name of the database is derived
+    /// from the name of the system.
     pub fn new(system: &str, uri: Uri) -> Self {
         Self {
             uri,

@@ -19,8 +19,8 @@ use crate::pipeline::Statement;
 use crate::reply::Reply;
 use crate::settings::Settings;
 
-/// A database. It implements the ports of sagas, views, progress, studies, sessions, records and history. Clones are cheap
-/// and share the connections.
+/// A database. It implements the ports of sagas, views, progress, studies, sessions, records and history. Clones are
+/// cheap and share the connections.
 #[derive(Clone)]
 pub struct Mongo {
     connection: Arc<Connection>,
@@ -60,14 +60,14 @@ impl Mongo {
         Ok(Self::new(connect::client(settings).await?, settings))
     }
 
-    /// Uses an existing client and sends no request. The client must read and write with majority concern, as the options of
-    /// [`crate::connect::client_options`] do.
+    /// Uses an existing client and sends no request. The client must read and write with majority concern, as the
+    /// options of [`crate::connect::client_options`] do.
     pub fn new(client: Client, settings: &Settings) -> Self {
         Self::with_connection(Connection::Ready(client), settings)
     }
 
-    /// Connects at the first call. While the connection fails, each call returns a retryable error and the next call tries
-    /// again. A program can thus start while the database is unavailable.
+    /// Connects at the first call. While the connection fails, each call returns a retryable error and the next call
+    /// tries again. A program can thus start while the database is unavailable.
     pub fn connecting(connect: Connect, settings: &Settings) -> Self {
         Self::with_connection(Connection::Lazy { client: OnceCell::new(), connect }, settings)
     }
@@ -150,9 +150,9 @@ impl Mongo {
         }
     }
 
-    /// Sends statements as one command, which applies them independently of each other. The driver's `bulk_write` is not
-    /// used, because it requires MongoDB 8. The driver does not retry such a command, and the command needs an explicit
-    /// write concern.
+    /// Sends statements as one command, which applies them independently of each other. The driver's `bulk_write` is
+    /// not used, because it requires MongoDB 8. The driver does not retry such a command, and the command needs an
+    /// explicit write concern.
     pub(crate) async fn update(
         &self,
         collection: &str,

@@ -11,8 +11,8 @@ use crate::error::CallError;
 
 /// Maximum number of attempts of a transaction. Conflicts in a session's own record or its view happen once or twice at
 /// most. In a record that many sessions access, each attempt may conflict, although one of two conflicting transactions
-/// always proceeds. The first connection may also be closed after an idle period. The limit stops retries of a permanent
-/// failure.
+/// always proceeds. The first connection may also be closed after an idle period. The limit stops retries of a
+/// permanent failure.
 const MAX_TRANSACTIONS: u32 = 9;
 /// Pause after the first conflict. It doubles after each further one, 1.3 s in total. A transaction takes a few
 /// milliseconds until a majority confirms it, and a conflicting one fails at once.

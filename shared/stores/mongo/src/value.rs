@@ -1,9 +1,9 @@
 //! Conversion of single values to and from BSON.
 //!
-//! # Times
-//! A BSON date has a resolution of milliseconds, but a claim is identified by its exact end. A time that is compared with a
-//! time in a worker's memory is therefore stored as a 64-bit number of nanoseconds, which round-trips exactly and sorts in
-//! the order of time (years 1677 to 2262; other times are clamped). Dates are stored only for MongoDB's TTL monitor.
+//! # Times A BSON date has a resolution of milliseconds, but a claim is identified by its exact end. A time that is
+//! compared with a time in a worker's memory is therefore stored as a 64-bit number of nanoseconds, which round-trips
+//! exactly and sorts in the order of time (years 1677 to 2262; other times are clamped). Dates are stored only for
+//! MongoDB's TTL monitor.
 
 use jiff::{SignedDuration, Timestamp};
 use messages::{MessageId, PartitionKey, SessionId};
@@ -68,8 +68,8 @@ pub(crate) fn int(count: impl TryInto<i64>) -> i64 {
     count.try_into().unwrap_or(i64::MAX)
 }
 
-/// Wraps a value as a literal of an update pipeline. Otherwise a text like `$ROOT` in a reviewer's file would be evaluated
-/// as an expression.
+/// Wraps a value as a literal of an update pipeline. Otherwise a text like `$ROOT` in a reviewer's file would be
+/// evaluated as an expression.
 pub(crate) fn literal(value: impl Into<Bson>) -> Bson {
     Bson::Document(doc! { "$literal": value.into() })
 }

@@ -1,7 +1,7 @@
 //! Views of sagas for readers.
 //!
-//! A document contains the view in one field, as the application wrote it, and separate fields for queries. Those keep the
-//! names of the first version.
+//! A document contains the view in one field, as the application wrote it, and separate fields for queries. Those keep
+//! the names of the first version.
 
 use std::collections::BTreeMap;
 
@@ -27,8 +27,8 @@ const ID: &str = "_id";
 const REVISION: &str = "Revision";
 const BODY: &str = "Job";
 
-/// Maximum time from the cluster time of a write until it is readable, in seconds. The server ends a transaction after a
-/// minute
+/// Maximum time from the cluster time of a write until it is readable, in seconds. The server ends a transaction after
+/// a minute
 /// (<https://www.mongodb.com/docs/manual/reference/parameters/#mongodb-parameter-param.transactionLifetimeLimitSeconds>).
 const MAX_WRITE_DELAY: u64 = 5 * 60;
 
@@ -71,9 +71,10 @@ pub(crate) fn create(view: &View) -> Result<(Document, Vec<Document>), CallError
     Ok((doc! { ID: view.partition.key() }, replaced(is_absent, view)?))
 }
 
-/// Returns the write of a view, unless the stored revision is the same or later. The condition is part of the update and
-/// the filter contains only the id. If two statements insert concurrently, the server then repeats the loser, which compares
-/// its revision with the winner's. With the condition in the filter, a later revision could lose to an earlier one.
+/// Returns the write of a view, unless the stored revision is the same or later. The condition is part of the update
+/// and the filter contains only the id. If two statements insert concurrently, the server then repeats the loser, which
+/// compares its revision with the winner's. With the condition in the filter, a later revision could lose to an earlier
+/// one.
 fn statement(view: &View) -> Result<Statement, CallError> {
     let is_later = doc! { "$gt": [int(view.revision), { "$ifNull": [format!("${REVISION}"), -1] }] };
     Ok(Statement {

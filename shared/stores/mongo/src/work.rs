@@ -8,9 +8,9 @@ use outbox::session::WorkVerdict;
 /// The work of an application in the transaction of a session.
 #[async_trait]
 pub trait SessionWork: Send + Sync {
-    /// Reads and writes the application's collections. Every operation must be run in `session`, otherwise it is not part of
-    /// the transaction. The transaction is neither committed nor aborted here. After a conflict with another transaction the
-    /// work is repeated from the beginning, so it must not have any other effect.
+    /// Reads and writes the application's collections. Every operation must be run in `session`, otherwise it is not
+    /// part of the transaction. The transaction is neither committed nor aborted here. After a conflict with another
+    /// transaction the work is repeated from the beginning, so it must not have any other effect.
     ///
     /// # Errors
     /// Returns the error of the driver; nothing is stored then.

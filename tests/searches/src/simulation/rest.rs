@@ -182,8 +182,8 @@ fn repaired(rest: &AtRest<'_>, object: &ObjectRef) -> Option<Quality> {
     rest.truth.get(&key.search)?.files.get(&key.file).copied()
 }
 
-/// `true` if the reason of a failed file is true. A good file may fail only after repeated crashes of the parser, or after
-/// an outage that is longer than the queues outlast.
+/// `true` if the reason of a failed file is true. A good file may fail only after repeated crashes of the parser, or
+/// after an outage that is longer than the queues outlast.
 fn has_failed(rest: &AtRest<'_>, file: (SearchId, FileId), reason: &str, quality: Quality) -> bool {
     if reason.contains("made the parser crash") {
         rest.crashed.contains(&file)

@@ -83,8 +83,8 @@ pub(super) struct Deployment {
 }
 
 impl Deployment {
-    /// Creates a deployment in an environment with these queues. Its clock is a few hours behind, so that all its times are in
-    /// the past for real clocks.
+    /// Creates a deployment in an environment with these queues. Its clock is a few hours behind, so that all its times
+    /// are in the past for real clocks.
     pub(super) async fn open(
         environment: &Environment,
         queues: &'static [QueueSpec],

@@ -21,7 +21,8 @@ use crate::secrets::Secrets;
 const PATIENCE: Duration = Duration::from_secs(90);
 const PASSWORD: &str = "x9Pw-never-to-be-told";
 
-/// A whole import that logs at `trace`, with a password in the database's address and an object store that fails at first.
+/// A whole import that logs at `trace`, with a password in the database's address and an object store that fails at
+/// first.
 #[tokio::test(flavor = "multi_thread")]
 async fn failing_object_store_logs_no_secrets() -> TestResult {
     Environment::with(async |environment| {

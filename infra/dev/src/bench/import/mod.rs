@@ -1,7 +1,7 @@
 //! The time, memory and disk space of importing a large file, from the upload to the last duplicate mark.
 //!
-//! The built program imports a file into a temporary data directory like a user (`search-import import`), and the benchmark
-//! reads its progress from that directory.
+//! The built program imports a file into a temporary data directory like a user (`search-import import`), and the
+//! benchmark reads its progress from that directory.
 //!
 //! - [`measure`]: files of several sizes, one after the other;
 //! - [`in_database`]: the same studies on MongoDB;

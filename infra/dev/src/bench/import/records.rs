@@ -1,8 +1,8 @@
 //! A file as large as those of large reviews, whose studies have individual abstracts.
 //!
-//! Repeated text would be compressed to almost nothing. Here words consist of random syllables, mixed with common words, so
-//! that zstd compresses a single record like a real one (by a factor of 1.9), and many records less than real ones (2.7
-//! instead of 4). Every tenth record repeats the previous one in the form of another database.
+//! Repeated text would be compressed to almost nothing. Here words consist of random syllables, mixed with common
+//! words, so that zstd compresses a single record like a real one (by a factor of 1.9), and many records less than real
+//! ones (2.7 instead of 4). Every tenth record repeats the previous one in the form of another database.
 
 use std::fmt::Write as _;
 use std::io::Write;

@@ -66,8 +66,8 @@ pub struct Row {
     pub records_per_second: f64,
     /// The speedup on all cores, by elapsed time.
     pub speedup: f64,
-    /// The speedup if each core reads its own file, which is the maximum for this machine. Virtual cores that share a physical
-    /// core give less than their number.
+    /// The speedup if each core reads its own file, which is the maximum for this machine. Virtual cores that share a
+    /// physical core give less than their number.
     pub ceiling: f64,
     /// The minimum rate on one core, if there is a bound.
     pub bound: Option<f64>,

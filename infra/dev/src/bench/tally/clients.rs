@@ -1,7 +1,7 @@
 //! Clients that send events to an engine, each waiting for the response before it sends the next event.
 //!
-//! Each client has its own connection and takes the next event from a shared list. A rejected event is retried until it is
-//! accepted. The measured time is from the first attempt to the response.
+//! Each client has its own connection and takes the next event from a shared list. A rejected event is retried until it
+//! is accepted. The measured time is from the first attempt to the response.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! The workload for comparing engines: a saga of five events, sent over HTTP.
 //!
-//! A tally records each event, including duplicates, and ends with the fifth. Its state therefore shows lost and repeated
-//! events, independently of the engine. Every engine handles the same three requests:
+//! A tally records each event, including duplicates, and ends with the fifth. Its state therefore shows lost and
+//! repeated events, independently of the engine. Every engine handles the same three requests:
 //!
 //! - `POST /tally/{key}/begin`, for engines that require an announcement before a saga's first event;
 //! - `POST /tally/{key}/event` with `{"event": n}`, which returns 200 once the event is durable;
@@ -44,8 +44,8 @@ messages! {
 /// The state of a tally.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Tally {
-    /// The events, in the order in which they took effect. The engine alone drops duplicates: the state machine does not check
-    /// them.
+    /// The events, in the order in which they took effect. The engine alone drops duplicates: the state machine does
+    /// not check them.
     pub events: Vec<u8>,
     /// The time of the last event.
     pub ended_at: Option<Timestamp>,

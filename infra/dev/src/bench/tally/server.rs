@@ -1,7 +1,7 @@
 //! Our engine behind HTTP, for clients that work with any engine.
 //!
-//! An event is passed to the engine like a message on Lambda, and the response follows when that attempt has ended: then the
-//! state is durable, and the partition is released. A client without a response sends the event again.
+//! An event is passed to the engine like a message on Lambda, and the response follows when that attempt has ended:
+//! then the state is durable, and the partition is released. A client without a response sends the event again.
 
 use std::path::Path as Folder;
 use std::sync::Arc;

@@ -30,9 +30,9 @@ fn is_watched(template: &Template, namespace: &str, metric: &str, resource: &str
 }
 
 /// Individual failures in a batch do not count as errors of the function
-/// (<https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html>). An outage of a service shows in the
-/// receive counts of messages. The number of redeliveries is not significant: it may be three messages per hour, or a file
-/// that is read in many invocations.
+/// (<https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html>). An outage of a service shows in
+/// the receive counts of messages. The number of redeliveries is not significant: it may be three messages per hour, or
+/// a file that is read in many invocations.
 pub(crate) fn retries(template: &Template) -> Vec<Finding> {
     let worked = template.functions().filter(|function| function.sources(template).next().is_some());
     unwatched(
@@ -58,8 +58,8 @@ pub(crate) fn ages(template: &Template) -> Vec<Finding> {
 }
 
 /// Scheduled work reports a metric each time, and an alarm sounds if the metric is missing. Lambda's own `Invocations`
-/// (<https://docs.aws.amazon.com/lambda/latest/dg/monitoring-metrics-types.html>) does not distinguish the event sources of a
-/// function, so a busy queue would hide a missing schedule.
+/// (<https://docs.aws.amazon.com/lambda/latest/dg/monitoring-metrics-types.html>) does not distinguish the event
+/// sources of a function, so a busy queue would hide a missing schedule.
 pub(crate) fn schedules(template: &Template) -> Vec<Finding> {
     let is_scheduled = |properties: &Value| {
         let mut events = properties["Events"].as_object().into_iter().flat_map(|events| events.values());
@@ -115,8 +115,8 @@ pub(crate) fn unread(template: &Template) -> Vec<Finding> {
 }
 
 /// Lambda stops messages that come back to the same function about 16 times, unless the function allows it
-/// (<https://docs.aws.amazon.com/lambda/latest/dg/invocation-recursion.html>). A file that takes more invocations is a chain of
-/// messages to the same queue.
+/// (<https://docs.aws.amazon.com/lambda/latest/dg/invocation-recursion.html>). A file that takes more invocations is a
+/// chain of messages to the same queue.
 pub(crate) fn loops(template: &Template) -> Vec<Finding> {
     let mut findings = Vec::new();
     for function in template.functions() {

@@ -14,8 +14,8 @@ const POOL: &str = "SEARCH_IMPORT_MONGODB_POOL_SIZE";
 /// The limits of an environment, in its file.
 const LIMIT: &str = "mongodb_connections";
 const ACCOUNT: &str = "account_concurrency";
-/// The number of versions with open connections during a deployment. Frozen processes of the previous version exist for some
-/// minutes (<https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html>).
+/// The number of versions with open connections during a deployment. Frozen processes of the previous version exist for
+/// some minutes (<https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html>).
 const OVERLAP: u64 = 2;
 
 /// The connections that all functions open to one server stay within its limit, also while a new version takes over.
@@ -49,8 +49,8 @@ pub(crate) fn connections(template: &Template) -> Vec<Finding> {
 }
 
 /// The reserved concurrency leaves the minimum that Lambda requires for unreserved functions
-/// (<https://docs.aws.amazon.com/lambda/latest/dg/configuration-concurrency.html>). Otherwise Lambda rejects the reservation
-/// when the function is created.
+/// (<https://docs.aws.amazon.com/lambda/latest/dg/configuration-concurrency.html>). Otherwise Lambda rejects the
+/// reservation when the function is created.
 pub(crate) fn reserved(template: &Template) -> Vec<Finding> {
     const UNRESERVED: u64 = 100;
     let account = template.limits.account_concurrency;
@@ -67,8 +67,8 @@ fn has_database(function: &Function<'_>) -> bool {
     function.program().is_some_and(|program| program.services.contains(&Service::DATABASE))
 }
 
-/// Returns the maximum concurrency of a function: the reserved concurrency, or that of its event sources; `None` if it is
-/// unlimited. A schedule invokes one at a time.
+/// Returns the maximum concurrency of a function: the reserved concurrency, or that of its event sources; `None` if it
+/// is unlimited. A schedule invokes one at a time.
 fn concurrency(template: &Template, function: &Function<'_>) -> Option<u64> {
     if let Some(reserved) = function.properties.get(RESERVED) {
         return number(reserved);

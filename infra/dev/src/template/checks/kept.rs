@@ -6,8 +6,8 @@ use super::Finding;
 use crate::template::Template;
 use crate::template::view::referred;
 
-/// Data is retained when the stack is deleted or an update replaces the resource. A failed first creation deletes it, so that
-/// its name can be reused
+/// Data is retained when the stack is deleted or an update replaces the resource. A failed first creation deletes it,
+/// so that its name can be reused
 /// (<https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-attribute-deletionpolicy.html>).
 pub(crate) fn data(template: &Template) -> Vec<Finding> {
     let mut findings = Vec::new();

@@ -6,8 +6,8 @@ use super::Finding;
 use crate::template::Template;
 use crate::template::view::referred;
 
-/// Every route of the HTTP API is available under the host name of the page, with its method and without caching. Otherwise the
-/// bucket would respond with an unrelated error.
+/// Every route of the HTTP API is available under the host name of the page, with its method and without caching.
+/// Otherwise the bucket would respond with an unrelated error.
 pub(crate) fn paths(template: &Template) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (id, distribution) in template.of_type("AWS::CloudFront::Distribution") {

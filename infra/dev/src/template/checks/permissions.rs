@@ -17,8 +17,8 @@ use crate::template::view::{Function, referred, text};
 type Grant = (String, String);
 
 /// Calls that cannot be restricted to resources
-/// (<https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonec2.html>), as far as Lambda needs them for a
-/// function in a VPC.
+/// (<https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonec2.html>), as far as Lambda needs
+/// them for a function in a VPC.
 const BROAD: [&str; 6] = [
     "ec2:CreateNetworkInterface",
     "ec2:DescribeNetworkInterfaces",
@@ -32,8 +32,8 @@ const BROAD: [&str; 6] = [
 const OF_DEPLOYMENTS: [&str; 2] =
     ["codedeploy:GetDeployment", "codedeploy:PutLifecycleEventHookExecutionStatus"];
 
-/// No permission covers all resources or all calls of a service. Only resources with a key prefix may end with a star, because
-/// the keys are unknown.
+/// No permission covers all resources or all calls of a service. Only resources with a key prefix may end with a star,
+/// because the keys are unknown.
 pub(crate) fn wildcards(template: &Template) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (id, resource) in &template.resources {
@@ -133,8 +133,8 @@ fn needed(template: &Template, function: &Function<'_>, program: &saga::Function
     let sends = program.sends.iter().chain(&dead).map(queue).chain(on_failure(function));
     grants.extend(sends.flat_map(|queue| on(&["sqs:SendMessage"], queue)));
     if !program.drains.is_empty() {
-        // An operator's retry counts the messages in these queues: its first messages have to be processed before the others
-        // follow.
+        // An operator's retry counts the messages in these queues: its first messages have to be processed before the
+        // others follow.
         let counted = program.sends.iter().map(queue);
         grants.extend(counted.flat_map(|queue| on(&["sqs:GetQueueAttributes"], queue)));
     }
@@ -190,7 +190,8 @@ fn on_failure(function: &Function<'_>) -> Option<String> {
     referred(destination).map(|queue| format!("${{{queue}.Arn}}"))
 }
 
-/// Returns the ARN of the uploads bucket as required in the template: by name, because the bucket refers to the functions.
+/// Returns the ARN of the uploads bucket as required in the template: by name, because the bucket refers to the
+/// functions.
 fn bucket(template: &Template) -> String {
     let mut buckets = template.of_type("AWS::S3::Bucket").map(|(_, bucket)| bucket);
     let uploads = buckets.find(|bucket| !bucket["NotificationConfiguration"].is_null());

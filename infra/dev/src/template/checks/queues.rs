@@ -13,8 +13,8 @@ use crate::template::view::{Queue, Source, referred};
 const VISIBILITY_FACTOR: u64 = 6;
 /// The minimum receive limit. With less, a function that is throttled or restarted once loses messages.
 const RECEIVE_COUNT: u64 = 3;
-/// The maximum batching window that a deployment can choose. The queue's visibility timeout is fixed and has to be sufficient
-/// for every choice.
+/// The maximum batching window that a deployment can choose. The queue's visibility timeout is fixed and has to be
+/// sufficient for every choice.
 const LONGEST_WINDOW: u64 = 20;
 /// In optimistic mode, a document has to outlive every message.
 const LIFETIME: &str = "SEARCH_IMPORT_MESSAGE_LIFETIME_SECONDS";
@@ -72,7 +72,8 @@ pub(crate) fn dead_letters(template: &Template) -> Vec<Finding> {
     findings
 }
 
-/// Returns `true` for a final queue: the dead-letter queue of another queue, or the destination of a function that S3 invokes.
+/// Returns `true` for a final queue: the dead-letter queue of another queue, or the destination of a function that S3
+/// invokes.
 fn takes_dead_letters(template: &Template, queue: &Queue<'_>) -> bool {
     let behind = |other: Queue<'_>| other.dead_letters(template).is_some_and(|dead| dead.id == queue.id);
     let on_failure = |function: crate::template::view::Function<'_>| {
@@ -83,7 +84,8 @@ fn takes_dead_letters(template: &Template, queue: &Queue<'_>) -> bool {
     template.queues().any(behind) || template.functions().any(on_failure)
 }
 
-/// Functions report individual failures. A response for a whole batch would repeat handled messages or lose failed ones.
+/// Functions report individual failures. A response for a whole batch would repeat handled messages or lose failed
+/// ones.
 pub(crate) fn partial_responses(template: &Template) -> Vec<Finding> {
     let mut findings = Vec::new();
     for function in template.functions() {

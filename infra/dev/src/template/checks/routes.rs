@@ -22,8 +22,8 @@ pub(crate) fn authorization(template: &Template) -> Vec<Finding> {
 }
 
 /// Each request has one route. API Gateway prefers a full match to a greedy path
-/// (<https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-routes.html>), and does not document a choice
-/// between greedy paths. A route of every method or path would also require a token for preflight requests.
+/// (<https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-routes.html>), and does not document
+/// a choice between greedy paths. A route of every method or path would also require a token for preflight requests.
 pub(crate) fn precedence(template: &Template) -> Vec<Finding> {
     let routes = template.of_type("AWS::ApiGatewayV2::Route");
     let routes: Vec<(&str, &str)> =

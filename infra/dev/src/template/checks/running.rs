@@ -43,12 +43,12 @@ pub(crate) fn collectors(template: &Template) -> Vec<Finding> {
 /// Describes the deployed version, including its parameters.
 const RELEASE: &str = "Release";
 
-/// Requests and messages reach the version of an alias. Every change creates a version, which is tested before, and can be rolled
-/// back. SAM creates a
-/// version when the template changes, but ignores values of parameters
-/// (<https://github.com/aws/serverless-application-model/issues/3820>). With a different description, CloudFormation replaces
-/// the version (<https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-resource-lambda-version.html>), which
-/// Lambda rejects unless the function has changed as well
+/// Requests and messages reach the version of an alias. Every change creates a version, which is tested before, and can
+/// be rolled back. SAM creates a version when the template changes, but ignores values of parameters
+/// (<https://github.com/aws/serverless-application-model/issues/3820>). With a different description, CloudFormation
+/// replaces the version
+/// (<https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-resource-lambda-version.html>), which Lambda
+/// rejects unless the function has changed as well
 /// (<https://docs.aws.amazon.com/lambda/latest/api/API_PublishVersion.html>).
 pub(crate) fn versions(template: &Template) -> Vec<Finding> {
     let mut findings = Vec::new();

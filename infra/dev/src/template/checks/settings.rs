@@ -43,8 +43,8 @@ pub(crate) fn functions(template: &Template) -> Vec<Finding> {
     unknown.chain(missing).collect()
 }
 
-/// Settings that the program has a default for, but whose default is wrong on Lambda: the embedded backend, and access to all
-/// projects without a token. The roles and the bucket contain the prefix of keys.
+/// Settings that the program has a default for, but whose default is wrong on Lambda: the embedded backend, and access
+/// to all projects without a token. The roles and the bucket contain the prefix of keys.
 const NEEDED: [&str; 4] = [
     "SEARCH_IMPORT_BACKEND",
     "SEARCH_IMPORT_KEY_PREFIX",
@@ -74,7 +74,8 @@ pub(crate) fn names(template: &Template) -> Vec<Finding> {
     findings
 }
 
-/// Returns the variables that a function reads: general settings, those of its services, and the addresses of its queues.
+/// Returns the variables that a function reads: general settings, those of its services, and the addresses of its
+/// queues.
 fn read_by(program: &saga::Function<Ports>) -> BTreeSet<String> {
     let queues = program.queues(SYSTEM.queues);
     let queues = queues.iter().map(|queue| Queues::setting(imports::SYSTEM, queue));
@@ -95,8 +96,8 @@ fn of(services: &[Service]) -> BTreeSet<String> {
 }
 
 /// A function's environment stays within Lambda's limit of 4 KB
-/// (<https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>) for all names of queues. Values that only AWS
-/// knows are assumed to have their maximum length: the address of a queue in the region with the longest name.
+/// (<https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>) for all names of queues. Values that
+/// only AWS knows are assumed to have their maximum length: the address of a queue in the region with the longest name.
 pub(crate) fn room(template: &Template) -> Vec<Finding> {
     const MAX_BYTES: usize = 4_096;
     const LONGEST: usize =

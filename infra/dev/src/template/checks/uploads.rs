@@ -38,8 +38,8 @@ pub(crate) fn exports(template: &Template) -> Vec<Finding> {
     findings
 }
 
-/// The bucket sends notifications for exactly the keys that its queue's function treats as uploads. With more, the function is
-/// invoked in vain; with fewer, uploads are missed.
+/// The bucket sends notifications for exactly the keys that its queue's function treats as uploads. With more, the
+/// function is invoked in vain; with fewer, uploads are missed.
 pub(crate) fn prefix(template: &Template) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut told = false;
@@ -108,8 +108,8 @@ pub(crate) fn kept(template: &Template) -> Vec<Finding> {
     findings
 }
 
-/// The queue accepts notifications only from its bucket in this account, because another account may reuse a bucket's name
-/// (<https://docs.aws.amazon.com/AmazonS3/latest/userguide/grant-destinations-permissions-to-s3.html>).
+/// The queue accepts notifications only from its bucket in this account, because another account may reuse a bucket's
+/// name (<https://docs.aws.amazon.com/AmazonS3/latest/userguide/grant-destinations-permissions-to-s3.html>).
 pub(crate) fn senders(template: &Template) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (id, bucket) in template.of_type("AWS::S3::Bucket") {

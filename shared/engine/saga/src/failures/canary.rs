@@ -83,8 +83,8 @@ impl Failures {
         })
     }
 
-    /// Returns the outcome in the history. Only the function behind the queue counts, since another one may have sent the
-    /// message.
+    /// Returns the outcome in the history. Only the function behind the queue counts, since another one may have sent
+    /// the message.
     async fn decided(
         &self,
         partition: Option<PartitionKey>,

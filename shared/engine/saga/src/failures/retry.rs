@@ -1,7 +1,7 @@
 //! The retry of many failures at a limited rate, in steps that may be repeated.
 //!
-//! An operation is stored, and any worker may take its next step ([`Failures::run_step`]). So it continues after a crash,
-//! and two workers at the same time do not double the rate.
+//! An operation is stored, and any worker may take its next step ([`Failures::run_step`]). So it continues after a
+//! crash, and two workers at the same time do not double the rate.
 //!
 //! Each failure is retried in three writes: it becomes *retrying*, its message is sent, it becomes *retried*. After a
 //! crash in between, the message is sent again with the same id, which takes effect once. If the partition of a failure
@@ -120,8 +120,8 @@ impl Failures {
         }
         let selection = Selection { standing: FailureStatus::Open, ..selection };
         let groups = self.store.groups(&selection).await?;
-        // Failures that are seen after the preview stay out of the retry that an operator bases on it. The limit is the time
-        // of the last failure, because the clock of the worker that recorded it may be ahead of this one.
+        // Failures that are seen after the preview stay out of the retry that an operator bases on it. The limit is the
+        // time of the last failure, because the clock of the worker that recorded it may be ahead of this one.
         let last = groups.iter().map(|group| group.last_seen).max().unwrap_or_else(|| self.now());
         let until = selection.until.map_or(last, |until| until.min(last));
         let selection = Selection { until: Some(until), ..selection };
@@ -344,7 +344,8 @@ impl Failures {
     ) -> Result<Readmission, String> {
         match &failure.origin {
             Origin::DeadLetter { source, .. } => {
-                // The partition may have forgotten the message's token since; without it the message would be a duplicate.
+                // The partition may have forgotten the message's token since; without it the message would be a
+                // duplicate.
                 if let Ok(message) = Message::decode(&failure.body)
                     && self.operator.restore_token(&message).await.map_err(|error| error.chain())?
                         == Readmission::Busy
@@ -523,8 +524,8 @@ fn phase_after(operation: &Operation, outcomes: &[Outcome], now: Timestamp) -> P
     let ahead = operation.canaries.len();
     let stopped = |why| Phase::Stopped { at: now, why };
     let is_late = now.duration_since(operation.begun_at) >= CANARY_LIMIT;
-    // One failed canary stops the operation at once. Otherwise a canary that no worker has touched means that no worker is
-    // running, while one that a worker has touched gets more time.
+    // One failed canary stops the operation at once. Otherwise a canary that no worker has touched means that no worker
+    // is running, while one that a worker has touched gets more time.
     match (count(Outcome::Failed), count(Outcome::Taken), count(Outcome::Waiting)) {
         (0, 0, 0) => Phase::Running,
         (0, 0, waiting) => stopped(format!(

@@ -122,9 +122,9 @@ impl<'a, S: Saga> Draft<'a, S> {
         self.input.tokens.admit(token) || self.expected.iter().any(|expected| expected.token == *token)
     }
 
-    /// Returns `true` if the ledger admits a reply that the document does not expect. A document contains every token that
-    /// its attempts handed out. So either a later document expects the reply, or the document that expected it was lost in a
-    /// restore of the database, together with the data that the reply reports.
+    /// Returns `true` if the ledger admits a reply that the document does not expect. A document contains every token
+    /// that its attempts handed out. So either a later document expects the reply, or the document that expected it was
+    /// lost in a restore of the database, together with the data that the reply reports.
     fn is_stale_reply(&self, message: &Message) -> bool {
         let is_of_attempt = message.token.as_ref().is_some_and(Token::is_from_attempt);
         self.input.is_counted() && is_of_attempt && !self.awaits(message)
@@ -196,8 +196,8 @@ impl<'a, S: Saga> Draft<'a, S> {
         // token has to be removed by this attempt.
         let is_found_again =
             |token: &&Token| self.processed.iter().any(|processed| processed.token.as_ref() == Some(*token));
-        // Keeping the claim saves a call per attempt. It needs a write that the next attempt reads, few tokens to remove,
-        // and an item that expires neither too early nor much too late for what the partition waits for.
+        // Keeping the claim saves a call per attempt. It needs a write that the next attempt reads, few tokens to
+        // remove, and an item that expires neither too early nor much too late for what the partition waits for.
         let keeps_claim = self.changed
             && input.is_counted()
             && ended_at.is_none()

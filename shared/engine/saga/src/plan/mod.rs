@@ -146,7 +146,8 @@ pub enum PlanError {
 }
 
 impl<S> PlanInput<'_, S> {
-    /// Returns `true` if the document is certainly the latest: no claim came between that of the attempt that wrote it and this one, and every write needs a claim.
+    /// Returns `true` if the document is certainly the latest: no claim came between that of the attempt that wrote it
+    /// and this one, and every write needs a claim.
     pub fn is_latest(&self) -> bool {
         let fence = self.document.map(|document| document.content.fence);
         self.is_counted() && fence.is_some_and(|fence| fence + 1 == self.fence)
@@ -157,7 +158,8 @@ impl<S> PlanInput<'_, S> {
         let Tokens::Listed(tokens) = self.tokens else { return VecDeque::new() };
         let own = self.minted.iter().filter(|token| tokens.contains(*token));
         // Before a document exists, tokens of other attempts are free, because none was handed out; see
-        // `token_capacity`. They are used only if there is no capacity, because the document may have been lost in a restore of the database.
+        // `token_capacity`. They are used only if there is no capacity, because the document may have been lost in a
+        // restore of the database.
         let was_refused = self.minted.iter().any(|token| !tokens.contains(token));
         let of_others = tokens.iter().filter(|token| {
             was_refused && self.document.is_none() && token.is_from_attempt() && !token.is_from(&self.attempt)

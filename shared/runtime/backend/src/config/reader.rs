@@ -69,8 +69,8 @@ impl<'a> Reader<'a> {
         own.map(|(name, value)| (name.clone(), value.clone()))
     }
 
-    /// Returns the settings that are neither read by an adapter nor the address of a queue: those of the application's own
-    /// services.
+    /// Returns the settings that are neither read by an adapter nor the address of a queue: those of the application's
+    /// own services.
     fn rest(&self) -> BTreeMap<String, Secret> {
         let is_set = |(name, value): &(String, String)| {
             !self.names.contains(name) && !name.ends_with(QUEUE_URL) && !value.trim().is_empty()
@@ -154,8 +154,8 @@ impl<'a> Reader<'a> {
         Duration::from_secs(self.read(name, default.as_secs(), valid, "a number of seconds, at least 1"))
     }
 
-    /// Reads the retention of documents. Without a ledger only the document shows that a saga has ended, so it must outlive
-    /// every message. A later message would restart the saga.
+    /// Reads the retention of documents. Without a ledger only the document shows that a saga has ended, so it must
+    /// outlive every message. A later message would restart the saga.
     fn retention(&mut self, mode: Mode, message_lifetime: Duration, default: Duration) -> Duration {
         let default = match mode {
             Mode::Ledger => default,
@@ -228,7 +228,8 @@ impl Config {
         if reader.faults.is_empty() { Ok(config) } else { Err(Faults(reader.faults)) }
     }
 
-    /// Returns the names of all settings of a system, except the addresses of its queues and the settings of its own services.
+    /// Returns the names of all settings of a system, except the addresses of its queues and the settings of its own
+    /// services.
     pub fn names_of(system: &str) -> BTreeSet<String> {
         let mut reader = Reader::new(system, []);
         Self::read(&mut reader);

@@ -96,8 +96,9 @@ impl<'a> Nodes<'a> {
             let Some((tier, reason)) = self.all[nodes[0]].copies else { continue };
             let content = (*content, *content);
             if tier == Tier::Possible {
-                // Possible copies refer to the earliest one. A decision about it moves its node to the end, but the marks of
-                // the others do not change: a worker that compares them does not read the decision's other record.
+                // Possible copies refer to the earliest one. A decision about it moves its node to the end, but the
+                // marks of the others do not change: a worker that compares them does not read the decision's other
+                // record.
                 let earliest = nodes.iter().copied().min_by_key(|node| self.all[*node].members.first());
                 let Some(earliest) = earliest else { continue };
                 for other in nodes.iter().filter(|node| **node != earliest) {

@@ -116,8 +116,8 @@ impl Decisions {
         decisions
     }
 
-    /// Returns all decisions in the order in which they take effect. Those of one list keep their order, even if the clock
-    /// of a machine was behind.
+    /// Returns all decisions in the order in which they take effect. Those of one list keep their order, even if the
+    /// clock of a machine was behind.
     fn ordered(&self) -> Vec<&Decision> {
         let mut latest = Timestamp::MIN;
         let single = self.all.iter().map(move |decision| {
@@ -130,8 +130,8 @@ impl Decisions {
         all.into_iter().map(|(_, decision)| decision).collect()
     }
 
-    /// Returns the time of a new decision: `now`, or later if the clock of another machine was ahead. So the new decision
-    /// takes effect.
+    /// Returns the time of a new decision: `now`, or later if the clock of another machine was ahead. So the new
+    /// decision takes effect.
     pub fn next_time(&self, now: Timestamp) -> Timestamp {
         let latest = self.layers.iter().chain(&self.all).map(|decision| decision.at).max();
         let after = latest.and_then(|at| at.checked_add(jiff::SignedDuration::from_nanos(1)).ok());

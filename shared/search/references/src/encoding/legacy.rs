@@ -167,8 +167,8 @@ impl LegacyEncoding {
     }
 }
 
-/// Returns `true` if the letters of Lithuanian and Latvian prevail, `š` and `ž` among them. The same bytes are letters of
-/// Icelandic, which also has an acute accent on other vowels, and of Turkish with its dotless i.
+/// Returns `true` if the letters of Lithuanian and Latvian prevail, `š` and `ž` among them. The same bytes are letters
+/// of Icelandic, which also has an acute accent on other vowels, and of Turkish with its dotless i.
 fn is_baltic(bytes: &[u8]) -> bool {
     let count = |letters: &[u8]| bytes.iter().filter(|byte| letters.contains(byte)).count();
     let carons = count(&[0xD0, 0xDE, 0xF0, 0xFE]);

@@ -36,7 +36,8 @@ const PEOPLE: [&str; 14] = [
     "no author name",
 ];
 
-/// Returns `true` if a value stands for an unknown one. `NA` is a placeholder only in capitals, because it is also a word.
+/// Returns `true` if a value stands for an unknown one. `NA` is a placeholder only in capitals, because it is also a
+/// word.
 pub(super) fn is_placeholder(field: Field, value: &str) -> bool {
     /// Longest placeholder.
     const MAX: usize = 40;

@@ -1,7 +1,7 @@
 //! Splits JSON files into the objects of their lists, or into consecutive objects.
 //!
-//! The answers of databases have their list inside objects, for example `{"message": {"items": […]}}`. An object is such
-//! a container if the value of one of its [`LISTS`] is a list or an object. Any other object is a record.
+//! The answers of databases have their list inside objects, for example `{"message": {"items": […]}}`. An object is
+//! such a container if the value of one of its [`LISTS`] is a list or an object. Any other object is a record.
 
 use memchr::memchr2;
 

@@ -1,8 +1,8 @@
 //! Splits files that were merged from files of several formats.
 //!
 //! [`Parts`] passes the text to the splitter of the current format up to the next line that begins a file of another
-//! format ([`starts`]). There the current record ends, unless the line is in the middle of a quoted cell, an entry or an
-//! element.
+//! format ([`starts`]). There the current record ends, unless the line is in the middle of a quoted cell, an entry or
+//! an element.
 
 use super::{
     PartKind, Splitter, Step, splitter_of,

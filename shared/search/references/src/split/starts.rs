@@ -1,7 +1,7 @@
 //! Recognizes lines that begin a file of another format.
 //!
-//! Reviewers merge exports with programs that only append one file to another. The formats may differ, and the last line
-//! of a file may lack its line break, so that a line holds the end of one file and the beginning of the next.
+//! Reviewers merge exports with programs that only append one file to another. The formats may differ, and the last
+//! line of a file may lack its line break, so that a line holds the end of one file and the beginning of the next.
 
 use std::sync::LazyLock;
 

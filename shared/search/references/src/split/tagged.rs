@@ -55,8 +55,8 @@ pub(crate) struct OpenRecord {
 }
 
 impl TaggedSplitter {
-    /// Creates a splitter of a format whose records begin at each line of [`LineRole::Type`], and only there while another
-    /// record is open.
+    /// Creates a splitter of a format whose records begin at each line of [`LineRole::Type`], and only there while
+    /// another record is open.
     pub(crate) fn by_type(kind: fn(&[u8]) -> LineRole, prefix: usize, limit: usize) -> Self {
         let begins_next = |_: &_, kind| kind == LineRole::Type;
         Self::new(LineRules { kind, prefix, begins_next }, limit)

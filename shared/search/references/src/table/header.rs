@@ -217,7 +217,8 @@ pub(crate) const SURE_COLUMNS: usize = 3;
 /// The number of known columns of a header row whose cells are all short, without blanks after the delimiters. It is
 /// zero if they do not suffice to identify it.
 pub(crate) fn known_columns(row: &[u8], delimiter: Delimiter) -> usize {
-    // Most lines fail at their first byte or at one of their first cells, so the cells are inspected before they are counted.
+    // Most lines fail at their first byte or at one of their first cells, so the cells are inspected before they are
+    // counted.
     let mut at = 0;
     let mut ends = memchr::memchr_iter(delimiter.byte(), row).chain([row.len()]);
     let begins =

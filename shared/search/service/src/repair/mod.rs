@@ -170,8 +170,8 @@ impl SearchRepairs {
         fate(&self.jobs, file)
     }
 
-    /// Returns the file, the file that it replaces, and so on, without files of deleted searches. The objects of a deleted
-    /// search may still be stored but are about to be deleted.
+    /// Returns the file, the file that it replaces, and so on, without files of deleted searches. The objects of a
+    /// deleted search may still be stored but are about to be deleted.
     pub(super) fn readable(&self, file: FileOf) -> impl Iterator<Item = FileOf> {
         let is_deleted = |file: &FileOf| self.repairs.deleted.contains(&file.search_id);
         self.repairs.earlier(file).into_iter().filter(move |file| !is_deleted(file))
@@ -289,8 +289,8 @@ impl SearchService {
         Ok(Repair::Announced(AnnouncedSearch { search_id, files: self.forms(&job).await? }))
     }
 
-    /// Refuses files that an unrecorded repair reads. This happens if the database was restored to a time before the repair and
-    /// the announcement of the repair was in a queue. Name and size identify a file.
+    /// Refuses files that an unrecorded repair reads. This happens if the database was restored to a time before the
+    /// repair and the announcement of the repair was in a queue. Name and size identify a file.
     async fn refuse_files_of_unrecorded_repairs(
         &self,
         job: &Job,

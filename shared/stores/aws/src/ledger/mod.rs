@@ -1,8 +1,8 @@
 //! DynamoDB adapters: the partition ledger and the memory of processed messages.
 //!
 //! - [`Ledger`]: [`dedup::ClaimPartition`], [`dedup::GrantTokens`] and [`dedup::CheckTokens`] on one item per
-//!   partition. Every call that changes an item is one `UpdateItem` with the conditions of [`dedup::ledger::Item`], so no
-//!   lock is needed and nothing can happen between reading and writing;
+//!   partition. Every call that changes an item is one `UpdateItem` with the conditions of [`dedup::ledger::Item`], so
+//!   no lock is needed and nothing can happen between reading and writing;
 //! - [`ProcessedTable`]: [`dedup::ProcessedMessages`], one item per key.
 //!
 //! No call scans or queries: every call names one item, and its cost does not depend on the number of items.

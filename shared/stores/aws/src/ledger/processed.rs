@@ -11,7 +11,8 @@ use messages::StoreError;
 use crate::ledger::item::{self, EXPIRES};
 use crate::ledger::table;
 
-/// The setting that names the table of processed messages, without the prefix of the system (see [`messages::naming::setting`]).
+/// The setting that names the table of processed messages, without the prefix of the system (see
+/// [`messages::naming::setting`]).
 pub const PROCESSED_TABLE: &str = "PROCESSED_TABLE";
 /// The table's partition key.
 pub const KEY: &str = "message_key";

@@ -15,15 +15,15 @@ pub struct Queues {
 }
 
 impl Queues {
-    /// Returns the environment variable with the address of a queue, such as `ORDERS_SAGA_QUEUE_URL` for the queue `saga` of
-    /// `orders`.
+    /// Returns the environment variable with the address of a queue, such as `ORDERS_SAGA_QUEUE_URL` for the queue
+    /// `saga` of `orders`.
     pub fn setting(system: &str, queue: &Queue) -> String {
         let queue = queue.name().replace('-', "_").to_uppercase();
         naming::setting(system, &(queue + SUFFIX))
     }
 
-    /// Reads the addresses from pairs of name and value, such as the environment's. Other names are ignored, and an empty
-    /// address counts as not set.
+    /// Reads the addresses from pairs of name and value, such as the environment's. Other names are ignored, and an
+    /// empty address counts as not set.
     pub fn from_pairs(system: &str, pairs: impl IntoIterator<Item = (String, String)>) -> Self {
         let prefix = naming::setting(system, "");
         let is_address =

@@ -2,8 +2,8 @@
 //!
 //! - `studies` (`study_rows`, `packed`), `compare` (`keys`, `shared_keys`): the records of files, their keys and marks;
 //! - `words`: the index of their words;
-//! - `objects` (`object_rows`, `frames`), `upload`, `exports`, `notification`: what S3 does; `cpu_pool`: the threads that
-//!   compress;
+//! - `objects` (`object_rows`, `frames`), `upload`, `exports`, `notification`: what S3 does; `cpu_pool`: the threads
+//!   that compress;
 //! - `progress`, `reading`: how far a file has been read;
 //! - `local_uploads`: files that this machine has yet to upload;
 //! - `machine`: the disk and the worker of a data directory.

@@ -83,7 +83,8 @@ fn dictionary() -> Vec<u8> {
     [&tables[..], words].concat()
 }
 
-/// All rows by table, each column by its name; JSON in a column is taken apart, and what is packed counts as what it is.
+/// All rows by table, each column by its name; JSON in a column is taken apart, and what is packed counts as what it
+/// is.
 fn rows(database: &Connection) -> rusqlite::Result<Value> {
     let mut tables = Map::new();
     for table in tables_of(database)? {

@@ -30,7 +30,8 @@ const FENCE: &str = "Fence";
 const READER: &str = "Reader";
 /// Present while records from before the latest increment of the fence are stored.
 const CLEARING: &str = "Clearing";
-/// Incremented by each transaction, because a write without a change would not conflict with the increment of the fence.
+/// Incremented by each transaction, because a write without a change would not conflict with the increment of the
+/// fence.
 const WRITES: &str = "Writes";
 /// Number of records that one transaction deletes.
 const DELETE_BATCH: i64 = 1_000;
@@ -136,8 +137,8 @@ async fn set(mongo: &Mongo, which: Document, fields: Document) -> Result<bool, C
     Ok(updated.matched_count > 0)
 }
 
-/// Returns within a transaction whether the file has this fence, and prevents a change of the fence until the transaction
-/// ends.
+/// Returns within a transaction whether the file has this fence, and prevents a change of the fence until the
+/// transaction ends.
 pub(crate) async fn lock_fence(
     mongo: &Mongo,
     client: &mut ClientSession,
@@ -195,8 +196,8 @@ pub(crate) async fn remove(
     clear(mongo, &held, doing).await
 }
 
-/// Refuses a file in any status, increments its fence unless it was refused before, and deletes its record of completion.
-/// Its studies remain, because other studies may refer to them.
+/// Refuses a file in any status, increments its fence unless it was refused before, and deletes its record of
+/// completion. Its studies remain, because other studies may refer to them.
 pub(crate) async fn withdraw(
     mongo: &Mongo,
     search: SearchId,
@@ -239,7 +240,8 @@ async fn refuse(
     Ok(FileFence { search_id: search, file_id: file, fence })
 }
 
-/// Returns within a transaction whether a file was refused or deleted, and prevents a change until the transaction ends.
+/// Returns within a transaction whether a file was refused or deleted, and prevents a change until the transaction
+/// ends.
 pub(crate) async fn is_refused(
     mongo: &Mongo,
     client: &mut ClientSession,

@@ -1,4 +1,5 @@
-//! The application's own collections in the transactions of sessions, in the database of a system other than the search import.
+//! The application's own collections in the transactions of sessions, in the database of a system other than the search
+//! import.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -17,8 +17,8 @@ use super::super::deployment::{Deployment, Unexpected};
 use super::super::faults::check;
 
 const SECOND: Duration = Duration::from_secs(1);
-/// The receive limit of each queue here. It is reached within minutes, so that an hour without the database dead-letters the
-/// messages of every queue. The default is 20, which takes more than three hours.
+/// The receive limit of each queue here. It is reached within minutes, so that an hour without the database
+/// dead-letters the messages of every queue. The default is 20, which takes more than three hours.
 const DELIVERIES: u32 = 5;
 
 /// The queues of the search import with [`DELIVERIES`] as receive limit.
@@ -42,8 +42,8 @@ impl Searches {
     }
 }
 
-/// Disconnects the database, uploads all files, and lets an hour pass. A known search has one message in flight that needs
-/// the database, for its upload. A new search also has its announcement and its control message.
+/// Disconnects the database, uploads all files, and lets an hour pass. A known search has one message in flight that
+/// needs the database, for its upload. A new search also has its announcement and its control message.
 async fn hour_without_database(
     deployment: &Deployment,
     known: usize,
@@ -129,8 +129,8 @@ async fn retry_the_others(deployment: &Deployment) -> TestResult {
     Ok(())
 }
 
-/// Runs the steps of an operation, one second apart, and delivers all messages. Returns the number of failures retried in
-/// each second.
+/// Runs the steps of an operation, one second apart, and delivers all messages. Returns the number of failures retried
+/// in each second.
 async fn second_by_second(deployment: &Deployment, operation: &Operation) -> Result<Vec<u64>, Unexpected> {
     let (mut counts, mut before) = (Vec::new(), 0);
     loop {

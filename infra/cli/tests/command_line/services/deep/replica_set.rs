@@ -19,16 +19,17 @@ const PROGRESSED: usize = 3;
 /// The number of concurrent readers of the old primary when it resumes.
 const READERS: usize = 8;
 
-/// Returns the environment with visibility timeouts longer than the ten seconds that calls wait for a paused primary, as in
-/// production. Otherwise a message would be redelivered while an attempt hangs, and every delivery doubles its retry delay.
+/// Returns the environment with visibility timeouts longer than the ten seconds that calls wait for a paused primary,
+/// as in production. Otherwise a message would be redelivered while an attempt hangs, and every delivery doubles its
+/// retry delay.
 fn outwaiting(environment: &Environment) -> Environment {
     impatient(environment).but("SEARCH_IMPORT_VISIBILITY_SECONDS", "30")
 }
 
-/// A paused primary does not know its successor. After it resumes, it still serves majority reads without the successor's
-/// writes, until it learns of the successor, which the test delays until some reads were served. Its own pending writes are
-/// rolled back. One worker here sees only the old primary, as in a network partition. Another worker follows the current
-/// primary.
+/// A paused primary does not know its successor. After it resumes, it still serves majority reads without the
+/// successor's writes, until it learns of the successor, which the test delays until some reads were served. Its own
+/// pending writes are rolled back. One worker here sees only the old primary, as in a network partition. Another worker
+/// follows the current primary.
 #[tokio::test(flavor = "multi_thread")]
 async fn deposed_primary_loses_and_repeats_nothing() -> TestResult {
     Environment::with(async |environment| {
@@ -90,7 +91,8 @@ impl Marker {
         collection(&set.uri()).await?.update_one(doc! { "_id": self.round }, change).await.map(|_| ())
     }
 
-    /// Returns how many of several concurrent reads are stale. A server that has learned of its successor may reject them.
+    /// Returns how many of several concurrent reads are stale. A server that has learned of its successor may reject
+    /// them.
     async fn stale_reads(&self) -> usize {
         let reads = (0..READERS).map(|_| self.old.find_one(doc! { "_id": self.round, "changed": false }));
         join_all(reads.map(IntoFuture::into_future))

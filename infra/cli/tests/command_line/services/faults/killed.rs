@@ -19,10 +19,10 @@ const FAULTS: usize = 6;
 /// The workers' application name, which selects them for fail points.
 const WORKERS: &str = "workers";
 
-/// Two worker processes receive three copies of every message that this process sends. While they import searches, faults
-/// occur in turn: a worker is killed, or the database drops connections, has write conflicts, cannot confirm writes, or
-/// steps down. In addition, the ledger's table rejects every tenth request. Messages received by a killed worker are
-/// redelivered after their visibility timeout.
+/// Two worker processes receive three copies of every message that this process sends. While they import searches,
+/// faults occur in turn: a worker is killed, or the database drops connections, has write conflicts, cannot confirm
+/// writes, or steps down. In addition, the ledger's table rejects every tenth request. Messages received by a killed
+/// worker are redelivered after their visibility timeout.
 #[tokio::test(flavor = "multi_thread")]
 async fn two_workers_under_faults_import_each_once() -> TestResult {
     Environment::with(async |environment| {

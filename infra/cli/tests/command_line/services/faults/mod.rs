@@ -1,5 +1,5 @@
-//! Worker processes that import searches on failing servers: each study is stored once, no message is dead-lettered, and
-//! no work is left.
+//! Worker processes that import searches on failing servers: each study is stored once, no message is dead-lettered,
+//! and no work is left.
 
 mod killed;
 mod unreliable;
@@ -35,9 +35,9 @@ pub(super) fn searches_to_import() -> usize {
 /// The file of each search, and its records.
 const FILE: &str = "psycinfo.ris";
 const RECORDS: u64 = 3;
-/// The maximum time without any search ending, and for the remaining work. It does not limit the total time, which depends
-/// on the machine. A lease of a killed worker delays a search by 30 s. Each failed delivery doubles a message's delay
-/// ([`messages::Backoff::FAILURE`]), up to 640 s after seven deliveries. Up to five deliveries may fail here.
+/// The maximum time without any search ending, and for the remaining work. It does not limit the total time, which
+/// depends on the machine. A lease of a killed worker delays a search by 30 s. Each failed delivery doubles a message's
+/// delay ([`messages::Backoff::FAILURE`]), up to 640 s after seven deliveries. Up to five deliveries may fail here.
 const PATIENCE: Duration = Duration::from_secs(660);
 
 /// Returns an environment with short visibility timeouts, so that messages of a killed worker are redelivered soon.
@@ -159,7 +159,8 @@ pub(super) async fn check(
     check_dead_letters(environment).await
 }
 
-/// Checks that one command read each file, each study is stored once, all searches have ended, and all outboxes are empty.
+/// Checks that one command read each file, each study is stored once, all searches have ended, and all outboxes are
+/// empty.
 async fn check_documents(backend: &Backend, environment: &Environment, searches: &[SearchId]) -> TestResult {
     let (jobs, study_stores) = (backend.ports.jobs()?, backend.ports.study_stores()?);
     assert_eq!(jobs.unfinished().await?, []);
