@@ -10,7 +10,7 @@ use tower::ServiceExt;
 use uuid::Uuid;
 
 use super::api;
-use crate::failures::{gather, given_up, run_to_the_end};
+use crate::failures::{gather, run_to_the_end, search_with_dead_letter};
 use crate::world::World;
 
 async fn ask(api: &Router, method: Method, path: &str, body: Option<Value>) -> (StatusCode, Value) {

@@ -17,7 +17,7 @@ use service::health::Health;
 use service::{Principal, ProjectAccess};
 
 use super::{api, ask, get};
-use crate::failures::{gather, given_up};
+use crate::failures::{gather, search_with_dead_letter};
 use crate::world::World;
 
 const HOUR: std::time::Duration = std::time::Duration::from_secs(3_600);

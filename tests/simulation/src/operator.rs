@@ -45,7 +45,7 @@ impl World {
         }
         for copy in self.queues.take_dead_letters() {
             self.stats.redriven += 1;
-            self.redrive(&copy);
+            self.redrive_copy(&copy);
             self.redriven.push(copy);
         }
         true
@@ -76,11 +76,11 @@ impl World {
     /// Redrives all messages that were redriven before.
     pub(crate) fn redrive_again(&mut self) {
         for copy in self.redriven.clone() {
-            self.redrive(&copy);
+            self.redrive_copy(&copy);
         }
     }
 
-    fn redrive(&mut self, copy: &Copy) {
+    fn redrive_copy(&mut self, copy: &Copy) {
         let Some(place) = copy.given_up_by else { return };
         let queue = self.queues.spec(place).queue.clone();
         self.note(|| format!("the operator puts {} back into {queue}", describe(&copy.body)));

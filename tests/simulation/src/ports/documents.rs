@@ -87,7 +87,7 @@ impl WriteDocuments for Port {
         let settled = self.call_or(Call::SAGA_SETTLE, perform, in_part).await;
         if settled.is_err() {
             self.perform(|world| {
-                settlements.iter().for_each(|(partition, _)| world.record_permanent_failure(*partition))
+                settlements.iter().for_each(|(partition, _)| world.record_permanent_failure(*partition));
             });
         }
         settled

@@ -32,7 +32,7 @@ impl SettleSessions for Port {
     }
 
     async fn abandon(&self, session: SessionId, _: Timestamp) -> Result<SessionStatus, StoreError> {
-        let bury = move |world: &mut World| {
+        let abandon = move |world: &mut World| {
             let grave = || StoredSession { found: SessionStatus::Tombstone, outbox: Vec::new() };
             let found = world.sessions.entry(session).or_insert_with(grave).found;
             world.note(|| format!("session.bury     {} -> {found:?}", short(&session)));

@@ -130,7 +130,7 @@ impl Store {
             // A concurrent upload with the same form was faster.
             return Err(UploadError::Used);
         }
-        self.sends().tell();
+        self.sends().notify();
         Ok(size_bytes)
     }
 

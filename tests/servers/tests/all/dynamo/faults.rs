@@ -21,7 +21,7 @@ use servers::{TestResult, unique};
 
 fn request(partition: PartitionKey, requires: ClaimCondition) -> Claim {
     let attempt = AttemptId::from_uuid(SystemHost.fresh_id());
-    let mint = vec![Token::minted_by_attempt(partition, &attempt, 0)];
+    let new_tokens = vec![Token::minted_by_attempt(partition, &attempt, 0)];
     let now = SystemHost.now();
     let lease = SignedDuration::from_secs(30);
     let (supersedes, max_tokens, fence, above, until) = (None, 200, 0, 0, now);
