@@ -43,7 +43,7 @@ class Packed:
 
 
 def check_toolchain(architecture: str) -> None:
-    check(architecture in TARGETS, f"there is no processor {architecture}, only {', '.join(TARGETS)}")
+    check(architecture in TARGETS, f"unknown processor {architecture}; expected one of {', '.join(TARGETS)}")
     sysroot = Path(commands.output(["rustc", "--print", "sysroot"]).strip())
     target = TARGETS[architecture]
     present = (sysroot / "lib" / "rustlib" / target).is_dir()

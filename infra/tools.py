@@ -61,7 +61,7 @@ def offer_zig(venv: Path) -> None:
 
 def path(tools: Sequence[str]) -> str:
     for tool in tools:
-        check(tool in TOOLS, f"there is no tool {tool}, only {', '.join(TOOLS)}")
+        check(tool in TOOLS, f"unknown tool {tool}; expected one of {', '.join(TOOLS)}")
     folders = [install(tool) for tool in tools]
     return os.pathsep.join([*(str(folder / "bin") for folder in folders), os.environ.get("PATH", os.defpath)])
 
@@ -77,7 +77,9 @@ def run(tools: Sequence[str], command: list[str]) -> NoReturn:
 def lock(names: Sequence[str]) -> None:
     known = sorted(file.stem for file in paths.REQUIREMENTS.glob("*.in"))
     for name in names:
-        check(name in known, f"there is no infra/requirements/{name}.in, only {', '.join(known)}")
+        check(
+            name in known, f"infra/requirements/{name}.in does not exist; expected one of {', '.join(known)}"
+        )
     uv = install("uv") / "bin" / "uv"
     # The locks are for every platform, and do not name the registry that was used.
     options = [

@@ -154,7 +154,7 @@ def base(given: str | None) -> str:
     if given:
         return commands.output(["git", "rev-parse", "--verify", f"{given}^{{commit}}"]).strip()
     tags = commands.output(["git", "tag", "--merged", "HEAD", "--sort=-creatordate"]).split()
-    check(bool(tags), "there is no tag yet: name the earlier version, such as BASE=HEAD~20")
+    check(bool(tags), "no tag exists: name the earlier version, such as BASE=HEAD~20")
     return base(tags[0])
 
 

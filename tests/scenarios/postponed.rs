@@ -92,7 +92,7 @@ async fn answer(function: &Arc<dyn Consumer>, delivery: &Delivery, receive_count
 }
 
 #[tokio::test]
-async fn early_event_waits_for_the_event_that_it_depends_on() {
+async fn early_event_waits_for_its_predecessor() {
     let world = World::new();
     let function = parcels(&world);
     let weighed = delivered(&world, &ParcelEvent::Weighed { grams: 70 }).await;
@@ -116,7 +116,7 @@ async fn early_event_waits_for_the_event_that_it_depends_on() {
 }
 
 #[tokio::test]
-async fn event_that_stays_early_is_dead_lettered_and_can_be_redriven() {
+async fn premature_event_is_dead_lettered_and_redrivable() {
     let world = World::new();
     let function = parcels(&world);
     let weighed = delivered(&world, &ParcelEvent::Weighed { grams: 70 }).await;
@@ -135,7 +135,7 @@ async fn event_that_stays_early_is_dead_lettered_and_can_be_redriven() {
 }
 
 #[tokio::test]
-async fn postponed_event_is_dropped_if_its_saga_ends_meanwhile() {
+async fn postponed_event_is_dropped_after_end() {
     let world = World::new();
     let function = parcels(&world);
     let weighed = delivered(&world, &ParcelEvent::Weighed { grams: 70 }).await;

@@ -68,7 +68,7 @@ class Locks(Tools):
         self.assertEqual(written, sorted(file.stem for file in paths.REQUIREMENTS.glob("*.in")))
 
     def test_empty_lock_is_not_written(self) -> None:
-        with self.assertRaisesRegex(Failure, "^there is no infra/requirements/rough.in, only "):
+        with self.assertRaisesRegex(Failure, "^infra/requirements/rough.in does not exist; expected one of "):
             tools.lock(["ruff", "rough"])
         self.quietly.assert_not_called()
 
@@ -79,7 +79,7 @@ class Paths(Tools):
         self.assertEqual(tools.path(["sam", "ruff"]).split(os.pathsep), expected)
 
     def test_unknown_tool_prevents_installation(self) -> None:
-        with self.assertRaisesRegex(Failure, "^there is no tool sum, only cfn-lint, "):
+        with self.assertRaisesRegex(Failure, "^unknown tool sum; expected one of cfn-lint, "):
             tools.path(["ruff", "sum"])
         self.pip.assert_not_called()
 

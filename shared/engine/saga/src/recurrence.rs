@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn times_have_the_same_distance() {
+    fn recurring_times_are_equidistant() {
         for now in ["2026-11-26T02:00:00Z", "2026-11-26T02:00:00.5Z", "2026-11-27T01:59:59.999Z"] {
             assert_eq!(NIGHTLY.next(at(now), None), at("2026-11-27T02:00:00Z"), "{now}");
         }
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn next_time_is_never_the_last_one_or_a_passed_one() {
+    fn next_time_is_in_the_future() {
         let last = at("2026-11-27T02:00:00Z");
         for (now, next) in [
             ("2026-11-27T01:59:58Z", "2026-11-28T02:00:00Z"),

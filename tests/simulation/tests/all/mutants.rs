@@ -20,7 +20,7 @@ fn planted_defects_are_all_found() {
 }
 
 #[test]
-fn defects_of_waits_and_of_dropped_or_postponed_messages_are_found() {
+fn defects_of_waiting_and_dropping_are_found() {
     for (mutant, seed, invariant) in [
         (Mutant::ItemForgottenAfterMonth, 0, Invariant::TokensAreKept),
         (Mutant::DroppedKeepsToken, 0, Invariant::Bounded),

@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn postponed_message_keeps_its_token_also_beside_another_one() {
+    fn postponed_message_keeps_its_token() {
         let (early, opened) = (toy::incoming(1, Event::Early {}), toy::incoming(2, Event::Opened {}));
         let token = early.message.token.clone().unwrap();
         let plan = decide(&Toy, &toy::input(None), &[early.clone(), opened]).unwrap();

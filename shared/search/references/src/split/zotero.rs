@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn journal_belongs_to_the_article_before_it() {
+    fn journal_belongs_to_preceding_article() {
         let both = format!("{ARTICLE}\n  {JOURNAL}");
         assert_eq!(records(&format!("{both}\n{ARTICLE}{ARTICLE}")), [both.as_str(), ARTICLE, ARTICLE]);
         assert_eq!(records(JOURNAL), [""; 0]);

@@ -333,7 +333,7 @@ fn is_ambiguous(first: &Writer, second: &Writer, cut: usize) -> bool {
 }
 
 #[test]
-fn every_record_behind_a_file_that_is_cut_off_is_read() {
+fn records_after_truncated_file_are_read() {
     let mut wrong = Vec::new();
     for (first, second) in WRITERS.iter().flat_map(|first| WRITERS.iter().map(move |second| (first, second)))
     {
@@ -349,7 +349,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn files_are_cut_off_at_a_random_byte_in_any_chunking(
+    fn files_are_truncated_at_any_byte(
         (first, second) in (0..WRITERS.len(), 0..WRITERS.len()),
         cut in 0_usize..1000,
         chunk in 1_usize..200,
@@ -362,7 +362,7 @@ proptest! {
 
 /// The rest of the file does not have to fit in a record.
 #[test]
-fn long_file_behind_a_record_that_is_cut_off_is_read() {
+fn long_file_after_truncated_record_is_read() {
     let limits = Limits { max_record_bytes: 4_000, ..Limits::default() };
     let (ris, titles) = file(&WRITERS[0], 2, 500);
     for first in ["EndNote XML", "CSV", "BibTeX", "CSL-JSON"] {
@@ -381,7 +381,7 @@ fn long_file_behind_a_record_that_is_cut_off_is_read() {
 
 /// For each of them the rest of the file may be read again.
 #[test]
-fn number_of_files_that_are_cut_off_is_bounded() {
+fn number_of_truncated_files_is_bounded() {
     let parts: Vec<String> = (0..200)
         .map(|part| {
             let (document, _) = file(&WRITERS[if part % 2 == 0 { 2 } else { 16 }], part, 2);
