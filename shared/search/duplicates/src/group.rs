@@ -4,7 +4,11 @@
 //! cannot be the same work. The order of the pairs depends on their content, not on their arrival, so the groups are
 //! the same for any order of records. Reviewers' decisions take precedence over the table. The order of records matters
 //! only among those with decisions: if a reviewer separates two copies, a third copy joins the earlier one.
+//!
+//! The marks of a group depend on the records and decisions of the group alone. A decision that separates records of
+//! different groups only removes a possible mark between the two.
 
+mod connected;
 mod marking;
 mod model;
 mod nodes;
@@ -32,10 +36,11 @@ pub fn marks(
     edges: &[Edge],
     decisions: &[ReviewerDecision],
 ) -> Vec<Option<Mark>> {
-    let nodes = Nodes::new(members, contents, decisions);
+    let effective = connected::effective(members, contents, edges, decisions);
+    let nodes = Nodes::new(members, contents, &effective);
     let links = nodes.links(edges);
-    let mut groups = Groups::new(&nodes, contents, decisions);
-    groups.join_decided(decisions);
+    let mut groups = Groups::new(&nodes, contents, &effective);
+    groups.join_decided(&effective);
     let certain = links.iter().take_while(|link| link.tier == Tier::Certain).count();
     links[..certain].iter().for_each(|link| groups.join(link.nodes.0, link.nodes.1));
     let surely = groups.roots();

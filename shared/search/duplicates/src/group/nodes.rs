@@ -9,7 +9,7 @@ use crate::{
     table::compare,
 };
 
-/// A member, or all copies of one record without decisions.
+/// A member with decisions, or all copies of one record without decisions.
 #[derive(Debug)]
 pub(super) struct Node {
     pub(super) content: Content,
@@ -96,9 +96,8 @@ impl<'a> Nodes<'a> {
             let Some((tier, reason)) = self.all[nodes[0]].copies else { continue };
             let content = (*content, *content);
             if tier == Tier::Possible {
-                // Possible copies refer to the earliest one. A decision about it moves its node to the end, but the
-                // marks of the others do not change: a worker that compares them does not read the decision's other
-                // record.
+                // Possible copies refer to the earliest one. A decision about it moves its node to the end, but does
+                // not change the marks of the others.
                 let earliest = nodes.iter().copied().min_by_key(|node| self.all[*node].members.first());
                 let Some(earliest) = earliest else { continue };
                 for other in nodes.iter().filter(|node| **node != earliest) {

@@ -69,6 +69,25 @@ fn possible_copies_refer_to_first_despite_decisions() {
     assert_eq!(marked(&records, &[(0, 3, different), (1, 3, different)], &[]), expected);
 }
 
+/// The copies belong to the group through the second record, and the last record is unrelated. The DOIs vary the order
+/// of the contents, and with it that of the links.
+#[test]
+fn reason_of_copies_is_the_same_whatever_is_decided_about_unrelated_records() {
+    let place = "y=2006;j=Acta Paediatrica;v=95;i=10;p=1175";
+    let between = format!("a=Kurugol, Z;{place};m=2");
+    for number in 0..8 {
+        let copy = format!("a=Kurugol, Z+Akilli, M;{place};d=10.1000/a{number}");
+        let records = ["a=Smith, J;m=2", &between, &copy, &copy, "d=10.1000/b"];
+        let expected = marked(&records, &[], &[]);
+        assert_eq!(expected[2], Some((0, Tier::Likely, Reason::PageJournalAuthor)));
+        assert_eq!(expected[3], expected[2]);
+        for decided in [2, 3] {
+            let said = [(decided, 4, Verdict::Different)];
+            assert_eq!(marked(&records, &said, &[]), expected, "{number} {decided}");
+        }
+    }
+}
+
 /// The second record resembles both others, which have different PubMed identifiers.
 #[test]
 fn conflicting_records_are_never_joined_by_a_third() {

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use duplicates::{Content, Edge, Fields, Member, Reason, ReviewerDecision, Tier, Verdict, compare, marks};
+use duplicates::{
+    Content, Edge, Fields, Mark, Member, Reason, ReviewerDecision, Tier, Verdict, compare, marks,
+};
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -58,6 +60,31 @@ impl Project {
         }
         let members = fields.iter().map(|fields| Member { content: fields.content(), keep: false }).collect();
         Self { members, contents, edges }
+    }
+
+    /// A number for each member, which is equal for members that may belong to one group: those connected by certain or
+    /// likely matches, or by decisions that they are the same work.
+    fn related(&self, said: &[ReviewerDecision]) -> Vec<usize> {
+        let mut related: Vec<usize> = (0..self.members.len()).collect();
+        let content = |member: usize| self.members[member].content;
+        let matches = |one: usize, other: usize| {
+            let pair = (content(one).min(content(other)), content(one).max(content(other)));
+            let is_match = |edge: &Edge| edge.pair == pair && edge.tier > Tier::Possible;
+            let itself = &self.contents[&content(one)];
+            let is_copy =
+                pair.0 == pair.1 && compare(itself, itself).is_some_and(|(tier, _)| tier > Tier::Possible);
+            is_copy || self.edges.iter().any(is_match)
+        };
+        for one in 0..self.members.len() {
+            for other in 0..one {
+                let is_same = said.contains(&ReviewerDecision { pair: (other, one), verdict: Verdict::Same });
+                if is_same || matches(one, other) {
+                    let (from, into) = (related[one], related[other]);
+                    related.iter_mut().filter(|group| **group == from).for_each(|group| *group = into);
+                }
+            }
+        }
+        related
     }
 
     /// The groups, each represented by its first member.
@@ -159,6 +186,35 @@ proptest! {
                 let together = groups[one] == groups[other];
                 prop_assert_eq!(others[moved(one)] == others[moved(other)], together, "{} and {}", one, other);
             }
+        }
+    }
+
+    /// A worker marks a group without reading the decisions between its members and studies of other groups. So such a
+    /// decision changes no mark, except a possible one that names the other record of the pair.
+    #[test]
+    fn decisions_across_groups_change_no_mark(
+        different in prop::collection::vec(any_record(), 1..6),
+        chosen in prop::collection::vec(any::<prop::sample::Index>(), 6..14),
+        verdicts in prop::collection::vec((0_usize..14, 0_usize..14, any::<bool>()), 0..4),
+        unrelated in prop::collection::vec((0_usize..14, 0_usize..14), 1..8),
+    ) {
+        let records: Vec<String> = chosen.iter().map(|chosen| chosen.get(&different).clone()).collect();
+        let project = Project::of(&records);
+        let told = decisions_of(&verdicts, records.len());
+        let groups = project.related(&told);
+        let different = unrelated.into_iter().map(|(one, other)| (one, other, false)).collect::<Vec<_>>();
+        let mut unrelated = decisions_of(&different, records.len());
+        unrelated.retain(|said| groups[said.pair.0] != groups[said.pair.1]);
+        let all: Vec<ReviewerDecision> = [told.clone(), unrelated.clone()].concat();
+        let before = marks(&project.members, &project.contents, &project.edges, &told);
+        let after = marks(&project.members, &project.contents, &project.edges, &all);
+        let is_denied = |member: usize, mark: Mark| {
+            let pair = (member.min(mark.of), member.max(mark.of));
+            mark.tier == Tier::Possible && unrelated.iter().any(|said| said.pair == pair)
+        };
+        for (member, (before, after)) in before.into_iter().zip(after).enumerate() {
+            let expected = before.filter(|mark| !is_denied(member, *mark));
+            prop_assert_eq!(after, expected, "member {} of {:?}, unrelated decisions: {:?}", member, records, unrelated);
         }
     }
 
