@@ -134,6 +134,8 @@ async fn status(
         Some("sources") if !path.contains("/searches/") => json!({ "searched_on": "2026-05-17" }),
         Some("bulk") => json!({ "id": bulk, "rule": "same_doi" }),
         Some("sources") => json!({ "files": [] }),
+        Some("members") => json!({ "name": "a stranger", "role": "reader" }),
+        Some("remove") => json!({ "name": "a stranger" }),
         Some(OURS) => json!({ "name": "Named by a stranger" }),
         Some("decisions") => {
             let study = json!({ "search_id": search, "file_id": Uuid::from_u128(2), "record": 1 });

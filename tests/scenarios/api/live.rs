@@ -255,7 +255,7 @@ async fn streams_are_limited_to_64_open_ones() {
 async fn foreign_streams_and_streams_on_lambda_are_refused() {
     let world = World::new();
     let announced = world.announce(&["a.ris"]).await;
-    let caller = |project| ProjectAccess::Only([ProjectId::from_uuid(project)].into());
+    let caller = |project| ProjectAccess::to(ProjectId::from_uuid(project));
     let (stranger, member) = (caller(Uuid::from_u128(7)), caller(Uuid::nil()));
     for answers in [BodyMode::Streaming, BodyMode::Buffered] {
         let (stranger, member) = (stranger.clone(), member.clone());

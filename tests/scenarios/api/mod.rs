@@ -10,6 +10,7 @@ mod history;
 mod lists;
 mod live;
 mod marking_work;
+mod members;
 mod overview;
 mod raw;
 mod results;

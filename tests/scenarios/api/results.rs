@@ -188,7 +188,7 @@ async fn results_of_other_projects_are_hidden() {
     let (world, _, path) = imported().await;
     let other = ProjectId::from_uuid(Uuid::from_u128(7));
     let api = router_for(world.functions.start_upload.clone(), BodyMode::Streaming, move |_| {
-        ProjectAccess::Only([other].into())
+        ProjectAccess::to(other)
     });
     for rest in ["", "/studies", "/studies/0-1", "/quarantine", "/quarantine/0-3", "/duplicates", "/export"] {
         let ours = path.replace(&Uuid::nil().to_string(), &other.to_string());

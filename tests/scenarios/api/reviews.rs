@@ -90,7 +90,7 @@ async fn callers_see_and_change_their_reviews_only() {
     let (_, _, sleep) = post(&api(&world), "/projects", &json!({ "name": "Sleep" })).await;
     let (_, _, zinc) = post(&api(&world), "/projects", &json!({ "name": "Zinc" })).await;
     let mine = ProjectId::from_uuid(sleep["project_id"].as_str().unwrap().parse().unwrap());
-    let access = move |_: &axum::http::Extensions| ProjectAccess::Only([mine].into());
+    let access = move |_: &axum::http::Extensions| ProjectAccess::to(mine);
     let limited = router_for(world.functions.start_upload.clone(), BodyMode::Streaming, access);
     assert_eq!(names(&limited).await, ["Sleep"]);
     assert_eq!(post(&limited, "/projects", &json!({ "name": "Iron" })).await.0.as_u16(), 403);

@@ -17,7 +17,7 @@ use super::paging::{self, List, Older};
 use super::problem::CommonErrors;
 use super::results::read;
 use super::{Api, HttpResult};
-use service::{Action, Activity, ActivityPage, DecisionKind, Rule};
+use service::{Action, Activity, ActivityPage, DecisionKind, Role, Rule};
 
 /// The default and maximum number of entries in a page.
 const PAGE: usize = 100;
@@ -70,6 +70,14 @@ enum ActionView {
         /// Number of files.
         files: u64,
     },
+    /// The role of a member changed.
+    ChangedMember {
+        /// The name of the member.
+        member: String,
+        /// The new role; null if the person was removed.
+        #[schema(required)]
+        role: Option<Role>,
+    },
 }
 
 impl ActivityView {
@@ -80,6 +88,7 @@ impl ActivityView {
             }
             Action::DecidedInBulk { id, rule, decided } => ActionView::DecidedInBulk { id, rule, decided },
             Action::UndidBulk { id } => ActionView::UndidBulk { id },
+            Action::ChangedMember { member, role } => ActionView::ChangedMember { member, role },
             Action::SetSources { search_id, files } => {
                 ActionView::SetSources { search_id: search_id.as_uuid(), files }
             }
@@ -104,12 +113,13 @@ struct ActivityList {
 #[serde(deny_unknown_fields)]
 pub(super) struct ActivityQuery {
     /// Maximum number of entries to return, from 1 to 1,000. The default is 100.
+    #[param(minimum = 1, maximum = 1_000)]
     limit: Option<usize>,
     /// The `next` cursor of the previous page.
     after: Option<String>,
 }
 
-/// Lists who changed what in a review, newest first: decisions about duplicates, and sources of files.
+/// Lists who changed what in a review, newest first: decisions about duplicates, sources of files, and members.
 #[utoipa::path(
     get,
     path = "/projects/{project}/activity",

@@ -19,9 +19,10 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
+use super::extract::principal;
 use super::paging::{self, List, ListCursor};
 use super::problem::{CommonErrors, Problem};
-use super::{Api, HttpResult};
+use super::{Api, HttpResult, choices};
 use service::Operator;
 
 /// The default and maximum number of failures in a page.
@@ -39,7 +40,7 @@ impl<S: Send + Sync> FromRequestParts<S> for AuthorizedOperator {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        let operator = parts.extensions.get::<Operator>().cloned();
+        let operator = principal(parts).operator;
         let refused = || Problem::new(StatusCode::FORBIDDEN, "this is for operators of the deployment");
         operator.map(Self).ok_or_else(refused)
     }
@@ -173,16 +174,20 @@ impl From<saga::failures::CauseGroup> for GroupView {
 pub(super) struct FailuresQuery {
     /// Returns only failures in this state: `open`, `retrying`, `retried`, `closed` or `archived`. The default is
     /// `open`.
+    #[param(inline, value_type = Option<choices::FailureState>)]
     state: Option<String>,
     /// Returns only failures with this cause.
     cause: Option<String>,
     /// Returns only failures from this dead-letter queue, or from the `outbox`.
     place: Option<String>,
     /// Returns only failures of this import.
+    #[param(format = Uuid)]
     search: Option<String>,
     /// Returns only failures that were last found at or before this time, in RFC 3339 format.
+    #[param(format = DateTime)]
     until: Option<String>,
     /// Maximum number of failures to return, from 1 to 200. The default is 50.
+    #[param(minimum = 1, maximum = 200)]
     limit: Option<usize>,
     /// The `next` cursor of the previous page.
     after: Option<String>,
@@ -314,6 +319,7 @@ pub(super) struct ReasonBody {
     responses(
         (status = 204, description = "The failure is archived and is only listed on request"),
         (status = 409, description = "The failure is being retried, or it was changed concurrently", body = Problem, content_type = "application/problem+json"),
+        (status = 422, description = "The reason is missing or too long", body = Problem, content_type = "application/problem+json"),
         CommonErrors,
     ),
 )]
@@ -334,6 +340,7 @@ pub(super) async fn archive_failure(
 #[serde(deny_unknown_fields)]
 pub(super) struct Reason {
     /// The reason, for the audit log; 1 to 1,000 characters.
+    #[param(min_length = 1, max_length = 1_000)]
     reason: Option<String>,
 }
 
@@ -347,6 +354,7 @@ pub(super) struct Reason {
     responses(
         (status = 204, description = "The failure is deleted"),
         (status = 409, description = "The failure is being retried, or it was changed concurrently", body = Problem, content_type = "application/problem+json"),
+        (status = 422, description = "The reason is missing or too long", body = Problem, content_type = "application/problem+json"),
         CommonErrors,
     ),
 )]
@@ -484,6 +492,7 @@ impl From<saga::failures::Operation> for OperationView {
         (status = 200, description = "The result of a dry run", body = SnapshotView),
         (status = 202, description = "The operation has started", body = OperationView),
         (status = 409, description = "Another operation is running, or none of the selected failures is open", body = Problem, content_type = "application/problem+json"),
+        (status = 422, description = "A value of the request is not permitted", body = Problem, content_type = "application/problem+json"),
         CommonErrors,
     ),
 )]

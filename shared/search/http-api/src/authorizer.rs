@@ -3,7 +3,7 @@
 use axum::http::Extensions;
 use lambda_http::request::RequestContext;
 
-use service::caller::name;
+use service::caller::identity;
 use service::{Operator, Principal, ProjectAccess};
 
 /// Returns the principal of a request that `lambda_http` has read.
@@ -15,10 +15,10 @@ pub fn caller(claim: Option<&str>, scope: &str, request: &Extensions) -> Princip
     let token = authorizer.and_then(|authorizer| authorizer.jwt.as_ref());
     let claims = token.map(|token| &token.claims);
     let (caller, operator) = (ProjectAccess::of(claim, claims), Operator::of(claim, scope, claims));
-    let principal = Principal { caller, operator, name: name(claims) };
+    let principal = Principal { caller, operator, identity: identity(claims) };
     let signer = authorizer.and_then(|authorizer| authorizer.iam.as_ref()?.user_arn.as_deref());
     match (token, signer) {
-        (None, Some(arn)) => principal.named(arn),
+        (None, Some(arn)) => principal.identified(arn),
         _ => principal,
     }
 }

@@ -63,6 +63,7 @@ pub(super) struct ChangesQuery {
     /// start from.
     since: Option<String>,
     /// Maximum number of changes to return, from 1 to 100. The default is 50.
+    #[param(minimum = 1, maximum = 100)]
     limit: Option<usize>,
 }
 

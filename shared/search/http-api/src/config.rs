@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use axum::Json;
 use axum::extract::State;
-use axum::{Extension, Json};
 use imports::ProjectId;
 use imports::manifest::{MAX_FILES, MAX_NAME_CHARS};
 use references::Format;
@@ -12,11 +12,13 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::duplicates::MAX_PAIRS;
+use super::extract::Caller;
+use super::problem::{CommonErrors, Problem};
 use super::results::MAX_PAGE as MAX_RECORDS_PAGE;
 use super::searches::MAX_PAGE as MAX_SEARCHES_PAGE;
 use super::{Api, BodyMode};
 use service::sources::{KNOWN, Method, VocabularyEntry, platforms};
-use service::{MAX_RAW_BYTES, Operator, ProjectAccess};
+use service::{MAX_RAW_BYTES, ProjectAccess};
 
 /// The deployment's version, features and limits.
 #[derive(Serialize, ToSchema)]
@@ -49,20 +51,24 @@ struct KnownSourceView {
 /// The permissions of the caller.
 #[derive(Serialize, ToSchema)]
 struct CallerView {
-    /// The ids of the reviews that the caller can access; null if all.
+    /// The ids of the reviews that the caller can access, by token or as a member; null if all.
     #[schema(required)]
     projects: Option<Vec<Uuid>>,
+    /// The identity under which others make the caller a member of a review: the `sub` of the token. Null if callers do not
+    /// sign in; then reviews have no members.
+    #[schema(required)]
+    name: Option<String>,
     /// `true` if the caller is an operator of the deployment.
     is_operator: bool,
 }
 
 impl CallerView {
-    fn of(caller: &ProjectAccess, operator: Option<&Operator>) -> Self {
-        let projects = match caller {
+    fn of(Caller { access, identity, is_operator }: Caller) -> Self {
+        let projects = match access {
             ProjectAccess::All => None,
-            ProjectAccess::Only(projects) => Some(projects.iter().map(ProjectId::as_uuid).collect()),
+            ProjectAccess::Only(projects) => Some(projects.keys().map(ProjectId::as_uuid).collect()),
         };
-        Self { projects, is_operator: operator.is_some() }
+        Self { projects, name: identity, is_operator }
     }
 }
 
@@ -110,16 +116,15 @@ struct LimitsView {
 #[utoipa::path(
     get,
     path = "/config.json",
-    responses((status = 200, description = "The deployment", body = ConfigView)),
+    responses((status = 200, description = "The deployment", body = ConfigView), CommonErrors),
 )]
 pub(super) async fn show_config(
     State(api): State<Arc<Api>>,
-    Extension(caller): Extension<ProjectAccess>,
-    operator: Option<Extension<Operator>>,
-) -> Json<ConfigView> {
+    caller: Caller,
+) -> Result<Json<ConfigView>, Problem> {
     let settings = &api.service.settings;
     let streams = api.body_mode == BodyMode::Streaming;
-    Json(ConfigView {
+    Ok(Json(ConfigView {
         version: env!("CARGO_PKG_VERSION"),
         features: FeaturesView { live: streams, stream_exports: streams, trials: api.trials.is_some() },
         limits: LimitsView {
@@ -136,12 +141,12 @@ pub(super) async fn show_config(
             max_duplicates_page: MAX_PAIRS,
             max_raw_bytes: MAX_RAW_BYTES,
         },
-        caller: CallerView::of(&caller, operator.as_ref().map(|Extension(operator)| operator)),
+        caller: CallerView::of(caller),
         formats: Format::ALL.iter().map(ToString::to_string).collect(),
         sources: KNOWN
             .iter()
             .map(|&VocabularyEntry { name, method, .. }| KnownSourceView { name, method })
             .collect(),
         platforms: platforms().collect(),
-    })
+    }))
 }

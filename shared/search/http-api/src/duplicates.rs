@@ -22,7 +22,7 @@ use super::paging::{self, List, Older};
 use super::problem::{CommonErrors, Problem};
 use super::results::{answer, files, read};
 use super::study::PairList;
-use super::{Api, HttpResult};
+use super::{Api, HttpResult, choices};
 use service::{DecisionKind, DecisionOutcome, DecisionRequest, EffectiveDecision, Scope};
 
 /// The default and maximum number of duplicates in a page; each one takes a separate read.
@@ -38,14 +38,17 @@ const MAX_DECISIONS: usize = 1_000;
 #[serde(deny_unknown_fields)]
 pub(super) struct DuplicatesQuery {
     /// Maximum number of duplicates to return, from 1 to 200. The default is 50.
+    #[param(minimum = 1, maximum = 200)]
     limit: Option<usize>,
     /// The `next` cursor of the previous page.
     after: Option<String>,
     /// The minimum certainty: `certain`, `likely` or `possible`. The default is `likely`. Studies that are only
     /// `possible` duplicates are not treated as duplicates until a reviewer decides so.
+    #[param(inline, value_type = Option<choices::DuplicateTier>)]
     least: Option<String>,
     /// The maximum certainty: `certain` (the default), `likely` or `possible`. With `least=possible` and `most=likely`
     /// the list has the pairs that need a decision.
+    #[param(inline, value_type = Option<choices::DuplicateTier>)]
     most: Option<String>,
 }
 
@@ -269,6 +272,7 @@ pub(super) struct VerdictList {
 #[serde(deny_unknown_fields)]
 pub(super) struct DecisionsQuery {
     /// Maximum number of decisions to return, from 1 to 1,000. The default is 100.
+    #[param(minimum = 1, maximum = 1_000)]
     limit: Option<usize>,
     /// The `next` cursor of the previous page.
     after: Option<String>,

@@ -25,7 +25,7 @@ use super::extract::{AuthorizedProject, AuthorizedSearch, ExportParam};
 use super::problem::{CommonErrors, Problem};
 use super::results::{QueryResult, read};
 use super::selection::{name, scope, selection};
-use super::{Api, BodyMode, HttpResult};
+use super::{Api, BodyMode, HttpResult, choices};
 use service::exported_studies::{Export, ExportOptions};
 use service::study_view::StudyView;
 use service::{ExportRefusal, ExportState, FilesToExport, SearchService, export_file};
@@ -46,8 +46,10 @@ pub(super) struct ExportQuery {
     /// The format. `jsonl` (the default) has a line of JSON for each study, with the same fields as in lists. The
     /// other formats are `ris`, `endnote-xml`, `csv`, `xlsx`, `bibtex`, `nbib`, `csl-json`, and the tables of
     /// `rayyan` and `asreview`.
+    #[param(inline, value_type = Option<choices::ExportFormat>)]
     format: Option<String>,
     /// The studies to export: `all` (the default), `unique` or `duplicates`.
+    #[param(inline, value_type = Option<choices::Studies>)]
     studies: Option<String>,
     /// `true` completes each study that is not a duplicate with the values of its duplicates: the longest texts, the
     /// longest lists of authors and keywords, and other values that it does not have. Corrected values take precedence.
@@ -60,14 +62,17 @@ pub(super) struct ExportQuery {
 #[serde(deny_unknown_fields)]
 pub(super) struct ReviewExportQuery {
     /// The format, as for the export of an import.
+    #[param(inline, value_type = Option<choices::ExportFormat>)]
     format: Option<String>,
     /// The studies to export: `all` (the default), `unique` or `duplicates`.
+    #[param(inline, value_type = Option<choices::Studies>)]
     studies: Option<String>,
     /// Exports only the studies of this import and of the imports that repair it.
     search: Option<Uuid>,
     /// Exports only the studies of this file of the import, and of the files that repair it. It requires `search`.
     file: Option<Uuid>,
     /// Exports only studies that contain the words of this text, as in the list of studies.
+    #[param(min_length = 1, max_length = 255)]
     text: Option<String>,
     /// Merges duplicates, as for the export of an import.
     merged: Option<bool>,

@@ -1,16 +1,19 @@
 //! Extractors for authorized requests. A handler gets the id of a project or a search only through these, so it
 //! cannot skip the authorization.
 
+use std::sync::Arc;
+
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use imports::{ExportId, ProjectId, SearchId};
 use serde::Deserialize;
 use uuid::Uuid;
 
+use super::Api;
 use super::paging::ListCursor;
 use super::problem::Problem;
 use service::study_view::RecordPlace;
-use service::{ProjectAccess, SearchService, StoredSearch};
+use service::{Principal, ProjectAccess, Role, SearchService, StoredSearch};
 
 /// The ids in a path.
 #[derive(Deserialize)]
@@ -35,38 +38,86 @@ fn id(kind: &str, text: &str) -> Result<Uuid, Problem> {
     Uuid::parse_str(text).map_err(|_| Problem::bad(&format!("the {kind} id in the path is not a UUID")))
 }
 
-/// Returns the caller's access; without the authorizing layer the caller can access nothing.
-fn caller(parts: &Parts) -> ProjectAccess {
-    parts.extensions.get().cloned().unwrap_or_else(|| ProjectAccess::Only([].into()))
+/// Returns the principal; without the authorizing layer the caller can access nothing.
+pub(super) fn principal(parts: &Parts) -> Principal {
+    parts.extensions.get().cloned().unwrap_or_else(|| ProjectAccess::none().into())
 }
 
-/// A project that the caller may read and change.
-pub(super) struct AuthorizedProject(pub(super) ProjectId);
+/// Returns the role that a request about a review needs. A request that changes no review needs a reader.
+fn needed_role(parts: &Parts) -> Role {
+    let reads = parts.method.is_safe() || parts.uri.path().ends_with("/exports");
+    if reads { Role::Reader } else { Role::Reviewer }
+}
 
-impl<S: Send + Sync> FromRequestParts<S> for AuthorizedProject {
+/// The caller of a request.
+pub(super) struct Caller {
+    /// The projects that the caller can access, by token or as a member.
+    pub(super) access: ProjectAccess,
+    /// The identity, if the caller has signed in.
+    pub(super) identity: Option<String>,
+    /// `true` for an operator of the deployment.
+    pub(super) is_operator: bool,
+}
+
+impl FromRequestParts<Arc<Api>> for Caller {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let project = Ids::of(parts, state).await?.project()?;
-        let project = project.filter(|project| caller(parts).can_access(*project));
-        project.map(Self).ok_or_else(Problem::no_such_project)
+    async fn from_request_parts(parts: &mut Parts, api: &Arc<Api>) -> Result<Self, Problem> {
+        let Principal { caller, operator, identity } = principal(parts);
+        let access = api.service.access_of(caller, identity.as_deref()).await?;
+        Ok(Self { access, identity, is_operator: operator.is_some() })
     }
 }
 
-/// The name of the caller, for records of their actions.
-#[derive(Clone)]
-pub(super) struct ActorName(pub(super) String);
+/// A project that the caller can access in any role.
+pub(super) struct ProjectInRole {
+    pub(super) project: ProjectId,
+    pub(super) role: Role,
+}
 
-/// The name of the caller of a request.
+impl FromRequestParts<Arc<Api>> for ProjectInRole {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Arc<Api>) -> Result<Self, Problem> {
+        let project = Ids::of(parts, api).await?.project()?;
+        let Caller { access, .. } = Caller::from_request_parts(parts, api).await?;
+        let found = project.and_then(|project| Some(Self { project, role: access.role(project)? }));
+        found.ok_or_else(Problem::no_such_project)
+    }
+}
+
+/// A project in which the caller has the role that the method of the request needs.
+pub(super) struct AuthorizedProject(pub(super) ProjectId);
+
+impl FromRequestParts<Arc<Api>> for AuthorizedProject {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Arc<Api>) -> Result<Self, Problem> {
+        let ProjectInRole { project, role } = ProjectInRole::from_request_parts(parts, api).await?;
+        if role >= needed_role(parts) { Ok(Self(project)) } else { Err(Problem::role_too_low()) }
+    }
+}
+
+/// A project that the caller owns.
+pub(super) struct OwnedProject(pub(super) ProjectId);
+
+impl FromRequestParts<Arc<Api>> for OwnedProject {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Arc<Api>) -> Result<Self, Problem> {
+        let ProjectInRole { project, role } = ProjectInRole::from_request_parts(parts, api).await?;
+        if role == Role::Owner { Ok(Self(project)) } else { Err(Problem::role_too_low()) }
+    }
+}
+
+/// The name of the caller of a request, for records of their actions.
 pub(super) struct AuthorizedActor(pub(super) String);
 
 impl<S: Send + Sync> FromRequestParts<S> for AuthorizedActor {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        let person = parts.extensions.get::<ActorName>().cloned();
-        // Without the authorizing layer no caller can access a project.
-        person.map(|ActorName(name)| Self(name)).ok_or_else(Problem::no_such_project)
+        Ok(Self(principal(parts).name()))
     }
 }
 
@@ -124,16 +175,23 @@ impl<S: Send + Sync> FromRequestParts<S> for RecordParam {
     }
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for AuthorizedSearch {
+impl FromRequestParts<Arc<Api>> for AuthorizedSearch {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let ids = Ids::of(parts, state).await?;
+    async fn from_request_parts(parts: &mut Parts, api: &Arc<Api>) -> Result<Self, Problem> {
+        let ids = Ids::of(parts, api).await?;
         let search = ids.search.as_deref().ok_or_else(Problem::no_such_search)?;
         let search = SearchId::from_uuid(id("search", search)?);
-        let caller = caller(parts);
+        let Caller { access, .. } = Caller::from_request_parts(parts, api).await?;
         // Below the path of a project, the search has to belong to that project.
-        let caller = ids.project()?.map(|project| caller.within(project)).unwrap_or(caller);
+        let access = ids.project()?.map(|project| access.within(project)).unwrap_or(access);
+        let caller = access.clone().at_least(needed_role(parts));
+        if caller != access {
+            let visible = api.service.find(&access, search).await?;
+            if visible.is_some_and(|job| !caller.can_access(job.project_id)) {
+                return Err(Problem::role_too_low());
+            }
+        }
         Ok(Self { caller, search })
     }
 }

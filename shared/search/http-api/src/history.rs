@@ -94,6 +94,7 @@ pub(super) struct DecisionList {
 #[serde(deny_unknown_fields)]
 pub(super) struct HistoryQuery {
     /// Maximum number of decisions to return, from 1 to 1,000. The default is 100.
+    #[param(minimum = 1, maximum = 1_000)]
     limit: Option<usize>,
     /// The `next` cursor of the previous page.
     after: Option<String>,

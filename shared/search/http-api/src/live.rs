@@ -201,7 +201,7 @@ impl Scope {
     fn caller(&self) -> ProjectAccess {
         match self {
             Self::Search(caller, _) => caller.clone(),
-            Self::Project(project) => ProjectAccess::Only([*project].into()),
+            Self::Project(project) => ProjectAccess::to(*project),
         }
     }
 

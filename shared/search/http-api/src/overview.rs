@@ -19,7 +19,7 @@ use super::paging::{self, List, ListCursor};
 use super::problem::{CommonErrors, Problem};
 use super::searches::{MAX_PAGE, PAGE, states};
 use super::view::{SearchList, SearchView};
-use super::{Api, HttpResult};
+use super::{Api, HttpResult, choices};
 use service::age;
 use service::effects::{self, Effect, Outboxes};
 
@@ -32,6 +32,7 @@ const SEARCHES: List = List { of: "searches of all projects", owner: Uuid::nil()
 pub(super) struct AllSearchesQuery {
     /// Returns only imports in one of these states, separated by commas: `Uploading`, `Uploaded`, `Parsing`,
     /// `Completed`, `Error`.
+    #[param(inline, value_type = Option<choices::SearchStates>)]
     state: Option<String>,
     /// Returns only imports that were announced at least this long ago: a number of seconds, or a duration such as
     /// `2h` or `1d 12h`.
@@ -39,6 +40,7 @@ pub(super) struct AllSearchesQuery {
     /// Returns only imports of this review.
     project: Option<Uuid>,
     /// Maximum number of imports to return, from 1 to 200. The default is 50.
+    #[param(minimum = 1, maximum = 200)]
     limit: Option<usize>,
     /// The `next` cursor of the previous page.
     after: Option<String>,
@@ -212,12 +214,14 @@ pub(super) struct EffectList {
 #[serde(deny_unknown_fields)]
 pub(super) struct EffectsQuery {
     /// Returns only effects in this state: `waiting`, `claimed` or `poisoned`.
+    #[param(inline, value_type = Option<choices::EffectState>)]
     state: Option<String>,
     /// Returns only effects that have been due for at least this long: a number of seconds, or a duration such as
     /// `2h` or `1d 12h`.
     older_than: Option<String>,
     /// Maximum number of effects to return, from 1 to 200. The default is 50. The effects of one import are not
     /// split, so a page may have a few more.
+    #[param(minimum = 1, maximum = 200)]
     limit: Option<usize>,
     /// The `next` cursor of the previous page.
     after: Option<String>,
@@ -250,10 +254,12 @@ impl ListCursor for effects::EffectCursor {
     }
 }
 
+/// The states of effects.
+pub(super) const EFFECT_STATES: [effects::EffectState; 3] =
+    [effects::EffectState::Waiting, effects::EffectState::Claimed, effects::EffectState::Poisoned];
+
 fn effect_state(asked: Option<&str>) -> Result<Option<effects::EffectState>, Problem> {
-    let known =
-        [effects::EffectState::Waiting, effects::EffectState::Claimed, effects::EffectState::Poisoned];
-    let state = |name: &str| known.into_iter().find(|state| state.name() == name);
+    let state = |name: &str| EFFECT_STATES.into_iter().find(|state| state.name() == name);
     let refused = || Problem::bad("state is waiting, claimed or poisoned");
     asked.map(|name| state(name).ok_or_else(refused)).transpose()
 }

@@ -19,12 +19,27 @@ pub(super) enum CommonErrors {
     /// The request cannot be read.
     #[response(status = 400, content_type = "application/problem+json")]
     Bad(#[to_schema] Problem),
+    /// The role of the caller in the review does not permit the request.
+    #[response(status = 403, content_type = "application/problem+json")]
+    Forbidden(#[to_schema] Problem),
     /// The path or the query names something that does not exist or that the caller cannot access.
     #[response(status = 404, content_type = "application/problem+json")]
     Absent(#[to_schema] Problem),
     /// The service is temporarily unavailable; try again.
     #[response(status = 503, content_type = "application/problem+json")]
     Unavailable(#[to_schema] Problem),
+}
+
+/// The errors of requests with a body.
+#[derive(IntoResponses)]
+#[allow(dead_code, reason = "it only describes answers")]
+pub(super) enum BodyErrors {
+    /// The body is too large.
+    #[response(status = 413, content_type = "application/problem+json")]
+    TooLarge(#[to_schema] Problem),
+    /// The body is not of type `application/json`.
+    #[response(status = 415, content_type = "application/problem+json")]
+    OtherType(#[to_schema] Problem),
 }
 
 /// Problem details (RFC 9457).
@@ -76,6 +91,12 @@ impl Problem {
 
     pub(super) fn no_such_search() -> Self {
         Self::new(StatusCode::NOT_FOUND, "there is no such search")
+    }
+
+    pub(super) fn role_too_low() -> Self {
+        let detail =
+            "your role in the review does not permit this; ask an owner of the review for another role";
+        Self::new(StatusCode::FORBIDDEN, detail)
     }
 
     /// Returns the problem of a body that is too large, not JSON, or JSON of another type.

@@ -20,7 +20,7 @@ use super::paging::{self, List};
 use super::problem::{CommonErrors, Problem};
 use super::selection::{scope, selection, words};
 use super::study::{PageBody, StudyDetail, StudyList, UnreadDetail, UnreadList, UnreadView};
-use super::{Api, HttpResult};
+use super::{Api, HttpResult, choices};
 use service::selection::StudySelection;
 use service::study_view::{RecordPlace, StudyView};
 use service::{RecordBytes, StoredSearch};
@@ -69,16 +69,20 @@ pub(super) fn files(stored: StoredSearch, asked: Option<&str>) -> Result<Vec<Par
 #[serde(deny_unknown_fields)]
 pub(super) struct StudiesQuery {
     /// Maximum number of studies to return, from 1 to 1,000. The default is 100.
+    #[param(minimum = 1, maximum = 1_000)]
     limit: Option<usize>,
     /// The `next` cursor of the previous page.
     after: Option<String>,
     /// Returns only studies of the file with this id.
+    #[param(format = Uuid)]
     file: Option<String>,
     /// `only` returns studies that repeat an earlier one; `none` returns the others.
+    #[param(inline, value_type = Option<choices::Duplicates>)]
     duplicates: Option<String>,
     /// Returns only studies whose title, authors, abstract, journal and DOI contain all words of this text, ignoring
     /// case and diacritics. Words in quotation marks are adjacent. The last word also matches longer words that begin
     /// with it, unless a space or a quotation mark follows. 1 to 255 characters and up to 32 words.
+    #[param(min_length = 1, max_length = 255)]
     text: Option<String>,
 }
 
@@ -122,6 +126,7 @@ pub(super) async fn list_studies(
 #[serde(deny_unknown_fields)]
 pub(super) struct ReviewStudiesQuery {
     /// Maximum number of studies to return, from 1 to 1,000. The default is 100.
+    #[param(minimum = 1, maximum = 1_000)]
     limit: Option<usize>,
     /// The `next` cursor of the previous page.
     after: Option<String>,
@@ -130,10 +135,12 @@ pub(super) struct ReviewStudiesQuery {
     /// Returns only the studies of this file of the import, and of the files that repair it. It requires `search`.
     file: Option<Uuid>,
     /// The studies to return: `all` (the default), `unique` or `duplicates`.
+    #[param(inline, value_type = Option<choices::Studies>)]
     studies: Option<String>,
     /// Returns only studies whose title, authors, abstract, journal and DOI contain all words of this text, ignoring
     /// case and diacritics. Words in quotation marks are adjacent. The last word also matches longer words that begin
     /// with it, unless a space or a quotation mark follows. 1 to 255 characters and up to 32 words.
+    #[param(min_length = 1, max_length = 255)]
     text: Option<String>,
 }
 
@@ -201,10 +208,12 @@ pub(super) async fn show_study(
 #[serde(deny_unknown_fields)]
 pub(super) struct UnreadQuery {
     /// Maximum number of records to return, from 1 to 1,000. The default is 100.
+    #[param(minimum = 1, maximum = 1_000)]
     limit: Option<usize>,
     /// The `next` cursor of the previous page.
     after: Option<String>,
     /// Returns only records of the file with this id.
+    #[param(format = Uuid)]
     file: Option<String>,
 }
 

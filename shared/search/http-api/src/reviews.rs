@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
+use axum::Json;
 use axum::extract::State;
 use axum::extract::rejection::JsonRejection;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
-use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
-use service::{ProjectAccess, Review, ReviewChange, ReviewDeletion, ReviewRefusal};
+use service::{ProjectAccess, Review, ReviewChange, ReviewDeletion, ReviewRefusal, Role};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::extract::{AuthorizedActor, AuthorizedProject};
+use super::extract::{AuthorizedActor, Caller, OwnedProject};
 use super::problem::{CommonErrors, Problem};
 use super::{Api, HttpResult};
 
@@ -31,16 +31,19 @@ pub(super) struct ReviewView {
     /// The time at which it was archived; null if it is not.
     #[schema(required, format = DateTime)]
     archived_at: Option<String>,
+    /// The role of the caller.
+    role: Role,
 }
 
-impl From<Review> for ReviewView {
-    fn from(Review { project_id, name, created_at, created_by, archived_at }: Review) -> Self {
+impl ReviewView {
+    fn of(Review { project_id, name, created_at, created_by, archived_at }: Review, role: Role) -> Self {
         Self {
             project_id: project_id.as_uuid(),
             name,
             created_at: created_at.to_string(),
             created_by,
             archived_at: archived_at.map(|at| at.to_string()),
+            role,
         }
     }
 }
@@ -92,17 +95,19 @@ fn refused(refusal: &ReviewRefusal) -> Problem {
     path = "/projects",
     responses((status = 200, description = "The reviews", body = ReviewList), CommonErrors),
 )]
-pub(super) async fn list_reviews(
-    State(api): State<Arc<Api>>,
-    Extension(caller): Extension<ProjectAccess>,
-) -> HttpResult {
-    let items = api.service.reviews(&caller).await?.into_iter().map(ReviewView::from).collect();
+pub(super) async fn list_reviews(State(api): State<Arc<Api>>, Caller { access, .. }: Caller) -> HttpResult {
+    let listed = api.service.reviews(&access).await?;
+    let items = listed.into_iter().filter_map(|review| {
+        let role = access.role(review.project_id)?;
+        Some(ReviewView::of(review, role))
+    });
+    let items = items.collect();
     Ok(Json(ReviewList { items }).into_response())
 }
 
 /// Creates a review, or returns the one with this name, regardless of case.
 ///
-/// Callers whose token lists reviews cannot create one, because the token would not list it.
+/// Callers whose token lists reviews become the owner of the new one.
 #[utoipa::path(
     post,
     path = "/projects",
@@ -110,27 +115,31 @@ pub(super) async fn list_reviews(
     responses(
         (status = 200, description = "There already is a review with this name", body = ReviewView),
         (status = 201, description = "The review was created", body = ReviewView),
-        (status = 403, description = "The caller can access only the reviews of their token", body = Problem, content_type = "application/problem+json"),
+        (status = 409, description = "A review that the caller cannot access has this name", body = Problem, content_type = "application/problem+json"),
         (status = 422, description = "The name is invalid, or there are too many reviews", body = Problem, content_type = "application/problem+json"),
         CommonErrors,
     ),
 )]
 pub(super) async fn create_review(
     State(api): State<Arc<Api>>,
-    Extension(caller): Extension<ProjectAccess>,
+    Caller { access, identity, .. }: Caller,
     AuthorizedActor(person): AuthorizedActor,
     new: Result<Json<NewReview>, JsonRejection>,
 ) -> HttpResult {
     let Json(new) = new.map_err(|rejection| Problem::unreadable(&rejection, "a review"))?;
-    if caller != ProjectAccess::All {
-        let detail = "the token of the caller lists their reviews, so they cannot create one";
-        return Err(Problem::new(StatusCode::FORBIDDEN, detail));
-    }
-    let created = api.service.create_review(&new.name, &person).await?;
+    let created = match (&access, identity) {
+        (ProjectAccess::All, _) => api.service.create_review(&new.name, &person).await?,
+        (ProjectAccess::Only(_), Some(owner)) => {
+            api.service.create_own_review(&new.name, &access, &owner).await?
+        }
+        // Without an identity the caller could not access the review.
+        (ProjectAccess::Only(_), None) => return Err(Problem::role_too_low()),
+    };
     let created = created.map_err(|refusal| refused(&refusal))?;
     let status = if created.is_new { StatusCode::CREATED } else { StatusCode::OK };
     let location = [(header::LOCATION, format!("/projects/{}", created.review.project_id))];
-    Ok((status, location, Json(ReviewView::from(created.review))).into_response())
+    let role = access.role(created.review.project_id).unwrap_or(Role::Owner);
+    Ok((status, location, Json(ReviewView::of(created.review, role))).into_response())
 }
 
 /// Renames, archives or restores a review. A review that is not listed becomes listed under its new name.
@@ -150,7 +159,7 @@ pub(super) async fn create_review(
 )]
 pub(super) async fn change_review(
     State(api): State<Arc<Api>>,
-    AuthorizedProject(project): AuthorizedProject,
+    OwnedProject(project): OwnedProject,
     AuthorizedActor(person): AuthorizedActor,
     new: Result<Json<ChangedReview>, JsonRejection>,
 ) -> HttpResult {
@@ -159,7 +168,7 @@ pub(super) async fn change_review(
     let change = ReviewChange { name, archived };
     let changed = api.service.change_review(project, &change, &person).await?;
     let review = changed.map_err(|refusal| refused(&refusal))?;
-    Ok(Json(ReviewView::from(review)).into_response())
+    Ok(Json(ReviewView::of(review, Role::Owner)).into_response())
 }
 
 /// Deletes a review with all of its imports and decisions.
@@ -178,7 +187,7 @@ pub(super) async fn change_review(
 )]
 pub(super) async fn delete_review(
     State(api): State<Arc<Api>>,
-    AuthorizedProject(project): AuthorizedProject,
+    OwnedProject(project): OwnedProject,
 ) -> HttpResult {
     match api.service.delete_review(project).await? {
         ReviewDeletion::Accepted => Ok(StatusCode::NO_CONTENT.into_response()),

@@ -18,14 +18,13 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::{PathItemExt, routes};
 
 use super::export_slots::Exports;
-use super::extract::ActorName;
 use super::problem::Problem;
 use super::run_trials::RunTrials;
 use super::searches::{cancel_search, show_search};
 use super::state::{Api, BodyMode};
 use super::{
     activity, admin, after_restore, aliases, bulk, changes, config, duplicates, export, health, history,
-    live, overview, repair, results, reviews, searches, sources, states, trial,
+    live, members, openapi, overview, repair, results, reviews, searches, sources, states, trial,
 };
 
 /// The maximum size of a request body, in bytes. 50 file names of 255 characters fit several times.
@@ -75,12 +74,8 @@ where
     W: Into<Principal>,
 {
     let identified = move |mut request: Request| {
-        let Principal { caller, operator, name } = identify(request.extensions()).into();
-        request.extensions_mut().insert(caller);
-        request.extensions_mut().insert(ActorName(name));
-        if let Some(operator) = operator {
-            request.extensions_mut().insert(operator);
-        }
+        let principal: Principal = identify(request.extensions()).into();
+        request.extensions_mut().insert(principal);
         std::future::ready(request)
     };
     let router = OPERATIONS.iter().fold(Router::new(), |router, operations| (operations.serve)(router));
@@ -125,6 +120,7 @@ pub fn description() -> OpenApiDocument {
     // The project has no license yet, and an empty license is invalid.
     description.info.license = None;
     aliases::describe(&mut description);
+    openapi::complete(&mut description);
     description
 }
 
@@ -162,6 +158,8 @@ where
 const OPERATIONS: &[Operations] = &[
     operations!(reviews::create_review, reviews::list_reviews),
     operations!(reviews::change_review, reviews::delete_review),
+    operations!(members::list_members, members::set_member),
+    operations!(members::remove_member),
     operations!(searches::create_search, searches::list_searches),
     operations!(searches::show_search, searches::delete_search),
     operations!(searches::cancel_search),

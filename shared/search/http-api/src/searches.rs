@@ -17,7 +17,7 @@ use super::extract::{AuthorizedProject, AuthorizedSearch};
 use super::paging::{self, List};
 use super::problem::{CommonErrors, Problem};
 use super::view::{AnnouncedView, Details, SearchList, SearchView};
-use super::{Api, HttpResult, etag};
+use super::{Api, HttpResult, choices, etag};
 use service::{Cancellation, CreateOutcome, Deletion, NewSearch, SearchFilter, SearchService};
 
 /// The header that makes a request idempotent
@@ -31,7 +31,8 @@ pub(super) const MAX_PAGE: usize = 200;
 /// The number of imports of a page whose totals are read concurrently.
 const CONCURRENT_DETAILS: usize = 16;
 
-const STATES: [JobState; 5] =
+/// The states of imports.
+pub(super) const STATES: [JobState; 5] =
     [JobState::Uploading, JobState::Uploaded, JobState::Parsing, JobState::Completed, JobState::Error];
 
 /// Announces an import (search): its name, and the files that will be uploaded.
@@ -172,13 +173,16 @@ pub(super) async fn delete_search(
 #[serde(deny_unknown_fields)]
 pub(super) struct SearchesQuery {
     /// Maximum number of imports to return, from 1 to 200. The default is 50.
+    #[param(minimum = 1, maximum = 200)]
     limit: Option<usize>,
     /// The `next` cursor of the previous page.
     after: Option<String>,
     /// Returns only imports in one of these states, separated by commas: `Uploading`, `Uploaded`, `Parsing`,
     /// `Completed`, `Error`.
+    #[param(inline, value_type = Option<choices::SearchStates>)]
     state: Option<String>,
     /// Returns only imports whose name contains this text, ignoring case; 1 to 255 characters.
+    #[param(min_length = 1, max_length = 255)]
     text: Option<String>,
 }
 

@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use crate::content;
 use crate::decisions::kind::{DecisionKind, Rule};
-use crate::{Error, SearchService};
+use crate::{Error, Role, SearchService};
 
 /// The kind of the records.
 const ACTIVITY: &str = "activity";
@@ -63,6 +63,13 @@ pub enum Action {
         search_id: SearchId,
         /// The number of files.
         files: u64,
+    },
+    /// The role of a member changed.
+    ChangedMember {
+        /// The name of the member.
+        member: String,
+        /// The new role; `None` if the person was removed.
+        role: Option<Role>,
     },
 }
 

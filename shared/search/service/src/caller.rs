@@ -1,24 +1,49 @@
 //! Principals of requests and the projects that they can access.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use imports::ProjectId;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 /// The element of a claim that stands for every project.
 const ALL: &str = "*";
 
-/// The projects that a caller can read and change.
+/// The role of a person in a review. Each role includes the earlier ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Reads and exports.
+    Reader,
+    /// Imports files, decides about duplicates and sets sources.
+    Reviewer,
+    /// Renames, archives and deletes the review, and changes its members.
+    Owner,
+}
+
+/// The projects that a caller can access.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProjectAccess {
-    /// Every project: the caller is an operator, or was authorized by the host.
+    /// Every project as an owner: the caller is an operator, or was authorized by the host.
     All,
-    /// Only these projects.
-    Only(BTreeSet<ProjectId>),
+    /// Only these projects, each in a role.
+    Only(BTreeMap<ProjectId, Role>),
 }
 
 impl ProjectAccess {
-    /// Returns the access of a caller from the claims of a token that the host has verified.
+    /// Returns access to nothing.
+    pub const fn none() -> Self {
+        Self::Only(BTreeMap::new())
+    }
+
+    /// Returns access to one project as an owner.
+    pub fn to(project: ProjectId) -> Self {
+        Self::Only(BTreeMap::from([(project, Role::Owner)]))
+    }
+
+    /// Returns the access of a caller from the claims of a token that the host has verified. It makes the caller an owner
+    /// of each project that the token lists.
     ///
     /// `claim` names the claim that lists the projects: ids, or `*` for all, separated by spaces or commas, with or
     /// without the brackets that API Gateway puts around the elements of a list
@@ -31,7 +56,7 @@ impl ProjectAccess {
         match (claim, claims) {
             (None, None) => Self::All,
             (Some(claim), Some(claims)) => Self::listed(claims.get(claim).map_or("", String::as_str)),
-            (Some(_), None) | (None, Some(_)) => Self::Only(BTreeSet::new()),
+            (Some(_), None) | (None, Some(_)) => Self::none(),
         }
     }
 
@@ -40,21 +65,53 @@ impl ProjectAccess {
             return Self::All;
         }
         let ids = elements(projects).filter_map(|id| Uuid::parse_str(id).ok());
-        Self::Only(ids.map(ProjectId::from_uuid).collect())
+        Self::Only(ids.map(|id| (ProjectId::from_uuid(id), Role::Owner)).collect())
     }
 
-    /// Returns `true` if the caller can read and change a project and its searches.
-    pub fn can_access(&self, project: ProjectId) -> bool {
+    /// Returns the role of the caller in a project.
+    pub fn role(&self, project: ProjectId) -> Option<Role> {
         match self {
-            Self::All => true,
-            Self::Only(projects) => projects.contains(&project),
+            Self::All => Some(Role::Owner),
+            Self::Only(projects) => projects.get(&project).copied(),
         }
+    }
+
+    /// Returns `true` if the caller can read a project and its searches.
+    pub fn can_access(&self, project: ProjectId) -> bool {
+        self.role(project).is_some()
     }
 
     /// Restricts the access to one project.
     #[must_use]
     pub fn within(&self, project: ProjectId) -> Self {
-        Self::Only([project].into_iter().filter(|project| self.can_access(*project)).collect())
+        Self::Only(self.role(project).map(|role| (project, role)).into_iter().collect())
+    }
+
+    /// Restricts the access to the projects in which the caller has at least this role.
+    #[must_use]
+    pub fn at_least(self, role: Role) -> Self {
+        match self {
+            Self::All => Self::All,
+            Self::Only(mut projects) => {
+                projects.retain(|_, own| *own >= role);
+                Self::Only(projects)
+            }
+        }
+    }
+
+    /// Adds the projects that the caller is a member of.
+    #[must_use]
+    pub fn with(self, memberships: BTreeMap<ProjectId, Role>) -> Self {
+        match self {
+            Self::All => Self::All,
+            Self::Only(mut projects) => {
+                for (project, role) in memberships {
+                    let own = projects.entry(project).or_insert(role);
+                    *own = role.max(*own);
+                }
+                Self::Only(projects)
+            }
+        }
     }
 }
 
@@ -78,7 +135,7 @@ impl Operator {
         let mut scopes = ["scope", "scp"].into_iter().filter_map(|name| claims.get(name));
         let has_scope = scopes.any(|scopes| elements(scopes).any(|granted| granted == scope));
         let is_everywhere = ProjectAccess::of(claim, Some(claims)) == ProjectAccess::All;
-        (has_scope && is_everywhere).then(|| Self { name: name(Some(claims)) })
+        (has_scope && is_everywhere).then(|| Self { name: name(identity(Some(claims)).as_deref()) })
     }
 
     fn unnamed() -> Self {
@@ -94,28 +151,39 @@ fn elements(claim: &str) -> impl Iterator<Item = &str> {
         .filter(|part| !part.is_empty())
 }
 
-/// Returns the name of the caller from the claims of a token.
-pub fn name(claims: Option<&HashMap<String, String>>) -> String {
-    claims.and_then(|claims| claims.get("sub")).map_or_else(|| "somebody".to_owned(), Clone::clone)
+/// Returns the identity of the caller from the claims of a token: the `sub`, which a provider never assigns twice.
+pub fn identity(claims: Option<&HashMap<String, String>>) -> Option<String> {
+    claims.and_then(|claims| claims.get("sub")).cloned()
+}
+
+/// Returns the name under which actions of a caller are recorded.
+fn name(identity: Option<&str>) -> String {
+    identity.unwrap_or("somebody").to_owned()
 }
 
 /// The principal of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Principal {
-    /// The projects that the caller can access.
+    /// The projects that the caller can access, in addition to those that they are a member of.
     pub caller: ProjectAccess,
     /// The operator, if the caller is one.
     pub operator: Option<Operator>,
-    /// The name of the caller, for records of their actions.
-    pub name: String,
+    /// The identity of the caller, which the host has verified: the `sub` of a token or the ARN of a signer. `None` if
+    /// callers do not sign in.
+    pub identity: Option<String>,
 }
 
 impl Principal {
-    /// Replaces the name.
+    /// Returns the name of the caller, for records of their actions.
+    pub fn name(&self) -> String {
+        name(self.identity.as_deref())
+    }
+
+    /// Replaces the identity.
     #[must_use]
-    pub fn named(self, name: &str) -> Self {
-        let operator = self.operator.map(|_| Operator { name: name.to_owned() });
-        Self { operator, name: name.to_owned(), ..self }
+    pub fn identified(self, identity: &str) -> Self {
+        let operator = self.operator.map(|_| Operator { name: identity.to_owned() });
+        Self { operator, identity: Some(identity.to_owned()), ..self }
     }
 }
 
@@ -123,7 +191,7 @@ impl From<ProjectAccess> for Principal {
     /// A caller that the host has authorized for every project is also an operator.
     fn from(caller: ProjectAccess) -> Self {
         let operator = (caller == ProjectAccess::All).then(Operator::unnamed);
-        Self { caller, operator, name: name(None) }
+        Self { caller, operator, identity: None }
     }
 }
 
@@ -133,13 +201,13 @@ mod tests {
 
     #[test]
     fn naming_a_principal_grants_nothing() {
-        let named = Principal::from(ProjectAccess::All).named("arn:ann");
+        let named = Principal::from(ProjectAccess::All).identified("arn:ann");
         assert_eq!(
-            (named.name.as_str(), named.operator),
+            (named.name().as_str(), named.operator),
             ("arn:ann", Some(Operator { name: "arn:ann".into() }))
         );
-        let unprivileged = Principal { caller: ProjectAccess::All, operator: None, name: String::new() };
-        assert_eq!(unprivileged.named("arn:ann").operator, None);
+        let unprivileged = Principal { caller: ProjectAccess::All, operator: None, identity: None };
+        assert_eq!(unprivileged.identified("arn:ann").operator, None);
     }
 
     const ONE: &str = "8f0c6a52-5a0e-4b6f-9c55-0d2f4f3c1e77";
@@ -163,7 +231,7 @@ mod tests {
         ] {
             assert_eq!(
                 with("projects", &text),
-                ProjectAccess::Only([project(ONE), project(OTHER)].into()),
+                ProjectAccess::Only([(project(ONE), Role::Owner), (project(OTHER), Role::Owner)].into()),
                 "{text}"
             );
         }
@@ -175,16 +243,16 @@ mod tests {
     #[test]
     fn invalid_project_ids_grant_nothing() {
         for text in ["", "[]", "**", "*.*", "all", "8f0c6a52"] {
-            assert_eq!(with("projects", text), ProjectAccess::Only(BTreeSet::new()), "{text}");
+            assert_eq!(with("projects", text), ProjectAccess::none(), "{text}");
         }
-        assert_eq!(with("groups", "*"), ProjectAccess::Only(BTreeSet::new()), "another claim");
+        assert_eq!(with("groups", "*"), ProjectAccess::none(), "another claim");
     }
 
     #[test]
     fn claim_or_token_alone_grants_nothing() {
         let token = HashMap::from([("projects".to_owned(), "*".to_owned())]);
-        assert_eq!(ProjectAccess::of(None, Some(&token)), ProjectAccess::Only(BTreeSet::new()));
-        assert_eq!(ProjectAccess::of(Some("projects"), None), ProjectAccess::Only(BTreeSet::new()));
+        assert_eq!(ProjectAccess::of(None, Some(&token)), ProjectAccess::none());
+        assert_eq!(ProjectAccess::of(Some("projects"), None), ProjectAccess::none());
         assert_eq!(ProjectAccess::of(None, None), ProjectAccess::All);
     }
 
@@ -230,5 +298,17 @@ mod tests {
             assert!(caller.can_access(project(ONE)) && !caller.can_access(project(OTHER)));
         }
         assert!(!with("projects", OTHER).within(project(ONE)).can_access(project(ONE)));
+    }
+
+    #[test]
+    fn membership_extends_but_never_lowers_the_access_of_a_token() {
+        let caller = with("projects", ONE)
+            .with(BTreeMap::from([(project(ONE), Role::Reader), (project(OTHER), Role::Reviewer)]));
+        assert_eq!(caller.role(project(ONE)), Some(Role::Owner));
+        assert_eq!(caller.role(project(OTHER)), Some(Role::Reviewer));
+        assert_eq!(caller.within(project(OTHER)).role(project(OTHER)), Some(Role::Reviewer));
+        assert_eq!(caller.clone().at_least(Role::Reviewer), caller);
+        assert_eq!(caller.at_least(Role::Owner), ProjectAccess::to(project(ONE)));
+        assert_eq!(ProjectAccess::All.with(BTreeMap::new()).at_least(Role::Owner), ProjectAccess::All);
     }
 }

@@ -7,7 +7,7 @@
 //! - `query`, `record_text`, `changes`, `effects` and `health` read;
 //! - `cancel`, `repair`, `decisions`, `sources` and `after_restore` change a search; `reviews` changes the list of
 //!   reviews;
-//! - `activity` keeps the history of a review;
+//! - `activity` keeps the history of a review, and `members` the people who may access it;
 //! - `scope` finds the files of a review or an import; `export`, `exported_studies`, `merged` and `study_view` produce
 //!   exports;
 //! - `marking` marks the duplicates of a project, for the parser;
@@ -29,6 +29,7 @@ pub mod exported_studies;
 pub mod health;
 mod idempotent_create;
 pub mod marking;
+mod members;
 mod merged;
 mod query;
 mod record_text;
@@ -55,7 +56,7 @@ use crate::health::Health;
 pub use self::activity::{Action, Activity, ActivityPage};
 pub use self::after_restore::{AfterRestore, OpenReads, RestoreOutcome};
 pub use self::announce::{AnnouncedSearch, Error, NewFile, NewSearch, PreparedSearch, Upload};
-pub use self::caller::{Operator, Principal, ProjectAccess};
+pub use self::caller::{Operator, Principal, ProjectAccess, Role};
 pub use self::cancel::{Cancellation, Deletion};
 pub use self::changes::{Change, ChangeCursor, MAX_SEEN, changes};
 pub use self::decisions::bulk::{
@@ -65,6 +66,7 @@ pub use self::decisions::kind::{DecisionKind, Rule};
 pub use self::decisions::{DecisionOutcome, DecisionRequest, EffectiveDecision};
 pub use self::export::{ExportRefusal, ExportState, MAX_IN_PROGRESS, export_file};
 pub use self::idempotent_create::{CreateOutcome, FIRST_REQUEST};
+pub use self::members::{Member, MemberRefusal};
 pub use self::query::{SearchFilter, StoredSearch, Text, age};
 pub use self::record_text::{Around, MAX_RAW_BYTES, Raw, RecordBytes};
 pub use self::repair::{

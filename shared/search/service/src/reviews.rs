@@ -8,13 +8,14 @@ use jiff::Timestamp;
 use messages::StoreError;
 use outbox::session::CommitError;
 use outbox::{Key, ReadRecords, Record};
+use saga::engine::OpenSession;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::content;
 use crate::tries::MAX_TRIES;
-use crate::{Deletion, Error, ProjectAccess, SearchService, activity, decisions};
+use crate::{Deletion, Error, ProjectAccess, SearchService, activity, decisions, members};
 
 /// The maximum number of listed reviews: about 1.5 MB of the 16 MB that a MongoDB document can have.
 pub const MAX_REVIEWS: usize = 1_000;
@@ -185,6 +186,31 @@ pub async fn review_named(records: &dyn ReadRecords, name: &str) -> Result<Optio
     Ok(read(record)?.named(name).cloned())
 }
 
+/// Lists a review under a new id, with the commit of the session. If the name is taken, returns that review if the caller
+/// can access it.
+pub(crate) async fn list_own(
+    session: &mut OpenSession<'_>,
+    project: ProjectId,
+    name: &str,
+    caller: &ProjectAccess,
+    by: &str,
+    now: Timestamp,
+) -> Result<Result<CreatedReview, ReviewRefusal>, StoreError> {
+    let mut reviews = read(session.read(key()).await?)?;
+    let listed = checked(name).and_then(|(name, _)| match reviews.named(&name) {
+        Some(known) if caller.can_access(known.project_id) => {
+            Ok(CreatedReview { review: known.clone(), is_new: false })
+        }
+        Some(known) => Err(ReviewRefusal::Taken(known.name.clone())),
+        None => {
+            let review = reviews.add(project, name, by, now)?;
+            Ok(CreatedReview { review, is_new: true })
+        }
+    });
+    session.write(key(), written(&reviews)?);
+    Ok(listed)
+}
+
 impl SearchService {
     async fn all_reviews(&self) -> Result<Reviews, StoreError> {
         let record = self.entry.sessions.records.record(&key()).await?;
@@ -252,7 +278,7 @@ impl SearchService {
         if let Some(open) = page.items.iter().find(|job| !job.state.has_ended()) {
             return Ok(ReviewDeletion::Running(open.search_id));
         }
-        let caller = ProjectAccess::Only([project].into());
+        let caller = ProjectAccess::to(project);
         for job in &page.items {
             match self.delete(&caller, job.search_id).await? {
                 Deletion::Accepted | Deletion::Unknown => {}
@@ -271,6 +297,7 @@ impl SearchService {
             session.write(decisions::key(project), json!([]));
             decisions::bulk::clear(&mut session, project).await?;
             activity::clear(&mut session, project).await?;
+            members::clear(&mut session, project).await?;
             match self.commit(session, "deleted a review").await {
                 // The list was changed concurrently.
                 Err(Error::Commit(error)) if error.is_refused() => {}

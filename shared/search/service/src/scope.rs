@@ -62,7 +62,7 @@ impl SearchService {
         file: Option<FileId>,
     ) -> Result<Option<Scope>, StoreError> {
         let Some(search) = search else { return Ok(Some(Scope::Review(project))) };
-        let caller = ProjectAccess::Only([project].into());
+        let caller = ProjectAccess::to(project);
         let Some(job) = self.find(&caller, search).await? else { return Ok(None) };
         let known = self.repairs(&job).await?;
         let mut repairs: Vec<Job> = if known.original == search {
@@ -109,7 +109,7 @@ impl SearchService {
 
     /// Returns the files of one import of a scope that were read completely.
     pub async fn files_in(&self, scope: &Scope, job: &Job) -> Result<Vec<imports::ParsedFile>, StoreError> {
-        let caller = ProjectAccess::Only([job.project_id].into());
+        let caller = ProjectAccess::to(job.project_id);
         let stored = self.stored(&caller, job.search_id).await?;
         let mut files = stored.map(|StoredSearch { files, .. }| files).unwrap_or_default();
         if let Scope::Import { files: Some(wanted), .. } = scope {

@@ -329,7 +329,7 @@ impl Selector<'_> {
         let sources = match self.sources.entry(at.search_id) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(vacant) => {
-                let caller = crate::ProjectAccess::Only([self.project].into());
+                let caller = crate::ProjectAccess::to(self.project);
                 let sources = match self.of.find(&caller, at.search_id).await? {
                     Some(job) => self.of.sources(&job, &self.of.repairs(&job).await?.repairs).await?,
                     None => BTreeMap::new(),

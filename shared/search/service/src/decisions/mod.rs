@@ -92,7 +92,7 @@ impl SearchService {
         DecisionRequest { decision, studies, if_undecided }: DecisionRequest<'_>,
         by: &str,
     ) -> Result<DecisionOutcome, Error> {
-        let caller = ProjectAccess::Only([project].into());
+        let caller = ProjectAccess::to(project);
         // Requests with more studies are refused below.
         for (place, study) in studies.iter().enumerate().take(2) {
             let StudyRef { search_id, file_id, record } = *study;

@@ -77,7 +77,7 @@ impl SearchService {
             to: to.with_usual_names(),
         });
         let new = ReviewSources { replace, ..new.clone() };
-        let caller = ProjectAccess::Only([project].into());
+        let caller = ProjectAccess::to(project);
         let (mut after, mut changed) = (None, 0);
         loop {
             let page = self.jobs.of_project(project, after, PAGE).await?;
