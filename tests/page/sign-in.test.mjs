@@ -117,6 +117,11 @@ function gateway(program, signIn) {
           Object.assign(config.caller, signIn.caller);
           body = Buffer.from(JSON.stringify(config));
         }
+        if (pathname === '/projects' && request.method === 'GET' && signIn.role) {
+          const list = JSON.parse(body.toString());
+          for (const review of list.items) review.role = signIn.role;
+          body = Buffer.from(JSON.stringify(list));
+        }
         const { 'content-length': _length, 'transfer-encoding': _encoding, ...kept } = answer.headers;
         response.writeHead(answer.statusCode, kept);
         response.end(body);
@@ -239,6 +244,51 @@ test('users limited to some reviews see the first, without operator screens', as
   await page.getByRole('button', { name: `Review ${other.slice(0, 8)}…` }).click();
   await page.getByText('No imports yet').waitFor();
   signIn.caller = {};
+  await page.context().close();
+});
+
+test('an owner adds and removes members, and the history shows it', async () => {
+  signIn.caller = { projects: null, is_operator: false, name: 'ann' };
+  const page = await visit('#/reviews');
+  await page.getByLabel('New review').fill('Sleep with a team');
+  await page.getByRole('button', { name: 'Create' }).click();
+  await heading(page, 'Imports');
+  await page.locator('.review summary').click();
+  await page.getByRole('link', { name: 'Team and history' }).click();
+  await heading(page, 'Team and history');
+  await page.getByText('Your name is ann').waitFor();
+  await page.getByLabel('Name of a user').fill('bob');
+  await page.getByRole('button', { name: 'Add' }).click();
+  const role = page.getByLabel('Role of bob');
+  await role.waitFor();
+  assert.equal(await role.inputValue(), 'reviewer');
+  await role.selectOption('owner');
+  await page.getByText('made bob an owner').waitFor();
+  await assertScreen(page, 'members');
+  await shot(page, 'team');
+  await page.getByRole('button', { name: 'Remove bob' }).click();
+  await page.getByRole('button', { name: 'Remove the member' }).click();
+  await page.getByText('removed bob').waitFor();
+  assert.equal(await role.count(), 0);
+  signIn.caller = {};
+  await page.context().close();
+});
+
+test('a reader sees neither uploads nor decisions', async () => {
+  [signIn.caller, signIn.role] = [{ projects: null, is_operator: false, name: 'rita' }, 'reader'];
+  const project = randomUUID();
+  await program.import('With duplicates', [sample('psycinfo.ris'), sample('psycinfo.ris')], { project });
+  const named = await fetch(`${program.url}/projects/${project}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ name: 'Read by Rita' }) });
+  assert.equal(named.status, 200);
+  const page = await visit(`#/duplicates?review=${project}&show=all`);
+  await page.getByText('You can read and export this review.').waitFor();
+  await page.locator('li.pair').first().waitFor();
+  for (const name of ['Not a duplicate', 'Same work', 'Keep this study instead', 'Decide with the keyboard']) {
+    assert.equal(await page.getByRole('button', { name }).count(), 0, name);
+  }
+  assert.equal(await page.getByRole('link', { name: 'New import' }).count(), 0);
+  await assertScreen(page, 'a reader of duplicates');
+  [signIn.caller, signIn.role] = [{}, undefined];
   await page.context().close();
 });
 
