@@ -1,11 +1,18 @@
 //! The description of parameters whose text is one of a few names. The types have no values.
 
+use imports::JobState;
+use service::effects;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
-use super::overview::EFFECT_STATES;
-use super::searches::STATES;
+/// The states of imports.
+pub(super) const STATES: [JobState; 5] =
+    [JobState::Uploading, JobState::Uploaded, JobState::Parsing, JobState::Completed, JobState::Error];
+
+/// The states of effects.
+pub(super) const EFFECT_STATES: [effects::EffectState; 3] =
+    [effects::EffectState::Waiting, effects::EffectState::Claimed, effects::EffectState::Poisoned];
 
 /// The format of an export.
 pub(super) enum ExportFormat {}

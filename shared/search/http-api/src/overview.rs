@@ -254,12 +254,8 @@ impl ListCursor for effects::EffectCursor {
     }
 }
 
-/// The states of effects.
-pub(super) const EFFECT_STATES: [effects::EffectState; 3] =
-    [effects::EffectState::Waiting, effects::EffectState::Claimed, effects::EffectState::Poisoned];
-
 fn effect_state(asked: Option<&str>) -> Result<Option<effects::EffectState>, Problem> {
-    let state = |name: &str| EFFECT_STATES.into_iter().find(|state| state.name() == name);
+    let state = |name: &str| choices::EFFECT_STATES.into_iter().find(|state| state.name() == name);
     let refused = || Problem::bad("state is waiting, claimed or poisoned");
     asked.map(|name| state(name).ok_or_else(refused)).transpose()
 }

@@ -80,9 +80,10 @@ pub(super) struct ChangedReview {
 fn refused(refusal: &ReviewRefusal) -> Problem {
     let status = match refusal {
         ReviewRefusal::Taken(_) => StatusCode::CONFLICT,
-        ReviewRefusal::Name(_) | ReviewRefusal::TooMany | ReviewRefusal::Unnamed => {
-            StatusCode::UNPROCESSABLE_ENTITY
-        }
+        ReviewRefusal::Name(_)
+        | ReviewRefusal::TooMany
+        | ReviewRefusal::TooManyOwn
+        | ReviewRefusal::Unnamed => StatusCode::UNPROCESSABLE_ENTITY,
     };
     Problem::new(status, &refusal.to_string())
 }

@@ -31,10 +31,6 @@ pub(super) const MAX_PAGE: usize = 200;
 /// The number of imports of a page whose totals are read concurrently.
 const CONCURRENT_DETAILS: usize = 16;
 
-/// The states of imports.
-pub(super) const STATES: [JobState; 5] =
-    [JobState::Uploading, JobState::Uploaded, JobState::Parsing, JobState::Completed, JobState::Error];
-
 /// Announces an import (search): its name, and the files that will be uploaded.
 ///
 /// The response has an upload form for each file.
@@ -231,9 +227,9 @@ async fn views(service: &SearchService, jobs: Vec<Job>) -> Result<Vec<SearchView
 }
 
 pub(super) fn states(asked: Option<&str>) -> Result<Vec<JobState>, Problem> {
-    let known = |name: &str| STATES.into_iter().find(|state| state.to_string() == name);
+    let known = |name: &str| choices::STATES.into_iter().find(|state| state.to_string() == name);
     let refused = || {
-        let names = STATES.map(|state| state.to_string()).join(", ");
+        let names = choices::STATES.map(|state| state.to_string()).join(", ");
         Problem::bad(&format!("state is one or several of {names}, separated by commas"))
     };
     let names = asked.into_iter().flat_map(|asked| asked.split(','));

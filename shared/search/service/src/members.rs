@@ -14,17 +14,15 @@ use outbox::{Key, Record};
 use saga::engine::OpenSession;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use uuid::Uuid;
 
 use crate::activity::{self, Action, Activity};
-use crate::reviews::{self, CreatedReview, ReviewRefusal};
 use crate::tries::MAX_TRIES;
 use crate::{Error, ProjectAccess, Role, SearchService, content};
 
 /// The maximum number of members of a review. Deleting the review changes the memberships of all of them in one session.
 const MAX_MEMBERS: usize = 50;
 /// The maximum number of reviews that a person can be a member of.
-const MAX_MEMBERSHIPS: usize = 200;
+pub(crate) const MAX_MEMBERSHIPS: usize = 200;
 /// The maximum length of a member's name, in characters. The `sub` of a token has up to 255
 /// (<https://openid.net/specs/openid-connect-core-1_0.html#IDToken>).
 const MAX_MEMBER_CHARS: usize = 255;
@@ -114,6 +112,19 @@ fn write_members(
 ) -> Result<(), StoreError> {
     session.write(members_key(project), content::of(&members, "serializing the members of a review")?);
     Ok(())
+}
+
+/// Makes a person the only member of a new review and its owner, with the commit of the session.
+pub(crate) async fn begin(
+    session: &mut OpenSession<'_>,
+    project: ProjectId,
+    owner: &str,
+    now: Timestamp,
+) -> Result<Result<(), MemberRefusal>, StoreError> {
+    let member =
+        Member { name: owner.to_owned(), role: Role::Owner, added_at: now, added_by: owner.to_owned() };
+    write_members(session, project, &[member])?;
+    write_membership(session, owner, project, Some(Role::Owner)).await
 }
 
 /// Removes all members of a review, with the commit of the session.
@@ -244,46 +255,6 @@ impl SearchService {
                 // The members or the history were changed concurrently.
                 Err(Error::Commit(error)) if error.is_refused() => {}
                 done => return done.map(|()| Ok(Some(member))),
-            }
-        }
-        Err(Error::Commit(CommitError::Changed))
-    }
-
-    /// Creates a review whose owner is a person without access to all reviews, or returns the one of this name if the
-    /// person can access it. It is idempotent.
-    ///
-    /// The id of the review is new. An id derived from the name may be that of imports that others announced.
-    ///
-    /// # Errors
-    /// Returns an error if a store is unavailable; the review may or may not be created.
-    pub async fn create_own_review(
-        &self,
-        name: &str,
-        caller: &ProjectAccess,
-        owner: &str,
-    ) -> Result<Result<CreatedReview, ReviewRefusal>, Error> {
-        for _ in 0..MAX_TRIES {
-            let now = self.host().now();
-            let project = ProjectId::from_uuid(self.host().fresh_id());
-            let mut session = self.entry.session(SearchId::from_uuid(Uuid::nil()));
-            let created = match reviews::list_own(&mut session, project, name, caller, owner, now).await? {
-                Ok(created) if created.is_new => created,
-                known => return Ok(known),
-            };
-            if write_membership(&mut session, owner, project, Some(Role::Owner)).await?.is_err() {
-                return Ok(Err(ReviewRefusal::TooMany));
-            }
-            let member = Member {
-                name: owner.to_owned(),
-                role: Role::Owner,
-                added_at: now,
-                added_by: owner.to_owned(),
-            };
-            write_members(&mut session, project, &[member])?;
-            match self.commit(session, "created a review").await {
-                // The list was changed concurrently.
-                Err(Error::Commit(error)) if error.is_refused() => {}
-                done => return done.map(|()| Ok(created)),
             }
         }
         Err(Error::Commit(CommitError::Changed))

@@ -8,12 +8,12 @@ use jiff::Timestamp;
 use messages::StoreError;
 use outbox::session::CommitError;
 use outbox::{Key, ReadRecords, Record};
-use saga::engine::OpenSession;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::content;
+use crate::members::MAX_MEMBERSHIPS;
 use crate::tries::MAX_TRIES;
 use crate::{Deletion, Error, ProjectAccess, SearchService, activity, decisions, members};
 
@@ -61,6 +61,9 @@ pub enum ReviewRefusal {
     /// The list is full.
     #[error("there are {MAX_REVIEWS} reviews, which is the maximum; delete one first")]
     TooMany,
+    /// The creator is a member of the maximum number of reviews.
+    #[error("you are a member of {MAX_MEMBERSHIPS} reviews, which is the maximum; leave or delete one first")]
+    TooManyOwn,
     /// A review that is not listed was archived without a name.
     #[error("the review has no name yet; give it one first")]
     Unnamed,
@@ -186,31 +189,6 @@ pub async fn review_named(records: &dyn ReadRecords, name: &str) -> Result<Optio
     Ok(read(record)?.named(name).cloned())
 }
 
-/// Lists a review under a new id, with the commit of the session. If the name is taken, returns that review if the caller
-/// can access it.
-pub(crate) async fn list_own(
-    session: &mut OpenSession<'_>,
-    project: ProjectId,
-    name: &str,
-    caller: &ProjectAccess,
-    by: &str,
-    now: Timestamp,
-) -> Result<Result<CreatedReview, ReviewRefusal>, StoreError> {
-    let mut reviews = read(session.read(key()).await?)?;
-    let listed = checked(name).and_then(|(name, _)| match reviews.named(&name) {
-        Some(known) if caller.can_access(known.project_id) => {
-            Ok(CreatedReview { review: known.clone(), is_new: false })
-        }
-        Some(known) => Err(ReviewRefusal::Taken(known.name.clone())),
-        None => {
-            let review = reviews.add(project, name, by, now)?;
-            Ok(CreatedReview { review, is_new: true })
-        }
-    });
-    session.write(key(), written(&reviews)?);
-    Ok(listed)
-}
-
 impl SearchService {
     async fn all_reviews(&self) -> Result<Reviews, StoreError> {
         let record = self.entry.sessions.records.record(&key()).await?;
@@ -254,6 +232,52 @@ impl SearchService {
             Ok((CreatedReview { review, is_new: true }, true))
         })
         .await
+    }
+
+    /// Creates a review whose owner is a person without access to all reviews, or returns the one of this name if the
+    /// person can access it. It is idempotent.
+    ///
+    /// The id of the review is new. An id derived from the name may be that of imports that others announced.
+    ///
+    /// # Errors
+    /// Returns an error if a store is unavailable; the review may or may not be created.
+    pub async fn create_own_review(
+        &self,
+        name: &str,
+        caller: &ProjectAccess,
+        owner: &str,
+    ) -> Result<Result<CreatedReview, ReviewRefusal>, Error> {
+        let name = match checked(name) {
+            Ok((name, _)) => name,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        for _ in 0..MAX_TRIES {
+            let now = self.host().now();
+            let mut session = self.entry.session(SearchId::from_uuid(Uuid::nil()));
+            let mut reviews = read(session.read(key()).await?)?;
+            match reviews.named(&name) {
+                Some(known) if caller.can_access(known.project_id) => {
+                    return Ok(Ok(CreatedReview { review: known.clone(), is_new: false }));
+                }
+                Some(known) => return Ok(Err(ReviewRefusal::Taken(known.name.clone()))),
+                None => {}
+            }
+            let project = ProjectId::from_uuid(self.host().fresh_id());
+            let review = match reviews.add(project, name.clone(), owner, now) {
+                Ok(review) => review,
+                Err(refusal) => return Ok(Err(refusal)),
+            };
+            session.write(key(), written(&reviews)?);
+            if members::begin(&mut session, project, owner, now).await?.is_err() {
+                return Ok(Err(ReviewRefusal::TooManyOwn));
+            }
+            match self.commit(session, "created a review").await {
+                // The list was changed concurrently.
+                Err(Error::Commit(error)) if error.is_refused() => {}
+                done => return done.map(|()| Ok(CreatedReview { review, is_new: true })),
+            }
+        }
+        Err(Error::Commit(CommitError::Changed))
     }
 
     /// Renames, archives or restores a review. A review that is not listed becomes listed under its new name.
