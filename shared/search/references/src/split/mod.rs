@@ -125,7 +125,7 @@ pub(crate) trait Splitter: fmt::Debug + Send {
 
 /// The maximum number of parts of a file after which the part after a record without an end is searched for. Up to the
 /// maximum size of a record may be read again for each of them.
-const MAX_CUT_OFF: u64 = 50;
+const MAX_CUT_OFF: u64 = 20;
 
 /// Creates the splitter of a part of a file that begins in this format. `parts` is the number of parts so far.
 pub(crate) fn splitter(format: Format, limit: usize, parts: u64) -> Box<dyn Splitter> {

@@ -173,7 +173,7 @@ fn assert_file_proportional(file: impl Fn(usize) -> String, bytes: usize, shape:
 }
 
 /// Shapes that once needed quadratic work, or a scan of a fixed part of the file for every few bytes.
-const FOUND: [(Gap, Fragments); 37] = [
+const FOUND: [(Gap, Fragments); 38] = [
     (("@article{k, title={a}}\n", ""), ("", "@b{z,crossref=z\n", "")),
     (("@article{k, title={a}}\n", ""), ("", "@b{z,crossref=z,}\n", "")),
     (("@article{k, title={a}}\n", ""), ("", "@b{z,crossref={q}}\n", "ids={")),
@@ -217,6 +217,7 @@ const FOUND: [(Gap, Fragments); 37] = [
     (("@article{k, title = {", "}}"), ("", "\\}{\"a\":", "")),
     (("<xml><records><record><title>", "</title></record></records></xml>"), ("", "<a '>", "")),
     (("<xml><records><record><title>", "</title></record></records></xml>"), ("", "<!--", "")),
+    (("RT Journal Article\nT1 a\n\n", "\n"), ("}", "@b{z,\nTitle,Authors,DOI\n1\\textbf{", "")),
 ];
 
 #[test]
