@@ -15,7 +15,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::{
     Format, Outcome, Quarantine, Record, Reference,
-    encoding::{decode, decode_cut, printable},
+    encoding::{Decoder, decode, decode_cut, printable},
     outcome::{EXCERPT_CHARS, REASON_CHARS},
     read,
     work::{self, Stop},
@@ -39,7 +39,7 @@ pub(crate) struct RawRecord<'a> {
     pub(crate) parents: Vec<Vec<u8>>,
     pub(crate) fault: Option<&'static str>,
     /// The encoding to decode it from if it is not UTF-8.
-    pub(crate) legacy: &'static encoding_rs::Encoding,
+    pub(crate) legacy: Decoder,
 }
 
 impl<'a> RawRecord<'a> {
@@ -257,7 +257,7 @@ impl Batch<'_> {
 }
 
 /// The beginning of a record's text. Only as many bytes are decoded as its characters can occupy.
-fn excerpt(text: &[u8], legacy: &'static encoding_rs::Encoding) -> String {
+fn excerpt(text: &[u8], legacy: Decoder) -> String {
     let start = &text[..text.len().min(4 * EXCERPT_CHARS)];
     decode_cut(start, legacy).chars().take(EXCERPT_CHARS).collect()
 }

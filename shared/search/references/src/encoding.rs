@@ -5,6 +5,7 @@
 //! records are decoded with the one legacy encoding that is most likely for all such bytes of the file. If the result
 //! is not printable, the record is quarantined. Files merged from two databases do mix encodings.
 
+mod decoder;
 mod legacy;
 mod name;
 mod utf16;
@@ -14,6 +15,7 @@ use std::{borrow::Cow, fmt};
 use encoding_rs::ISO_2022_JP;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use decoder::Decoder;
 pub(crate) use legacy::{LegacyEncoding, LegacyState};
 pub(crate) use utf16::{Utf16, utf16_units};
 
@@ -34,6 +36,8 @@ pub enum Encoding {
     Iso8859_1,
     /// MacRoman, the encoding of older Macintosh programs in western Europe.
     MacRoman,
+    /// Code page 850, the encoding of DOS programs in western Europe.
+    Cp850,
     /// Another ASCII-compatible encoding.
     Other(OtherEncoding),
 }
@@ -83,16 +87,17 @@ impl Encoding {
     }
 
     /// The encoding of records that are not UTF-8.
-    fn legacy(self) -> &'static encoding_rs::Encoding {
+    fn legacy(self) -> Decoder {
         match self {
-            Self::MacRoman => encoding_rs::MACINTOSH,
-            Self::Other(OtherEncoding(encoding)) => encoding,
+            Self::MacRoman => Decoder::Web(encoding_rs::MACINTOSH),
+            Self::Cp850 => Decoder::Cp850,
+            Self::Other(OtherEncoding(encoding)) => Decoder::Web(encoding),
             Self::Utf8
             | Self::Utf8Bom
             | Self::Utf16Le
             | Self::Utf16Be
             | Self::Windows1252
-            | Self::Iso8859_1 => encoding_rs::WINDOWS_1252,
+            | Self::Iso8859_1 => Decoder::Web(encoding_rs::WINDOWS_1252),
         }
     }
 
@@ -119,7 +124,7 @@ impl Encoding {
         match std::str::from_utf8(window) {
             Ok(_) if is_iso_2022_jp(window) => {
                 let encoding = Self::Other(OtherEncoding(ISO_2022_JP));
-                let legacy = LegacyEncoding::of(ISO_2022_JP);
+                let legacy = LegacyEncoding::of(Decoder::Web(ISO_2022_JP));
                 return EncodingDetection { encoding, certainty: Certainty::Likely, mark_length: 0, legacy };
             }
             Ok(_) => return EncodingDetection::new(Self::Utf8, Certainty::Certain),
@@ -177,14 +182,11 @@ fn utf16_without_mark(window: &[u8]) -> Option<Encoding> {
 ///
 /// # Errors
 /// Returns the reason to quarantine the record.
-pub(crate) fn decode<'a>(
-    bytes: &'a [u8],
-    legacy: &'static encoding_rs::Encoding,
-) -> Result<(Cow<'a, str>, usize), &'static str> {
+pub(crate) fn decode<'a>(bytes: &'a [u8], legacy: Decoder) -> Result<(Cow<'a, str>, usize), &'static str> {
     printable(match std::str::from_utf8(bytes) {
         Ok(text) => Cow::Borrowed(text),
         Err(_) if is_cut_utf8(bytes) => String::from_utf8_lossy(bytes),
-        Err(_) => legacy.decode_without_bom_handling(bytes).0,
+        Err(_) => legacy.decode(bytes),
     })
 }
 
@@ -243,10 +245,7 @@ fn is_control(c: char) -> bool {
 }
 
 /// Decodes a record that may not be text, for display.
-pub(crate) fn decode_for_display<'a>(
-    bytes: &'a [u8],
-    legacy: &'static encoding_rs::Encoding,
-) -> Cow<'a, str> {
+pub(crate) fn decode_for_display<'a>(bytes: &'a [u8], legacy: Decoder) -> Cow<'a, str> {
     match decode(bytes, legacy) {
         Ok((text, _)) => text,
         Err(_) => String::from_utf8_lossy(bytes),
@@ -255,7 +254,7 @@ pub(crate) fn decode_for_display<'a>(
 
 /// Decodes a slice that may end inside a character, for display. Drops a partial UTF-8 sequence at the end, which would
 /// make the slice look like another encoding.
-pub(crate) fn decode_cut<'a>(bytes: &'a [u8], legacy: &'static encoding_rs::Encoding) -> Cow<'a, str> {
+pub(crate) fn decode_cut<'a>(bytes: &'a [u8], legacy: Decoder) -> Cow<'a, str> {
     let whole = match std::str::from_utf8(bytes) {
         Err(error) if error.error_len().is_none() => &bytes[..error.valid_up_to()],
         _ => bytes,
@@ -280,9 +279,9 @@ fn is_unprintable(c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use encoding_rs::WINDOWS_1252;
-
     use super::*;
+
+    const WINDOWS_1252: Decoder = Decoder::Web(encoding_rs::WINDOWS_1252);
 
     #[test]
     fn record_decodes_as_utf8_or_legacy_or_fails() {
@@ -305,6 +304,7 @@ mod tests {
             // A file merged from two databases.
             ("Windows-1252", "Müller".as_bytes(), false, "Müller"),
             ("MacRoman", b"M\x9Fller", false, "Müller"),
+            ("CP850", b"M\x81ller", false, "Müller"),
             ("Shift_JIS", b"\x83\x89", false, "ラ"),
             ("UTF-16 (little-endian)", &utf16, false, "é𝄞"),
             ("UTF-16 (little-endian)", &utf16[..5], true, "é"),

@@ -75,7 +75,7 @@ fn text_of(window: &[u8], encoding: Encoding, legacy: &LegacyEncoding) -> String
     }
     match encoding {
         Encoding::Utf8 | Encoding::Utf8Bom => String::from_utf8_lossy(window).into_owned(),
-        _ => legacy.decoder().decode_without_bom_handling(window).0.into_owned(),
+        _ => legacy.decoder().decode(window).into_owned(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Guesses the legacy encoding of bytes that are not UTF-8.
 //!
-//! `chardetng` knows the encodings of the web, which do not include MacRoman. Its guess, Windows-1252 and MacRoman are
-//! therefore compared by the likelihood of the text that each of them yields. An accented letter inside a word is
+//! `chardetng` knows the encodings of the web, which include neither MacRoman nor code page 850. Its guess, Windows-1252 and
+//! these are therefore compared by the likelihood of the text that each of them yields. An accented letter inside a word is
 //! likely; a capital letter or a currency sign there is not.
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
@@ -9,11 +9,13 @@ use encoding_rs::{MACINTOSH, WINDOWS_1252, WINDOWS_1254, WINDOWS_1257};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Certainty, Encoding, OtherEncoding, is_cut_utf8};
+use super::{Certainty, Decoder, Encoding, OtherEncoding, is_cut_utf8};
 use crate::stored_bytes::Bytes;
 
 /// The number of bytes that are kept for the guess. More would not change it.
 const MAX_BYTES: usize = 32 * 1024;
+/// The most common encoding of old exports.
+const WESTERN: Decoder = Decoder::Web(WINDOWS_1252);
 /// The minimum lead in likelihood for a result that is more than a guess.
 const CLEAR: i64 = 12;
 
@@ -23,7 +25,7 @@ pub(crate) struct LegacyEncoding {
     seen: Vec<u8>,
     /// The guess is repeated whenever the number of bytes has doubled, which bounds the work.
     look_again_at: usize,
-    found: &'static encoding_rs::Encoding,
+    found: Decoder,
     certainty: Certainty,
     fixed: bool,
 }
@@ -43,7 +45,7 @@ impl From<&LegacyState> for LegacyEncoding {
         Self {
             seen: state.seen.0.clone(),
             look_again_at: state.look_again_at,
-            found: encoding_rs::Encoding::for_label(state.found.as_bytes()).unwrap_or(WINDOWS_1252),
+            found: Decoder::named(&state.found).unwrap_or(WESTERN),
             certainty: state.certainty,
             fixed: state.fixed,
         }
@@ -52,19 +54,13 @@ impl From<&LegacyState> for LegacyEncoding {
 
 impl Default for LegacyEncoding {
     fn default() -> Self {
-        Self {
-            seen: Vec::new(),
-            look_again_at: 1,
-            found: WINDOWS_1252,
-            certainty: Certainty::Guess,
-            fixed: false,
-        }
+        Self { seen: Vec::new(), look_again_at: 1, found: WESTERN, certainty: Certainty::Guess, fixed: false }
     }
 }
 
 impl LegacyEncoding {
     /// A known encoding.
-    pub(super) fn of(encoding: &'static encoding_rs::Encoding) -> Self {
+    pub(super) fn of(encoding: Decoder) -> Self {
         Self { found: encoding, certainty: Certainty::Likely, fixed: true, ..Self::default() }
     }
 
@@ -76,7 +72,7 @@ impl LegacyEncoding {
     }
 
     /// Takes a record into account if it is not UTF-8, and returns the encoding to decode it from.
-    pub(crate) fn learn(&mut self, record: &[u8]) -> &'static encoding_rs::Encoding {
+    pub(crate) fn learn(&mut self, record: &[u8]) -> Decoder {
         if !self.fixed
             && self.seen.len() < MAX_BYTES
             && std::str::from_utf8(record).is_err()
@@ -100,7 +96,7 @@ impl LegacyEncoding {
         }
     }
 
-    pub(crate) fn decoder(&self) -> &'static encoding_rs::Encoding {
+    pub(crate) fn decoder(&self) -> Decoder {
         self.found
     }
 
@@ -112,8 +108,9 @@ impl LegacyEncoding {
     /// The guessed encoding and its certainty.
     pub(crate) fn found(&self) -> (Encoding, Certainty) {
         let encoding = match self.found {
-            found if found == MACINTOSH => Encoding::MacRoman,
-            found if found != WINDOWS_1252 => Encoding::Other(OtherEncoding(found)),
+            Decoder::Cp850 => Encoding::Cp850,
+            Decoder::Web(found) if found == MACINTOSH => Encoding::MacRoman,
+            Decoder::Web(found) if found != WINDOWS_1252 => Encoding::Other(OtherEncoding(found)),
             _ if self.seen.iter().any(|byte| (0x80..0xA0).contains(byte)) => Encoding::Windows1252,
             _ => Encoding::Iso8859_1,
         };
@@ -144,19 +141,18 @@ impl LegacyEncoding {
         detector.feed(&self.seen, true);
         let guess = detector.guess(None, Utf8Detection::Deny);
         // If several are equally likely, the first counts: the most common in old exports comes first.
-        let mut scores: Vec<_> = [WINDOWS_1252, guess, MACINTOSH]
-            .map(|encoding| (likelihood(&self.seen, encoding), encoding))
-            .into();
+        let candidates = [WESTERN, Decoder::Web(guess), Decoder::Web(MACINTOSH), Decoder::Cp850];
+        let mut scores = candidates.map(|encoding| (likelihood(&self.seen, encoding), encoding));
         scores.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
         let (best, found) = scores[0];
         let next = scores.iter().find(|(_, encoding)| *encoding != found).map_or(best, |(score, _)| *score);
         self.found = match found {
             // Western letters are about as likely as the letters of other languages with the same bytes.
-            found if found == WINDOWS_1252 || found == WINDOWS_1254 || found == MACINTOSH => {
+            Decoder::Web(web) if web == WINDOWS_1252 || web == WINDOWS_1254 || web == MACINTOSH => {
                 if is_baltic(&self.seen) {
-                    WINDOWS_1257
-                } else if found == WINDOWS_1252 && is_turkish(&self.seen) {
-                    WINDOWS_1254
+                    Decoder::Web(WINDOWS_1257)
+                } else if web == WINDOWS_1252 && is_turkish(&self.seen) {
+                    Decoder::Web(WINDOWS_1254)
                 } else {
                     found
                 }
@@ -188,8 +184,8 @@ fn is_turkish(bytes: &[u8]) -> bool {
 }
 
 /// The likelihood of the text that an encoding yields, relative to other encodings.
-fn likelihood(bytes: &[u8], encoding: &'static encoding_rs::Encoding) -> i64 {
-    let (text, _) = encoding.decode_without_bom_handling(bytes);
+fn likelihood(bytes: &[u8], encoding: Decoder) -> i64 {
+    let text = encoding.decode(bytes);
     let mut characters = text.chars().peekable();
     let (mut before, mut score) = (' ', 0);
     while let Some(c) = characters.next() {
@@ -211,7 +207,7 @@ fn fit(before: char, c: char, after: char) -> i64 {
         '‘' | '“' | '„' | '«' if !before.is_alphanumeric() => 2,
         '’' | '”' | '»' | '“' if !after.is_alphanumeric() => 2,
         '–' | '—' | '…' => i64::from(!inside_a_word),
-        '°' | '±' | '×' | '®' | '™' | '©' | '§' | 'µ' | '€' | '\u{a0}' => {
+        '°' | '±' | '×' | '®' | '™' | '©' | '§' | 'µ' | '€' | 'º' | 'ª' | 'ƒ' | '\u{a0}' => {
             if inside_a_word {
                 -3
             } else {
@@ -228,8 +224,13 @@ fn fit(before: char, c: char, after: char) -> i64 {
         // Two consecutive accented letters are rare in Latin script.
         _ if is_latin(c) && !before.is_ascii() && before.is_alphabetic() => -2,
         _ if !is_latin(c) && (before.is_ascii_alphabetic() || after.is_ascii_alphabetic()) => -2,
-        _ if c.is_uppercase() && before.is_lowercase() => -3,
-        _ if c.is_uppercase() => 1,
+        // A capital letter begins a word of small letters, or is one of several.
+        _ if c.is_uppercase()
+            && (before.is_lowercase() || (before.is_alphabetic() && after.is_lowercase())) =>
+        {
+            -3
+        }
+        _ if c.is_uppercase() && !after.is_lowercase() => 1,
         _ => 2,
     }
 }
@@ -264,12 +265,56 @@ mod tests {
         assert_eq!(found(plain, MACINTOSH), (Encoding::MacRoman, Certainty::Likely));
     }
 
+    /// Encodes a text in code page 850.
+    fn to_cp850(text: &str) -> Vec<u8> {
+        let byte = |c: char| (0..=u8::MAX).find(|byte| Decoder::Cp850.decode(&[*byte]) == c.to_string());
+        text.chars().map(|c| byte(c).unwrap()).collect()
+    }
+
+    /// Titles in German, French and Spanish.
+    const TITLES: [&str; 9] = [
+        "Größe und Häufigkeit von Stürzen bei älteren Menschen: eine randomisierte Prüfung",
+        "Überprüfung der Wirksamkeit von Gehübungen für Schlaganfallpatienten, Müller und Großmann",
+        "Häusliche Pflege: Möglichkeiten der Entlastung pflegender Angehöriger in Österreich",
+        "Évaluation de l'efficacité d'un traitement à domicile chez les patients âgés hospitalisés",
+        "Les effets de la rééducation précoce après une fracture du fémur : étude contrôlée",
+        "Prévention des chutes à l'hôpital: une revue systématique, François et Noël",
+        "Evaluación de la eficacia de la rehabilitación en niños con parálisis cerebral",
+        "Prevención de caídas en ancianos: revisión sistemática y metaanálisis, Muñoz y Rodríguez",
+        "Atención médica y calidad de vida después de la operación: un ensayo clínico español",
+    ];
+
+    #[test]
+    fn code_page_850_and_windows_1252_are_distinguished() {
+        let read = |bytes: &[u8]| {
+            let mut legacy = LegacyEncoding::default();
+            legacy.look_at(bytes);
+            (legacy.found(), legacy.decoder().decode(bytes).into_owned())
+        };
+        for title in TITLES {
+            let ((encoding, _), text) = read(&to_cp850(title));
+            assert_eq!((encoding, text.as_str()), (Encoding::Cp850, title));
+            let ((encoding, _), text) = read(&WINDOWS_1252.encode(title).0);
+            assert_eq!((encoding, text.as_str()), (Encoding::Iso8859_1, title));
+            let ((encoding, _), text) = read(&MACINTOSH.encode(title).0);
+            assert_eq!((encoding, text.as_str()), (Encoding::MacRoman, title));
+        }
+        let all = TITLES.join("\n");
+        assert_eq!(read(&to_cp850(&all)).0, (Encoding::Cp850, Certainty::Likely));
+        assert_eq!(read(&WINDOWS_1252.encode(&all).0).0, (Encoding::Iso8859_1, Certainty::Likely));
+    }
+
     #[test]
     fn single_name_is_enough_for_a_guess() {
         for name in ["Müller", "José", "Sørensen", "François", "Nuñez", "Gonçalves, João", "Åberg", "Straße"]
         {
             assert_eq!(found(name, WINDOWS_1252).0, Encoding::Iso8859_1, "{name}");
             assert_eq!(found(name, MACINTOSH).0, Encoding::MacRoman, "{name}");
+        }
+        for name in ["Müller", "José", "Nuñez"] {
+            let mut legacy = LegacyEncoding::default();
+            legacy.look_at(&to_cp850(name));
+            assert_eq!(legacy.found().0, Encoding::Cp850, "{name}");
         }
     }
 

@@ -16,12 +16,13 @@ impl fmt::Display for Encoding {
             Self::Windows1252 => "Windows-1252",
             Self::Iso8859_1 => "ISO-8859-1",
             Self::MacRoman => "MacRoman",
+            Self::Cp850 => "CP850",
             Self::Other(OtherEncoding(encoding)) => encoding.name(),
         })
     }
 }
 
-const NAMES: [(Encoding, &str); 7] = [
+const NAMES: [(Encoding, &str); 8] = [
     (Encoding::Utf8, "utf-8"),
     (Encoding::Utf8Bom, "utf-8-bom"),
     (Encoding::Utf16Le, "utf-16le"),
@@ -29,6 +30,7 @@ const NAMES: [(Encoding, &str); 7] = [
     (Encoding::Windows1252, "windows-1252"),
     (Encoding::Iso8859_1, "iso-8859-1"),
     (Encoding::MacRoman, "macintosh"),
+    (Encoding::Cp850, "cp850"),
 ];
 
 impl Encoding {

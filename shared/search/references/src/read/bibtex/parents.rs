@@ -9,7 +9,7 @@ use super::{
     abbreviations::Abbreviations,
     entry::{self, Entry},
 };
-use crate::encoding::decode;
+use crate::encoding::{Decoder, decode};
 
 /// The parents of an entry.
 #[derive(Debug, Clone, Copy)]
@@ -17,7 +17,7 @@ pub(crate) struct Parents<'a> {
     /// The nearest parent first; each refers to the next.
     pub(crate) records: &'a [Vec<u8>],
     /// The encoding of entries that are not UTF-8.
-    pub(crate) legacy: &'static encoding_rs::Encoding,
+    pub(crate) legacy: Decoder,
 }
 
 impl Parents<'_> {
