@@ -101,6 +101,11 @@ fn add<'a>(draft: &mut Draft<'a>, named: FieldName, column: &'a str, cell: &'a s
         Field::Author if best => draft.authors(Field::Author, names::split_cell(cell)),
         Field::Author => draft.extra.push(column, &entities::decode(cell)),
         Field::Editor | Field::ShortAuthor => draft.authors(named.field, names::split_cell(cell)),
+        Field::Group => {
+            for name in entities::decode(cell).split(';').filter_map(tidy::line) {
+                draft.author(Field::Group, name);
+            }
+        }
         Field::Keyword => list(&entities::decode(cell), |keyword| draft.keyword(named.rank, keyword)),
         // A link in a DOI column may lead elsewhere, and a link in a URL column may lead to a DOI.
         _ => draft.add_as(named, column, entities::decode(cell)),

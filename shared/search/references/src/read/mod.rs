@@ -40,7 +40,7 @@ mod resolve;
 mod ris;
 mod tidy;
 mod values;
-mod wos;
+pub(crate) mod wos;
 mod zotero;
 
 #[cfg(test)]

@@ -5,19 +5,19 @@ use std::sync::LazyLock;
 use super::{
     draft::Draft,
     entities,
-    field::{Field, Index, Rule},
+    field::{Field, FieldName, Index, Rule},
     labels, names, tidy,
 };
 use crate::split::{lines, wos::tag};
 
 /// The tags and their fields.
 pub(super) const RULES: &[Rule] = &[
-    Rule { field: Field::Title, names: &["TI"] },
+    Rule { field: Field::Title, names: &["TI", "FT"] },
     Rule { field: Field::Author, names: &["AF", "BF"] },
     Rule { field: Field::ShortAuthor, names: &["AU", "BA"] },
     Rule { field: Field::Group, names: &["CA"] },
     Rule { field: Field::Editor, names: &["BE", "ED", "GP"] },
-    Rule { field: Field::Date, names: &["PY", "EA"] },
+    Rule { field: Field::Date, names: &["PY", "EA", "EY"] },
     Rule { field: Field::MonthDay, names: &["PD"] },
     Rule { field: Field::Journal, names: &["SO", "JI", "J9"] },
     Rule { field: Field::Volume, names: &["VL"] },
@@ -28,7 +28,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule { field: Field::Doi, names: &["DI", "D2"] },
     Rule { field: Field::Pmid, names: &["PM"] },
     Rule { field: Field::Abstract, names: &["AB"] },
-    Rule { field: Field::Keyword, names: &["DE", "ID"] },
+    Rule { field: Field::Keyword, names: &["DE", "ID", "BD", "TN", "ST"] },
     Rule { field: Field::Type, names: &["DT", "PT"] },
     Rule { field: Field::LeftOut, names: &["ER", "EF", "FN", "VR"] },
 ];
@@ -37,6 +37,11 @@ pub(super) const RULES: &[Rule] = &[
 const ONE_PER_LINE: [&str; 2] = ["C1", "CR"];
 
 static INDEX: LazyLock<Index> = LazyLock::new(|| Index::new(RULES));
+
+/// Returns the field of a tag, which also is the name of a column in tab-delimited files.
+pub(crate) fn field(tag: &str) -> Option<FieldName> {
+    INDEX.find(tag)
+}
 
 pub(super) fn read(text: &str) -> Draft<'_> {
     // A tag consists of two ASCII letters.

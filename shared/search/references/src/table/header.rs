@@ -5,7 +5,10 @@ use std::{borrow::Cow, sync::LazyLock};
 use super::cells::cells;
 use crate::{
     Delimiter,
-    read::field::{FIELDS, Field, FieldName, Index, Rule},
+    read::{
+        field::{FIELDS, Field, FieldName, Index, Rule},
+        wos,
+    },
     split::lines::unmarked,
 };
 
@@ -16,7 +19,7 @@ pub(crate) const RULES: &[Rule] = &[
         "title", "titles", "ti", "primarytitle", "titleprimary", "documenttitle", "articletitle", "itemtitle",
         "papertitle", "studytitle", "scientifictitle", "publictitle", "officialtitle", "brieftitle", "recordtitle",
         "worktitle", "displayname", "dctitle", "titel", "titre", "título", "titulo", "titolo", "tytuł", "başlık",
-        "题名", "标题", "篇名", "文献标题", "中文标题", "论文题名", "论文标题", "題名", "論文タイトル", "文献タイトル", "論文名", "タイトル", "標題", "論題", "표제", "제목", "논문명", "논문제목", "название", "заглавие",
+        "foreigntitle", "题名", "标题", "篇名", "文献标题", "中文标题", "论文题名", "论文标题", "題名", "論文タイトル", "文献タイトル", "論文名", "タイトル", "標題", "論題", "표제", "제목", "논문명", "논문제목", "название", "заглавие",
     ] },
     Rule { field: Field::Author, names: &[
         "authors", "author", "authornames", "firstauthors", "authorfullnames", "fullauthornames", "authorsprimary",
@@ -27,10 +30,13 @@ pub(crate) const RULES: &[Rule] = &[
     Rule { field: Field::Editor, names: &[
         "editors", "editor", "secondaryauthors", "authorssecondary", "bookeditors", "bookauthors",
     ] },
+    Rule { field: Field::Group, names: &[
+        "groupauthors", "groupauthor", "corporateauthors", "corporateauthor",
+    ] },
     Rule { field: Field::Date, names: &[
         "year", "publicationyear", "pubyear", "yearofpublication", "publishedyear", "yearpublished", "py",
         "publicationdate", "dateofpublication", "datepublished", "pubdate", "coverdate", "issuedate", "issued",
-        "date", "published", "dcdate", "startdate", "earlyaccessdate", "dateregistration3", "dateregistration", "y1", "da", "jahr",
+        "date", "published", "dcdate", "startdate", "earlyaccessdate", "earlyaccessyear", "dateregistration3", "dateregistration", "y1", "da", "jahr",
         "erscheinungsjahr", "año", "ano", "année", "annee", "anno", "年", "年份", "出版年", "出版年份", "出版日期", "发表年份", "出版年月", "発行年月", "発行日", "发表时间", "出版时间", "発行年", "出版年月日",
         "발행연도", "발행년", "연도", "год",
     ] },
@@ -57,7 +63,7 @@ pub(crate) const RULES: &[Rule] = &[
         "número", "numero", "期", "期号", "号", "호", "номер", "выпуск",
     ] },
     Rule { field: Field::Pages, names: &[
-        "pages", "pagerange", "pagenumbers", "page", "pagination", "pageno", "seiten", "páginas", "paginas", "pagine",
+        "pages", "pagerange", "pagenumbers", "page", "pagespan", "pagination", "pageno", "seiten", "páginas", "paginas", "pagine",
         "页码", "起止页码", "页码范围", "页", "頁", "ページ", "페이지", "수록면", "страницы",
     ] },
     Rule { field: Field::FirstPage, names: &[
@@ -79,7 +85,7 @@ pub(crate) const RULES: &[Rule] = &[
     ] },
     Rule { field: Field::Keyword, names: &[
         "keywords", "keyword", "authorkeywords", "keywordsauthor", "indexkeywords", "keywordsplus", "tags",
-        "meshterms", "subjects", "subjectterms", "de", "kw", "schlagwörter", "schlagworte", "palabrasclave",
+        "meshterms", "subjects", "subjectterms", "broadterms", "descriptors", "taxanotes", "supertaxa", "de", "kw", "schlagwörter", "schlagworte", "palabrasclave",
         "motsclés", "关键词", "关键字", "キーワード", "키워드", "주제어", "ключевыеслова",
     ] },
     Rule { field: Field::Url, names: &[
@@ -131,6 +137,9 @@ impl Header {
         let quotes = has_quotes(row.as_bytes(), delimiter);
         let cells = cells(row, delimiter.byte(), quotes).take(MAX_COLUMNS);
         let mut columns: Vec<_> = cells.enumerate().map(|(at, name)| column(&name, at)).collect();
+        if !quotes {
+            columns.iter_mut().for_each(|column| column.named = wos::field(&column.name));
+        }
         if columns.iter().any(|column| column.name.starts_with("UT (Unique")) {
             columns.iter_mut().for_each(as_web_of_science);
         }

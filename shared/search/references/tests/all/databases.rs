@@ -298,3 +298,66 @@ fn other_rdf_is_refused_with_advice() {
         read(br#"<rdf:RDF xmlns:foaf="http://xmlns.com/foaf/0.1/"><foaf:Person/></rdf:RDF>"#).unwrap_err();
     assert!(message.to_string().contains("RDF, which is not supported yet; export RIS"), "{message}");
 }
+
+#[test]
+fn web_of_science_tab_columns_are_its_tags() {
+    let text = "PT\tAU\tAF\tCA\tTI\tSO\tDE\tID\tSP\tDT\tPD\tPY\tVL\tBP\tEP\tAR\tDI\tEA\tEY\tPM\tUT\tDA\n\
+        J\tRoe, A\tRoe, Ann\tTest Grp; Trial Grp\tOne\tJ TESTS\ta; b\tC\tTest Soc\tArticle\tJUN 8\t2019\t3\t11\t19\t\t10.5555/w.1\t\t\t\tWOS:000478028100004\t2023-05-12\n\
+        J\tDoe, B\tDoe, Bob\t\tTwo\tJ TESTS\t\t\tTest Soc\tArticle; Early Access\t\t\t\t\t\te77\t10.5555/w.2\tMAR 2021\t2021\t29700001\tWOS:000478028100005\t2023-05-12\n\
+        J\tPoe, E\t\t\tThree\tJ TESTS\t\t\t\tArticle; Early Access\t\t\t\t\t\t\t\t\t2022\t\tWOS:000478028100006\t2023-05-12\n";
+    let found = references(text);
+    assert_eq!((found[0].date.as_deref(), found[0].pages.as_deref()), (Some("2019-06-08"), Some("11-19")));
+    assert_eq!(found[0].authors, ["Roe, Ann", "Test Grp", "Trial Grp"]);
+    assert_eq!(found[0].keywords, ["a", "b", "C"]);
+    assert_eq!((found[1].date.as_deref(), found[1].pages.as_deref()), (Some("2021-03"), Some("e77")));
+    assert_eq!((found[1].pmid.as_deref(), found[1].extra["SP"][0].as_str()), (Some("29700001"), "Test Soc"));
+    // The date of the export is not that of the publication.
+    assert_eq!((found[2].year, found[2].date.as_deref()), (Some(2022), None));
+    assert_eq!(
+        (found[2].authors[0].as_str(), found[2].wos_id.as_deref()),
+        ("Poe, E", Some("WOS:000478028100006"))
+    );
+}
+
+#[test]
+fn web_of_science_workbook_columns_are_read() {
+    let names = "Publication Type,Authors,Author Full Names,Group Authors,Article Title,Source Title,Conference Title,\
+        Document Type,Author Keywords,Keywords Plus,Publication Date,Publication Year,Volume,Issue,Start Page,End Page,\
+        Article Number,DOI,DOI Link,Early Access Date,Pubmed Id,Date of Export,UT (Unique WOS ID)";
+    let rows = "J,\"Roe, A; Doe, B\",\"Roe, Ann; Doe, Bob\",Test Grp,One,J TESTS,Conf,Article,a; b,C,JUN 8,2019,3,4,11,19,,\
+        10.5555/w.1,http://dx.doi.org/10.5555/w.1,,29700001,2023-05-12,WOS:000478028100004\n\
+        J,\"Poe, E\",,,Two,J TESTS,,Article; Early Access,,,,,,,,,77,10.5555/w.2,,MAR 2021,,2023-05-12,WOS:000478028100005\n";
+    let found = references(&format!("{names}\n{rows}"));
+    assert_eq!(found[0].authors, ["Roe, Ann", "Doe, Bob", "Test Grp"]);
+    assert_eq!((found[0].date.as_deref(), found[0].r#type.as_deref()), (Some("2019-06-08"), Some("Article")));
+    assert_eq!((found[0].journal.as_deref(), found[0].pages.as_deref()), (Some("J TESTS"), Some("11-19")));
+    assert_eq!(found[0].keywords, ["a", "b", "C"]);
+    assert_eq!(
+        (found[0].pmid.as_deref(), found[0].wos_id.as_deref()),
+        (Some("29700001"), Some("WOS:000478028100004"))
+    );
+    assert_eq!((found[1].date.as_deref(), found[1].pages.as_deref()), (Some("2021-03"), Some("77")));
+    assert_eq!(found[1].authors, ["Poe, E"]);
+}
+
+#[test]
+fn zoological_record_fields_are_read() {
+    let text = "FN Clarivate Analytics Web of Science\nVR 1.0\nPT J\nAN ZOOR15702011763\nAU Roe, Ann\nTI Tests of newts.\n\
+        FT Pruebas de tritones.\nSO Journal of Tests\nVL 3\nIS 4\nPS 11-19\nPY 2020\nDE Behaviour; Tests\nBD Ecology\n\
+        TN Amphibians; Vertebrates\nST Caudata\nUT ZOOREC:ZOOR15702011763\nER\n\n\
+        PT J\nAU Doe, Bob\nFT Pruebas.\nSO Journal of Tests\nEY 2021\nUT ZOOREC:ZOOR15702011764\nER\n\nEF\n";
+    let found = references(text);
+    assert_eq!((found[0].title.as_str(), found[0].pages.as_deref()), ("Tests of newts.", Some("11-19")));
+    assert_eq!(found[0].keywords, ["Behaviour", "Tests", "Ecology", "Amphibians", "Vertebrates", "Caudata"]);
+    assert_eq!(found[0].wos_id.as_deref(), Some("ZOOREC:ZOOR15702011763"));
+    assert_eq!(found[0].extra["FT"], ["Pruebas de tritones."]);
+    assert_eq!((found[1].title.as_str(), found[1].year), ("Pruebas.", Some(2021)));
+
+    let table = "Authors,Article Title,Foreign Title,Source Title,Volume,Page Span,Publication Year,Broad Terms,Descriptors,\
+        Taxa Notes,UT (Unique ID)\n\"Roe, A\",Tests of newts,Pruebas,J Tests,3,11-19,2020,Ecology,Behaviour; Tests,Amphibians,\
+        ZOOREC:ZOOR15702011763\n";
+    let found = &references(table)[0];
+    assert_eq!((found.title.as_str(), found.pages.as_deref()), ("Tests of newts", Some("11-19")));
+    assert_eq!(found.keywords.len(), 4);
+    assert_eq!(found.wos_id.as_deref(), Some("ZOOREC:ZOOR15702011763"));
+}
