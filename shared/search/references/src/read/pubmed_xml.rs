@@ -75,7 +75,8 @@ impl<'a> PubMed<'a> {
     /// Formats a section of an abstract with its label, as PubMed displays it.
     fn section(&mut self, named: FieldName, attributes: &str, text: &str) {
         let Some(text) = tidy::line(text) else { return };
-        let label = attribute(attributes, "Label").filter(|label| !label.is_empty());
+        // `UNLABELLED` stands for a section without a label.
+        let label = attribute(attributes, "Label").filter(|label| !label.is_empty() && label != "UNLABELLED");
         let text = label.map_or_else(|| text.clone(), |label| format!("{label}: {text}"));
         self.draft.add_decoded(named, Cow::Owned(text));
     }
