@@ -28,12 +28,27 @@ impl<P: AsRef<Engine>> Function<P> {
     /// The function of the control queue, which every application with sessions, timers or requests needs: it settles
     /// sessions and sweeps the outboxes. It sends to all queues of the application.
     pub const fn dispatch_outbox(sends: &'static [Queue]) -> Self {
+        Self::dispatch_outbox_with(sends, &[Service::DATABASE], &[])
+    }
+
+    /// Like [`Function::dispatch_outbox`]. Its schedule also stores the messages of these dead-letter queues as
+    /// failures, and continues the retries of an operator; see [`crate::failures`].
+    pub const fn dispatch_outbox_and_failures(sends: &'static [Queue], drains: &'static [Queue]) -> Self {
+        // A retry grants tokens.
+        Self::dispatch_outbox_with(sends, &[Service::DATABASE, Service::LEDGER], drains)
+    }
+
+    const fn dispatch_outbox_with(
+        sends: &'static [Queue],
+        services: &'static [Service],
+        drains: &'static [Queue],
+    ) -> Self {
         Self {
             name: DISPATCH_OUTBOX,
-            services: &[Service::DATABASE],
+            services,
             source: Source::Queue(CONTROL),
             sends,
-            drains: &[],
+            drains,
             build: Some(|ports| Ok(Arc::new(ports.as_ref().dispatch_outbox(DISPATCH_OUTBOX)?))),
         }
     }

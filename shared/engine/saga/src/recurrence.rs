@@ -44,11 +44,11 @@ impl Recurrence {
         Self { offset: offset.as_secs(), ..self }
     }
 
-    /// Returns the first time that is later than both `now` and `last`, the previous time. Times that have passed, such as
-    /// during an outage, are skipped.
+    /// Returns the first time that is later than both `now` and `last`, the previous time. Times that have passed, such
+    /// as during an outage, are skipped.
     ///
-    /// `now` alone is not sufficient: the clock of the worker may be behind the clock of the worker that sent the event, and
-    /// the same time would be returned again.
+    /// `now` alone is not sufficient: the clock of the worker may be behind the clock of the worker that sent the
+    /// event, and the same time would be returned again.
     pub fn next(&self, now: Timestamp, last: Option<Timestamp>) -> Timestamp {
         let after = last.map_or(now, |last| last.max(now)).as_second();
         let passed = after.saturating_sub(self.offset).div_euclid(self.period);

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use messages::{Consumer, Queue, QueueSpec};
+use outbox::session::CONTROL;
 
 /// A service that a function uses besides queues. Applications define their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -114,6 +115,12 @@ pub struct System<P: 'static> {
 }
 
 impl<P> Function<P> {
+    /// Returns `true` if a schedule has to start the function: it sweeps the outboxes, which also sends the events of
+    /// due timers, or drains dead-letter queues.
+    pub fn has_scheduled_work(&self) -> bool {
+        self.source.queue() == Some(&CONTROL) || !self.drains.is_empty()
+    }
+
     /// Returns every queue whose address the function needs: its own with its dead-letter queue, those it sends to, and
     /// those it drains; all queues if it [reports their depths](Service::DEPTHS).
     pub fn queues(&self, table: &[QueueSpec]) -> Vec<Queue> {
