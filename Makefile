@@ -42,7 +42,7 @@ export PROOF_SEED ?= $(shell date -u +%Y%m%d)000000
 SEARCH_CRATES := archives|duplicates|http-api|imports|references|service|writers
 FOR_ANY := embedded mongo backend local aws lambda simulation model onceward
 # What another team depends on. The embedded stores have the search's ports behind a feature, so its crates are packaged too.
-PACKAGED := $(PURE) $(FOR_ANY) system-host imports references archives duplicates writers
+PACKAGED := $(PURE) $(FOR_ANY) system-host telemetry lambda-host system-tools imports references archives duplicates writers
 # What the users' program must not need unless its feature `services` is asked for.
 SERVICES_ONLY := aws-[a-z0-9-]*|aws_[a-z0-9_]*|mongodb|lambda_[a-z_]*|rustls|hyper-rustls|reqwest
 # What the functions must not need unless their feature `embedded` is asked for.
@@ -292,7 +292,7 @@ lint-walls: ## Prove which crates search-import, the functions and the adapters 
 			echo "the functions need, without their feature embedded:"; printf '%s\n' "$$stores" | sort -u; exit 1; fi; \
 		echo "search-import: $$(printf '%s\n' "$$tree" | sed -E 's/ \(.*//' | sort -u | wc -l) crates, none of a service"
 	@for crate in $(FOR_ANY); do \
-		all=; case $$crate in backend) all="--features embedded,services";; onceward) all="--features env,local,lambda,simulation,model";; esac; \
+		all=; case $$crate in backend) all="--features embedded,services";; onceward) all="--features env,local,lambda,simulation,model,tools";; esac; \
 		tree=$$($(CARGO) tree --locked --package $$crate --no-default-features $$all --edges normal --prefix none) || exit 1; \
 		if search=$$(printf '%s\n' "$$tree" | grep -E '^($(SEARCH_CRATES)) v'); then \
 			echo "$$crate needs, without its feature search:"; printf '%s\n' "$$search" | sort -u; exit 1; fi; \

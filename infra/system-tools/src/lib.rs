@@ -1,4 +1,5 @@
-//! Tools for the developers of any system. A program with these commands needs the system's table and its workload:
+//! Tools for the developers of any system. A program with [`SystemCommand`] needs the system's table. One with
+//! [`Command`] also simulates the system, and needs its workload:
 //!
 //! ```ignore
 //! #[derive(clap::Parser)]
@@ -16,32 +17,45 @@
 //! - [`simulate`]: runs the functions under random faults;
 //! - [`provision`]: creates queues and tables on local servers;
 //! - [`pump`]: event sources for functions under a Lambda emulator;
-//! - [`diagram`]: draws queues and functions.
+//! - [`diagram`]: draws queues and functions;
+//! - [`template`]: writes a SAM template of queues, functions and roles, or checks one.
 
 pub mod diagram;
 pub mod provision;
 pub mod pump;
 pub mod simulate;
+pub mod template;
 
 use std::process::ExitCode;
 
 use local::output;
 use messages::store::chain;
+use saga::System;
 use simulation::Workload;
 
 pub use provision::Provision;
 
-/// The commands for a system.
+/// The commands for a system with a workload.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {
     /// Run the functions under schedules of faults, and check the invariants
     Simulate(simulate::Args),
+    /// The commands that need no workload
+    #[command(flatten)]
+    System(SystemCommand),
+}
+
+/// The commands for a system.
+#[derive(Debug, clap::Subcommand)]
+pub enum SystemCommand {
     /// Create queues and tables on local servers, and print their settings
     Provision(provision::Args),
     /// Invoke functions under a Lambda emulator for queues and the schedule, like Lambda's event sources
     Pump(pump::Args),
     /// Draw the queues and the functions behind them
     Diagram,
+    /// Print a SAM template that deploys the functions, or check one
+    Template(template::Args),
 }
 
 impl Command {
@@ -50,16 +64,31 @@ impl Command {
     /// # Errors
     /// Returns an error if the table of the system is wrong, or as the command.
     pub async fn run<W: Workload>(&self, workload: &W) -> anyhow::Result<bool> {
-        let system = workload.system();
+        match self {
+            Self::Simulate(args) => {
+                workload.system().check()?;
+                simulate::run(workload, args, "simulate")
+            }
+            Self::System(command) => command.run(workload.system()).await,
+        }
+    }
+}
+
+impl SystemCommand {
+    /// Performs the command for a system. Returns `true` on success.
+    ///
+    /// # Errors
+    /// Returns an error if the table of the system is wrong, or as the command.
+    pub async fn run<P>(&self, system: &System<P>) -> anyhow::Result<bool> {
         system.check()?;
         match self {
-            Self::Simulate(args) => simulate::run(workload, args, "simulate"),
             Self::Provision(args) => provision::run(system, args).await,
             Self::Pump(args) => pump::run(system, args).await,
             Self::Diagram => {
                 output::block(&diagram::mermaid(system))?;
                 Ok(true)
             }
+            Self::Template(args) => template::run(system, args),
         }
     }
 }

@@ -9,7 +9,6 @@ use backend::Config;
 use lambda_host::pump::{Functions, Invocation, Pump, Source};
 use local::output;
 use messages::Queue;
-use outbox::session::CONTROL;
 use saga::System;
 
 /// The options of the command.
@@ -84,9 +83,7 @@ fn sources<P>(system: &System<P>, args: &Args) -> Vec<Source> {
 
 /// Returns the functions with scheduled work: the one behind the control queue, and those that drain dead letters.
 fn scheduled<P>(system: &System<P>) -> Vec<&'static str> {
-    let functions = system.functions.iter();
-    let scheduled =
-        functions.filter(|function| function.source.queue() == Some(&CONTROL) || !function.drains.is_empty());
+    let scheduled = system.functions.iter().filter(|function| function.has_scheduled_work());
     scheduled.map(|function| function.name).collect()
 }
 
@@ -105,6 +102,7 @@ fn line(invocation: &Invocation) -> String {
 
 #[cfg(test)]
 mod tests {
+    use outbox::session::CONTROL;
     use saga::Function;
 
     use super::*;

@@ -48,3 +48,19 @@ fn pump_without_queues_names_missing_setting() {
     let error = error(&["pump"]);
     assert!(error.contains("ORDERS_SAGA_QUEUE_URL is not set"), "{error}");
 }
+
+#[test]
+fn generated_template_passes_its_checks() {
+    let text = String::from_utf8(run(&["template"]).stdout).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let check = |text: &str| {
+        let path = folder.path().join("template.yaml");
+        std::fs::write(&path, text).unwrap();
+        let output = run(&["template", "--check", path.to_str().unwrap()]);
+        (output.status.success(), String::from_utf8(output.stdout).unwrap())
+    };
+    let (passes, findings) = check(&text);
+    assert!(passes && findings.contains("nothing is wrong"), "{findings}");
+    let (passes, findings) = check(&text.replacen("Type: Schedule", "Type: Api", 1));
+    assert!(!passes && findings.contains("no schedule starts it"), "{findings}");
+}

@@ -184,7 +184,7 @@ fn finds_queue_differing_from_specification() {
         "maxReceiveCount: 20",
         "maxReceiveCount: 21",
         "UploadsQueue",
-        "makes 21 deliveries of a message, but 20",
+        "makes 21 deliveries of a message, but the specification has 20",
     );
     finds("BatchSize: 1 #", "BatchSize: 2 #", "ParseQueue", "2 messages per batch, but the limit is 1");
 }

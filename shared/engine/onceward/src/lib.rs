@@ -22,7 +22,9 @@
 //! - feature `aws` (module `aws`): the ledger on DynamoDB and the queues on SQS;
 //! - feature `mongo` (module `mongo`): documents, views, sessions and records on MongoDB;
 //! - feature `env` (module `env`): the settings of the environment, which select and open the adapters;
-//! - feature `lambda` (module `lambda`): the functions on AWS Lambda;
+//! - feature `lambda` (modules `lambda` and `telemetry`): the functions on AWS Lambda, with logs, metrics and traces;
+//! - feature `tools` (module `tools`): a SAM template of the functions, provisioning on local servers, and more for
+//!   developers;
 //! - feature `simulation` (module `simulation`): seeded schedules of faults, for tests;
 //! - feature `model` (module `model`): every interleaving of a small workload, for tests.
 //!
@@ -53,6 +55,10 @@ pub use simulation;
 pub use steps;
 #[cfg(any(feature = "aws", feature = "sqlite"))]
 pub use system_host::SystemHost;
+#[cfg(feature = "tools")]
+pub use system_tools as tools;
+#[cfg(feature = "lambda")]
+pub use telemetry;
 
 /// Defines the messages of a queue; see [`messages::messages!`](macro@messages::messages).
 #[macro_export]

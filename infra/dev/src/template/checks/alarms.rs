@@ -3,9 +3,8 @@
 use messages::Metric;
 use serde_json::Value;
 
-use super::Finding;
-use crate::template::Template;
 use crate::template::view::referred;
+use crate::template::{Finding, Template};
 
 /// Returns findings for the resources whose metric no alarm watches; `what` describes the metric.
 fn unwatched<'a>(
@@ -104,7 +103,7 @@ pub(crate) fn deliveries(template: &Template) -> Vec<Finding> {
 
 /// Faults that `report-faults` reports to searches end them in error, which no other metric shows.
 pub(crate) fn unread(template: &Template) -> Vec<Finding> {
-    let reporting = template.functions().filter(|function| function.binary == functions::report_faults::NAME);
+    let reporting = template.functions().filter(|function| function.name == functions::report_faults::NAME);
     unwatched(
         template,
         reporting.map(|function| function.id),
@@ -114,31 +113,16 @@ pub(crate) fn unread(template: &Template) -> Vec<Finding> {
     )
 }
 
-/// Lambda stops messages that come back to the same function about 16 times, unless the function allows it
-/// (<https://docs.aws.amazon.com/lambda/latest/dg/invocation-recursion.html>). A file that takes more invocations is a
-/// chain of messages to the same queue.
+/// Messages that Lambda stops as a loop are lost.
 pub(crate) fn loops(template: &Template) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for function in template.functions() {
-        let (Some(own), Some(program)) = (function.receives(), function.program()) else { continue };
-        let allows = function.properties["RecursiveLoop"] == "Allow";
-        if program.sends.contains(own) && !allows {
-            findings.push(Finding::new(function.id, "sends to its own queue, and Lambda stops it as a loop"));
-        }
-        if !program.sends.contains(own) && allows {
-            findings
-                .push(Finding::new(function.id, "allows loops, although it does not send to its own queue"));
-        }
-    }
     let functions = template.functions().map(|function| function.id);
-    findings.extend(unwatched(
+    unwatched(
         template,
         functions,
         "AWS/Lambda",
         "RecursiveInvocationsDropped",
         "the messages that Lambda stops as a loop",
-    ));
-    findings
+    )
 }
 
 /// If a topic is configured, every alarm notifies it.

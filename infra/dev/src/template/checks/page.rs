@@ -2,9 +2,8 @@
 
 use serde_json::Value;
 
-use super::Finding;
-use crate::template::Template;
 use crate::template::view::referred;
+use crate::template::{Finding, Template};
 
 /// Every route of the HTTP API is available under the host name of the page, with its method and without caching.
 /// Otherwise the bucket would respond with an unrelated error.

@@ -1,193 +1,37 @@
-//! Checks of the functions' roles against their calls.
+//! The calls of the functions to the services of this application.
 
-use std::collections::BTreeSet;
-
-use functions::SYSTEM;
+use imports::exports;
 use imports::ports::{BUCKET, EXPORTS, LINKS, OBJECTS, UPLOADS};
-use imports::{Ports, exports};
-use messages::{Queue, QueueSpec};
 use saga::Service;
-use serde_json::Value;
+use system_tools::template::checks::permissions::{Call, on};
 
-use super::Finding;
 use crate::template::Template;
-use crate::template::view::{Function, referred, text};
+use crate::template::view::{Function, text};
 
-/// A call with its resource.
-type Grant = (String, String);
-
-/// Calls that cannot be restricted to resources
-/// (<https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonec2.html>), as far as Lambda needs
-/// them for a function in a VPC.
-const BROAD: [&str; 6] = [
-    "ec2:CreateNetworkInterface",
-    "ec2:DescribeNetworkInterfaces",
-    "ec2:DescribeSubnets",
-    "ec2:DeleteNetworkInterface",
-    "ec2:AssignPrivateIpAddresses",
-    "ec2:UnassignPrivateIpAddresses",
-];
-
-/// Calls about the deployments of a stack, whose names AWS generates from that of the stack.
-const OF_DEPLOYMENTS: [&str; 2] =
-    ["codedeploy:GetDeployment", "codedeploy:PutLifecycleEventHookExecutionStatus"];
-
-/// No permission covers all resources or all calls of a service. Only resources with a key prefix may end with a star,
-/// because the keys are unknown.
-pub(crate) fn wildcards(template: &Template) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for (id, resource) in &template.resources {
-        let mut statements = Vec::new();
-        allowing(&resource["Properties"], &mut statements);
-        for (action, resource) in statements.into_iter().flat_map(grants_of) {
-            if action.contains('*') {
-                findings.push(Finding::new(id, format!("allows {action}")));
-            }
-            let below_a_prefix = resource
-                .strip_suffix("/*")
-                .or_else(|| resource.strip_suffix('*').filter(|r| r.ends_with('/')));
-            let is_broad = resource == "*" && BROAD.contains(&action.as_str());
-            // In a template that was read back, the stack has its name.
-            let of_stack = resource.strip_suffix("-*").and_then(|text| text.split_once(":deploymentgroup:"));
-            let is_of_stack = of_stack.is_some_and(|(_, name)| !name.is_empty() && !name.contains('*'))
-                && OF_DEPLOYMENTS.contains(&action.as_str());
-            if is_broad || is_of_stack {
-                continue;
-            }
-            let explicit =
-                below_a_prefix.filter(|prefix| is_in_a_bucket(template, prefix)).unwrap_or(&resource);
-            if explicit.contains('*') {
-                findings.push(Finding::new(id, format!("allows {action} on {resource}")));
-            }
-        }
-    }
-    findings
-}
-
-fn is_in_a_bucket(template: &Template, prefix: &str) -> bool {
-    let mut buckets = template.of_type("AWS::S3::Bucket");
-    prefix.contains(":s3:::") || buckets.any(|(id, _)| prefix.starts_with(&format!("${{{id}.Arn}}")))
-}
-
-/// Each role allows exactly the calls of its function on their resources.
-pub(crate) fn grants(template: &Template) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for function in template.functions() {
-        let (Some(program), Some(role)) = (function.program(), role(template, &function)) else {
-            findings.push(Finding::new(function.id, "has no role of its own"));
-            continue;
-        };
-        let needed = needed(template, &function, program);
-        let mut statements = Vec::new();
-        allowing(&role.1["Policies"], &mut statements);
-        for policy in role.1["ManagedPolicyArns"].as_array().into_iter().flatten().filter_map(referred) {
-            allowing(template.resources.get(policy).unwrap_or(&Value::Null), &mut statements);
-        }
-        let granted = statements.into_iter().flat_map(grants_of);
-        let granted: BTreeSet<Grant> =
-            granted.filter(|(action, _)| !BROAD.contains(&action.as_str())).collect();
-        for (action, resource) in needed.difference(&granted) {
-            findings.push(Finding::new(role.0, format!("does not allow {action} on {resource}")));
-        }
-        for (action, resource) in granted.difference(&needed) {
-            let what = format!("allows {action} on {resource}, which {} does not do", program.name);
-            findings.push(Finding::new(role.0, what));
-        }
-    }
-    findings
-}
-
-fn role<'a>(template: &'a Template, function: &Function<'_>) -> Option<(&'a str, &'a Value)> {
-    let id = referred(&function.properties["Role"])?.to_owned();
-    template.of_type("AWS::IAM::Role").find(|(role, _)| *role == id)
-}
-
-/// Returns the calls of a function's ports.
-fn needed(template: &Template, function: &Function<'_>, program: &saga::Function<Ports>) -> BTreeSet<Grant> {
-    let environment = function.properties["Environment"]["Variables"].clone();
-    let arn = |setting: &str| match (&environment[setting], referred(&environment[setting])) {
-        // A restored table is not a resource of the stack.
-        (Value::String(table), _) => {
-            format!("arn:${{AWS::Partition}}:dynamodb:${{AWS::Region}}:${{AWS::AccountId}}:table/{table}")
-        }
-        (_, resource) => format!("${{{}.Arn}}", resource.unwrap_or(setting)),
-    };
-    let queue = |queue: &Queue| arn(&aws::queues::Queues::setting(imports::SYSTEM, queue));
-    let on = |actions: &[&str], resource: String| -> Vec<Grant> {
-        actions.iter().map(|action| ((*action).to_owned(), resource.clone())).collect()
-    };
-    let mut grants = Vec::new();
-    if let Some(group) = referred(&function.properties["LoggingConfig"]["LogGroup"]) {
-        grants.extend(on(&["logs:CreateLogStream", "logs:PutLogEvents"], format!("${{{group}.Arn}}")));
-    }
-    if let Some(source) = function.receives() {
-        let receive = [
-            "sqs:ReceiveMessage",
-            "sqs:DeleteMessage",
-            "sqs:GetQueueAttributes",
-            "sqs:ChangeMessageVisibility",
-        ];
-        grants.extend(on(&receive, queue(source)));
-    }
-    let dead = function.receives().and_then(|queue| QueueSpec::dead_letters_of(SYSTEM.queues, queue));
-    let sends = program.sends.iter().chain(&dead).map(queue).chain(on_failure(function));
-    grants.extend(sends.flat_map(|queue| on(&["sqs:SendMessage"], queue)));
-    if !program.drains.is_empty() {
-        // An operator's retry counts the messages in these queues: its first messages have to be processed before the
-        // others follow.
-        let counted = program.sends.iter().map(queue);
-        grants.extend(counted.flat_map(|queue| on(&["sqs:GetQueueAttributes"], queue)));
-    }
-    let drains = program.drains.iter().map(queue);
-    grants.extend(drains.flat_map(|queue| on(&["sqs:ReceiveMessage", "sqs:DeleteMessage"], queue)));
+/// Returns the calls of a function to a service.
+pub(crate) fn own_calls(template: &Template, function: &Function<'_>, service: Service) -> Vec<Call> {
     let bucket = bucket(template);
-    let keys = format!(
-        "{bucket}/{}*",
-        function.environment().get("SEARCH_IMPORT_KEY_PREFIX").cloned().unwrap_or_default()
-    );
+    let prefix = function.environment().get("SEARCH_IMPORT_KEY_PREFIX").cloned().unwrap_or_default();
+    let keys = format!("{bucket}/{prefix}*");
     let exports = format!("{bucket}/{}*", exports::PREFIX);
-    for service in program.services {
-        grants.extend(match *service {
-            Service::DATABASE => secret(template),
-            Service::LEDGER => on(&["dynamodb:UpdateItem"], arn(&dynamo_setting(*service))),
-            Service::TOKENS => on(&["dynamodb:GetItem"], arn(&dynamo_setting(*service))),
-            Service::PROCESSED => {
-                on(&["dynamodb:GetItem", "dynamodb:PutItem"], arn(&dynamo_setting(*service)))
-            }
-            Service::DEPTHS => {
-                let counted = SYSTEM.queues.iter().map(|spec| queue(&spec.queue));
-                counted.flat_map(|queue| on(&["sqs:GetQueueAttributes"], queue)).collect()
-            }
-            // Without s3:ListBucket, S3 returns 403 instead of 404 for a missing object.
-            OBJECTS => {
-                let mut calls = on(&["s3:GetObject", "s3:GetObjectVersion"], keys.clone());
-                calls.extend(on(&["s3:ListBucket"], bucket.clone()));
-                calls
-            }
-            BUCKET => {
-                let mut calls = on(&["s3:ListBucket"], bucket.clone());
-                calls.extend(on(&["s3:DeleteObject"], keys.clone()));
-                calls
-            }
-            UPLOADS => on(&["s3:PutObject"], keys.clone()),
-            // Large exports are uploaded in parts and aborted on failure. Exports of a deleted search are deleted.
-            EXPORTS => on(&["s3:PutObject", "s3:AbortMultipartUpload", "s3:DeleteObject"], exports.clone()),
-            LINKS => on(&["s3:GetObject"], exports.clone()),
-            _ => Vec::new(),
-        });
+    match service {
+        // Without s3:ListBucket, S3 returns 403 instead of 404 for a missing object.
+        OBJECTS => {
+            let mut calls = on(&["s3:GetObject", "s3:GetObjectVersion"], &keys);
+            calls.extend(on(&["s3:ListBucket"], &bucket));
+            calls
+        }
+        BUCKET => {
+            let mut calls = on(&["s3:ListBucket"], &bucket);
+            calls.extend(on(&["s3:DeleteObject"], &keys));
+            calls
+        }
+        UPLOADS => on(&["s3:PutObject"], &keys),
+        // Large exports are uploaded in parts and aborted on failure. Exports of a deleted search are deleted.
+        EXPORTS => on(&["s3:PutObject", "s3:AbortMultipartUpload", "s3:DeleteObject"], &exports),
+        LINKS => on(&["s3:GetObject"], &exports),
+        _ => Vec::new(),
     }
-    grants.into_iter().collect()
-}
-
-fn dynamo_setting(service: Service) -> String {
-    backend::settings(imports::SYSTEM, service).into_iter().next().unwrap_or_default()
-}
-
-/// Returns the destination of failed events, which Lambda sends with the function's permissions.
-fn on_failure(function: &Function<'_>) -> Option<String> {
-    let destination =
-        &function.properties["EventInvokeConfig"]["DestinationConfig"]["OnFailure"]["Destination"];
-    referred(destination).map(|queue| format!("${{{queue}.Arn}}"))
 }
 
 /// Returns the ARN of the uploads bucket as required in the template: by name, because the bucket refers to the
@@ -199,43 +43,4 @@ fn bucket(template: &Template) -> String {
         "arn:${{AWS::Partition}}:s3:::{}",
         uploads.map(|bucket| text(&bucket["BucketName"])).unwrap_or_default()
     )
-}
-
-fn secret(template: &Template) -> Vec<Grant> {
-    let parameter = |name: &str| {
-        let value = template.parameters.get(name).and_then(Value::as_str)?;
-        (!value.is_empty()).then(|| value.to_owned())
-    };
-    let secret = parameter("MongoSecretArn");
-    let key = secret.as_ref().and(parameter("MongoSecretKeyArn"));
-    let read = secret.map(|arn| ("secretsmanager:GetSecretValue".to_owned(), arn));
-    read.into_iter().chain(key.map(|arn| ("kms:Decrypt".to_owned(), arn))).collect()
-}
-
-/// Returns the statements in a value that allow something.
-fn allowing<'a>(value: &'a Value, statements: &mut Vec<&'a Value>) {
-    match value {
-        Value::Array(items) => items.iter().for_each(|item| allowing(item, statements)),
-        Value::Object(map) if map.get("Effect").is_some_and(|effect| effect == "Allow") => {
-            statements.push(value);
-        }
-        Value::Object(map) => map.values().for_each(|item| allowing(item, statements)),
-        _ => {}
-    }
-}
-
-/// Returns every call with every resource of a statement. A trust policy has none.
-fn grants_of(statement: &Value) -> Vec<Grant> {
-    let list = |value: &Value| -> Vec<String> {
-        match value {
-            Value::Null => Vec::new(),
-            Value::Array(items) => items.iter().map(text).collect(),
-            one => vec![text(one)],
-        }
-    };
-    let resources = list(&statement["Resource"]);
-    let pairs = |action: String| {
-        resources.iter().map(move |resource| (action.clone(), resource.clone())).collect::<Vec<_>>()
-    };
-    list(&statement["Action"]).into_iter().flat_map(pairs).collect()
 }

@@ -1,7 +1,6 @@
 //! Checks of the routes of the HTTP API.
 
-use super::Finding;
-use crate::template::Template;
+use crate::template::{Finding, Template};
 
 /// Every route requires authorization, and a token requires a scope of the route.
 pub(crate) fn authorization(template: &Template) -> Vec<Finding> {

@@ -1,27 +1,10 @@
-//! Checks of logs, traces and the rollout of new versions.
+//! Checks of traces and the rollout of new versions.
 
 use serde_json::Value;
 use telemetry::trace::ENDPOINT;
 
-use super::Finding;
-use crate::template::Template;
 use crate::template::view::{Function, referred};
-
-/// Lambda drops no log line that `LogFilter` accepts. Without a level, it keeps JSON lines at INFO and above
-/// (<https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-log-level.html>).
-pub(crate) fn levels(template: &Template) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for function in template.functions() {
-        let logging = &function.properties["LoggingConfig"];
-        if logging["LogFormat"] != "JSON" {
-            findings.push(Finding::new(function.id, "does not log as JSON, which queries and levels need"));
-        }
-        if logging["ApplicationLogLevel"] != "TRACE" {
-            findings.push(Finding::new(function.id, "has lines dropped by Lambda that LogFilter asks for"));
-        }
-    }
-    findings
-}
+use crate::template::{Finding, Template};
 
 /// A function outside the VPC does not send to a collector inside it, for which it would wait in vain.
 pub(crate) fn collectors(template: &Template) -> Vec<Finding> {

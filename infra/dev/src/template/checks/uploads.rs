@@ -3,9 +3,8 @@
 use imports::exports;
 use serde_json::Value;
 
-use super::Finding;
-use crate::template::Template;
 use crate::template::view::{Function, number, referred, text};
+use crate::template::{Finding, Template};
 
 const PREFIX: &str = "SEARCH_IMPORT_KEY_PREFIX";
 

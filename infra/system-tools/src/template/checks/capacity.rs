@@ -1,6 +1,7 @@
 //! Checks that MongoDB has enough capacity for the functions.
 
-use saga::Service;
+use messages::naming;
+use saga::{Service, System};
 use serde_json::Value;
 
 use super::Finding;
@@ -10,7 +11,7 @@ use crate::template::view::{Function, number};
 /// The number of connections for monitoring a server, in addition to the pool.
 const WATCHING: u64 = 2;
 const RESERVED: &str = "ReservedConcurrentExecutions";
-const POOL: &str = "SEARCH_IMPORT_MONGODB_POOL_SIZE";
+const POOL: &str = "MONGODB_POOL_SIZE";
 /// The limits of an environment, in its file.
 const LIMIT: &str = "mongodb_connections";
 const ACCOUNT: &str = "account_concurrency";
@@ -19,12 +20,13 @@ const ACCOUNT: &str = "account_concurrency";
 const OVERLAP: u64 = 2;
 
 /// The connections that all functions open to one server stay within its limit, also while a new version takes over.
-pub(crate) fn connections(template: &Template) -> Vec<Finding> {
+pub(crate) fn connections<P>(system: &System<P>, template: &Template) -> Vec<Finding> {
+    let setting = naming::setting(system.name, POOL);
     let (limit, account) = (template.limits.mongodb_connections, template.limits.account_concurrency);
     let (mut running, mut total, mut each) = (0, 0, 0);
     let mut findings = Vec::new();
-    for function in template.functions().filter(has_database) {
-        let pool = function.environment().get(POOL).and_then(|text| text.parse::<u64>().ok());
+    for function in template.functions().filter(|function| has_database(system, function)) {
+        let pool = function.environment().get(&setting).and_then(|text| text.parse::<u64>().ok());
         match (concurrency(template, &function), pool) {
             (Some(concurrency), Some(pool)) => {
                 running += concurrency;
@@ -32,7 +34,7 @@ pub(crate) fn connections(template: &Template) -> Vec<Finding> {
                 total += concurrency * (pool + WATCHING);
             }
             (None, _) => findings.push(Finding::new(function.id, "has no limit of concurrent executions")),
-            (_, None) => findings.push(Finding::new(function.id, format!("{POOL} is not a number"))),
+            (_, None) => findings.push(Finding::new(function.id, format!("{setting} is not a number"))),
         }
     }
     if running > account {
@@ -63,8 +65,8 @@ pub(crate) fn reserved(template: &Template) -> Vec<Finding> {
     vec![Finding::new(ACCOUNT, what)]
 }
 
-fn has_database(function: &Function<'_>) -> bool {
-    function.program().is_some_and(|program| program.services.contains(&Service::DATABASE))
+fn has_database<P>(system: &System<P>, function: &Function<'_>) -> bool {
+    function.declaration(system).is_some_and(|function| function.services.contains(&Service::DATABASE))
 }
 
 /// Returns the maximum concurrency of a function: the reserved concurrency, or that of its event sources; `None` if it

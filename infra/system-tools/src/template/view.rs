@@ -2,13 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use functions::SYSTEM;
-use imports::Ports;
+use messages::Queue as TableQueue;
+use saga::System;
 use serde_json::Value;
 
 use crate::template::Template;
 
 pub use crate::template::source::text;
+
+/// The handler of a program that is a single function.
+const PROGRAM: &str = "bootstrap";
 
 /// A function of the template.
 #[derive(Debug, Clone, Copy)]
@@ -17,8 +20,8 @@ pub struct Function<'a> {
     pub id: &'a str,
     /// Its properties.
     pub properties: &'a Value,
-    /// The program that it runs.
-    pub binary: &'a str,
+    /// Its name in the table of the application: its handler, or its program if the handler is `bootstrap`.
+    pub name: &'a str,
 }
 
 /// A queue of the template.
@@ -49,8 +52,9 @@ impl Template {
     /// The functions.
     pub fn functions(&self) -> impl Iterator<Item = Function<'_>> {
         self.of_type("AWS::Serverless::Function").map(|(id, properties)| {
-            let binary = self.resources[id]["Metadata"]["BuildProperties"]["Binary"].as_str();
-            Function { id, properties, binary: binary.unwrap_or_default() }
+            let handler = properties["Handler"].as_str().filter(|handler| *handler != PROGRAM);
+            let program = || self.resources[id]["Metadata"]["BuildProperties"]["Binary"].as_str();
+            Function { id, properties, name: handler.or_else(program).unwrap_or_default() }
         })
     }
 
@@ -67,14 +71,14 @@ impl Template {
 }
 
 impl<'a> Function<'a> {
-    /// Returns the program's declaration; `None` if the program does not exist.
-    pub fn program(&self) -> Option<&'static saga::Function<Ports>> {
-        SYSTEM.function(self.binary)
+    /// Returns the function's declaration; `None` if the table does not contain it.
+    pub fn declaration<P>(&self, system: &System<P>) -> Option<&'static saga::Function<P>> {
+        system.function(self.name)
     }
 
-    /// Returns the queue that the program consumes; `None` if something else invokes it.
-    pub fn receives(&self) -> Option<&'static messages::Queue> {
-        self.program()?.source.queue()
+    /// Returns the queue that the function consumes; `None` if something else invokes it.
+    pub fn receives<P>(&self, system: &System<P>) -> Option<&'static TableQueue> {
+        self.declaration(system)?.source.queue()
     }
 
     /// Returns its environment. Values that only AWS knows stay references.

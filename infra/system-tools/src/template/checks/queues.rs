@@ -1,8 +1,9 @@
 //! Checks of queues and their functions.
 
+use aws::queues::Queues;
 use backend::Config;
-use functions::SYSTEM;
-use messages::QueueSpec;
+use messages::{QueueSpec, naming};
+use saga::System;
 
 use super::Finding;
 use crate::template::Template;
@@ -17,7 +18,7 @@ const RECEIVE_COUNT: u64 = 3;
 /// sufficient for every choice.
 const LONGEST_WINDOW: u64 = 20;
 /// In optimistic mode, a document has to outlive every message.
-const LIFETIME: &str = "SEARCH_IMPORT_MESSAGE_LIFETIME_SECONDS";
+const LIFETIME: &str = "MESSAGE_LIFETIME_SECONDS";
 
 /// A message stays hidden until the function that received it has ended.
 pub(crate) fn visibility(template: &Template) -> Vec<Finding> {
@@ -101,17 +102,18 @@ pub(crate) fn partial_responses(template: &Template) -> Vec<Finding> {
 }
 
 /// The maximum age of a message that the functions assume covers the retention of the queues.
-pub(crate) fn lifetimes(template: &Template) -> Vec<Finding> {
+pub(crate) fn lifetimes<P>(system: &System<P>, template: &Template) -> Vec<Finding> {
     let mut findings = Vec::new();
+    let setting = naming::setting(system.name, LIFETIME);
     for function in template.functions() {
-        let said = Config::from_pairs(imports::SYSTEM, function.environment())
+        let said = Config::from_pairs(system.name, function.environment())
             .ok()
             .map(|config| config.message_lifetime.as_secs());
         for queue in function.sources(template).map(|source| source.queue) {
             let lifetime = lifetime(template, queue);
             if said.is_some_and(|said| said < lifetime) {
                 let what = format!(
-                    "{LIFETIME} is less than the {lifetime} s that a message can live in {} and its dead letters",
+                    "{setting} is less than the {lifetime} s that a message can live in {} and its dead letters",
                     queue.id
                 );
                 findings.push(Finding::new(function.id, what));
@@ -129,15 +131,15 @@ fn lifetime(template: &Template, queue: Queue<'_>) -> u64 {
 }
 
 /// Each function is invoked by the queue that it consumes, and by no other.
-pub(crate) fn sources(template: &Template) -> Vec<Finding> {
+pub(crate) fn sources<P>(system: &System<P>, template: &Template) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for function in template.functions().filter(|function| function.program().is_some()) {
+    for function in template.functions().filter(|function| function.declaration(system).is_some()) {
         let variables = &function.properties["Environment"]["Variables"];
         let own = function
-            .receives()
-            .and_then(|queue| referred(&variables[aws::queues::Queues::setting(imports::SYSTEM, queue)]));
+            .receives(system)
+            .and_then(|queue| referred(&variables[Queues::setting(system.name, queue)]));
         let invoking: Vec<&str> = function.sources(template).map(|source| source.queue.id).collect();
-        if function.receives().is_some() && own.is_none_or(|own| !invoking.contains(&own)) {
+        if function.receives(system).is_some() && own.is_none_or(|own| !invoking.contains(&own)) {
             findings.push(Finding::new(function.id, "is not invoked by the queue that it works on"));
         }
         for other in invoking.into_iter().filter(|queue| Some(*queue) != own) {
@@ -148,11 +150,45 @@ pub(crate) fn sources(template: &Template) -> Vec<Finding> {
     findings
 }
 
-/// Queues have the specified visibility timeout, receive limit and batch size.
-pub(crate) fn agreed(template: &Template) -> Vec<Finding> {
+/// Functions with scheduled work have a schedule. Without it, no timer fires and no dead letter is collected.
+pub(crate) fn schedules<P>(system: &System<P>, template: &Template) -> Vec<Finding> {
     let mut findings = Vec::new();
     for function in template.functions() {
-        let spec = function.receives().and_then(|queue| QueueSpec::of(SYSTEM.queues, queue));
+        let Some(declared) = function.declaration(system) else { continue };
+        let mut events =
+            function.properties["Events"].as_object().into_iter().flat_map(|events| events.values());
+        if declared.has_scheduled_work() && !events.any(|event| event["Type"] == "Schedule") {
+            findings.push(Finding::new(function.id, "has scheduled work, and no schedule starts it"));
+        }
+    }
+    findings
+}
+
+/// Lambda stops messages that come back to the same function about 16 times, unless the function allows it
+/// (<https://docs.aws.amazon.com/lambda/latest/dg/invocation-recursion.html>). Work that takes more invocations is a
+/// chain of messages to the same queue.
+pub(crate) fn loops<P>(system: &System<P>, template: &Template) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for function in template.functions() {
+        let Some(declared) = function.declaration(system) else { continue };
+        let Some(own) = declared.source.queue() else { continue };
+        let allows = function.properties["RecursiveLoop"] == "Allow";
+        if declared.sends.contains(own) && !allows {
+            findings.push(Finding::new(function.id, "sends to its own queue, and Lambda stops it as a loop"));
+        }
+        if !declared.sends.contains(own) && allows {
+            findings
+                .push(Finding::new(function.id, "allows loops, although it does not send to its own queue"));
+        }
+    }
+    findings
+}
+
+/// Queues have the specified visibility timeout, receive limit and batch size.
+pub(crate) fn agreed<P>(system: &System<P>, template: &Template) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for function in template.functions() {
+        let spec = function.receives(system).and_then(|queue| QueueSpec::of(system.queues, queue));
         let Some(spec) = spec else { continue };
         findings.extend(function.sources(template).flat_map(|source| differences(spec, &source)));
     }
