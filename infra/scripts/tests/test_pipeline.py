@@ -35,6 +35,15 @@ class Pipeline(unittest.TestCase):
         self.assertEqual(with_token, with_environment)
         self.assertEqual(with_token, {"dev", "review", "prod"})
 
+    def test_release_has_an_archive_for_each_platform(self) -> None:
+        release = (ROOT / ".github" / "workflows" / "release.yml").read_text("utf-8")
+        targets = set(re.findall(r"target: ([\w-]+)", release))
+        systems = {target.partition("-")[2] for target in targets}
+        self.assertEqual(systems, {"unknown-linux-gnu", "apple-darwin", "pc-windows-msvc"})
+        self.assertEqual(len(targets), 6)
+        _, _, publish = release.partition("  publish:\n")
+        self.assertNotIn("checkout", publish, "the job that may write runs no code of the repository")
+
     def test_only_main_is_deployed(self) -> None:
         self.assertIn("if: github.ref == 'refs/heads/main'", JOBS["check"])
         for job in ("build", "dev", "review", "prod"):
