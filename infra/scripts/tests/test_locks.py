@@ -25,6 +25,7 @@ FETCHES = re.compile(
 KNOWN = {
     # Installed by version with its own lock, and never deployed.
     ".github/workflows/prove.yml": {"cargo install"},
+    ".github/workflows/release.yml": {"npm ci"},
     "Makefile": {"npm ci"},
     "infra/scripts/installs.py": {"pip install", "npm ci"},
     "tests/compare/compare.py": {"npm ci"},
