@@ -288,7 +288,7 @@ mod tests {
     fn code_page_850_and_windows_1252_are_distinguished() {
         let read = |bytes: &[u8]| {
             let mut legacy = LegacyEncoding::default();
-            legacy.look_at(bytes);
+            legacy.inspect(bytes);
             (legacy.found(), legacy.decoder().decode(bytes).into_owned())
         };
         for title in TITLES {
@@ -313,7 +313,7 @@ mod tests {
         }
         for name in ["Müller", "José", "Nuñez"] {
             let mut legacy = LegacyEncoding::default();
-            legacy.look_at(&to_cp850(name));
+            legacy.inspect(&to_cp850(name));
             assert_eq!(legacy.found().0, Encoding::Cp850, "{name}");
         }
     }
