@@ -8,8 +8,8 @@ use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use messages::{Delivery, Disposition, Host, Received};
 use outbox::session::CONTROL;
+use saga::Partitions;
 use saga::failures::{FailureStatus, Retry, Selection};
-use saga::{Partitions, SAGA};
 
 use crate::application::{Application, engine};
 use crate::coverage::{Call, Phase};
@@ -86,7 +86,7 @@ impl World {
         for station in self.stations.clone() {
             let Some(place) = self.queues.place(&station.queue) else { continue };
             let workers = match &station.queue {
-                queue if *queue == SAGA => self.rng.pick(&[2, 2, 3]),
+                queue if self.saga_queues.contains(queue) => self.rng.pick(&[2, 2, 3]),
                 // Two workers can then settle a session concurrently.
                 queue if *queue == CONTROL => 2,
                 _ => self.queues.spec(place).workers.clamp(1, 2),
@@ -114,7 +114,8 @@ async fn work(port: Port, application: Arc<dyn Application>, station: Station, q
     };
     // Usually, batches of the saga contain several messages of one partition; larger batches would find the queue
     // empty.
-    let max = if station.queue == SAGA { 4 } else { 2 };
+    let runs_saga = port.universe.with(|world| world.saga_queues.contains(&station.queue));
+    let max = if runs_saga { 4 } else { 2 };
     let max = port.universe.with(|world| world.queues.spec(queue).batch_size).clamp(1, max);
     let mut is_connected = false;
     loop {

@@ -1,7 +1,6 @@
 //! The workload without its types, so that the rest of the crate is compiled once and not for each workload.
 
 use std::any::Any;
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,24 +9,21 @@ use dedup::ledger::NoLedger;
 use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use messages::{
-    Body, Consumer, DecisionRecord, Json, Message, MessageId, Outgoing, PartitionKey, Queue, QueueSpec,
-    SendError, SendMessages, Token,
+    Body, Consumer, DecisionRecord, Message, Outgoing, PartitionKey, Queue, QueueSpec, SendError,
+    SendMessages, Token,
 };
 use outbox::session::Options;
 use outbox::{Policy, SessionRecord};
-use saga::{
-    Content, Effect, Engine, Event, Failures, Function, MissingSetting, Partitions, Saga, Settings, Stores,
-};
+use saga::{Content, Engine, Failures, Function, MissingSetting, Partitions, Saga, Settings, Stores};
 
 use crate::access::{Access, Scene};
 use crate::coverage::Call;
-use crate::model::{
-    Bounds, CheckResult, ExpectedWrite, ObservedWrite, SETTLES, State, Station, WantedMessage,
-};
+use crate::model::{Bounds, CheckResult, ExpectedWrite, ObservedWrite, SETTLES, State, Station};
 use crate::options::{Invariant, Mode, Mutant};
 use crate::port::Port;
 use crate::ports::outboxes::{SagaOutboxes, SessionOutboxes};
 use crate::rng::Rng;
+use crate::sagas::{AnySaga, OtherSaga};
 use crate::workload::{Change, Rest, Workload};
 use crate::world::{Rules, World};
 
@@ -41,11 +37,18 @@ pub(crate) trait Application: Rules {
 
 /// Returns the application of a workload.
 pub(crate) fn of<W: Workload>(workload: &W) -> Arc<dyn Application> {
-    Arc::new(TypedApplication { saga: workload.saga(), workload: workload.clone() })
+    let may_wait = {
+        let workload = workload.clone();
+        move |state: &<W::Saga as Saga>::State| workload.may_wait(state)
+    };
+    let first = OtherSaga::new(workload.saga(), may_wait);
+    let sagas = std::iter::once(first).chain(workload.others()).collect();
+    Arc::new(TypedApplication { sagas, workload: workload.clone() })
 }
 
 struct TypedApplication<W: Workload> {
-    saga: W::Saga,
+    /// The saga of the workload, and further ones.
+    sagas: Vec<OtherSaga>,
     workload: W,
 }
 
@@ -62,9 +65,16 @@ impl<W: Workload> TypedApplication<W> {
         self.workload.ports(engine, Access::new(port, function))
     }
 
-    fn state<'a>(&self, state: &'a State) -> Result<&'a <W::Saga as Saga>::State, String> {
-        state.downcast_ref().ok_or_else(|| "it is another saga's state".to_owned())
+    /// Returns the saga behind a queue.
+    fn saga(&self, queue: &Queue) -> Result<&dyn AnySaga, String> {
+        let found = self.sagas.iter().find(|saga| saga.0.queue() == *queue);
+        found.map(|saga| &*saga.0).ok_or_else(|| format!("no saga is behind {queue}"))
     }
+}
+
+/// A state of the workload's first saga; `None` for a state of another one.
+fn first<W: Workload>(state: &State) -> Option<&<W::Saga as Saga>::State> {
+    state.downcast_ref()
 }
 
 impl<W: Workload> Application for TypedApplication<W> {
@@ -132,59 +142,48 @@ impl<W: Workload> Rules for TypedApplication<W> {
         self.workload.races()
     }
 
-    fn read(&self, content: &Content) -> Result<State, String> {
-        let state = content.state.read::<<W::Saga as Saga>::State>();
-        state.map(|state| Arc::new(state) as State).map_err(|error| error.to_string())
+    fn saga_queues(&self) -> Vec<Queue> {
+        self.sagas.iter().map(|saga| saga.0.queue()).collect()
+    }
+
+    fn read(&self, queue: &Queue, content: &Content) -> Result<State, String> {
+        self.saga(queue)?.read(content)
     }
 
     fn succeeded(&self, state: &State) -> bool {
-        self.state(state).is_ok_and(|state| self.workload.succeeded(state))
+        first::<W>(state).is_none_or(|state| self.workload.succeeded(state))
     }
 
     fn may_wait(&self, state: &State) -> bool {
-        self.state(state).is_ok_and(|state| self.workload.may_wait(state))
+        self.sagas.iter().any(|saga| saga.0.may_wait(state))
     }
 
     fn refuses(&self, world: &World, message: &Message) -> bool {
         self.workload.refuses(&Rest::<W>::new(world), message)
     }
 
-    fn postpones(&self, state: Option<&State>, message: &Message, now: Timestamp) -> bool {
-        let unknown = <W::Saga as Saga>::State::default();
-        let state = state.map_or(Ok(&unknown), |state| self.state(state));
-        let (Ok(state), Ok(body)) = (state, message.read::<<W::Saga as Saga>::Event>()) else { return false };
-        let event = Event { id: message.id, partition: message.partition, body: &body };
-        matches!(self.saga.transition(state, &event, now), saga::Decision::Postpone { .. })
+    fn postpones(&self, queue: &Queue, state: Option<&State>, message: &Message, now: Timestamp) -> bool {
+        self.saga(queue).is_ok_and(|saga| saga.postpones(state, message, now))
     }
 
     fn relies_on_documents(&self, world: &World) -> bool {
         self.workload.relies_on_documents(&Rest::<W>::new(world))
     }
 
-    fn embed_reply_token(&self, request: &mut Body, reply_token: &Token) {
-        self.saga.embed_reply_token(request, reply_token);
+    fn embed_reply_token(&self, queue: &Queue, request: &mut Body, reply_token: &Token) {
+        if let Ok(saga) = self.saga(queue) {
+            saga.embed_reply_token(request, reply_token);
+        }
     }
 
     fn follow(
         &self,
+        queue: &Queue,
         base: Option<(&Content, &State)>,
         messages: &[&Message],
         now: Timestamp,
     ) -> Result<ExpectedWrite, String> {
-        let (mut state, timers) = match base {
-            Some((content, state)) => (self.state(state)?.clone(), content.timers.clone()),
-            None => Default::default(),
-        };
-        let timers = if timers.is_empty() { self.saga.timers(&state) } else { timers };
-        let expected = base.into_iter().flat_map(|(content, _)| &content.expected);
-        let expected = expected.map(|expected| expected.token.clone()).collect();
-        let mut wanted = Draft::new(&self.saga, now, timers, expected);
-        for message in messages {
-            wanted.follow(&mut state, message)?;
-        }
-        let stored = Json::of(&state).map_err(|error| error.to_string())?;
-        let Draft { messages, shown, timers, cancelled, .. } = wanted;
-        Ok(ExpectedWrite { state: stored, messages, shown, timers, cancelled })
+        self.saga(queue)?.follow(base, messages, now)
     }
 
     fn patience(&self) -> Option<Duration> {
@@ -197,8 +196,8 @@ impl<W: Workload> Rules for TypedApplication<W> {
 
     fn changed(&self, written: &ObservedWrite<'_>) -> CheckResult {
         let ObservedWrite { write, before, after, messages, views } = *written;
-        let before = before.map(|state| self.state(state)).transpose()?;
-        let after = self.state(after)?;
+        let Some(after) = first::<W>(after) else { return Ok(()) };
+        let before = before.and_then(first::<W>);
         self.workload.changed(&Change { write, before, after, messages, views })
     }
 
@@ -254,87 +253,6 @@ impl SendMessages for DeclaredSends {
     }
 }
 
-/// Computes the result of messages without the engine.
-struct Draft<'a, S> {
-    saga: &'a S,
-    now: Timestamp,
-    messages: BTreeMap<MessageId, WantedMessage>,
-    shown: Option<MessageId>,
-    timers: BTreeMap<String, MessageId>,
-    cancelled: Vec<MessageId>,
-    /// The tokens that the document expected before.
-    expected: BTreeSet<Token>,
-}
-
-impl<'a, S: Saga> Draft<'a, S> {
-    fn new(
-        saga: &'a S,
-        now: Timestamp,
-        timers: BTreeMap<String, MessageId>,
-        expected: BTreeSet<Token>,
-    ) -> Self {
-        let (messages, cancelled) = (BTreeMap::new(), Vec::new());
-        Self { saga, now, messages, shown: None, timers, cancelled, expected }
-    }
-
-    fn awaits(&self, message: &Message) -> bool {
-        let is_expected = message.token.as_ref().is_some_and(|token| self.expected.contains(token));
-        is_expected || self.timers.values().any(|id| *id == message.id)
-    }
-
-    fn follow(&mut self, state: &mut S::State, message: &Message) -> Result<(), String> {
-        let body = message.read::<S::Event>().map_err(|error| error.to_string())?;
-        let event = Event { id: message.id, partition: message.partition, body: &body };
-        let advance = match self.saga.transition(state, &event, self.now) {
-            saga::Decision::Advance(advance) => advance,
-            // The message was expected, and is no longer.
-            saga::Decision::Ignore { .. } if self.awaits(message) => {
-                self.timers.retain(|_, id| *id != message.id);
-                return Ok(());
-            }
-            saga::Decision::Ignore { why }
-            | saga::Decision::Postpone { why }
-            | saga::Decision::Reject { why } => {
-                return Err(format!("{} changed the state, but: {why}", message.body.name));
-            }
-        };
-        self.timers.retain(|_, id| *id != message.id);
-        for (index, effect) in advance.effects.into_iter().enumerate() {
-            self.add(message, &advance.next, index, effect);
-        }
-        *state = *advance.next;
-        Ok(())
-    }
-
-    fn add(&mut self, message: &Message, next: &S::State, index: usize, effect: Effect) {
-        let id = message.id.derive(index);
-        match effect {
-            Effect::Send { to, body } => self.send(id, to, body, false, false),
-            Effect::Request { to, body } => self.send(id, to, body, true, false),
-            Effect::Schedule { timer, due_at: _, to, body } => {
-                self.cancel(&timer);
-                let id = message.id.for_timer(&timer);
-                self.timers.insert(timer, id);
-                self.send(id, to, body, false, true);
-            }
-            Effect::Cancel { timer } => self.cancel(&timer),
-            Effect::UpdateView if self.saga.view(message.partition, next).is_some() => self.shown = Some(id),
-            Effect::UpdateView | Effect::Broken(_) => {}
-        }
-    }
-
-    fn send(&mut self, id: MessageId, queue: Queue, body: Body, asks: bool, is_timer: bool) {
-        self.messages.insert(id, WantedMessage { queue, name: body.name, asks, is_timer });
-    }
-
-    fn cancel(&mut self, timer: &str) {
-        let Some(id) = self.timers.remove(timer) else { return };
-        if self.messages.remove(&id).is_none() {
-            self.cancelled.push(id);
-        }
-    }
-}
-
 /// Returns the engine of one worker.
 pub(crate) fn engine(system: &'static str, port: &Port) -> Engine {
     let (mode, room, keep) = port.universe.with(|world| (world.config.mode, world.room, world.keep));
@@ -346,6 +264,7 @@ pub(crate) fn engine(system: &'static str, port: &Port) -> Engine {
     };
     Engine {
         system,
+        queue: None,
         stores: Ok(stores),
         partitions: Ok(partitions),
         processed: Ok(shared.clone()),

@@ -23,7 +23,7 @@
 //! - `fault`, `clocks`: the faults and clock errors of a schedule;
 //! - `damage`, `operator`: unreadable records, and the operator who redrives dead letters;
 //! - `world`, `ports`: the state that outlives a worker;
-//! - `application`, `actors`: the workload without its types, and its workers;
+//! - `application`, `sagas`, `actors`: the workload and its sagas without their types, and its workers;
 //! - `checks`: the invariants;
 //! - `mutants`: defects that can be planted, to prove that they are found;
 //! - [`coverage`]: the faults that occurred at each point.
@@ -53,6 +53,7 @@ mod point;
 mod port;
 mod ports;
 pub mod rng;
+mod sagas;
 mod schedule;
 mod time;
 mod trace;
@@ -66,4 +67,5 @@ pub use known::{Hunt, hunt_all};
 pub use many::{Range, Summary, hunt, planted, run_many, simulate};
 pub use options::{Config, Invariant, Mode, Mutant, Outcome, Stats, Violation};
 pub use rng::Rng;
+pub use sagas::OtherSaga;
 pub use workload::{Bounds, Change, CheckResult, Rest, Workload};

@@ -107,7 +107,10 @@ pub fn run_many<W: Workload>(
 /// Returns every defect of the engine and of the workload, with each mode in which it is one.
 pub fn planted<W: Workload>(workload: &W) -> Vec<(Mutant, Mode)> {
     let own = workload.defects().iter().map(|(name, modes)| (Mutant::Own(name), *modes));
-    let all = Mutant::ENGINE.into_iter().map(|mutant| (mutant, mutant.modes())).chain(own);
+    let has_others = !workload.others().is_empty();
+    let between = Mutant::BETWEEN_SAGAS.into_iter().filter(|_| has_others);
+    let engine = Mutant::ENGINE.into_iter().chain(between);
+    let all = engine.map(|mutant| (mutant, mutant.modes())).chain(own);
     all.flat_map(|(mutant, modes)| modes.iter().map(move |mode| (mutant, *mode))).collect()
 }
 

@@ -4,9 +4,9 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use messages::{Json, Message, MessageId, Queue};
+use messages::{Json, Message, MessageId, PartitionKey, Queue, Token};
 use outbox::View;
-use saga::{Persist, SAGA};
+use saga::Persist;
 
 use crate::options::Violation;
 
@@ -66,11 +66,15 @@ pub(crate) struct ExpectedWrite {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct WantedMessage {
     pub(crate) queue: Queue,
+    /// The partition that it goes to.
+    pub(crate) partition: PartitionKey,
     pub(crate) name: String,
     /// `true` if it expects a reply.
     pub(crate) asks: bool,
     /// `true` if a timer sends it.
     pub(crate) is_timer: bool,
+    /// The token of the request of another partition that it answers.
+    pub(crate) answers: Option<Token>,
 }
 
 /// A write with its parsed states.
@@ -85,7 +89,8 @@ pub(crate) struct ObservedWrite<'a> {
 /// The function that settles sessions and sweeps, if a system does not name one.
 pub(crate) const SETTLES: &str = "dispatch-outbox";
 
-/// The function that consumes the saga's queue.
-pub(crate) fn saga_of(stations: &[Station]) -> Option<&'static str> {
-    stations.iter().find(|station| station.queue == SAGA).map(|station| station.function)
+/// Returns the functions that consume the queues of sagas.
+pub(crate) fn sagas_of(stations: &[Station], queues: &[Queue]) -> Vec<&'static str> {
+    let runs_saga = |station: &&Station| queues.contains(&station.queue);
+    stations.iter().filter(runs_saga).map(|station| station.function).collect()
 }

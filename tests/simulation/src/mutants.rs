@@ -1,6 +1,7 @@
 //! Defects that can be planted, each a few lines between a function and its ports. Each breaks the protocol in the way
 //! that its name describes. The simulation must find all of them to be trusted.
 
+mod between;
 mod planted;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,6 +25,8 @@ pub(crate) struct Notes {
     expected: BTreeMap<(usize, PartitionKey), BTreeSet<Token>>,
     /// The documents that each worker loaded last, for the mutant that does not read them again.
     pub(crate) loaded: BTreeMap<(usize, PartitionKey), Option<Document>>,
+    /// The grants that a worker makes after it has sent the events.
+    late_grants: BTreeMap<usize, Vec<(PartitionKey, Vec<Token>)>>,
     /// The writes of a worker that are in doubt.
     in_doubt: BTreeMap<(usize, PartitionKey), Persist>,
 }

@@ -110,6 +110,14 @@ pub enum Mutant {
     ExitsWithoutStore,
     /// The table of the application omits a queue that its functions send to.
     QueueUndeclared,
+    /// The token of an event for another saga is granted after the event was sent.
+    TokenAfterSending,
+    /// The token of an event for another saga is granted again each time the stored event is sent.
+    TokenGrantedAgain,
+    /// An event for another saga has another id and another token each time it is sent.
+    ChildStartedAgain,
+    /// A saga replies to another one without the token of the request.
+    ReplyWithoutToken,
     /// A defect that the application plants in its own ports, by its name.
     Own(&'static str),
 }
@@ -158,6 +166,10 @@ impl Mutant {
         Self::PostponedIsDropped,
     ];
 
+    /// Those of the engine that are found only on applications with several sagas.
+    pub const BETWEEN_SAGAS: [Self; 4] =
+        [Self::TokenAfterSending, Self::TokenGrantedAgain, Self::ChildStartedAgain, Self::ReplyWithoutToken];
+
     /// Returns the modes in which it is a defect. Without a ledger, there are no tokens, fences and garbage collection.
     pub fn modes(self) -> &'static [Mode] {
         match self {
@@ -175,7 +187,10 @@ impl Mutant {
             | Self::ClaimWithoutFence
             | Self::ItemForgottenAfterMonth
             | Self::DroppedKeepsToken
-            | Self::DroppedIsAwaited => &[Mode::Ledger],
+            | Self::DroppedIsAwaited
+            | Self::TokenAfterSending
+            | Self::TokenGrantedAgain
+            | Self::ReplyWithoutToken => &[Mode::Ledger],
             _ => &Mode::ALL,
         }
     }

@@ -67,7 +67,7 @@ impl Schedule {
             world.names.push(format!("{} {count}", role.name()));
             world.hides_ms.push(world.queues.hides_ms(role.queue()));
             world.restarts.push(role.restarts());
-            world.runs_saga.push(world.saga == Some(role.name()));
+            world.runs_saga.push(world.sagas.contains(&role.name()));
         }
         world.replace_during_outage();
         let workers = roles.into_iter().map(|role| Worker { role, future: None }).collect();

@@ -15,6 +15,7 @@ use crate::access::{Access, Scene};
 use crate::coverage::Call;
 use crate::options::Mode;
 use crate::rng::Rng;
+use crate::sagas::OtherSaga;
 use crate::time::{millis, span};
 use crate::world::World;
 
@@ -32,6 +33,11 @@ pub trait Workload: Clone + Send + Sync + 'static {
 
     /// The saga.
     fn saga(&self) -> Self::Saga;
+
+    /// Returns the further sagas, in addition to [`Workload::saga`].
+    fn others(&self) -> Vec<OtherSaga> {
+        Vec::new()
+    }
 
     /// Its queues and functions. The function of a queue is simulated as shipped.
     fn system(&self) -> &'static System<Self::Ports>;
@@ -90,7 +96,7 @@ pub trait Workload: Clone + Send + Sync + 'static {
         true
     }
 
-    /// Returns `true` if a partition may wait in this state without a running timer.
+    /// Returns `true` if an instance of [`Workload::saga`] may wait in this state without a running timer.
     fn may_wait(&self, _state: &<Self::Saga as Saga>::State) -> bool {
         false
     }
@@ -205,6 +211,11 @@ impl<'a, W: Workload> Rest<'a, W> {
 
     /// Returns its state.
     pub fn state(&self, partition: PartitionKey) -> Option<&'a <W::Saga as Saga>::State> {
+        self.world.documents.get(&partition)?.state.downcast_ref()
+    }
+
+    /// The state of a partition of another saga of the workload.
+    pub fn state_of<S: Saga>(&self, partition: PartitionKey) -> Option<&'a S::State> {
         self.world.documents.get(&partition)?.state.downcast_ref()
     }
 

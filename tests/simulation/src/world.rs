@@ -75,15 +75,17 @@ pub(crate) trait Rules: Send + Sync {
     fn unused(&self) -> &'static [Call];
     fn races(&self) -> &'static [Call];
 
-    fn read(&self, content: &Content) -> Result<State, String>;
+    fn saga_queues(&self) -> Vec<Queue>;
+    fn read(&self, queue: &Queue, content: &Content) -> Result<State, String>;
     fn succeeded(&self, state: &State) -> bool;
     fn may_wait(&self, state: &State) -> bool;
     fn refuses(&self, world: &World, message: &Message) -> bool;
-    fn postpones(&self, state: Option<&State>, message: &Message, now: Timestamp) -> bool;
+    fn postpones(&self, queue: &Queue, state: Option<&State>, message: &Message, now: Timestamp) -> bool;
     fn relies_on_documents(&self, world: &World) -> bool;
-    fn embed_reply_token(&self, request: &mut Body, reply_token: &Token);
+    fn embed_reply_token(&self, queue: &Queue, request: &mut Body, reply_token: &Token);
     fn follow(
         &self,
+        queue: &Queue,
         base: Option<(&Content, &State)>,
         messages: &[&Message],
         now: Timestamp,
@@ -105,8 +107,10 @@ pub(crate) struct World {
     pub(crate) application: Arc<dyn Rules>,
     /// The functions that consume the queues.
     pub(crate) stations: Vec<Station>,
-    /// The function that runs the saga.
-    pub(crate) saga: Option<&'static str>,
+    /// The functions that run sagas.
+    pub(crate) sagas: Vec<&'static str>,
+    /// The queues of sagas.
+    pub(crate) saga_queues: Vec<Queue>,
     /// Milliseconds since the start.
     pub(crate) now: u64,
     pub(crate) rng: Rng,
@@ -189,6 +193,7 @@ impl World {
         if stations.iter().all(|station| station.queue != CONTROL) {
             stations.push(Station { function: SETTLES, queue: CONTROL });
         }
+        let saga_queues = application.saga_queues();
         let unused = application.unused();
         let calls = Call::ENGINE.iter().chain(application.calls());
         let calls: Vec<Call> = calls.filter(|call| !unused.contains(call)).copied().collect();
@@ -236,7 +241,8 @@ impl World {
             given_up_at: BTreeMap::new(),
             requeued: Vec::new(),
             outside: application.world(),
-            saga: model::saga_of(&stations),
+            sagas: model::sagas_of(&stations, &saga_queues),
+            saga_queues,
             stations,
             checks: Checks::default(),
             mutants: Notes::default(),

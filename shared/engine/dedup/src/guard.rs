@@ -312,7 +312,9 @@ impl<H: Handler> IdempotentConsumer<H> {
         let outgoing = replies.into_iter().map(|Reply { index, queue, body }| {
             let (id, now) = (asked.message.id.derive(index), reporter.host.now());
             let message = asked.message.caused_message(id, reporter.function, now, body);
-            Outgoing::new(&Message { token: token.cloned(), ..message }, queue, Duration::ZERO)
+            let message =
+                Message { token: token.cloned(), ..message }.in_partition(asked.message.reply_partition());
+            Outgoing::new(&message, queue, Duration::ZERO)
         });
         let outgoing = outgoing.collect::<Result<Vec<_>, _>>().map_err(SendError::from)?;
         for batch in outgoing.chunks(MAX_BATCH) {
@@ -382,17 +384,60 @@ mod tests {
         }
     }
 
-    fn answer(after_s: u64) -> Disposition {
-        let host = Arc::new(StillHost);
-        let reporter = Reporter {
-            function: "charge",
-            host: host.clone(),
-            observer: Arc::new(()),
-            began_at: None,
-            attempt: None,
-            state: None,
-        };
-        let consumer = guard(Ports { send: host, filter: None, reporter }, Charging);
+    /// Replies to each command.
+    struct Replying;
+
+    #[async_trait]
+    impl Handler for Replying {
+        type Command = Command;
+
+        async fn handle(
+            &self,
+            asked: &CommandMessage<Command>,
+            _: &Reporter,
+            _: Option<Timestamp>,
+        ) -> Result<HandlerResult, HandlerError> {
+            HandlerResult::completed("charged").reply(&asked.command)
+        }
+    }
+
+    /// Keeps what is sent.
+    #[derive(Default)]
+    struct Outbox(std::sync::Mutex<Vec<Outgoing>>);
+
+    #[async_trait]
+    impl SendMessages for Outbox {
+        async fn send(&self, messages: &[Outgoing]) -> Vec<Result<(), SendError>> {
+            self.0.lock().unwrap().extend(messages.iter().cloned());
+            messages.iter().map(|_| Ok(())).collect()
+        }
+    }
+
+    #[test]
+    fn reply_to_a_request_between_sagas_goes_to_the_partition_of_its_sender() {
+        let sent = Arc::new(Outbox::default());
+        let consumer = guard(Ports { send: sent.clone(), filter: None, reporter: reporter() }, Replying);
+        let sender = PartitionKey::from_uuid(Uuid::from_u128(2));
+        let reply_to = messages::ReplyAddress { queue: CARDS, partition: sender };
+        let reply_token = Some(Token::minted_at_entry(sender, Uuid::from_u128(3)));
+        for (reply_to, reply_token, partition) in
+            [(Some(reply_to), reply_token, sender), (None, None, command(0).partition)]
+        {
+            let message = Message { reply_to, reply_token: reply_token.clone(), ..command(0) };
+            let body = message.encode().unwrap();
+            let delivery = Delivery { record_id: "1".into(), body, receive_count: 1 };
+            consumer.consume(&[delivery], None).now_or_never().unwrap();
+            let reply = Message::decode(&sent.0.lock().unwrap().pop().unwrap().body).unwrap();
+            assert_eq!((reply.partition, reply.token), (partition, reply_token));
+        }
+    }
+
+    fn reporter() -> Reporter {
+        let (host, observer) = (Arc::new(StillHost), Arc::new(()));
+        Reporter { function: "charge", host, observer, began_at: None, attempt: None, state: None }
+    }
+
+    fn command(after_s: u64) -> Message {
         let body = Body {
             system: "shop".into(),
             name: "Charge".into(),
@@ -401,8 +446,14 @@ mod tests {
         };
         let id = Uuid::from_u128(1);
         let (partition, id) = (PartitionKey::from_uuid(id), messages::MessageId::from_uuid(id));
-        let message = Message::new(id, "test", partition, Timestamp::UNIX_EPOCH, body);
-        let delivery = Delivery { record_id: "1".into(), body: message.encode().unwrap(), receive_count: 1 };
+        Message::new(id, "test", partition, Timestamp::UNIX_EPOCH, body)
+    }
+
+    fn answer(after_s: u64) -> Disposition {
+        let send = Arc::new(StillHost);
+        let consumer = guard(Ports { send, filter: None, reporter: reporter() }, Charging);
+        let body = command(after_s).encode().unwrap();
+        let delivery = Delivery { record_id: "1".into(), body, receive_count: 1 };
         consumer.consume(&[delivery], None).now_or_never().unwrap().remove(0)
     }
 

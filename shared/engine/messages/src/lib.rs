@@ -8,6 +8,7 @@
 //! In reading order:
 //! - [`ids`]: identifiers and tokens;
 //! - [`message`]: the envelope and the body of a message;
+//! - [`reply_address`]: the destination of a reply that goes to another partition;
 //! - [`json`]: data that is passed on unread;
 //! - [`payload`]: an application's messages, their versions, and reading them;
 //! - [`queue`]: queues, their specifications, and the ports to send and receive;
@@ -37,6 +38,8 @@ pub mod observe;
 pub mod panics;
 pub mod payload;
 pub mod queue;
+mod queue_name;
+pub mod reply_address;
 pub mod store;
 pub mod trace;
 
@@ -53,6 +56,7 @@ pub use queue::{
     Depth, InspectQueues, Outgoing, Presence, Queue, QueueSpec, ReceiveMessages, Received, SendError,
     SendMessages, send_one,
 };
+pub use reply_address::ReplyAddress;
 pub use store::StoreError;
 pub use trace::Traceparent;
 

@@ -3,7 +3,8 @@
 //!
 //! The type is `{system}.{name}.v{version}`. The extension attributes are `correlationid` (the partition),
 //! `causationid` (the message that led to this one), `token` (permission to process it), `replytoken` (the token that
-//! an answer must carry), `timer` (the timer that sent it) and `traceparent` (W3C Trace Context).
+//! an answer must carry), `replyto` (the queue and the partition of the answer, if it is another one), `timer` (the
+//! timer that sent it) and `traceparent` (W3C Trace Context).
 
 use jiff::Timestamp;
 use schemars::{JsonSchema, Schema, schema_for};
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{MessageId, PartitionKey, Token};
 use crate::json::Json;
+use crate::reply_address::ReplyAddress;
 use crate::trace::Traceparent;
 
 /// The maximum size of a body in bytes: the limit of an SQS message
@@ -37,6 +39,8 @@ pub struct Message {
     pub token: Option<Token>,
     /// The token that a reply must carry. Exactly one reply is admitted.
     pub reply_token: Option<Token>,
+    /// The destination of a reply; `None` if it is the partition of this message.
+    pub reply_to: Option<ReplyAddress>,
     /// The name of the timer that sent it, if any.
     pub timer: Option<String>,
     /// The trace it belongs to.
@@ -76,6 +80,10 @@ struct Wire {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     replytoken: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    // The schema describes messages for other programs, and these are never requests between sagas.
+    #[schemars(skip)]
+    replyto: Option<ReplyAddress>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     timer: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     traceparent: Option<String>,
@@ -99,6 +107,7 @@ impl Message {
             causation_id: None,
             token: None,
             reply_token: None,
+            reply_to: None,
             timer: None,
             traceparent: Some(Traceparent::of(partition, id.derive(0)).to_string()),
             body,
@@ -121,6 +130,17 @@ impl Message {
             traceparent: Some(self.traceparent_of_effects().to_string()),
             ..Self::new(id, source, self.partition, time, body)
         }
+    }
+
+    /// Returns the message in another partition, such as that of another saga. The trace is continued.
+    #[must_use]
+    pub fn in_partition(self, partition: PartitionKey) -> Self {
+        Self { partition, ..self }
+    }
+
+    /// Returns the partition that a reply goes to.
+    pub fn reply_partition(&self) -> PartitionKey {
+        self.reply_to.as_ref().map_or(self.partition, |address| address.partition)
     }
 
     /// Returns the trace context of the messages that its handling causes.
@@ -148,6 +168,7 @@ impl Message {
             causationid: self.causation_id,
             token: self.token.as_ref().map(Token::to_string),
             replytoken: self.reply_token.as_ref().map(Token::to_string),
+            replyto: self.reply_to.clone(),
             timer: self.timer.clone(),
             traceparent: self.traceparent.clone(),
             data: data.clone(),
@@ -167,15 +188,14 @@ impl Message {
         let wire = wire(text)?;
         let (system, name, version) =
             type_parts(&wire.kind).ok_or_else(|| DecodeError::UnknownType(shorten(&wire.kind)))?;
-        let own = |text: Option<String>| {
+        let token_of = |partition: PartitionKey, text: Option<String>| {
             let token = text.map(|text| Token::parse(&text)).transpose().map_err(|_| DecodeError::Token)?;
             match token {
-                Some(token) if !token.is_for(wire.correlationid) => {
-                    Err(DecodeError::ForeignToken(wire.correlationid))
-                }
+                Some(token) if !token.is_for(partition) => Err(DecodeError::ForeignToken(partition)),
                 token => Ok(token),
             }
         };
+        let replies_to = wire.replyto.as_ref().map_or(wire.correlationid, |address| address.partition);
         let function = wire.source.strip_prefix('/').and_then(|rest| rest.strip_prefix(system));
         let source = function.and_then(|rest| rest.strip_prefix('/')).unwrap_or(&wire.source);
         Ok(Self {
@@ -184,8 +204,9 @@ impl Message {
             time: wire.time,
             partition: wire.correlationid,
             causation_id: wire.causationid,
-            token: own(wire.token)?,
-            reply_token: own(wire.replytoken)?,
+            token: token_of(wire.correlationid, wire.token)?,
+            reply_token: token_of(replies_to, wire.replytoken)?,
+            reply_to: wire.replyto,
             timer: wire.timer,
             traceparent: wire.traceparent,
             body: Body { system: system.to_owned(), name: name.to_owned(), version, data: wire.data },
@@ -259,6 +280,7 @@ pub enum DecodeError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::queue::Queue;
     use serde_json::json;
     use uuid::Uuid;
 
@@ -288,6 +310,18 @@ mod tests {
     #[test]
     fn message_round_trips() {
         assert_eq!(Message::decode(&message().encode().unwrap()).unwrap(), message());
+    }
+
+    #[test]
+    fn reply_token_belongs_to_the_partition_of_the_reply() {
+        let other = PartitionKey::from_uuid(Uuid::from_u128(9));
+        let reply_to = Some(ReplyAddress { queue: Queue::named("orders"), partition: other });
+        let reply_token = Some(Token::minted_at_entry(other, Uuid::from_u128(5)));
+        let request = Message { reply_to, reply_token: reply_token.clone(), ..message() };
+        assert_eq!(Message::decode(&request.encode().unwrap()).unwrap(), request);
+        assert_eq!((request.reply_partition(), message().reply_partition()), (other, message().partition));
+        let without = Message { reply_token, ..message() };
+        assert!(matches!(Message::decode(&without.encode().unwrap()), Err(DecodeError::ForeignToken(_))));
     }
 
     #[test]

@@ -1,49 +1,18 @@
 //! Queues, and the ports to send and receive.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
-
-use async_trait::async_trait;
-use serde::{Deserialize, Serialize};
 
 use crate::delivery::{Delivery, Disposition};
 use crate::ids::{MessageId, PartitionKey};
 use crate::message::{EncodeError, Message};
+pub use crate::queue_name::Queue;
 use crate::store::StoreError;
+use async_trait::async_trait;
 
 /// The maximum number of messages in one send or receive
 /// (<https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html>).
 pub const MAX_BATCH: usize = 10;
-
-/// A queue, by its name.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Queue(Cow<'static, str>);
-
-impl Queue {
-    /// Names a queue, in lower case.
-    pub const fn named(name: &'static str) -> Self {
-        Self(Cow::Borrowed(name))
-    }
-
-    /// Returns its name.
-    pub fn name(&self) -> &str {
-        &self.0
-    }
-}
-
-impl From<String> for Queue {
-    fn from(name: String) -> Self {
-        Self(Cow::Owned(name))
-    }
-}
-
-impl std::fmt::Display for Queue {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(&self.0)
-    }
-}
 
 /// The specification of a queue. One table of these serves all programs of a system.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! Reports of dead-lettered commands to the sagas that requested them.
 //!
 //! A command whose handler fails for days ends in the dead-letter queue, and its saga would wait for the reply. A
-//! function behind the dead-letter queue sends an event to the saga instead. The event carries the command's reply
-//! token, which admits either the reply or the report. If the command succeeded after all and its reply has taken
-//! effect, the report is a duplicate.
+//! function behind the dead-letter queue sends an event to the saga instead. The same holds for a request to another
+//! saga. The event carries the command's reply token, which admits either the reply or the report. If the command
+//! succeeded after all and its reply has taken effect, the report is a duplicate.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use dedup::{CommandMessage, Handler, HandlerError, HandlerResult};
 use jiff::Timestamp;
 use messages::store::chain;
-use messages::{Consumer, Payload, Queue, QueueSpec, Reporter};
+use messages::{Consumer, Message, Payload, Queue, QueueSpec, Reporter};
 
 use crate::engine::Engine;
 use crate::failures::{FailureReport, Failures, Origin};
@@ -67,6 +67,15 @@ struct Reports<R> {
 }
 
 impl<R: ReportDeadLetters> Reports<R> {
+    /// Returns `true` if the saga with these events may wait for a reply to the message. A request between sagas names
+    /// the queue of its sender. Other events of a saga carry a token of their own, and are not requests.
+    fn is_awaited(&self, message: &Message) -> bool {
+        match &message.reply_to {
+            Some(address) => address.queue == R::Event::QUEUE,
+            None => message.token.is_none(),
+        }
+    }
+
     async fn record(&self, command: &CommandMessage<R::Command>, closed: bool) -> Result<(), HandlerError> {
         let mut report = FailureReport {
             origin: Origin::DeadLetter { queue: self.queue.clone(), source: R::Command::QUEUE },
@@ -93,7 +102,8 @@ impl<R: ReportDeadLetters> Handler for Reports<R> {
         reporter: &Reporter,
         _: Option<Timestamp>,
     ) -> Result<HandlerResult, HandlerError> {
-        let Some(event) = self.reports.event(&command.command) else {
+        let event = self.reports.event(&command.command).filter(|_| self.is_awaited(&command.message));
+        let Some(event) = event else {
             self.record(command, false).await?;
             return Ok(HandlerResult::completed("recorded as a failure"));
         };

@@ -2,7 +2,9 @@
 
 use jiff::Timestamp;
 use messages::store::chain;
-use messages::{Body, Payload, Queue};
+use messages::{Body, PartitionKey, Payload, Queue, Token};
+
+use crate::requester::Requester;
 
 use crate::recurrence::Recurrence;
 
@@ -57,6 +59,28 @@ pub enum Effect {
         /// The destination.
         to: Queue,
         /// The message.
+        body: Body,
+    },
+    /// Sends an event to a partition of any saga.
+    Notify {
+        /// The queue of the saga.
+        to: Queue,
+        /// The partition.
+        partition: PartitionKey,
+        /// The event.
+        body: Body,
+        /// `true` for a request, which carries the right to reply once.
+        is_request: bool,
+    },
+    /// Replies to the request of another partition.
+    Reply {
+        /// The queue of the saga that requested it.
+        to: Queue,
+        /// The partition that requested it.
+        partition: PartitionKey,
+        /// The token of the reply; `None` without a ledger.
+        token: Option<Token>,
+        /// The reply, an event of that saga.
         body: Body,
     },
     /// Sends an event at a later time, unless its timer is cancelled or set again before.
@@ -116,6 +140,13 @@ impl<S> Advance<S> {
         self.with(message, |to, body| Effect::Request { to, body })
     }
 
+    /// Replies to a request of another instance. Only the first reply to a request takes effect.
+    #[must_use]
+    pub fn reply<E: Payload>(self, requester: &Requester<E>, reply: &E) -> Self {
+        let (partition, token) = (requester.partition(), requester.token().cloned());
+        self.with(reply, |to, body| Effect::Reply { to, partition, token, body })
+    }
+
     /// Sets a timer that sends an event. A running timer of the same name is cancelled.
     #[must_use]
     pub fn schedule<P: Payload>(self, timer: &str, due_at: Timestamp, event: &P) -> Self {
@@ -153,7 +184,11 @@ impl<S> Advance<S> {
         self
     }
 
-    fn with<P: Payload>(mut self, message: &P, effect: impl FnOnce(Queue, Body) -> Effect) -> Self {
+    pub(crate) fn with<P: Payload>(
+        mut self,
+        message: &P,
+        effect: impl FnOnce(Queue, Body) -> Effect,
+    ) -> Self {
         let effect = match message.body() {
             Ok(body) => effect(P::QUEUE, body),
             Err(error) => Effect::Broken(chain(&error)),

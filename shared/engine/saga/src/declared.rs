@@ -127,6 +127,7 @@ impl Engine {
         };
         let ledger = check(Service::LEDGER, Service::TOKENS);
         Self {
+            queue: function.source.queue().cloned(),
             stores: check(Service::DATABASE, Service::DATABASE).and(self.stores),
             partitions: ledger.and(self.partitions),
             processed: check(Service::PROCESSED, Service::PROCESSED).and(self.processed),
@@ -184,7 +185,7 @@ impl DeclaredQueues {
 mod tests {
     use std::sync::Mutex;
 
-    use futures::executor::block_on;
+    use futures::FutureExt;
     use messages::{MessageId, PartitionKey};
     use uuid::Uuid;
 
@@ -267,7 +268,7 @@ mod tests {
             body: String::new(),
             delay: std::time::Duration::ZERO,
         };
-        let outcomes = block_on(sends.send(&[message(WORK), message(DEAD), message(SAGA)]));
+        let outcomes = sends.send(&[message(WORK), message(DEAD), message(SAGA)]).now_or_never().unwrap();
         assert_eq!(outcomes.iter().map(Result::is_ok).collect::<Vec<_>>(), [true, false, true]);
         let refusal = outcomes[1].as_ref().unwrap_err();
         assert!(!refusal.is_retryable() && refusal.to_string().contains("queue saga-dead"), "{refusal}");

@@ -14,10 +14,10 @@ use messages::{
 use outbox::session::{self, CommitError, Options};
 use outbox::{CommitSession, DispatchOutbox, Dispatcher, Key, Policy, Record, Session, StageError, View};
 use serde_json::Value;
-use uuid::Uuid;
 
 use crate::failures::Failures;
 use crate::history::KeepHistory;
+use crate::instance::{self, Instance, SAGA, grant_all};
 use crate::operator::Operator;
 use crate::ports::{self, Partitions, Stores};
 use crate::runner::run;
@@ -27,14 +27,13 @@ use crate::sweeps::SweepHeartbeat;
 use crate::system::{MissingSetting, System};
 use crate::views::Views;
 
-/// The queue of events.
-pub const SAGA: Queue = Queue::named("saga");
-
 /// The engine of one installation.
 #[derive(Clone)]
 pub struct Engine {
     /// The application's name, as [`crate::System`] has it.
     pub system: &'static str,
+    /// The queue of the function that the engine belongs to; `None` if it belongs to no function.
+    pub queue: Option<Queue>,
     /// The database.
     pub stores: Result<Stores, MissingSetting>,
     /// The ledger.
@@ -122,13 +121,21 @@ impl Engine {
     /// Returns the consumer of a saga's queue.
     ///
     /// # Errors
-    /// Returns an error if a service that it uses is not configured.
+    /// Returns an error if a service that it uses is not configured, or the function is behind another queue than that
+    /// of the saga's events.
     pub fn run<S: Saga>(&self, function: &'static str, saga: S) -> Result<Arc<dyn Consumer>, MissingSetting> {
+        if self.queue.as_ref().is_some_and(|queue| *queue != S::Event::QUEUE) {
+            return Err(MissingSetting {
+                setting: format!("queue {} before {function}", S::Event::QUEUE).into(),
+                what: "the queue of the saga's events, but the table has another queue before the function",
+            });
+        }
         let stores = self.stores()?;
         let ports = ports::Ports {
             read: Arc::clone(&stores.read_documents),
             write: Arc::clone(&stores.write_documents),
             ledger: Arc::clone(&self.partitions()?.ledger),
+            tokens: Arc::clone(&self.partitions()?.tokens),
             dispatcher: self.dispatcher(function)?,
             host: Arc::clone(&self.host),
         };
@@ -304,7 +311,7 @@ impl EntryPoint {
 }
 
 fn entry_token(partition: PartitionKey, message: MessageId) -> Token {
-    Token::minted_at_entry(partition, Uuid::new_v5(&message.as_uuid(), b"token"))
+    instance::entry_token(partition, message, b"token")
 }
 
 /// An open session. Dropping it without a commit leaves nothing.
@@ -312,19 +319,31 @@ pub struct OpenSession<'a> {
     entry: &'a EntryPoint,
     partition: PartitionKey,
     session: Session<'a>,
-    granted: Vec<Token>,
+    granted: Vec<(PartitionKey, Token)>,
 }
 
 impl OpenSession<'_> {
-    /// Sends a message with the commit. An event gets a token, which is derived from the session like its id.
+    /// Sends a message to the partition of the session, with the commit. An event of the saga behind [`SAGA`] gets a
+    /// token, which is derived from the session like its id. An event of another saga needs [`OpenSession::notify`].
     ///
     /// # Errors
     /// Returns an error if the message cannot be encoded.
     pub fn send<P: Payload>(&mut self, payload: &P) -> Result<(), StageError> {
         let id = self.session.next_id();
         let token = (P::QUEUE == SAGA).then(|| entry_token(self.partition, id));
-        self.granted.extend(token.clone());
-        self.stage(id, payload, token)
+        self.granted.extend(token.clone().map(|token| (self.partition, token)));
+        self.stage(id, self.partition, payload, token)
+    }
+
+    /// Sends an event to an instance of any saga with the commit. An instance that does not exist begins with it.
+    ///
+    /// # Errors
+    /// Returns an error if the event cannot be encoded.
+    pub fn notify<S: Saga>(&mut self, to: &Instance<S>, event: &S::Event) -> Result<(), StageError> {
+        let (id, partition) = (self.session.next_id(), to.partition());
+        let token = entry_token(partition, id);
+        self.granted.push((partition, token.clone()));
+        self.stage(id, partition, event, Some(token))
     }
 
     /// Like [`OpenSession::send`], with a token that was granted before; see [`EntryPoint::named_token`].
@@ -332,18 +351,19 @@ impl OpenSession<'_> {
     /// # Errors
     /// Returns an error if the message cannot be encoded.
     pub fn send_granted<P: Payload>(&mut self, payload: &P, token: Token) -> Result<(), StageError> {
-        self.stage(self.session.next_id(), payload, Some(token))
+        self.stage(self.session.next_id(), self.partition, payload, Some(token))
     }
 
     fn stage<P: Payload>(
         &mut self,
         id: MessageId,
+        partition: PartitionKey,
         payload: &P,
         token: Option<Token>,
     ) -> Result<(), StageError> {
         let reporter = &self.entry.sessions.dispatcher.reporter;
         let body = payload.body().map_err(|error| StageError::new(payload.kind().name, error))?;
-        let message = Message::new(id, reporter.function, self.partition, reporter.host.now(), body);
+        let message = Message::new(id, reporter.function, partition, reporter.host.now(), body);
         self.session.stage(Message { token, ..message.in_trace_of_request() }, P::QUEUE)
     }
 
@@ -388,16 +408,13 @@ impl OpenSession<'_> {
     /// Grants the tokens before the messages that carry them are sent, because a message may be received immediately. A
     /// repeated commit does not grant them again: they may have been used in the meantime.
     async fn grant(&mut self) -> Result<(), CommitError> {
-        let tokens = std::mem::take(&mut self.granted);
-        if tokens.is_empty() {
+        if self.granted.is_empty() {
             return Ok(());
         }
         let now = self.entry.sessions.dispatcher.reporter.host.now();
-        let granted = self.entry.tokens.grant(self.partition, &tokens, now).await;
-        granted.map_err(|error| {
-            // No message is sent yet, so no token can be used.
-            self.granted = tokens;
-            CommitError::Tokens(error)
-        })
+        // If this fails, all tokens are granted again. No message is sent yet, so none of them can be used.
+        grant_all(self.entry.tokens.as_ref(), &self.granted, now).await.map_err(CommitError::Tokens)?;
+        self.granted.clear();
+        Ok(())
     }
 }

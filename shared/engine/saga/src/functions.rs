@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use messages::Queue;
+use messages::{Payload, Queue};
 use outbox::session::CONTROL;
 
-use crate::engine::{Engine, SAGA};
+use crate::engine::Engine;
 use crate::state_machine::Saga;
 use crate::system::{Function, Service, Source};
 
@@ -13,12 +13,12 @@ use crate::system::{Function, Service, Source};
 const DISPATCH_OUTBOX: &str = "dispatch-outbox";
 
 impl<P: AsRef<Engine>> Function<P> {
-    /// The function of a saga, with the saga's name. It sends to these queues.
+    /// The function of a saga, with the saga's name, behind the queue of its events. It sends to these queues.
     pub const fn saga<S: Saga + Default>(sends: &'static [Queue]) -> Self {
         Self {
             name: S::NAME,
             services: &[Service::DATABASE, Service::LEDGER],
-            source: Source::Queue(SAGA),
+            source: Source::Queue(S::Event::QUEUE),
             sends,
             drains: &[],
             build: Some(|ports| ports.as_ref().run(S::NAME, S::default())),

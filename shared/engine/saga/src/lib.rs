@@ -9,6 +9,7 @@
 //! - [`state_machine`]: the trait that an application implements, [`Saga`], and its events;
 //! - [`decision`]: the result of a transition, such as a new state with effects, or to postpone an early event;
 //! - [`recurrence`]: the times of recurring timers;
+//! - [`instance`]: the instances of sagas, and the messages between them; [`requester`]: the sender of a request;
 //! - [`document`]: the stored form of a partition, and the ports that read and write it;
 //! - [`plan`]: the work of one attempt at one group of messages, as a pure function;
 //! - [`runner`]: the consumer of the saga's queue, which repeats attempts;
@@ -36,10 +37,12 @@ pub mod engine;
 pub mod failures;
 mod functions;
 pub mod history;
+pub mod instance;
 pub mod operator;
 pub mod plan;
 pub mod ports;
 pub mod recurrence;
+pub mod requester;
 pub mod requests;
 mod round;
 pub mod runner;
@@ -57,12 +60,14 @@ pub use document::{
     Content, Document, ExpectedMessage, ExpectedToken, LoadResult, Persist, PersistOutcome, ProcessedMessage,
     ReadDocuments, WriteDocuments,
 };
-pub use engine::{Engine, EntryPoint, SAGA};
+pub use engine::{Engine, EntryPoint};
 pub use failures::{Failures, KeepFailures};
 pub use history::KeepHistory;
+pub use instance::{Instance, SAGA};
 pub use operator::Operator;
 pub use ports::{Partitions, Ports, Stores};
 pub use recurrence::Recurrence;
+pub use requester::Requester;
 pub use runner::run;
 pub use settings::Settings;
 pub use state_machine::{Event, Saga};

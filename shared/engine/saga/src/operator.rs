@@ -124,7 +124,15 @@ impl Operator {
             // If the ledger item exists without the token, the token was used. Such an item is left unchanged.
             self.partitions.tokens.begin(partition, &[token], self.host.now()).await?;
         }
-        self.admit(partition, document.as_ref(), AdmittedReplies::Expected, UnknownTokens::Keep).await
+        let receiver =
+            self.admit(partition, document.as_ref(), AdmittedReplies::Expected, UnknownTokens::Keep).await?;
+        // The reply to a request between sagas has another partition.
+        let replies_to = message.reply_partition();
+        if receiver == Readmission::Busy || replies_to == partition {
+            return Ok(receiver);
+        }
+        let requester = self.load(replies_to).await?;
+        self.admit(replies_to, requester.as_ref(), AdmittedReplies::Expected, UnknownTokens::Keep).await
     }
 
     /// Aligns the ledger of a partition with its document, unless a worker holds the partition. The functions must be

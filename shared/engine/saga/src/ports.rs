@@ -99,6 +99,8 @@ pub struct Ports {
     pub write: Arc<dyn WriteDocuments>,
     /// Claims partitions.
     pub ledger: Arc<dyn ClaimPartition>,
+    /// Grants the tokens of events for other partitions.
+    pub tokens: Arc<dyn GrantTokens>,
     /// Performs the outbox, and reports decisions for the function.
     pub dispatcher: Dispatcher,
     /// The clock and random numbers.

@@ -8,7 +8,7 @@
 //! already processed, and which attempt has finished and kept its claim, so that the next one need not wait for the
 //! lease.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dedup::{Admission, AdmittedClaim, Claim, Release, ledger};
 use futures::future::{join, join_all};
@@ -20,6 +20,7 @@ use outbox::{Entry, Settlement};
 use serde::Serialize;
 
 use crate::document::{Document, LoadResult, Persist, PersistOutcome};
+use crate::instance::grant_all;
 use crate::plan::{self, IncomingEvent, MessageDecision, Plan, PlanError, PlanInput, TokenDemand, admission};
 use crate::ports::Ports;
 use crate::settings::Settings;
@@ -104,7 +105,8 @@ impl<S: Saga> Runner<S> {
                 Err(why) => ended[index] = Some(why),
             }
         }
-        let stored = self.store(planned, &mut ended).await;
+        let granted = self.grant(planned, &mut ended).await;
+        let stored = self.store(granted, &mut ended).await;
         let settlements = self.send(&stored).await;
         self.release(stored, settlements, &mut ended).await;
         let lost = || AttemptOutcome::BrokenOff("the group was not attempted".to_owned());
@@ -236,8 +238,8 @@ impl<S: Saga> Runner<S> {
                 // Without a document, the minted tokens stay: any attempt may hand them out, see
                 // [`plan::token_capacity`]. After a conflict they stay too, since the worker that overtook this attempt
                 // may have handed them out already.
-                let is_own = attempt.document.is_some() && !matches!(ended, AttemptOutcome::Conflict);
-                let remove = if is_own { attempt.minted.clone() } else { Vec::new() };
+                let is_conflict = matches!(ended, AttemptOutcome::Conflict);
+                let remove = if is_conflict { Vec::new() } else { attempt.own_tokens() };
                 self.abandon(&attempt, admitted.fence, remove).await;
                 Err(ended)
             }
@@ -304,6 +306,38 @@ impl<S: Saga> Runner<S> {
             PlanError::TooFewTokens(demand) => AttemptOutcome::TooFewTokens(demand),
             PlanError::Stage(_) | PlanError::Broken(_) => AttemptOutcome::Faulty(chain(&error)),
         })
+    }
+
+    /// Grants the tokens of events for other partitions, before the writes that store the events. Returns the attempts
+    /// that may continue.
+    async fn grant<'a>(
+        &self,
+        planned: Vec<PlannedAttempt<'a, S>>,
+        ended: &mut [Option<AttemptOutcome>],
+    ) -> Vec<PlannedAttempt<'a, S>> {
+        let now = self.ports.host.now();
+        let grants = planned.iter().map(async |planned| {
+            let tokens = &planned.plan.grants;
+            if tokens.is_empty() {
+                return Ok(());
+            }
+            let partitions: BTreeSet<PartitionKey> = tokens.iter().map(|(partition, _)| *partition).collect();
+            self.count_calls(partitions.len());
+            grant_all(self.ports.tokens.as_ref(), tokens, now).await
+        });
+        let answers = join_all(grants).await;
+        let mut granted = Vec::new();
+        for (planned, answer) in planned.into_iter().zip(answers) {
+            match answer {
+                Ok(()) => granted.push(planned),
+                // No message will carry the tokens that were granted. They are removed when their partition ends.
+                Err(error) => {
+                    self.abandon(&planned.attempt, planned.fence, planned.attempt.own_tokens()).await;
+                    ended[planned.attempt.index] = Some(AttemptOutcome::BrokenOff(error.chain()));
+                }
+            }
+        }
+        granted
     }
 
     /// Makes all writes in one call. Returns the attempts whose plan is stored or needs no write.
@@ -503,6 +537,11 @@ impl<S: Saga> Attempt<'_, S> {
     /// Returns the fence of the document; 0 without one.
     fn fence(&self) -> u64 {
         self.document.as_ref().map_or(0, |document| document.content.fence)
+    }
+
+    /// Returns the tokens that only this attempt may hand out: those that it minted for a document that exists.
+    fn own_tokens(&self) -> Vec<Token> {
+        if self.document.is_some() { self.minted.clone() } else { Vec::new() }
     }
 
     fn waits_until(&self) -> Timestamp {

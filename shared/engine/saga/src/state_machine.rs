@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use jiff::Timestamp;
-use messages::{Body, MessageId, PartitionKey, Payload, Token};
+use messages::{Body, Message, MessageId, PartitionKey, Payload, Token};
 use outbox::View;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::decision::Decision;
+use crate::requester::Requester;
 
 /// An event as a state machine sees it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -21,6 +22,25 @@ pub struct Event<'a, E> {
     pub partition: PartitionKey,
     /// The event itself.
     pub body: &'a E,
+    message: Option<&'a Message>,
+}
+
+impl<'a, E> Event<'a, E> {
+    /// Creates an event without a message, for tests of a state machine.
+    pub const fn new(id: MessageId, partition: PartitionKey, body: &'a E) -> Self {
+        Self { id, partition, body, message: None }
+    }
+
+    /// Creates the event of a message.
+    pub const fn of(message: &'a Message, body: &'a E) -> Self {
+        Self { id: message.id, partition: message.partition, body, message: Some(message) }
+    }
+
+    /// Returns the sender of the event, if it is a request of a saga with the events `R`; see
+    /// [`Advance::request`](crate::Advance::request).
+    pub fn requester<R: Payload>(&self) -> Option<Requester<R>> {
+        self.message.and_then(Requester::of)
+    }
 }
 
 /// A state machine with one instance for each partition.

@@ -71,7 +71,7 @@ fn decide(
     event: &steps::StepEvent<Input>,
 ) -> Decision<Run<Input>> {
     let id = MessageId::from_uuid(Uuid::nil());
-    let event = Event { id, partition: StepMachine::<Input>::partition("k"), body: event };
+    let event = Event::new(id, StepMachine::<Input>::partition("k"), event);
     machine.transition(run, &event, Timestamp::UNIX_EPOCH)
 }
 

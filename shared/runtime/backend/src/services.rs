@@ -147,6 +147,7 @@ impl Adapters {
         };
         config.applied_to(Engine {
             system,
+            queue: None,
             stores: self.stores,
             partitions: self.partitions,
             processed: self.processed,

@@ -19,6 +19,7 @@ impl Store {
     ) -> Engine {
         Engine {
             system,
+            queue: None,
             stores: Ok(Stores::of(self, self.saga_outbox(), self.session_outbox())),
             partitions: Ok(Partitions::of(Arc::clone(self))),
             processed: Ok(self.clone()),

@@ -28,7 +28,7 @@ impl World {
     /// Checks a write that is about to be stored. Returns its state, or none if it cannot be read.
     pub(crate) fn check_write(&mut self, write: &Persist, now: Timestamp) -> Option<State> {
         let application = Arc::clone(&self.application);
-        let state = match application.read(&write.content) {
+        let state = match application.read(&self.checks.queue_of(write.partition), &write.content) {
             Ok(state) => state,
             Err(why) => {
                 let detail = || format!("partition {}: the state cannot be read: {why}", write.partition);
@@ -157,6 +157,9 @@ impl World {
                 self.check_token_origin(write, Some(token), ExpectedMessage::Reply(entry.id.as_uuid()));
             }
         }
+        if message.partition != write.partition {
+            self.checks.owners.insert(entry.id, write.partition);
+        }
         added.messages.push(message.clone());
         Some(EffectKind::Message(Box::new(message)))
     }
@@ -210,7 +213,8 @@ impl World {
         };
         let messages = fresh.iter().map(message).collect::<Result<Vec<_>, _>>()?;
         let base = base.map(|(content, state)| (&**content, state));
-        let wanted = self.application.follow(base, &messages, added.decided_at.unwrap_or(now))?;
+        let queue = self.checks.queue_of(write.partition);
+        let wanted = self.application.follow(&queue, base, &messages, added.decided_at.unwrap_or(now))?;
         if added.decided_at.is_some() && wanted.state != write.content.state {
             return Err(format!("the state is {}, and not {}", write.content.state, wanted.state));
         }
@@ -230,8 +234,12 @@ fn same_effects(
         let Some(known) = wanted.messages.get(&entry.id) else {
             return Err(format!("{} is an effect of nothing", message.body.name));
         };
-        let WantedMessage { queue, name, asks, is_timer } = known;
-        let goes_there = entry.kind == Kind::Message(queue.clone()) && message.body.name == *name;
+        let WantedMessage { queue, partition, name, asks, is_timer, answers } = known;
+        let is_answer = answers.is_none() || message.token == *answers;
+        let goes_there = entry.kind == Kind::Message(queue.clone())
+            && message.partition == *partition
+            && message.body.name == *name
+            && is_answer;
         let may_be_answered = message.reply_token.is_some() == (*asks && mode == Mode::Ledger);
         if !goes_there || !may_be_answered || message.timer.is_some() != *is_timer {
             return Err(format!("{} is stored otherwise than it was decided", message.body.name));

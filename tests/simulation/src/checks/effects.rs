@@ -32,10 +32,12 @@ impl World {
         if outgoing.queue == CONTROL {
             return self.control_sent(outgoing);
         }
+        self.check_separated(outgoing);
         if !self.needs_outbox(id) {
             return;
         }
-        match self.checks.effects.get_mut(&(partition, id)) {
+        let owner = self.checks.owner_of(partition, id);
+        match self.checks.effects.get_mut(&(owner, id)) {
             Some(effect) if effect.payload == outgoing.body => {
                 effect.performed += 1;
                 // The timer may have fired already; other effects are never cancelled.
@@ -56,6 +58,18 @@ impl World {
         }
     }
 
+    /// The events of two sagas never have the same partition.
+    fn check_separated(&mut self, outgoing: &Outgoing) {
+        if !self.saga_queues.contains(&outgoing.queue) {
+            return;
+        }
+        let known = self.checks.queues.entry(outgoing.partition).or_insert_with(|| outgoing.queue.clone());
+        if *known != outgoing.queue {
+            let detail = format!("partition {} gets events of two sagas", outgoing.partition);
+            self.violate(Invariant::Application, || detail);
+        }
+    }
+
     /// Returns `true` if only an outbox may send a message: messages of the saga, and those of senders without a queue
     /// that redelivers failures. Handlers without state send their replies themselves.
     fn needs_outbox(&self, id: MessageId) -> bool {
@@ -63,7 +77,8 @@ impl World {
             return true;
         };
         let is_source = |function: &str| function == message.source;
-        self.saga.is_some_and(is_source) || !self.stations.iter().any(|station| is_source(station.function))
+        self.sagas.iter().any(|saga| is_source(saga))
+            || !self.stations.iter().any(|station| is_source(station.function))
     }
 
     fn control_sent(&mut self, outgoing: &Outgoing) {
@@ -138,10 +153,11 @@ impl World {
     /// Checks a handled request of the saga, which must have been stored.
     pub(crate) fn check_handled(&mut self, observation: &DecisionRecord) {
         let DecisionRecord { function, source, verdict, .. } = observation;
-        let is_saga = |function: &str| self.saga == Some(function);
+        let is_saga = |function: &str| self.sagas.contains(&function);
         let (Some(partition), Some(id)) = (observation.partition, observation.message_id) else { return };
         let is_request = is_saga(source) && !is_saga(function) && *verdict == Verdict::Handled;
-        if is_request && !self.checks.effects.contains_key(&(partition, id)) {
+        let owner = self.checks.owner_of(partition, id);
+        if is_request && !self.checks.effects.contains_key(&(owner, id)) {
             let detail =
                 || format!("{function} handled {id} for partition {partition}, which never stored it");
             self.violate(Invariant::TokensAreKept, detail);

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use messages::{AttemptId, Message, MessageId, PartitionKey, Queue, SessionId, Token};
 use outbox::{Owner, View};
-use saga::Content;
+use saga::{Content, SAGA};
 
 use crate::model::State;
 
@@ -37,6 +37,10 @@ pub(crate) struct Checks {
     changed: BTreeSet<MessageId>,
     /// Every stored effect.
     effects: BTreeMap<(PartitionKey, MessageId), Effect>,
+    /// The partitions that stored the effects whose messages go to other partitions.
+    owners: BTreeMap<MessageId, PartitionKey>,
+    /// The queue of the saga of each partition.
+    queues: BTreeMap<PartitionKey, Queue>,
     /// The effects that write a view, by its revision.
     views: BTreeMap<(PartitionKey, u64), MessageId>,
     /// The last view that was stored as an effect.
@@ -109,6 +113,21 @@ impl EffectKind {
 }
 
 impl Checks {
+    /// Returns the partition that stored the effect of a message.
+    pub(crate) fn owner_of(&self, partition: PartitionKey, id: MessageId) -> PartitionKey {
+        self.owners.get(&id).copied().unwrap_or(partition)
+    }
+
+    /// Returns `true` if a message of another partition caused it.
+    pub(crate) fn is_between_partitions(&self, id: MessageId) -> bool {
+        self.owners.contains_key(&id)
+    }
+
+    /// Returns the queue of the saga of a partition.
+    pub(crate) fn queue_of(&self, partition: PartitionKey) -> Queue {
+        self.queues.get(&partition).cloned().unwrap_or(SAGA)
+    }
+
     /// Returns the message of an effect.
     pub(crate) fn message(&self, partition: PartitionKey, id: MessageId) -> Option<&Message> {
         match &self.effects.get(&(partition, id))?.kind {

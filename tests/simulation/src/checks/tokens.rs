@@ -5,7 +5,6 @@ use std::sync::Arc;
 use dedup::Claim;
 use messages::{Message, MessageId, PartitionKey, Token};
 use outbox::Entry;
-use saga::SAGA;
 
 use crate::clocks;
 use crate::describe::short;
@@ -71,7 +70,8 @@ impl World {
 
     /// Checks that an acknowledged message of the saga is no longer admitted, unless the document remembers it.
     pub(crate) fn check_done_with(&mut self, queue: usize, body: &str) {
-        if self.config.mode == Mode::Optimistic || self.queues.spec(queue).queue != SAGA {
+        if self.config.mode == Mode::Optimistic || !self.saga_queues.contains(&self.queues.spec(queue).queue)
+        {
             return;
         }
         let Ok(message) = Message::decode(body) else { return };

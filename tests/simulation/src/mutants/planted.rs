@@ -47,9 +47,11 @@ impl World {
             if message.reply_token.is_none() {
                 continue;
             }
-            let token = Token::minted_at_entry(message.partition, self.fresh_id());
-            self.application.embed_reply_token(&mut message.body, &token);
-            if let Some(item) = self.items.get_mut(&message.partition) {
+            let partition = message.reply_partition();
+            let token = Token::minted_at_entry(partition, self.fresh_id());
+            let queue = self.checks.queue_of(partition);
+            self.application.embed_reply_token(&queue, &mut message.body, &token);
+            if let Some(item) = self.items.get_mut(&partition) {
                 item.tokens.insert(token.clone());
             }
             message.reply_token = Some(token);
@@ -231,7 +233,10 @@ impl Port {
         if !self.has(Mutant::ClearedBeforeSending) {
             return;
         }
-        let ids: Vec<_> = messages.iter().map(|message| (message.partition, message.id)).collect();
+        let owner = |message: &Outgoing| {
+            self.universe.with(|world| world.checks.owner_of(message.partition, message.id))
+        };
+        let ids: Vec<_> = messages.iter().map(|message| (owner(message), message.id)).collect();
         let clear = move |world: &mut World| {
             for (partition, id) in ids {
                 if let Some(stored) = world.documents.get_mut(&partition) {

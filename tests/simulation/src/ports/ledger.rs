@@ -44,14 +44,11 @@ impl GrantTokens for Port {
         tokens: &[Token],
         now: Timestamp,
     ) -> Result<(), StoreError> {
+        if self.grants_later(partition, tokens) {
+            return Ok(());
+        }
         let tokens = tokens.to_vec();
-        let grant = move |world: &mut World| {
-            let item = Item::with_tokens(world.item(partition), &tokens, now);
-            world.keep(partition, item);
-            world.granted(partition, &tokens);
-            world.note(|| format!("ledger.grant     {}: {} tokens", short(&partition), tokens.len()));
-        };
-        self.call(Call::LEDGER_GRANT, grant).await
+        self.call(Call::LEDGER_GRANT, move |world| world.grant(partition, &tokens, now)).await
     }
 
     async fn begin(
@@ -92,6 +89,13 @@ impl CheckTokens for Port {
 }
 
 impl World {
+    pub(crate) fn grant(&mut self, partition: PartitionKey, tokens: &[Token], now: Timestamp) {
+        let item = Item::with_tokens(self.item(partition), tokens, now);
+        self.keep(partition, item);
+        self.granted(partition, tokens);
+        self.note(|| format!("ledger.grant     {}: {} tokens", short(&partition), tokens.len()));
+    }
+
     /// Returns the item of a partition. The store deletes it some time after it has expired.
     fn item(&mut self, partition: PartitionKey) -> Option<Item> {
         let now = timestamp(self.now);

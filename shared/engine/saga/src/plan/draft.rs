@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use jiff::Timestamp;
-use messages::{Message, MessageId, Token, Verdict};
+use messages::{Message, MessageId, PartitionKey, Token, Verdict};
 use outbox::{Entry, Kind};
 
 use super::{IncomingEvent, MessageDecision, Plan, PlanError, PlanInput};
 use crate::decision::{Advance, Decision};
-use crate::document::{self, Content, ExpectedToken, Persist, ProcessedMessage};
+use crate::document::{self, Content, ExpectedMessage, ExpectedToken, Persist, ProcessedMessage};
 use crate::state_machine::{Event, Saga};
 
 pub(super) struct Draft<'a, S: Saga> {
@@ -24,6 +24,8 @@ pub(super) struct Draft<'a, S: Saga> {
     /// `true` if the effects need more tokens than there are.
     pub(super) lacks_tokens: bool,
     pub(super) add: Vec<Entry>,
+    /// The tokens of events for other partitions.
+    pub(super) grants: Vec<(PartitionKey, Token)>,
     pub(super) cancel: Vec<MessageId>,
     /// Tokens of messages that need no further delivery.
     pub(super) processed_tokens: BTreeSet<Token>,
@@ -56,6 +58,7 @@ impl<'a, S: Saga> Draft<'a, S> {
             needed: 0,
             lacks_tokens: false,
             add: Vec::new(),
+            grants: Vec::new(),
             cancel: Vec::new(),
             processed_tokens: BTreeSet::new(),
             changed: false,
@@ -91,7 +94,7 @@ impl<'a, S: Saga> Draft<'a, S> {
             self.processed_tokens.extend(message.token.clone());
             return Ok(decision(Verdict::Ignored, "an old timer, which was cancelled or set again"));
         }
-        let event = Event { id: message.id, partition: message.partition, body: &incoming.event };
+        let event = Event::of(message, &incoming.event);
         let state = self.saga.state_name(&self.state);
         let judged = match self.saga.transition(&self.state, &event, self.input.now) {
             Decision::Advance(advance) => {
@@ -169,7 +172,15 @@ impl<'a, S: Saga> Draft<'a, S> {
     /// can be sent but not settled, each sweep would send them again, and only this stops the duplicates from
     /// multiplying.
     fn cancel_sent_entries(&mut self, message: &Message) {
-        let was_sent = |entry: &&Entry| entry.id == message.id || Some(entry.id) == message.causation_id;
+        // The reply of a saga may be caused by a later message than the request.
+        let mut expected =
+            self.expected.iter().filter(|expected| Some(&expected.token) == message.token.as_ref());
+        let request = expected.find_map(|expected| match expected.by {
+            ExpectedMessage::Reply(id) => Some(MessageId::from_uuid(id)),
+            ExpectedMessage::Timeout(_) => None,
+        });
+        let causes = [Some(message.id), message.causation_id, request];
+        let was_sent = |entry: &&Entry| causes.contains(&Some(entry.id));
         let outbox = self.input.document.map_or(&[][..], |document| &document.outbox);
         self.cancel.extend(outbox.iter().filter(was_sent).map(|entry| entry.id));
     }
@@ -223,8 +234,18 @@ impl<'a, S: Saga> Draft<'a, S> {
             add: self.add,
             cancel: self.cancel,
         });
-        let (ended, releases_claim) = (ended_at.is_some(), !keeps_claim);
-        Ok(Plan { decisions, persist, dispatch, remove, ended, until, releases_claim, retry_with: None })
+        let (ended, releases_claim, grants) = (ended_at.is_some(), !keeps_claim, self.grants);
+        Ok(Plan {
+            decisions,
+            grants,
+            persist,
+            dispatch,
+            remove,
+            ended,
+            until,
+            releases_claim,
+            retry_with: None,
+        })
     }
 
     /// Returns the time until which the partition waits for a message once this plan is carried out.

@@ -12,7 +12,7 @@ mod staging;
 mod token_capacity;
 mod token_gc;
 #[cfg(test)]
-mod toy;
+pub(crate) mod toy;
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -91,6 +91,9 @@ fn lasts(expires_at: Timestamp, until: Timestamp) -> bool {
 pub struct Plan<S> {
     /// One decision for each message, in order.
     pub decisions: Vec<MessageDecision>,
+    /// The tokens of events for other partitions. They are granted before the write, so that each is in its partition
+    /// before its event is sent.
+    pub grants: Vec<(PartitionKey, Token)>,
     /// The write; `None` if nothing changes.
     pub persist: Option<Persist<S>>,
     /// The entries to perform after the write.

@@ -1,13 +1,14 @@
 //! Effects as outbox entries.
 
 use dedup::Tokens;
-use messages::{Body, Message, MessageId, Queue, Token};
+use messages::{Body, Message, MessageId, PartitionKey, Payload, Queue, ReplyAddress, Token};
 use outbox::{Entry, Kind};
 
 use super::PlanError;
 use super::draft::Draft;
 use crate::decision::Effect;
 use crate::document::{ExpectedMessage, ExpectedToken};
+use crate::instance;
 use crate::state_machine::Saga;
 
 impl<S: Saga> Draft<'_, S> {
@@ -26,6 +27,23 @@ impl<S: Saga> Draft<'_, S> {
                 self.add.push(Entry::message(&message, to, now)?);
             }
             Effect::Request { to, body } => self.ask(cause, id, to, body)?,
+            Effect::Notify { to, partition, body, is_request } => {
+                let message = cause.caused_message(id, self.input.function, now, body);
+                let (reply_token, reply_to) = match is_request {
+                    true => {
+                        (self.token_for(ExpectedMessage::Reply(id.as_uuid())), Some(self.reply_address()))
+                    }
+                    false => (None, None),
+                };
+                let token = self.entry_token(partition, id);
+                let message = Message { token, reply_token, reply_to, ..message }.in_partition(partition);
+                self.add.push(Entry::message(&message, to, now)?);
+            }
+            Effect::Reply { to, partition, token, body } => {
+                let message = cause.caused_message(id, self.input.function, now, body);
+                let message = Message { token, ..message }.in_partition(partition);
+                self.add.push(Entry::message(&message, to, now)?);
+            }
             Effect::Schedule { timer, due_at, to, body } => {
                 self.cancel_timer(&timer);
                 let id = cause.id.for_timer(&timer);
@@ -50,6 +68,21 @@ impl<S: Saga> Draft<'_, S> {
         let message = cause.caused_message(id, self.input.function, self.input.now, body);
         self.add.push(Entry::message(&Message { reply_token, ..message }, to, self.input.now)?);
         Ok(())
+    }
+
+    fn reply_address(&self) -> ReplyAddress {
+        ReplyAddress { queue: S::Event::QUEUE, partition: self.input.partition }
+    }
+
+    /// Returns the token of an event for another partition; `None` without a ledger. It is new for each attempt. A
+    /// token that attempts share could be used and then be granted again by an attempt that was delayed.
+    fn entry_token(&mut self, partition: PartitionKey, event: MessageId) -> Option<Token> {
+        if matches!(self.input.tokens, Tokens::Unchecked) {
+            return None;
+        }
+        let token = instance::entry_token(partition, event, self.input.attempt.as_uuid().as_bytes());
+        self.grants.push((partition, token.clone()));
+        Some(token)
     }
 
     fn cancel_timer(&mut self, timer: &str) {
@@ -87,11 +120,14 @@ impl<S: Saga> Draft<'_, S> {
 
 #[cfg(test)]
 mod tests {
-    use messages::Message;
+    use dedup::Tokens;
+    use dedup::ledger::ITEM_LIFETIME;
+    use jiff::Timestamp;
+    use messages::{Message, Payload, ReplyAddress, Token};
     use outbox::{Kind, View};
 
-    use crate::plan::toy::{self, Event, Toy};
-    use crate::plan::{PlanError, TokenDemand, decide};
+    use crate::plan::toy::{self, Event, OtherEvent, Toy};
+    use crate::plan::{IncomingEvent, Plan, PlanError, PlanInput, TokenDemand, decide};
 
     fn staged(group: &[toy::In]) -> Vec<Message> {
         let plan = decide(&Toy, &toy::input(None), group).unwrap();
@@ -122,6 +158,81 @@ mod tests {
         assert!(timer.token.is_some() && timer.reply_token.is_none());
         assert_eq!(timer.timer.as_deref(), Some("patience"));
         assert_ne!(timer.token, request.reply_token);
+    }
+
+    /// The plan of the other saga for an event, with the messages that it sends.
+    fn between(message: Message, tokens: &Tokens, minted: &[Token]) -> (Plan<bool>, Vec<Message>) {
+        let input = PlanInput {
+            function: "other",
+            partition: toy::partition(),
+            document: None,
+            tokens,
+            fence: 5,
+            attempt: toy::attempt(1),
+            minted,
+            now: Timestamp::UNIX_EPOCH,
+            claim_until: Timestamp::UNIX_EPOCH,
+            max_leftover: 0,
+            expires_at: Timestamp::UNIX_EPOCH + ITEM_LIFETIME,
+        };
+        let incoming = IncomingEvent { message, event: OtherEvent::Asked {} };
+        let plan = decide(&toy::Other, &input, &[incoming]).unwrap();
+        let entries = &plan.persist.as_ref().unwrap().add;
+        let messages = entries.iter().map(|entry| Message::decode(&entry.payload).unwrap()).collect();
+        (plan, messages)
+    }
+
+    fn asked() -> Message {
+        let body = OtherEvent::Asked {}.body().unwrap();
+        let message = Message::new(toy::id(1), "test", toy::partition(), Timestamp::UNIX_EPOCH, body);
+        Message { token: Some(toy::token(1)), ..message }
+    }
+
+    #[test]
+    fn event_for_another_partition_carries_a_token_that_is_granted_before_the_write() {
+        let minted = toy::minted(1);
+        let tokens = toy::listed(&[toy::token(1), minted[0].clone()]);
+        let (plan, messages) = between(asked(), &tokens, &minted);
+        let [request, event] = messages.as_slice() else { panic!("{messages:?}") };
+        for message in [request, event] {
+            assert_eq!(message.partition, toy::receiver());
+            let token = message.token.clone().unwrap();
+            assert!(token.is_for(toy::receiver()) && !token.is_from_attempt());
+            assert!(plan.grants.contains(&(toy::receiver(), token)));
+        }
+        assert_eq!((plan.grants.len(), event.reply_to.clone()), (2, None));
+        let reply_to = ReplyAddress { queue: OtherEvent::QUEUE, partition: toy::partition() };
+        assert_eq!(
+            (request.reply_to.clone(), request.reply_token.clone()),
+            (Some(reply_to), Some(minted[0].clone()))
+        );
+        let (again, _) = between(asked(), &tokens, &minted);
+        assert_eq!(again.grants, plan.grants, "the tokens follow from the attempt");
+    }
+
+    #[test]
+    fn no_token_is_granted_without_ledger() {
+        let (plan, messages) = between(asked(), &Tokens::Unchecked, &[]);
+        assert!(plan.grants.is_empty() && messages.iter().all(|message| message.token.is_none()));
+        assert!(messages[0].reply_to.is_some() && messages[0].reply_token.is_none());
+    }
+
+    #[test]
+    fn reply_goes_to_the_partition_that_requested_it_with_its_token() {
+        let minted = toy::minted(1);
+        let tokens = toy::listed(&[toy::token(1), minted[0].clone()]);
+        let token = Token::minted_by_attempt(toy::receiver(), &toy::attempt(7), 0);
+        let request = |queue| Message {
+            reply_to: Some(ReplyAddress { queue, partition: toy::receiver() }),
+            reply_token: Some(token.clone()),
+            ..asked()
+        };
+        let (_, messages) = between(request(Event::QUEUE), &tokens, &minted);
+        let reply = messages.last().unwrap();
+        assert_eq!((reply.body.name.as_str(), reply.partition), ("Closed", toy::receiver()));
+        assert_eq!(reply.token, Some(token.clone()));
+        let (_, messages) = between(request(OtherEvent::QUEUE), &tokens, &minted);
+        assert_eq!(messages.len(), 2, "another saga requested it");
     }
 
     #[test]

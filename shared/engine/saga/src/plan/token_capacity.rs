@@ -34,6 +34,7 @@ impl<S: Saga> Draft<'_, S> {
         match input.document {
             Some(document) if was_refused && !garbage.is_empty() => Ok(Plan {
                 decisions: Vec::new(),
+                grants: Vec::new(),
                 persist: Some(rewrite_unchanged(document, input)),
                 dispatch: Vec::new(),
                 remove: garbage.into_iter().cloned().collect(),

@@ -13,10 +13,11 @@ use uuid::Uuid;
 use super::{IncomingEvent, admission, decide};
 use crate::decision::Decision;
 use crate::document::Document;
-use crate::engine::SAGA;
+use crate::instance::{Instance, SAGA};
 use crate::state_machine::{self, Saga};
 
 const DESK: Queue = Queue::named("desk");
+const OTHER: Queue = Queue::named("other");
 
 messages! {
     /// The events.
@@ -34,6 +35,46 @@ messages! {
     pub(crate) enum Request of "toy" to DESK {
         Advise {} = 1,
     }
+}
+
+messages! {
+    /// The events of another saga.
+    pub(crate) enum OtherEvent of "toy" to OTHER {
+        Asked {} = 1,
+    }
+}
+
+/// Another saga, which requests one event of the toy, sends one, and replies.
+pub(crate) struct Other;
+
+impl Saga for Other {
+    const NAME: &'static str = "other";
+    type State = bool;
+    type Event = OtherEvent;
+
+    fn transition(
+        &self,
+        _: &bool,
+        event: &state_machine::Event<'_, OtherEvent>,
+        _: Timestamp,
+    ) -> Decision<bool> {
+        let advance = Decision::to(true, "asked")
+            .request(&Instance::<Toy>::at(receiver()), &Event::Opened {})
+            .notify(&Instance::<Toy>::at(receiver()), &Event::Prolonged {});
+        match event.requester::<Event>() {
+            Some(requester) => advance.reply(&requester, &Event::Closed {}).into(),
+            None => advance.into(),
+        }
+    }
+
+    fn ended_at(&self, _: &bool) -> Option<Timestamp> {
+        None
+    }
+}
+
+/// The partition of the toy to which the other saga sends.
+pub(crate) fn receiver() -> PartitionKey {
+    PartitionKey::from_uuid(Uuid::from_u128(2_000))
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

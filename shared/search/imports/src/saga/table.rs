@@ -101,7 +101,10 @@ fn name_of(effect: &Effect) -> &str {
         Effect::Request { body, .. } if body.name == START_PARSING => "start parsing",
         Effect::Request { body, .. } if body.name == LOOK_FOR_UPLOADS => "scan bucket",
         Effect::Send { body, .. } if body.name == TAKE_BACK_FILES => "delete files",
-        Effect::Send { body, .. } | Effect::Request { body, .. } => &body.name,
+        Effect::Send { body, .. }
+        | Effect::Request { body, .. }
+        | Effect::Notify { body, .. }
+        | Effect::Reply { body, .. } => &body.name,
         Effect::Schedule { .. } => "schedule timeout",
         Effect::Cancel { .. } => "cancel timeout",
         Effect::Broken(why) => why,
@@ -327,7 +330,7 @@ fn happens(state: &State, event: &SearchEvent) -> Decision {
         SearchEvent::ParseTimeout(fired) => id_of(fired.timeout_id),
         _ => message(1),
     };
-    let event = Event { id: cause, partition: SearchId::from_uuid(id(1)), body: event };
+    let event = Event::new(cause, SearchId::from_uuid(id(1)), event);
     transition(state, &Moment { event: &event, now: Timestamp::UNIX_EPOCH, deadlines: Deadlines::default() })
 }
 

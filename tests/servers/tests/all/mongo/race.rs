@@ -84,7 +84,8 @@ fn over(
         reporter,
     };
     let read = Arc::new(mongo.clone());
-    let ports = saga::Ports { read, write, ledger: Arc::new(NoLedger), dispatcher, host };
+    let (ledger, tokens) = (Arc::new(NoLedger), Arc::new(NoLedger));
+    let ports = saga::Ports { read, write, ledger, tokens, dispatcher, host };
     run(SearchImport::default(), ports, Settings { admit_untokened: true, ..Settings::default() })
 }
 

@@ -8,7 +8,6 @@ use messages::{
     Delivery, Depth, Disposition, InspectQueues, Message, Outgoing, Queue, QueueSpec, ReceiveMessages,
     Received, SendError, SendMessages, StoreError,
 };
-use saga::SAGA;
 use saga::runner::LAST_POSTPONED_DELIVERY;
 
 use super::Copy;
@@ -94,7 +93,7 @@ impl World {
         let last = copy.filter(|copy| copy.receive_count + 1 == LAST_POSTPONED_DELIVERY);
         let Some(message) = last.and_then(|copy| Message::decode(&copy.body).ok()) else { return false };
         let state = self.documents.get(&message.partition).map(|stored| &stored.state);
-        stored.spec.queue == SAGA && self.application.postpones(state, &message, timestamp(self.now))
+        self.application.postpones(&stored.spec.queue, state, &message, timestamp(self.now))
     }
 
     fn answer(&mut self, queue: usize, receipt: &str, disposition: &Disposition) {
@@ -171,6 +170,7 @@ impl SendMessages for Port {
     async fn send(&self, messages: &[Outgoing]) -> Vec<Result<(), SendError>> {
         self.clear_early(messages).await;
         let messages = &self.renamed(messages)[..];
+        let messages = &self.between_sagas(messages)[..];
         let known: Vec<bool> = self.universe.with(|world| {
             messages.iter().map(|message| world.queues.place(&message.queue).is_some()).collect()
         });
@@ -189,6 +189,7 @@ impl SendMessages for Port {
         let all = messages.to_vec();
         let perform = move |world: &mut World| all.iter().for_each(|message| world.send(message));
         let sent = self.call_or(Call::QUEUE_SEND, perform, &mut some).await;
+        self.grant_late().await;
         let answer = |(index, message): (usize, &Outgoing)| match sent {
             _ if !known[index] => Err(SendError::UnknownQueue(message.queue.clone())),
             Ok(()) => Ok(()),
