@@ -5,14 +5,15 @@ use simulation::{Call, Config, Coverage, Fault, Mode, Range, Summary, Workload, 
 use testing::proof;
 
 use crate::desk::Questions;
+use crate::parcels::Shipments;
 
-fn run(mode: Mode) -> Summary {
+fn run(workload: &impl Workload, mode: Mode) -> Summary {
     let config = Config::new(mode);
     let schedules = proof::size(5_000, 100_000);
     let range = Range { first_seed: 0, count: schedules, threads: 2, stop_at_first: true };
-    let summary = run_many(&Questions::default(), &config, &range, &|_| ());
+    let summary = run_many(workload, &config, &range, &|_| ());
     if let Some((seed, violation)) = &summary.first {
-        let outcome = simulate(&Questions::default(), &Config { trace: true, ..config }, *seed);
+        let outcome = simulate(workload, &Config { trace: true, ..config }, *seed);
         panic!("seed {seed} in {mode:?} mode violates {violation}\n{}", outcome.trace.join("\n"));
     }
     let stats = summary.stats;
@@ -25,8 +26,18 @@ fn run(mode: Mode) -> Summary {
 
 #[test]
 fn small_saga_keeps_invariants_and_covers_faults() {
-    let mut coverage: Coverage = run(Mode::Ledger).coverage;
-    coverage.add(&run(Mode::Optimistic).coverage);
+    let questions = Questions::default();
+    let mut coverage: Coverage = run(&questions, Mode::Ledger).coverage;
+    coverage.add(&run(&questions, Mode::Optimistic).coverage);
+    for fault in Fault::ALL {
+        assert_eq!(coverage.missed(fault), [], "{fault:?} was not met there\n{coverage}");
+    }
+}
+
+#[test]
+fn sagas_with_messages_between_them_keep_invariants() {
+    let mut coverage: Coverage = run(&Shipments, Mode::Ledger).coverage;
+    coverage.add(&run(&Shipments, Mode::Optimistic).coverage);
     for fault in Fault::ALL {
         assert_eq!(coverage.missed(fault), [], "{fault:?} was not met there\n{coverage}");
     }

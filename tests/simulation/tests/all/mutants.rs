@@ -5,6 +5,7 @@ use std::path::Path;
 use simulation::{Config, Invariant, Mode, Mutant, Range, hunt_all, run_many};
 
 use crate::desk::Questions;
+use crate::parcels::Shipments;
 
 /// The maximum number of schedules that a defect may survive.
 const SEEDS: u64 = 10_000;
@@ -14,6 +15,16 @@ fn planted_defects_are_all_found() {
     let mut result = hunt_all(&Questions::default(), include_str!("seeds.txt"), SEEDS);
     result
         .update(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/seeds.txt"))
+        .expect("a file to write");
+    assert_eq!(result.survivors, []);
+    assert_eq!(result.outdated, [], "their seeds find them no more: run `make seeds`");
+}
+
+#[test]
+fn planted_defects_of_two_sagas_are_all_found() {
+    let mut result = hunt_all(&Shipments, include_str!("parcels.txt"), SEEDS);
+    result
+        .update(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/parcels.txt"))
         .expect("a file to write");
     assert_eq!(result.survivors, []);
     assert_eq!(result.outdated, [], "their seeds find them no more: run `make seeds`");
