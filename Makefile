@@ -1,11 +1,11 @@
 # make run          builds the program and imports the bundled samples
-# make serve        builds the page and the program, and answers browsers
+# make serve        builds the page and the program, and serves the page and the HTTP API
 # make orders       builds and runs the second application, see docs/your-own-saga.md
-# make test         runs every test, with the real servers that some of them need
-# make lint         formatting, clippy, docs, which crates may be used and where, and the deployment's template
-# make prove        the long proofs, for hours: more schedules, more searches, outages, fuzzing
-# make build        builds the functions, a zip and a bill of materials for each
-# make test-deploy  deploys them to a stand-in for AWS, and puts a file through
+# make test         runs all tests, with the real servers that some of them require
+# make lint         checks formatting, clippy, documentation, dependencies and the deployment's template
+# make prove        runs the long proofs for hours: more schedules, more searches, outages, fuzzing
+# make build        builds the functions, with a zip and a bill of materials for each
+# make test-deploy  deploys them to a stand-in for AWS, and imports a file
 
 CARGO ?= cargo
 SERVICES := python3 infra/services.py
@@ -13,62 +13,62 @@ TOOLS := python3 infra/tools.py
 PAGE := infra/page
 PAGE_TESTS := tests/page
 NPM_CI := npm ci --ignore-scripts --no-audit --no-fund --silent
-# The processor that functions are built for: arm64 or x86_64.
+# The processor of the functions: arm64 or x86_64.
 ARCHITECTURE ?= arm64
-# Takes the paths of this machine out of the programs, so that every machine builds the same.
+# Removes the paths of this machine from the programs, so that builds are reproducible.
 REMAP := --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo --remap-path-prefix=$(CURDIR)=/source
 # A panic unwinds, so that it fails only its own message (decision 16).
 FOR_LAMBDA := RUSTFLAGS="$(REMAP)" CARGO_PROFILE_RELEASE_OPT_LEVEL=z CARGO_PROFILE_RELEASE_LTO=fat
 SAMPLES := $(wildcard tests/samples/*.ris tests/samples/*.nbib tests/samples/*.xml tests/samples/*.csv tests/samples/*.tsv)
-# Messages that releases have sent, besides those that the engine sends to itself.
+# Messages of earlier versions, except those that the engine sends to itself.
 SENT := $(filter-out %/settle-session.json %/settle-session-later.json,$(wildcard tests/fixtures/v1/messages/*.json))
-# The crates that decide, and must stay free of whatever performs.
+# The crates that decide, which must not depend on a crate that performs.
 PURE := messages dedup outbox saga steps
-# What none of them may know: the application that is built of them. The exception is the name of a stored field.
+# The words of the application, which none of them may contain. The exception is the name of a stored field.
 APPLICATION := search
 STORED_NAME := rename = "search_id"
 IMPURE := tokio|mongodb|bson|rusqlite|libsqlite3-sys|hyper|aws-[a-z0-9-]*|aws_[a-z0-9_]*|lambda_[a-z_]*
 PYTHON := infra tests/compare
 OTHER_TLS := ring|openssl-sys|native-tls|s2n-tls|schannel|security-framework
-# Everything with every adapter. All commands with these options share their artifacts, and so does a build of the
-# functions alone with their feature `embedded` (infra/same-build).
+# The whole workspace with all adapters. All commands with these options share their artifacts, and so does a build of
+# only the functions with their feature `embedded` (infra/same-build).
 EVERYTHING := --workspace --features cli/services,functions/embedded
 DEV := $(or $(CARGO_TARGET_DIR),target)/debug/dev
-# Builds all programs, the functions among them, and no tests.
+# Builds all programs, including the functions, and no tests.
 PROGRAMS := $(CARGO) build $(EVERYTHING) --locked --quiet --bins
-# The first seed of the simulator's fresh schedules: other ones on every day.
+# The first seed of the simulator's new schedules, which changes every day.
 export PROOF_SEED ?= $(shell date -u +%Y%m%d)000000
 # The crates of the search import, and the adapters and runners that other applications use without them.
 SEARCH_CRATES := archives|duplicates|http-api|imports|references|service|writers
 FOR_ANY := embedded mongo backend local aws lambda simulation model onceward
-# What another team depends on. The embedded stores have the search's ports behind a feature, so its crates are packaged too.
+# The crates for other teams. The embedded stores have the search's ports as a feature, so its crates are packaged as well.
 PACKAGED := $(PURE) $(FOR_ANY) system-host telemetry lambda-host system-tools imports references archives duplicates writers
-# What the users' program must not need unless its feature `services` is asked for.
+# Crates that the users' program must not depend on without its feature `services`.
 SERVICES_ONLY := aws-[a-z0-9-]*|aws_[a-z0-9_]*|mongodb|lambda_[a-z_]*|rustls|hyper-rustls|reqwest
-# What the functions must not need unless their feature `embedded` is asked for.
+# Crates that the functions must not depend on without their feature `embedded`.
 EMBEDDED_ONLY := embedded|rusqlite|libsqlite3-sys|zstd|zstd-sys
 
 .DEFAULT_GOAL := help
 
 .PHONY: help
-help: ## Show what can be made
+help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 .PHONY: build
-build: ## Build the functions for Lambda, a zip and a bill of materials for each, and print their sizes
+build: ## Build the functions for Lambda, with a zip and a bill of materials for each, and print their sizes
 	@$(FOR_LAMBDA) $(TOOLS) run sam cargo-lambda -- python3 infra/build.py $(ARCHITECTURE)
 
 .PHONY: run
-run: ## Build, import the bundled samples, show the result
+run: ## Build the program, import the bundled samples, and show the result
 	$(CARGO) build --package cli --locked
 	target/debug/search-import import $(SAMPLES) --search-name "Bundled samples"
 
 .PHONY: serve
-serve: page ## Build the page and the program, and answer browsers and the HTTP API
+serve: page ## Build the page and the program, and serve the page and the HTTP API
 	$(CARGO) build --package cli --locked
 	target/debug/search-import serve
 
-# What a lock of npm names, once for each lock.
+# Installs the packages of an npm lock, once for each lock.
 %/node_modules/.package-lock.json: %/package-lock.json
 	cd $* && $(NPM_CI)
 	@touch $@
@@ -92,21 +92,21 @@ test-api: ## Compare the HTTP API with its description, by generated requests
 	@$(TOOLS) run schemathesis -- python3 infra/api_conformance.py target/debug/search-import
 
 .PHONY: measure-page
-measure-page: page $(PAGE_TESTS)/node_modules/.package-lock.json ## Measure what docs/page.md says of the page
+measure-page: page $(PAGE_TESTS)/node_modules/.package-lock.json ## Measure the figures of docs/page.md
 	$(CARGO) build --package cli --locked
 	cd $(PAGE_TESTS) && npm run --silent measure
 
 .PHONY: orders
-orders: ## Build and run the second application, some orders on SQLite (see docs/your-own-saga.md)
+orders: ## Build and run the second application, orders on SQLite (see docs/your-own-saga.md)
 	$(CARGO) build --package orders --locked
 	target/debug/orders --duplicate 3
 
-# How nextest runs the tests, and its profile in .config/nextest.toml. Without nextest, cargo runs them without limits of time.
+# The arguments of nextest, with the profile in .config/nextest.toml. Without nextest, cargo runs the tests without time limits.
 PROFILE ?= default
 NEXTEST := $(CARGO) nextest run $(EVERYTHING) --locked --profile $(PROFILE)
 
 .PHONY: test
-test: ## Run every test, on real servers that are started for it unless they run
+test: ## Run all tests, and start the required servers unless they are running
 	@echo "fresh schedules begin at seed $(PROOF_SEED); to repeat them: make test PROOF_SEED=$(PROOF_SEED)"
 	@if $(CARGO) nextest --version >/dev/null 2>&1; then \
 		$(SERVICES) run -- $(NEXTEST) --no-fail-fast; \
@@ -115,16 +115,16 @@ test: ## Run every test, on real servers that are started for it unless they run
 	fi
 
 .PHONY: seeds
-seeds: ## Record the seeds that find the simulator's planted defects, after a change of the simulator
+seeds: ## Record the seeds that find the planted defects, after a change of the simulator
 	UPDATE=1 $(CARGO) test $(EVERYTHING) --locked --quiet --test simulation -- planted_defects_are_all_found
 
 .PHONY: prove
-prove: page ## Run the long proofs, for hours, and record what they came to in docs/measured/proof.json
+prove: page ## Run the long proofs, which take hours, and record their results in docs/measured/proof.json
 	@python3 infra/prove.py
 
 # The name of the application's stack, whose parameters are in config/STACK.toml.
 STACK ?= search-import-dev
-# Neither make nor a shell interprets what these contain.
+# Neither make nor a shell interprets the values of these variables.
 override MONGODB := $(value MONGODB)
 override PARAMETERS := $(value PARAMETERS)
 DEPLOY := $(TOOLS) run sam -- python infra/deploy.py $(STACK)
@@ -134,11 +134,11 @@ export MONGODB PARAMETERS
 	@$(MAKE) --no-print-directory build
 
 .PHONY: deploy
-deploy: .aws-sam/build/template.yaml ## Deploy what was built as STACK; the first time: make deploy MONGODB=… (docs/deploy.md)
+deploy: .aws-sam/build/template.yaml ## Deploy the built functions as STACK; the first time: make deploy MONGODB=… (docs/deploy.md)
 	@$(DEPLOY)
 
 .PHONY: review
-review: .aws-sam/build/template.yaml ## Show what that would change, and change nothing
+review: .aws-sam/build/template.yaml ## Show the changes of a deployment without executing them
 	@$(DEPLOY) --review
 
 .PHONY: deploy-sign-in
@@ -151,11 +151,11 @@ deploy-page: page ## Deploy the page of STACK, and upload its files
 	@$(TOOLS) run sam -- python infra/deploy_page.py $(STACK)
 
 .PHONY: openapi
-openapi: ## Write docs/openapi.json and docs/messages.schema.json anew, from the code
+openapi: ## Generate docs/openapi.json and docs/messages.schema.json from the code
 	UPDATE=1 $(CARGO) test $(EVERYTHING) --locked --quiet --test events -- --exact openapi::committed_descriptions_are_current
 
 .PHONY: test-deploy
-test-deploy: page ## Deploy the template and the functions as built for tests to a stand-in for AWS, and put a file through
+test-deploy: page ## Deploy the template, with the functions built for tests, to a stand-in for AWS, and import a file
 	$(PROGRAMS)
 	@$(SERVICES) run -- $(TOOLS) run sam $(if $(filter sam,$(FUNCTIONS)),cargo-lambda) -- python infra/deployment.py
 
@@ -164,18 +164,18 @@ services: ## Start the servers that tests need, and leave them running
 	@$(SERVICES) up
 
 .PHONY: services-stop
-services-stop: ## Stop them
+services-stop: ## Stop these servers
 	@$(SERVICES) down
 
-# cargo lambda, installed unless it is there already.
+# cargo lambda, which is installed if necessary.
 LAMBDA := $(TOOLS) run cargo-lambda -- $(CARGO) lambda
-# Where `make watch` has the functions answer.
+# The address of the functions of `make watch`.
 WATCH_PORT ?= 9000
 AT_WATCH := --invoke-address 127.0.0.1 --invoke-port $(WATCH_PORT)
-# What it leaves for the commands beside it: the settings that it works with, and the data of the embedded backend.
+# The files for other commands: the settings of `make watch`, and the data of the embedded backend.
 WATCHED := target/local-lambda
-# Writes the settings: those of `make services` while it runs, else of the embedded backend. The claim is the caller's.
-# A command that fails ends the recipe, which `eval "$$(...)"` would not.
+# Writes the settings: those of `make services` if it runs, otherwise of the embedded backend. The claim is the caller's.
+# A failing command ends the recipe, unlike in `eval "$$(...)"`.
 define WRITE_SETTINGS
 	mkdir -p $(WATCHED) && { \
 		if [ "$(BACKEND)" != embedded ] && services=$$($(SERVICES) env 2>/dev/null); then \
@@ -212,20 +212,20 @@ invoke: ## Invoke one function of `make watch`: make invoke EVENT=tests/events/s
 		$(DEV) sample $(EVENT) --prepared $(WATCHED)/event.json --answer $(WATCHED)/answer.json)
 
 .PHONY: test-local-lambda
-test-local-lambda: ## Go through docs/local-lambda.md, command by command
+test-local-lambda: ## Run the commands of docs/local-lambda.md
 	$(PROGRAMS)
 	@$(SERVICES) run -- python3 infra/local_lambda.py
 
-# The function that the sample events of a kind are for.
+# The function for each type of sample event.
 function-of = $(strip $(if $(filter s3-% sqs-uploads-%,$1),notify-upload)$(if $(filter sqs-saga-%,$1),run-saga)$(if \
 	$(filter sqs-parse-%,$1),parse-references)$(if $(filter sqs-control-% schedule%,$1),dispatch-outbox)$(if \
 	$(filter sqs-faults-%,$1),report-faults)$(if $(filter http-%,$1),start-upload))
 
-# The checks that cost least come first.
+# The fastest checks come first.
 LINTS := lint-format lint-language lint-pure lint-walls lint-package lint-tls lint-python lint-page lint-deny lint-template lint-code lint-deployment
 
 .PHONY: lint
-lint: ## Check formatting, lints, docs, all that is depended on, and the deployment's template
+lint: ## Check formatting, lints, documentation, dependencies and the deployment's template
 	@$(MAKE) --no-print-directory $(LINTS)
 
 .PHONY: lint-format
@@ -249,13 +249,13 @@ lint-tls: ## Prove that the functions have one TLS stack: rustls, with aws-lc
 		echo "functions: $$(printf '%s\n' "$$tree" | sed -E 's/ \(.*//' | grep -E '^(rustls|aws-lc-rs) ' | sort -u | paste -sd ' ')"
 
 .PHONY: lint-deny
-lint-deny: ## Check licences, sources, banned and doubled crates, and known vulnerabilities (see docs/security.md)
+lint-deny: ## Check licences, sources, banned and duplicate crates, and known vulnerabilities (see docs/security.md)
 	@$(TOOLS) run cargo-deny -- python3 infra/deny.py
 
 TEMPLATES := template.yaml $(wildcard infra/templates/*.yaml)
 
 .PHONY: lint-template
-lint-template: ## Check the deployment's template by the rules of AWS, and messages against their schemas
+lint-template: ## Check the deployment's template against the rules of AWS, and messages against their schemas
 	$(TOOLS) run cfn-lint -- cfn-lint --regions us-east-1 eu-central-1 -- $(TEMPLATES)
 	$(TOOLS) run checkov -- checkov --config-file .checkov.yaml --file $(TEMPLATES)
 	$(TOOLS) run check-jsonschema -- check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
@@ -273,7 +273,7 @@ lint-python: ## Check the formatting, lints and types of the Python, and test it
 	@python3 -m unittest discover --quiet --start-directory tests/compare
 
 .PHONY: lint-pure
-lint-pure: ## Prove that the pure crates pull in neither a runtime nor a store, and know no application
+lint-pure: ## Prove that the pure crates depend on neither a runtime nor a store nor an application
 	@for crate in $(PURE); do \
 		tree=$$($(CARGO) tree --locked --package $$crate --edges normal,build --prefix none) || exit 1; \
 		impure=$$(printf '%s\n' "$$tree" | grep -E '^($(IMPURE)) ' || true); \
@@ -284,7 +284,7 @@ lint-pure: ## Prove that the pure crates pull in neither a runtime nor a store, 
 	done
 
 .PHONY: lint-walls
-lint-walls: ## Prove which crates search-import, the functions and the adapters are built without
+lint-walls: ## Prove that search-import, the functions and the adapters do not contain certain crates
 	@tree=$$($(CARGO) tree --locked --package cli --edges normal --prefix none) || exit 1; \
 		if services=$$(printf '%s\n' "$$tree" | grep -E '^($(SERVICES_ONLY)) '); then \
 			echo "search-import needs, without its feature services:"; printf '%s\n' "$$services" | sort -u; exit 1; fi; \
@@ -299,11 +299,11 @@ lint-walls: ## Prove which crates search-import, the functions and the adapters 
 	done; echo "$(FOR_ANY): no crate of the search import"
 
 .PHONY: lint-package
-lint-package: ## Package the crates of the engine and its adapters, as for a registry
+lint-package: ## Package the crates of the engine and its adapters for a registry
 	$(CARGO) package $(PACKAGED:%=--package %) --locked --allow-dirty --no-verify --quiet
 
 .PHONY: bench-parse
-bench-parse: ## Measure how fast reference files are read, and in how much memory
+bench-parse: ## Measure the speed and the memory of reading reference files
 	$(CARGO) build --package dev --release --locked
 	target/release/dev bench parse
 
@@ -318,30 +318,30 @@ bench-words: page ## Measure the search for words: its index, and the time of qu
 	infra/words.py target/release/search-import
 
 .PHONY: compare-readers
-compare-readers: ## Compare that with other readers, installed below target/
+compare-readers: ## Compare the readers with those of other projects, installed below target/
 	$(CARGO) build --package dev --release --locked
 	$(TOOLS) run readers -- python tests/compare/compare.py target/release/dev
 
 .PHONY: compare-exports
-compare-exports: ## Read what is exported with other readers, installed below target/, and compare it with what is stored
+compare-exports: ## Read exports with the readers of other projects, installed below target/, and compare them with the stored studies
 	$(CARGO) build --package cli --locked
 	$(TOOLS) run readers -- python tests/compare/exports.py target/debug/search-import
 
 .PHONY: compare-engines
-compare-engines: ## Compare our engine with others, installed below target/, on one workload; OPTIONS="--rounds 1 --sagas 200"
+compare-engines: ## Compare the engine with others, installed below target/, on one workload; OPTIONS="--rounds 1 --sagas 200"
 	$(CARGO) build --package dev --release --locked
 	$(TOOLS) run engines -- python infra/engines.py target/release/dev $(OPTIONS)
 
 .PHONY: compare-versions
-compare-versions: ## Compare it with the last tag, or BASE=REVISION, and fail if a figure is more than 15 % slower
+compare-versions: ## Compare this version with the last tag, or BASE=REVISION, and fail if a figure is more than 15 % slower
 	$(CARGO) build --package dev --release --locked
 	python3 infra/versions.py target/release/dev $(if $(BASE),--base $(BASE)) $(OPTIONS)
 
 .PHONY: diagram
-diagram: ## Draw the diagram and the table of docs/states.md from the code
+diagram: ## Generate the diagram and the table of docs/states.md from the code
 	$(CARGO) build --package dev --locked
 	python3 infra/diagram.py target/debug/dev docs/states.md
 
 .PHONY: clean
-clean: ## Remove what was built and imported
+clean: ## Remove built and imported files
 	rm -rf target .search-import

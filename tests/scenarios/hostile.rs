@@ -221,8 +221,8 @@ async fn newer_messages_wait_for_upgrade() {
     }
     let sent: Vec<Message> = [renamed.as_slice(), &known].concat();
     let first = delivered(&world, &SAGA, &sent).await;
-    assert!(waits(&first[0].1, 1).contains("version 2, and this release knows up to 1"));
-    assert!(waits(&first[1].1, 1).contains("SearchRenamed is not known to this release"));
+    assert!(waits(&first[0].1, 1).contains("version 2, and this program supports up to 1"));
+    assert!(waits(&first[1].1, 1).contains("SearchRenamed is unknown to this program"));
     assert_eq!(first[2].1, Disposition::Acknowledge, "the other message is handled");
     assert_eq!(world.verdicts(announced.search_id, "SearchUploadStarted").await, [Verdict::Retried]);
     assert_eq!(world.verdicts(announced.search_id, "SearchRenamed").await, [Verdict::Retried]);
@@ -297,7 +297,7 @@ async fn future_version_command_waits_for_upgrade() {
     // The parse queue has dead-lettered it.
     let answers = delivered(&world, &PARSE_DEAD, std::slice::from_ref(&later)).await;
     let Disposition::DeadLetter { reason } = &answers[0].1 else { panic!("{answers:?}") };
-    assert!(reason.contains("version 2, and this release knows up to 1"), "{reason}");
+    assert!(reason.contains("version 2, and this program supports up to 1"), "{reason}");
     let kept = world.store().dead_letters(&PARSE_UNREADABLE).await.unwrap();
     assert_eq!(kept.len(), 1);
     // The upgraded version knows the command, and an operator redrives it to the parser.

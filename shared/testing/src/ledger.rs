@@ -185,7 +185,7 @@ pub async fn tokens_are_added_within_the_capacity(ports: &Ports<'_>) -> CheckRes
         let attempt = AttemptId::from_uuid(ports.host.fresh_id());
         let claim = Claim { max_tokens: 2, ..partition.request(attempt, after, requires) };
         let Admission::Admitted(admitted) = asked(ports, claim.clone()).await? else {
-            panic!("round {round}: the lease before is over");
+            panic!("round {round}: the previous lease has expired");
         };
         let Tokens::Listed(tokens) = admitted.tokens else { panic!("there is a ledger") };
         assert_eq!(tokens.len(), (round + 2).min(3));

@@ -94,7 +94,7 @@ async fn unavailable_record_text_has_reason() {
     let search = stored(&world, of_before, 1).await;
     let shown = get(&api(&world), &format!("{}/studies/0-1", path_of(search))).await;
     assert_eq!((&shown["raw"], &shown["study"]["bytes"]), (&().into(), &().into()));
-    assert!(shown["raw_missing"].as_str().unwrap().contains("earlier release"), "{shown}");
+    assert!(shown["raw_missing"].as_str().unwrap().contains("earlier version"), "{shown}");
 }
 
 /// A store with slow packed files: opening waits for a permit, and each chunk of 64 bytes takes a second.

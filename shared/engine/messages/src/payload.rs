@@ -70,10 +70,10 @@ pub enum ReadError {
         name: String,
     },
     /// A newer version of the program may know it.
-    #[error("{0} is not known to this release")]
+    #[error("{0} is unknown to this program")]
     Unknown(String),
     /// A newer version of the program knows it.
-    #[error("{name} has version {found}, and this release knows up to {known}")]
+    #[error("{name} has version {found}, and this program supports up to {known}")]
     Newer {
         /// The message.
         name: String,

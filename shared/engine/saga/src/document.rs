@@ -193,7 +193,7 @@ impl Document {
         let doing = || format!("reading the state of partition {partition}");
         let found = content.state_version;
         if found > S::STATE_VERSION {
-            let why = format!("it has version {found}, and this release knows up to {}", S::STATE_VERSION);
+            let why = format!("it has version {found}, and this program supports up to {}", S::STATE_VERSION);
             return Err(StoreError::unavailable(doing(), why));
         }
         let state = if found == S::STATE_VERSION {

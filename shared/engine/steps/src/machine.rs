@@ -102,7 +102,7 @@ impl<I: StepSaga> StepMachine<I> {
 
 impl<I: StepSaga> Saga for StepMachine<I> {
     const NAME: &'static str = I::NAME;
-    /// An earlier release does not process a run that this one has changed.
+    /// An earlier version does not process a run that this version has changed.
     const STATE_VERSION: u32 = I::VERSION as u32;
     type State = Run<I>;
     type Event = StepEvent<I>;

@@ -178,7 +178,7 @@ impl SearchService {
     ) -> Result<Raw, StoreError> {
         let Some(Range { start, end }) = bytes else {
             return Ok(Raw::Missing(
-                "an earlier release stored the study, and did not note where it is in its file",
+                "an earlier version stored the study without its position in the file",
             ));
         };
         let part = Part::of(&file.parts, record);

@@ -56,7 +56,7 @@ pub(crate) const WAITING: &str = "SELECT seq, body, receive_count, visible_at, r
 pub(crate) const FIRST: &str = "SELECT seq, visible_at FROM message
     WHERE queue = ?1 AND held = 0 AND search_id IS ?2 ORDER BY visible_at, seq LIMIT 1";
 
-/// The messages in flight whose visibility timeout is over.
+/// The messages in flight whose visibility timeout has passed.
 pub(crate) const OVERDUE: &str = "SELECT seq, search_id, visible_at FROM message
     WHERE queue = ?1 AND held = 1 AND visible_at <= ?2";
 

@@ -1,4 +1,4 @@
-//! What releases have stored in SQLite: this one reads it, and writes the latest of it.
+//! Data of earlier versions in SQLite: this version reads them, and writes the format of the latest.
 
 use std::io;
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use testing::fixtures::{Release, documents, ledger, same};
 
 use crate::depot::{Depot, TestResult};
 
-/// Everything that is stored, as SQL that builds the database.
+/// The stored data, as SQL that creates the database.
 const DUMP: &str = "sqlite.sql";
 const DOCUMENTS: &str = "documents.json";
 const LEDGER: &str = "ledger.json";
 
-/// A folder with a database as a release left it, opened by this one.
+/// Returns a folder with the database of a version, opened by this version.
 fn opened(release: &Release) -> (TempDir, Store) {
     let folder = TempDir::new().unwrap();
     let database = Connection::open(folder.path().join("search-import.sqlite")).unwrap();
@@ -53,28 +53,28 @@ async fn stored_form_matches_migrated_form() -> TestResult {
     documents::write(&ports, &release.json(DOCUMENTS)).await?;
     ledger::write(store, store, &release.json(LEDGER)).await?;
     release.record(DUMP, || dump(&depot.database()).unwrap());
-    // A release before this one does not open what this one has opened, so what counts is what this one makes of it.
+    // An earlier version cannot open a database after this version has migrated it, so the migrated form is compared.
     let (folder, _store) = opened(&release);
     let recorded = Connection::open(folder.path().join("search-import.sqlite"))?;
     let before = Connection::open_in_memory()?;
     before.execute_batch(&release.text(DUMP))?;
-    same(DUMP, &rows(&depot.database())?, &said(rows(&recorded)?, &tables_of(&before)?));
+    same(DUMP, &rows(&depot.database())?, &normalized(rows(&recorded)?, &tables_of(&before)?));
     Ok(())
 }
 
-/// What a release has said: rows without columns that are empty and tables that it had not, which are this one's.
-fn said(mut rows: Value, had: &[String]) -> Value {
+/// Returns the rows of a version without empty columns and without the tables that only this version has.
+fn normalized(mut rows: Value, had: &[String]) -> Value {
     let Some(tables) = rows.as_object_mut() else { return rows };
     tables.retain(|name, rows| had.contains(name) || rows.as_array().is_some_and(|rows| !rows.is_empty()));
     for row in tables.values_mut().filter_map(Value::as_array_mut).flatten() {
-        // No earlier release has numbered what it wrote.
+        // Earlier versions did not number their records.
         let is_said = |name: &String, value: &mut Value| name != "changed" && !value.is_null();
         row.as_object_mut().into_iter().for_each(|row| row.retain(is_said));
     }
     rows
 }
 
-/// What packed studies refer to.
+/// Returns the dictionary of packed studies.
 fn dictionary() -> Vec<u8> {
     let (tables, words) = (
         include_bytes!("../../src/search/dictionary.tables"),
@@ -83,8 +83,7 @@ fn dictionary() -> Vec<u8> {
     [&tables[..], words].concat()
 }
 
-/// All rows by table, each column by its name; JSON in a column is taken apart, and what is packed counts as what it
-/// is.
+/// Returns all rows by table, and each column by name. JSON in columns is parsed, and packed text is unpacked.
 fn rows(database: &Connection) -> rusqlite::Result<Value> {
     let mut tables = Map::new();
     for table in tables_of(database)? {
@@ -125,7 +124,7 @@ fn tables_of(database: &Connection) -> rusqlite::Result<Vec<String>> {
     database.prepare(sql)?.query_map([], |row| row.get(0))?.collect()
 }
 
-/// As SQL that builds the database again.
+/// Returns the database as SQL that creates it again.
 fn dump(database: &Connection) -> rusqlite::Result<String> {
     let number = |pragma| database.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
     let mut lines = vec![
