@@ -177,9 +177,7 @@ impl SearchService {
         RecordBytes { record, bytes }: RecordBytes,
     ) -> Result<Raw, StoreError> {
         let Some(Range { start, end }) = bytes else {
-            return Ok(Raw::Missing(
-                "an earlier version stored the study without its position in the file",
-            ));
+            return Ok(Raw::Missing("an earlier version stored the study without its position in the file"));
         };
         let part = Part::of(&file.parts, record);
         let encoding = part.map_or(encoding, |part| &part.encoding);
