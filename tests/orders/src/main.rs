@@ -22,8 +22,8 @@ use saga::Engine;
 use crate::clock::MovedHost;
 
 /// The maximum wait for something that should happen immediately.
-const PATIENCE: Duration = Duration::from_secs(30);
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+const TIMEOUT: Duration = Duration::from_secs(30);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Places three orders: one is paid, one is paid too little, one is not paid; and a fourth when everything is sold out.
 #[derive(Parser)]
@@ -101,8 +101,8 @@ async fn play(shop: &Shop, host: &MovedHost, runner: &Runner<Engine>) -> anyhow:
 async fn until(holds: impl AsyncFn() -> anyhow::Result<bool>) -> anyhow::Result<()> {
     let began = Instant::now();
     while !holds().await? {
-        anyhow::ensure!(began.elapsed() < PATIENCE, "some orders have not ended");
-        tokio::time::sleep(LOOK_EVERY).await;
+        anyhow::ensure!(began.elapsed() < TIMEOUT, "some orders have not ended");
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
     Ok(())
 }

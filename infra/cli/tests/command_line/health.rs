@@ -12,7 +12,7 @@ use service::{NewFile, NewSearch, SearchService};
 
 use crate::failures::dead_letter;
 use crate::program::{Program, bundled};
-use crate::serve::{PATIENCE, Server, json_of};
+use crate::serve::{Server, TIMEOUT, json_of};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn health_is_equal_with_and_without_server() -> TestResult {
@@ -20,7 +20,7 @@ async fn health_is_equal_with_and_without_server() -> TestResult {
     let (server, said) = Server::start_with(&program, &["--listen", "127.0.0.1:0"]);
     let place = format!("health at {0}/health, metrics at {0}/metrics", server.url);
     assert!(said.iter().any(|line| line.contains(&place)), "{said:?}");
-    eventually("a sweep has ended", PATIENCE, async || {
+    eventually("a sweep has ended", TIMEOUT, async || {
         let report = json_of(server.get("/admin/health").await?).await?;
         Ok::<_, Box<dyn std::error::Error + Send + Sync>>(report["last_sweep"].is_string())
     })

@@ -15,7 +15,7 @@ use service::{AnnouncedSearch, NewFile, NewSearch, SearchService};
 use crate::program::{Program, bundled};
 
 const FILE: &str = "psycinfo.ris";
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// The minimum length of a secret field. Shorter fields of a form are well-known words.
 const MIN_SECRET: usize = 16;
 
@@ -97,7 +97,7 @@ async fn unreadable_objects_hide_their_keys() -> TestResult {
         let said = runs.chain([std::fs::read_to_string(&log)?]).collect::<Vec<_>>().join("\n");
         Ok::<_, std::io::Error>(said)
     };
-    let told = eventually("both are told", PATIENCE, async || {
+    let told = eventually("both are told", TIMEOUT, async || {
         let said = all().await?;
         secrets.are_not_in(&said);
         Ok::<_, std::io::Error>(said.contains(&refused) && said.contains(&failed))

@@ -15,7 +15,7 @@ use crate::program::{Program, bundled};
 pub(crate) const PROJECT: &str = "8f0c6a52-5a0e-4b6f-9c55-0d2f4f3c1e77";
 /// The path of its searches.
 const SEARCHES: &str = "/projects/8f0c6a52-5a0e-4b6f-9c55-0d2f4f3c1e77/searches";
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A running server.
 pub(crate) struct Server {
@@ -97,7 +97,7 @@ impl Server {
         search: &str,
     ) -> Result<Value, Box<dyn std::error::Error + Send + Sync>> {
         let mut shown = Value::Null;
-        eventually("the search has ended", PATIENCE, async || {
+        eventually("the search has ended", TIMEOUT, async || {
             shown = json_of(self.get(&format!("{SEARCHES}/{search}")).await?).await?;
             Ok::<_, Box<dyn std::error::Error + Send + Sync>>(!shown["completed_at"].is_null())
         })
@@ -377,7 +377,7 @@ async fn event_stream_reports_end_of_search() -> TestResult {
     server.upload(&announced["files"][0]["upload"], &psycinfo()).await?;
     let mut seen = String::new();
     // The stream ends with the search.
-    while let Some(piece) = tokio::time::timeout(PATIENCE, followed.chunk()).await?? {
+    while let Some(piece) = tokio::time::timeout(TIMEOUT, followed.chunk()).await?? {
         seen.push_str(std::str::from_utf8(&piece)?);
     }
     let states = seen.lines().filter_map(|line| line.strip_prefix("data: "));

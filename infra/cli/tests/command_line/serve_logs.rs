@@ -14,7 +14,7 @@ use testing::sample;
 
 use crate::program::Program;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Stores an effect that can never be performed. Returns the entry's id.
 async fn hopeless_effect(backend: &Backend) -> Result<MessageId, Box<dyn std::error::Error + Send + Sync>> {
@@ -47,7 +47,7 @@ async fn server_logs_exhausted_entries_and_dead_letters() -> TestResult {
     }
     let log = program.folder().join("log");
     let mut server = program.start_logging(&["serve", "--listen", "127.0.0.1:0"], &log);
-    let told = eventually("both are told", PATIENCE, async || {
+    let told = eventually("both are told", TIMEOUT, async || {
         let said = std::fs::read_to_string(&log)?;
         let line = |words: &[&str]| said.lines().any(|line| words.iter().all(|word| line.contains(word)));
         let effect = line(&["an outbox entry is exhausted", &entry.to_string()]);

@@ -22,7 +22,7 @@ const MAX_CONNECTIONS: usize = 10_000;
 const BOUND_MS: f64 = 1_000.0;
 const BOUND_S: f64 = 10.0;
 /// The waiting time after which a client counts as locked out.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// An attack on a server.
 struct Attack {
@@ -165,6 +165,6 @@ async fn answered(address: &str) -> anyhow::Result<Duration> {
         anyhow::ensure!(answer.starts_with(b"HTTP/1.1 200 "), "the next client was refused");
         anyhow::Ok(())
     };
-    tokio::time::timeout(PATIENCE, asking).await.context("the next client was locked out")??;
+    tokio::time::timeout(TIMEOUT, asking).await.context("the next client was locked out")??;
     Ok(begun.elapsed())
 }

@@ -25,9 +25,9 @@ pub const MARKING_BOUND: f64 = super::duplicates::PEAK_BOUND;
 pub const WAIT_BOUND: f64 = 10.0;
 
 /// The interval between reads of a search's state and of the memory.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// The time limit of the benchmark.
-const PATIENCE: Duration = Duration::from_secs(1_800);
+const TIMEOUT: Duration = Duration::from_secs(1_800);
 
 /// A type of file: its header row, the repeated rows, and the number of records in them.
 struct Kind {
@@ -90,7 +90,7 @@ pub async fn measure(dir: &Path, given: Option<&Path>, records: usize) -> anyhow
         let folder = tempfile::tempdir_in(dir)?;
         let server = ServeProcess::start(&program, folder.path(), None).await?;
         let meets = ServerClient { client: Client::new(), server: &server };
-        let measured = tokio::time::timeout(PATIENCE, meets.measure(kind, records));
+        let measured = tokio::time::timeout(TIMEOUT, meets.measure(kind, records));
         let row = measured.await.context("the searches did not end")??;
         server.stop().await?;
         rows.push(Row { disk_bytes: bytes_below(folder.path())?, ..row });
@@ -139,7 +139,7 @@ impl ServerClient<'_> {
             if left == 0 {
                 break;
             }
-            tokio::time::sleep(LOOK_EVERY).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
         Ok(Row {
             kind: kind.name,

@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 /// (<https://opentelemetry.io/docs/specs/otel/protocol/exporter/>).
 pub const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
 /// The maximum time that an invocation waits for the collector.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// An endpoint that spans cannot be sent to.
 #[derive(Debug, thiserror::Error)]
@@ -36,7 +36,7 @@ pub enum SendError {
     #[error("the collector does not answer")]
     Unreachable(#[source] hyper_util::client::legacy::Error),
     /// It took too long.
-    #[error("the collector did not answer within {} s", PATIENCE.as_secs())]
+    #[error("the collector did not answer within {} s", TIMEOUT.as_secs())]
     TooSlow,
     /// The collector did not accept them.
     #[error("the collector answered with status {0}")]
@@ -154,7 +154,7 @@ impl Collector {
             .uri(&self.uri)
             .header(CONTENT_TYPE, "application/json")
             .body(Full::from(export(system, spans).to_string()))?;
-        let answer = tokio::time::timeout(PATIENCE, self.client.request(request)).await;
+        let answer = tokio::time::timeout(TIMEOUT, self.client.request(request)).await;
         let answer = answer.map_err(|_| SendError::TooSlow)?.map_err(SendError::Unreachable)?;
         let status = answer.status();
         if status.is_success() { Ok(()) } else { Err(SendError::Refused(status.as_u16())) }

@@ -15,7 +15,7 @@ const LIMITS: Limits = Limits { max_file_bytes: 1 << 30, max_record_bytes: 4 << 
 /// The bound for a reader. It keeps the whole worker below 64 MiB.
 const BOUND: usize = 48 * MIB;
 /// The number of records that the parser retrieves at a time.
-const AT_ONCE: usize = 1_024;
+const BATCH: usize = 1_024;
 
 /// Files of one record each, of nearly the maximum size and with as many values as possible.
 fn files() -> Vec<(&'static str, String)> {
@@ -71,10 +71,10 @@ fn read(file: &str) -> Result<(u64, u64), references::Error> {
     let mut reader = Reader::new(LIMITS);
     for chunk in file.as_bytes().chunks(MIB) {
         reader.feed(chunk);
-        while !reader.read(AT_ONCE)?.is_empty() {}
+        while !reader.read(BATCH)?.is_empty() {}
     }
     reader.end();
-    while !reader.read(AT_ONCE)?.is_empty() {}
+    while !reader.read(BATCH)?.is_empty() {}
     let report = reader.report()?;
     Ok((report.records, report.quarantined))
 }

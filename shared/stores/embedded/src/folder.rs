@@ -15,7 +15,7 @@ use uuid::Uuid;
 /// for every system, because earlier versions gave it to all databases.
 pub const DATABASE: &str = "search-import.sqlite";
 /// The suffixes of SQLite's additional files.
-const BESIDE_DATABASE: [&str; 3] = ["-wal", "-shm", "-journal"];
+const DATABASE_SUFFIXES: [&str; 3] = ["-wal", "-shm", "-journal"];
 /// The objects' folder in the data directory.
 const OBJECTS: &str = "objects";
 /// The file that names the process which works in the data directory.
@@ -103,7 +103,7 @@ impl Folder {
     }
 
     fn files(&self) -> Vec<PathBuf> {
-        let beside = BESIDE_DATABASE.map(|end| self.dir.join(format!("{}{end}", self.database)));
+        let beside = DATABASE_SUFFIXES.map(|end| self.dir.join(format!("{}{end}", self.database)));
         [self.lock(), self.database()].into_iter().chain(beside).collect()
     }
 

@@ -8,7 +8,7 @@ use super::{LONG, Ports};
 use crate::CheckResult;
 
 /// The number of times that a count is requested again: counts of a real queue are approximate.
-const LOOKS: usize = 100;
+const MAX_POLLS: usize = 100;
 
 /// Checks the whole contract.
 pub async fn all(ports: &Ports<'_>) -> CheckResult {
@@ -42,7 +42,7 @@ pub async fn messages_are_counted_by_state(ports: &Ports<'_>) -> CheckResult {
 
 async fn until(ports: &Ports<'_>, expected: Depth) -> CheckResult {
     let mut found = Depth::default();
-    for _ in 0..LOOKS {
+    for _ in 0..MAX_POLLS {
         let counted = ports.inspect.depths().await.remove(&ports.queue);
         found = counted.ok_or_else(|| format!("queue {} is not counted", ports.queue))??;
         assert!(found.total() > 0 || found.oldest.is_none(), "nothing has an age");

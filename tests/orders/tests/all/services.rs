@@ -20,7 +20,7 @@ use uuid::Uuid;
 
 use crate::world::TestResult;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The tables and queues of a test.
 struct Cloud {
@@ -80,7 +80,7 @@ async fn on_engine(test: impl AsyncFnOnce(Engine) -> TestResult) -> TestResult {
 async fn until(what: &str, holds: impl AsyncFn() -> Result<bool, OrderError>) -> Result<(), OrderError> {
     let began = Instant::now();
     while !holds().await? {
-        assert!(began.elapsed() < PATIENCE, "not within {PATIENCE:?}: {what}");
+        assert!(began.elapsed() < TIMEOUT, "not within {TIMEOUT:?}: {what}");
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     Ok(())

@@ -37,9 +37,9 @@ use simulation::{
 
 use self::outside::Outside;
 use self::situations::{
-    BEGUN_ANEW, BY_HAND_COMPLETES, BY_HAND_ENDS, BY_HAND_REFUSED, CANCELLED, DECIDED, DELETED, EXPORTED,
-    HALF_UNREADABLE, KEY_PREFIX, KEY_REPEATED, KEY_SHARED, LATE_MARK, MANY_BATCHES, NO_LOOK, NO_METADATA,
-    NO_PARSE_DEADLINE, OVERTAKEN, READ_ON, REPAIRED, STREAM_BREAKS,
+    BY_HAND_COMPLETES, BY_HAND_ENDS, BY_HAND_REFUSED, CANCELLED, DECIDED, DELETED, EXPORTED, HALF_UNREADABLE,
+    KEY_PREFIX, KEY_REPEATED, KEY_SHARED, LATE_MARK, MANY_BATCHES, NO_METADATA, NO_PARSE_DEADLINE, NO_SCAN,
+    OVERTAKEN, READ_ON, REPAIRED, RESTARTED, STREAM_BREAKS,
 };
 
 /// The search import.
@@ -105,7 +105,7 @@ impl Workload for Searches {
             CANCELLED,
             LATE_MARK,
             OVERTAKEN,
-            BEGUN_ANEW,
+            RESTARTED,
             STREAM_BREAKS,
             MANY_BATCHES,
             READ_ON,
@@ -129,7 +129,7 @@ impl Workload for Searches {
     fn defects(&self) -> &'static [(&'static str, &'static [Mode])] {
         &[
             (NO_PARSE_DEADLINE, &Mode::ALL),
-            (NO_LOOK, &Mode::ALL),
+            (NO_SCAN, &Mode::ALL),
             (ports::PLACE_WITHOUT_STUDIES, &Mode::ALL),
             (ports::READER_VERSION_IGNORED, &Mode::ALL),
             (ports::NO_FENCES, &Mode::ALL),
@@ -139,7 +139,7 @@ impl Workload for Searches {
             (ports::WITHDRAWN_IS_CLEARED, &Mode::ALL),
             (ports::EXPORT_OUTLIVES_SEARCH, &Mode::ALL),
             (mutants::DEADLINE_NOT_RENEWED, &Mode::ALL),
-            (mutants::TOKENS_ANEW, &[Mode::Ledger]),
+            (mutants::NEW_TOKENS_ON_REPEAT, &[Mode::Ledger]),
             (mutants::BOTH_WIN, &Mode::ALL),
             (mutants::KEY_BURNED, &Mode::ALL),
             (mutants::EARLIER_DOCUMENT_BELIEVED, &Mode::ALL),

@@ -21,7 +21,7 @@ use super::outside::Outside;
 /// The deadline of a search starts at its first message, regardless of arriving files.
 pub(super) const DEADLINE_NOT_RENEWED: &str = "arrivals do not renew the deadline";
 /// A keyed request grants different tokens each time.
-pub(super) const TOKENS_ANEW: &str = "new tokens are created for a repeated request";
+pub(super) const NEW_TOKENS_ON_REPEAT: &str = "new tokens are created for a repeated request";
 /// A client that has announced a search treats it as its own request, although another request came first.
 pub(super) const BOTH_WIN: &str = "both bodies under one key win";
 
@@ -68,7 +68,7 @@ pub(super) fn plant(mut engine: Engine, access: &Access<Outside>) -> Engine {
             stores.records = Arc::new(Believes { inner: records, meant });
         }
     }
-    if access.has(TOKENS_ANEW)
+    if access.has(NEW_TOKENS_ON_REPEAT)
         && let Ok(partitions) = &mut engine.partitions
     {
         let (inner, host) = (Arc::clone(&partitions.tokens), Arc::clone(&engine.host));

@@ -25,7 +25,7 @@ use simulation::{Access, Call, Scene};
 use super::client::project;
 use super::outside::{Outside, Quality, of_version};
 use super::situations::{
-    BATCH, BEGUN_ANEW, CANCELLED, HALF_UNREADABLE, LATE_MARK, MANY_BATCHES, NO_LOOK, OVERTAKEN, READ_ON,
+    BATCH, CANCELLED, HALF_UNREADABLE, LATE_MARK, MANY_BATCHES, NO_SCAN, OVERTAKEN, READ_ON, RESTARTED,
     STREAM_BREAKS,
 };
 
@@ -176,7 +176,7 @@ fn pieces(bytes: &[u8]) -> Vec<Vec<u8>> {
 #[async_trait]
 impl FindObjects for Own {
     async fn find(&self, prefix: &str) -> Result<Vec<ObjectRef>, StoreError> {
-        let (prefix, sees) = (prefix.to_owned(), !self.0.has(NO_LOOK));
+        let (prefix, sees) = (prefix.to_owned(), !self.0.has(NO_SCAN));
         let find = move |scene: &mut Scene<'_, Outside>| {
             if sees { scene.found(&prefix) } else { Vec::new() }
         };
@@ -267,7 +267,7 @@ impl ParseAttempts for Own {
                 });
             }
             if is_another && let Some(gone) = scene.discard(&held, None) {
-                scene.meet(BEGUN_ANEW);
+                scene.meet(RESTARTED);
                 scene.note(|| format!("reading.begin    file {}: {gone} studies go", short(&file)));
                 if let Some((last, _)) = scene.readings.get_mut(&(search, file)) {
                     last.begun = 0;

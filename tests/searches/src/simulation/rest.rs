@@ -31,11 +31,11 @@ const LONG_STORED: SignedDuration = SignedDuration::from_mins(30);
 
 /// The minimum time that a search waits for its files: an hour, by clocks with an error of up to five minutes. Three
 /// different clocks time the arrival of the file, the timer, and the end of the search.
-const LEAST_WAIT: SignedDuration = SignedDuration::from_mins(45);
+const MIN_WAIT: SignedDuration = SignedDuration::from_mins(45);
 
 /// The time that a message can wait for an operator while its search still waits for the file: a day, minus an hour for
 /// other faults.
-const PATIENCE: Duration = Duration::from_secs(23 * 3_600);
+const MAX_OPERATOR_DELAY: Duration = Duration::from_secs(23 * 3_600);
 
 /// The maximum error of a client's clock, with a margin.
 const MAX_SKEW: SignedDuration = SignedDuration::from_mins(15);
@@ -203,7 +203,7 @@ fn waited_for_operator(rest: &AtRest<'_>, search: SearchId, file: FileId) -> boo
         (_, Ok(SearchEvent::StartParsingFaulted(reply))) => reply.file_id == file,
         _ => false,
     };
-    rest.abandoned_messages(search, PATIENCE).any(tells)
+    rest.abandoned_messages(search, MAX_OPERATOR_DELAY).any(tells)
 }
 
 /// A search that ends without a file has waited long enough and has scanned the bucket, and the file was not stored
@@ -212,7 +212,7 @@ fn timed_out(rest: &AtRest<'_>, search: SearchId, ended: &EndedSearch, truth: &T
     let arrived = ended.import.files.iter().filter(|(_, file)| file.object.is_some());
     let arrived = arrived.filter_map(|(file, _)| truth.stored.get(file)).copied();
     let waits_since = arrived.chain([ended.import.created_at]).max().unwrap_or(ended.at);
-    if ended.at.duration_since(waits_since) < LEAST_WAIT {
+    if ended.at.duration_since(waits_since) < MIN_WAIT {
         let detail = format!("search {search} timed out at {}, and has waited since {waits_since}", ended.at);
         return broken(Invariant::Application, detail);
     }

@@ -9,7 +9,7 @@ pub(super) const BATCH: usize = 2;
 /// Defect: a search waits indefinitely for the outcome of its files.
 pub(super) const NO_PARSE_DEADLINE: &str = "no parse deadline";
 /// Defect: a search that has waited long enough ends without scanning the bucket.
-pub(super) const NO_LOOK: &str = "no look before the timeout";
+pub(super) const NO_SCAN: &str = "no look before the timeout";
 
 /// The reason why a file fails an announced search: a client that uploads with a form sends the metadata.
 pub(super) const NO_METADATA: &str = "the upload's metadata has no";
@@ -18,7 +18,7 @@ pub(super) const NO_METADATA: &str = "the upload's metadata has no";
 pub(super) const CANCELLED: &str = "a search is cancelled while its files are being read";
 pub(super) const LATE_MARK: &str = "a mark comes after one that has seen more";
 pub(super) const OVERTAKEN: &str = "a write is refused because the studies of its file were deleted";
-pub(super) const BEGUN_ANEW: &str = "another reader restarts a file";
+pub(super) const RESTARTED: &str = "another reader restarts a file";
 pub(super) const STREAM_BREAKS: &str = "a stream breaks off after its first piece";
 pub(super) const MANY_BATCHES: &str = "a file of many batches is read to its end";
 pub(super) const READ_ON: &str = "a file is read on from a place in it";

@@ -3,7 +3,7 @@
 use mongodb::bson::{Document, doc};
 
 use super::eventually;
-use super::server::{Failure, OwnServer, PATIENCE, SET, hello_flag, initiate};
+use super::server::{Failure, OwnServer, SET, TIMEOUT, hello_flag, initiate};
 
 /// A replica set that is stopped when the value is dropped. Members are numbered from 0.
 pub struct ReplicaSet([OwnServer; 3]);
@@ -61,7 +61,7 @@ impl ReplicaSet {
     /// Returns an error if an address cannot be used.
     pub async fn is_secondary(&self, number: usize) -> Result<(), Failure> {
         let admin = self.member(number).admin().await?;
-        eventually("it has stepped down", PATIENCE, async || Ok(hello_flag(&admin, "secondary").await)).await
+        eventually("it has stepped down", TIMEOUT, async || Ok(hello_flag(&admin, "secondary").await)).await
     }
 
     async fn elected(&self, candidates: &[usize]) -> Result<usize, Failure> {
@@ -70,7 +70,7 @@ impl ReplicaSet {
             admins.push((*number, self.member(*number).admin().await?));
         }
         let mut primary = None;
-        eventually("there is a primary", PATIENCE, async || {
+        eventually("there is a primary", TIMEOUT, async || {
             for (number, admin) in &admins {
                 if hello_flag(admin, "isWritablePrimary").await {
                     primary = Some(*number);

@@ -33,7 +33,7 @@ impl std::error::Error for StartError {}
 /// The name of every replica set.
 pub(super) const SET: &str = "rs0";
 /// Maximum time for a server to start, or for a set to elect a primary.
-pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// An error while starting a server.
 pub(super) type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -114,12 +114,8 @@ impl OwnServer {
     /// Returns an error if the address cannot be used.
     pub async fn wait_for_primary(&self) -> Result<(), Failure> {
         let admin = self.admin().await?;
-        eventually(
-            "mongod takes writes",
-            PATIENCE,
-            async || Ok(hello_flag(&admin, "isWritablePrimary").await),
-        )
-        .await
+        eventually("mongod takes writes", TIMEOUT, async || Ok(hello_flag(&admin, "isWritablePrimary").await))
+            .await
     }
 
     /// Suspends the process: it keeps its connections, but does not respond.
@@ -162,7 +158,7 @@ pub(super) async fn initiate(members: &[&OwnServer], settings: Document) -> Resu
     let first = members.first().ok_or_else(|| StartError("a set of no members".to_owned()))?.admin().await?;
     for member in members {
         let admin = member.admin().await?;
-        eventually("mongod answers", PATIENCE, async || {
+        eventually("mongod answers", TIMEOUT, async || {
             Ok::<_, Failure>(admin.run_command(doc! { "ping": 1 }).await.is_ok())
         })
         .await?;

@@ -28,21 +28,21 @@ const FILE: &str = "psycinfo.ris";
 const RECORDS: u64 = 3;
 /// The number of times that the disk becomes full, and the maximum growth of each file in between.
 const TIMES_FULL: u64 = 4;
-const ROOM: u64 = 256 << 10;
+const FREE_SPACE: u64 = 256 << 10;
 /// The number of times that the folder becomes read-only.
 const TIMES_READ_ONLY: usize = 5;
-const PATIENCE: Duration = Duration::from_secs(200);
+const TIMEOUT: Duration = Duration::from_secs(200);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn repeatedly_full_disk_imports_each_search_once() -> TestResult {
     let program = Program::new().setting("SEARCH_IMPORT_VISIBILITY_SECONDS", "2");
     let searches = announce(&program).await?;
-    let worker = Worker::start(program.start_with_space(&["serve", "--listen", "127.0.0.1:0"], ROOM));
+    let worker = Worker::start(program.start_with_space(&["serve", "--listen", "127.0.0.1:0"], FREE_SPACE));
     for time in 1..=TIMES_FULL {
         let before = worker.refusals();
         let full = async || Ok::<_, Infallible>(worker.refusals() > before);
-        eventually("the disk is full", PATIENCE, full).await?;
-        worker.free_space(&format!("{}", (time + 1) * ROOM));
+        eventually("the disk is full", TIMEOUT, full).await?;
+        worker.free_space(&format!("{}", (time + 1) * FREE_SPACE));
     }
     worker.free_space("unlimited");
     let backend = read_only(&program)?;
@@ -61,7 +61,7 @@ async fn readonly_flapping_dir_imports_each_once() -> TestResult {
     for time in 0..TIMES_READ_ONLY {
         let worker = Worker::start(program.start(&["serve", "--listen", "127.0.0.1:0"]));
         let max = SEARCHES - (time + 1) * SEARCHES / (TIMES_READ_ONLY + 1);
-        eventually("some have ended", PATIENCE, async || {
+        eventually("some have ended", TIMEOUT, async || {
             Ok::<_, messages::StoreError>(jobs.unfinished().await?.len() <= max)
         })
         .await?;
@@ -92,7 +92,7 @@ fn permit(program: &Program, folder: u32, file: u32) -> std::io::Result<()> {
 /// Waits until all searches have ended, and checks that each study is stored once.
 async fn all_are_imported_once(backend: &Backend, searches: Vec<SearchId>) -> TestResult {
     let jobs = backend.ports.jobs()?;
-    eventually("all searches have ended", PATIENCE, async || {
+    eventually("all searches have ended", TIMEOUT, async || {
         Ok::<_, messages::StoreError>(jobs.unfinished().await?.is_empty())
     })
     .await?;

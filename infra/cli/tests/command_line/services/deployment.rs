@@ -35,14 +35,14 @@ pub(super) type Unexpected = Box<dyn std::error::Error + Send + Sync>;
 /// The queues with a consumer, in the order in which a search uses them.
 const CONSUMED: [Queue; 5] = [UPLOADS, CONTROL, SAGA, PARSE, PARSE_DEAD];
 /// The number of batches that a function handles concurrently, and of searches that are announced concurrently.
-const AT_ONCE: usize = 16;
+const CONCURRENCY: usize = 16;
 /// The server selection timeout, which is short so that an hour without a server passes quickly. The default is five
 /// seconds.
 const SELECTION: &str = "serverSelectionTimeoutMS=20";
 /// The interval of the schedule.
 pub(super) const MINUTE: Duration = Duration::from_secs(60);
 /// The maximum time to wait for an event.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 /// The file of each search.
 const FILE: &str = "psycinfo.ris";
 
@@ -97,14 +97,14 @@ impl Deployment {
         let host = Arc::new(ManualHost::new(now, 1));
         let log = Arc::new(Log::default());
         let mut opened = None;
-        eventually("MongoDB is found", PATIENCE, async || {
+        eventually("MongoDB is found", TIMEOUT, async || {
             let config = Config::from_pairs(imports::SYSTEM, environment.settings.clone())?;
             opened = backend::open(config, host.clone(), log.clone()).await.ok();
             Ok::<_, Unexpected>(opened.is_some())
         })
         .await?;
         let mut backend = opened.unwrap();
-        let client = aws::queues::client(&aws::config().await, PATIENCE);
+        let client = aws::queues::client(&aws::config().await, TIMEOUT);
         let urls = Queues::from_pairs(imports::SYSTEM, environment.settings.clone());
         let sqs = Sqs::new(client, urls, queues, host.clone()).waiting(Duration::ZERO);
         let queues = Arc::new(InjectedTime::new(sqs, queues, host.clone()));
@@ -122,7 +122,7 @@ impl Deployment {
     /// Announces searches of one file each.
     pub(super) async fn announce(&self, searches: usize) -> Result<Vec<AnnouncedSearch>, Unexpected> {
         let one = |number| self.announce_one(format!("search {number}"), 1);
-        stream::iter(0..searches).map(one).buffer_unordered(AT_ONCE).try_collect().await
+        stream::iter(0..searches).map(one).buffer_unordered(CONCURRENCY).try_collect().await
     }
 
     /// Announces a search with this many files in a new project.
@@ -141,9 +141,9 @@ impl Deployment {
     /// Uploads the files of searches, and delivers each notification.
     pub(super) async fn upload(&self, searches: &[AnnouncedSearch]) -> Result<(), Unexpected> {
         let one = |search| self.upload_file(search, 0);
-        stream::iter(searches).map(one).buffer_unordered(AT_ONCE).try_collect::<()>().await?;
+        stream::iter(searches).map(one).buffer_unordered(CONCURRENCY).try_collect::<()>().await?;
         let mut notified = 0;
-        eventually("all uploads are notified", PATIENCE, async || {
+        eventually("all uploads are notified", TIMEOUT, async || {
             notified += self.deliver(&UPLOADS).await?;
             Ok(notified >= searches.len())
         })
@@ -196,7 +196,7 @@ impl Deployment {
             let batch = self.queues.receive(queue, spec.batch_size, spec.visibility).await?;
             Ok::<_, StoreError>((!batch.is_empty()).then_some((batch, ())))
         });
-        let handled = batches.map_ok(|batch| self.handle(queue, batch)).try_buffer_unordered(AT_ONCE);
+        let handled = batches.map_ok(|batch| self.handle(queue, batch)).try_buffer_unordered(CONCURRENCY);
         Ok(handled.try_fold(0, async |sum, handled| Ok(sum + handled)).await?)
     }
 
@@ -220,7 +220,7 @@ impl Deployment {
     /// Waits until the database responds.
     pub(super) async fn found(&self) -> Result<(), Unexpected> {
         let health = Health::over(&self.backend.ports, &functions::SYSTEM)?;
-        eventually("MongoDB is found again", PATIENCE, async || Ok(health.reach().await.ok)).await
+        eventually("MongoDB is found again", TIMEOUT, async || Ok(health.reach().await.ok)).await
     }
 
     /// Returns the number of messages in a queue, including hidden ones.

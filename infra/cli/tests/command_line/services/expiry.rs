@@ -21,7 +21,7 @@ use super::{Environment, upload};
 use crate::program::bundled;
 
 /// MongoDB's TTL monitor runs once a minute by default.
-const PATIENCE: Duration = Duration::from_secs(130);
+const TIMEOUT: Duration = Duration::from_secs(130);
 
 /// Sends messages, and records those to the saga.
 struct MessageRecorder {
@@ -64,7 +64,7 @@ impl FinishedImport {
         upload(environment, &announced.files[0].upload, &content).await?;
         let jobs = backend.ports.jobs()?;
         let sagas = environment.database().await?.collection::<Document>(collections::SAGA);
-        let ended = eventually("the search has ended and its outbox is empty", PATIENCE, async || {
+        let ended = eventually("the search has ended and its outbox is empty", TIMEOUT, async || {
             let job = jobs.job(announced.search_id).await?;
             let waiting = sagas.count_documents(doc! { "Outbox.0": { "$exists": true } }).await?;
             let done = waiting == 0 && job.is_some_and(|job| job.state.has_ended());
@@ -120,7 +120,7 @@ async fn late_duplicate_after_expiry_is_dropped_by_token() -> TestResult {
     Environment::with(async |environment| {
         let environment = environment.but("SEARCH_IMPORT_SAGA_RETENTION_SECONDS", "1");
         let finished = FinishedImport::new(&environment).await?;
-        eventually("the document has expired", PATIENCE, async || {
+        eventually("the document has expired", TIMEOUT, async || {
             Ok::<_, mongodb::error::Error>(sagas(&environment).await? == 0)
         })
         .await?;

@@ -18,7 +18,7 @@ use super::{Environment, upload};
 use crate::program::bundled;
 use crate::secrets::Secrets;
 
-const PATIENCE: Duration = Duration::from_secs(90);
+const TIMEOUT: Duration = Duration::from_secs(90);
 const PASSWORD: &str = "x9Pw-never-to-be-told";
 
 /// A whole import that logs at `trace`, with a password in the database's address and an object store that fails at
@@ -54,7 +54,7 @@ async fn failing_object_store_logs_no_secrets() -> TestResult {
         let log = program.folder().join("log");
         let search = announced.search_id.to_string();
         let mut worker = program.start_logging(&["serve"], &log);
-        let told = eventually("the search has ended", PATIENCE, async || {
+        let told = eventually("the search has ended", TIMEOUT, async || {
             secrets.are_not_in(&std::fs::read_to_string(&log)?);
             let shown = program.run(&["show", &search, "--json"]);
             let listed = program.run(&["outbox", "list", "--json"]);

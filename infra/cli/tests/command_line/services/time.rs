@@ -17,7 +17,7 @@ use testing::ManualHost;
 /// The visibility timeout in SQS itself, which is longer than any test.
 const MAX_VISIBILITY: Duration = Duration::from_secs(43_200);
 /// The number of concurrent calls.
-const AT_ONCE: usize = 8;
+const CONCURRENCY: usize = 8;
 
 /// SQS measures delays and visibility timeouts by a real clock. This wrapper therefore keeps delayed messages until
 /// they are due by the test's clock, and makes received messages visible again when their timeout ends by the test's
@@ -58,7 +58,7 @@ impl InjectedTime {
             let at_once = Disposition::Retry { after: Duration::ZERO, reason: String::new() };
             self.sqs.answer(&queue, &receipt, &at_once).await
         };
-        stream::iter(shown).map(show).buffer_unordered(AT_ONCE).try_collect().await
+        stream::iter(shown).map(show).buffer_unordered(CONCURRENCY).try_collect().await
     }
 
     fn after(&self, wait: Duration) -> Timestamp {

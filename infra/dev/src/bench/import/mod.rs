@@ -36,9 +36,9 @@ pub const PEAK_BOUND: f64 = 64.0;
 pub const SPEED_GOAL: f64 = 100.0;
 
 /// The interval between reads of the progress.
-const POLL_EVERY: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// The time limit of an import.
-const PATIENCE: Duration = Duration::from_secs(3_600);
+const TIMEOUT: Duration = Duration::from_secs(3_600);
 
 /// The result of an import.
 #[derive(Debug, Clone, Serialize)]
@@ -104,7 +104,7 @@ pub async fn measure(dir: &Path, given: Option<&Path>, sizes: &[u64]) -> anyhow:
         to.flush()?;
         let data = folder.path().join("data");
         let importing = import(&program, &file, &data, *records, file_bytes);
-        rows.push(tokio::time::timeout(PATIENCE, importing).await.context("the import did not end")??);
+        rows.push(tokio::time::timeout(TIMEOUT, importing).await.context("the import did not end")??);
     }
     Ok(rows)
 }
@@ -132,7 +132,7 @@ async fn import(
             break status;
         }
         seen.poll(data, &child, began, file_bytes).await;
-        tokio::time::sleep(POLL_EVERY).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     };
     let marked_s = began.elapsed().as_secs_f64();
     anyhow::ensure!(status.success(), "the import ended with {status}");

@@ -35,7 +35,7 @@ const LARGE: [(&str, usize); 2] = [("ris", 257), ("endnote.xml", 300)];
 const PUSH_BYTES: usize = 1 << 20;
 
 /// The number of records that it reads at a time.
-const AT_ONCE: usize = 1_024;
+const BATCH: usize = 1_024;
 
 /// The number of runs. The best one counts, because the others were disturbed.
 const RUNS: usize = 5;
@@ -218,7 +218,7 @@ fn read(
     let mut reader = Reader::new(Limits::default()).with_threads(threads);
     let all = |reader: &mut Reader| {
         let made = |outcome| drop(std::hint::black_box(outcome));
-        while reader.read_as(AT_ONCE, &made)?.len() == AT_ONCE {}
+        while reader.read_as(BATCH, &made)?.len() == BATCH {}
         Ok::<_, references::Error>(())
     };
     for piece in pieces {

@@ -73,7 +73,7 @@ pub struct Report {
 }
 
 /// The time limit for an event to be accepted, and for a saga to show its last event.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// The delay before the first retry, which doubles up to [`LONGEST`].
 const FIRST: Duration = Duration::from_millis(5);
 const LONGEST: Duration = Duration::from_secs(1);
@@ -201,7 +201,7 @@ impl Sender {
         loop {
             let answers = self.all(self.options.sagas, Self::look).await?;
             let found = answers.iter().map(TallyErrors::of).collect::<anyhow::Result<Vec<_>>>()?;
-            if found.iter().all(|found| found.lost == 0) || began.elapsed() > PATIENCE {
+            if found.iter().all(|found| found.lost == 0) || began.elapsed() > TIMEOUT {
                 return Ok(found);
             }
             tokio::time::sleep(LONGEST).await;
@@ -251,8 +251,8 @@ impl Connection {
                     format!("{error:#}")
                 }
             };
-            if began.elapsed() > PATIENCE {
-                bail!("{} was refused for {PATIENCE:?}: {why}", ask.path);
+            if began.elapsed() > TIMEOUT {
+                bail!("{} was refused for {TIMEOUT:?}: {why}", ask.path);
             }
             repeated = true;
             tokio::time::sleep(wait).await;

@@ -6,7 +6,7 @@ use rand::{RngExt, SeedableRng};
 use super::EVENTS;
 
 /// The number of sagas in progress. It exceeds the number of clients, so that events of a saga are rarely concurrent.
-const TOGETHER: usize = 100;
+const GROUP: usize = 100;
 
 /// The parameters of the workload.
 #[derive(Debug, Clone, Copy)]
@@ -30,7 +30,7 @@ impl Workload {
         let mut random = StdRng::seed_from_u64(self.seed);
         let sagas: Vec<usize> = (0..self.sagas).collect();
         let mut messages = Vec::new();
-        for together in sagas.chunks(TOGETHER) {
+        for together in sagas.chunks(GROUP) {
             let lines: Vec<(usize, Vec<u8>)> =
                 together.iter().map(|saga| (*saga, self.line(&mut random))).collect();
             let longest = lines.iter().map(|(_, line)| line.len()).max().unwrap_or(0);

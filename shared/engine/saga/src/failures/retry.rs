@@ -40,7 +40,7 @@ pub const CANARY_LIMIT: SignedDuration = SignedDuration::from_mins(5);
 /// The time limit of a step. After it, another step repeats the retries that this one left unfinished.
 const STEP_LIMIT: SignedDuration = SignedDuration::from_mins(1);
 /// The maximum number of concurrent retries within a step.
-const AT_ONCE: usize = 10;
+const CONCURRENT_RETRIES: usize = 10;
 /// The time between two steps.
 const STEP: SignedDuration = SignedDuration::from_secs(1);
 /// A request to retry failures.
@@ -312,7 +312,7 @@ impl Failures {
                 }
                 stream::iter(done)
             })
-            .buffer_unordered(AT_ONCE)
+            .buffer_unordered(CONCURRENT_RETRIES)
             .flatten();
         let (now, mut failed) = (self.now(), None);
         let ended: Vec<Failure> = outcomes

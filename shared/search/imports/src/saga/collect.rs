@@ -144,7 +144,7 @@ pub(super) fn timed_out(moment: &Moment<'_>, import: &Import, fired: TimeoutId) 
 
 /// Handles the result of a scan. Files that do not belong to the search are ignored.
 pub(super) fn found(moment: &Moment<'_>, import: &Import, found: &UploadsFound) -> Decision {
-    let Some(look) = answered(import, found) else { return Decision::ignore(NO_LOOK) };
+    let Some(look) = answered(import, found) else { return Decision::ignore(NO_SCAN) };
     let mut joined = Import { look: None, ..import.clone() };
     for saved in &found.files {
         let mut more = joined.clone();
@@ -161,7 +161,7 @@ pub(super) fn found(moment: &Moment<'_>, import: &Import, found: &UploadsFound) 
     }
 }
 
-const NO_LOOK: &str = "this bucket scan is not pending";
+const NO_SCAN: &str = "this bucket scan is not pending";
 
 /// Returns the scan that this result answers, if it is in progress.
 fn answered(import: &Import, found: &UploadsFound) -> Option<BucketScan> {
@@ -171,7 +171,7 @@ fn answered(import: &Import, found: &UploadsFound) -> Option<BucketScan> {
 /// Handles the result of a scan after all files have arrived.
 pub(super) fn late_uploads_found(import: &Import, found: &UploadsFound) -> Decision {
     if answered(import, found).is_none() {
-        return Decision::ignore(NO_LOOK);
+        return Decision::ignore(NO_SCAN);
     }
     let import = Import { look: None, ..import.clone() };
     Decision::to(State::Parsing(import), "all files have arrived; already Parsing").into()

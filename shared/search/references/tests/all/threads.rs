@@ -48,14 +48,14 @@ struct Meeting {
 
 impl Meeting {
     /// Longer than any machine needs to wake a thread; reached only if a test fails.
-    const PATIENCE: Duration = Duration::from_secs(60);
+    const TIMEOUT: Duration = Duration::from_secs(60);
 
     /// Returns `true` once two threads are here; the first waits for the other.
     fn attend(&self) -> bool {
         let mut here = self.here.lock().unwrap();
         if here.insert(thread::current().id()) {
             self.came.notify_all();
-            here = self.came.wait_timeout_while(here, Self::PATIENCE, |here| here.len() < 2).unwrap().0;
+            here = self.came.wait_timeout_while(here, Self::TIMEOUT, |here| here.len() < 2).unwrap().0;
         }
         here.len() == 2
     }

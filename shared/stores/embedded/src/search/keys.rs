@@ -81,7 +81,7 @@ fn project_of(db: &Connection, source: i64) -> rusqlite::Result<i64> {
 /// The number of keys inserted in one transaction. Sorted keys fill the pages of their table in sequence; inserted
 /// study by study they would be written to as many pages as there are keys, most of them repeatedly. Until then, each
 /// key takes 16 bytes of memory.
-pub(crate) const INSERTED_AT_ONCE: usize = 400_000;
+pub(crate) const INSERT_BATCH: usize = 400_000;
 
 /// Inserts the keys of a file's studies after a record, until there are `most` keys. Returns the last record if there
 /// may be more. The studies themselves may have been stored long before: none is compared until its file was read to
@@ -160,13 +160,13 @@ struct KeySource {
 
 /// Computes the keys of studies that an earlier version stored, in batches.
 pub(crate) fn make_missing(db: &mut Connection) -> rusqlite::Result<()> {
-    const AT_ONCE: usize = 1_000;
+    const BATCH: usize = 1_000;
     loop {
         let db = db.transaction()?;
         let missing = {
             let sql = "SELECT seq, source, record, study FROM study WHERE keys IS NULL ORDER BY seq LIMIT ?1";
             let mut missing = db.prepare_cached(sql)?;
-            let mut rows = missing.query([limit(AT_ONCE)])?;
+            let mut rows = missing.query([limit(BATCH)])?;
             let mut missing: Vec<(i64, i64, i64, Vec<u8>)> = Vec::new();
             while let Some(row) = rows.next()? {
                 // An unreadable study has no keys; reading it reports the error.
@@ -181,7 +181,7 @@ pub(crate) fn make_missing(db: &mut Connection) -> rusqlite::Result<()> {
             db.prepare_cached("UPDATE study SET keys = ?2 WHERE seq = ?1")?.execute(params![seq, bytes])?;
         }
         db.commit()?;
-        if missing.len() < AT_ONCE {
+        if missing.len() < BATCH {
             return Ok(());
         }
     }

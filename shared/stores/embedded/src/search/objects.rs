@@ -159,7 +159,7 @@ impl Store {
                 Ok(file) if is_packed => {
                     let file = file.into_std().await;
                     return Ok(Some(unpacked(
-                        next(move || Frames::open(file, from)?.next(UNPACKED_AT_ONCE)),
+                        next(move || Frames::open(file, from)?.next(UNPACK_BATCH)),
                         reading,
                     )));
                 }
@@ -221,7 +221,7 @@ fn pieces(file: File, doing: String) -> ObjectStream {
 
 /// The number of pieces decompressed at a time: the amount that a reader takes before it looks for records, so that the
 /// reader waits only for work that has already begun.
-const UNPACKED_AT_ONCE: usize = 4;
+const UNPACK_BATCH: usize = 4;
 
 /// The next bytes of a compressed object, and the reader of the rest.
 type Next = std::io::Result<Option<(Vec<u8>, Frames)>>;
@@ -236,7 +236,7 @@ fn unpacked(first: BoxFuture<'static, Next>, doing: String) -> ObjectStream {
     stream::try_unfold((first, doing), |(unpacking, doing)| async move {
         match unpacking.await {
             Ok(None) => Ok(None),
-            Ok(Some((piece, frames))) => Ok(Some((piece, (next(|| frames.next(UNPACKED_AT_ONCE)), doing)))),
+            Ok(Some((piece, frames))) => Ok(Some((piece, (next(|| frames.next(UNPACK_BATCH)), doing)))),
             // It is not changed.
             Err(error) if error.kind() == ErrorKind::InvalidData => Err(StoreError::unusable(doing, error)),
             Err(error) => Err(StoreError::unavailable(doing, error)),

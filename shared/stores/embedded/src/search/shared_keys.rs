@@ -25,10 +25,10 @@ const WORDS: usize = 1 << 19;
 /// The number of entries that may be scanned instead of one lookup. In a tree of ten million entries at least 40 are
 /// scanned in the time of a lookup, since they are adjacent; so a scan takes less than half of the time that it may
 /// save.
-const PASSED_IN_A_LOOK: u64 = 16;
+const MAX_SCAN_RATIO: u64 = 16;
 
 /// The number of entries scanned in one call, so that other reads run in between.
-const PASSED_AT_ONCE: u64 = 500_000;
+const SCAN_BATCH: u64 = 500_000;
 
 /// The sample from which the number of keys is estimated: one in 16,384, as keys are hashes.
 const SAMPLE: u32 = 14;
@@ -203,10 +203,10 @@ impl SharedKeyCache {
         let first = studies.first().map_or(0, |study| study.record);
         let each = count(studies).div_ceil(studies.len().max(1) as u64);
         let left = last.saturating_sub(first).saturating_mul(each);
-        if entries > left.min(max).saturating_mul(PASSED_IN_A_LOOK) {
+        if entries > left.min(max).saturating_mul(MAX_SCAN_RATIO) {
             return Ok(None);
         }
-        for keys in parts(entries / PASSED_AT_ONCE + 1) {
+        for keys in parts(entries / SCAN_BATCH + 1) {
             let pass = move |db: &Connection| {
                 repeated.pass(db, &keys)?;
                 Ok(repeated)

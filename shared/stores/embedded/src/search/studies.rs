@@ -244,7 +244,7 @@ fn finish_some(db: &Connection, file: &ParsedFile, after: i64) -> Result<Option<
         // A worker that resumes marking finishes the file again, and no more studies of it can have been stored.
         return Ok(None);
     }
-    let next = keys::insert_some(db, file.search_id, file.file_id, after, keys::INSERTED_AT_ONCE)?;
+    let next = keys::insert_some(db, file.search_id, file.file_id, after, keys::INSERT_BATCH)?;
     if next.is_none() {
         let sql = "INSERT INTO parsed_file (search_id, file_id, position, file) SELECT ?1, ?2, ?3, ?4 WHERE NOT EXISTS (
                 SELECT 1 FROM reading WHERE search_id = ?1 AND file_id = ?2

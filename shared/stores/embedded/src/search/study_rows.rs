@@ -131,21 +131,21 @@ fn source(db: &Connection, search: SearchId, file: FileId, project: Option<Proje
 }
 
 /// The maximum number of records that one transaction deletes, since other writes wait for it.
-const DISCARDED_AT_ONCE: usize = 10_000;
+const DISCARD_BATCH: usize = 10_000;
 /// The same for buckets of words, each of a few kilobytes.
 const DISCARDED_WORDS: usize = 2_000;
 
 /// Deletes a batch of the stored data of a file. Returns `true` if there may be more.
 pub(crate) fn discard_some(db: &Connection, search: SearchId, file: FileId) -> Result<bool, Fault> {
     let mut is_more = false;
-    keys::remove(db, search, file, DISCARDED_AT_ONCE)?;
+    keys::remove(db, search, file, DISCARD_BATCH)?;
     for table in ["study", "quarantine", "mark"] {
         let sql = format!(
             "DELETE FROM {table} WHERE source = ({SOURCE})
              AND record IN (SELECT record FROM {table} WHERE source = ({SOURCE}) ORDER BY record LIMIT ?3)"
         );
-        let key = params![search.to_string(), file.to_string(), limit(DISCARDED_AT_ONCE)];
-        is_more |= db.prepare_cached(&sql)?.execute(key)? >= DISCARDED_AT_ONCE;
+        let key = params![search.to_string(), file.to_string(), limit(DISCARD_BATCH)];
+        is_more |= db.prepare_cached(&sql)?.execute(key)? >= DISCARD_BATCH;
     }
     let file = params![search.to_string(), file.to_string()];
     let source: Option<i64> = db.prepare_cached(SOURCE)?.query_row(file, |row| row.get(0)).optional()?;

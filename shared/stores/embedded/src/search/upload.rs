@@ -187,7 +187,7 @@ impl Store {
 }
 
 /// The number of pieces compressed at the same time, while the next one is read.
-const PACKED_AT_ONCE: usize = 2;
+const PACK_BATCH: usize = 2;
 
 /// Copies the bytes compressed and flushes them. The size is checked as it grows, so that no client can fill the disk.
 async fn copy<R>(mut source: R, to: &Path, bytes: &RangeInclusive<u64>) -> Result<u64, UploadError>
@@ -209,7 +209,7 @@ where
         if !piece.is_empty() {
             packing.push_back(cpu_pool::begin(move || frames::pack(&piece)));
         }
-        while packing.len() > if is_last { 0 } else { PACKED_AT_ONCE }
+        while packing.len() > if is_last { 0 } else { PACK_BATCH }
             && let Some(packed) = packing.next().await
         {
             let packed = packed.flatten().map_err(failed)?;

@@ -3,6 +3,7 @@
 
 mod application;
 mod depot;
+mod disk_space;
 mod durability;
 mod engine;
 mod files;
@@ -13,6 +14,5 @@ mod opening;
 mod packed;
 mod queues;
 mod recovery;
-mod room;
 mod suites;
 mod upkeep;

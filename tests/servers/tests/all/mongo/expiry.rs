@@ -18,7 +18,7 @@ use testing::sample::{self, search as samples};
 use super::{Scratch, Setup, TestResult};
 
 const HOST: &SystemHost = &SystemHost;
-const PATIENCE: Duration = Duration::from_secs(130);
+const TIMEOUT: Duration = Duration::from_secs(130);
 
 fn brief() -> Setup {
     Setup { retention: SignedDuration::from_secs(1), ..Setup::default() }
@@ -41,14 +41,14 @@ async fn document_expires_after_end_with_empty_outbox() -> TestResult {
     let entry = waiting.add[0].clone();
     let waiting_for = waiting.partition;
     scratch.mongo.persist(&[running, ended, waiting, poisoned], now).await?;
-    eventually("the ended one is deleted", PATIENCE, async || {
+    eventually("the ended one is deleted", TIMEOUT, async || {
         Ok::<_, mongodb::error::Error>(count(&scratch, collections::SAGA).await? == 3)
     })
     .await?;
     let done = Settlement { id: entry.id, claim: None, keep: None };
     scratch.mongo.settle(&[(waiting_for, vec![done])]).await?;
     // The monitor deletes this document and keeps the other two.
-    eventually("settled records are deleted", PATIENCE, async || {
+    eventually("settled records are deleted", TIMEOUT, async || {
         Ok::<_, mongodb::error::Error>(count(&scratch, collections::SAGA).await? == 2)
     })
     .await?;
@@ -85,7 +85,7 @@ async fn session_progress_and_history_records_expire() -> TestResult {
     store.abandon(messages::SessionId::from_uuid(messages::Host::fresh_id(HOST)), now).await?;
     store.report(search, samples::file(HOST), Progress { records: 1, bytes: 1 }).await?;
     store.append(&[testing::history::observation(HOST, search, 0, 0)]).await?;
-    eventually("they are deleted", PATIENCE, async || {
+    eventually("they are deleted", TIMEOUT, async || {
         let mut left = Vec::new();
         for name in [collections::SESSION, collections::PROGRESS, collections::HISTORY] {
             left.push(count(&scratch, name).await?);

@@ -38,7 +38,7 @@ const RECORDS: u64 = 3;
 /// The maximum time without any search ending, and for the remaining work. It does not limit the total time, which
 /// depends on the machine. A lease of a killed worker delays a search by 30 s. Each failed delivery doubles a message's
 /// delay ([`messages::Backoff::FAILURE`]), up to 640 s after seven deliveries. Up to five deliveries may fail here.
-const PATIENCE: Duration = Duration::from_secs(660);
+const TIMEOUT: Duration = Duration::from_secs(660);
 
 /// Returns an environment with short visibility timeouts, so that messages of a killed worker are redelivered soon.
 pub(super) fn impatient(environment: &Environment) -> Environment {
@@ -113,9 +113,9 @@ pub(super) async fn have_ended(environment: &Environment, searches: usize) -> Te
             now = ended(environment).await?;
             Ok::<_, mongodb::error::Error>(now > before)
         };
-        if !holds_within(PATIENCE, more).await? {
+        if !holds_within(TIMEOUT, more).await? {
             let waiting = waiting(environment).await?;
-            panic!("for {PATIENCE:?} no more than {before} of {searches} searches have ended; {waiting}");
+            panic!("for {TIMEOUT:?} no more than {before} of {searches} searches have ended; {waiting}");
         }
         before = now;
     }
@@ -178,7 +178,7 @@ async fn check_documents(backend: &Backend, environment: &Environment, searches:
     assert_eq!(count(collections::STUDY, doc! {}).await?, RECORDS * searches.len() as u64);
     assert_eq!(count(collections::SAGA, doc! {}).await?, searches.len() as u64);
     for name in [collections::SAGA, collections::SESSION] {
-        eventually("every outbox is empty", PATIENCE, async || {
+        eventually("every outbox is empty", TIMEOUT, async || {
             Ok::<_, mongodb::error::Error>(count(name, doc! { "Outbox.0": { "$exists": true } }).await? == 0)
         })
         .await?;
@@ -197,7 +197,7 @@ async fn check_ledger(environment: &Environment, searches: usize, commands: usiz
     // A command whose decision could not be stored was executed as well.
     let noted = items("SEARCH_IMPORT_PROCESSED_TABLE").await?.len();
     assert!(noted <= commands, "{noted} commands executed");
-    eventually("nobody has a lease", PATIENCE, async || {
+    eventually("nobody has a lease", TIMEOUT, async || {
         let items = items("SEARCH_IMPORT_LEDGER_TABLE").await?;
         assert_eq!(items.len(), searches);
         // A worker that was killed while it handled a duplicate leaves an expired lease, which does no damage.

@@ -19,9 +19,9 @@ const RECORDS: u64 = 50_000;
 const BATCH: usize = 1_000;
 
 /// Returns the size of the database minus the size of an empty one.
-struct Room(u64);
+struct UsedSpace(u64);
 
-impl Room {
+impl UsedSpace {
     fn of(depot: &Depot) -> rusqlite::Result<u64> {
         let number = |name: &str| depot.database().pragma_query_value(None, name, |row| row.get::<_, u32>(0));
         Ok(u64::from(number("page_count")?) * u64::from(number("page_size")?))
@@ -51,7 +51,7 @@ async fn two_byte_record_takes_bounded_space() -> TestResult {
     let depot = Depot::new();
     let (search, file) = (sample::partition(&*depot.host), search::file(&*depot.host));
     let held = begun(&depot, search, file).await?;
-    let before = Room::before(&depot)?;
+    let before = UsedSpace::before(&depot)?;
     let studies: Vec<Study> = (1..=RECORDS)
         .map(|record| Study {
             line: record + 1,
@@ -83,7 +83,7 @@ async fn unreadable_record_takes_bounded_space() -> TestResult {
     let depot = Depot::new();
     let (search_id, file_id) = (sample::partition(&*depot.host), search::file(&*depot.host));
     let held = begun(&depot, search_id, file_id).await?;
-    let before = Room::before(&depot)?;
+    let before = UsedSpace::before(&depot)?;
     let record = |number| Quarantine {
         number,
         line: number,
