@@ -204,7 +204,7 @@ struct FormBody {
 
 #[derive(Debug, thiserror::Error)]
 enum BodyError {
-    #[error("there is too much before the file")]
+    #[error("the data before the file is too large")]
     TooMuchBeforeFile,
     #[error(transparent)]
     Body(axum::Error),

@@ -17,7 +17,7 @@ pub enum SourceError {
     #[error("the template has a key that is not text: {0}")]
     Key(String),
     /// A value that JSON cannot represent.
-    #[error("the template has a number that JSON does not know")]
+    #[error("the template has a number that JSON cannot represent")]
     Number,
     /// A loop without an identifier, a list of values and a body.
     #[error("the template has a loop that is not [identifier, [values], body]: {0}")]

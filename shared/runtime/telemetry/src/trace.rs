@@ -26,7 +26,9 @@ const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// An endpoint that spans cannot be sent to.
 #[derive(Debug, thiserror::Error)]
-#[error("{ENDPOINT} is not an address such as http://localhost:4318; a collector is spoken to without TLS")]
+#[error(
+    "{ENDPOINT} is not an address such as http://localhost:4318; the connection to a collector does not use TLS"
+)]
 pub struct WrongEndpoint;
 
 /// The reason why spans were not sent.

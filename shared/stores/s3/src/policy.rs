@@ -31,7 +31,7 @@ pub enum MalformedGrant {
     #[error("the key contains \"${{filename}}\", which S3 replaces")]
     Placeholder,
     /// It would be refused.
-    #[error("it is to be valid for longer than seven days")]
+    #[error("its validity exceeds seven days")]
     TooLong,
 }
 

@@ -22,7 +22,7 @@ async fn invalid_settings_fail_before_any_work() -> TestResult {
             ("MONGODB_DATABASE", "a.b", "must be a name"),
             ("SEARCH_IMPORT_LEDGER_TABLE", "", "is not set"),
             ("SEARCH_IMPORT_LEDGER_TABLE", "no-such-table", "there is no table \"no-such-table\""),
-            ("SEARCH_IMPORT_LEDGER_TABLE", processed, "is for something else"),
+            ("SEARCH_IMPORT_LEDGER_TABLE", processed, "has another purpose"),
             ("SEARCH_IMPORT_PROCESSED_TABLE", "no-such-table", "there is no table \"no-such-table\""),
             ("SEARCH_IMPORT_SAGA_QUEUE_URL", &saga_queue, "there is no queue"),
             ("SEARCH_IMPORT_PARSE_QUEUE_URL", "", "is not set"),

@@ -5,9 +5,9 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::{AttributeDefinition, KeySchemaElement, ScalarAttributeType};
 use messages::StoreError;
 
-/// A table for something else.
+/// A table with another purpose.
 #[derive(Debug, thiserror::Error)]
-#[error("the {resource} is for something else: its key is not the string {key} alone")]
+#[error("the {resource} has another purpose: its key is not only the string {key}")]
 struct OtherKey {
     resource: Resource,
     key: &'static str,
