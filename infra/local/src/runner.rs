@@ -145,7 +145,8 @@ where
     /// Opens a data directory for an application. The directory is created if it does not exist. `ports` adds the
     /// application's own ports to the engine. Decisions about messages are recorded in the directory.
     ///
-    /// # Errors Returns an error if the table of the application is wrong, another process works in the directory, or
+    /// # Errors
+    /// Returns an error if the table of the application is wrong, another process works in the directory, or
     /// it cannot be opened.
     pub async fn open_with(
         system: &'static System<P>,

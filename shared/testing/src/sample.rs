@@ -101,7 +101,8 @@ pub fn message(host: &dyn Host, partition: PartitionKey) -> Message {
 
 /// Returns an outbox entry with a new message.
 ///
-/// # Errors Never fails, because the message is small.
+/// # Errors
+/// Never fails, because the message is small.
 pub fn entry(host: &dyn Host, partition: PartitionKey, due_at: Timestamp) -> Result<Entry, StageError> {
     Entry::message(&message(host, partition), SAGA, due_at)
 }

@@ -77,7 +77,8 @@
 //! **I8** A saga that waits has a deadline. Only the application knows in which states it may wait for others, so it
 //! adds this property itself: [`deadlines`].
 //!
-//! # Keep it small Two inputs with two requests and a [`Budget`] of two have up to 300,000 states and take ten seconds.
+//! # Keep it small
+//! Two inputs with two requests and a [`Budget`] of two have up to 300,000 states and take ten seconds.
 //! Each further element multiplies them by two to ten. The number of states is printed every few seconds, and
 //! [`check_within`] limits it. A saga must be deterministic, as [`saga::Saga::transition`] requires. The number of
 //! timers that fire is part of the budget, so a saga may set its timer again indefinitely. Compile the crate that calls

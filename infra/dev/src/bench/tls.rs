@@ -36,7 +36,8 @@ impl Servers {
     /// Starts a TLS proxy for every server for whose variable `named` returns an address. Writes the root's certificate
     /// to `dir`.
     ///
-    /// # Errors Returns an error if an address is not that of a server without TLS, if a port or certificate cannot be
+    /// # Errors
+    /// Returns an error if an address is not that of a server without TLS, if a port or certificate cannot be
     /// created, or if the folder is not writable.
     pub(super) async fn before(named: impl Fn(&str) -> Option<String>, dir: &Path) -> anyhow::Result<Self> {
         let (root, config) = certificates()?;

@@ -11,7 +11,8 @@
 //!   condition fails, another worker came first: drop the visit, and handle the message again.
 //! - It calls [`Entities::complete`] only after the write. A crash before the call costs one lease.
 //!
-//! # Why a message takes effect once A token leaves the ledger only after a write that contains it as a receipt. Until
+//! # Why a message takes effect once
+//! A token leaves the ledger only after a write that contains it as a receipt. Until
 //! then, every later write keeps the receipt, because the claim reports the tokens that are still in the ledger. So a
 //! duplicate finds its token absent, or its receipt stored. Two workers at the same time have loaded the same version,
 //! and only one of their writes succeeds.
@@ -112,7 +113,8 @@ impl Entities {
 
     /// Releases the entity after the change is stored. The token of the message is used up.
     ///
-    /// # Errors Returns an error if the store is unavailable. The message may be acknowledged nevertheless: its receipt
+    /// # Errors
+    /// Returns an error if the store is unavailable. The message may be acknowledged nevertheless: its receipt
     /// is stored.
     pub async fn complete(&self, visit: Visit) -> Result<(), StoreError> {
         self.ledger.release(&visit.release(self.host.now())).await.map(drop)

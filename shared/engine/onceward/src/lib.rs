@@ -28,7 +28,9 @@
 //! - feature `simulation` (module `simulation`): seeded schedules of faults, for tests;
 //! - feature `model` (module `model`): every interleaving of a small workload, for tests.
 //!
-//! # Stability Version 0.1 may change its interface with each minor version. The stored formats stay readable, and
+//! # Stability
+//!
+//! Version 0.1 may change its interface with each minor version. The stored formats stay readable, and
 //! messages of earlier versions are accepted. The minimum supported Rust version is that of the manifest; raising it is
 //! a minor version.
 

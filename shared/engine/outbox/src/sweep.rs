@@ -84,7 +84,8 @@ pub trait SweepOutbox: Send + Sync {
 
     /// Applies an action to an unreadable entry. Does nothing if the entry no longer exists.
     ///
-    /// # Errors Returns an error if the store is unavailable, or the location does not belong to it.
+    /// # Errors
+    /// Returns an error if the store is unavailable, or the location does not belong to it.
     async fn resolve_unreadable(&self, place: &str, treatment: &UnreadableAction) -> Result<(), StoreError>;
 }
 

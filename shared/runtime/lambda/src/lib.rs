@@ -67,7 +67,8 @@ pub struct Worker<'a> {
 /// - batches of its queue;
 /// - a schedule, if it consumes the control queue or drains dead-letter queues; see [`ScheduledWork`].
 ///
-/// # Errors Returns an error if the table of the application is wrong, the function is behind no queue, a service that
+/// # Errors
+/// Returns an error if the table of the application is wrong, the function is behind no queue, a service that
 /// it uses is not configured, or the Runtime API is unavailable.
 pub async fn serve<P: AsRef<Engine>>(
     ports: &P,

@@ -23,7 +23,7 @@ const MAX_NUMBER: usize = 40;
 /// The maximum number of ISSNs: print and online, each possibly twice.
 const MAX_ISSNS: usize = 4;
 
-/// Particles that are omitted of family names: databases write them before the name, after it, or not at all.
+/// Particles that are omitted from family names: databases write them before the name, after it, or not at all.
 const PARTICLES: [&str; 21] = [
     "jr", "sr", "van", "von", "der", "den", "de", "la", "le", "di", "da", "del", "el", "al", "bin", "ten",
     "ter", "dos", "du", "dr", "ibn",

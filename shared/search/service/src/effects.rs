@@ -112,7 +112,8 @@ pub struct EffectCursor {
 /// may follow. The effects of one record are not split, so a page may exceed `limit`. Up to 1,000 records are
 /// examined, so a page may be short or empty even if more pages follow.
 ///
-/// # Errors Returns an error if the store is unavailable or the cursor does not belong to it.
+/// # Errors
+/// Returns an error if the store is unavailable or the cursor does not belong to it.
 pub async fn effects(
     stores: &Stores,
     wanted: &EffectFilter,

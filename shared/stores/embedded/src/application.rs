@@ -49,7 +49,8 @@ impl Store {
     /// begin with a prefix of the application, so that they never collide with those of this store. Triggers and views
     /// are not allowed: a database that contains them is refused when it is opened.
     ///
-    /// # Errors Returns an error if a statement fails; in this case, nothing is stored.
+    /// # Errors
+    /// Returns an error if a statement fails; in this case, nothing is stored.
     pub async fn transaction<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,

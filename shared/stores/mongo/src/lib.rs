@@ -15,7 +15,8 @@
 //! - `indexes`, [`migrate`]: the indexes, and their creation;
 //! - `search`, with the feature of that name: the ports of the search import.
 //!
-//! # Requirements A replica set with MongoDB 6 or later. A saga document is changed by one conditional write of one
+//! # Requirements
+//! A replica set with MongoDB 6 or later. A saga document is changed by one conditional write of one
 //! document, including its outbox, so it needs no transaction. Sessions use transactions. A majority acknowledges all
 //! writes, and reads return only data that a majority has, so that we never act on data that a failover could roll
 //! back.

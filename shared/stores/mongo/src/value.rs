@@ -1,6 +1,7 @@
 //! Conversion of single values to and from BSON.
 //!
-//! # Times A BSON date has a resolution of milliseconds, but a claim is identified by its exact end. A time that is
+//! # Times
+//! A BSON date has a resolution of milliseconds, but a claim is identified by its exact end. A time that is
 //! compared with a time in a worker's memory is therefore stored as a 64-bit number of nanoseconds, which round-trips
 //! exactly and sorts in the order of time (years 1677 to 2262; other times are clamped). Dates are stored only for
 //! MongoDB's TTL monitor.

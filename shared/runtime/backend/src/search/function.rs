@@ -20,7 +20,8 @@ use super::services;
 /// declares, see [`saga::Engine::declared_by`]. While the database is unavailable, calls return
 /// retryable errors.
 ///
-/// # Errors Returns the errors of [`open()`](crate::open()). With the services of AWS it also returns all required
+/// # Errors
+/// Returns the errors of [`open()`](crate::open()). With the services of AWS it also returns all required
 /// settings that are not set. Otherwise a missing address of a queue would only be detected by the first message for
 /// it.
 pub async fn open_for(

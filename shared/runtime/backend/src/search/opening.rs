@@ -22,7 +22,8 @@ pub fn queue_setting(queue: &Queue) -> String {
 
 /// Opens the backend that the settings select. Other programs may use the same data directory at the same time.
 ///
-/// # Errors Returns an error if the data directory or the database cannot be opened, or if the program does not contain
+/// # Errors
+/// Returns an error if the data directory or the database cannot be opened, or if the program does not contain
 /// the backend. A service that is not configured only causes an error when it is used.
 #[cfg_attr(
     not(any(feature = "embedded", feature = "search-services")),

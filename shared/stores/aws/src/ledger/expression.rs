@@ -78,7 +78,7 @@ impl Update {
             .value(":next", AttributeValue::N(claim.next_fence().to_string()))
             .value(":required", AttributeValue::S(token))
             .value(":tokens", set(&claim.new_tokens))
-            .value(":max_expiry", item::seconds(claim.max_expiry()))
+            .value(":latest", item::seconds(claim.max_expiry()))
             .value(":capacity", AttributeValue::N(claim.max_tokens.to_string()))
             .touching(claim.now, claim.expires_at())
     }
@@ -115,8 +115,8 @@ fn free(claim: &Claim) -> String {
 /// expects. The fence moves with each claim, so a second copy of the request fails.
 fn at_fence(claim: &Claim) -> &'static str {
     match claim.fence {
-        0 => "attribute_not_exists(#fence) AND #expires <= :max_expiry",
-        _ => "#fence = :fence AND #expires <= :max_expiry",
+        0 => "attribute_not_exists(#fence) AND #expires <= :latest",
+        _ => "#fence = :fence AND #expires <= :latest",
     }
 }
 

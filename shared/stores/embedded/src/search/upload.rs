@@ -92,7 +92,8 @@ impl Store {
     /// Uploads the bytes of `source` with a form of this store. Afterwards either both the object and its notification
     /// are durable, or neither. A form can be used once; if its upload failed, it may be used again until it expires.
     ///
-    /// # Errors Returns an error if the form does not permit it, or the bytes cannot be read or stored. In this case,
+    /// # Errors
+    /// Returns an error if the form does not permit it, or the bytes cannot be read or stored. In this case,
     /// nothing is stored.
     pub async fn upload<R>(&self, form: &PresignedPost, source: R) -> Result<u64, UploadError>
     where

@@ -108,14 +108,11 @@ fn claim_names_the_moved_fence() {
     let free = "(attribute_not_exists(#owner) OR #lease <= :now OR #owner = :attempt)";
     assert_eq!(
         named(7, 7),
-        (
-            format!("#expires > :second AND {free} AND #fence = :fence AND #expires <= :max_expiry"),
-            "8".into()
-        )
+        (format!("#expires > :second AND {free} AND #fence = :fence AND #expires <= :latest"), "8".into())
     );
     let first = format!(
         "attribute_not_exists(#partition) OR (#expires > :second AND {free} AND attribute_not_exists(#fence) \
-         AND #expires <= :max_expiry)"
+         AND #expires <= :latest)"
     );
     assert_eq!(named(0, 0), (first.clone(), "1".into()));
     assert_eq!(named(0, 7), (first, "9".into()), "the item was forgotten");
@@ -134,7 +131,7 @@ fn claim_requires_token_and_free_live_item() {
     assert_eq!(
         update.condition,
         "contains(#tokens, :required) AND #expires > :second AND \
-         (attribute_not_exists(#owner) OR #lease <= :now OR #owner = :attempt) AND #fence = :fence AND #expires <= :max_expiry AND \
+         (attribute_not_exists(#owner) OR #lease <= :now OR #owner = :attempt) AND #fence = :fence AND #expires <= :latest AND \
          (attribute_not_exists(#tokens) OR size(#tokens) <= :capacity)"
     );
     assert_eq!(
@@ -151,7 +148,7 @@ fn claim_supersedes_finished_attempt() {
     let free = "(attribute_not_exists(#owner) OR #lease <= :now OR #owner = :attempt OR #owner = :finished)";
     assert_eq!(
         update.condition,
-        format!("#expires > :second AND {free} AND #fence = :fence AND #expires <= :max_expiry")
+        format!("#expires > :second AND {free} AND #fence = :fence AND #expires <= :latest")
     );
     assert_eq!(update.values[":finished"], AttributeValue::S(finished.to_string()));
 }
