@@ -21,7 +21,7 @@ fn import_resumes_after_disk_space_is_freed() {
     assert_eq!(resumed.json()["studies"], 400);
 }
 
-/// Runs a script with a temporary file system of a few MiB. `$PROGRAM` works on it, and `$ROOM` fills it.
+/// Runs a script with a temporary file system of a few MiB as the data directory of `$PROGRAM`.
 fn on_a_small_disk(program: &Program, script: &str) -> Option<Run> {
     let data = program.data();
     std::fs::create_dir(&data).unwrap();
