@@ -602,6 +602,35 @@ test('pairs that need a decision are decided with the keyboard', async () => {
   await page.context().close();
 });
 
+test('decisions made while pairs are loaded do not load them twice', async () => {
+  const project = crypto.randomUUID();
+  const record = (n, author, doi) => `TY  - JOUR\nTI  - Zinc number ${n} for the common cold in children of region ${n * 7919}\nAU  - ${author}\nPY  - 2020\n${doi ? `DO  - 10.1000/zinc.${n}\n` : ''}ER  - \n`;
+  const all = [...Array(40).keys()];
+  await server.import('first', [text('a.ris', all.map((n) => record(n, 'Berg, A.', true)).join('\n'))], { project });
+  await server.import('second', [text('b.ris', all.map((n) => record(n, 'Berg, Anna', false)).join('\n'))], { project });
+  const page = await open(server, `#/duplicates?review=${project}`);
+  await page.locator('.pair').first().waitFor();
+  const stored = async () => (await (await fetch(`${server.url}/projects/${project}/duplicates/progress`)).json()).decided;
+  const held = [];
+  let isHolding = true;
+  await page.route(/\/duplicates\?.*after=/, (route) => (isHolding ? void held.push(route) : route.continue()));
+  await page.getByRole('button', { name: 'Decide with the keyboard' }).click();
+  const decide = async (from, to) => {
+    for (let n = from; n < to; n += 1) {
+      await page.keyboard.press('d');
+      await until(`decision ${n} is stored`, async () => (await stored()) === n + 1);
+    }
+  };
+  await decide(0, 24);
+  assert.ok(held.length > 1, 'several decisions ask for more pairs');
+  isHolding = false;
+  for (const route of held) await route.continue();
+  await until('the next pairs are shown', async () => (await page.locator('.pair').count()) === 40);
+  // A pair that was loaded twice would keep the focus.
+  await decide(24, 40);
+  await page.context().close();
+});
+
 test('reviewers see the decisions of others, and who decided first', async () => {
   const project = crypto.randomUUID();
   const titles = ['Zinc for the common cold in children', 'Iron tablets in tired marathon runners', 'Night shifts and sleep of hospital nurses'];

@@ -18,9 +18,11 @@ export class PagedList<T> {
     [this.items, this.next] = [items, next ?? null];
   }
 
-  /** Adds the next page. */
+  /** Adds the next page. If several calls overlap, the page is added once. */
   more = async (): Promise<void> => {
-    const { items, next } = await this.#page(this.next);
+    const after = this.next;
+    const { items, next } = await this.#page(after);
+    if (this.next !== after) return;
     [this.items, this.next] = [[...this.items, ...items], next ?? null];
   };
 
