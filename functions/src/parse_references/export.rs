@@ -6,6 +6,7 @@ use dedup::{HandlerError, HandlerResult};
 use futures::stream::{StreamExt, TryStreamExt};
 use imports::messages::MakeExport;
 use imports::{ExportKey, SearchId, WordQuery};
+use jiff::Timestamp;
 use messages::StoreError;
 
 use super::ParseReferences;
@@ -28,7 +29,8 @@ impl ParseReferences {
     ) -> Result<HandlerResult, HandlerError> {
         let MakeExport { project_id: project, export_id: export, format, studies: which, .. } = *command;
         let key = ExportKey { project, search, export, format };
-        let Some(files) = self.files_of(search, command).await? else {
+        let now = || deadline.host.now();
+        let Some(files) = self.files_of(search, command, now()).await? else {
             return self.remove_export(&key).await;
         };
         let over = || StoreError::unavailable(format!("exporting search {search}"), DeadlinePassed);
@@ -42,7 +44,7 @@ impl ParseReferences {
             pieces.and_then(|piece| async { if deadline.has_passed() { Err(over()) } else { Ok(piece) } });
         let bytes = self.exports.keep(&key, pieces.boxed()).await?;
         // The search may have been deleted concurrently, together with its exports.
-        if self.files_of(search, command).await?.is_none() {
+        if self.files_of(search, command, now()).await?.is_none() {
             return self.remove_export(&key).await;
         }
         Ok(HandlerResult::completed(format!("exported {count} files into {bytes} bytes")))
@@ -55,11 +57,16 @@ impl ParseReferences {
     }
 
     /// Returns the files of an export, or `None` if one of them was deleted.
+    ///
+    /// The latest list is needed. An earlier one may lack files, and the export would not be made. Or it may still
+    /// contain the files of a deleted search, and the export would remain.
     async fn files_of(
         &self,
         search: SearchId,
         command: &MakeExport,
+        now: Timestamp,
     ) -> Result<Option<Vec<FileToExport>>, StoreError> {
+        self.reach_latest_data(search, now).await?;
         let mut all = Vec::new();
         let others = command.others.iter().map(|other| (other.search_id, &other.files));
         for (search, wanted) in std::iter::once((search, &command.files)).chain(others) {

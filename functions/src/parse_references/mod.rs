@@ -324,6 +324,10 @@ impl Handler for ParseReferences {
         let (message, command) = match (&asked.message, &asked.command) {
             (message, ParseCommand::StartParsing(command)) => (message, command),
             (message, ParseCommand::LookForUploads(command)) => {
+                let now = reporter.host.now();
+                if !self.is_scan_pending(message.partition, command, now).await? {
+                    return Ok(HandlerResult::dropped("the search does not wait for this bucket scan"));
+                }
                 return self.scan_bucket(message.partition, command).await;
             }
             (message, ParseCommand::TakeBackFiles(command)) => {

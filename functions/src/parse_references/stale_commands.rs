@@ -10,7 +10,7 @@
 
 use std::collections::BTreeSet;
 
-use imports::messages::StartParsing;
+use imports::messages::{LookForUploads, StartParsing};
 use imports::saga::State;
 use imports::{FileId, Job, JobFile, Outcome, SearchId};
 use jiff::Timestamp;
@@ -34,17 +34,50 @@ impl ParseReferences {
         command: &StartParsing,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
-        let search = message.partition;
+        self.is_required(message.partition, now, |document| self.expects_reply(document, message, command))
+            .await
+    }
+
+    /// Returns whether the search may wait for this bucket scan.
+    ///
+    /// After a restore, a queued scan may be executed before the restored search requests it again. Without a ledger
+    /// both have the same id, so that the second one would count as a duplicate, and the search would wait for its
+    /// result.
+    pub(super) async fn is_scan_pending(
+        &self,
+        search: SearchId,
+        command: &LookForUploads,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        self.is_required(search, now, |document| self.awaits_scan(document, command)).await
+    }
+
+    /// Returns whether a document requires a command. Before the command is dropped, the latest document is read.
+    async fn is_required(
+        &self,
+        search: SearchId,
+        now: Timestamp,
+        requires: impl Fn(Option<Document>) -> bool + Sync,
+    ) -> Result<bool, StoreError> {
         for document in self.documents().load(&[search], now).await? {
-            if document.is_ok_and(|document| self.expects_reply(document, message, command)) {
+            if document.is_ok_and(&requires) {
                 return Ok(true);
             }
         }
         match self.documents().load_latest(search, now).await {
-            Ok(document) => Ok(self.expects_reply(document, message, command)),
+            Ok(document) => Ok(requires(document)),
             Err(error) if error.is_retryable() => Err(error),
             Err(_) => Ok(true),
         }
+    }
+
+    fn awaits_scan(&self, document: Option<Document>, command: &LookForUploads) -> bool {
+        let Some(document) = document else { return false };
+        let Ok(document) = document.open(&self.jobs.views.saga) else { return true };
+        let (State::Uploading(import) | State::Uploaded(import)) = &document.content.state else {
+            return false;
+        };
+        import.look.is_some_and(|scan| scan.id == command.look_id)
     }
 
     fn expects_reply(&self, document: Option<Document>, message: &Message, command: &StartParsing) -> bool {
@@ -86,12 +119,7 @@ impl ParseReferences {
 
     /// Returns whether the deletion of a search is recorded.
     pub(super) async fn is_deleted(&self, search: SearchId, now: Timestamp) -> Result<bool, StoreError> {
-        // The deletion is recorded elsewhere. This read only makes the following reads return the latest data.
-        if let Err(error) = self.documents().load_latest(search, now).await
-            && error.is_retryable()
-        {
-            return Err(error);
-        }
+        self.reach_latest_data(search, now).await?;
         if self.jobs.views.written.view(search).await?.is_some_and(|view| view.is_removed()) {
             return Ok(true);
         }
@@ -104,6 +132,15 @@ impl ParseReferences {
             StoreError::unusable(format!("reading the repairs of search {original}"), error)
         })?;
         Ok(repairs.deleted.contains(&search))
+    }
+
+    /// Makes the following reads return the latest data, whatever they read: a deposed primary cannot answer this read.
+    pub(super) async fn reach_latest_data(&self, search: SearchId, now: Timestamp) -> Result<(), StoreError> {
+        match self.documents().load_latest(search, now).await {
+            Err(error) if error.is_retryable() => Err(error),
+            // The document itself does not matter, even if only a newer version can read it.
+            Ok(_) | Err(_) => Ok(()),
+        }
     }
 
     fn documents(&self) -> &dyn ReadDocuments {
