@@ -66,9 +66,6 @@ pub(super) fn read<'a>(
     let inherited = parents::inherited(&entry, parents, abbreviations);
     entry.fields.extend(inherited);
     join_subtitles(&mut entry.fields);
-    if entry.kind.eq_ignore_ascii_case("periodical") {
-        name_issue(&mut entry.fields);
-    }
     let has_fields = !entry.fields.is_empty();
     let mut noted_pmid = None;
     for (name, value) in entry.fields {
@@ -106,21 +103,6 @@ fn join_subtitles(fields: &mut Vec<(Cow<'_, str>, Cow<'_, str>)>) {
         whole.push_str(if ended { " " } else { ": " });
         whole.push_str(&more);
         fields.remove(at);
-    }
-}
-
-/// Uses the title of a special issue as the title, and that of the periodical as the journal.
-fn name_issue(fields: &mut [(Cow<'_, str>, Cow<'_, str>)]) {
-    let has = |wanted: &str| fields.iter().any(|(name, _)| name == wanted);
-    if !has("issuetitle") || !has("title") || has("journal") || has("journaltitle") {
-        return;
-    }
-    for (name, _) in fields {
-        match name.as_ref() {
-            "title" => *name = Cow::Borrowed("journaltitle"),
-            "issuetitle" => *name = Cow::Borrowed("title"),
-            _ => {}
-        }
     }
 }
 

@@ -166,7 +166,7 @@ impl Json {
         !self.around.is_empty()
             && text.iter().any(|byte| match byte {
                 b'<' | b'%' | b'@' | b'A'..=b'Z' | 0x80.. => true,
-                byte => !in_object && byte.is_ascii_alphanumeric(),
+                byte => !in_object && (byte.is_ascii_alphanumeric() || *byte == b'"'),
             })
     }
 

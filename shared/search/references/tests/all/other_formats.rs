@@ -248,15 +248,6 @@ fn web_of_science_fields_are_read() {
 }
 
 #[test]
-fn title_of_a_special_issue_is_the_title() {
-    let text = "@Periodical{a, Title = {Computers}, Issuetitle = {Media}, Volume = 35, Year = 2011}\n\
-        @periodical{b, title = {Computers}, year = 2011}";
-    let found = references(text);
-    assert_eq!((found[0].title.as_str(), found[0].journal.as_deref()), ("Media", Some("Computers")));
-    assert_eq!((found[1].title.as_str(), found[1].journal.as_deref()), ("Computers", None));
-}
-
-#[test]
 fn sections_of_abstracts_have_their_labels() {
     let text = "<PubmedArticleSet><PubmedArticle><ArticleTitle>A</ArticleTitle><Abstract><AbstractText Label=\"UNLABELLED\">One.</AbstractText>\
         <AbstractText Label=\"AIM\">Two.</AbstractText></Abstract></PubmedArticle></PubmedArticleSet>";
