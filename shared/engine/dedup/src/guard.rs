@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn reply_to_a_request_between_sagas_goes_to_the_partition_of_its_sender() {
+    fn reply_between_sagas_goes_to_requesting_partition() {
         let sent = Arc::new(Outbox::default());
         let consumer = guard(Ports { send: sent.clone(), filter: None, reporter: reporter() }, Replying);
         let sender = PartitionKey::from_uuid(Uuid::from_u128(2));

@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn reply_token_belongs_to_the_partition_of_the_reply() {
+    fn reply_token_belongs_to_partition_of_reply() {
         let other = PartitionKey::from_uuid(Uuid::from_u128(9));
         let reply_to = Some(ReplyAddress { queue: Queue::named("orders"), partition: other });
         let reply_token = Some(Token::minted_at_entry(other, Uuid::from_u128(5)));

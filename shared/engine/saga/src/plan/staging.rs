@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn event_for_another_partition_carries_a_token_that_is_granted_before_the_write() {
+    fn token_of_event_is_granted_before_write() {
         let minted = toy::minted(1);
         let tokens = toy::listed(&[toy::token(1), minted[0].clone()]);
         let (plan, messages) = between(asked(), &tokens, &minted);
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn reply_goes_to_the_partition_that_requested_it_with_its_token() {
+    fn reply_with_token_goes_to_requesting_partition() {
         let minted = toy::minted(1);
         let tokens = toy::listed(&[toy::token(1), minted[0].clone()]);
         let token = Token::minted_by_attempt(toy::receiver(), &toy::attempt(7), 0);
