@@ -391,6 +391,9 @@ pub(crate) fn mode_of(mode: ModeArg) -> backend::Mode {
 /// Parses the name of a project: a name that Cargo, SQS and DynamoDB accept.
 fn project_name(text: &str) -> Result<String, String> {
     let is_allowed = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
+    if ["lambda", "onceward", "tools"].contains(&text) {
+        return Err("this is the name of another program or crate".to_owned());
+    }
     let begins = text.starts_with(|letter: char| letter.is_ascii_lowercase());
     if begins && text.len() <= 40 && !text.ends_with('-') && text.chars().all(is_allowed) {
         return Ok(text.to_owned());

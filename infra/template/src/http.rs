@@ -12,7 +12,7 @@ use onceward::prelude::*;
 use onceward::saga::Views;
 use onceward::serde_json::{Value, json};
 
-use crate::{JobEvent, Jobs};
+use crate::{Job, JobEvent, Jobs};
 
 /// The maximum number of attempts at a request that conflicts with another one.
 const ATTEMPTS: usize = 5;
@@ -80,6 +80,10 @@ impl Api {
         }
         session.write(key, json!(input));
         session.send(&JobEvent::Requested { input: input.to_owned() })?;
+        // Readers find the job at once.
+        if let Some(view) = Jobs.view(partition(name), &Job::Running) {
+            session.show(view);
+        }
         session.commit().await?;
         Ok(())
     }

@@ -154,6 +154,9 @@ pub static QUEUES: [QueueSpec; 6] = [
     QueueSpec::without_consumer(Queue::named("control-dead")),
 ];
 static SENDS: [Queue; 3] = [CONTROL, SAGA, WORK];
+/// The dead-letter queues.
+static DEAD: [Queue; 3] =
+    [Queue::named("saga-dead"), Queue::named("work-dead"), Queue::named("control-dead")];
 
 /// Runs the state machine.
 pub static RUN_JOBS: Function<Ports> = Function::saga::<Jobs>(&SENDS);
@@ -166,9 +169,21 @@ pub static WORKER: Function<Ports> = Function {
     drains: &[],
     build: Some(|ports| ports.engine.guard("worker", CarryOut { service: Arc::clone(&ports.service) })),
 };
-/// Settles sessions, and sends timers and effects that a crash left unsent.
-pub static DISPATCH_OUTBOX: Function<Ports> = Function::dispatch_outbox(&SENDS);
+/// Settles sessions, sends timers and effects that a crash left unsent, and stores dead letters as failures.
+pub static DISPATCH_OUTBOX: Function<Ports> = Function::dispatch_outbox_and_failures(&SENDS, &DEAD);
+/// Accepts and shows jobs.
+pub static HTTP: Function<Ports> = Function {
+    name: "http",
+    services: &[Service::DATABASE, Service::LEDGER],
+    source: Source::Requests,
+    sends: &[CONTROL, SAGA],
+    drains: &[],
+    build: None,
+};
 
 /// The application.
-pub static SYSTEM: System<Ports> =
-    System { name: "{{project-name}}", queues: &QUEUES, functions: &[&RUN_JOBS, &WORKER, &DISPATCH_OUTBOX] };
+pub static SYSTEM: System<Ports> = System {
+    name: "{{project-name}}",
+    queues: &QUEUES,
+    functions: &[&RUN_JOBS, &WORKER, &DISPATCH_OUTBOX, &HTTP],
+};
