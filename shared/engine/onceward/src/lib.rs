@@ -1,10 +1,11 @@
 //! Messages that take effect once.
 //!
-//! Six mechanisms, each usable alone:
+//! Seven mechanisms, each usable alone:
 //!
 //! | mechanism | guarantee | example |
 //! | --- | --- | --- |
 //! | [durable saga](saga) | Each event changes the state once, and each effect of the change is performed | `saga.rs` |
+//! | [messages between sagas](saga::instance) | An event, request or reply takes effect once in another saga | `two_sagas.rs` |
 //! | steps (module `steps`) | The steps of a list are performed, or undone in reverse order | `steps.rs` |
 //! | [token-based deduplication](dedup::entity) | A duplicate is detected at any age, for entities without a saga | `deduplication.rs` |
 //! | [idempotent handler](dedup::guard()) | A command is answered once, although it may be handled twice | `handler.rs` |
@@ -86,7 +87,8 @@ pub mod prelude {
     pub use outbox::session::{CONTROL, CommitError};
     pub use outbox::{Key, View};
     pub use saga::{
-        Decision, Engine, EntryPoint, Event, Function, MissingSetting, SAGA, Saga, Service, Source, System,
+        Decision, Engine, EntryPoint, Event, Function, Instance, MissingSetting, Requester, SAGA, Saga,
+        Service, Source, System,
     };
 
     pub use crate::{async_trait, messages};

@@ -6,12 +6,13 @@ use std::fs;
 use std::path::PathBuf;
 
 const PAGE: &str = "docs/your-own-saga.md";
-const SHOWN: [&str; 5] = [
+const SHOWN: [&str; 6] = [
     "tests/orders/src/lib.rs",
     "tests/orders/src/shop.rs",
     "tests/orders/src/http.rs",
     "tests/orders/src/lambda.rs",
     "tests/orders/src/tools.rs",
+    "shared/engine/onceward/examples/two_sagas.rs",
 ];
 
 fn read(path: &str) -> String {
