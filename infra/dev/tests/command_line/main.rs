@@ -10,6 +10,7 @@ mod bench;
 mod check_template;
 mod diagram;
 mod new;
+mod new_project;
 mod program;
 mod provision;
 mod pump;
