@@ -11,6 +11,7 @@ use crate::coverage::{Call, Phase};
 use crate::options::{Mode, Mutant};
 use crate::point::Kind;
 use crate::port::Port;
+use crate::restore::Restored;
 use crate::rng::Rng;
 use crate::time::{span, timestamp};
 use crate::world::{Occasion, World};
@@ -55,6 +56,24 @@ impl<A: Send + 'static> Access<A> {
         self.port.call(call, move |world| perform(&mut Scene::new(world))).await
     }
 
+    /// Makes a call that may be answered with earlier data ([`Call::earlier`]): then `perform` receives `true`.
+    ///
+    /// # Errors
+    /// Returns an error if the call fails.
+    pub async fn read<T: Send>(
+        &self,
+        call: Call,
+        perform: impl FnOnce(&mut Scene<'_, A>, bool) -> T + Clone + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.port.read(call, move |world, is_stale| perform(&mut Scene::new(world), is_stale)).await
+    }
+
+    /// Sends the next request of a client to another instance of the function, which has not reached the latest primary
+    /// yet.
+    pub fn reach_another_instance(&self) {
+        self.port.perform(World::begin_batch);
+    }
+
     /// Performs an action of the outside world immediately; it cannot fail.
     pub fn with<T>(&self, act: impl FnOnce(&mut Scene<'_, A>) -> T) -> T {
         self.port.perform(|world| act(&mut Scene::new(world)))
@@ -96,6 +115,11 @@ impl<'a, A: 'static> Scene<'a, A> {
     /// `true` if this request arrives after its caller was answered, or stopped waiting for an answer.
     pub fn is_stray(&self) -> bool {
         self.world.acting.is_none()
+    }
+
+    /// Returns the restored stores, if there was a restore.
+    pub fn restored(&self) -> Option<Restored> {
+        self.world.restored()
     }
 
     /// The time.

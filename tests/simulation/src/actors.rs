@@ -18,6 +18,7 @@ use crate::mutants;
 use crate::options::{Invariant, Mode, Mutant};
 use crate::point::Kind;
 use crate::port::Port;
+use crate::restore::{AGAIN, Shift, Task};
 use crate::rng::Rng;
 use crate::world::World;
 
@@ -40,6 +41,8 @@ pub(crate) enum Role {
     Operator,
     /// A worker that runs the steps of operations on failures.
     Retrier,
+    /// An operator, who handles a restore.
+    Restorer,
 }
 
 impl Role {
@@ -51,6 +54,7 @@ impl Role {
             Self::Sweep => "sweep",
             Self::Operator => "operator",
             Self::Retrier => "retrier",
+            Self::Restorer => "restorer",
         }
     }
 
@@ -72,6 +76,7 @@ impl Role {
             Self::Sweep => Box::pin(sweep(port, application)),
             Self::Operator => Box::pin(operate(port, application)),
             Self::Retrier => Box::pin(retry(port, application)),
+            Self::Restorer => Box::pin(handle_restore(port, application)),
         }
     }
 }
@@ -94,6 +99,7 @@ impl World {
             roles.extend(vec![Role::Station(station, place); workers]);
         }
         roles.extend([Role::Sweep, Role::Sweep, Role::Operator, Role::Retrier, Role::Retrier]);
+        roles.extend(self.has_restore().then_some(Role::Restorer));
         roles
     }
 }
@@ -202,10 +208,36 @@ async fn retry(port: Port, application: Arc<dyn Application>) {
         let retry =
             Retry { selection: Selection::of(FailureStatus::Open), limit: None, per_second, canary: 0 };
         let _ = failures.retry(retry, "operator").await;
-        while let Ok(true) = failures.run_step().await {
+        while let Ok(is_running) = failures.run_step().await {
+            // An earlier answer may not contain the operation yet.
+            if !is_running && port.perform(|world| world.failures.running().is_none()) {
+                break;
+            }
             port.sleep(STEP).await;
         }
         port.perform(|world| world.is_retrying = false);
+    }
+}
+
+/// Repeats the command of the current task until it has succeeded.
+async fn handle_restore(port: Port, application: Arc<dyn Application>) {
+    loop {
+        let (task, what) = port.perform(|world| {
+            world.begin_batch();
+            (world.restores.task, world.restored())
+        });
+        let (Some(task), Some(what)) = (task, what) else { return };
+        let is_done = match task {
+            Task::Settle => application.after_restore(&port, what).await,
+            Task::Check => application.check_stored(&port).await,
+        };
+        if is_done {
+            return port.perform(|world| {
+                world.restores.task = None;
+                world.restores.shift = (task == Task::Settle).then_some(Shift::Resume);
+            });
+        }
+        port.sleep(AGAIN).await;
     }
 }
 

@@ -22,6 +22,7 @@ use crate::model::{Bounds, CheckResult, ExpectedWrite, ObservedWrite, SETTLES, S
 use crate::options::{Invariant, Mode, Mutant};
 use crate::port::Port;
 use crate::ports::outboxes::{SagaOutboxes, SessionOutboxes};
+use crate::restore::Restored;
 use crate::rng::Rng;
 use crate::sagas::{AnySaga, OtherSaga};
 use crate::workload::{Change, Rest, Workload};
@@ -33,6 +34,8 @@ pub(crate) trait Application: Rules {
     fn consumer(&self, port: &Port, function: &str) -> Result<Arc<dyn Consumer>, MissingSetting>;
     fn failures(&self, port: &Port) -> Result<Failures, MissingSetting>;
     fn client(&self, port: &Port, rng: Rng) -> BoxFuture<'static, ()>;
+    fn after_restore(&self, port: &Port, what: Restored) -> BoxFuture<'static, bool>;
+    fn check_stored(&self, port: &Port) -> BoxFuture<'static, bool>;
 }
 
 /// Returns the application of a workload.
@@ -98,6 +101,14 @@ impl<W: Workload> Application for TypedApplication<W> {
     fn client(&self, port: &Port, rng: Rng) -> BoxFuture<'static, ()> {
         self.workload.client(self.ports(port, None), Access::new(port, None), rng)
     }
+
+    fn after_restore(&self, port: &Port, what: Restored) -> BoxFuture<'static, bool> {
+        self.workload.after_restore(self.ports(port, None), Access::new(port, None), what)
+    }
+
+    fn check_stored(&self, port: &Port) -> BoxFuture<'static, bool> {
+        self.workload.check_stored(self.ports(port, None), Access::new(port, None))
+    }
 }
 
 impl<W: Workload> Rules for TypedApplication<W> {
@@ -140,6 +151,15 @@ impl<W: Workload> Rules for TypedApplication<W> {
 
     fn races(&self) -> &'static [Call] {
         self.workload.races()
+    }
+
+    fn restores(&self) -> bool {
+        self.workload.restores()
+    }
+
+    fn restore(&self, world: &mut World, backup: &(dyn Any + Send)) {
+        let (Some(backup), Some(own)) = (backup.downcast_ref(), world.outside.downcast_mut()) else { return };
+        self.workload.restore(own, backup);
     }
 
     fn saga_queues(&self) -> Vec<Queue> {

@@ -5,6 +5,7 @@ use std::task::Waker;
 use crate::coverage::Fault;
 use crate::options::Invariant;
 use crate::point::{Grant, Kind, Point};
+use crate::restore::Shift;
 use crate::world::{Occasion, RETRIER_DIES, World};
 
 /// A wait after which dead letters may have expired.
@@ -20,6 +21,10 @@ pub(crate) enum Next {
     Start(usize),
     /// Drop a worker and start it.
     Replace(usize),
+    /// Drop all workers, restore the stores, and start the worker that handles a restore.
+    Restore,
+    /// Start all workers again after a restore.
+    Resume,
     /// No further action.
     Nothing,
     /// No event remains.
@@ -43,6 +48,12 @@ impl World {
             let steps = self.config.max_steps;
             self.violate(Invariant::Quiescence, || format!("no rest after {steps} steps"));
             return Next::Rest;
+        }
+        self.advance_restore();
+        match self.restores.shift.take() {
+            Some(Shift::Stop) => return Next::Restore,
+            Some(Shift::Resume) => return Next::Resume,
+            None => {}
         }
         match self.choose(sticky, last) {
             Some(Candidate::Point(index)) => self.go_on(index),
@@ -163,7 +174,7 @@ impl World {
                 return Next::Replace(process);
             }
             Occasion::Replay => self.send_any_again(),
-            Occasion::Act(act) => act(self),
+            Occasion::Act(act) | Occasion::Arrive(_, act) => act(self),
         }
         Next::Nothing
     }

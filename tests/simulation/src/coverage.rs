@@ -137,11 +137,16 @@ impl Call {
         Self { may_be_stale: true, ..self }
     }
 
-    const fn earlier(self) -> Self {
+    /// A call that may be answered with earlier data, as by a deposed primary, until its worker has made a linearizable
+    /// read or a write. It is made with [`Access::read`](crate::Access::read).
+    #[must_use]
+    pub const fn earlier(self) -> Self {
         Self { may_be_earlier: true, ..self }
     }
 
-    const fn linearizable(self) -> Self {
+    /// A call that a deposed primary cannot answer. All later reads of its worker are answered with the latest data.
+    #[must_use]
+    pub const fn linearizable(self) -> Self {
         Self { is_linearizable: true, ..self }
     }
 
@@ -287,8 +292,12 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    pub(crate) fn new(calls: Vec<Call>, general: &[&'static str], situations: &[&'static str]) -> Self {
-        let situations = general.iter().chain(situations).map(|situation| (*situation, 0)).collect();
+    pub(crate) fn new(
+        calls: Vec<Call>,
+        general: impl Iterator<Item = &'static str>,
+        situations: &[&'static str],
+    ) -> Self {
+        let situations = general.chain(situations.iter().copied()).map(|situation| (situation, 0)).collect();
         Self { calls, counts: Vec::new(), situations }
     }
 

@@ -64,6 +64,11 @@ fn foreign(id: MessageId) -> String {
 }
 
 impl Damage {
+    /// Returns `true` if a later release was rolled back, so that this one cannot read what it wrote.
+    pub(crate) fn is_expected(&self) -> bool {
+        self.is_rolled_back
+    }
+
     /// All records that are written from now on are readable.
     pub(crate) fn stop(&mut self) {
         (self.messages, self.documents) = (0, 0);

@@ -115,7 +115,7 @@ impl Port {
                     world.note(|| format!("{} arrives again", call.name()));
                     again(world);
                 };
-                world.at(at, Occasion::Act(Box::new(act)));
+                world.at(at, Occasion::Arrive(call, Box::new(act)));
             }
             value
         });
@@ -152,7 +152,7 @@ impl World {
             world.note(|| format!("{} arrives a second time", call.name()));
             perform(world);
         };
-        self.at(at, Occasion::Act(Box::new(act)));
+        self.at(at, Occasion::Arrive(call, Box::new(act)));
     }
 
     /// Performs a call after its caller stopped waiting.
@@ -162,7 +162,7 @@ impl World {
             world.note(|| format!("{} arrives late", call.name()));
             perform(world);
         };
-        self.at(at, Occasion::Act(Box::new(act)));
+        self.at(at, Occasion::Arrive(call, Box::new(act)));
     }
 }
 

@@ -12,6 +12,7 @@ use crate::checks::ages;
 use crate::choice::Next;
 use crate::options::{Config, Invariant, Outcome};
 use crate::port::Port;
+use crate::restore::Task;
 use crate::universe::Universe;
 use crate::world::{Occasion, World};
 
@@ -37,6 +38,7 @@ impl Schedule {
     /// Returns the schedule of a seed.
     pub(crate) fn new(application: &Arc<dyn Application>, config: &Config, seed: u64) -> Self {
         let mut world = World::new(Arc::<dyn Application>::clone(application), config.clone(), seed);
+        world.plan_restore(seed);
         let roles = world.roles();
         let rng = &mut world.rng;
         let sticky = rng.pick(&[0, 0, 50, 85]);
@@ -62,6 +64,7 @@ impl Schedule {
                     world.clocks.add(&mut world.more);
                     world.retriers.push(index);
                 }
+                Role::Restorer => world.add_restorer(),
                 _ => world.clocks.add(&mut world.rng),
             }
             world.names.push(format!("{} {count}", role.name()));
@@ -77,23 +80,25 @@ impl Schedule {
 
     /// Runs to the end, and then delivers duplicates.
     pub(crate) fn run(mut self) -> Outcome {
-        for index in 0..self.workers.len() {
-            self.start(index);
-        }
+        self.start_all(|_| true);
         if self.come_to_rest() {
             self.universe.with(|world| {
                 world.plan.stop(world.now);
+                world.cancel_restore();
                 world.acting = None;
                 world.note(|| "everything is at rest".to_owned());
                 world.damage.stop();
                 world.check_dead_letters();
             });
-            if self.redrive() {
+            if self.redrive() && self.check_stored() {
                 self.universe.with(|world| {
                     world.check_rest();
                     world.count_partitions();
                 });
-                self.repeat_after_the_end();
+                // A restored ledger may admit duplicates of messages that ended partitions.
+                if self.universe.with(|world| world.restored().is_none()) {
+                    self.repeat_after_the_end();
+                }
             }
         }
         // Dropping a worker accesses the world, so it must not be borrowed here.
@@ -171,10 +176,47 @@ impl Schedule {
                     self.workers[index].future = None;
                     self.start(index);
                 }
+                Next::Restore => self.restore(),
+                Next::Resume => self.start_all(Role::restarts),
                 Next::Nothing => {}
                 Next::Rest => return self.universe.with(|world| world.violation.is_none()),
             }
         }
+    }
+
+    /// Starts such workers; not the one that handles restores.
+    fn start_all(&mut self, starts: impl Fn(&Role) -> bool) {
+        for index in 0..self.workers.len() {
+            let role = &self.workers[index].role;
+            if starts(role) && !matches!(role, Role::Restorer) {
+                self.start(index);
+            }
+        }
+    }
+
+    /// Stops all workers and restores the stores.
+    fn restore(&mut self) {
+        // Dropping a worker accesses the world, so it must not be borrowed here.
+        self.workers.iter_mut().for_each(|worker| worker.future = None);
+        self.universe.with(World::restore);
+        self.start_restorer();
+    }
+
+    fn start_restorer(&mut self) {
+        let index = self.workers.iter().position(|worker| matches!(worker.role, Role::Restorer));
+        index.into_iter().for_each(|index| self.start(index));
+    }
+
+    /// Runs the check for data that nothing refers to, if there was a restore. Returns `false` after a violation.
+    fn check_stored(&mut self) -> bool {
+        let is_restored = self.universe.with(|world| {
+            world.restores.task = world.restored().map(|_| Task::Check);
+            world.restores.task.is_some()
+        });
+        if is_restored {
+            self.start_restorer();
+        }
+        !is_restored || self.come_to_rest()
     }
 
     fn start(&mut self, index: usize) {

@@ -14,6 +14,7 @@ use saga::{Content, Document, Engine, Persist, Saga, System};
 use crate::access::{Access, Scene};
 use crate::coverage::Call;
 use crate::options::Mode;
+use crate::restore::Restored;
 use crate::rng::Rng;
 use crate::sagas::OtherSaga;
 use crate::time::{millis, span};
@@ -68,6 +69,31 @@ pub trait Workload: Clone + Send + Sync + 'static {
     /// The calls of its own ports that delay a worker in some schedules, so that others overtake it.
     fn races(&self) -> &'static [Call] {
         &[]
+    }
+
+    /// Whether some schedules restore its stores to an earlier time.
+    fn restores(&self) -> bool {
+        false
+    }
+
+    /// Replaces the part of its world that a restore of the database changes. Uploaded files and the true history stay.
+    fn restore(&self, _world: &mut Self::World, _backup: &Self::World) {}
+
+    /// Does what the runbook says after a restore, before the functions start again. Returns `false` if that has to be
+    /// repeated a minute later.
+    fn after_restore(
+        &self,
+        _ports: Self::Ports,
+        _access: Access<Self::World>,
+        _what: Restored,
+    ) -> BoxFuture<'static, bool> {
+        Box::pin(std::future::ready(true))
+    }
+
+    /// Finds and deletes data without a reference, once everything is at rest after a restore. Returns `false` if this
+    /// has to be repeated.
+    fn check_stored(&self, _ports: Self::Ports, _access: Access<Self::World>) -> BoxFuture<'static, bool> {
+        Box::pin(std::future::ready(true))
     }
 
     /// Situations that a run must cover in addition to faults at calls; reported with [`Scene::meet`].
@@ -255,7 +281,13 @@ impl<'a, W: Workload> Rest<'a, W> {
         self.world.plan.outlasts_queues(since, self.world.now) || self.world.awaits_upgrade(since)
     }
 
-    /// Returns every message that was stored as an effect in this partition, even if it was not sent.
+    /// Returns the restored stores, if there was a restore.
+    pub fn restored(&self) -> Option<Restored> {
+        self.world.restored()
+    }
+
+    /// Returns every message that was stored as an effect in this partition, even if it was not sent, unless a restore
+    /// has undone the change.
     pub fn effects(&self, partition: PartitionKey) -> impl Iterator<Item = &'a Message> {
         self.world.checks.messages_of(partition)
     }

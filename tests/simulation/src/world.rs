@@ -25,6 +25,7 @@ use crate::past::Past;
 use crate::point::{Kind, Points};
 use crate::ports::failures::FailureTables;
 use crate::ports::queues::{Copy, Queues};
+use crate::restore::{self, Restores};
 use crate::rng::Rng;
 use crate::time::{millis, timestamp};
 
@@ -34,9 +35,10 @@ const MORE: u64 = 0xA24B_AED4_963E_E407;
 const STARTS_WITHOUT_STORE: &str = "a function is started by a message while the database is away";
 pub(crate) const RETRIER_DIES: &str = "a worker dies between two steps of an operation on failures";
 pub(crate) const RETRIED: &str = "dead letters are retried as failures";
+pub(crate) const EARLIER_FAILURES: &str = "an earlier state of the failures is read";
 
 /// The situations that must occur for every application.
-const SITUATIONS: [&str; 3] = [STARTS_WITHOUT_STORE, RETRIER_DIES, RETRIED];
+const SITUATIONS: [&str; 4] = [STARTS_WITHOUT_STORE, RETRIER_DIES, RETRIED, EARLIER_FAILURES];
 
 /// A scheduled event.
 pub(crate) enum Occasion {
@@ -46,11 +48,14 @@ pub(crate) enum Occasion {
     Replace(usize),
     /// An earlier message is sent again.
     Replay,
-    /// An outside event, or the arrival of a call whose caller stopped waiting.
+    /// An outside event.
     Act(Box<dyn FnOnce(&mut World) + Send>),
+    /// The arrival of a call whose caller stopped waiting.
+    Arrive(Call, Box<dyn FnOnce(&mut World) + Send>),
 }
 
 /// A stored saga document.
+#[derive(Clone)]
 pub(crate) struct StoredDocument {
     pub(crate) document: Document,
     pub(crate) state: State,
@@ -58,6 +63,7 @@ pub(crate) struct StoredDocument {
 }
 
 /// A stored transactional session.
+#[derive(Clone)]
 pub(crate) struct StoredSession {
     pub(crate) found: SessionStatus,
     pub(crate) outbox: Vec<Entry>,
@@ -74,6 +80,8 @@ pub(crate) trait Rules: Send + Sync {
     fn situations(&self) -> &'static [&'static str];
     fn unused(&self) -> &'static [Call];
     fn races(&self) -> &'static [Call];
+    fn restores(&self) -> bool;
+    fn restore(&self, world: &mut World, backup: &(dyn Any + Send));
 
     fn saga_queues(&self) -> Vec<Queue>;
     fn read(&self, queue: &Queue, content: &Content) -> Result<State, String>;
@@ -161,6 +169,8 @@ pub(crate) struct World {
     /// Failures: dead-lettered messages and exhausted effects.
     pub(crate) failures: FailureTables,
     pub(crate) records: BTreeMap<Key, Record>,
+    /// The restore of the stores, if there is one.
+    pub(crate) restores: Restores,
     pub(crate) processed: BTreeMap<String, Timestamp>,
     pub(crate) queues: Queues,
     /// `true` if an operator retries dead letters with an operation on failures, and does not redrive them.
@@ -199,6 +209,8 @@ impl World {
         let calls: Vec<Call> = calls.filter(|call| !unused.contains(call)).copied().collect();
         let queues = Queues::new(application.queues(), &stations);
         let mut more = Rng::new(seed ^ MORE);
+        let restores: &[&str] = if application.restores() { &restore::SITUATIONS } else { &[] };
+        let general = SITUATIONS.iter().chain(restores).copied();
         let (gathers_dead_letters, retriers_die) = (more.one_in(2), more.below(3));
         let mut world = Self {
             plan: Plan::draw(&mut rng, &mut more, &calls, application.races()),
@@ -232,6 +244,7 @@ impl World {
             past: Past::new(seed),
             failures: FailureTables::default(),
             records: BTreeMap::new(),
+            restores: Restores::default(),
             processed: BTreeMap::new(),
             queues,
             gathers_dead_letters,
@@ -246,7 +259,7 @@ impl World {
             stations,
             checks: Checks::default(),
             mutants: Notes::default(),
-            coverage: Coverage::new(calls, &SITUATIONS, application.situations()),
+            coverage: Coverage::new(calls, general, application.situations()),
             application,
             stats: Stats::default(),
             trace: Vec::new(),

@@ -8,14 +8,18 @@
 //!   history;
 //! - `ports`: the application's own ports;
 //! - `situations`: names of defects and situations;
-//! - `changes`, `rest`: the invariants of each change, and of the final state.
+//! - `recovery`: the operator's commands after a restore;
+//! - `changes`, `rest`, `restored`: the invariants of each change, of the final state, and of the final state after a
+//!   restore.
 
 mod changes;
 mod client;
 mod mutants;
 mod outside;
 mod ports;
+mod recovery;
 mod rest;
+mod restored;
 mod situations;
 
 use std::sync::Arc;
@@ -32,14 +36,15 @@ use outbox::SessionRecord;
 use saga::{Engine, System};
 use simulation::access::short;
 use simulation::{
-    Access, Bounds, Call, Change, CheckResult, Invariant, Mode, Rest, Rng, Scene, Violation, Workload,
+    Access, Bounds, Call, Change, CheckResult, Invariant, Mode, Rest, Restored, Rng, Scene, Violation,
+    Workload,
 };
 
 use self::outside::Outside;
 use self::situations::{
     BY_HAND_COMPLETES, BY_HAND_ENDS, BY_HAND_REFUSED, CANCELLED, DECIDED, DELETED, EXPORTED, HALF_UNREADABLE,
     KEY_PREFIX, KEY_REPEATED, KEY_SHARED, LATE_MARK, MANY_BATCHES, NO_METADATA, NO_PARSE_DEADLINE, NO_SCAN,
-    OVERTAKEN, READ_ON, REPAIRED, RESTARTED, STREAM_BREAKS,
+    OVERTAKEN, READ_ON, REPAIRED, REPORTED, RESTARTED, STREAM_BREAKS,
 };
 
 /// The search import.
@@ -119,6 +124,7 @@ impl Workload for Searches {
             REPAIRED,
             DELETED,
             DECIDED,
+            REPORTED,
         ]
     }
 
@@ -138,6 +144,7 @@ impl Workload for Searches {
             (ports::FAILURES_ARE_CRASHES, &Mode::ALL),
             (ports::WITHDRAWN_IS_CLEARED, &Mode::ALL),
             (ports::EXPORT_OUTLIVES_SEARCH, &Mode::ALL),
+            (ports::FILES_OF_SECONDARY, &Mode::ALL),
             (mutants::DEADLINE_NOT_RENEWED, &Mode::ALL),
             (mutants::NEW_TOKENS_ON_REPEAT, &[Mode::Ledger]),
             (mutants::BOTH_WIN, &Mode::ALL),
@@ -145,7 +152,31 @@ impl Workload for Searches {
             (mutants::EARLIER_DOCUMENT_BELIEVED, &Mode::ALL),
             (mutants::NEWER_DOCUMENT_AWAITED, &Mode::ALL),
             (mutants::DECISION_ALONE, &Mode::ALL),
+            (mutants::UNRECORDED_DELETION, &Mode::ALL),
+            (recovery::UNSETTLED, &Mode::ALL),
+            (recovery::REPLIES_ADMITTED, &Mode::ALL),
         ]
+    }
+
+    fn restores(&self) -> bool {
+        true
+    }
+
+    fn restore(&self, outside: &mut Outside, backup: &Outside) {
+        outside.restore(backup);
+    }
+
+    fn after_restore(
+        &self,
+        ports: Ports,
+        access: Access<Outside>,
+        what: Restored,
+    ) -> BoxFuture<'static, bool> {
+        Box::pin(recovery::after_restore(ports, access, what))
+    }
+
+    fn check_stored(&self, ports: Ports, access: Access<Outside>) -> BoxFuture<'static, bool> {
+        Box::pin(recovery::check_stored(ports, access))
     }
 
     fn patience(&self) -> Option<Duration> {
@@ -219,7 +250,8 @@ impl Workload for Searches {
         let parsed = scene.parsed.entry((search, command.file_id)).or_default();
         parsed.insert(id);
         let count = parsed.len();
-        if count > 1 {
+        // After a restore, another command may read what an undone one had read.
+        if count > 1 && !scene.restored().is_some_and(Restored::has_database) {
             let detail =
                 format!("file {} of search {search} was parsed by {count} commands", short(&command.file_id));
             return Err(Violation { invariant: Invariant::EffectsTakeEffectOnce, detail });
@@ -270,7 +302,10 @@ impl Workload for Searches {
     }
 
     fn check(&self, rest: &Rest<'_, Self>) -> CheckResult {
-        rest::check(rest)
+        match rest.restored().is_some_and(Restored::has_database) {
+            true => restored::check(rest),
+            false => rest::check(rest),
+        }
     }
 
     /// Only files that were not abandoned count: the studies of other files are hidden, and a late duplicate of the

@@ -13,7 +13,8 @@ use outbox::{
     CommitOutcome, CommitSession, Entry, Key, ReadRecords, Record, SessionRecord, Settlement, Write,
 };
 use saga::{Engine, LoadResult, Persist, PersistOutcome, ReadDocuments, Saga, WriteDocuments};
-use service::FIRST_REQUEST;
+use serde::Deserialize;
+use service::{FIRST_REQUEST, REPAIRS, Repairs};
 use simulation::Access;
 
 use super::outside::Outside;
@@ -38,6 +39,9 @@ pub(super) const NEWER_DOCUMENT_AWAITED: &str = "a parse command waits for a new
 /// A reviewer's decision is stored without the command that compares its studies again.
 pub(super) const DECISION_ALONE: &str = "a decision does not compare its studies";
 
+/// A parser executes a deletion that a client asked for, although the database does not record it.
+pub(super) const UNRECORDED_DELETION: &str = "a deletion is executed that the database does not record";
+
 /// Returns the engine of one worker with the planted defect, if it is one of these.
 pub(super) fn plant(mut engine: Engine, access: &Access<Outside>) -> Engine {
     if let Ok(stores) = &mut engine.stores {
@@ -60,6 +64,10 @@ pub(super) fn plant(mut engine: Engine, access: &Access<Outside>) -> Engine {
         if is_parser && access.has(NEWER_DOCUMENT_AWAITED) {
             let inner = Arc::clone(&stores.read_documents);
             stores.read_documents = Arc::new(AwaitsNewer { inner });
+        }
+        if is_parser && access.has(UNRECORDED_DELETION) {
+            let inner = Arc::clone(&stores.records);
+            stores.records = Arc::new(BelievesCommands { inner, access: access.clone() });
         }
         if access.has(BOTH_WIN) {
             let meant = Arc::default();
@@ -258,5 +266,29 @@ impl ReadRecords for Believes {
             Some(meant) => Record { body: meant.body, ..found },
             None => found,
         }))
+    }
+}
+
+/// Reports every deletion that a client asked for as recorded.
+struct BelievesCommands {
+    inner: Arc<dyn ReadRecords>,
+    access: Access<Outside>,
+}
+
+#[async_trait]
+impl ReadRecords for BelievesCommands {
+    async fn record(&self, key: &Key) -> Result<Option<Record>, StoreError> {
+        let found = self.inner.record(key).await?;
+        if key.kind != REPAIRS {
+            return Ok(found);
+        }
+        let (revision, stored) = found.map_or((0, None), |found| (found.revision, Some(found.body)));
+        let mut repairs = stored.and_then(|body| Repairs::deserialize(&body).ok()).unwrap_or_default();
+        let asked_for = self.access.with(|scene| {
+            let asked_for = scene.truth.iter().filter(|(_, truth)| truth.deleted);
+            asked_for.map(|(search, _)| *search).collect::<Vec<_>>()
+        });
+        repairs.deleted.extend(asked_for);
+        Ok(serde_json::to_value(&repairs).ok().map(|body| Record { revision, body }))
     }
 }

@@ -1,7 +1,7 @@
 //! The state that outlives the workers in addition to the engine's stores: objects, studies, and the truth about them.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -113,6 +113,12 @@ impl Truth {
     }
 }
 
+/// The files that were read to their end.
+pub(super) type FilesRead = BTreeMap<(SearchId, FileId), ParsedFile>;
+
+/// The number of earlier lists of files.
+const EARLIER: usize = 3;
+
 /// The state that is stored outside the engine, and the true history.
 #[derive(Debug, Clone, Default)]
 pub struct Outside {
@@ -135,7 +141,9 @@ pub struct Outside {
     /// Uploaded files.
     pub objects: Vec<StoredObject>,
     /// The files that were read to their end.
-    pub files: BTreeMap<(SearchId, FileId), ParsedFile>,
+    pub files: FilesRead,
+    /// Earlier lists of these files, for reads of a deposed primary.
+    pub earlier_files: VecDeque<FilesRead>,
     /// The identities of the studies of each file.
     pub studies: BTreeMap<(SearchId, FileId), BTreeMap<u64, Identity>>,
     /// The studies of each key, including deleted ones.
@@ -150,6 +158,8 @@ pub struct Outside {
     pub unmade: BTreeSet<ExportId>,
     /// The keys of exports whose request arrived after the deletion of the search, when no worker was waiting for it.
     pub stray: BTreeSet<String>,
+    /// The searches whose files were being read when the database was restored.
+    pub interrupted: BTreeSet<SearchId>,
     /// The longest list of files of each search, for a defect.
     pub listed: BTreeMap<SearchId, Vec<ParsedFile>>,
     /// The marks of studies, and the revision that wrote them.
@@ -188,12 +198,28 @@ pub(super) struct Upload {
 }
 
 impl Outside {
+    /// Replaces what is stored in the database. The objects, and what really happened, stay as they are.
+    pub(super) fn restore(&mut self, backup: &Self) {
+        let Self { files, studies, keyed, revision, marks, readings, .. } = backup.clone();
+        (self.files, self.studies, self.keyed, self.revision) = (files, studies, keyed, revision);
+        (self.marks, self.readings) = (marks, readings);
+        self.begun_at = backup.begun_at.clone();
+        self.held = backup.held.clone();
+        self.listed = backup.listed.clone();
+        self.earlier_files.clear();
+    }
+
     /// Returns the completely read files of a search in their order.
     pub fn files_of(&self, search: SearchId) -> Vec<ParsedFile> {
-        let mut files: Vec<_> =
-            self.files.values().filter(|file| file.search_id == search).cloned().collect();
-        files.sort_by_key(|file| file.position);
-        files
+        files_of(&self.files, search)
+    }
+
+    /// Keeps the list of files before a change.
+    pub(super) fn keep_files(&mut self) {
+        self.earlier_files.push_back(self.files.clone());
+        if self.earlier_files.len() > EARLIER {
+            self.earlier_files.pop_front();
+        }
     }
 
     /// Changes the stored result of a file to that of another reader version, which counted one record more.
@@ -260,7 +286,10 @@ impl Outside {
         let (reading, _) = self.readings.entry((search, file)).or_insert_with(new);
         let before = reading.place.replace(refused);
         reading.fence += u64::from(!matches!(before, Some(ReadingStatus::Refused { .. })));
-        self.files.remove(&(search, file));
+        if self.files.contains_key(&(search, file)) {
+            self.keep_files();
+            self.files.remove(&(search, file));
+        }
     }
 
     /// Deletes all studies of a file permanently. Returns their number.
@@ -329,10 +358,11 @@ impl Outside {
     }
 
     /// Returns the keys of exports, except those that parsers were unable to write, since a late duplicate of their
-    /// command may succeed.
+    /// command may succeed, and those that a late duplicate of a deletion may remove.
     pub(super) fn made_exports(&self) -> BTreeSet<&str> {
         let is_unmade = |key: &str| self.unmade.iter().any(|export| key.contains(&export.to_string()));
-        self.exports.iter().map(String::as_str).filter(|key| !is_unmade(key)).collect()
+        let lasting = self.exports.difference(&self.stray).map(String::as_str);
+        lasting.filter(|key| !is_unmade(key)).collect()
     }
 
     /// Returns the number of studies of each file that was not abandoned.
@@ -383,6 +413,13 @@ pub(super) fn store(scene: &mut Scene<'_, Outside>, upload: Upload) {
         }
         _ => scene.post(&UPLOADS, &event),
     }
+}
+
+/// The files of a search, in their order.
+pub(super) fn files_of(files: &FilesRead, search: SearchId) -> Vec<ParsedFile> {
+    let mut files: Vec<_> = files.values().filter(|file| file.search_id == search).cloned().collect();
+    files.sort_by_key(|file| file.position);
+    files
 }
 
 /// Returns a checkpoint as if another reader version had written it.

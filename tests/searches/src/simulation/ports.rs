@@ -1,6 +1,7 @@
 //! The application's own ports: objects, studies, progress and upload forms. Each call is atomic, as the contract
 //! suites demand of an adapter; the scheduler interleaves the calls.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -23,7 +24,7 @@ use simulation::access::short;
 use simulation::{Access, Call, Scene};
 
 use super::client::project;
-use super::outside::{Outside, Quality, of_version};
+use super::outside::{Outside, Quality, files_of, of_version};
 use super::situations::{
     BATCH, CANCELLED, HALF_UNREADABLE, LATE_MARK, MANY_BATCHES, NO_SCAN, OVERTAKEN, READ_ON, RESTARTED,
     STREAM_BREAKS,
@@ -36,10 +37,11 @@ const OBJECTS_OPEN: Call = Call::own(1, "objects.open");
 /// Storing studies.
 const STUDIES_STORE: Call = Call::own(2, "studies.store").late();
 /// Recording the start of an attempt at a file.
-const READING_BEGIN: Call = Call::own(3, "reading.begin");
+const READING_BEGIN: Call = Call::own(3, "reading.begin").linearizable();
 /// Recording that a file was completely read.
 const STUDIES_FINISH: Call = Call::own(4, "studies.finish").late();
-/// Reading the completed files, and the identities of their studies.
+/// Reading the compared fields of studies. A worker that compares studies has counted a change before, so that it reads
+/// the latest data.
 const STUDIES_READ: Call = Call::own(5, "studies.read");
 /// Marking duplicates.
 const STUDIES_MARK: Call = Call::own(6, "studies.mark").late();
@@ -59,7 +61,7 @@ const STUDIES_REMOVE: Call = Call::own(11, "studies.remove").late().rare();
 /// Resetting a file to unread.
 const STUDIES_WITHDRAW: Call = Call::own(12, "studies.withdraw").late().rare();
 /// Counting a change of the project's content.
-const STUDIES_REVISE: Call = Call::own(13, "studies.revise");
+const STUDIES_REVISE: Call = Call::own(13, "studies.revise").linearizable();
 
 /// Reading the progress of a file.
 const READING_PLACE: Call = Call::own(14, "reading.place").rare();
@@ -69,11 +71,14 @@ const OBJECTS_REMOVE: Call = Call::own(15, "objects.remove").late().rare();
 /// Storing an export.
 const EXPORTS_KEEP: Call = Call::own(16, "exports.keep").late().rare();
 
+/// Reading which files were read to their end.
+const STUDIES_FILES: Call = Call::own(17, "studies.files").earlier();
+
 /// Calls before which a worker is overtaken in some schedules.
 pub(super) static RACES: [Call; 2] = [READING_BEGIN, EXPORTS_KEEP];
 
 /// All calls.
-pub(super) static CALLS: [Call; 17] = [
+pub(super) static CALLS: [Call; 18] = [
     OBJECTS_HEAD,
     OBJECTS_OPEN,
     STUDIES_STORE,
@@ -91,6 +96,7 @@ pub(super) static CALLS: [Call; 17] = [
     READING_PLACE,
     OBJECTS_REMOVE,
     EXPORTS_KEEP,
+    STUDIES_FILES,
 ];
 
 /// A checkpoint is stored without the records before it.
@@ -115,6 +121,9 @@ pub(super) const WITHDRAWN_IS_CLEARED: &str = "a withdrawn file is cleared by `b
 
 /// A parser that has stored an export does not see that the search was deleted in between.
 pub(super) const EXPORT_OUTLIVES_SEARCH: &str = "an export outlives its search";
+
+/// The list of read files comes from a secondary, whatever its worker has read or written before.
+pub(super) const FILES_OF_SECONDARY: &str = "the list of files is read from a secondary";
 
 /// The number of crashes after which a file is refused.
 const MAX_CRASHES: u32 = 5;
@@ -418,6 +427,7 @@ impl WriteStudies for Own {
             if studies.is_some_and(|studies| studies.len() > 2 * BATCH) {
                 scene.meet(MANY_BATCHES);
             }
+            scene.keep_files();
             scene.files.entry((file.search_id, file.file_id)).or_insert(file);
         };
         self.0.call(STUDIES_FINISH, finish).await
@@ -549,8 +559,15 @@ impl ReadStudies for Own {
 
     async fn parsed(&self, search: SearchId) -> Result<Vec<ParsedFile>, StoreError> {
         let believes = self.0.has(EXPORT_OUTLIVES_SEARCH);
-        let read = move |scene: &mut Scene<'_, Outside>| {
-            let files = scene.files_of(search);
+        let reads_secondary = self.0.has(FILES_OF_SECONDARY);
+        let read = move |scene: &mut Scene<'_, Outside>, is_stale| {
+            let is_stale = is_stale || reads_secondary && scene.rng().one_in(3);
+            let earlier = scene.earlier_files.len();
+            let place = (is_stale && earlier > 0).then(|| scene.rng().index(earlier));
+            let files = match place.and_then(|place| scene.earlier_files.get(place)) {
+                Some(earlier) => files_of(earlier, search),
+                None => files_of(&scene.files, search),
+            };
             // The defect keeps all files.
             let known = scene.listed.entry(search).or_default();
             if files.len() >= known.len() {
@@ -558,16 +575,23 @@ impl ReadStudies for Own {
             }
             if believes { known.clone() } else { files }
         };
-        self.0.call(STUDIES_READ, read).await
+        self.0.read(STUDIES_FILES, read).await
     }
 
-    /// Used by operators, whom the simulation does not include.
     async fn stored_files(
         &self,
-        _: Option<(SearchId, FileId)>,
-        _: usize,
+        after: Option<(SearchId, FileId)>,
+        limit: usize,
     ) -> Result<Vec<StoredFile>, StoreError> {
-        Ok(Vec::new())
+        let read = move |scene: &mut Scene<'_, Outside>| {
+            let following = scene.studies.iter().filter(|(file, _)| Some(**file) > after);
+            let stored = following.filter(|(_, studies)| !studies.is_empty()).take(limit);
+            let stored_file = |(&(search_id, file_id), studies): (&(SearchId, FileId), &BTreeMap<_, _>)| {
+                StoredFile { search_id, file_id, project_id: project(), studies: studies.len() as u64 }
+            };
+            stored.map(stored_file).collect()
+        };
+        self.0.call(STUDIES_READ, read).await
     }
 
     async fn marked(&self, _: SearchId, _: FileId) -> Result<DuplicateCounts, StoreError> {

@@ -24,7 +24,7 @@ use super::client::project;
 use super::outside::{KeyedAnswer, Quality, StoredObject, Truth};
 use super::situations::{KEY_PREFIX, NO_METADATA};
 
-type AtRest<'a> = Rest<'a, Searches>;
+pub(super) type AtRest<'a> = Rest<'a, Searches>;
 
 /// A file that has been stored for this time cannot be reported as missing.
 const LONG_STORED: SignedDuration = SignedDuration::from_mins(30);
@@ -40,7 +40,7 @@ const MAX_OPERATOR_DELAY: Duration = Duration::from_secs(23 * 3_600);
 /// The maximum error of a client's clock, with a margin.
 const MAX_SKEW: SignedDuration = SignedDuration::from_mins(15);
 
-fn broken<T>(invariant: Invariant, detail: String) -> Result<T, Violation> {
+pub(super) fn broken<T>(invariant: Invariant, detail: String) -> Result<T, Violation> {
     Err(Violation { invariant, detail })
 }
 
@@ -177,7 +177,7 @@ fn outcome(rest: &AtRest<'_>, search: SearchId, state: &State, truth: &Truth) ->
 }
 
 /// Returns the quality of a file that was uploaded for the repaired search.
-fn repaired(rest: &AtRest<'_>, object: &ObjectRef) -> Option<Quality> {
+pub(super) fn repaired(rest: &AtRest<'_>, object: &ObjectRef) -> Option<Quality> {
     let key = ObjectKey::parse(KEY_PREFIX, &object.key).ok()?;
     rest.truth.get(&key.search)?.files.get(&key.file).copied()
 }
@@ -208,7 +208,12 @@ fn waited_for_operator(rest: &AtRest<'_>, search: SearchId, file: FileId) -> boo
 
 /// A search that ends without a file has waited long enough and has scanned the bucket, and the file was not stored
 /// long before its last scan.
-fn timed_out(rest: &AtRest<'_>, search: SearchId, ended: &EndedSearch, truth: &Truth) -> CheckResult {
+pub(super) fn timed_out(
+    rest: &AtRest<'_>,
+    search: SearchId,
+    ended: &EndedSearch,
+    truth: &Truth,
+) -> CheckResult {
     let arrived = ended.import.files.iter().filter(|(_, file)| file.object.is_some());
     let arrived = arrived.filter_map(|(file, _)| truth.stored.get(file)).copied();
     let waits_since = arrived.chain([ended.import.created_at]).max().unwrap_or(ended.at);
@@ -310,7 +315,12 @@ fn cancelled(rest: &AtRest<'_>, search: SearchId, truth: &Truth) -> CheckResult 
     Ok(())
 }
 
-fn parsed(rest: &AtRest<'_>, search: SearchId, file: FileId, outcome: Option<&Outcome>) -> CheckResult {
+pub(super) fn parsed(
+    rest: &AtRest<'_>,
+    search: SearchId,
+    file: FileId,
+    outcome: Option<&Outcome>,
+) -> CheckResult {
     let Some(Outcome::Completed(counts)) = outcome else { return Ok(()) };
     // The files have no unreadable records, so the studies are those of the first records.
     let studies = rest.studies.get(&(search, file));
@@ -340,7 +350,7 @@ fn taken_back(rest: &AtRest<'_>, search: SearchId, file: FileId, outcome: Option
 }
 
 /// The studies have the marks that follow from their final set, regardless of the order of reading and deleting files.
-fn duplicates(rest: &AtRest<'_>) -> CheckResult {
+pub(super) fn duplicates(rest: &AtRest<'_>) -> CheckResult {
     let is_there =
         |at: &StudyRef| rest.files.contains_key(&(at.search_id, at.file_id)) && rest.study(*at).is_some();
     let keyed = rest.keyed.iter().filter(|(_, at)| is_there(at));
@@ -393,7 +403,7 @@ fn told(rest: &AtRest<'_>, search: SearchId) -> CheckResult {
 }
 
 /// The reader sees the last state.
-fn shown(rest: &AtRest<'_>, search: SearchId, state: &State) -> CheckResult {
+pub(super) fn shown(rest: &AtRest<'_>, search: SearchId, state: &State) -> CheckResult {
     let version = rest.document(search).map_or(0, |document| document.version);
     let expected = state.job(search).map(|job| Job { revision: version, ..job });
     let found = rest.view(search).cloned().and_then(|view| Job::try_from(view).ok());

@@ -33,3 +33,4 @@ pub(super) const EXPORTED: &str = "an export is promised";
 pub(super) const REPAIRED: &str = "a search is repaired";
 pub(super) const DECIDED: &str = "a reviewer decides about two studies";
 pub(super) const DELETED: &str = "a search is deleted";
+pub(super) const REPORTED: &str = "the check reports studies that no search counts";

@@ -7,7 +7,7 @@ use messages::{Message, MessageId, PartitionKey, Token};
 use outbox::{Entry, Kind, Owner, View};
 use saga::{Content, ExpectedMessage, Persist, ProcessedMessage};
 
-use super::{Effect, EffectKind, StoredContent};
+use super::{EffectKind, StoredContent};
 use crate::model::{ExpectedWrite, ObservedWrite, State, WantedMessage};
 use crate::options::{Invariant, Mode};
 use crate::world::World;
@@ -114,8 +114,7 @@ impl World {
             if !kind.is_timer() {
                 added.decided_at = Some(entry.due_at);
             }
-            let effect = Effect { kind, payload: entry.payload.clone(), performed: 0, cancelled: false };
-            self.checks.effects.insert((write.partition, entry.id), effect);
+            self.checks.add_effect(write.partition, entry, kind);
             if let Some(until) = entry.claimed_until {
                 self.checks.held.insert((Owner::Saga(write.partition), entry.id), until);
             }
@@ -129,7 +128,7 @@ impl World {
         let Some(effect) = self.checks.effects.get_mut(&(partition, id)) else { return };
         let may_be_taken_back = effect.kind.is_timer() || matches!(effect.kind, EffectKind::View);
         effect.cancelled = may_be_taken_back;
-        if !may_be_taken_back && effect.performed == 0 {
+        if !may_be_taken_back && effect.performed == 0 && !effect.undone {
             let detail = || format!("partition {partition} took effect {id} for sent, which was not");
             self.violate(Invariant::EffectsTakeEffectOnce, detail);
         }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use messages::{DecisionRecord, Message, MessageId, Outgoing, Verdict};
+use messages::{DecisionRecord, Message, MessageId, Outgoing, PartitionKey, Verdict};
 use outbox::session::{CONTROL, SettleSession};
 use outbox::{Entry, Owner, SessionRecord, View};
 
-use super::{Effect, EffectKind, SentMessage};
+use super::{Checks, Effect, EffectKind, SentMessage};
 use crate::options::Invariant;
 use crate::world::World;
 
@@ -36,9 +36,11 @@ impl World {
         if !self.needs_outbox(id) {
             return;
         }
+        let is_restored = self.is_database_restored();
         let owner = self.checks.owner_of(partition, id);
         match self.checks.effects.get_mut(&(owner, id)) {
-            Some(effect) if effect.payload == outgoing.body => {
+            // The message of an undone change is repeated, or the same effect was decided again.
+            Some(effect) if effect.payload == outgoing.body || is_restored => {
                 effect.performed += 1;
                 // The timer may have fired already; other effects are never cancelled.
                 if effect.cancelled && !effect.kind.is_timer() {
@@ -106,7 +108,10 @@ impl World {
     /// Records a committed session.
     pub(crate) fn check_commit(&mut self, session: &SessionRecord) {
         let application = Arc::clone(&self.application);
-        self.hold(application.committed(session));
+        // After a restore, an operator repeats events without their data, which is stored.
+        if !self.is_settling() {
+            self.hold(application.committed(session));
+        }
         if session.entries.is_empty() {
             self.checks.shown_by_data.extend(session.views.iter().map(|view| view.partition));
             return;
@@ -121,10 +126,8 @@ impl World {
                 let detail = || format!("session {}: message {} cannot be read", session.id, entry.id);
                 return self.violate(Invariant::SessionIsAtomic, detail);
             };
-            let key = (message.partition, entry.id);
-            let kind = EffectKind::Message(Box::new(message));
-            let effect = Effect { kind, payload: entry.payload.clone(), performed: 0, cancelled: false };
-            self.checks.effects.insert(key, effect);
+            let (partition, kind) = (message.partition, EffectKind::Message(Box::new(message)));
+            self.checks.add_effect(partition, entry, kind);
         }
     }
 
@@ -162,5 +165,16 @@ impl World {
                 || format!("{function} handled {id} for partition {partition}, which never stored it");
             self.violate(Invariant::TokensAreKept, detail);
         }
+    }
+}
+
+impl Checks {
+    /// Takes note of a stored effect. One that was undone and decided again may have been performed already.
+    pub(super) fn add_effect(&mut self, partition: PartitionKey, entry: &Entry, kind: EffectKind) {
+        let undone = self.effects.get(&(partition, entry.id)).filter(|effect| effect.undone);
+        let performed = undone.map_or(0, |effect| effect.performed);
+        let payload = entry.payload.clone();
+        let effect = Effect { kind, payload, performed, cancelled: false, undone: false };
+        self.effects.insert((partition, entry.id), effect);
     }
 }

@@ -5,6 +5,7 @@
 //! - [`tokens`]: the ledger after each change, and the expected messages of a document: I4, I6, I8;
 //! - [`inside`]: one worker at a time in a partition;
 //! - [`rest`]: the final state: I3, I6, I7 and sessions;
+//! - [`restored`]: the memory that a restore undoes;
 //! - [`scope`]: retries in place;
 //! - [`stale`]: duplicates after the end: I5.
 
@@ -12,10 +13,12 @@ mod documents;
 mod effects;
 mod inside;
 mod rest;
+mod restored;
 mod scope;
 mod stale;
 mod tokens;
 
+pub(crate) use restored::RestorableChecks;
 pub(crate) use stale::ages;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -66,6 +69,7 @@ pub(crate) struct Checks {
 }
 
 /// A stored content.
+#[derive(Clone)]
 struct StoredContent {
     version: u64,
     content: Arc<Content>,
@@ -98,6 +102,8 @@ struct Effect {
     payload: String,
     performed: u32,
     cancelled: bool,
+    /// `true` if a restore of the database has undone the change that caused it.
+    undone: bool,
 }
 
 /// Returns the action of an effect.
@@ -136,9 +142,9 @@ impl Checks {
         }
     }
 
-    /// Returns the messages of all effects of a partition.
+    /// Returns the messages of all effects of a partition that were not undone.
     pub(crate) fn messages_of(&self, partition: PartitionKey) -> impl Iterator<Item = &Message> {
-        let effects = self.effects.iter().filter(move |((of, _), _)| *of == partition);
+        let effects = self.effects.iter().filter(move |((of, _), effect)| *of == partition && !effect.undone);
         effects.filter_map(|(_, effect)| match &effect.kind {
             EffectKind::Message(message) => Some(&**message),
             EffectKind::View => None,

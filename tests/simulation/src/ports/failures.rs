@@ -1,5 +1,6 @@
-//! Failures, and the operations on them. These calls never fail, and the scheduler does not interleave them. A worker
-//! that runs the steps of an operation crashes between them, at its calls of other ports.
+//! Failures, and the operations on them. These calls never fail, and the scheduler does not interleave them. Some are
+//! answered with earlier data. A worker that runs the steps of an operation crashes between them, at its calls of other
+//! ports.
 
 mod port;
 
@@ -8,7 +9,7 @@ use std::collections::BTreeMap;
 use saga::failures::{Change, Failure, FailureId, FailureStatus, Operation, OperationId, Origin, Selection};
 
 /// The failures of a world, and the operations on them.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct FailureTables {
     failures: BTreeMap<FailureId, Failure>,
     operations: BTreeMap<OperationId, Operation>,
@@ -42,7 +43,8 @@ impl FailureTables {
         true
     }
 
-    fn running(&self) -> Option<&Operation> {
+    /// Returns the operation that has not ended.
+    pub(crate) fn running(&self) -> Option<&Operation> {
         self.operations.values().find(|operation| !operation.phase.has_ended())
     }
 

@@ -151,6 +151,12 @@ impl Queues {
         graves.flat_map(|stored| std::mem::take(&mut stored.copies)).collect()
     }
 
+    /// Removes all messages of a queue.
+    pub(crate) fn purge(&mut self, queue: &Queue) {
+        let purged = self.queues.iter_mut().filter(|stored| stored.spec.queue == *queue);
+        purged.for_each(|stored| stored.copies.clear());
+    }
+
     pub(crate) fn has_visible(&self, place: usize, now: u64) -> bool {
         self.queues[place].copies.iter().any(|copy| copy.visible_at <= now)
     }

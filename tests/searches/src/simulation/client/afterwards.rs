@@ -46,6 +46,7 @@ fn waits() -> impl Iterator<Item = Duration> {
 
 async fn export(function: &SearchService, access: &Access<Outside>, search: SearchId) {
     for wait in waits() {
+        access.reach_another_instance();
         if let Ok(Some(stored)) = function.stored(&ProjectAccess::All, search).await {
             if stored.files.is_empty() && stored.job.state.has_ended() {
                 return;
@@ -115,6 +116,7 @@ async fn decide_once(
 async fn repair(function: &SearchService, access: &Access<Outside>, search: SearchId) {
     let request = NewRepair::default();
     for wait in waits() {
+        access.reach_another_instance();
         match function.repair(&ProjectAccess::All, search, &request, Some("repair")).await {
             Ok(Repair::Announced(announced)) => {
                 return access.with(|scene| take_note(scene, search, &announced));
@@ -136,6 +138,7 @@ fn take_note(scene: &mut Scene<'_, Outside>, search: SearchId, announced: &Annou
 
 async fn delete(function: &SearchService, access: &Access<Outside>, search: SearchId) {
     for wait in waits() {
+        access.reach_another_instance();
         access.with(|scene| {
             if let Some(truth) = scene.truth.get_mut(&search) {
                 truth.deleted = true;

@@ -10,7 +10,8 @@ use saga::failures::{
 
 use crate::options::Mutant;
 use crate::port::Port;
-use crate::world::World;
+use crate::ports::failures::FailureTables;
+use crate::world::{EARLIER_FAILURES, World};
 
 impl World {
     fn change_failure(&mut self, change: &Change) -> bool {
@@ -20,14 +21,29 @@ impl World {
         {
             next.state = State::Retried { at: since };
         }
+        self.past.keep_failures(self.acting, &self.failures);
         self.failures.change(&change)
+    }
+
+    /// The failures as a call finds them.
+    fn failures_found(&mut self) -> &FailureTables {
+        match self.past.failures(self.acting) {
+            Some(earlier) => {
+                self.coverage.meet(EARLIER_FAILURES);
+                earlier
+            }
+            None => &self.failures,
+        }
     }
 }
 
 #[async_trait]
 impl KeepFailures for Port {
     async fn failures(&self, ids: &[FailureId]) -> Result<Vec<Option<Failure>>, StoreError> {
-        Ok(self.perform(|world| ids.iter().map(|id| world.failures.failures.get(id).cloned()).collect()))
+        Ok(self.perform(|world| {
+            let found = world.failures_found();
+            ids.iter().map(|id| found.failures.get(id).cloned()).collect()
+        }))
     }
 
     async fn change(&self, changes: &[Change]) -> Result<Vec<bool>, StoreError> {
@@ -44,7 +60,7 @@ impl KeepFailures for Port {
         let follows =
             |failure: &&Failure| after.is_none_or(|after| place(failure) < (after.last_seen, after.id));
         Ok(self.perform(|world| {
-            let selected = world.failures.of(selection).filter(follows);
+            let selected = world.failures_found().of(selection).filter(follows);
             let mut selected: Vec<Failure> = selected.cloned().collect();
             selected.sort_by_key(|failure| std::cmp::Reverse(place(failure)));
             selected.truncate(limit);
@@ -55,12 +71,13 @@ impl KeepFailures for Port {
     /// All failures have the same cause.
     async fn groups(&self, selection: &Selection) -> Result<Vec<CauseGroup>, StoreError> {
         Ok(self.perform(|world| {
-            let Some(first) = world.failures.of(selection).next() else { return Vec::new() };
+            let found = world.failures_found();
+            let Some(first) = found.of(selection).next() else { return Vec::new() };
             vec![CauseGroup {
                 fingerprint: first.fingerprint.clone(),
                 reason: first.reason.clone(),
-                messages: world.failures.of(selection).map(|failure| failure.message.clone()).collect(),
-                count: world.failures.of(selection).count() as u64,
+                messages: found.of(selection).map(|failure| failure.message.clone()).collect(),
+                count: found.of(selection).count() as u64,
                 first_seen: first.first_seen,
                 last_seen: first.last_seen,
             }]
@@ -68,7 +85,7 @@ impl KeepFailures for Port {
     }
 
     async fn operation(&self, id: OperationId) -> Result<Option<Operation>, StoreError> {
-        Ok(self.perform(|world| world.failures.operations.get(&id).cloned()))
+        Ok(self.perform(|world| world.failures_found().operations.get(&id).cloned()))
     }
 
     async fn operations(&self, limit: usize) -> Result<Vec<Operation>, StoreError> {
@@ -76,11 +93,14 @@ impl KeepFailures for Port {
     }
 
     async fn running(&self) -> Result<Option<Operation>, StoreError> {
-        Ok(self.perform(|world| world.failures.running().cloned()))
+        Ok(self.perform(|world| world.failures_found().running().cloned()))
     }
 
     async fn advance(&self, revision: u64, operation: &Operation) -> Result<bool, StoreError> {
-        Ok(self.perform(|world| world.failures.advance(revision, operation)))
+        Ok(self.perform(|world| {
+            world.past.keep_failures(world.acting, &world.failures);
+            world.failures.advance(revision, operation)
+        }))
     }
 
     async fn note(&self, _: &AuditEntry) -> Result<(), StoreError> {

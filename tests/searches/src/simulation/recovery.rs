@@ -1,0 +1,71 @@
+//! The operator's commands after a restore: `after-restore` before the functions start again, and `check --delete` once
+//! everything is at rest.
+
+use functions::parse_references::OrphanStudies;
+use imports::{FileId, JobState, Ports, SearchId};
+use service::{AfterRestore, OpenReads, RestoreOutcome, SearchService};
+use simulation::access::short;
+use simulation::{Access, Restored};
+
+use super::outside::Outside;
+
+/// Defect: the operator starts the functions again without `after-restore`.
+pub(super) const UNSETTLED: &str = "no search is settled after a restore";
+/// Defect: replies are admitted although the database was restored.
+pub(super) const REPLIES_ADMITTED: &str = "a restored database is treated as a restored ledger";
+
+const OPERATOR: &str = "operator";
+
+/// Runs `after-restore` once. Returns `false` if it has to be repeated.
+pub(super) async fn after_restore(ports: Ports, access: Access<Outside>, what: Restored) -> bool {
+    let (Ok(start), Ok(jobs)) = (SearchService::over(&ports, &functions::SYSTEM), ports.jobs()) else {
+        return false;
+    };
+    let reading = match what.has_database() && !access.has(REPLIES_ADMITTED) {
+        true => OpenReads::End,
+        false => OpenReads::Continue,
+    };
+    let after = AfterRestore::new(start, reading, OPERATOR.to_owned());
+    let Ok(unfinished) = jobs.unfinished().await else { return false };
+    let mut is_done = true;
+    for job in unfinished {
+        if what.has_database() && job.state == JobState::Parsing {
+            access.with(|scene| scene.interrupted.insert(job.search_id));
+        }
+        if access.has(UNSETTLED) {
+            continue;
+        }
+        let settled = after.settle(job.search_id).await;
+        is_done &= matches!(settled, Ok(settled) if settled != RestoreOutcome::Busy);
+        access.with(|scene| {
+            let words = settled.map_or_else(|error| error.to_string(), |settled| settled.words().to_owned());
+            scene.note(|| format!("after-restore: search {} {words}", short(&job.search_id)));
+        });
+    }
+    is_done
+}
+
+/// Runs `check --delete` once. Returns `false` if it has to be repeated.
+pub(super) async fn check_stored(ports: Ports, access: Access<Outside>) -> bool {
+    let Ok(check) = OrphanStudies::over(&ports, OPERATOR.to_owned()) else { return false };
+    let (mut after, mut orphans) = (None::<(SearchId, FileId)>, Vec::new());
+    loop {
+        let Ok(page) = check.page(after).await else { return false };
+        orphans.extend(page.files);
+        if page.next.is_none() {
+            break;
+        }
+        after = page.next;
+    }
+    for (file, reason) in orphans {
+        access.with(|scene| {
+            let (search, file) = (short(&file.search_id), short(&file.file_id));
+            scene.note(|| format!("check: file {file} of search {search}: {reason}"));
+            scene.meet(super::situations::REPORTED);
+        });
+        if !matches!(check.delete(&file).await, Ok(true)) {
+            return false;
+        }
+    }
+    true
+}

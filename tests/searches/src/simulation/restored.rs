@@ -1,0 +1,150 @@
+//! The invariants of searches at rest after a restore of the database.
+//!
+//! Changes after the backup are lost: searches, decisions, exports and deletions. A search that was being read is
+//! cancelled, and a repair has to read its files. So the checks do not require that good files are read or that exports
+//! exist. They require that each search ends, that each file is counted by at most one search, and that no other
+//! studies are left.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use imports::duplicates::DECISIONS;
+use imports::saga::{CANCELLED, EndedSearch, File, State};
+use imports::{FileId, Outcome, SearchId};
+use messages::PartitionKey;
+use outbox::{Key, View};
+use serde::Deserialize;
+use service::{REPAIRS, Repairs};
+use simulation::access::short;
+use simulation::{CheckResult, Invariant};
+
+use super::client::project;
+use super::outside::{Quality, Truth};
+use super::rest::{AtRest, broken, duplicates, parsed, repaired, shown, timed_out};
+
+/// Checks everything.
+pub(super) fn check(rest: &AtRest<'_>) -> CheckResult {
+    let deleted = deleted(rest);
+    for search in rest.partitions() {
+        view(rest, search, &deleted)?;
+        if let Some(state @ (State::Completed(ended) | State::Error(ended))) = rest.state(search)
+            && !deleted.contains(&search)
+        {
+            shown(rest, search, state)?;
+            outcomes(rest, search, ended)?;
+        }
+    }
+    counted_once(rest, &deleted)?;
+    uncounted(rest, &deleted)?;
+    // The comparison for a decision that was stored before the backup may have been made after it. Then it is lost.
+    let has_decisions = rest.record(&Key::new(DECISIONS, project().to_string())).is_some();
+    if has_decisions { Ok(()) } else { duplicates(rest) }
+}
+
+/// Returns the searches whose deletion the database records.
+fn deleted(rest: &AtRest<'_>) -> BTreeSet<SearchId> {
+    let repairs = rest.records().filter(|(key, _)| key.kind == REPAIRS);
+    repairs
+        .filter_map(|(_, record)| Repairs::deserialize(&record.body).ok())
+        .flat_map(|of| of.deleted)
+        .collect()
+}
+
+/// A search has ended, and it is removed only if the database records its deletion.
+fn view(rest: &AtRest<'_>, search: PartitionKey, deleted: &BTreeSet<SearchId>) -> CheckResult {
+    let Some(view) = rest.view(search) else { return Ok(()) };
+    if !view.ended {
+        return broken(Invariant::Quiescence, format!("search {search} waits after the restore"));
+    }
+    if View::is_removed(view) && !deleted.contains(&search) {
+        let detail = format!("search {search} was deleted, but the restored database does not record it");
+        return broken(Invariant::Application, detail);
+    }
+    Ok(())
+}
+
+/// The outcome of each file is true, and a completed file has exactly its studies.
+fn outcomes(rest: &AtRest<'_>, search: SearchId, ended: &EndedSearch) -> CheckResult {
+    if ended.reason.as_deref().is_some_and(|reason| reason.starts_with("upload timed out"))
+        && let Some(truth) = rest.truth.get(&search)
+        // The deletion is undone, but not that of the uploaded files.
+        && !truth.deleted
+    {
+        timed_out(rest, search, ended, truth)?;
+    }
+    if is_cancelled(ended) {
+        return Ok(());
+    }
+    if rest.interrupted.contains(&search) {
+        let detail =
+            format!("search {search} was being read at the restore, and ended because of {:?}", ended.reason);
+        return broken(Invariant::Application, detail);
+    }
+    for (file, known) in &ended.import.files {
+        let quality = rest.truth.get(&search).and_then(|truth: &Truth| truth.files.get(file).copied());
+        let quality = quality.or_else(|| repaired(rest, known.object.as_ref()?));
+        let is_true = match (&known.outcome, quality) {
+            (Some(Outcome::Completed(_)), quality) => {
+                matches!(quality, Some(Quality::Good | Quality::Long))
+            }
+            // The restored count of attempts may include those of the undone time.
+            (Some(Outcome::Failed { reason }), Some(Quality::Good | Quality::Long)) => {
+                reason.contains("made the parser crash") || rest.outlasted.contains(&(search, *file))
+            }
+            (Some(Outcome::Failed { .. }) | None, _) => true,
+        };
+        if !is_true {
+            let detail = format!("file {file}, {quality:?}, of search {search} has {:?}", known.outcome);
+            return broken(Invariant::EffectsTakeEffectOnce, detail);
+        }
+        parsed(rest, search, *file, known.outcome.as_ref())?;
+    }
+    Ok(())
+}
+
+/// Returns `true` if a search was cancelled, by its client or by `after-restore`. It counts no studies.
+fn is_cancelled(ended: &EndedSearch) -> bool {
+    ended.reason.as_deref().is_some_and(|reason| reason.starts_with(CANCELLED))
+}
+
+/// No uploaded file is counted by two searches, such as a search and its repair.
+fn counted_once(rest: &AtRest<'_>, deleted: &BTreeSet<SearchId>) -> CheckResult {
+    let mut counted: BTreeMap<&str, SearchId> = BTreeMap::new();
+    for search in rest.partitions().into_iter().filter(|search| !deleted.contains(search)) {
+        let Some(State::Completed(ended) | State::Error(ended)) = rest.state(search) else { continue };
+        let is_completed = |file: &&File| matches!(file.outcome, Some(Outcome::Completed(_)));
+        for object in ended.import.files.values().filter(is_completed).filter_map(|file| file.object.as_ref())
+        {
+            if let Some(other) = counted.insert(&object.key, search) {
+                let detail =
+                    format!("searches {other} and {search} both count the studies of {}", object.key);
+                return broken(Invariant::EffectsTakeEffectOnce, detail);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The check has reported and deleted all studies that no search counts.
+fn uncounted(rest: &AtRest<'_>, deleted: &BTreeSet<SearchId>) -> CheckResult {
+    let is_counted = |search: SearchId, file: &FileId| match rest.state(search) {
+        Some(State::Completed(ended) | State::Error(ended))
+            if !deleted.contains(&search) && !is_cancelled(ended) =>
+        {
+            let outcome = ended.import.files.get(file).and_then(|file| file.outcome.as_ref());
+            matches!(outcome, Some(Outcome::Completed(_)))
+        }
+        _ => false,
+    };
+    let left = rest
+        .studies
+        .iter()
+        .find(|((search, file), studies)| !studies.is_empty() && !is_counted(*search, file));
+    if let Some(((search, file), studies)) = left {
+        let (count, file) = (studies.len(), short(file));
+        let detail = format!(
+            "no search counts {count} studies of file {file} of search {search}, and the check missed them"
+        );
+        return broken(Invariant::Application, detail);
+    }
+    Ok(())
+}
