@@ -18,9 +18,9 @@ const MAX_UNMET: usize = 2;
 /// The seeds that are known to find planted defects; `make seeds` writes them.
 const KNOWN: &str = include_str!("seeds.txt");
 
-fn run(config: Config, first_seed: u64, schedules: u64) -> Summary {
+fn run(config: &Config, first_seed: u64, schedules: u64) -> Summary {
     let range = Range { first_seed, count: schedules, threads: 2, stop_at_first: true };
-    let summary = run_many(&Searches, &config, &range, &|_| ());
+    let summary = run_many(&Searches, config, &range, &|_| ());
     if let Some((seed, violation)) = &summary.first {
         let outcome = simulate(&Searches, &Config { trace: true, ..config.clone() }, *seed);
         let mode = config.mode;
@@ -37,7 +37,7 @@ fn schedules_keep_invariants_and_cover_faults() {
     let mut coverage = Coverage::default();
     for mode in Mode::ALL {
         let schedules = proof::size(3_000, 50_000);
-        let Summary { coverage: met, stats, .. } = run(Config::new(mode), 0, schedules);
+        let Summary { coverage: met, stats, .. } = run(&Config::new(mode), 0, schedules);
         coverage.add(&met);
         // The checks are meaningful only if the schedules have effects.
         assert!(stats.completed > schedules / 2 && stats.failed > schedules / 10, "{stats:?}");
@@ -69,7 +69,11 @@ fn schedules_keep_invariants_and_cover_faults() {
 #[test]
 fn fresh_schedules_violate_nothing() {
     for mode in Mode::ALL {
-        run(Config { restores: false, ..Config::new(mode) }, proof::fresh_seed(), proof::size(1_500, 50_000));
+        run(
+            &Config { restores: false, ..Config::new(mode) },
+            proof::fresh_seed(),
+            proof::size(1_500, 50_000),
+        );
     }
 }
 
