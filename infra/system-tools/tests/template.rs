@@ -83,7 +83,7 @@ fn template_needs_one_address_of_the_database() {
 }
 
 #[test]
-fn queue_of_another_system_gets_a_dead_letter_queue() {
+fn foreign_queue_gets_dead_letter_queue() {
     let source = Source::read(&generate(&SYSTEM)).unwrap();
     let template = Template::new(&source, &BTreeMap::new());
     let news = template.queues().find(|queue| queue.id == "NewsQueue").unwrap();

@@ -70,7 +70,7 @@ async fn person_owns_the_review_that_they_create() {
 /// The id of a review that an operator or the command line names is derived from the name. Its imports may exist before
 /// the review is listed.
 #[tokio::test]
-async fn name_of_unlisted_review_grants_no_access_to_its_imports() {
+async fn unlisted_review_name_grants_no_access() {
     let world = World::new();
     let derived = imports::ProjectId::named("Sleep").unwrap();
     let review = review(&world).await;
@@ -191,7 +191,7 @@ async fn caller_without_identity_is_no_member() {
 }
 
 #[tokio::test]
-async fn search_of_a_foreign_review_stays_hidden_from_members() {
+async fn foreign_search_is_hidden_from_members() {
     let (world, _, search) = imported().await;
     let review = review(&world).await;
     let bob = as_person(&world, "bob");

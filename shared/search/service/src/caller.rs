@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn membership_extends_but_never_lowers_the_access_of_a_token() {
+    fn membership_never_lowers_token_access() {
         let caller = with("projects", ONE)
             .with(BTreeMap::from([(project(ONE), Role::Reader), (project(OTHER), Role::Reviewer)]));
         assert_eq!(caller.role(project(ONE)), Some(Role::Owner));

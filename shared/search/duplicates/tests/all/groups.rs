@@ -72,7 +72,7 @@ fn possible_copies_refer_to_first_despite_decisions() {
 /// The copies belong to the group through the second record, and the last record is unrelated. The DOIs vary the order
 /// of the contents, and with it that of the links.
 #[test]
-fn reason_of_copies_is_the_same_whatever_is_decided_about_unrelated_records() {
+fn unrelated_decisions_keep_reason_of_copies() {
     let place = "y=2006;j=Acta Paediatrica;v=95;i=10;p=1175";
     let between = format!("a=Kurugol, Z;{place};m=2");
     for number in 0..8 {
