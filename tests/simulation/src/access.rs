@@ -11,7 +11,7 @@ use crate::coverage::{Call, Phase};
 use crate::options::{Mode, Mutant};
 use crate::point::Kind;
 use crate::port::Port;
-use crate::restore::Restored;
+use crate::restore::RestoredStores;
 use crate::rng::Rng;
 use crate::time::{span, timestamp};
 use crate::world::{Occasion, World};
@@ -118,7 +118,7 @@ impl<'a, A: 'static> Scene<'a, A> {
     }
 
     /// Returns the restored stores, if there was a restore.
-    pub fn restored(&self) -> Option<Restored> {
+    pub fn restored(&self) -> Option<RestoredStores> {
         self.world.restored()
     }
 

@@ -22,7 +22,7 @@ use crate::model::{Bounds, CheckResult, ExpectedWrite, ObservedWrite, SETTLES, S
 use crate::options::{Invariant, Mode, Mutant};
 use crate::port::Port;
 use crate::ports::outboxes::{SagaOutboxes, SessionOutboxes};
-use crate::restore::Restored;
+use crate::restore::RestoredStores;
 use crate::rng::Rng;
 use crate::sagas::{AnySaga, OtherSaga};
 use crate::workload::{Change, Rest, Workload};
@@ -34,7 +34,7 @@ pub(crate) trait Application: Rules {
     fn consumer(&self, port: &Port, function: &str) -> Result<Arc<dyn Consumer>, MissingSetting>;
     fn failures(&self, port: &Port) -> Result<Failures, MissingSetting>;
     fn client(&self, port: &Port, rng: Rng) -> BoxFuture<'static, ()>;
-    fn after_restore(&self, port: &Port, what: Restored) -> BoxFuture<'static, bool>;
+    fn after_restore(&self, port: &Port, what: RestoredStores) -> BoxFuture<'static, bool>;
     fn check_stored(&self, port: &Port) -> BoxFuture<'static, bool>;
 }
 
@@ -102,7 +102,7 @@ impl<W: Workload> Application for TypedApplication<W> {
         self.workload.client(self.ports(port, None), Access::new(port, None), rng)
     }
 
-    fn after_restore(&self, port: &Port, what: Restored) -> BoxFuture<'static, bool> {
+    fn after_restore(&self, port: &Port, what: RestoredStores) -> BoxFuture<'static, bool> {
         self.workload.after_restore(self.ports(port, None), Access::new(port, None), what)
     }
 

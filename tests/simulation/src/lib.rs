@@ -68,7 +68,7 @@ pub use coverage::{Call, Coverage, Fault, Phase};
 pub use known::{Hunt, hunt_all};
 pub use many::{Range, Summary, hunt, planted, run_many, simulate};
 pub use options::{Config, Invariant, Mode, Mutant, Outcome, Stats, Violation};
-pub use restore::Restored;
+pub use restore::RestoredStores;
 pub use rng::Rng;
 pub use sagas::OtherSaga;
 pub use workload::{Bounds, Change, CheckResult, Rest, Workload};

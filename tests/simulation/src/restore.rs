@@ -29,7 +29,7 @@ pub(crate) const SITUATIONS: [&str; 3] = [DATABASE, LEDGER, BOTH];
 
 /// The stores that are restored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Restored {
+pub enum RestoredStores {
     /// The database, with the memory of processed messages in optimistic mode.
     Database,
     /// The ledger, with the memory of processed messages.
@@ -38,7 +38,7 @@ pub enum Restored {
     Both,
 }
 
-impl Restored {
+impl RestoredStores {
     /// Returns `true` if the database is restored.
     pub fn has_database(self) -> bool {
         self != Self::Ledger
@@ -71,13 +71,13 @@ pub(crate) enum Shift {
 #[derive(Default)]
 pub(crate) struct Restores {
     /// The planned restore.
-    planned: Option<Restored>,
+    planned: Option<RestoredStores>,
     /// The steps of the backup and of the restore, unless they happen at certain times.
     steps: Option<(u64, u64)>,
     rng: Option<Rng>,
     /// A backup, until it is restored.
     backup: Option<Box<dyn Any + Send>>,
-    done: Option<Restored>,
+    done: Option<RestoredStores>,
     /// Partitions that had ended at the time of the backup, with their versions.
     ended: BTreeMap<PartitionKey, u64>,
     pub(crate) task: Option<Task>,

@@ -14,7 +14,7 @@ use saga::{Content, Document, Engine, Persist, Saga, System};
 use crate::access::{Access, Scene};
 use crate::coverage::Call;
 use crate::options::Mode;
-use crate::restore::Restored;
+use crate::restore::RestoredStores;
 use crate::rng::Rng;
 use crate::sagas::OtherSaga;
 use crate::time::{millis, span};
@@ -85,7 +85,7 @@ pub trait Workload: Clone + Send + Sync + 'static {
         &self,
         _ports: Self::Ports,
         _access: Access<Self::World>,
-        _what: Restored,
+        _what: RestoredStores,
     ) -> BoxFuture<'static, bool> {
         Box::pin(std::future::ready(true))
     }
@@ -282,7 +282,7 @@ impl<'a, W: Workload> Rest<'a, W> {
     }
 
     /// Returns the restored stores, if there was a restore.
-    pub fn restored(&self) -> Option<Restored> {
+    pub fn restored(&self) -> Option<RestoredStores> {
         self.world.restored()
     }
 

@@ -36,7 +36,7 @@ use outbox::SessionRecord;
 use saga::{Engine, System};
 use simulation::access::short;
 use simulation::{
-    Access, Bounds, Call, Change, CheckResult, Invariant, Mode, Rest, Restored, Rng, Scene, Violation,
+    Access, Bounds, Call, Change, CheckResult, Invariant, Mode, Rest, RestoredStores, Rng, Scene, Violation,
     Workload,
 };
 
@@ -170,7 +170,7 @@ impl Workload for Searches {
         &self,
         ports: Ports,
         access: Access<Outside>,
-        what: Restored,
+        what: RestoredStores,
     ) -> BoxFuture<'static, bool> {
         Box::pin(recovery::after_restore(ports, access, what))
     }
@@ -251,7 +251,7 @@ impl Workload for Searches {
         parsed.insert(id);
         let count = parsed.len();
         // After a restore, another command may read what an undone one had read.
-        if count > 1 && !scene.restored().is_some_and(Restored::has_database) {
+        if count > 1 && !scene.restored().is_some_and(RestoredStores::has_database) {
             let detail =
                 format!("file {} of search {search} was parsed by {count} commands", short(&command.file_id));
             return Err(Violation { invariant: Invariant::EffectsTakeEffectOnce, detail });
@@ -302,7 +302,7 @@ impl Workload for Searches {
     }
 
     fn check(&self, rest: &Rest<'_, Self>) -> CheckResult {
-        match rest.restored().is_some_and(Restored::has_database) {
+        match rest.restored().is_some_and(RestoredStores::has_database) {
             true => restored::check(rest),
             false => rest::check(rest),
         }

@@ -5,7 +5,7 @@ use functions::parse_references::OrphanStudies;
 use imports::{FileId, JobState, Ports, SearchId};
 use service::{AfterRestore, OpenReads, RestoreOutcome, SearchService};
 use simulation::access::short;
-use simulation::{Access, Restored};
+use simulation::{Access, RestoredStores};
 
 use super::outside::Outside;
 
@@ -17,7 +17,7 @@ pub(super) const REPLIES_ADMITTED: &str = "a restored database is treated as a r
 const OPERATOR: &str = "operator";
 
 /// Runs `after-restore` once. Returns `false` if it has to be repeated.
-pub(super) async fn after_restore(ports: Ports, access: Access<Outside>, what: Restored) -> bool {
+pub(super) async fn after_restore(ports: Ports, access: Access<Outside>, what: RestoredStores) -> bool {
     let (Ok(start), Ok(jobs)) = (SearchService::over(&ports, &functions::SYSTEM), ports.jobs()) else {
         return false;
     };

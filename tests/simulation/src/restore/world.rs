@@ -10,7 +10,7 @@ use messages::{MessageId, PartitionKey, SessionId};
 use outbox::{Key, Record, View};
 use saga::SAGA;
 
-use super::{BOTH, DATABASE, LEDGER, Restored, Shift, Task};
+use super::{BOTH, DATABASE, LEDGER, RestoredStores, Shift, Task};
 use crate::checks::RestorableChecks;
 use crate::options::{Invariant, Mode};
 use crate::ports::failures::FailureTables;
@@ -59,8 +59,10 @@ impl World {
             return;
         }
         let what = match self.config.mode {
-            Mode::Ledger => rng.pick(&[Restored::Database, Restored::Ledger, Restored::Both]),
-            Mode::Optimistic => Restored::Database,
+            Mode::Ledger => {
+                rng.pick(&[RestoredStores::Database, RestoredStores::Ledger, RestoredStores::Both])
+            }
+            Mode::Optimistic => RestoredStores::Database,
         };
         self.restores.planned = Some(what);
         if rng.one_in(2) {
@@ -90,13 +92,13 @@ impl World {
     }
 
     /// Returns the restored stores, once they are.
-    pub(crate) fn restored(&self) -> Option<Restored> {
+    pub(crate) fn restored(&self) -> Option<RestoredStores> {
         self.restores.done
     }
 
     /// Returns `true` once the database was restored.
     pub(crate) fn is_database_restored(&self) -> bool {
-        self.restored().is_some_and(Restored::has_database)
+        self.restored().is_some_and(RestoredStores::has_database)
     }
 
     /// Returns `true` between a restore and the start of the functions.
@@ -145,9 +147,9 @@ impl World {
         };
         self.note(|| format!("restored: {what:?}"));
         self.coverage.meet(match what {
-            Restored::Database => DATABASE,
-            Restored::Ledger => LEDGER,
-            Restored::Both => BOTH,
+            RestoredStores::Database => DATABASE,
+            RestoredStores::Ledger => LEDGER,
+            RestoredStores::Both => BOTH,
         });
         let backup = *backup;
         self.restores.done = Some(what);
@@ -184,7 +186,7 @@ impl World {
     }
 
     /// The workers are gone, and the replaced stores do not receive the requests that are still on their way.
-    fn forget_requests(&mut self, what: Restored) {
+    fn forget_requests(&mut self, what: RestoredStores) {
         let (database, ledger) = (what.has_database(), what.has_ledger());
         self.occasions.retain(|(_, occasion)| match occasion {
             Occasion::Restart(_) | Occasion::Replace(_) => false,

@@ -23,7 +23,7 @@ pub(super) fn effective(
     if decisions.iter().all(|decision| decision.verdict == Verdict::Same) {
         return decisions.to_vec();
     }
-    let mut connected = Connected { parent: (0..members.len()).collect() };
+    let mut connected = DisjointSets { parent: (0..members.len()).collect() };
     let mut of: BTreeMap<Content, Vec<usize>> = BTreeMap::new();
     for (place, member) in members.iter().enumerate() {
         of.entry(member.content).or_default().push(place);
@@ -54,11 +54,11 @@ pub(super) fn effective(
 }
 
 /// Disjoint sets of members.
-struct Connected {
+struct DisjointSets {
     parent: Vec<usize>,
 }
 
-impl Connected {
+impl DisjointSets {
     fn root(&mut self, mut member: usize) -> usize {
         while self.parent[member] != member {
             self.parent[member] = self.parent[self.parent[member]];
