@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Returns the content of a record, or the default if there is no record.
+/// Returns the content of a record, or the default value without a record.
 ///
 /// # Errors
 /// Returns an error that begins with `doing` if the content is not of this type.

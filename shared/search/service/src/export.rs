@@ -149,10 +149,8 @@ impl SearchService {
                 sources: sources.clone(),
             };
             session.send(&ParseCommand::MakeExport(command))?;
-            match self.commit(session, "requested an export").await {
-                // Another export of the project was requested concurrently.
-                Err(Error::Commit(error)) if error.is_refused() => {}
-                done => return done.map(|()| Ok((search, export_id))),
+            if self.committed(session, "requested an export").await? {
+                return Ok(Ok((search, export_id)));
             }
         }
         Err(Error::Commit(CommitError::Changed))

@@ -142,6 +142,15 @@ impl SearchService {
         Ok(())
     }
 
+    /// Commits a session. Returns `false` if nothing is stored, because a record was changed concurrently or the commit
+    /// took too long. Another session may be committed then.
+    async fn committed(&self, session: OpenSession<'_>, why: &str) -> Result<bool, Error> {
+        match self.commit(session, why).await {
+            Err(Error::Commit(error)) if error.is_refused() => Ok(false),
+            done => done.map(|()| true),
+        }
+    }
+
     fn reporter(&self) -> &Reporter {
         &self.entry.sessions.dispatcher.reporter
     }

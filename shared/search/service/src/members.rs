@@ -251,10 +251,8 @@ impl SearchService {
             let action = Action::ChangedMember { member: name.to_owned(), role };
             let entry = Activity { at: now, by: by.to_owned(), action };
             activity::append(&mut session, project, entry).await?;
-            match self.commit(session, "changed the members of a review").await {
-                // The members or the history were changed concurrently.
-                Err(Error::Commit(error)) if error.is_refused() => {}
-                done => return done.map(|()| Ok(Some(member))),
+            if self.committed(session, "changed the members of a review").await? {
+                return Ok(Ok(Some(member)));
             }
         }
         Err(Error::Commit(CommitError::Changed))

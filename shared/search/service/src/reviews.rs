@@ -271,10 +271,8 @@ impl SearchService {
             if members::begin(&mut session, project, owner, now).await?.is_err() {
                 return Ok(Err(ReviewRefusal::TooManyOwn));
             }
-            match self.commit(session, "created a review").await {
-                // The list was changed concurrently.
-                Err(Error::Commit(error)) if error.is_refused() => {}
-                done => return done.map(|()| Ok(CreatedReview { review, is_new: true })),
+            if self.committed(session, "created a review").await? {
+                return Ok(Ok(CreatedReview { review, is_new: true }));
             }
         }
         Err(Error::Commit(CommitError::Changed))
@@ -322,10 +320,8 @@ impl SearchService {
             decisions::bulk::clear(&mut session, project).await?;
             activity::clear(&mut session, project).await?;
             members::clear(&mut session, project).await?;
-            match self.commit(session, "deleted a review").await {
-                // The list was changed concurrently.
-                Err(Error::Commit(error)) if error.is_refused() => {}
-                done => return done.map(|()| ReviewDeletion::Accepted),
+            if self.committed(session, "deleted a review").await? {
+                return Ok(ReviewDeletion::Accepted);
             }
         }
         Err(Error::Commit(CommitError::Changed))
@@ -346,10 +342,8 @@ impl SearchService {
                 Err(refusal) => return Ok(Err(refusal)),
             };
             session.write(key(), written(&reviews)?);
-            match self.commit(session, "changed the list of reviews").await {
-                // The list was changed concurrently.
-                Err(Error::Commit(error)) if error.is_refused() => {}
-                done => return done.map(|()| Ok(result)),
+            if self.committed(session, "changed the list of reviews").await? {
+                return Ok(Ok(result));
             }
         }
         Err(Error::Commit(CommitError::Changed))

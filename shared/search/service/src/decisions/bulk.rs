@@ -415,9 +415,8 @@ impl SearchService {
             compare_again(&mut session, project, about.into_iter())?;
             let action = Action::DecidedInBulk { id: request.id, rule: request.rule, decided };
             activity::append(&mut session, project, Activity { at, by: by.to_owned(), action }).await?;
-            match self.commit(session, "stored decisions about many studies").await {
-                Err(Error::Commit(error)) if error.is_refused() => {}
-                done => return done.map(|()| Ok(BulkStep { decided, next })),
+            if self.committed(session, "stored decisions about many studies").await? {
+                return Ok(Ok(BulkStep { decided, next }));
             }
         }
         Err(Error::Commit(CommitError::Changed))
@@ -443,9 +442,8 @@ impl SearchService {
             compare_again(&mut session, project, made.into_iter().map(|decision| decision.about))?;
             let entry = Activity { at, by: by.to_owned(), action: Action::UndidBulk { id } };
             activity::append(&mut session, project, entry).await?;
-            match self.commit(session, "undid decisions about many studies").await {
-                Err(Error::Commit(error)) if error.is_refused() => {}
-                done => return done.map(|()| Some(true)),
+            if self.committed(session, "undid decisions about many studies").await? {
+                return Ok(Some(true));
             }
         }
         Err(Error::Commit(CommitError::Changed))

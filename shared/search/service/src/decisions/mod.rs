@@ -130,10 +130,8 @@ impl SearchService {
             session.send(&ParseCommand::CompareStudies(command))?;
             let action = Action::Decided { decision, studies: studies.to_vec() };
             activity::append(&mut session, project, Activity { at, by: by.to_owned(), action }).await?;
-            match self.commit(session, "stored a decision about studies").await {
-                // Another decision in the same project was stored concurrently.
-                Err(Error::Commit(error)) if error.is_refused() => {}
-                done => return done.map(|()| DecisionOutcome::Accepted { is_new }),
+            if self.committed(session, "stored a decision about studies").await? {
+                return Ok(DecisionOutcome::Accepted { is_new });
             }
         }
         Err(Error::Commit(CommitError::Changed))

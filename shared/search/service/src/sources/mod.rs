@@ -186,10 +186,8 @@ impl SearchService {
             let action = Action::SetSources { search_id: search, files: new.files.len() as u64 };
             let entry = Activity { at: self.host().now(), by: by.to_owned(), action };
             activity::append(&mut session, job.project_id, entry).await?;
-            match self.commit(session, "stored the sources of files").await {
-                // The sources of the same search were changed concurrently.
-                Err(Error::Commit(error)) if error.is_refused() => {}
-                done => return done.map(|()| SourcesOutcome::Accepted),
+            if self.committed(session, "stored the sources of files").await? {
+                return Ok(SourcesOutcome::Accepted);
             }
         }
         Err(Error::Commit(CommitError::Changed))
