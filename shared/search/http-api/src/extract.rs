@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, Path};
+use axum::http::Method;
 use axum::http::request::Parts;
 use imports::{ExportId, ProjectId, SearchId};
 use serde::Deserialize;
@@ -43,10 +44,14 @@ pub(super) fn principal(parts: &Parts) -> Principal {
     parts.extensions.get().cloned().unwrap_or_else(|| ProjectAccess::none().into())
 }
 
-/// Returns the role that a request about a review needs. A request that changes no review needs a reader.
+/// Returns `true` for a request that changes no review. The creation of an export changes none.
+pub(super) fn only_reads(method: &Method, path: &str) -> bool {
+    method.is_safe() || path.ends_with("/exports")
+}
+
+/// Returns the role that a request about a review needs.
 fn needed_role(parts: &Parts) -> Role {
-    let reads = parts.method.is_safe() || parts.uri.path().ends_with("/exports");
-    if reads { Role::Reader } else { Role::Reviewer }
+    if only_reads(&parts.method, parts.uri.path()) { Role::Reader } else { Role::Reviewer }
 }
 
 /// The caller of a request.
@@ -86,6 +91,13 @@ impl FromRequestParts<Arc<Api>> for ProjectInRole {
     }
 }
 
+impl ProjectInRole {
+    /// Returns the project if the role of the caller is at least this one.
+    fn at_least(self, needed: Role) -> Result<ProjectId, Problem> {
+        if self.role >= needed { Ok(self.project) } else { Err(Problem::role_too_low()) }
+    }
+}
+
 /// A project in which the caller has the role that the method of the request needs.
 pub(super) struct AuthorizedProject(pub(super) ProjectId);
 
@@ -93,8 +105,8 @@ impl FromRequestParts<Arc<Api>> for AuthorizedProject {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, api: &Arc<Api>) -> Result<Self, Problem> {
-        let ProjectInRole { project, role } = ProjectInRole::from_request_parts(parts, api).await?;
-        if role >= needed_role(parts) { Ok(Self(project)) } else { Err(Problem::role_too_low()) }
+        let found = ProjectInRole::from_request_parts(parts, api).await?;
+        found.at_least(needed_role(parts)).map(Self)
     }
 }
 
@@ -105,8 +117,8 @@ impl FromRequestParts<Arc<Api>> for OwnedProject {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, api: &Arc<Api>) -> Result<Self, Problem> {
-        let ProjectInRole { project, role } = ProjectInRole::from_request_parts(parts, api).await?;
-        if role == Role::Owner { Ok(Self(project)) } else { Err(Problem::role_too_low()) }
+        let found = ProjectInRole::from_request_parts(parts, api).await?;
+        found.at_least(Role::Owner).map(Self)
     }
 }
 

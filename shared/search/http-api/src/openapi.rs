@@ -1,11 +1,13 @@
 //! The parts of the description that several operations share: errors, authorization, and formats of exports.
 
+use axum::http::Method;
 use utoipa::IntoResponses;
 use utoipa::openapi::path::Operation;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{Components, ContentBuilder, OpenApi, PathItem, Ref, RefOr, Response};
 
+use super::extract::only_reads;
 use super::problem::{BodyErrors, CommonErrors};
 
 /// The name of the security scheme.
@@ -42,7 +44,7 @@ pub(super) fn complete(api: &mut OpenApi) {
             if let Some(RefOr::T(response)) = operation.responses.responses.get_mut("200") {
                 add_formats(response);
             }
-            let scope = SecurityRequirement::new(TOKEN, [scope(method, path)]);
+            let scope = SecurityRequirement::new(TOKEN, [scope(&method, path)]);
             // A local server on a loopback address needs no token.
             operation.security = Some(vec![scope, SecurityRequirement::default()]);
         }
@@ -63,28 +65,18 @@ fn add_formats(response: &mut Response) {
     }
 }
 
-/// The methods that the API has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Method {
-    Get,
-    Post,
-    Delete,
-}
-
 fn operations(item: &mut PathItem) -> impl Iterator<Item = (Method, &mut Operation)> {
     let all =
-        [(Method::Get, &mut item.get), (Method::Post, &mut item.post), (Method::Delete, &mut item.delete)];
+        [(Method::GET, &mut item.get), (Method::POST, &mut item.post), (Method::DELETE, &mut item.delete)];
     all.into_iter().filter_map(|(method, operation)| Some((method, operation.as_mut()?)))
 }
 
 /// Returns the scope that an operation needs.
-fn scope(method: Method, path: &str) -> &'static str {
-    match method {
+fn scope(method: &Method, path: &str) -> &'static str {
+    match only_reads(method, path) {
         _ if path.starts_with("/admin/") => "operate",
-        Method::Get => "read",
-        // Creating an export changes no review.
-        _ if path.ends_with("/exports") => "read",
-        Method::Post | Method::Delete => "write",
+        true => "read",
+        false => "write",
     }
 }
 
