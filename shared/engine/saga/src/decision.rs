@@ -4,9 +4,8 @@ use jiff::Timestamp;
 use messages::store::chain;
 use messages::{Body, PartitionKey, Payload, Queue, Token};
 
-use crate::requester::Requester;
-
 use crate::recurrence::Recurrence;
+use crate::requester::Requester;
 
 /// The result of a transition for one event.
 #[derive(Debug, Clone, PartialEq)]

@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use crate::failures::Failures;
 use crate::history::KeepHistory;
-use crate::instance::{self, Instance, SAGA, grant_all};
+use crate::instance::{self, Instance, SAGA, by_partition, grant_all};
 use crate::operator::Operator;
 use crate::ports::{self, Partitions, Stores};
 use crate::runner::run;
@@ -413,7 +413,9 @@ impl OpenSession<'_> {
         }
         let now = self.entry.sessions.dispatcher.reporter.host.now();
         // If this fails, all tokens are granted again. No message is sent yet, so none of them can be used.
-        grant_all(self.entry.tokens.as_ref(), &self.granted, now).await.map_err(CommitError::Tokens)?;
+        grant_all(self.entry.tokens.as_ref(), &by_partition(&self.granted), now)
+            .await
+            .map_err(CommitError::Tokens)?;
         self.granted.clear();
         Ok(())
     }

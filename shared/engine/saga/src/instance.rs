@@ -105,17 +105,22 @@ pub(crate) fn entry_token(partition: PartitionKey, message: MessageId, namespace
     Token::minted_at_entry(partition, Uuid::new_v5(&message.as_uuid(), namespace))
 }
 
+/// Returns the tokens of each partition.
+pub(crate) fn by_partition(tokens: &[(PartitionKey, Token)]) -> BTreeMap<PartitionKey, Vec<Token>> {
+    let mut all = BTreeMap::<PartitionKey, Vec<Token>>::new();
+    for (partition, token) in tokens {
+        all.entry(*partition).or_default().push(token.clone());
+    }
+    all
+}
+
 /// Grants tokens, with one call for each partition.
 pub(crate) async fn grant_all(
     ledger: &dyn GrantTokens,
-    tokens: &[(PartitionKey, Token)],
+    tokens: &BTreeMap<PartitionKey, Vec<Token>>,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    let mut by_partition = BTreeMap::<PartitionKey, Vec<Token>>::new();
-    for (partition, token) in tokens {
-        by_partition.entry(*partition).or_default().push(token.clone());
-    }
-    let grants = by_partition.iter().map(|(partition, tokens)| ledger.grant(*partition, tokens, now));
+    let grants = tokens.iter().map(|(partition, tokens)| ledger.grant(*partition, tokens, now));
     try_join_all(grants).await.map(drop)
 }
 

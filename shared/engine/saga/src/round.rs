@@ -8,7 +8,7 @@
 //! already processed, and which attempt has finished and kept its claim, so that the next one need not wait for the
 //! lease.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use dedup::{Admission, AdmittedClaim, Claim, Release, ledger};
 use futures::future::{join, join_all};
@@ -20,7 +20,7 @@ use outbox::{Entry, Settlement};
 use serde::Serialize;
 
 use crate::document::{Document, LoadResult, Persist, PersistOutcome};
-use crate::instance::grant_all;
+use crate::instance::{by_partition, grant_all};
 use crate::plan::{self, IncomingEvent, MessageDecision, Plan, PlanError, PlanInput, TokenDemand, admission};
 use crate::ports::Ports;
 use crate::settings::Settings;
@@ -317,13 +317,12 @@ impl<S: Saga> Runner<S> {
     ) -> Vec<PlannedAttempt<'a, S>> {
         let now = self.ports.host.now();
         let grants = planned.iter().map(async |planned| {
-            let tokens = &planned.plan.grants;
+            let tokens = by_partition(&planned.plan.grants);
             if tokens.is_empty() {
                 return Ok(());
             }
-            let partitions: BTreeSet<PartitionKey> = tokens.iter().map(|(partition, _)| *partition).collect();
-            self.count_calls(partitions.len());
-            grant_all(self.ports.tokens.as_ref(), tokens, now).await
+            self.count_calls(tokens.len());
+            grant_all(self.ports.tokens.as_ref(), &tokens, now).await
         });
         let answers = join_all(grants).await;
         let mut granted = Vec::new();
