@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dedup::{Admission, Claim, ClaimCondition, ClaimPartition, Release, Tokens};
+use dedup::{Admission, Claim, ClaimPartition, Release, Tokens};
 use imports::queues::{EVENTS, SAGA, UPLOADS};
 use imports::{JobState, SearchId};
 use jiff::SignedDuration;
@@ -70,21 +70,7 @@ async fn awaited(world: &World, search: SearchId) -> usize {
 async fn tokens(world: &World, search: SearchId, supersedes: Option<AttemptId>) -> BTreeSet<Token> {
     let attempt = AttemptId::from_uuid(world.host.fresh_id());
     let (now, lease) = (world.host.now(), SignedDuration::from_secs(1));
-    let (requires, new_tokens, max_tokens) = (ClaimCondition::ItemExists, Vec::new(), 0);
-    let (partition, fence, above, until) = (search, 0, 0, now);
-    let claim = Claim {
-        partition,
-        attempt,
-        now,
-        lease,
-        supersedes,
-        requires,
-        new_tokens,
-        max_tokens,
-        fence,
-        above,
-        until,
-    };
+    let claim = Claim { lease, supersedes, max_tokens: 0, ..testing::sample::claim(search, attempt, now) };
     let answer = dedup::ledger::ask(world.store(), claim).await.unwrap().1;
     let Admission::Admitted(admitted) = answer else { panic!("busy") };
     let Tokens::Listed(tokens) = admitted.tokens else { panic!("there is a ledger") };

@@ -72,19 +72,10 @@ impl<'a> Partition<'a> {
     }
 
     fn request(&self, attempt: AttemptId, after: i64, requires: ClaimCondition) -> Claim {
-        Claim {
-            partition: self.id,
-            attempt,
-            now: sample::later(self.now, after),
-            lease: SignedDuration::from_secs(LEASE),
-            supersedes: None,
-            requires,
-            new_tokens: vec![Token::minted_by_attempt(self.id, &attempt, 0)],
-            max_tokens: 200,
-            fence: 0,
-            above: 0,
-            until: sample::later(self.now, after),
-        }
+        let new_tokens = vec![Token::minted_by_attempt(self.id, &attempt, 0)];
+        let claim = sample::claim(self.id, attempt, sample::later(self.now, after));
+        let lease = SignedDuration::from_secs(LEASE);
+        Claim { lease, requires, new_tokens, max_tokens: 200, ..claim }
     }
 
     async fn claim(

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use dedup::{Claim, ClaimCondition};
 use jiff::{SignedDuration, Timestamp};
 use messages::{AttemptId, Body, Host, Json, Message, MessageId, PartitionKey, messages};
 use outbox::{Entry, StageError, View};
@@ -85,6 +86,23 @@ pub fn partition(host: &dyn Host) -> PartitionKey {
 /// Returns a new, unused attempt.
 pub fn attempt(host: &dyn Host) -> AttemptId {
     AttemptId::from_uuid(host.fresh_id())
+}
+
+/// Returns a claim of 30 seconds, which requires that the item exists and adds no tokens.
+pub fn claim(partition: PartitionKey, attempt: AttemptId, now: Timestamp) -> Claim {
+    Claim {
+        partition,
+        attempt,
+        now,
+        lease: SignedDuration::from_secs(30),
+        supersedes: None,
+        requires: ClaimCondition::ItemExists,
+        new_tokens: Vec::new(),
+        max_tokens: usize::MAX,
+        fence: 0,
+        above: 0,
+        until: now,
+    }
 }
 
 /// Returns a small message of a partition.

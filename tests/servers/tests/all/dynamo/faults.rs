@@ -11,33 +11,20 @@ use aws_sdk_dynamodb::error::BoxError;
 use backend::SystemHost;
 use dedup::{Admission, Claim, ClaimCondition, ClaimPartition, GrantTokens, ProcessedMessages};
 use futures::future::join_all;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use messages::{AttemptId, Host, PartitionKey, Token};
 use servers::amazon::{Service, config, config_as, config_at};
 
 use super::{client, with_table};
 use servers::net::ScriptedServer;
 use servers::{TestResult, unique};
+use testing::sample;
 
 fn request(partition: PartitionKey, requires: ClaimCondition) -> Claim {
     let attempt = AttemptId::from_uuid(SystemHost.fresh_id());
     let new_tokens = vec![Token::minted_by_attempt(partition, &attempt, 0)];
-    let now = SystemHost.now();
-    let lease = SignedDuration::from_secs(30);
-    let (supersedes, max_tokens, fence, above, until) = (None, 200, 0, 0, now);
-    Claim {
-        partition,
-        attempt,
-        now,
-        lease,
-        supersedes,
-        requires,
-        new_tokens,
-        max_tokens,
-        fence,
-        above,
-        until,
-    }
+    let claim = sample::claim(partition, attempt, SystemHost.now());
+    Claim { requires, new_tokens, max_tokens: 200, ..claim }
 }
 
 fn partition() -> PartitionKey {

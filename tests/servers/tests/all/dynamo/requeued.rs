@@ -55,22 +55,8 @@ impl World {
     }
 
     async fn claim(&self, requires: ClaimCondition, mint: &[Token]) -> Result<(Claim, Admission), Failure> {
-        let (partition, attempt, now) = (self.partition, sample::attempt(&*self.host), self.host.now());
-        let (lease, new_tokens, max_tokens) = (LEASE, mint.to_vec(), 200);
-        let (supersedes, fence, above, until) = (None, 0, 0, now);
-        let claim = Claim {
-            partition,
-            attempt,
-            now,
-            lease,
-            supersedes,
-            requires,
-            new_tokens,
-            max_tokens,
-            fence,
-            above,
-            until,
-        };
+        let claim = sample::claim(self.partition, sample::attempt(&*self.host), self.host.now());
+        let claim = Claim { requires, new_tokens: mint.to_vec(), max_tokens: 200, ..claim };
         Ok(dedup::ledger::ask(&*self.ledger, claim).await?)
     }
 
