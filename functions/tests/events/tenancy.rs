@@ -18,7 +18,6 @@ use crate::start_upload::ask;
 
 const CLAIM: &str = "projects";
 const OURS: &str = "8f0c6a52-5a0e-4b6f-9c55-0d2f4f3c1e77";
-const TEMPLATE: &str = include_str!("../../../template.yaml");
 const THEIRS: &str = "019b76da-a800-700a-8000-000000000001";
 
 /// Returns a request with this claim about the caller's projects, or without the claim.
@@ -228,55 +227,4 @@ async fn admin_operations_need_scope_and_all_projects() {
             assert_eq!(answer["statusCode"] == 403, is_refused, "{method} {path} with {scope:?}: {answer}");
         }
     }
-}
-
-/// Returns the routes of the template, each with its method, its path and the name of its scope.
-fn routes() -> Vec<(&'static str, &'static str, &'static str)> {
-    let (_, routes) = TEMPLATE.split_once("\n  Routes:\n").unwrap();
-    let lines = routes.lines().map_while(|line| line.strip_prefix("    "));
-    let route = |line: &'static str| {
-        let (_, key) = line.split_once("{ Key: ")?;
-        let (key, scope) = key.split_once(", Scope: ")?;
-        let (method, path) = key.trim_matches('"').split_once(' ')?;
-        Some((method, path, scope.split(' ').next()?))
-    };
-    lines.map(|line| route(line).unwrap()).collect()
-}
-
-/// Returns the scopes of the routes that API Gateway selects for a request: a full match, or else a greedy path
-/// (<https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-routes.html>).
-fn scopes(method: &str, path: &str) -> Vec<&'static str> {
-    let is_full = |route: &str| {
-        let parts: Vec<(&str, &str)> = route.split('/').zip(path.split('/')).collect();
-        route.matches('/').count() == path.matches('/').count()
-            && parts.iter().all(|(of_route, part)| of_route == part || of_route.starts_with('{'))
-    };
-    let is_greedy =
-        |route: &str| route.strip_suffix("{proxy+}").is_some_and(|prefix| path.starts_with(prefix));
-    let of = |matches: &dyn Fn(&str) -> bool| -> Vec<&'static str> {
-        let matching = routes().into_iter().filter(|(of, route, _)| *of == method && matches(route));
-        matching.map(|(_, _, scope)| scope).collect()
-    };
-    let full = of(&|route| !route.contains('+') && is_full(route));
-    if full.is_empty() { of(&is_greedy) } else { full }
-}
-
-#[tokio::test]
-async fn every_operation_has_one_route_with_its_scope() {
-    let installation = Installation::new();
-    let function = SearchService::over(&installation.backend().ports, &functions::SYSTEM).unwrap();
-    let mut operations = operations(&function).await;
-    operations.push(("GET".to_owned(), "/openapi.json".to_owned()));
-    for (method, path) in operations {
-        let scope = match method.as_str() {
-            _ if path.starts_with("/admin/") => "operate",
-            "GET" => "read",
-            // Creating an export changes no search.
-            _ if path.ends_with("/exports") => "read",
-            _ => "write",
-        };
-        assert_eq!(scopes(&method, &path), [scope], "{method} {path}");
-    }
-    assert!(scopes("PUT", "/projects/a/searches").is_empty());
-    assert!(scopes("GET", "/administration").is_empty());
 }

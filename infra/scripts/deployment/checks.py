@@ -75,7 +75,7 @@ def check_page(stack: Stack, page: Page) -> None:
     check(bool(config.get("WebACLId")), "the page has no web ACL")
     check(config["DefaultRootObject"] == "index.html", "the page is not what its name answers with")
     paths = {one["PathPattern"] for one in config["CacheBehaviors"]["Items"]}
-    missing = {"/projects/*", "/admin/*", "/config.json"} - paths
+    missing = {"/projects*", "/admin/*", "/config.json"} - paths
     check(not missing, f"CloudFront does not hand on {missing}")
     check_routes_want_tokens(stack)
 

@@ -66,13 +66,21 @@ def announce(stack: Stack, name: str, files: list[Json], project: uuid.UUID | No
     return announced
 
 
-def import_file(stack: Stack, file: Path, meanwhile: Callable[[], None] = lambda: None) -> tuple[str, Json]:
-    """Imports a file. Returns the id of the search, and its view after its end.
+def create_review(stack: Stack) -> uuid.UUID:
+    """Creates a review, which the list of reviews then contains."""
+    created = call(stack, "POST", "/projects", {"name": f"deployed {uuid.uuid4()}"})["project_id"]
+    listed = [one["project_id"] for one in call(stack, "GET", "/projects")["items"]]
+    check(created in listed, f"review {created} is not in {listed}")
+    return uuid.UUID(created)
 
-    Calls `meanwhile` as soon as the file is uploaded.
+
+def import_file(stack: Stack, file: Path, meanwhile: Callable[[], None] = lambda: None) -> tuple[str, Json]:
+    """Imports a file into a new review, and exports the review.
+
+    Calls `meanwhile` once the file is uploaded. Returns the id of the search, and its view after its end.
     """
     content = file.read_bytes()
-    project = uuid.uuid4()
+    project = create_review(stack)
     announced = announce(stack, "deployed", [{"name": file.name, "size_bytes": len(content)}], project)
     search_id = announced["search_id"]
     upload(announced["files"][0]["upload"], file.name, content)
@@ -81,6 +89,7 @@ def import_file(stack: Stack, file: Path, meanwhile: Callable[[], None] = lambda
     while True:
         search = call(stack, "GET", f"/projects/{project}/searches/{search_id}")
         if search["state"].lower() in ENDED:
+            call(stack, "POST", f"/projects/{project}/exports", {"format": "ris"})
             return search_id, search
         check(time.monotonic() < give_up, f"the search has not ended after {END_SECONDS} s: {search}")
         time.sleep(0.5)

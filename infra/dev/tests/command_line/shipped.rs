@@ -555,6 +555,22 @@ fn routes_require_signature_or_scoped_token() {
 }
 
 #[test]
+fn every_operation_has_a_route_with_its_scope() {
+    let in_loop = |route: &str| format!("      - {route}\n");
+    finds(&in_loop("CreateReview"), "", "HttpApi", "has 0 routes for POST /projects");
+    finds(&in_loop("ReadAdmin"), "", "HttpApi", "has 0 routes for GET /admin/health");
+    let tokens = [("JwtIssuer", "https://id.example"), ("JwtAudience", "reviews")];
+    let what = "requires another scope than read for POST /projects/{project}/exports";
+    finds_with(&tokens, &in_loop("MakeReviewExport"), "", "PostProjectsRoute", what);
+    let admin = "GET /admin/{proxy+}\", Scope: ";
+    let what = "requires another scope than operate for GET /admin/audit";
+    finds_with(&tokens, &format!("{admin}operate"), &format!("{admin}read"), "ReadAdminRoute", what);
+    let pages = [("AllowedOrigins", "https://page.example")];
+    let what = "does not allow pages the method of DELETE /projects/{project}";
+    finds_with(&pages, "[GET, POST, DELETE]", "[GET, POST]", "HttpApi", what);
+}
+
+#[test]
 fn every_request_has_one_route() {
     let (route, other) = ("\"POST /admin/{proxy+}\"", "\"POST /{proxy+}\"");
     finds(route, other, "PostAdminRoute", "takes requests of PostProjectsRoute");
@@ -568,6 +584,7 @@ fn page_reaches_every_route_and_bucket_is_private() {
     let distribution = "PageDistribution";
     let faults = [
         ("PathPattern: /admin/*", "PathPattern: /administration/*", "does not hand GET /admin/{proxy+} on"),
+        ("PathPattern: /projects*", "PathPattern: /projects/*", "does not hand POST /projects on"),
         ("OPTIONS, PUT, PATCH, POST, DELETE]", "OPTIONS]", "does not hand POST /projects/{proxy+} on"),
         ("4135ea2d-6df8-44a3-9df3-4b5a84be39ad", "658327ea-f89d-4fab-a63d-7e88639e58f6", "uncached"),
         ("ViewerProtocolPolicy: redirect-to-https", "ViewerProtocolPolicy: allow-all", "without TLS"),

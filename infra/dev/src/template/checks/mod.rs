@@ -17,8 +17,15 @@ use crate::template::{Finding, Template};
 type Check = fn(&Template) -> Vec<Finding>;
 
 /// The checks of a deployed template that was read back, and of a template as written.
-const OF_BOTH: [Check; 6] =
-    [page::paths, page::closed, routes::authorization, routes::precedence, uploads::prefix, uploads::exports];
+const OF_BOTH: [Check; 7] = [
+    page::paths,
+    page::closed,
+    routes::authorization,
+    routes::operations,
+    routes::precedence,
+    uploads::prefix,
+    uploads::exports,
+];
 
 /// The checks of a template as written. A deployment does not contain all of its values.
 const AS_WRITTEN: [Check; 13] = [
