@@ -4,13 +4,10 @@ import deploy
 
 DECLARED = {name: one for part in deploy.known().values() for name, one in part.items()}
 SECRET = "arn:aws:secretsmanager:eu-central-1:123456789012:secret"
-KEY = "arn:aws:kms:eu-central-1:123456789012:key"
-UUID = "01234567-89ab-cdef-0123-456789abcdef"
 
 # Parameters that AWS, or a function at its start, would reject after half of the stack is created.
 REFUSED = {
     "MongoSecretArn": [f"{SECRET}:search-import/mongodb", "search-import/mongodb"],
-    "MongoSecretKeyArn": [f"{KEY}/alias", UUID],
     "MongoUri": ["mongodb://user:password@db.example", "db.example"],
     "MongoDatabase": ["", "search.import", "search import", "a" * 64],
     "JwtIssuer": ["http://id.example", "id.example"],
@@ -26,7 +23,6 @@ REFUSED = {
 }
 TAKEN = {
     "MongoSecretArn": ["", f"{SECRET}:search-import/mongodb-AbCdE1"],
-    "MongoSecretKeyArn": ["", f"{KEY}/{UUID}", f"{KEY}/mrk-1234abcd12ab34cd56ef1234567890ab"],
     "MongoUri": ["", "mongodb+srv://db.example/?authSource=%24external&authMechanism=MONGODB-AWS"],
     "MongoDatabase": ["search_import", "si-0a1b-database"],
     "JwtIssuer": ["", "https://id.example/"],

@@ -57,7 +57,6 @@ static SYSTEM: System<Engine> =
     System { name: "fresh-shop", queues: &QUEUES, functions: &[&RUN, &WORKER, &FAULTS, &DISPATCH, &HTTP] };
 
 const SECRET: &str = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:mongodb-AbCdEf";
-const KEY: &str = "arn:aws:kms:eu-central-1:123456789012:key/1";
 
 fn findings(text: &str, parameters: &[(&str, &str)]) -> Vec<Finding> {
     let values = parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
@@ -71,7 +70,6 @@ fn findings(text: &str, parameters: &[(&str, &str)]) -> Vec<Finding> {
 #[rstest]
 #[case::address(&[("MongoUri", "mongodb://db.example")])]
 #[case::secret(&[("MongoSecretArn", SECRET)])]
-#[case::secret_with_key(&[("MongoSecretArn", SECRET), ("MongoSecretKeyArn", KEY)])]
 fn generated_template_has_no_findings(#[case] parameters: &[(&str, &str)]) {
     assert_eq!(findings(&generate(&SYSTEM), parameters), []);
 }

@@ -102,7 +102,6 @@ fn shipped_templates_pass_with_defaults() {
 fn shipped_templates_pass_with_all_options() {
     let values = [
         ("MongoSecretArn", SECRET),
-        ("MongoSecretKeyArn", "arn:aws:kms:eu-central-1:123456789012:key/0a1b"),
         ("JwtIssuer", "https://id.example"),
         ("JwtAudience", "reviews"),
         ("ScopePrefix", "searches/"),
@@ -568,6 +567,22 @@ fn every_operation_has_a_route_with_its_scope() {
     let pages = [("AllowedOrigins", "https://page.example")];
     let what = "does not allow pages the method of DELETE /projects/{project}";
     finds_with(&pages, "[GET, POST, DELETE]", "[GET, POST]", "HttpApi", what);
+}
+
+/// Without its conditions, the permission would cover every key of the account.
+#[test]
+fn key_is_granted_for_one_secret() {
+    let condition = "kms:EncryptionContext:SecretARN: !Ref MongoSecretArn";
+    let secret = [("MongoSecretArn", SECRET)];
+    finds_with(
+        &secret,
+        condition,
+        "aws:RequestedRegion: eu-central-1",
+        "SecretPolicy",
+        "allows kms:Decrypt on",
+    );
+    let other = "kms:EncryptionContext:SecretARN: another";
+    finds_with(&secret, condition, other, "StartUploadRole", "does not allow kms:Decrypt on");
 }
 
 #[test]

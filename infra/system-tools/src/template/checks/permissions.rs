@@ -179,9 +179,7 @@ fn secret(template: &Template) -> Vec<Call> {
         (!value.is_empty()).then(|| value.to_owned())
     };
     let secret = parameter("MongoSecretArn");
-    let key = secret.as_ref().and(parameter("MongoSecretKeyArn"));
-    let read = secret.map(|arn| ("secretsmanager:GetSecretValue".to_owned(), arn));
-    read.into_iter().chain(key.map(|arn| ("kms:Decrypt".to_owned(), arn))).collect()
+    secret.iter().flat_map(|arn| on(&["secretsmanager:GetSecretValue", "kms:Decrypt"], arn)).collect()
 }
 
 /// Returns the statements in a value that allow something.
@@ -196,7 +194,12 @@ fn allowing<'a>(value: &'a Value, statements: &mut Vec<&'a Value>) {
     }
 }
 
-/// Returns every call with every resource of a statement. A trust policy has none.
+/// A condition on the secret that a key decrypts. It is more specific than the statement's resource, the key
+/// (<https://docs.aws.amazon.com/secretsmanager/latest/userguide/security-encryption.html>).
+const SECRET_OF_KEY: &str = "kms:EncryptionContext:SecretARN";
+
+/// Returns every call with every resource of a statement, or with the secret that its condition names. A trust policy
+/// has none.
 fn grants_of(statement: &Value) -> Vec<Call> {
     let list = |value: &Value| -> Vec<String> {
         match value {
@@ -205,7 +208,8 @@ fn grants_of(statement: &Value) -> Vec<Call> {
             one => vec![text(one)],
         }
     };
-    let resources = list(&statement["Resource"]);
+    let secrets = list(&statement["Condition"]["StringEquals"][SECRET_OF_KEY]);
+    let resources = if secrets.is_empty() { list(&statement["Resource"]) } else { secrets };
     let pairs = |action: String| {
         resources.iter().map(move |resource| (action.clone(), resource.clone())).collect::<Vec<_>>()
     };
