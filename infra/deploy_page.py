@@ -5,13 +5,13 @@
 
 The files of `make page` go into the bucket of the page, index.html last, so that all files that it names
 exist. Files of earlier builds remain, because a browser may have an earlier page open. The address of the
-sign-in is written into the page.
+sign-in is written into the page. Prints the hash of the page's key if the application does not know it.
 """
 
 import deploy
 from scripts import console, preflight
 from scripts.errors import Failure, check
-from scripts.page import DIST, Page, bring
+from scripts.page import DIST, Page, advice_about_key, bring, key, sha256
 
 
 def main(arguments: list[str]) -> int:
@@ -23,18 +23,25 @@ def main(arguments: list[str]) -> int:
     check((DIST / "index.html").is_file(), f"{DIST} has no page: `make page` builds it")
     [stack] = arguments
     try:
-        page = read(account, stack)
-        console.say(f"{bring(account.clients(deploy.REGION_OF_PAGES), page)} files are at {page.url}")
+        application, page = read(account, stack)
+        clients = account.clients(deploy.REGION_OF_PAGES)
+        console.say(f"{bring(clients, page)} files are at {page.url}")
+        given = application.parameters.get("PageKeySha256", "")
+        advice = advice_about_key(stack, sha256(key(clients, page)), given)
+        if advice:
+            console.say(advice)
     except (BotoCoreError, ClientError) as error:
         raise Failure(f"uploading the page of {stack}: {error}") from error
     return 0
 
 
-def read(account: deploy.Account, stack: str) -> Page:
+def read(account: deploy.Account, stack: str) -> tuple[preflight.Deployed, Page]:
+    """Returns the application and its page."""
     application = preflight.deployed(account.clients(), stack)
     check(application.exists, f"the stack {stack} does not exist")
     name = deploy.PARTS["page"].stack(stack, account.region)
-    return Page.of(account.clients(deploy.REGION_OF_PAGES), name, application.parameters["ScopePrefix"])
+    page = Page.of(account.clients(deploy.REGION_OF_PAGES), name, application.parameters["ScopePrefix"])
+    return application, page
 
 
 if __name__ == "__main__":

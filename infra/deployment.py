@@ -70,10 +70,12 @@ def show_page(stack: Stack) -> None:
     stack.parameters |= sign_in.deploy(stack)
     update(stack)
     stack.deploy_page()
-    shown = deploy_page.read(stack.account, stack.name)
+    _, shown = deploy_page.read(stack.account, stack.name)
     count = page.bring(stack.client, shown)
-    checks.check_page(stack, shown)
+    key = page.key(stack.client, shown)
+    checks.check_page(stack, shown, key)
     say(f"the page: {count} files")
+    life.close_api(stack, update, key)
 
 
 def deploy() -> None:

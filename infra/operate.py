@@ -49,7 +49,6 @@ def request(
         "headers": {"content-type": "application/json"},
         "requestContext": {
             "accountId": identity["Account"],
-            "apiId": "invoked",
             "authorizer": authorizer(identity, parameters),
             "http": http,
             "requestId": "invoked",

@@ -1,5 +1,6 @@
 """The page's files in the bucket that CloudFront reads."""
 
+import hashlib
 import html
 import json
 import uuid
@@ -35,6 +36,8 @@ class Page:
     url: str
     bucket: str
     distribution: str
+    # The secret with the key that CloudFront adds to requests.
+    key_arn: str
     sign_in: Mapping[str, str]
 
     @classmethod
@@ -47,6 +50,7 @@ class Page:
             outputs["PageUrl"],
             outputs["PageBucketName"],
             outputs["PageDistributionId"],
+            outputs["PageKeyArn"],
             {
                 "url": given["SignInUrl"],
                 "client": given["SignInClientId"],
@@ -55,6 +59,26 @@ class Page:
                 "operator_scope": f"{scope_prefix}operate",
             },
         )
+
+
+def key(clients: Clients, page: Page) -> str:
+    """Returns the key that CloudFront adds to requests."""
+    return str(clients("secretsmanager").get_secret_value(SecretId=page.key_arn)["SecretString"])
+
+
+def sha256(page_key: str) -> str:
+    """Returns the hash of a page's key, as the application's parameter PageKeySha256."""
+    return hashlib.sha256(page_key.encode()).hexdigest()
+
+
+def advice_about_key(stack: str, wanted: str, given: str) -> str | None:
+    """Returns what an operator has to do about the key of the page, if anything."""
+    if given == wanted:
+        return None
+    write = f'write PageKeySha256 = "{wanted}" into config/{stack}.toml, and run make deploy STACK={stack}'
+    if given:
+        return f"the API refuses the requests of this page, because it expects another key: {write}"
+    return f"the API also accepts requests that bypass CloudFront. To refuse them, {write}"
 
 
 def with_sign_in(page: str, sign_in: Mapping[str, str]) -> str:

@@ -60,3 +60,33 @@ fn check(name: &str, status: u64, answer: &Value) {
         _ => assert_eq!(body["status"], status, "{name}"),
     }
 }
+
+/// With the hash of the page's key, the function refuses requests that bypass the page. Callers that may invoke the
+/// function itself send no id of an API.
+#[tokio::test]
+async fn requests_without_the_page_key_are_refused() {
+    const KEY: &str = "key of the page";
+    // Printed by `printf 'key of the page' | sha256sum`.
+    const SHA256: &str = "f150c21c6271eaed7df1c50015f88ca7576141cfbe3eef7c8ac9e78e50847da1";
+    let installation = Installation::new();
+    let settings = [("SEARCH_IMPORT_PAGE_KEY_SHA256", SHA256)];
+    let mut function = installation.start_with(env!("CARGO_BIN_EXE_start-upload"), &settings).await;
+    let mut event = event("http-own-project");
+    event["requestContext"]["authorizer"] = Value::Null;
+    let mut requests = Vec::new();
+    for (key, status) in [(None, 403), (Some(""), 403), (Some("another"), 403), (Some(KEY), 200)] {
+        let mut request = event.clone();
+        if let Some(key) = key {
+            request["headers"]["x-page-key"] = key.into();
+        }
+        requests.push((request, status));
+    }
+    event["requestContext"].as_object_mut().unwrap().remove("apiId");
+    requests.push((event, 200));
+    for (request, status) in requests {
+        let Outcome::Answer(answer) = function.invoke(&request).await.unwrap() else { panic!("{request}") };
+        let answer: Value = serde_json::from_slice(&answer).unwrap();
+        assert_eq!(answer["statusCode"], status, "{request}: {answer}");
+    }
+    check_log(&function.stop().await);
+}

@@ -60,7 +60,7 @@ def open_routes(routes: Sequence[Json]) -> list[str]:
     return [one["RouteKey"] for one in routes if one.get("AuthorizationType", "NONE") == "NONE"]
 
 
-def check_page(stack: Stack, page: Page) -> None:
+def check_page(stack: Stack, page: Page, key: str) -> None:
     """Checks that the page's files match those of `serve`, and that the API gets all other requests."""
     s3 = stack.client("s3")
     for wanted in objects(DIST, page.sign_in):
@@ -77,6 +77,9 @@ def check_page(stack: Stack, page: Page) -> None:
     paths = {one["PathPattern"] for one in config["CacheBehaviors"]["Items"]}
     missing = {"/projects*", "/admin/*", "/config.json"} - paths
     check(not missing, f"CloudFront does not hand on {missing}")
+    [api] = [one for one in config["Origins"]["Items"] if one["Id"] == "api"]
+    added = [(one["HeaderName"], one["HeaderValue"]) for one in api["CustomHeaders"]["Items"]]
+    check(added == [("x-page-key", key)], f"CloudFront adds {[name for name, _ in added]} to requests")
     check_routes_want_tokens(stack)
 
 

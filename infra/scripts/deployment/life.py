@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import operate
+from scripts import page
 from scripts.deployment import hook, search
 from scripts.deployment.progress import say
 from scripts.deployment.stack import Stack, setting
@@ -114,6 +115,27 @@ def operate_it(stack: Stack) -> None:
     arn = stack.client("sts").get_caller_identity()["Arn"]
     check([act["by"] for act in mine] == [arn], f"of search {waiting} {acts} tell {mine}, not of {arn}")
     say(f"operated from outside, by {arn}")
+
+
+def close_api(stack: Stack, update: Update, key: str) -> None:
+    """Checks that the function refuses requests of API Gateway without the page's key."""
+    stack.parameters["PageKeySha256"] = page.sha256(key)
+    update(stack)
+    statuses = [health(stack, headers) for headers in ({}, {"x-page-key": "another"}, {"x-page-key": key})]
+    check(statuses == [403, 403, 200], f"without a key, with another and with the page's key: {statuses}")
+    hook.check_works(stack)
+    say("the API refuses requests that bypass the page")
+
+
+def health(stack: Stack, headers: dict[str, str]) -> int:
+    """Returns the status of the health check, requested through API Gateway."""
+    http = {"method": "GET", "path": "/health", "protocol": "HTTP/1.1", "sourceIp": "127.0.0.1"}
+    context = {"apiId": "abc123", "http": http, "requestId": "r", "stage": "$default", "timeEpoch": 0}
+    event = {"version": "2.0", "rawPath": "/health", "rawQueryString": "", "headers": headers}
+    payload = json.dumps({**event, "requestContext": context})
+    function = stack.resources["StartUpload"].physical
+    found = stack.client("lambda").invoke(FunctionName=function, Qualifier="live", Payload=payload)
+    return int(json.loads(found["Payload"].read())["statusCode"])
 
 
 def check_what_is_left(stack: Stack) -> None:

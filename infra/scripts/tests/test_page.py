@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from scripts.errors import Failure
-from scripts.page import Page, bring, objects, with_sign_in
+from scripts.page import Page, advice_about_key, bring, objects, with_sign_in
 
 SIGN_IN = {"url": "https://sign-in.example", "client": "page", "scope": 'openid "a'}
 
@@ -66,7 +66,7 @@ class Files(unittest.TestCase):
 
     def test_page_is_uploaded_last_and_invalidated(self) -> None:
         amazon = Amazon({}, {})
-        self.assertEqual(bring(amazon, Page("https://p", "b", "d", SIGN_IN), self.dist), 3)
+        self.assertEqual(bring(amazon, Page("https://p", "b", "d", "k", SIGN_IN), self.dist), 3)
         self.assertEqual([call for call, _ in amazon.calls], ["put", "put", "put", "forget"])
         self.assertEqual(amazon.calls[2][1]["Key"], "index.html")
         self.assertEqual(amazon.calls[3][1]["InvalidationBatch"]["Paths"]["Items"], ["/", "/index.html"])
@@ -76,11 +76,23 @@ class Stacks(unittest.TestCase):
     PARAMETERS: ClassVar = {"SignInUrl": "https://sign-in.example", "SignInClientId": "page"}
 
     def test_stack_names_page_address_and_scope(self) -> None:
-        outputs = {"PageBucketName": "b", "PageUrl": "https://p", "PageDistributionId": "d"}
+        outputs = {
+            "PageBucketName": "b",
+            "PageUrl": "https://p",
+            "PageDistributionId": "d",
+            "PageKeyArn": "k",
+        }
         page = Page.of(Amazon(outputs, self.PARAMETERS), "stack", "a/")
         self.assertEqual((page.bucket, page.distribution, page.url), ("b", "d", "https://p"))
         self.assertEqual(page.sign_in["scope"], "openid a/read a/write")
         self.assertEqual(page.sign_in["operator_scope"], "a/operate")
+
+
+class Key(unittest.TestCase):
+    def test_operator_is_told_to_close_the_api(self) -> None:
+        self.assertIn("bypass CloudFront", advice_about_key("reviews", "0a", "") or "")
+        self.assertIn("refuses the requests", advice_about_key("reviews", "0a", "0b") or "")
+        self.assertIsNone(advice_about_key("reviews", "0a", "0a"))
 
 
 if __name__ == "__main__":

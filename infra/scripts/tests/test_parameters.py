@@ -4,10 +4,12 @@ import deploy
 
 DECLARED = {name: one for part in deploy.known().values() for name, one in part.items()}
 SECRET = "arn:aws:secretsmanager:eu-central-1:123456789012:secret"
+HASH = "0123456789abcdef" * 4
 
 # Parameters that AWS, or a function at its start, would reject after half of the stack is created.
 REFUSED = {
     "MongoSecretArn": [f"{SECRET}:search-import/mongodb", "search-import/mongodb"],
+    "PageKeySha256": ["key", HASH.upper(), HASH[1:]],
     "MongoUri": ["mongodb://user:password@db.example", "db.example"],
     "MongoDatabase": ["", "search.import", "search import", "a" * 64],
     "JwtIssuer": ["http://id.example", "id.example"],
@@ -23,6 +25,7 @@ REFUSED = {
 }
 TAKEN = {
     "MongoSecretArn": ["", f"{SECRET}:search-import/mongodb-AbCdE1"],
+    "PageKeySha256": ["", HASH],
     "MongoUri": ["", "mongodb+srv://db.example/?authSource=%24external&authMechanism=MONGODB-AWS"],
     "MongoDatabase": ["search_import", "si-0a1b-database"],
     "JwtIssuer": ["", "https://id.example/"],

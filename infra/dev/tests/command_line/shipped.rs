@@ -102,6 +102,7 @@ fn shipped_templates_pass_with_defaults() {
 fn shipped_templates_pass_with_all_options() {
     let values = [
         ("MongoSecretArn", SECRET),
+        ("PageKeySha256", "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"),
         ("JwtIssuer", "https://id.example"),
         ("JwtAudience", "reviews"),
         ("ScopePrefix", "searches/"),
@@ -426,7 +427,8 @@ fn template_rules_reject_invalid_parameters() {
     let topic = ("AlarmTopicArn", "arn:aws:sns:eu-central-1:123456789012:alarms");
     let whole = [("SubnetIds", "subnet-1"), ("SecurityGroupIds", "sg-1"), ("MonthlyBudget", "5"), topic];
     assert_eq!(refused(&whole), [""; 0]);
-    let refusals: [(&[(&str, &str)], &str); 8] = [
+    let refusals: [(&[(&str, &str)], &str); 9] = [
+        (&[("PageKeySha256", &"0".repeat(64))], "With PageKeySha256, give JwtIssuer"),
         (&[jwt[0], jwt[1], ("ScopePrefix", "")], "which other applications may use"),
         (&[("MongoUri", "mongodb://db.example")], "either MongoSecretArn or MongoUri"),
         (&jwt[..1], "accepts tokens that the issuer made for other applications"),

@@ -30,6 +30,8 @@ mod metrics;
 mod openapi;
 mod overview;
 mod page;
+#[cfg(feature = "lambda")]
+mod page_key;
 mod paging;
 mod problem;
 mod repair;
@@ -46,6 +48,8 @@ mod study;
 mod trial;
 mod view;
 
+#[cfg(feature = "lambda")]
+pub use self::page_key::PageKey;
 pub use self::router::{
     HEALTH, MAX_BODY_BYTES, METRICS, description, router, router_for, router_with_trials,
 };

@@ -95,6 +95,7 @@ impl SearchSettings {
             quota: quota(reader, default.quota),
             projects_claim: reader.own_text("PROJECTS_CLAIM"),
             operator_scope: reader.own_text("OPERATOR_SCOPE").unwrap_or(default.operator_scope),
+            page_key_sha256: page_key_sha256(reader),
         }
     }
 }
@@ -111,6 +112,19 @@ fn quota(reader: &mut Reader<'_>, default: Quota) -> Quota {
         searches: reader.read("MAX_OPEN_SEARCHES", default.searches, |n| *n > 0, "a number, at least 1"),
         bytes: reader.read("MAX_OPEN_BYTES", default.bytes, |n| *n > 0, "a number of bytes, at least 1"),
     }
+}
+
+fn page_key_sha256(reader: &mut Reader<'_>) -> Option<String> {
+    let hash = reader.own_text("PAGE_KEY_SHA256")?;
+    let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    if hash.len() != 64 || !hash.bytes().all(is_digit) {
+        // Omit the value: it may be the key itself.
+        reader.faults.push(
+            "SEARCH_IMPORT_PAGE_KEY_SHA256 must be the SHA-256 hash of a key, as 64 lower-case hexadecimal digits"
+                .to_owned(),
+        );
+    }
+    Some(hash)
 }
 
 fn project(reader: &mut Reader<'_>, default: ProjectId) -> ProjectId {

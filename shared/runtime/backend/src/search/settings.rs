@@ -56,6 +56,10 @@ pub struct SearchSettings {
     pub projects_claim: Option<String>,
     /// `SEARCH_IMPORT_OPERATOR_SCOPE`: the scope in the token of an operator. Default: `searches:operate`.
     pub operator_scope: String,
+    /// `SEARCH_IMPORT_PAGE_KEY_SHA256`: the SHA-256 hash, in lower-case hexadecimal digits, of the key that the page's
+    /// distribution adds to requests. Requests without the key are refused. Default: none, so that clients may also send
+    /// requests to the API's own address.
+    pub page_key_sha256: Option<String>,
 }
 
 impl Default for SearchSettings {
@@ -72,6 +76,7 @@ impl Default for SearchSettings {
             quota: Quota::default(),
             projects_claim: None,
             operator_scope: OPERATOR_SCOPE.to_owned(),
+            page_key_sha256: None,
         }
     }
 }
