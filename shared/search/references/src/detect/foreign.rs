@@ -13,10 +13,16 @@ pub(super) fn json(start: &str) -> Option<&'static str> {
 
 /// Recognizes a format by later lines. Tried last, because such lines also occur in values of other formats.
 pub(super) fn by_lines(text: &str) -> Option<&'static str> {
-    if text.trim_start().starts_with(['{', '[']) {
-        return Some("JSON");
+    let text = text.trim_start();
+    let numbered = text.strip_prefix("[1]").or_else(|| text.strip_prefix("［1］"));
+    if numbered.is_some_and(|rest| rest.contains("[J]") || rest.contains("[D]") || rest.contains("[C]")) {
+        return Some("a list of references in GB/T 7714");
     }
-    None
+    if text.starts_with("EudraCT Number:") || text.contains("\nEudraCT Number:") {
+        return Some("a text of the EU Clinical Trials Register");
+    }
+    let inner = text.strip_prefix(['{', '[']).map(str::trim_start);
+    inner.is_some_and(|inner| inner.starts_with(['"', '{', '[', '}', ']'])).then_some("JSON")
 }
 
 #[cfg(test)]
@@ -27,6 +33,12 @@ mod tests {
     fn related_formats_are_named() {
         assert_eq!(by_start("{\\rtf1 a"), Some("rich text (RTF)"));
         assert_eq!(by_lines("[{\"id\": 1}]"), Some("JSON"));
+        assert_eq!(by_lines("[1]王伟.研究[J].医学杂志,2020"), Some("a list of references in GB/T 7714"));
+        assert_eq!(
+            by_lines("Summary\nEudraCT Number: 2019-001234-12"),
+            Some("a text of the EU Clinical Trials Register")
+        );
+        assert_eq!(by_lines("[draft] Dear all"), None);
         assert_eq!(by_lines("someone@example.org {hello}"), None);
     }
 }

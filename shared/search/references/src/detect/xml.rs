@@ -90,6 +90,7 @@ fn known(root: &str) -> Option<&'static str> {
         "pmc-articleset" | "article" | "articles" => Some("JATS XML"),
         "mods:modsCollection" | "mods:mods" => Some("MODS XML with a prefix"),
         "citations" => Some("JSTOR XML"),
+        "allTrials" | "trials" => Some("ISRCTN XML"),
         "clinical_study" | "search_results" => Some("ClinicalTrials.gov XML"),
         "rdf:RDF" => Some("RDF"),
         _ => None,

@@ -4,7 +4,10 @@
 //! Most of these numbers have a distinctive shape, and databases write them under various tags, in links and in notes.
 //! The values stay in `extra` as given.
 
-use super::identifiers::{front, pmid, running_number};
+use super::{
+    identifiers::{doi, front, pmid, running_number},
+    resolve,
+};
 use crate::{Reference, work::spend};
 
 /// The longest value that is searched, except for links and notes. Affiliations and cited references are longer.
@@ -20,8 +23,11 @@ const COLLECTIONS: [&str; 18] = [
     "DIIDW", "RSCI", "PQDT", "PPRN", "CSCD", "ARCI",
 ];
 
+/// Tags of RIS under which databases also write a DOI.
+const DOI_TAGS: [&str; 13] = ["M1", "M3", "L3", "N1", "U1", "U2", "U3", "U4", "U5", "C1", "C4", "C6", "C8"];
+
 /// Registers of trials: the beginning of their numbers, and the minimum number of digits after it.
-const REGISTERS: [(&str, usize); 20] = [
+const REGISTERS: [(&str, usize); 21] = [
     ("NCT", 8),
     ("ISRCTN", 8),
     ("EUCTR", 12),
@@ -42,6 +48,7 @@ const REGISTERS: [(&str, usize); 20] = [
     ("SLCTR/", 7),
     ("LBCTR", 10),
     ("PER-", 5),
+    ("CTIS", 12),
 ];
 
 /// The numbers of a record.
@@ -57,6 +64,10 @@ pub(super) struct Accessions {
     /// The number under a tag for the accession number in any database.
     number: Option<String>,
     is_embase: bool,
+    is_pubmed: bool,
+    /// A number of at least seven digits under the tag for the number of a record in any file.
+    id: Option<String>,
+    doi: Option<String>,
 }
 
 /// Keeps the first value.
@@ -70,6 +81,9 @@ impl Accessions {
     /// Inspects a value that has no field.
     pub(super) fn add(&mut self, tag: &str, value: &str) {
         let value = value.trim();
+        if DOI_TAGS.contains(&tag) && is_doi(value) {
+            keep(&mut self.doi, doi(value));
+        }
         if value.starts_with("http") {
             return self.link(value);
         }
@@ -81,19 +95,33 @@ impl Accessions {
         let (number, kind) = (number.trim(), kind.trim_end_matches(']'));
         keep(&mut self.pmcid, pmcid(number));
         self.web_of_science(number);
+        if number.get(..4).is_some_and(|label| label.eq_ignore_ascii_case("pmid")) {
+            keep(&mut self.pmid, pmid(number));
+        }
         match plain(if kind.is_empty() { tag } else { kind }).as_str() {
-            "db" | "dp" | "database" | "remotedatabasename" | "w" => self.is_embase |= holds(value, "embase"),
+            "db" | "dp" | "database" | "remotedatabasename" | "w" => {
+                self.is_embase |= holds(value, "embase");
+                self.is_pubmed |= resolve::is_pubmed(value);
+            }
             "pmc" | "pmcid" | "pmcidentifier" if is_digits(number) => {
                 keep(&mut self.pmcid, pmcid(&format!("PMC{number}")));
             }
-            "pui" | "u2" => keep(&mut self.embase[1], pui(number)),
+            "pui" | "u2" if pui(number).is_some() => keep(&mut self.embase[1], pui(number)),
             "embaseaccessionid" | "embaseaccessionnumber" | "embaseid" | "embase" => self.embase(number),
             "id" if number.starts_with("CN-") => keep(&mut self.number, accession(number)),
-            "trialid" | "nctnumber" | "nctid" | "eudractnumber" | "isrctn" | "trialids" => {
+            // The portal of LILACS.
+            "id" if number.starts_with("mdl-") => keep(&mut self.pmid, pmid(&number[4..])),
+            "id" => {
+                keep(&mut self.id, accession(number).filter(|number| is_digits(number) && number.len() > 6));
+            }
+            // `PUBMED 123,EMBASE 456` of the Cochrane Library.
+            "c3" | "xr" | "pm" => self.of_databases(number),
+            "trialid" | "trialnumber" | "euctnumber" | "euctrnumber" | "nctnumber" | "nctid"
+            | "eudractnumber" | "isrctn" | "trialids" => {
                 number.split(';').for_each(|number| self.trial(number.trim()));
             }
             "an" | "ui" | "accessionnumber" | "accessionnum" | "accession" | "uniqueidentifier" | "m"
-            | "eid" | "ericnumber" => {
+            | "eid" | "ericnumber" | "oid" => {
                 keep(&mut self.number, accession(number));
             }
             _ => {}
@@ -104,6 +132,10 @@ impl Accessions {
     /// Inspects a link.
     pub(super) fn link(&mut self, url: &str) {
         let url = front(url.trim());
+        // EndNote writes such a link for the records of Web of Science.
+        if let Some(number) = url.strip_prefix("<Go to ISI>://") {
+            return self.web_of_science(number);
+        }
         if !url.starts_with("http") || !spend(url.len()) {
             return;
         }
@@ -159,6 +191,17 @@ impl Accessions {
             .any(|host| holds(url, host))
         {
             self.trials_in(url);
+        }
+    }
+
+    /// Reads numbers after the names of databases.
+    fn of_databases(&mut self, value: &str) {
+        for part in value.split([',', ';']) {
+            match part.trim().split_once(' ') {
+                Some(("PUBMED", number)) => keep(&mut self.pmid, pmid(number)),
+                Some(("EMBASE", number)) => self.embase(number.trim()),
+                _ => {}
+            }
         }
     }
 
@@ -220,7 +263,7 @@ impl Accessions {
     /// The number of a registration under its own tag.
     fn trial(&mut self, value: &str) {
         let number = if is_eudract(value) {
-            Some(format!("EUCTR{}", &value[..14]))
+            Some(format!("{}{}", european(value), &value[..14]))
         } else {
             registration(value).or_else(|| accession(value))
         };
@@ -248,6 +291,12 @@ impl Accessions {
 
     /// Sets the identifiers of a reference.
     pub(super) fn complete(mut self, reference: &mut Reference) {
+        // Ovid writes the number of the database under this tag, EndNote that of the library.
+        match self.id.take() {
+            Some(id) if self.is_pubmed && id.len() < 9 => keep(&mut self.pmid, pmid(&id)),
+            Some(id) if self.is_embase && id.len() > 8 => self.embase(&id),
+            _ => {}
+        }
         if self.is_embase
             && let Some(number) = self.number.take()
         {
@@ -257,6 +306,8 @@ impl Accessions {
                 self.number = Some(number);
             }
         }
+        reference.pmid = reference.pmid.take().or(self.pmid);
+        reference.doi = reference.doi.take().or(self.doi);
         let [number, identifier] = self.embase;
         reference.pmcid = self.pmcid;
         reference.embase_id = number.or(identifier);
@@ -269,7 +320,6 @@ impl Accessions {
         let number = self.number.filter(|number| !is_known(number));
         reference.accession =
             number.filter(|number| reference.wos_id.as_ref().is_none_or(|known| known != number));
-        reference.pmid = reference.pmid.take().or(self.pmid);
     }
 }
 
@@ -322,6 +372,27 @@ fn is_eudract(value: &str) -> bool {
     value.len() >= 14 && value.is_char_boundary(14) && value.bytes().take(14).enumerate().all(matches)
 }
 
+/// The register of a European number. The clinical trials information system continues the years with numbers above
+/// 500000.
+fn european(number: &str) -> &'static str {
+    if number.as_bytes().get(5).is_some_and(|digit| *digit >= b'5') { "CTIS" } else { "EUCTR" }
+}
+
+/// Returns `true` for the number of a registered trial, alone or before a comma.
+pub(super) fn is_registration(name: &str) -> bool {
+    let name = name.trim_end_matches([',', ' ']);
+    let digits = name.bytes().filter(u8::is_ascii_digit).count();
+    digits > 4 && !name.contains(' ') && registration(name).is_some()
+}
+
+/// Returns `true` for a value that consists of a DOI, possibly after a label or a resolver.
+fn is_doi(value: &str) -> bool {
+    let begins =
+        |label: &str| value.get(..label.len()).is_some_and(|found| found.eq_ignore_ascii_case(label));
+    (!value.contains(' ') || begins("doi: "))
+        && ["doi:", "10.", "https://doi.org/", "http://dx.doi.org/"].iter().any(|label| begins(label))
+}
+
 /// Parses the number of a registered trial.
 fn registration(word: &str) -> Option<String> {
     let word = word.trim_matches(['-', '/']);
@@ -338,12 +409,12 @@ fn registration(word: &str) -> Option<String> {
     let is_number = found >= *digits && rest.bytes().any(|byte| (b'1'..=b'9').contains(&byte));
     let is_plain = match *start {
         "RBR-" => rest.len() >= 5,
-        "EUCTR" => is_eudract(rest),
+        "EUCTR" | "CTIS" => is_eudract(rest),
         "ChiCTR" | "IRCT" | "jRCT" | "ACTRN" => letters <= 4,
         _ => letters == 0,
     };
     // The names of the countries of EUCTR are not part of the number.
-    let rest = if *start == "EUCTR" { rest.get(..14)? } else { rest };
+    let rest = if matches!(*start, "EUCTR" | "CTIS") { rest.get(..14)? } else { rest };
     (is_number && is_plain).then(|| format!("{start}{rest}"))
 }
 
@@ -439,6 +510,8 @@ mod tests {
             ),
             ("TrialID", "EUCTR2004-001234-12-GB", &["EUCTR2004-001234-12"]),
             ("EudraCT Number", "2004-001234-12", &["EUCTR2004-001234-12"]),
+            ("Trial number", "2022-500123-12-00", &["CTIS2022-500123-12"]),
+            ("TrialID", "CTIS2022-500123-12-00", &["CTIS2022-500123-12"]),
             (
                 "N",
                 "JPRN-UMIN000001234, ChiCTR-TRC-12345678 and CTRI/2019/03/012345",
@@ -449,6 +522,54 @@ mod tests {
         ] {
             assert_eq!(found(&[(tag, value)]).trial_ids, wanted, "{value}");
         }
+    }
+
+    #[test]
+    fn pubmed_identifiers_are_found_in_other_tags() {
+        for values in [
+            &[("U2", "PMID: 30000001")][..],
+            &[("M1", "PMID 30000001")],
+            &[("DB", "Ovid MEDLINE(R) ALL <1946 to 2021>"), ("ID", "30000001")],
+            &[("DB", "MEDLINE"), ("ID", "mdl-30000001")],
+            &[("C3", "PUBMED 30000001,EMBASE 620000001")],
+            &[("UR", "<Go to ISI>://MEDLINE:30000001")],
+        ] {
+            let mut accessions = Accessions::default();
+            for (tag, value) in values {
+                accessions.add(tag, value);
+                accessions.link(value);
+            }
+            let mut reference = Reference::default();
+            accessions.complete(&mut reference);
+            assert_eq!(reference.pmid.as_deref(), Some("30000001"), "{values:?}");
+        }
+        assert_eq!(found(&[("C3", "PUBMED 1,EMBASE 620000001")]).embase_id.as_deref(), Some("620000001"));
+        assert_eq!(found(&[("DB", "Embase"), ("ID", "2012345678")]).embase_id.as_deref(), Some("2012345678"));
+        // The number of the record in a library.
+        assert_eq!(found(&[("DB", "PubMed"), ("ID", "12345")]).pmid, None);
+        assert_eq!(found(&[("ID", "30000001")]).pmid, None);
+    }
+
+    #[test]
+    fn doi_is_found_under_other_tags() {
+        for (tag, value) in [
+            ("M3", "doi:http://dx.doi.org/10.5555/a"),
+            ("M3", "doi: 10.5555/a"),
+            ("L3", "10.5555/a"),
+            ("N1", "https://doi.org/10.5555/a"),
+        ] {
+            assert_eq!(found(&[(tag, value)]).doi.as_deref(), Some("10.5555/a"), "{value}");
+        }
+        assert_eq!(found(&[("CR", "10.5555/a")]).doi, None);
+        assert_eq!(found(&[("N1", "10.5555/a was wrong")]).doi, None);
+    }
+
+    #[test]
+    fn number_of_a_trial_is_not_a_name() {
+        for name in ["NCT01234567", "NCT01234567,", "JPRN-UMIN000001234", "EUCTR2004-001234-12-GB"] {
+            assert!(is_registration(name), "{name}");
+        }
+        assert!(!is_registration("Roe, Ann") && !is_registration("ISIS-2 12345 Group"));
     }
 
     #[test]

@@ -52,6 +52,39 @@ pub(super) fn parse(text: &str) -> Option<Citation<'_>> {
     parse_pubmed(text).or_else(|| parse_ovid(text)).or_else(|| parse_proquest(text))
 }
 
+/// Parses a citation in a column for the journal, in the form of Ovid or SinoMed. The pages show that it is one.
+pub(super) fn parse_source(text: &str) -> Option<Citation<'_>> {
+    if !spend(3 * text.len()) {
+        return None;
+    }
+    parse_dense(text)
+        .or_else(|| parse_ovid(text))
+        .filter(|found| !found.pages.is_empty() && !found.journal.is_empty())
+}
+
+/// `Journal of Tests 2020;12(3):123-129`, also with commas.
+fn parse_dense(text: &str) -> Option<Citation<'_>> {
+    text.match_indices([';', ',', '；', '，']).find_map(|(at, separator)| {
+        let before = text[..at].trim_end();
+        let start = before.len().checked_sub(4)?;
+        let date = before.get(start..).filter(|date| date.bytes().all(|byte| byte.is_ascii_digit()))?;
+        dates::year(date)?;
+        let journal = before[..start].trim_end_matches([' ', ',', '，', '.', '．', '\u{3000}']);
+        let is_whole = journal.len() < start || !journal.ends_with(|c: char| c.is_ascii_alphanumeric());
+        let rest = text[at + separator.len()..].trim_start();
+        let (volume, issue, pages) = numbers_of(rest);
+        let is_number = volume.len() < 8 && rest.starts_with(|c: char| c.is_ascii_digit() || c == '(');
+        let pages = pages.trim_end_matches('.').trim();
+        (is_whole && is_number && journal.chars().any(char::is_alphabetic)).then_some(Citation {
+            journal,
+            date,
+            volume,
+            issue,
+            pages,
+        })
+    })
+}
+
 /// `J Tests. 2020 Mar;12(3):123-129.`
 pub(super) fn parse_pubmed(text: &str) -> Option<Citation<'_>> {
     let (at, _) = text.match_indices(". ").filter(|(at, _)| begins_with_year(&text[at + 2..])).last()?;

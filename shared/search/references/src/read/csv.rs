@@ -39,6 +39,13 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
             continue;
         }
         match column.named {
+            // A citation of a whole work begins with its authors; that of PubMed follows the name of the journal.
+            Some(named) if named.field == Field::Citation => {
+                let cited = entities::decode(cell);
+                if !(header.has_journal && citation::add(&mut draft, named.name, &cited)) {
+                    draft.extra.push(&column.name, &cited);
+                }
+            }
             // A column with this name holds the label of a search if another one holds the journal.
             Some(named) if named.name == "source" && header.has_journal => {
                 draft.extra.push(&column.name, &entities::decode(cell));
@@ -133,10 +140,28 @@ fn list(cell: &str, mut item: impl FnMut(&str)) {
     .for_each(item);
 }
 
-/// Parses the journal column of Embase, which holds "Cancer (2004) 102:4 (253-258). Date of Publication: 25 Aug 2004".
-fn complete_from_source(reference: &mut Reference) {
+/// Parses the journal column of Embase, which holds "Cancer (2004) 102:4 (253-258). Date of Publication: 25 Aug 2004",
+/// and those of Ovid and SinoMed.
+pub(super) fn complete_from_source(reference: &mut Reference) {
     let Some(source) = reference.journal.as_deref() else { return };
-    let Some((journal, year, rest)) = source_parts(identifiers::front(source)) else { return };
+    let source = identifiers::front(source);
+    let Some((journal, year, rest)) = source_parts(source) else {
+        if let Some(found) = citation::parse_source(source) {
+            let date = dates::date(found.date);
+            let [journal, volume, issue, pages] =
+                [found.journal, found.volume, found.issue, found.pages].map(tidy::line);
+            if reference.year.is_none_or(|year| Some(year) == date.year) {
+                reference.date = reference.date.take().or(date.iso());
+            }
+            reference.year = reference.year.or(date.year);
+            reference.volume = reference.volume.take().or(volume);
+            reference.issue = reference.issue.take().or(issue);
+            reference.pages = reference.pages.take().or(pages);
+            reference.pages_normalized = reference.pages.as_deref().and_then(pages::normalized);
+            reference.journal = journal;
+        }
+        return;
+    };
     let (numbers, pages) = rest.split_once('(').unwrap_or((rest, ""));
     let numbers = numbers.split('.').next().unwrap_or_default();
     let (volume, issue) = numbers.split_once(':').unwrap_or((numbers, ""));
@@ -180,6 +205,22 @@ mod tests {
         assert_eq!(reference.volume.as_deref(), Some("102"));
         assert_eq!(reference.issue.as_deref(), Some("4"));
         assert_eq!(reference.pages.as_deref(), Some("253-258"));
+    }
+
+    #[test]
+    fn sources_of_other_databases_are_parsed() {
+        for (source, journal, date) in [
+            ("Lancet. 1(2):100-109, 2020 May 15.", "Lancet", Some("2020-05-15")),
+            ("中华医学杂志 2020;1(2):100-109", "中华医学杂志", None),
+            ("中华医学杂志,2020,1(2):100-109", "中华医学杂志", None),
+        ] {
+            let mut reference = Reference { journal: Some(source.into()), ..Reference::default() };
+            complete_from_source(&mut reference);
+            assert_eq!(reference.journal.as_deref(), Some(journal), "{source}");
+            assert_eq!((reference.year, reference.date.as_deref()), (Some(2020), date), "{source}");
+            assert_eq!((reference.volume.as_deref(), reference.issue.as_deref()), (Some("1"), Some("2")));
+            assert_eq!(reference.pages.as_deref(), Some("100-109"));
+        }
     }
 
     #[test]

@@ -49,7 +49,9 @@ pub(super) fn date(value: &str) -> Date {
     if !spend(value.len()) {
         return Date::default();
     }
-    let words = || value.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    // Chinese, Japanese and Korean dates have a letter after each number.
+    let separates = |c: char| !c.is_alphanumeric() || matches!(c, '年' | '月' | '日' | '년' | '월' | '일');
+    let words = || value.split(separates).filter(|word| !word.is_empty());
     if let Some(date) = words().find_map(compact) {
         return date;
     }
@@ -170,6 +172,8 @@ mod tests {
             ("2014/13/40", Some(2014), None),
             ("05/06/2014", Some(2014), None),
             ("May 2022", Some(2022), Some("2022-05")),
+            ("2020年5月17日", Some(2020), Some("2020-05-17")),
+            ("2020년 5월", Some(2020), Some("2020-05")),
             ("1992a", Some(1992), None),
             ("c1992", Some(1992), None),
             ("12345", None, None),

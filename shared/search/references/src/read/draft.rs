@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use super::{
-    accession::Accessions,
+    accession::{self, Accessions},
     entities,
     extra::Extra,
     field::{FIELDS, Field, FieldName, Value},
@@ -77,7 +77,8 @@ impl<'a> Draft<'a> {
 
     /// Adds an author, editor or group with a complete name.
     pub(super) fn author(&mut self, field: Field, name: String) {
-        if let Some(name) = names::without_address(name) {
+        // CENTRAL names a trial in place of its authors.
+        if let Some(name) = names::without_address(name).filter(|name| !accession::is_registration(name)) {
             self.authors.push(name);
             self.roles.push(field);
         }
@@ -97,7 +98,8 @@ impl<'a> Draft<'a> {
 
     /// Adds a keyword; keywords of a lower rank come first.
     pub(super) fn keyword(&mut self, rank: u8, keyword: &str) {
-        if let Some(keyword) = tidy::line(keyword) {
+        if let Some(keyword) = tidy::line(keyword).filter(|keyword| !is_placeholder(Field::Keyword, keyword))
+        {
             self.keywords.push(keyword);
             self.ranks.push(rank);
         }

@@ -21,7 +21,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule { field: Field::Extra, names: &["ui"] },
     Rule { field: Field::Abstract, names: &["ab"] },
     Rule { field: Field::Keyword, names: &["subj", "keyword"] },
-    Rule { field: Field::Url, names: &["plink"] },
+    Rule { field: Field::Url, names: &["plink", "pLink/url"] },
     Rule { field: Field::Type, names: &["doctype", "pubtype"] },
 ];
 

@@ -116,7 +116,13 @@ pub(super) fn doi(value: &str) -> Option<String> {
         return Some(doi);
     }
     let value = front(value);
+    let is_link = value.trim_start().get(..4).is_some_and(|start| start.eq_ignore_ascii_case("http"));
     let decoded = if value.contains('%') { Cow::Owned(percent_decoded(value)) } else { Cow::Borrowed(value) };
+    let decoded = if decoded.contains(is_invisible) {
+        Cow::Owned(decoded.chars().filter(|c| !is_invisible(*c)).collect())
+    } else {
+        decoded
+    };
     let value = decoded.as_ref();
     if !spend(value.len()) {
         return None;
@@ -126,8 +132,59 @@ pub(super) fn doi(value: &str) -> Option<String> {
     } else {
         value.match_indices("10.").map(|(at, _)| &value[at..]).find(|rest| is_doi(rest))?
     };
-    let doi = trim_doi(&whole(found)?).to_lowercase();
+    let whole = whole(found)?;
+    let doi = without_next(&whole);
+    let doi = if is_link { without_page(doi) } else { doi };
+    let doi = trim_doi(without_version(doi)).to_lowercase();
     is_doi(&doi).then_some(doi)
+}
+
+/// Returns `true` for characters that web pages insert to allow or prevent line breaks.
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}')
+}
+
+/// Removes another DOI after a semicolon, comma or bar.
+fn without_next(doi: &str) -> &str {
+    let next = doi.match_indices([';', ',', '|']).find(|(at, _)| is_doi(&doi[at + 1..]));
+    next.map_or(doi, |(at, _)| &doi[..at])
+}
+
+/// Removes the parts of a publisher's link after the DOI.
+fn without_page(doi: &str) -> &str {
+    const PAGES: [&str; 11] = [
+        "/full",
+        "/abstract",
+        "/pdf",
+        "/epdf",
+        "/html",
+        "/meta",
+        "/fulltext",
+        ".full",
+        ".abstract",
+        ".pdf",
+        ".full.pdf",
+    ];
+    let doi = &doi[..doi.find(['?', '#']).unwrap_or(doi.len())];
+    let longest = PAGES.iter().filter_map(|page| doi.strip_suffix(page)).min_by_key(|rest| rest.len());
+    longest.unwrap_or(doi).trim_end_matches('/')
+}
+
+/// Removes the version from the DOI of a preprint of medRxiv or bioRxiv.
+fn without_version(doi: &str) -> &str {
+    if !doi.starts_with("10.1101/") {
+        return doi;
+    }
+    match doi.rsplit_once('v') {
+        Some((bare, version))
+            if !version.is_empty()
+                && version.bytes().all(|byte| byte.is_ascii_digit())
+                && bare.ends_with(|c: char| c.is_ascii_digit()) =>
+        {
+            bare
+        }
+        _ => doi,
+    }
 }
 
 /// A value that consists of a DOI of letters, digits and inner punctuation, as most do. PubMed adds the identifier type
@@ -140,7 +197,7 @@ fn plain_doi(value: &str) -> Option<String> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b'/');
     let ends = suffix.bytes().next_back().is_some_and(|last| last.is_ascii_alphanumeric());
     let is_doi = (4..=9).contains(&digits) && value.len() <= MAX_DOI && ends && suffix.bytes().all(plain);
-    is_doi.then(|| value.to_ascii_lowercase())
+    is_doi.then(|| without_version(value).to_ascii_lowercase())
 }
 
 /// The DOI at the beginning: up to markup or a blank, unless it continues after the blank, because some programs break
@@ -297,6 +354,16 @@ mod tests {
             ("10.5555/(sici)1:16<1661::aid-sim9>3.0.co;2-2", "10.5555/(sici)1:16<1661::aid-sim9>3.0.co;2-2"),
             ("10.5555/a}", "10.5555/a"),
             ("10.5555/a[\u{1c}b]", "10.5555/a[b]"),
+            ("10.5555/a\u{200b}", "10.5555/a"),
+            ("10.5555/a;10.5555/b", "10.5555/a"),
+            ("10.5555/(sici)1;2-2", "10.5555/(sici)1;2-2"),
+            ("https://doi.org/10.5555/a?nosfx=y", "10.5555/a"),
+            ("https://www.example.org/articles/10.5555/a.1/full", "10.5555/a.1"),
+            (
+                "https://www.medrxiv.org/content/10.1101/2020.01.01.20012345v1.full.pdf",
+                "10.1101/2020.01.01.20012345",
+            ),
+            ("10.1101/2020.01.01.20012345v2 ", "10.1101/2020.01.01.20012345"),
         ] {
             assert_eq!(doi(given).as_deref(), Some(whole), "{given}");
         }

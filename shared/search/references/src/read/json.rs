@@ -36,7 +36,7 @@ const OPEN_ALEX: &[Path] = &[
 const EUROPE_PMC: &[Path] = &[
     (Field::Title, &["title"]),
     (Field::Author, &["authorList.author.*.fullName", "authorString"]),
-    (Field::Date, &["firstPublicationDate", "journalInfo.yearOfPublication", "pubYear"]),
+    (Field::Date, &["journalInfo.yearOfPublication", "pubYear", "firstPublicationDate"]),
     (Field::Journal, &["journalInfo.journal.title", "journalTitle"]),
     (Field::Volume, &["journalInfo.volume", "journalVolume"]),
     (Field::Issue, &["journalInfo.issue", "issue"]),
@@ -210,7 +210,9 @@ fn text(value: &Value) -> Option<String> {
 fn add(draft: &mut Draft<'static>, named: FieldName, value: String) {
     match named.field {
         Field::Author | Field::Editor => {
-            for name in names::split_decoded(&value) {
+            // A list of names ends in a full stop.
+            let value = value.strip_suffix('.').filter(|list| list.contains(", ")).unwrap_or(&value);
+            for name in names::split_decoded(value) {
                 draft.author(named.field, name);
             }
         }

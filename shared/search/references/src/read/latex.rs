@@ -10,7 +10,7 @@ use std::{borrow::Cow, cell::Cell};
 use unicode_normalization::char::compose;
 
 use crate::work::spend;
-use tables::{ACCENTS, DROPPED, SWITCHES, SYMBOLS, WRAPPED};
+use tables::{ACCENTS, DROPPED, STACKED, SWITCHES, SYMBOLS, WRAPPED};
 
 /// The maximum depth of arguments inside arguments; deeper ones only lose their commands.
 const MAX_DEPTH: usize = 6;
@@ -269,8 +269,13 @@ impl Decoder<'_> {
 
     /// Applies an accent to the letter after it, which may already have one.
     fn accent(self, text: &str, name: &str, out: &mut String) -> Option<usize> {
-        let at = ACCENTS.binary_search_by_key(&name, |(known, _)| known).ok()?;
-        let mark = ACCENTS[at].1;
+        let (mark, upper) = match ACCENTS.binary_search_by_key(&name, |(known, _)| known) {
+            Ok(at) => (ACCENTS[at].1, None),
+            Err(_) => STACKED
+                .iter()
+                .find(|(known, _)| *known == name)
+                .map(|(_, [lower, upper])| (*lower, Some(*upper)))?,
+        };
         if self.depth == MAX_DEPTH {
             return None;
         }
@@ -296,7 +301,11 @@ impl Decoder<'_> {
             // `\~{}` is the character alone.
             None => name.to_owned(),
             // An accent over a dotless letter yields the regular letter with the accent.
-            Some(base) => accented(base, mark)? + letters.as_str(),
+            Some(base) => {
+                let mut whole = accented(base, mark)?;
+                whole.extend(upper);
+                whole + letters.as_str()
+            }
         };
         out.push_str(&whole);
         Some(start + blanks + length)
@@ -391,6 +400,7 @@ mod tests {
             (r"Nu\~nez~B, 5\% \& \$3 \#1 a\_b", "Nuñez B, 5% & $3 #1 a_b"),
             (r"Tr{\'{\^e}}n, Tr\'\^en, {\d{S}}afi, \k{a} \a'e", "Trến, Trến, Ṣafi, ą é"),
             (r"\~{}x \^{}2 {\textless} 3", "~x ^2 < 3"),
+            (r"anu{\d s}{\d t}h(u)y\textacutemacron a, \textgravemacron{e}", "anuṣṭh(u)yā\u{301}, ē\u{300}"),
             (r#"\ü \"{ \'"#, r#"\ü \" \'"#),
         ] {
             assert_eq!(decode(text), decoded);

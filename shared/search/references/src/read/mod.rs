@@ -119,7 +119,11 @@ pub(crate) fn read(
         (Format::ProQuest, _) => databases::proquest(text).finish(),
         (Format::PubMedText, _) => pubmed_text::read(text).finish(),
         (Format::CslJson | Format::Json, _) => csl::read(text)?.finish(),
-        (Format::CnkiText, _) => cnki::read(text).finish(),
+        (Format::CnkiText, _) => {
+            let mut reference = cnki::read(text).finish();
+            csv::complete_from_source(&mut reference);
+            reference
+        }
         (Format::NoteExpress, _) => noteexpress::read(text).finish(),
         (Format::IctrpXml, _) => ictrp::read(text)?.finish(),
         (Format::EbscoXml, _) => ebsco::read(text)?.finish(),

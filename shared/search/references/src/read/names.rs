@@ -3,7 +3,14 @@
 //! A name whose parts cannot be distinguished is kept unchanged: a wrong family name is worse than none, because
 //! deduplication and screening use it.
 
+mod additions;
+mod groups;
+mod shapes;
+
+use additions::without_additions;
+use groups::{is_organisation, people_and_groups};
 use memchr::{memchr, memchr_iter, memchr2};
+use shapes::{PARTICLES, are_initials, are_initials_of, is_natural, is_short_form, is_suffix, is_word};
 
 use super::{
     entities,
@@ -11,12 +18,6 @@ use super::{
     tidy::{line, tidied},
 };
 use crate::work::spend;
-
-/// The maximum number of letters in initials; shorter family names are followed by initials themselves.
-const MAX_INITIALS: usize = 4;
-/// The maximum number of letters in initials without dots if all letters of a name are capitals: "IEEE COMP SOC" has no
-/// initials.
-const MAX_INITIALS_IN_CAPITALS: usize = 2;
 
 /// Splits a value that should hold one name, but sometimes holds several. It must be decoded, because a character
 /// reference also ends in a semicolon.
@@ -26,8 +27,13 @@ pub(super) fn split_decoded(value: &str) -> impl Iterator<Item = String> {
 
 /// The names in a value. Nearly every value is one name, for which no list is allocated.
 fn each(value: &str) -> impl Iterator<Item = String> {
-    let is_one =
-        value.is_ascii() && is_single(value) && without_others(value).len() == value.trim_end().len();
+    let value = without_additions(value);
+    let value = value.as_ref();
+    let is_one = value.is_ascii()
+        && is_single(value)
+        && without_others(value).len() == value.trim_end().len()
+        && !value.contains(". ")
+        && !value.contains(" on behalf of ");
     let several = if is_one { Vec::new() } else { several(value) };
     is_one.then(|| one(value)).flatten().into_iter().chain(several)
 }
@@ -42,25 +48,6 @@ fn is_single(value: &str) -> bool {
         }
 }
 
-/// Words that only names of organisations contain.
-#[rustfmt::skip]
-const ORGANISATIONS: [&str; 56] = [
-    "academy", "administration", "agency", "alliance", "association", "authority", "board", "bureau", "center",
-    "centers", "centre", "centres", "clinic", "collaboration", "collaborative", "collaborators", "college",
-    "commission", "committee", "company", "consortium", "corporation", "council", "department", "dept", "federation",
-    "foundation", "fund", "group", "health", "hospital", "inc", "initiative", "institute", "institutes", "institution",
-    "international", "investigators", "laboratory", "ltd", "ministry", "national", "network", "office", "organisation",
-    "organization", "research", "school", "services", "society", "study", "team", "trial", "trialists", "univ",
-    "university",
-];
-/// Particles of family names, which begin with a small letter.
-const PARTICLES: [&str; 20] = [
-    "van", "von", "der", "den", "de", "la", "le", "di", "da", "del", "della", "el", "al", "bin", "ten",
-    "ter", "dos", "du", "y", "e",
-];
-/// The maximum number of words in the name of a person.
-const MAX_WORDS: usize = 6;
-
 /// Splits a value at commas and "and" if each part has the shape of a name. Otherwise the value is one name.
 fn several(value: &str) -> Vec<String> {
     if !value.is_ascii()
@@ -70,9 +57,12 @@ fn several(value: &str) -> Vec<String> {
     }
     let value = without_others(value);
     if is_single(value) {
-        return one(value).into_iter().collect();
+        return without_commas(value);
     }
     spend(value.len());
+    if let Some(names) = people_and_groups(value) {
+        return names.iter().filter_map(|name| one(name)).collect();
+    }
     let has_and = has_and(value);
     if is_organisation(value) {
         return one(value).into_iter().collect();
@@ -99,6 +89,33 @@ fn several(value: &str) -> Vec<String> {
     one(value).into_iter().collect()
 }
 
+/// Splits `Roe A. Doe B. C.`, where blanks separate the names: each ends in initials with full stops.
+fn without_commas(value: &str) -> Vec<String> {
+    let is_initial = |word: &&str| word.ends_with('.') && are_initials(word);
+    let words: Vec<&str> = value.split_whitespace().collect();
+    let (mut names, mut start) = (Vec::new(), 0);
+    for (at, pair) in words.windows(2).enumerate() {
+        if is_initial(&pair[0]) && !is_initial(&pair[1]) && !is_suffix(pair[1]) {
+            names.push(words[start..=at].join(" "));
+            start = at + 1;
+        }
+    }
+    names.push(words[start..].join(" "));
+    let is_list = names.len() > 1
+        && !value.contains(',')
+        && names
+            .iter()
+            .all(|name| is_short_form(name) && !name.split(' ').next().is_some_and(|word| is_initial(&word)));
+    if is_organisation(value) {
+        let names = people_and_groups(value).unwrap_or_else(|| vec![value.to_owned()]);
+        return names.iter().filter_map(|name| one(name)).collect();
+    }
+    if !is_list {
+        return one(value).into_iter().collect();
+    }
+    names.iter().filter_map(|name| one(name)).collect()
+}
+
 /// Drops "et al." after the last name.
 fn without_others(value: &str) -> &str {
     const OTHERS: [&str; 5] = [" et al", " et al.", " et. al.", " and others", " & others"];
@@ -116,20 +133,50 @@ fn without_blanks(value: &str) -> Option<Vec<String>> {
     if !spend(value.len()) {
         return None;
     }
-    let has_own_separator = value.contains(['，', '、', '；']);
-    let parts: Vec<&str> =
-        value.split(['，', '、', '；', ',']).map(str::trim).filter(|part| !part.is_empty()).collect();
+    let has_own_separator = value.contains(['，', '、', '；', '/', '／']);
+    let parts: Vec<&str> = value
+        .split(['，', '、', '；', '/', '／', ','])
+        .map(|part| without_affiliation(part.trim()))
+        .filter(|part| !part.is_empty())
+        .collect();
     let is_name = |part: &&str| {
-        let letters = part.chars().filter(|c| !matches!(c, ' ' | '·' | '・'));
+        let letters = part.chars().filter(|c| !matches!(c, ' ' | '\u{3000}' | '·' | '・'));
         (2..=12).contains(&letters.clone().count()) && letters.clone().all(is_ideographic)
     };
-    let is_list = parts.len() > if has_own_separator { 1 } else { 2 } && parts.iter().all(is_name);
+    // A family name and a given name are in the part itself.
+    let is_whole = |part: &&str| {
+        part.contains([' ', '\u{3000}']) || (part.chars().count() > 2 && part.chars().all(is_hangul))
+    };
+    let is_plain = !value.contains(['(', '（']);
+    let needed = if has_own_separator || !is_plain || parts.iter().all(is_whole) { 1 } else { 2 };
+    let is_list = parts.len() > needed && parts.iter().all(is_name);
     is_list.then(|| parts.into_iter().map(str::to_owned).collect())
 }
 
 /// Returns `true` for Chinese characters, kana and hangul.
 fn is_ideographic(c: char) -> bool {
     matches!(c, '\u{3005}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}' | '\u{f900}'..='\u{faff}')
+}
+
+/// Returns `true` for a word of Chinese, Japanese or Korean characters.
+pub(super) fn is_without_alphabet(word: &str) -> bool {
+    !word.is_empty() && word.chars().all(is_ideographic)
+}
+
+/// Returns `true` for at least three words that end in a word of organisations.
+pub(super) fn is_group(words: &[String]) -> bool {
+    matches!(words, [_, _, .., last] if is_organisation(last))
+}
+
+fn is_hangul(c: char) -> bool {
+    matches!(c, '\u{ac00}'..='\u{d7a3}')
+}
+
+/// Removes the affiliation in brackets after a name without letters of the alphabet.
+fn without_affiliation(name: &str) -> &str {
+    let bare = name.split(['(', '（']).next().unwrap_or_default();
+    let is_named = bare.len() < name.len() && name.ends_with([')', '）']) && bare.chars().all(is_ideographic);
+    if is_named { bare } else { name }
 }
 
 /// The evidence about a list of names from the text around it.
@@ -146,12 +193,24 @@ enum Order {
 /// Splits a list of names at commas. Returns `None` for a text without the shape of a name or list.
 fn list(piece: &str, order: Order) -> Option<Vec<String>> {
     let parts: Vec<&str> = piece.split(',').map(str::trim).filter(|part| !is_missing(part)).collect();
+    // "Smith J, Jr., Doe A"
+    if let Some(at) = parts.iter().position(|part| is_suffix(part))
+        && at > 0
+        && is_short_form(parts[at - 1])
+    {
+        let names = with_suffixes(&parts);
+        return names
+            .iter()
+            .all(|name| is_short_form(name))
+            .then(|| names.iter().filter_map(|name| one(name)).collect());
+    }
     let each = |names: Vec<&str>| Some(names.into_iter().filter_map(one).collect());
     match parts.as_slice() {
         [] => Some(Vec::new()),
-        [name] if order != Order::Alone => {
-            (is_short_form(name) || is_natural(name)).then(|| one(name).into_iter().collect())
-        }
+        [name] if order != Order::Alone => match initials_first(name) {
+            Some(name) => Some(vec![name]),
+            None => (is_short_form(name) || is_natural(name)).then(|| one(name).into_iter().collect()),
+        },
         [name] => each(vec![name]),
         names if names.iter().all(|name| is_short_form(name)) => {
             // PubMed ends the list with a full stop: "Smith J, Doe A."
@@ -182,6 +241,10 @@ fn list(piece: &str, order: Order) -> Option<Vec<String>> {
         {
             Some(names.chunks(2).filter_map(|pair| self::joined(pair[0], pair.get(1)?)).collect())
         }
+        // "Roe, Ann B., Doe, Carl"
+        names if are_pairs(names) => {
+            Some(names.chunks(2).filter_map(|pair| self::joined(pair[0], pair.get(1)?)).collect())
+        }
         // "Smith, Jones, Brown"
         names
             if names.len() > 2
@@ -195,6 +258,37 @@ fn list(piece: &str, order: Order) -> Option<Vec<String>> {
         [_, _] => Some(one(piece).into_iter().collect()),
         _ => None,
     }
+}
+
+/// Joins suffixes to the names before them.
+fn with_suffixes(parts: &[&str]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::with_capacity(parts.len());
+    for part in parts {
+        match names.last_mut() {
+            Some(name) if is_suffix(part) => {
+                name.push(' ');
+                name.push_str(part);
+            }
+            _ => names.push((*part).to_owned()),
+        }
+    }
+    names
+}
+
+/// Returns `true` for pairs of a family name and given names. An initial shows that they are pairs.
+fn are_pairs(names: &[&str]) -> bool {
+    let is_initial =
+        |word: &str| word.chars().filter(|c| c.is_alphabetic()).count() == 1 && are_initials(word);
+    let is_family = |name: &str| {
+        let (particles, last) = name.rsplit_once(' ').unwrap_or(("", name));
+        is_word(last) && particles.split(' ').all(|word| word.is_empty() || PARTICLES.contains(&word))
+    };
+    let is_given = |name: &str| name.split(' ').all(|word| is_word(word) || is_initial(word));
+    let pairs = names.chunks(2);
+    names.len() > 2
+        && names.len().is_multiple_of(2)
+        && pairs.clone().all(|pair| is_family(pair[0]) && is_given(pair[1]) && !is_suffix(pair[1]))
+        && pairs.clone().any(|pair| pair[1].split(' ').skip(1).any(is_initial))
 }
 
 /// Splits a text at "and" in any case and in other languages, and at ampersands.
@@ -211,16 +305,6 @@ fn at_and(text: &str) -> Vec<&str> {
     pieces
 }
 
-/// Returns `true` for a text with a word that only names of organisations contain.
-fn is_organisation(text: &str) -> bool {
-    let words = text.split(|c: char| !c.is_alphabetic()).filter(|word| word.is_ascii() && word.len() > 2);
-    words.into_iter().any(|word| {
-        word.eq_ignore_ascii_case("the")
-            || word == "of"
-            || ORGANISATIONS.binary_search_by(|known| known.bytes().cmp(lower(word))).is_ok()
-    }) || text.split(' ').any(|word| matches!(word, "of" | "for"))
-}
-
 /// Returns `true` for `Smith, Ann`, the most frequent form: one of the two parts is a single word, so they are not two
 /// names.
 fn is_inverted(value: &str) -> bool {
@@ -235,35 +319,6 @@ fn is_missing(part: &str) -> bool {
     is_no_name(part) && !matches!(part.trim(), "Null" | "None" | "Nil")
 }
 
-/// The letters of an ASCII word in lower case.
-fn lower(word: &str) -> impl Iterator<Item = u8> {
-    word.bytes().map(|letter| letter.to_ascii_lowercase())
-}
-
-/// Returns `true` for `Griff RR` and `van der Berg A.B.`
-fn is_short_form(name: &str) -> bool {
-    let Some((family, initials)) = name.trim().rsplit_once(' ') else { return false };
-    let begins = family.chars().find(|c| c.is_alphabetic()).is_some_and(char::is_alphabetic);
-    begins && are_initials(initials) && family.split(' ').count() < MAX_WORDS && !are_initials(family)
-}
-
-/// Returns `true` for `Kate R. Lyberg`: words that begin with capitals, and do not end in an initial.
-fn is_natural(name: &str) -> bool {
-    let words: Vec<&str> = name.split_whitespace().collect();
-    let is_part = |word: &&str| {
-        PARTICLES.contains(word)
-            || (word.starts_with(char::is_uppercase)
-                && word.chars().all(|c| c.is_alphabetic() || matches!(c, '.' | '-' | '\'' | '’')))
-    };
-    let last = words.last().copied().unwrap_or_default();
-    (2..=MAX_WORDS).contains(&words.len())
-        && words.iter().all(is_part)
-        && words[0].starts_with(char::is_uppercase)
-        && last.chars().any(char::is_lowercase)
-        && !are_initials(last)
-        && !is_suffix(last)
-}
-
 /// Returns `true` if a name has an initial between two words.
 fn has_middle_initial(names: &[&str]) -> bool {
     let is_initial = |word: &str| word.len() == 2 && word.ends_with('.') || word.chars().count() == 1;
@@ -271,11 +326,6 @@ fn has_middle_initial(names: &[&str]) -> bool {
         let words: Vec<&str> = name.split_whitespace().collect();
         words.len() > 2 && words[1..words.len() - 1].iter().any(|word| is_initial(word))
     })
-}
-
-/// Returns `true` for a single capitalized word.
-fn is_word(text: &str) -> bool {
-    text.starts_with(char::is_uppercase) && text.chars().all(|c| c.is_alphabetic() || c == '-')
 }
 
 /// Removes an e-mail address from a name. Returns `None` if no name is left.
@@ -310,7 +360,7 @@ pub(super) fn one(name: &str) -> Option<String> {
     if let Some(group) = name.strip_suffix(',').filter(|group| !group.contains(',')) {
         return line(group);
     }
-    let name = name.trim_end_matches([',', ' ']);
+    let name = groups::without_lead(name.trim_end_matches([',', ' ']));
     if let Some((family, given)) = name.split_once(',') {
         return joined(family, given);
     }
@@ -320,7 +370,7 @@ pub(super) fn one(name: &str) -> Option<String> {
     };
     match (before_initials(whole), suffix) {
         // "Team X"
-        (Some((family, initials)), _) if are_initials_of(family, initials) && is_organisation(family) => {
+        (Some((family, initials)), _) if are_initials_of(family, initials) && is_organisation(name) => {
             line(name)
         }
         (Some((family, initials)), None) if are_initials_of(family, initials) => joined(family, initials),
@@ -331,11 +381,11 @@ pub(super) fn one(name: &str) -> Option<String> {
     }
 }
 
-/// Splits a name before its last word, or before the initials with full stops at its end.
+/// Splits a name before its last word, or before the initials at its end.
 fn before_initials(name: &str) -> Option<(&str, &str)> {
     let (mut family, _) = name.rsplit_once(' ')?;
     while let Some((before, last)) = family.rsplit_once(' ')
-        && last.ends_with('.')
+        && (last.ends_with('.') || last.chars().count() == 1)
         && are_initials(last)
     {
         family = before;
@@ -360,28 +410,6 @@ pub(super) fn joined(family: &str, given: &str) -> Option<String> {
     }
 }
 
-/// Returns `true` for suffixes, which are neither family nor given name.
-fn is_suffix(word: &str) -> bool {
-    matches!(word.trim_end_matches('.'), "Jr" | "Sr" | "2nd" | "3rd" | "4th" | "II" | "III" | "IV")
-}
-
-/// Returns `true` for initials such as `J`, `JD`, `J.D.` or `A.-M.`.
-fn are_initials(text: &str) -> bool {
-    let letters = text.chars().filter(|c| c.is_alphabetic());
-    (1..=MAX_INITIALS).contains(&letters.clone().count())
-        && letters.clone().all(char::is_uppercase)
-        && text.chars().all(|c| c.is_alphabetic() || matches!(c, '.' | '-'))
-}
-
-/// Returns `true` if a name ends in initials.
-fn are_initials_of(family: &str, initials: &str) -> bool {
-    let letters = initials.chars().filter(|c| c.is_alphabetic()).count();
-    let telling = family.chars().any(char::is_lowercase)
-        || initials.contains('.')
-        || letters <= MAX_INITIALS_IN_CAPITALS;
-    telling && initials.split(' ').all(are_initials)
-}
-
 /// Splits the names in a table cell. Databases use four notations: `['A, B', 'C, D']`, semicolons, bars or line breaks,
 /// and commas that also occur inside names.
 pub(super) fn split_cell(cell: &str) -> Vec<String> {
@@ -396,6 +424,8 @@ pub(super) fn split_cell(cell: &str) -> Vec<String> {
     if let Some(separator) = separator(cell) {
         return cell.split(separator).flat_map(each).collect();
     }
+    let cell = without_additions(cell);
+    let cell = without_others(&cell);
     // EndNote separates the authors in a cell with "//".
     if cell.contains("//") {
         return cell.split("//").filter_map(one).collect();
@@ -473,11 +503,19 @@ fn without_and(mut parts: Vec<String>) -> Vec<String> {
     parts
 }
 
-/// Converts "JA Smith" to "Smith, JA".
+/// Converts "JA Smith" and "J. A. Smith" to "Smith, JA" and "Smith, J. A."
 fn initials_first(name: &str) -> Option<String> {
-    let (initials, family) = name.split_once(' ')?;
+    let name = name.trim();
+    let mut at = 0;
+    for word in name.split_inclusive(' ') {
+        if !are_initials(word.trim_end()) {
+            break;
+        }
+        at += word.len();
+    }
+    let (initials, family) = (name[..at].trim_end(), &name[at..]);
     let is_family = family.chars().any(char::is_lowercase) && !family.split(' ').any(are_initials);
-    (is_family && are_initials(initials)).then(|| joined(family, initials)).flatten()
+    (is_family && !initials.is_empty()).then(|| joined(family, initials)).flatten()
 }
 
 /// Parses a list in Python's notation.
@@ -525,6 +563,11 @@ mod tests {
         assert_eq!(split_cell("Liu R., Adler D.G. and Doe J."), ["Liu, R.", "Adler, D.G.", "Doe, J."]);
         assert_eq!(split_cell("JA Smith, A van der Berg"), ["Smith, JA", "van der Berg, A"]);
         assert_eq!(split_cell("Food and Drug Administration"), ["Food and Drug Administration"]);
+        assert_eq!(split_cell("Roe J, et al"), ["Roe, J"]);
+        assert_eq!(
+            split_cell("Roe J*, Doe A (1,2), Test Study Group"),
+            ["Roe, J", "Doe, A", "Test Study Group"]
+        );
     }
 
     #[test]
@@ -582,6 +625,21 @@ mod tests {
             ("王小明，李四", &["王小明", "李四"]),
             ("张三、李四", &["张三", "李四"]),
             ("王小明, 李四, 张三", &["王小明", "李四", "张三"]),
+            ("山田 太郎, 鈴木 花子", &["山田 太郎", "鈴木 花子"]),
+            ("山田 太郎 / 鈴木 花子", &["山田 太郎", "鈴木 花子"]),
+            ("山田太郎(大学),鈴木花子", &["山田太郎", "鈴木花子"]),
+            ("김철수, 이영희", &["김철수", "이영희"]),
+            ("Roe A B, Doe C D", &["Roe, A B", "Doe, C D"]),
+            ("Roe J. Doe A. B.", &["Roe, J.", "Doe, A. B."]),
+            ("Roe J Jr, Doe A", &["Roe, J, Jr", "Doe, A"]),
+            ("Roe J.R., Jr., Doe A.", &["Roe, J.R., Jr.", "Doe, A."]),
+            ("Roe, Ann B., Doe, Carl D.", &["Roe, Ann B.", "Doe, Carl D."]),
+            ("J.A. Roe, A.-M. Doe and K. Farm", &["Roe, J.A.", "Doe, A.-M.", "Farm, K."]),
+            ("Roe, John, PhD", &["Roe, John"]),
+            ("on behalf of the Test Study Group", &["Test Study Group"]),
+            ("Roe J on behalf of the Test Study Group", &["Roe, J", "Test Study Group"]),
+            ("Roe & Doe LLC", &["Roe & Doe LLC"]),
+            ("Grupo de Tests de la SEMI", &["Grupo de Tests de la SEMI"]),
             ("山田, 太郎", &["山田, 太郎"]),
             ("Null, Jane", &["Null, Jane"]),
             ("None, Guy", &["None, Guy"]),

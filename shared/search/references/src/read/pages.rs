@@ -31,7 +31,10 @@ pub(super) fn normalized(pages: &str) -> Option<String> {
     let bare = pages.strip_prefix("pp.").or_else(|| pages.strip_prefix("p.")).unwrap_or(pages).trim();
     let (first, last) = match bare.split_once(['-', '–', '—', '‐', '‑', '−']) {
         // BibTeX uses two hyphens.
-        Some((first, last)) => (first.trim(), last.trim_start_matches(['-', ' ']).trim()),
+        // Web of Science writes a plus sign for further pages.
+        Some((first, last)) => {
+            (first.trim(), last.trim_start_matches(['-', ' ']).trim().trim_end_matches('+'))
+        }
         None => (bare, ""),
     };
     let number = |page: &str| !page.is_empty() && page.bytes().all(|byte| byte.is_ascii_alphanumeric());
@@ -84,6 +87,7 @@ mod tests {
             ("123--129", Some("123-129")),
             ("pp. 5-7", Some("5-7")),
             ("7-7", Some("7")),
+            ("75-+", Some("75")),
             ("152-160", None),
             ("10-9", Some("10-19")),
             ("e0815", None),

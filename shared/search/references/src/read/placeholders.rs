@@ -18,8 +18,12 @@ const ANYWHERE: [&str; 11] = [
 ];
 /// Placeholders in fields with numbers.
 const ZEROS: [&str; 4] = ["0", "00", "0-0", "0.0"];
+/// Placeholders for page numbers, of EBSCOhost, Embase and APA PsycInfo.
+const PAGES: [&str; 5] = ["n.pag", "n.pag.", "no pagination", "no pagination specified", "unpaginated"];
+/// Placeholders for titles.
+const TITLES: [&str; 4] = ["not available", "no title", "no title available", "title not available"];
 /// Titles that are placeholders in lists of people.
-const PEOPLE: [&str; 14] = [
+const PEOPLE: [&str; 17] = [
     "et al",
     "et al.",
     "and others",
@@ -34,6 +38,9 @@ const PEOPLE: [&str; 14] = [
     "no author id available",
     "no author available",
     "no author name",
+    "no authorship indicated",
+    "no authorship, indicated",
+    "unknown",
 ];
 
 /// Returns `true` if a value stands for an unknown one. `NA` is a placeholder only in capitals, because it is also a
@@ -48,7 +55,7 @@ pub(super) fn is_placeholder(field: Field, value: &str) -> bool {
     if matches!(field, Field::Author | Field::ShortAuthor | Field::Group | Field::Editor) {
         return is_no_name(value);
     }
-    if !may_be_placeholder(value, b"nu0") {
+    if !may_be_placeholder(value, b"nut0a") {
         return false;
     }
     let plain = value.trim_matches(['[', ']', '(', ')']).trim();
@@ -57,12 +64,17 @@ pub(super) fn is_placeholder(field: Field, value: &str) -> bool {
     {
         return true;
     }
+    let is_one_of = |known: &[&str]| known.iter().any(|known| plain.eq_ignore_ascii_case(known));
     match field {
         // A work may be called "None"; a program writes the others.
         Field::Title | Field::Book => {
+            let is_bracketed = value.starts_with('[');
+            let plain = plain.trim_end_matches([']', '.']);
             matches!(plain, "NA" | "NULL" | "null" | "N/A" | "#N/A" | "<NA>")
-                || (value.starts_with('[') && begins(plain, "no title"))
+                || (is_bracketed && begins(plain, "no title"))
+                || TITLES.iter().any(|known| plain.eq_ignore_ascii_case(known))
         }
+        Field::Pages | Field::FirstPage | Field::LastPage if is_one_of(&PAGES) => true,
         Field::Volume
         | Field::Issue
         | Field::Pages
@@ -70,7 +82,12 @@ pub(super) fn is_placeholder(field: Field, value: &str) -> bool {
         | Field::LastPage
         | Field::Doi
         | Field::Pmid => is_unknown(plain) || ZEROS.contains(&plain),
-        Field::Abstract => is_unknown(plain) || plain == "0" || begins(plain, "no abstract"),
+        Field::Abstract => {
+            is_unknown(plain)
+                || plain == "0"
+                || begins(plain, "no abstract")
+                || begins(plain, "abstract not available")
+        }
         Field::Date
         | Field::MonthDay
         | Field::Journal
@@ -129,6 +146,12 @@ mod tests {
             (Field::Author, "et al."),
             (Field::Title, "NA"),
             (Field::Doi, "-"),
+            (Field::FirstPage, "N.PAG"),
+            (Field::Pages, "No Pagination Specified"),
+            (Field::Title, "[Not Available]."),
+            (Field::Title, "No title"),
+            (Field::Abstract, "[Abstract not available]"),
+            (Field::Author, "No authorship, indicated"),
         ] {
             assert!(is_placeholder(field, value), "{value}");
         }
@@ -136,6 +159,9 @@ mod tests {
             (Field::Title, "None"),
             (Field::Author, "Na"),
             (Field::Author, "Na, Ann"),
+            (Field::Author, "[Anonymous]"),
+            (Field::Author, "Unknown, Ann"),
+            (Field::Abstract, "Abstract not required"),
             (Field::Volume, "10"),
             (Field::Journal, "Nature"),
             (Field::Extra, "NA"),

@@ -48,7 +48,13 @@ pub(super) const RULES: &[Rule] = &[
 static INDEX: LazyLock<Index> = LazyLock::new(|| Index::new(RULES));
 
 pub(super) fn read(text: &str) -> Result<Draft<'_>, String> {
-    walk(text, PubMed::default()).map(|read| read.draft)
+    walk(text, PubMed::default()).map(|read| {
+        let mut draft = read.draft;
+        if let Some((_, named, pmid)) = read.pmid {
+            draft.add_decoded(named, pmid);
+        }
+        draft
+    })
 }
 
 #[derive(Default)]
@@ -57,6 +63,8 @@ struct PubMed<'a> {
     person: Person,
     /// `true` if the people are editors of a book.
     editors: bool,
+    /// The PMID of the latest version.
+    pmid: Option<(u32, FieldName, Cow<'a, str>)>,
 }
 
 impl<'a> PubMed<'a> {
@@ -101,6 +109,20 @@ impl<'a> Visitor<'a> for PubMed<'a> {
                 }
             }
             Field::Keyword => self.draft.keyword(named.rank, &text),
+            // The versions of an article have their own elements.
+            Field::Pmid => {
+                let version =
+                    attribute(attributes, "Version").and_then(|version| version.parse().ok()).unwrap_or(0);
+                let is_latest = self.pmid.as_ref().is_none_or(|(known, ..)| version > *known);
+                let before = if is_latest {
+                    self.pmid.replace((version, named, text))
+                } else {
+                    Some((version, named, text))
+                };
+                if let Some((_, named, text)) = before {
+                    self.draft.extra.push(named.tag, &text);
+                }
+            }
             Field::Doi => self.identifier(named, attributes, text),
             Field::Abstract => self.section(named, attributes, &text),
             _ => self.draft.add_decoded(named, text),

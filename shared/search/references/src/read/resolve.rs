@@ -146,13 +146,11 @@ impl<'a> FieldResolver<'a> {
             None => reference.pages = joined(pages),
         }
         reference.pages_normalized = reference.pages.as_deref().and_then(pages::normalized);
+        remove_counters(reference);
         if reference.doi.is_none() {
             reference.doi = self.doi_in_link;
         }
-        let mut date = choose_date(self.dates, left);
-        if let (None, Some(Date { month, day, .. })) = (date.month, self.month_day) {
-            (date.month, date.day) = (month, day);
-        }
+        let date = choose_date(self.dates, self.month_day, left);
         (reference.year, reference.date) = (date.year, date.iso());
         let mut types = tidy::unique(self.types);
         reference.r#type = if types.len() > 1 { Some(types.join("; ")) } else { types.pop() };
@@ -171,14 +169,23 @@ fn joined<'a>(values: impl Iterator<Item = Value<'a>>) -> Option<String> {
 }
 
 /// Selects the preferred value with a year. Other values with the same year may add the month and day.
-fn choose_date<'a>(mut values: Vec<Value<'a>>, left: &mut Vec<Value<'a>>) -> Date {
+fn choose_date<'a>(mut values: Vec<Value<'a>>, month_day: Option<Date>, left: &mut Vec<Value<'a>>) -> Date {
     values.sort_by_key(|value| value.rank);
     let mut settled = Date::default();
+    // Month and day in their own tag belong to the preferred year, unlike the date of an earlier publication online.
+    let complete = |settled: &mut Date| {
+        if let (Some(_), None, Some(Date { month, day, .. })) = (settled.year, settled.month, month_day) {
+            (settled.month, settled.day) = (month, day);
+        }
+    };
     for value in values {
         let date = dates::date(&value.text);
         let more = (settled.month, settled.day) < (date.month.or(settled.month), date.day.or(settled.day));
         match (settled.year, date.year) {
-            (None, Some(_)) => settled = date,
+            (None, Some(_)) => {
+                settled = date;
+                complete(&mut settled);
+            }
             (Some(known), Some(year)) if known == year => {
                 if settled.month.is_none() || (more && settled.month == date.month) {
                     settled = date;
@@ -188,6 +195,18 @@ fn choose_date<'a>(mut values: Vec<Value<'a>>, left: &mut Vec<Value<'a>>) -> Dat
         }
     }
     settled
+}
+
+/// Removes the counters of Chinese, Japanese and Korean from volume and issue: `12巻`, `第3期`.
+fn remove_counters(reference: &mut Reference) {
+    for number in [&mut reference.volume, &mut reference.issue].into_iter().flatten() {
+        if !number.is_ascii() {
+            let bare = number.trim_matches(['第', '巻', '号', '號', '卷', '期', '권', '호']).trim();
+            if bare.starts_with(|c: char| c.is_ascii_digit()) {
+                *number = bare.to_owned();
+            }
+        }
+    }
 }
 
 /// Keeps the first value of the preferred tag.

@@ -1,20 +1,36 @@
-//! Splits texts of CNKI with names of fields in two languages: lines `Title-题名: …`.
+//! Splits texts of CNKI with names of fields in two languages, lines `Title-题名: …`, and of SinoMed, lines `【标题】: …`.
 //!
-//! A record begins at `SrcDatabase-来源库`, and ends at the next one.
+//! A record begins at `SrcDatabase-来源库`, and ends at the next one. CNKI's reference manager begins it at `DataType`
+//! instead. In SinoMed the number of the record precedes its title, unless the export lacks it.
 
 use super::{
     lines::{MARK_LENGTH, unmarked},
-    tagged::{LineRole, TaggedSplitter},
+    tagged::{LineRole, LineRules, OpenRecord, TaggedSplitter},
 };
 
-const FIRST: &[u8] = "SrcDatabase-来源库".as_bytes();
+const FIRST: &[u8] = b"SrcDatabase-";
+/// The beginning of a record of CNKI's reference manager, before a digit.
+const DATA_TYPE: &[u8] = b"DataType: ";
+/// `来源库` in UTF-8 and GBK.
+const SOURCE: [&[u8]; 2] = ["来源库".as_bytes(), b"\xc0\xb4\xd4\xb4\xbf\xe2"];
+/// `【流水号】` in UTF-8 and GBK.
+const NUMBER: [&[u8]; 2] = ["【流水号】".as_bytes(), b"\xa1\xbe\xc1\xf7\xcb\xae\xba\xc5\xa1\xbf"];
+/// `【标题】` in UTF-8 and GBK.
+const TITLE: [&[u8]; 2] = ["【标题】".as_bytes(), b"\xa1\xbe\xb1\xea\xcc\xe2\xa1\xbf"];
 /// The number of bytes that determine whether a line begins a record.
-const TAG_PREFIX: usize = MARK_LENGTH + FIRST.len();
+const TAG_PREFIX: usize = MARK_LENGTH + 22;
 /// Longest name of a field.
 const MAX_NAME: usize = 60;
 
 /// The name of a field, an English word, a hyphen and a Chinese word before a colon, and the offset of its value.
 pub(crate) fn tag(line: &str) -> Option<(&str, usize)> {
+    if let Some((name, value)) = line.strip_prefix('【').and_then(|rest| rest.split_once('】')) {
+        let value = value.trim_start().trim_start_matches([':', '：']);
+        return (!name.is_empty() && name.len() <= MAX_NAME).then_some((name, line.len() - value.len()));
+    }
+    if line.as_bytes().starts_with(DATA_TYPE) {
+        return Some((&line[..8], DATA_TYPE.len()));
+    }
     let end = line.find([':', '：'])?;
     let (name, rest) = line.split_at(end);
     let (english, chinese) = name.split_once('-')?;
@@ -28,18 +44,40 @@ pub(crate) fn tag(line: &str) -> Option<(&str, usize)> {
 /// Returns `true` if a line begins a record.
 pub(crate) fn is_type_line(line: &[u8]) -> bool {
     let line = unmarked(line);
-    // A table has the same names in one row.
-    line.starts_with(FIRST)
-        && line.get(FIRST.len()).is_none_or(|next| !matches!(next, b',' | b';' | b'\t' | b'"'))
+    match kind(line) {
+        // A table has the same names in one row.
+        LineRole::UntypedStart => {
+            let name = SOURCE.iter().find_map(|name| line.get(FIRST.len()..)?.strip_prefix(*name));
+            name.is_none_or(|rest| !matches!(rest.first(), Some(b',' | b';' | b'\t' | b'"')))
+        }
+        role => role == LineRole::Type,
+    }
 }
 
 fn kind(line: &[u8]) -> LineRole {
-    if unmarked(line).starts_with(FIRST) { LineRole::Type } else { LineRole::Other }
+    let line = unmarked(line);
+    let begins = |names: &[&[u8]]| names.iter().any(|name| line.starts_with(name));
+    let is_source =
+        || line.strip_prefix(FIRST).is_some_and(|rest| SOURCE.iter().any(|name| rest.starts_with(name)));
+    match line.first() {
+        Some(b'D')
+            if line.starts_with(DATA_TYPE) && line.get(DATA_TYPE.len()).is_some_and(u8::is_ascii_digit) =>
+        {
+            LineRole::Type
+        }
+        Some(b'S') if is_source() => LineRole::UntypedStart,
+        Some(0xE3 | 0xA1) if begins(&NUMBER) => LineRole::Type,
+        Some(0xE3 | 0xA1) if begins(&TITLE) => LineRole::UntypedStart,
+        _ => LineRole::Other,
+    }
 }
 
-/// Splits texts of CNKI.
+/// Splits texts of CNKI and SinoMed.
 pub(crate) fn splitter(limit: usize) -> TaggedSplitter {
-    TaggedSplitter::by_type(kind, TAG_PREFIX, limit)
+    // The database and the title begin a record only in texts without the other lines.
+    let begins_next =
+        |open: &OpenRecord, kind| kind == LineRole::Type || (kind == LineRole::UntypedStart && !open.typed);
+    TaggedSplitter::new(LineRules { kind, prefix: TAG_PREFIX, begins_next }, limit)
 }
 
 #[cfg(test)]
@@ -54,5 +92,19 @@ mod tests {
         assert_eq!(tag("DOI-DOI: 10.5555/a"), Some(("DOI-DOI", 8)));
         assert_eq!(tag("x-y: z"), None);
         assert!(!is_type_line("SrcDatabase-来源库,Title-题名".as_bytes()));
+    }
+
+    #[test]
+    fn database_in_the_middle_begins_no_record_behind_a_type() {
+        let text = "DataType: 1\nTitle-题名: 一\nSrcDatabase-来源库: 期刊\nOrgan-机构: a\n\nDataType: 1\nTitle-题名: 二\n";
+        assert_eq!(cut(&mut splitter(1000), text).len(), 2);
+    }
+
+    #[test]
+    fn sinomed_records_begin_at_their_number_or_title() {
+        let numbered = "【流水号】: 1\n【标题】: 一\n\n【流水号】: 2\n【标题】: 二\n";
+        assert_eq!(cut(&mut splitter(1000), numbered).len(), 2);
+        assert_eq!(cut(&mut splitter(1000), "【标题】：一\n【作者】：a\n\n【标题】：二\n").len(), 2);
+        assert_eq!(tag("【标题】：一"), Some(("标题", 15)));
     }
 }

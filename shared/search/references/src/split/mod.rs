@@ -131,7 +131,7 @@ const MAX_CUT_OFF: u64 = 20;
 pub(crate) fn splitter(format: Format, limit: usize, parts: u64) -> Box<dyn Splitter> {
     let splitter = parts::Parts::new(format, limit);
     if parts > MAX_CUT_OFF {
-        return Box::new(splitter);
+        return Box::new(splitter.behind_many());
     }
     Box::new(cut_off::CutOff::new(splitter, format, limit))
 }

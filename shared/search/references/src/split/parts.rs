@@ -93,6 +93,12 @@ impl Parts {
         }
     }
 
+    /// Does not inspect the first line, which many parts may share. Each of them would inspect the rest of it.
+    pub(super) fn behind_many(mut self) -> Self {
+        (self.long, self.documents) = (true, MAX_DOCUMENTS);
+        self
+    }
+
     /// Creates the splitter of a document that is not read.
     pub(crate) fn unread(reason: &'static str, format: Format, limit: usize) -> Self {
         let inner = Box::new(Unread::new(reason, limit));

@@ -49,7 +49,12 @@ const TAGS: [&str; 46] = [
 
 /// The tag of a line, and the offset of its value.
 pub(crate) fn tag(line: &str) -> Option<(&str, usize)> {
-    let name = line.get(..2).filter(|name| TAGS.contains(name))?;
+    let name = line.get(..2)?;
+    // CNKI writes this tag in lower case.
+    let name = if name == "vo" { "VO" } else { name };
+    if !TAGS.contains(&name) {
+        return None;
+    }
     matches!(line.as_bytes().get(2), None | Some(b' ')).then(|| (name, line.len().min(3)))
 }
 
@@ -84,6 +89,7 @@ mod tests {
         let records = ["RT Journal Article\nT1 a\nAB b\n\nRT was measured", "RT Dissertation/Thesis\nT1 c"];
         assert_eq!(cut(&mut splitter(1000), text), records);
         assert_eq!(tag("T1 a"), Some(("T1", 3)));
+        assert_eq!(tag("vo 5"), Some(("VO", 3)));
         assert_eq!(tag("In vivo"), None);
     }
 }

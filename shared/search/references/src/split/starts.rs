@@ -135,7 +135,7 @@ fn may_begin_tagged(line: &[u8]) -> bool {
             | [b'O', b'W', ..]
             | [b'F', b'N', ..]
             | [b'R', b'T' | b'e', ..]
-            | [b'D', b'o', ..]
+            | [b'D', b'o' | b'a', ..]
             | [b'S', b'c' | b'r', ..]
     )
 }

@@ -1,6 +1,6 @@
 //! Interprets the header row of a table.
 
-use std::{borrow::Cow, sync::LazyLock};
+use std::sync::LazyLock;
 
 use super::cells::cells;
 use crate::{
@@ -10,6 +10,7 @@ use crate::{
         wos,
     },
     split::lines::unmarked,
+    work::spend,
 };
 
 /// Column names in lower case, letters and digits only.
@@ -18,7 +19,7 @@ pub(crate) const RULES: &[Rule] = &[
     Rule { field: Field::Title, names: &[
         "title", "titles", "ti", "primarytitle", "titleprimary", "documenttitle", "articletitle", "itemtitle",
         "papertitle", "studytitle", "scientifictitle", "publictitle", "officialtitle", "brieftitle", "recordtitle",
-        "worktitle", "displayname", "dctitle", "titel", "titre", "título", "titulo", "titolo", "tytuł", "başlık",
+        "worktitle", "titleofthetrial", "trialtitle", "fulltitle", "displayname", "dctitle", "titel", "titre", "título", "titulo", "titolo", "tytuł", "başlık",
         "foreigntitle", "题名", "标题", "篇名", "文献标题", "中文标题", "论文题名", "论文标题", "題名", "論文タイトル", "文献タイトル", "論文名", "タイトル", "標題", "論題", "표제", "제목", "논문명", "논문제목", "название", "заглавие",
     ] },
     Rule { field: Field::Author, names: &[
@@ -36,8 +37,8 @@ pub(crate) const RULES: &[Rule] = &[
     Rule { field: Field::Date, names: &[
         "year", "publicationyear", "pubyear", "yearofpublication", "publishedyear", "yearpublished", "py",
         "publicationdate", "dateofpublication", "datepublished", "pubdate", "coverdate", "issuedate", "issued",
-        "date", "published", "dcdate", "startdate", "earlyaccessdate", "earlyaccessyear", "dateregistration3", "dateregistration", "y1", "da", "jahr",
-        "erscheinungsjahr", "año", "ano", "année", "annee", "anno", "年", "年份", "出版年", "出版年份", "出版日期", "发表年份", "出版年月", "発行年月", "発行日", "发表时间", "出版时间", "発行年", "出版年月日",
+        "date", "published", "dcdate", "startdate", "earlyaccessdate", "earlyaccessyear", "dateregistration3", "dateregistration", "registrationdate", "dateofregistration", "dateapplied", "firstposted", "yr", "y1", "da", "jahr",
+        "erscheinungsjahr", "año", "ano", "année", "annee", "anno", "年", "年份", "出版年", "出版年份", "出版日期", "发表年份", "出版年月", "発行年月", "発行日", "发表时间", "出版时间", "発行年", "出版年月日", "出版日付",
         "발행연도", "발행년", "연도", "год",
     ] },
     Rule { field: Field::Journal, names: &[
@@ -46,7 +47,7 @@ pub(crate) const RULES: &[Rule] = &[
         "periodicalfull", "primarylocationsourcedisplayname", "hostvenuedisplayname", "containertitle", "venue",
         "source", "journalabbreviation", "abbreviatedsourcetitle", "journalabbrev", "isoabbreviation",
         "alternatetitle3", "alternatetitle2", "so", "jo", "jf", "t2", "zeitschrift", "revista", "revue", "rivista",
-        "刊名", "期刊", "期刊名称", "期刊名", "中文刊名", "来源刊名", "文献来源", "来源", "出处", "掲載誌名", "刊行物名", "収載誌", "雑誌名", "掲載誌", "収載誌名", "학술지명", "학술지", "저널명", "журнал", "источник",
+        "刊名", "期刊", "期刊名称", "期刊名", "中文刊名", "来源刊名", "文献来源", "来源", "出处", "掲載誌名", "刊行物名", "収載誌", "雑誌名", "掲載誌", "収載誌名", "ジャーナル名", "学術雑誌名", "학술지명", "학술지", "저널명", "журнал", "источник",
     ] },
     Rule { field: Field::Book, names: &[
         "booktitle", "anthologytitle", "conferencetitle", "proceedingstitle",
@@ -74,10 +75,19 @@ pub(crate) const RULES: &[Rule] = &[
         "endpage", "pageend", "lastpage", "endingpage", "bibliolastpage", "ep", "终止页", "終了ページ",
     ] },
     Rule { field: Field::Doi, names: &[
-        "doi", "doidoi", "digitalobjectidentifier", "itemdoi", "doilink", "articledoi", "doiurl", "di",
+        "doi", "doidoi", "digitalobjectidentifier", "itemdoi", "doilink", "articledoi", "doiurl", "di", "do",
     ] },
     Rule { field: Field::Pmid, names: &[
         "pmid", "pubmedid", "medlinepmid", "pubmedidentifier", "idspmid", "pm",
+    ] },
+    Rule { field: Field::Accession, names: &[
+        "accessionnumber", "uniqueidentifier", "ui", "an",
+    ] },
+    Rule { field: Field::Database, names: &[
+        "database", "databasename", "db", "databaseprovider",
+    ] },
+    Rule { field: Field::Citation, names: &[
+        "citation",
     ] },
     Rule { field: Field::Abstract, names: &[
         "abstract", "abstractnote", "summary", "abstracttext", "briefsummary", "ab", "dcdescription",
@@ -85,16 +95,16 @@ pub(crate) const RULES: &[Rule] = &[
     ] },
     Rule { field: Field::Keyword, names: &[
         "keywords", "keyword", "authorkeywords", "keywordsauthor", "indexkeywords", "keywordsplus", "tags",
-        "meshterms", "subjects", "subjectterms", "broadterms", "descriptors", "taxanotes", "supertaxa", "de", "kw", "schlagwörter", "schlagworte", "palabrasclave",
+        "meshterms", "subjects", "subjectterms", "keywordsdisplayname", "conditions", "condition", "broadterms", "descriptors", "taxanotes", "supertaxa", "de", "kw", "schlagwörter", "schlagworte", "palabrasclave",
         "motsclés", "关键词", "关键字", "キーワード", "키워드", "주제어", "ключевыеслова",
     ] },
     Rule { field: Field::Url, names: &[
         "url", "link", "urls", "links", "weblink", "articleurl", "documenturl", "studyurl", "fulltextlink",
-        "fulltexturl", "openurllink", "landingpageurl", "webaddress", "ur", "网址", "链接",
+        "fulltexturl", "plink", "記事url", "openurllink", "landingpageurl", "webaddress", "ur", "网址", "链接",
     ] },
     Rule { field: Field::Type, names: &[
         "publicationtype", "documenttype", "typeofreference", "referencetype", "itemtype", "articletype", "doctypes",
-        "contenttype", "worktype", "type", "dt",
+        "contenttype", "worktype", "doctype", "論文種類", "type", "dt",
     ] },
 ];
 
@@ -173,13 +183,29 @@ impl Header {
 
 /// Returns `true` if this row is the header of a table of references. Lines about the export may precede it.
 pub(crate) fn is_header(row: &[u8], delimiter: Delimiter, is_first: bool) -> bool {
-    let row = match std::str::from_utf8(row) {
-        Ok(row) => Cow::Borrowed(row),
-        Err(_) => encoding_rs::WINDOWS_1252.decode_without_bom_handling(row).0,
+    let is_known = |row: &str| {
+        Header::parse(row, delimiter)
+            .is_some_and(|header| header.has_titles() && (is_first || header.recognised() >= MIN_COLUMNS))
     };
-    Header::parse(&row, delimiter)
-        .is_some_and(|header| header.has_titles() && (is_first || header.recognised() >= MIN_COLUMNS))
+    match std::str::from_utf8(row) {
+        Ok(row) => is_known(row),
+        // In another encoding the names of the columns would not be words.
+        Err(_) => ENCODINGS.iter().any(|encoding| {
+            spend(row.len());
+            is_known(&encoding.decode_without_bom_handling(row).0)
+        }),
+    }
 }
+
+/// The encodings of tables with names of columns in other scripts.
+static ENCODINGS: [&encoding_rs::Encoding; 6] = [
+    encoding_rs::WINDOWS_1252,
+    encoding_rs::GB18030,
+    encoding_rs::SHIFT_JIS,
+    encoding_rs::EUC_KR,
+    encoding_rs::BIG5,
+    encoding_rs::WINDOWS_1251,
+];
 
 /// Returns `true` if a table with this header quotes its cells.
 pub(crate) fn has_quotes(header: &[u8], delimiter: Delimiter) -> bool {
@@ -254,6 +280,21 @@ pub(crate) fn known_columns(row: &[u8], delimiter: Delimiter) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn header_is_found_in_any_encoding() {
+        for (header, encoding) in [
+            ("题名,作者,刊名", encoding_rs::GB18030),
+            ("タイトル,著者名,収載誌名", encoding_rs::SHIFT_JIS),
+            ("논문명,저자,학술지명", encoding_rs::EUC_KR),
+            ("Название,Авторы,Журнал", encoding_rs::WINDOWS_1251),
+            ("Título,Autores,Revista", encoding_rs::WINDOWS_1252),
+        ] {
+            assert!(is_header(&encoding.encode(header).0, Delimiter::Comma, true), "{header}");
+        }
+        let prose = encoding_rs::GB18030.encode("研究,方法,结果").0.into_owned();
+        assert!(!is_header(&prose, Delimiter::Comma, true));
+    }
 
     #[test]
     fn column_names_ignore_case_blanks_and_punctuation() {

@@ -2,7 +2,7 @@
 
 use references::Format;
 
-use crate::{read, references};
+use crate::{read, reference, references};
 
 fn format(text: &str) -> Format {
     read(text.as_bytes()).unwrap().1.format
@@ -360,4 +360,117 @@ fn zoological_record_fields_are_read() {
     assert_eq!((found.title.as_str(), found.pages.as_deref()), ("Tests of newts", Some("11-19")));
     assert_eq!(found.keywords.len(), 4);
     assert_eq!(found.wos_id.as_deref(), Some("ZOOREC:ZOOR15702011763"));
+}
+
+#[test]
+fn tables_in_other_encodings_are_read() {
+    for (text, encoding) in [
+        ("题名,作者,刊名,年\n支持的研究与效果,王伟;李明,示例医学,2020\n", encoding_rs::GB18030),
+        (
+            "タイトル,著者名,収載誌名,発行年月\n支援の研究について,山田太郎,雑誌,2020.05\n",
+            encoding_rs::SHIFT_JIS,
+        ),
+        ("논문명,저자,학술지명,발행연도\n지원에 관한 연구,김철수;이영희,학회지,2020\n", encoding_rs::EUC_KR),
+        (
+            "Название,Авторы,Журнал,Год\nИсследование поддержки,Иванов И.И.,Журнал,2020\n",
+            encoding_rs::WINDOWS_1251,
+        ),
+    ] {
+        let (outcomes, report) = read(&encoding.encode(text).0).unwrap();
+        assert_eq!((report.records, report.quarantined), (1, 0), "{text}");
+        let found = reference(outcomes.into_iter().next().unwrap());
+        let title = text.lines().nth(1).and_then(|row| row.split(',').next()).unwrap();
+        assert_eq!((found.title.as_str(), found.year), (title, Some(2020)));
+        assert!(found.journal.is_some() && !found.authors.is_empty(), "{text}");
+    }
+}
+
+#[test]
+fn texts_of_chinese_databases_are_read() {
+    let text = "DataType: 1\nTitle-题名: 支持的研究\nAuthor-作者: 王伟;李明;\nSource-刊名: 示例医学\nYear-年: 2020\nPeriod-期: 01\n\
+        PageCount-页数: 5\nPage-页码: 1-5\nSrcDatabase-来源库: 期刊\nLink-链接: https://example.org\n\nDataType: 1\nTitle-题名: 第二\n";
+    let found = references(text);
+    assert_eq!((found.len(), found[0].pages.as_deref(), found[0].year), (2, Some("1-5"), Some(2020)));
+    assert_eq!(found[0].authors, ["王伟", "李明"]);
+
+    let sinomed = "【流水号】：2020123456\n【标题】：支持的研究\n【作者】：王伟①;李明\n【出处】：示例医学 2020;5(1):1-5\n\n【流水号】：2\n【标题】：第二\n";
+    let found = references(sinomed);
+    assert_eq!(
+        (found.len(), found[0].authors.as_slice()),
+        (2, ["王伟", "李明"].map(String::from).as_slice())
+    );
+    assert_eq!((found[0].journal.as_deref(), found[0].volume.as_deref()), (Some("示例医学"), Some("5")));
+    assert_eq!((found[0].year, found[0].pages.as_deref()), (Some(2020), Some("1-5")));
+    let (outcomes, _) = read(&encoding_rs::GB18030.encode(&sinomed.repeat(3)).0).unwrap();
+    assert_eq!(outcomes.len(), 6);
+
+    let refworks = "RT Journal Article\nSR 1\nA1 王伟;李明;\nT1 支持的研究\nIS 1\nvo 5\nOP 1-5\n";
+    let found = &references(refworks)[0];
+    assert_eq!((found.issue.as_deref(), found.volume.as_deref()), (Some("1"), Some("5")));
+}
+
+#[test]
+fn citations_in_tables_are_read() {
+    let pubmed = "PMID,Title,Authors,Citation,Journal/Book,Publication Year\n\
+        30000001,Tests.,\"Roe A, Doe B.\",\"J Tests. 2021 May 15;1(2):100-109. doi: 10.5555/a.\",J Tests,2021\n";
+    let found = &references(pubmed)[0];
+    assert_eq!((found.journal.as_deref(), found.date.as_deref()), (Some("J Tests"), Some("2021-05-15")));
+    assert_eq!((found.volume.as_deref(), found.issue.as_deref()), (Some("1"), Some("2")));
+    assert_eq!(found.pages.as_deref(), Some("100-109"));
+
+    let ovid = "UI,Title,Authors,Source,DB\n30000001,Tests,Roe J. Doe A.,\"J Tests. 1(2):100-9, 2020 May 15.\",Ovid MEDLINE(R)\n";
+    let found = &references(ovid)[0];
+    assert_eq!((found.pmid.as_deref(), found.date.as_deref()), (Some("30000001"), Some("2020-05-15")));
+    assert_eq!((found.journal.as_deref(), found.pages.as_deref()), (Some("J Tests"), Some("100-9")));
+    assert_eq!(found.authors, ["Roe, J.", "Doe, A."]);
+}
+
+#[test]
+fn trials_in_tables_are_read() {
+    let ctis = "Trial number,Title of the trial,Medical conditions,Start date\n2022-500123-12-00,A trial,Pain,2022-05-15\n";
+    let found = &references(ctis)[0];
+    assert_eq!(
+        (found.trial_ids.as_slice(), found.year),
+        (["CTIS2022-500123-12".to_owned()].as_slice(), Some(2022))
+    );
+    let registry =
+        "NCT Number,Study Title,Conditions,First Posted\nNCT00000001,A trial,Pain|Age,2020-05-15\n";
+    let found = &references(registry)[0];
+    assert_eq!((found.keywords.len(), found.date.as_deref()), (2, Some("2020-05-15")));
+}
+
+#[test]
+fn date_of_the_issue_precedes_that_of_early_access() {
+    let text = "FN Clarivate Analytics Web of Science\nVR 1.0\nPT J\nAU Roe, A\nTI Tests\nPD MAY 15\nPY 2021\nEA APR 2021\nER\n\nEF\n";
+    assert_eq!(references(text)[0].date.as_deref(), Some("2021-05-15"));
+    let json = r#"{"resultList":{"result":[{"pmid":"42","title":"Tests","authorString":"Roe A, Doe B, Test Study Group.",
+        "pubYear":"2020","firstPublicationDate":"2019-12-01"}]}}"#;
+    let found = &references(json)[0];
+    assert_eq!((found.year, found.authors.len()), (Some(2020), 3));
+}
+
+#[test]
+fn crossref_abstracts_and_subtitles_are_plain() {
+    let json = r#"{"status":"ok","message":{"items":[{"DOI":"10.5555/b","title":["Tests"],"subtitle":["a trial"],
+        "abstract":"<jats:title>Aim</jats:title><jats:p>We <jats:italic>test</jats:italic>.</jats:p>","type":"journal-article"}]}}"#;
+    let found = &references(json)[0];
+    assert_eq!(
+        (found.title.as_str(), found.r#abstract.as_deref()),
+        ("Tests: a trial", Some("Aim\nWe test."))
+    );
+}
+
+#[test]
+fn latest_version_of_a_pmid_counts() {
+    let text = "<PubmedArticleSet><PubmedArticle><MedlineCitation><PMID Version=\"1\">1</PMID><PMID Version=\"2\">30000001</PMID>\
+        <Article><ArticleTitle>Tests</ArticleTitle></Article></MedlineCitation></PubmedArticle></PubmedArticleSet>";
+    assert_eq!(references(text)[0].pmid.as_deref(), Some("30000001"));
+}
+
+#[test]
+fn cochrane_numbers_and_trials_are_not_lost() {
+    let text = "TY  - JOUR\nTI  - Tests\nA1  - NCT01234567,\nC3  - PUBMED 30000001,EMBASE 620000001\nID  - CN-01234567\nER  - \n";
+    let found = &references(text)[0];
+    assert_eq!((found.pmid.as_deref(), found.embase_id.as_deref()), (Some("30000001"), Some("620000001")));
+    assert!(found.authors.is_empty(), "{:?}", found.authors);
 }

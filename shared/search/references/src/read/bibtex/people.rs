@@ -128,6 +128,10 @@ fn family_last(name: &str) -> Option<String> {
     }
     let words: Vec<String> = parts.into_iter().filter_map(|word| tidy::line_of(plain(word))).collect();
     let (last, before) = words.split_last()?;
+    // Chinese, Japanese and Korean names begin with the family. Groups have no family name.
+    if words.iter().all(|word| names::is_without_alphabet(word)) || names::is_group(&words) {
+        return tidy::line(&words.join(" "));
+    }
     let particle =
         before.iter().skip(1).position(|word| word.starts_with(char::is_lowercase)).map(|at| at + 1);
     let at = particle.unwrap_or(before.len());
@@ -159,6 +163,15 @@ mod tests {
         assert_eq!(
             split_names(text),
             ["Doe, Jane", "van der Berg, John", "Study Group and Friends", "Smith, J., Jr", "Müller, Jörg"]
+        );
+    }
+
+    #[test]
+    fn groups_and_names_in_other_scripts_keep_their_order() {
+        assert_eq!(split_names("山田 太郎 and 김 철수"), ["山田 太郎", "김 철수"]);
+        assert_eq!(
+            split_names("Jane Roe and Test Study Group and World Test Organization"),
+            ["Roe, Jane", "Test Study Group", "World Test Organization"]
         );
     }
 

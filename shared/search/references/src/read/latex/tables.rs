@@ -35,6 +35,19 @@ pub(super) const ACCENTS: [(&str, char); 31] = [
     ("~", '\u{303}'),
 ];
 
+/// Commands for a letter with two accents, the lower one first.
+pub(super) const STACKED: [(&str, [char; 2]); 9] = [
+    ("textacutemacron", ['\u{304}', '\u{301}']),
+    ("textacutewedge", ['\u{30C}', '\u{301}']),
+    ("textbrevemacron", ['\u{304}', '\u{306}']),
+    ("textcircumacute", ['\u{302}', '\u{301}']),
+    ("textdotacute", ['\u{301}', '\u{307}']),
+    ("textgravedot", ['\u{307}', '\u{300}']),
+    ("textgravemacron", ['\u{304}', '\u{300}']),
+    ("textringmacron", ['\u{304}', '\u{30A}']),
+    ("texttildedot", ['\u{307}', '\u{303}']),
+];
+
 /// Commands that only change the appearance of the text after them.
 pub(super) const SWITCHES: [&str; 57] = [
     "Big",

@@ -1,0 +1,191 @@
+//! Removes what databases add to names: degrees, titles, roles, and marks of affiliations.
+
+use std::borrow::Cow;
+
+use super::shapes::{are_initials, is_natural, is_short_form};
+use crate::work::spend;
+
+/// Degrees and memberships, as lower-case letters.
+#[rustfmt::skip]
+const DEGREES: [&str; 48] = [
+    "ba", "bmbs", "bs", "bsc", "bsn", "dds", "dm", "dmd", "dmedsc", "dnp", "do", "dphil", "dpt", "drmed", "drph",
+    "dsc", "dvm", "edd", "facc", "facp", "facs", "fracp", "frcp", "frcpc", "frcs", "ma", "mb", "mba", "mbbs", "mbchb",
+    "md", "med", "mhs", "mhsc", "mph", "mphil", "mrcp", "ms", "msc", "msn", "msph", "pharmd", "phd", "psyd", "pt",
+    "rd", "rn", "scd",
+];
+/// Titles in front of names.
+const TITLES: [&str; 5] = ["Dr. ", "Prof. ", "Mr. ", "Mrs. ", "Ms. "];
+/// The beginnings of remarks in brackets, in lower case.
+const REMARKS: [&str; 8] =
+    ["orcid", "ed.", "eds.", "editor", "author", "corresponding", "translator", "deceased"];
+/// Longest remark in brackets.
+const MAX_REMARK: usize = 64;
+
+/// Removes everything that is not part of the names in a value. Most values are returned unchanged.
+pub(super) fn without_additions(value: &str) -> Cow<'_, str> {
+    let mut value = Cow::Borrowed(value);
+    if may_have_marks(&value) && spend(value.len()) {
+        value = Cow::Owned(without_marks(&value));
+    }
+    if let Some(rest) = without_title(&value) {
+        value = Cow::Owned(rest.to_owned());
+    }
+    if value.contains(',')
+        && let Some(rest) = without_degrees(&value)
+    {
+        value = Cow::Owned(rest);
+    }
+    value
+}
+
+/// Returns `false` for a value without brackets and marks, like that of most values.
+fn may_have_marks(value: &str) -> bool {
+    value.bytes().any(|byte| matches!(byte, b'(' | b'[' | b'*'))
+        || (!value.is_ascii() && value.contains(is_mark))
+}
+
+/// Returns `true` for the marks of affiliations and of corresponding authors.
+fn is_mark(c: char) -> bool {
+    matches!(c, '*' | '†' | '‡' | '§' | '¶' | '¹' | '²' | '³' | '\u{2070}'..='\u{2079}' | '①'..='⑳')
+}
+
+/// Removes marks, and brackets with a remark or with numbers.
+fn without_marks(value: &str) -> String {
+    let (mut out, mut rest) = (String::with_capacity(value.len()), value);
+    while let Some(at) = rest.find(|c| is_mark(c) || matches!(c, '(' | '[')) {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let first = rest.chars().next().map_or(0, char::len_utf8);
+        match remark(rest) {
+            Some(length) => {
+                out.truncate(out.trim_end().len());
+                rest = &rest[length..];
+            }
+            None => {
+                out.push_str(rest.get(..first).filter(|mark| matches!(*mark, "(" | "[")).unwrap_or_default());
+                rest = &rest[first..];
+            }
+        }
+    }
+    out + rest
+}
+
+/// The length of a remark in brackets at the beginning.
+fn remark(text: &str) -> Option<usize> {
+    let close = match text.as_bytes().first()? {
+        b'(' => ')',
+        b'[' => ']',
+        _ => return None,
+    };
+    let front = &text[..text.floor_char_boundary(MAX_REMARK)];
+    spend(front.len());
+    let inner = &front[1..front.find(close)?];
+    let lower = inner.to_ascii_lowercase();
+    let is_number = !inner.is_empty()
+        && inner
+            .bytes()
+            .all(|byte| byte.is_ascii_digit() || matches!(byte, b',' | b' ' | b'-' | b';' | b'X'));
+    let is_role = REMARKS.iter().any(|begins| lower.starts_with(begins)) || matches!(&*lower, "ed" | "eds");
+    (is_number || is_role).then_some(inner.len() + 2)
+}
+
+/// Removes titles in front of a name.
+fn without_title(value: &str) -> Option<&str> {
+    let mut rest = value;
+    while let Some(name) = TITLES.iter().find_map(|title| rest.strip_prefix(title)) {
+        rest = name.trim_start();
+    }
+    (rest.len() < value.len() && !rest.is_empty()).then_some(rest)
+}
+
+/// Returns `true` for a degree in capitals or in its usual spelling. `Ma` and `Do` are also names of families.
+fn is_degree(part: &str) -> bool {
+    let letters = || part.bytes().filter(u8::is_ascii_alphabetic);
+    let is_plain = part.bytes().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'.' | b' '));
+    let capitals = letters().skip(1).any(|letter| letter.is_ascii_uppercase());
+    is_plain
+        && part.starts_with(|c: char| c.is_ascii_uppercase())
+        && capitals
+        && DEGREES
+            .binary_search_by(|known| known.bytes().cmp(letters().map(|letter| letter.to_ascii_lowercase())))
+            .is_ok()
+}
+
+/// Returns `true` for a degree that cannot be initials.
+fn is_sure(part: &str) -> bool {
+    part.bytes().any(|byte| byte.is_ascii_lowercase())
+}
+
+/// Removes degrees after names. `None` if there are none. Capitals after a family name alone are initials.
+fn without_degrees(value: &str) -> Option<String> {
+    if !value.rsplit(',').any(|part| is_degree(part.trim())) || !spend(value.len()) {
+        return None;
+    }
+    let parts: Vec<&str> = value.split(',').map(str::trim).collect();
+    let initials = |part: &&&str| are_initials(&part.replace(' ', "")) && !is_sure(part);
+    if parts.len().is_multiple_of(2)
+        && parts.iter().skip(1).step_by(2).filter(initials).count() * 2 == parts.len()
+        && !parts.iter().step_by(2).any(|part| is_short_form(part))
+    {
+        return None;
+    }
+    let mut kept: Vec<&str> = Vec::with_capacity(parts.len());
+    let mut is_after_degree = false;
+    for (at, part) in parts.iter().enumerate() {
+        let before = kept.last().copied().unwrap_or_default();
+        let is_before_initials = parts.get(at + 1).is_some_and(|next| initials(&next) && !is_degree(next));
+        let has_name = kept.len() > 1 || is_short_form(before);
+        let others = parts.get(at + 1).is_some_and(|next| is_degree(next) && is_sure(next));
+        let is_dropped = at > 0
+            && is_degree(part)
+            && (is_sure(part)
+                || (!is_before_initials
+                    && (has_name || ((is_after_degree || others) && is_natural(before)))));
+        if !is_dropped {
+            kept.push(part);
+        }
+        is_after_degree |= is_dropped;
+    }
+    (kept.len() < parts.len()).then(|| kept.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn additions_to_names_are_removed() {
+        for (given, name) in [
+            ("Smith, John, PhD", "Smith, John"),
+            ("Smith, John, MD", "Smith, John"),
+            ("John Smith, MD, PhD", "John Smith"),
+            ("Smith J., Ph.D.", "Smith J."),
+            ("Doe A., MD", "Doe A."),
+            ("Smith, John*", "Smith, John"),
+            ("Smith, John (1)", "Smith, John"),
+            ("Smith J¹, Doe A²", "Smith J, Doe A"),
+            ("Smith, John (57190000000)", "Smith, John"),
+            ("Smith, John (ORCID: 0000-0001-2345-6789)", "Smith, John"),
+            ("Smith, John P. (Ed.)", "Smith, John P."),
+            ("Prof. Dr. Hans Roe", "Hans Roe"),
+        ] {
+            assert_eq!(without_additions(given), name, "{given}");
+        }
+        for name in [
+            "Smith, MD",
+            "Smith, J, Doe, MD",
+            "SMITH, J., MA, X.",
+            "Smith, J., Ma, X.",
+            "Li Ming (李明)",
+            "Ma, Do",
+            "UK Study (UKS) Group",
+        ] {
+            assert_eq!(without_additions(name), name);
+        }
+    }
+
+    #[test]
+    fn degrees_are_sorted() {
+        assert!(DEGREES.is_sorted());
+    }
+}

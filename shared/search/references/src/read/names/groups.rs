@@ -1,0 +1,138 @@
+//! Recognizes names of organisations and groups.
+
+use super::shapes::{is_natural, is_short_form};
+use crate::work::spend;
+
+/// Words that only names of organisations contain.
+#[rustfmt::skip]
+const ORGANISATIONS: [&str; 82] = [
+    "academy", "administration", "agencia", "agency", "alliance", "arbeitsgemeinschaft", "arbeitsgruppe",
+    "association", "associazione", "authority", "board", "bureau", "center", "centers", "centre", "centres", "centro",
+    "clinic", "collaboration", "collaborative", "collaborators", "college", "commission", "committee", "company",
+    "consortium", "corp", "corporation", "council", "department", "dept", "federation", "foundation", "fund",
+    "gesellschaft", "gmbh", "group", "groupe", "grupo", "gruppe", "health", "hospital", "inc", "initiative",
+    "institut", "institute", "institutes", "institution", "instituto", "international", "investigators", "istituto",
+    "klinik", "laboratory", "llc", "ltd", "ministerio", "ministry", "national", "network", "office", "organisation",
+    "organization", "pharma", "pharmaceutical", "pharmaceuticals", "plc", "programme", "project", "registry",
+    "research", "school", "services", "sociedad", "sociedade", "society", "stiftung", "study", "team", "trial",
+    "trialists", "universidad",
+];
+/// More such words.
+#[rustfmt::skip]
+const MORE: [&str; 16] = [
+    "asociación", "associação", "comité", "fundación", "fundação", "grp", "hôpital", "ministère", "ministério",
+    "société", "univ", "universidade", "university", "università", "universität", "université",
+];
+
+/// Returns `true` for a text with a word that only names of organisations contain.
+pub(super) fn is_organisation(text: &str) -> bool {
+    let is_known = |word: &str| {
+        word.eq_ignore_ascii_case("the")
+            || word == "of"
+            || ORGANISATIONS.binary_search_by(|known| known.bytes().cmp(lower(word))).is_ok()
+            || MORE.binary_search_by(|known| known.bytes().cmp(lower(word))).is_ok()
+    };
+    text.split(|c: char| !c.is_alphabetic()).any(|word| word.len() > 2 && is_known(word))
+        || text.split(' ').any(|word| matches!(word, "of" | "for"))
+}
+
+/// The bytes of a word, with its ASCII letters in lower case.
+fn lower(word: &str) -> impl Iterator<Item = u8> {
+    word.bytes().map(|letter| letter.to_ascii_lowercase())
+}
+
+/// The words before the name of the group for which the people before them write.
+const LEADS: [&str; 6] = ["on behalf of the ", "on behalf of ", "for the ", "and the ", "and ", "& "];
+
+/// Removes "on behalf of" before the name of a group.
+pub(super) fn without_lead(name: &str) -> &str {
+    let is_lead = name.get(..13).is_some_and(|lead| lead.eq_ignore_ascii_case("on behalf of "));
+    let rest = if is_lead { &name[13..] } else { name };
+    if is_lead { rest.strip_prefix("the ").unwrap_or(rest) } else { rest }
+}
+
+/// Removes the words before the name of a group.
+fn group(text: &str) -> &str {
+    LEADS.iter().find_map(|lead| text.strip_prefix(lead)).unwrap_or(text).trim()
+}
+
+/// Splits a list of people and groups: "Roe A, Doe B, on behalf of the Test Study Group". Returns `None` for a text
+/// without people in a clear form, or without groups.
+pub(super) fn people_and_groups(text: &str) -> Option<Vec<String>> {
+    if !is_organisation(text) || !spend(2 * text.len()) {
+        return None;
+    }
+    let parts: Vec<&str> =
+        text.split(',').map(str::trim).filter(|part| !part.is_empty()).flat_map(around_lead).collect();
+    let is_short = |part: &&str| is_short_form(part) && !is_organisation(part);
+    let is_whole = |part: &&str| is_natural(part) && !is_organisation(part);
+    let is_person = |part: &&str| is_short(part) || (!parts.first().is_some_and(is_short) && is_whole(part));
+    // Two words with capitals may be a part of an organisation's name.
+    let is_led = text.contains(" on behalf of ");
+    let clear = if is_led || parts.first().is_some_and(is_short) { 1 } else { 2 };
+    if parts.iter().take_while(|part| is_person(part)).count() < clear {
+        return None;
+    }
+    let (mut names, mut open): (Vec<String>, Vec<&str>) = (Vec::new(), Vec::new());
+    for part in parts.iter().copied().map(Some).chain([None]) {
+        let is_in_group = part.is_some_and(|part| !is_person(&part));
+        if let Some(part) = part.filter(|_| is_in_group) {
+            open.push(part);
+            continue;
+        }
+        if !open.is_empty() {
+            let whole = std::mem::take(&mut open).join(", ");
+            if !is_organisation(&whole) {
+                return None;
+            }
+            names.push(group(&whole).to_owned());
+        }
+        names.extend(part.map(str::to_owned));
+    }
+    Some(names)
+}
+
+/// Splits a person from the group after "and" or "on behalf of".
+fn around_lead(part: &str) -> impl Iterator<Item = &str> {
+    let split = [" on behalf of ", " for the ", " and ", " & "].iter().find_map(|lead| {
+        let (before, _) = part.split_once(lead)?;
+        (is_short_form(before) || is_natural(before)).then(|| (before, part[before.len()..].trim_start()))
+    });
+    let (first, second) = match split {
+        Some((before, after)) => (before, Some(after)),
+        None => (part, None),
+    };
+    [Some(first), second.map(|after| if is_short_form(group(after)) { group(after) } else { after })]
+        .into_iter()
+        .flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn people_are_split_from_groups() {
+        for (text, names) in [
+            ("Roe A, Doe B, Test Study Group", &["Roe A", "Doe B", "Test Study Group"][..]),
+            ("Roe A, Doe B, on behalf of the Test Study Group", &["Roe A", "Doe B", "Test Study Group"]),
+            ("Roe A, Doe B and the Test Investigators", &["Roe A", "Doe B", "Test Investigators"]),
+            ("Ann Roe, Bob Doe, Test Study Group", &["Ann Roe", "Bob Doe", "Test Study Group"]),
+            ("Test Study Group, Roe A", &[]),
+            ("Ministry of Health, Welfare and Sport", &[]),
+            ("Pain, Palliative and Supportive Care Group", &[]),
+            ("Roe A, Doe B", &[]),
+        ] {
+            assert_eq!(people_and_groups(text).unwrap_or_default(), names, "{text}");
+        }
+    }
+
+    #[test]
+    fn words_of_organisations_are_recognised() {
+        for name in ["Grupo de Trabajo de la SEMI", "Société de Tests", "Roe & Doe LLC", "THE GROUP"] {
+            assert!(is_organisation(name), "{name}");
+        }
+        assert!(!is_organisation("Roe, Ann"));
+        assert!(ORGANISATIONS.is_sorted() && MORE.is_sorted());
+    }
+}
