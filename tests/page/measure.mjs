@@ -6,6 +6,7 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { decidePairs, percentile } from './measure-pairs.mjs';
 import { browser, closeBrowser, heading, open, openIn, ROOT, sample, Server, sql, text } from './harness.mjs';
 
 const rows = [];
@@ -23,7 +24,7 @@ const chunks = readdirSync(join(dist, 'assets')).map((name) => name.replace(/\.g
 measured('first load, compressed', first.reduce((sum, name) => sum + kilobytes(name), 0), 45, 'KB');
 measured('largest chunk of a screen, compressed', Math.max(...chunks.map(kilobytes)), 30, 'KB');
 
-const median = (values) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)];
+const median = (values) => percentile(values, 0.5);
 
 async function firstPaint(server, slower) {
   const paints = [];
@@ -114,6 +115,8 @@ try {
   });
   measured('a frame while 100,000 studies scroll, 95th percentile', frames, 25, 'ms');
   await page.context().close();
+
+  await decidePairs(server, measured, words);
 
   // A sparse file of the maximum size.
   const largest = join(server.folder, 'largest.ris');
