@@ -87,8 +87,9 @@ test-page: page $(PAGE_TESTS)/node_modules/.package-lock.json ## Test the page i
 	cd $(PAGE_TESTS) && npm run --silent test
 
 .PHONY: test-api
-test-api: ## Compare the HTTP API with its description, by generated requests
+test-api: ## Compare the HTTP API with its description, by a generated client and generated requests
 	$(CARGO) build --package cli --locked
+	@$(TOOLS) run openapi-client -- python infra/generated_client.py target/debug/search-import
 	@$(TOOLS) run schemathesis -- python3 infra/api_conformance.py target/debug/search-import
 
 .PHONY: measure-page

@@ -14,6 +14,7 @@
     ruff            formats and lints the Python of this repository
     mypy            checks its types
     schemathesis    generates requests from the description of the API
+    openapi-client  generates a client from it
     readers         reference readers of other projects, for a comparison with ours
     engines         durable engines of other projects, for a comparison with ours
     uv              writes the locks
@@ -41,6 +42,7 @@ TOOLS = (
     "ruff",
     "mypy",
     "schemathesis",
+    "openapi-client",
     "readers",
     "engines",
     "uv",

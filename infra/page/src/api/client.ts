@@ -23,7 +23,7 @@ export class Fault extends Error {
     /** The problems of single files of a request, by their index in it. */
     readonly files: ReadonlyMap<number, string> = new Map(),
     /** The decision that another user made first. */
-    readonly decided: Schemas['DecidedView'] | undefined = undefined,
+    readonly decided: Schemas['CurrentDecisionView'] | undefined = undefined,
   ) {
     super(sentence);
   }

@@ -46,7 +46,7 @@ function rtfRow(cells: string[], isBold: boolean): string {
 /** Returns the counts and the sentence as RTF, which word processors open without a conversion. */
 export function rtf(flow: Flow, review: string): string {
   const { total } = flow;
-  const counts = (found: Schemas['SumsView']) => [found.records, found.duplicates, found.unread].map(count);
+  const counts = (found: Schemas['RecordCountsView']) => [found.records, found.duplicates, found.unread].map(count);
   const rows = METHODS.flatMap(([method, title]) => {
     const lines = flow.sources.filter((line) => line.method === method);
     return lines.map(({ source, found }) => rtfRow([[source.database ?? source.platform ?? 'Unknown source', source.database && source.platform ? ` (${source.platform})` : '', ` [${title}]`].join(''), source.searched_on ?? '', ...counts(found)], false));

@@ -35,13 +35,13 @@ pub(super) struct ActivityView {
     by: String,
     /// The change.
     #[serde(flatten)]
-    action: ActionView,
+    action: ReviewActionView,
 }
 
 /// A change of a review.
 #[derive(Serialize, ToSchema)]
 #[serde(tag = "action", rename_all = "snake_case")]
-enum ActionView {
+enum ReviewActionView {
     /// A decision about one or two studies.
     Decided {
         /// The decision.
@@ -83,14 +83,17 @@ enum ActionView {
 impl ActivityView {
     pub(super) fn of(number: u64, Activity { at, by, action }: Activity) -> Self {
         let action = match action {
-            Action::Decided { decision, studies } => {
-                ActionView::Decided { decision, studies: studies.into_iter().map(StudyPlace::from).collect() }
+            Action::Decided { decision, studies } => ReviewActionView::Decided {
+                decision,
+                studies: studies.into_iter().map(StudyPlace::from).collect(),
+            },
+            Action::DecidedInBulk { id, rule, decided } => {
+                ReviewActionView::DecidedInBulk { id, rule, decided }
             }
-            Action::DecidedInBulk { id, rule, decided } => ActionView::DecidedInBulk { id, rule, decided },
-            Action::UndidBulk { id } => ActionView::UndidBulk { id },
-            Action::ChangedMember { member, role } => ActionView::ChangedMember { member, role },
+            Action::UndidBulk { id } => ReviewActionView::UndidBulk { id },
+            Action::ChangedMember { member, role } => ReviewActionView::ChangedMember { member, role },
             Action::SetSources { search_id, files } => {
-                ActionView::SetSources { search_id: search_id.as_uuid(), files }
+                ReviewActionView::SetSources { search_id: search_id.as_uuid(), files }
             }
         };
         Self { number, at, by, action }

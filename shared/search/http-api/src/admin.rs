@@ -129,7 +129,7 @@ pub(super) struct FailureList {
 
 /// The failures with the same cause.
 #[derive(Serialize, ToSchema)]
-pub(super) struct GroupView {
+pub(super) struct FailureCauseView {
     /// The cause.
     cause: String,
     /// One of the reasons, as an example.
@@ -146,15 +146,15 @@ pub(super) struct GroupView {
 
 /// Causes, most frequent first; up to 100.
 #[derive(Serialize, ToSchema)]
-pub(super) struct GroupList {
+pub(super) struct FailureCauseList {
     /// The causes.
-    items: Vec<GroupView>,
+    items: Vec<FailureCauseView>,
     /// Always null: there is only one page.
     #[schema(required)]
     next: Option<String>,
 }
 
-impl From<saga::failures::CauseGroup> for GroupView {
+impl From<saga::failures::CauseGroup> for FailureCauseView {
     fn from(group: saga::failures::CauseGroup) -> Self {
         Self {
             cause: group.fingerprint,
@@ -267,7 +267,7 @@ pub(super) async fn list_failures(
     get,
     path = "/admin/failures/groups",
     params(FailuresQuery),
-    responses((status = 200, description = "The causes", body = GroupList), CommonErrors),
+    responses((status = 200, description = "The causes", body = FailureCauseList), CommonErrors),
 )]
 pub(super) async fn list_failure_groups(
     State(api): State<Arc<Api>>,
@@ -276,8 +276,8 @@ pub(super) async fn list_failure_groups(
 ) -> HttpResult {
     let Query(query) = query.map_err(|rejection| Problem::bad(&rejection.body_text()))?;
     let groups = api.failures.store.groups(&query.selection()?).await?;
-    let items = groups.into_iter().map(GroupView::from).collect();
-    Ok(Json(GroupList { items, next: None }).into_response())
+    let items = groups.into_iter().map(FailureCauseView::from).collect();
+    Ok(Json(FailureCauseList { items, next: None }).into_response())
 }
 
 /// Returns one failure with its message.
@@ -304,7 +304,7 @@ fn failure_id(id: Result<Path<FailureId>, PathRejection>) -> Result<FailureId, P
 
 /// The reason of an operator's action.
 #[derive(Deserialize, ToSchema)]
-#[schema(as = Because)]
+#[schema(as = OperatorReason)]
 pub(super) struct ReasonBody {
     /// The reason, for the audit log; 1 to 1,000 characters.
     reason: String,
@@ -428,13 +428,13 @@ impl NewRetry {
 
 /// The result of a dry run.
 #[derive(Serialize, ToSchema)]
-pub(super) struct SnapshotView {
+pub(super) struct DryRunView {
     /// Identifies the counted failures in the request that retries them.
     snapshot: String,
     /// The number of failures.
     count: u64,
     /// The failures by cause.
-    groups: Vec<GroupView>,
+    groups: Vec<FailureCauseView>,
 }
 
 /// An operation that retries failures.
@@ -489,7 +489,7 @@ impl From<saga::failures::Operation> for OperationView {
     path = "/admin/retries",
     request_body = NewRetry,
     responses(
-        (status = 200, description = "The result of a dry run", body = SnapshotView),
+        (status = 200, description = "The result of a dry run", body = DryRunView),
         (status = 202, description = "The operation has started", body = OperationView),
         (status = 409, description = "Another operation is running, or none of the selected failures is open", body = Problem, content_type = "application/problem+json"),
         (status = 422, description = "A value of the request is not permitted", body = Problem, content_type = "application/problem+json"),
@@ -506,8 +506,8 @@ pub(super) async fn retry_failures(
     if request.dry_run {
         let Snapshot { selection, groups, count } = api.failures.snapshot(selection).await?;
         let snapshot = serde_json::to_string(&selection).map_err(|error| Problem::unavailable(&error))?;
-        let groups = groups.into_iter().map(GroupView::from).collect();
-        return Ok(Json(SnapshotView { snapshot, count, groups }).into_response());
+        let groups = groups.into_iter().map(FailureCauseView::from).collect();
+        return Ok(Json(DryRunView { snapshot, count, groups }).into_response());
     }
     let per_second = request.per_second.unwrap_or(PER_SECOND);
     let retry = Retry { selection, limit: request.limit, per_second, canary: request.canary };
@@ -581,7 +581,7 @@ pub(super) async fn stop_operation(
 
 /// An entry of the audit log.
 #[derive(Serialize, ToSchema)]
-pub(super) struct ActView {
+pub(super) struct AuditEntryView {
     /// The time of the action, in RFC 3339 format.
     at: String,
     /// The operator who performed it.
@@ -596,9 +596,9 @@ pub(super) struct ActView {
 
 /// The latest entries of the audit log.
 #[derive(Serialize, ToSchema)]
-pub(super) struct ActList {
+pub(super) struct AuditEntryList {
     /// The entries, newest first.
-    items: Vec<ActView>,
+    items: Vec<AuditEntryView>,
     /// Always null: there is only one page.
     #[schema(required)]
     next: Option<String>,
@@ -608,18 +608,18 @@ pub(super) struct ActList {
 #[utoipa::path(
     get,
     path = "/admin/audit",
-    responses((status = 200, description = "The audit log", body = ActList), CommonErrors),
+    responses((status = 200, description = "The audit log", body = AuditEntryList), CommonErrors),
 )]
-pub(super) async fn list_acts(State(api): State<Arc<Api>>, _: AuthorizedOperator) -> HttpResult {
+pub(super) async fn list_audit_entries(State(api): State<Arc<Api>>, _: AuthorizedOperator) -> HttpResult {
     let acts = api.failures.store.acts(MAX_LISTED).await?;
-    let view = |act: saga::failures::AuditEntry| ActView {
+    let view = |act: saga::failures::AuditEntry| AuditEntryView {
         at: act.at.to_string(),
         by: act.by,
         did: act.did,
         to: act.to,
         why: act.why,
     };
-    Ok(Json(ActList { items: acts.into_iter().map(view).collect(), next: None }).into_response())
+    Ok(Json(AuditEntryList { items: acts.into_iter().map(view).collect(), next: None }).into_response())
 }
 
 fn unreadable(rejection: &JsonRejection) -> Problem {

@@ -50,7 +50,7 @@ pub(super) struct RestoredView {
         CommonErrors,
     ),
 )]
-pub(super) async fn settle_restored(
+pub(super) async fn recover_restored(
     State(api): State<Arc<Api>>,
     AuthorizedOperator(operator): AuthorizedOperator,
     search: Result<Path<SearchId>, PathRejection>,

@@ -23,7 +23,7 @@ use service::{BulkAction, BulkPlace, BulkRequest, BulkStep, DecisionProgress, Ru
 /// A request to decide pairs by a rule.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct NewBulk {
+pub(super) struct NewBulkAction {
     /// The id of the bulk action, chosen by the client. Requests with the same id continue the action.
     id: Uuid,
     /// The rule that selects the pairs.
@@ -37,7 +37,7 @@ pub(super) struct NewBulk {
 
 /// The result of a request to decide pairs by a rule.
 #[derive(Serialize, ToSchema)]
-struct BulkStepView {
+struct BulkActionStepView {
     /// Number of decisions that the request has made.
     decided: u64,
     /// The cursor for the `after` of the next request; null if all pairs were examined.
@@ -53,9 +53,9 @@ struct BulkStepView {
     post,
     path = "/projects/{project}/duplicates/bulk",
     params(("project" = Uuid, Path, description = "The review")),
-    request_body = NewBulk,
+    request_body = NewBulkAction,
     responses(
-        (status = 200, description = "The decisions are stored; the marks follow", body = BulkStepView),
+        (status = 200, description = "The decisions are stored; the marks follow", body = BulkActionStepView),
         (status = 422, description = "The request is invalid, or the review has too many bulk actions", body = Problem, content_type = "application/problem+json"),
         CommonErrors,
     ),
@@ -64,9 +64,9 @@ pub(super) async fn decide_in_bulk(
     State(api): State<Arc<Api>>,
     AuthorizedProject(project): AuthorizedProject,
     AuthorizedActor(person): AuthorizedActor,
-    new: Result<Json<NewBulk>, JsonRejection>,
+    new: Result<Json<NewBulkAction>, JsonRejection>,
 ) -> HttpResult {
-    let Json(NewBulk { id, rule, database, after }) =
+    let Json(NewBulkAction { id, rule, database, after }) =
         new.map_err(|rejection| Problem::unreadable(&rejection, "a bulk action"))?;
     if database.as_ref().is_some_and(|name| name.chars().count() > MAX_NAME_CHARS) {
         let why = format!("the database has more than {MAX_NAME_CHARS} characters");
@@ -80,12 +80,12 @@ pub(super) async fn decide_in_bulk(
     let BulkStep { decided, next } =
         step.map_err(|refusal| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, &refusal.to_string()))?;
     let next = next.map(|BulkPlace { after, within }| list.next(&Place { after, within }));
-    Ok(Json(BulkStepView { decided, next }).into_response())
+    Ok(Json(BulkActionStepView { decided, next }).into_response())
 }
 
 /// A bulk action.
 #[derive(Serialize, ToSchema)]
-struct BulkView {
+struct BulkActionView {
     /// Its id.
     id: Uuid,
     /// The time at which it began.
@@ -108,7 +108,7 @@ struct BulkView {
     undone_by: Option<String>,
 }
 
-impl From<BulkAction> for BulkView {
+impl From<BulkAction> for BulkActionView {
     fn from(BulkAction { id, at, by, rule, database, decided, undone, .. }: BulkAction) -> Self {
         let (undone_at, undone_by) = undone.map(|undone| (undone.at.to_string(), undone.by)).unzip();
         Self { id, at, by, rule, database, decided, undone_at, undone_by }
@@ -117,9 +117,9 @@ impl From<BulkAction> for BulkView {
 
 /// The bulk actions of a review.
 #[derive(Serialize, ToSchema)]
-struct BulkList {
+struct BulkActionList {
     /// The actions, newest first, including those that were undone.
-    items: Vec<BulkView>,
+    items: Vec<BulkActionView>,
 }
 
 /// Lists the bulk actions of a review with their author and time, newest first.
@@ -127,14 +127,15 @@ struct BulkList {
     get,
     path = "/projects/{project}/duplicates/bulk",
     params(("project" = Uuid, Path, description = "The review")),
-    responses((status = 200, description = "The bulk actions", body = BulkList), CommonErrors),
+    responses((status = 200, description = "The bulk actions", body = BulkActionList), CommonErrors),
 )]
 pub(super) async fn list_bulk(
     State(api): State<Arc<Api>>,
     AuthorizedProject(project): AuthorizedProject,
 ) -> HttpResult {
     let actions = api.service.bulk_actions(project).await?;
-    Ok(Json(BulkList { items: actions.into_iter().rev().map(BulkView::from).collect() }).into_response())
+    Ok(Json(BulkActionList { items: actions.into_iter().rev().map(BulkActionView::from).collect() })
+        .into_response())
 }
 
 /// Undoes a bulk action: restores the decisions that it replaced, and keeps later ones.

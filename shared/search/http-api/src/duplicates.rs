@@ -180,12 +180,12 @@ struct ConflictProblem {
     #[serde(flatten)]
     problem: Problem,
     /// The decision that is in effect.
-    decided: DecidedView,
+    decided: CurrentDecisionView,
 }
 
 /// A decision that is in effect.
 #[derive(Serialize, ToSchema)]
-struct DecidedView {
+struct CurrentDecisionView {
     /// The time of the decision.
     #[schema(value_type = String, format = DateTime)]
     at: Timestamp,
@@ -199,7 +199,7 @@ impl ConflictProblem {
     fn of(EffectiveDecision { at, by, decision }: EffectiveDecision) -> Self {
         let detail = "another reviewer decided about these studies first";
         let problem = Problem::new(StatusCode::CONFLICT, detail);
-        Self { problem, decided: DecidedView { at, by, decision } }
+        Self { problem, decided: CurrentDecisionView { at, by, decision } }
     }
 }
 
@@ -212,7 +212,7 @@ impl IntoResponse for ConflictProblem {
 
 /// A reviewer's decision about studies.
 #[derive(Serialize, ToSchema)]
-struct VerdictView {
+struct StudyDecisionView {
     /// The time of the decision.
     #[schema(value_type = String, format = DateTime)]
     at: Timestamp,
@@ -249,7 +249,7 @@ impl StudyPlace {
     }
 }
 
-impl From<&Decision> for VerdictView {
+impl From<&Decision> for StudyDecisionView {
     fn from(Decision { at, by, about }: &Decision) -> Self {
         let studies = about.studies().into_iter().map(StudyPlace::from).collect();
         Self { at: *at, by: by.clone(), decision: DecisionKind::of(about), studies }
@@ -258,9 +258,9 @@ impl From<&Decision> for VerdictView {
 
 /// A page of decisions.
 #[derive(Serialize, ToSchema)]
-pub(super) struct VerdictList {
+pub(super) struct StudyDecisionList {
     /// The decisions, newest first.
-    items: Vec<VerdictView>,
+    items: Vec<StudyDecisionView>,
     /// The cursor for the `after` of the next request; null if no more items follow.
     #[schema(required)]
     next: Option<String>,
@@ -283,7 +283,7 @@ pub(super) struct DecisionsQuery {
     get,
     path = "/projects/{project}/duplicates/decisions",
     params(("project" = Uuid, Path, description = "The review"), DecisionsQuery),
-    responses((status = 200, description = "A page of decisions", body = VerdictList), CommonErrors),
+    responses((status = 200, description = "A page of decisions", body = StudyDecisionList), CommonErrors),
 )]
 pub(super) async fn list_decisions(
     State(api): State<Arc<Api>>,
@@ -297,7 +297,8 @@ pub(super) async fn list_decisions(
     let all = decisions.all();
     let end = list.after(query.after.as_deref())?.and_then(|Older(end)| usize::try_from(end).ok());
     let earlier = end.and_then(|end| all.get(..end)).unwrap_or(all);
-    let items: Vec<_> = earlier.iter().rev().take(limit).map(VerdictView::from).collect();
+    let items: Vec<_> = earlier.iter().rev().take(limit).map(StudyDecisionView::from).collect();
     let left = earlier.len() - items.len();
-    Ok(Json(VerdictList { items, next: (left > 0).then(|| list.next(&Older(left as u64))) }).into_response())
+    Ok(Json(StudyDecisionList { items, next: (left > 0).then(|| list.next(&Older(left as u64))) })
+        .into_response())
 }

@@ -11,7 +11,7 @@ use super::Api;
 use super::admin::AuthorizedOperator;
 use super::problem::CommonErrors;
 use super::{live, metrics};
-use service::health::{Reach, Report};
+use service::health::{Reachability, Report};
 
 /// Reports whether every store and queue responds.
 ///
@@ -20,8 +20,8 @@ use service::health::{Reach, Report};
     get,
     path = "/health",
     responses(
-        (status = 200, description = "Everything responds", body = Reach),
-        (status = 503, description = "Something does not respond", body = Reach),
+        (status = 200, description = "Everything responds", body = Reachability),
+        (status = 503, description = "Something does not respond", body = Reachability),
     ),
 )]
 pub(super) async fn show_health(State(api): State<Arc<Api>>) -> Response {

@@ -27,7 +27,7 @@ const MAX_PAGE: usize = 1_000;
 
 /// The decision about one delivery of a message.
 #[derive(Serialize, ToSchema)]
-pub(super) struct DecisionView {
+pub(super) struct MessageDecisionView {
     /// The time of the decision, in RFC 3339 format.
     at: String,
     /// The function that made the decision.
@@ -59,7 +59,7 @@ pub(super) struct DecisionView {
     state: Option<String>,
 }
 
-impl From<DecisionRecord<RecordedVerdict>> for DecisionView {
+impl From<DecisionRecord<RecordedVerdict>> for MessageDecisionView {
     fn from(decision: DecisionRecord<RecordedVerdict>) -> Self {
         let since = |began_at| u64::try_from(decision.at.duration_since(began_at).as_millis()).ok();
         Self {
@@ -80,9 +80,9 @@ impl From<DecisionRecord<RecordedVerdict>> for DecisionView {
 
 /// A page of decisions.
 #[derive(Serialize, ToSchema)]
-pub(super) struct DecisionList {
+pub(super) struct MessageDecisionList {
     /// The decisions, oldest first.
-    items: Vec<DecisionView>,
+    items: Vec<MessageDecisionView>,
     /// The cursor for the `after` of the next request; null if no more items follow.
     #[schema(required)]
     next: Option<String>,
@@ -124,7 +124,7 @@ impl ListCursor for history::Place {
         ("search" = Uuid, Path, description = "The import"),
         HistoryQuery,
     ),
-    responses((status = 200, description = "A page of decisions", body = DecisionList), CommonErrors),
+    responses((status = 200, description = "A page of decisions", body = MessageDecisionList), CommonErrors),
 )]
 pub(super) async fn list_history(
     State(api): State<Arc<Api>>,
@@ -141,7 +141,7 @@ pub(super) async fn list_history(
     get,
     path = "/admin/searches/{search}/history",
     params(("search" = Uuid, Path, description = "The import"), HistoryQuery),
-    responses((status = 200, description = "A page of decisions", body = DecisionList), CommonErrors),
+    responses((status = 200, description = "A page of decisions", body = MessageDecisionList), CommonErrors),
 )]
 pub(super) async fn list_any_history(
     State(api): State<Arc<Api>>,
@@ -166,5 +166,5 @@ async fn page(
     let found = found.ok_or_else(Problem::no_such_search)?;
     let next = found.last().filter(|_| found.len() == limit).map(|(place, _)| list.next(place));
     let items = found.into_iter().map(|(_, decision)| decision.into()).collect();
-    Ok(Json(DecisionList { items, next }).into_response())
+    Ok(Json(MessageDecisionList { items, next }).into_response())
 }

@@ -3,7 +3,7 @@
 use axum::http::Method;
 use utoipa::IntoResponses;
 use utoipa::openapi::path::Operation;
-use utoipa::openapi::schema::{ObjectBuilder, Type};
+use utoipa::openapi::schema::{AllOf, ObjectBuilder, OneOf, Schema, Type};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{Components, ContentBuilder, OpenApi, PathItem, Ref, RefOr, Response};
 
@@ -28,6 +28,7 @@ pub(super) fn complete(api: &mut OpenApi) {
         ))
         .build();
     components.add_security_scheme(TOKEN, SecurityScheme::Http(scheme));
+    complete_variants(components);
     for (path, item) in &mut api.paths.paths {
         for (method, operation) in operations(item) {
             for (status, response) in &mut operation.responses.responses {
@@ -49,6 +50,48 @@ pub(super) fn complete(api: &mut OpenApi) {
             operation.security = Some(vec![scope, SecurityRequirement::default()]);
         }
     }
+}
+
+/// Adds the fields that all variants of a type share to each variant. Generators of clients cannot read a schema that
+/// combines an object with a choice (`allOf` with `oneOf`).
+fn complete_variants(components: &mut Components) {
+    let schemas = &mut components.schemas;
+    let names: Vec<String> = schemas.keys().cloned().collect();
+    for name in names {
+        let Some(RefOr::T(Schema::AllOf(combined))) = schemas.get(&name) else { continue };
+        let mut referred = combined.items.iter().filter_map(reference);
+        let Some((variants, choice)) = referred.find_map(|name| match schemas.get(name)? {
+            RefOr::T(Schema::OneOf(choice)) => Some((name.to_owned(), with_fields(choice, combined))),
+            _ => None,
+        }) else {
+            continue;
+        };
+        schemas.remove(&variants);
+        schemas.insert(name, RefOr::T(Schema::OneOf(choice)));
+    }
+}
+
+/// Returns the name of the referred schema.
+fn reference(schema: &RefOr<Schema>) -> Option<&str> {
+    match schema {
+        RefOr::Ref(reference) => reference.ref_location.rsplit('/').next(),
+        RefOr::T(_) => None,
+    }
+}
+
+/// Returns a choice whose variants have the fields of the objects that it is combined with.
+fn with_fields(choice: &OneOf, combined: &AllOf) -> OneOf {
+    let mut choice = OneOf { description: combined.description.clone(), ..choice.clone() };
+    for variant in &mut choice.items {
+        let RefOr::T(Schema::Object(variant)) = variant else { continue };
+        for item in &combined.items {
+            if let RefOr::T(Schema::Object(shared)) = item {
+                variant.properties.extend(shared.properties.clone());
+                variant.required.extend(shared.required.clone());
+            }
+        }
+    }
+    choice
 }
 
 /// Adds the media types of the other formats to the response of an export.

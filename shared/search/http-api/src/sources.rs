@@ -53,7 +53,7 @@ impl SourceView {
 
 /// PRISMA counts of records. Invariants: `records` = `unread` + `studies`, and `studies` = `duplicates` + `left`.
 #[derive(Serialize, ToSchema)]
-struct SumsView {
+struct RecordCountsView {
     /// Number of files that were read completely.
     files: u64,
     /// Records identified: all records of the files. A record that was corrected by a repair counts once.
@@ -65,7 +65,7 @@ struct SumsView {
     /// Studies that repeat an earlier study of the review, from any source.
     duplicates: u64,
     /// The duplicates by how they were identified.
-    duplicates_by: ByView,
+    duplicates_by: DuplicateCountsView,
     /// Studies that may repeat an earlier one. They are kept for screening unless a reviewer decides otherwise.
     possible_duplicates: u64,
     /// Studies that remain for screening.
@@ -74,7 +74,7 @@ struct SumsView {
 
 /// Duplicates by how they were identified.
 #[derive(Serialize, ToSchema)]
-struct ByView {
+struct DuplicateCountsView {
     /// By rules that are wrong about once in several thousand cases.
     certain: u64,
     /// By rules that are wrong about once in several hundred cases.
@@ -83,10 +83,10 @@ struct ByView {
     said: u64,
 }
 
-impl From<Sums> for SumsView {
+impl From<Sums> for RecordCountsView {
     fn from(Sums { files, records, unread, studies, duplicates, marked, left }: Sums) -> Self {
         let DuplicateCounts { certain, likely, said, possible } = marked;
-        let duplicates_by = ByView { certain, likely, said };
+        let duplicates_by = DuplicateCountsView { certain, likely, said };
         Self {
             files,
             records,
@@ -102,16 +102,16 @@ impl From<Sums> for SumsView {
 
 /// The counts of one source.
 #[derive(Serialize, ToSchema)]
-struct LineView {
+struct SourceCountsView {
     /// The source. It has no name if it was neither set nor guessed from the files.
     source: SourceView,
     /// How its records were identified. A source that is not in the list of known sources counts as a database.
     method: Method,
     /// The records found in this source.
-    found: SumsView,
+    found: RecordCountsView,
 }
 
-impl From<Line> for LineView {
+impl From<Line> for SourceCountsView {
     fn from(Line { source, method, is_guessed, sums }: Line) -> Self {
         Self { source: SourceView::of(source, is_guessed), method, found: sums.into() }
     }
@@ -125,9 +125,9 @@ pub struct FlowView {
     /// The report as a flow diagram.
     drawing: Drawing,
     /// The counts of each source.
-    sources: Vec<LineView>,
+    sources: Vec<SourceCountsView>,
     /// The counts of all sources.
-    total: SumsView,
+    total: RecordCountsView,
     /// Number of completed imports, which are included in the counts.
     searches: u64,
     /// Number of unfinished imports. The counts will change when they complete.
@@ -140,7 +140,7 @@ impl From<Flow> for FlowView {
     fn from(flow: Flow) -> Self {
         let (sentence, drawing) = (flow.sentence(), flow.drawing());
         let Flow { lines, sums, searches, open, failed_files } = flow;
-        let sources = lines.into_iter().map(LineView::from).collect();
+        let sources = lines.into_iter().map(SourceCountsView::from).collect();
         Self { sentence, drawing, sources, total: sums.into(), searches, open_searches: open, failed_files }
     }
 }
@@ -163,7 +163,7 @@ impl From<Flow> for FlowView {
         CommonErrors,
     ),
 )]
-pub(super) async fn say_sources(
+pub(super) async fn set_sources(
     State(api): State<Arc<Api>>,
     AuthorizedSearch { caller, search }: AuthorizedSearch,
     AuthorizedActor(person): AuthorizedActor,

@@ -69,7 +69,7 @@ pub(super) struct UnreadView {
 
 /// The text around a file's records. It allows clients to build a readable file from some of the records.
 #[derive(Serialize, ToSchema)]
-pub(super) struct AroundView {
+pub(super) struct SurroundingTextView {
     /// The text before the first record: the header row of a table, or the elements around the records of XML.
     before: String,
     /// The text between two records.
@@ -86,7 +86,7 @@ pub(super) struct UnreadDetail {
     /// The text around the records of its file, to be sent as UTF-8 with corrected records; null if the file is no
     /// longer stored.
     #[schema(required)]
-    pub(super) around: Option<AroundView>,
+    pub(super) around: Option<SurroundingTextView>,
     #[serde(flatten)]
     pub(super) raw: RawView,
 }
@@ -122,7 +122,7 @@ list! {
     PairList of PairView;
 }
 
-impl From<Around> for AroundView {
+impl From<Around> for SurroundingTextView {
     fn from(Around { before, between, after }: Around) -> Self {
         Self { before, between, after }
     }

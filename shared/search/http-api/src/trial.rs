@@ -13,7 +13,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::admin::AuthorizedOperator;
-use super::history::DecisionView;
+use super::history::MessageDecisionView;
 use super::problem::Problem;
 use super::run_trials::{Trial, TrialOutcome};
 use super::{Api, HttpResult};
@@ -23,7 +23,7 @@ const MAX_COPIES: u32 = 20;
 
 /// The outcome of a trial.
 #[derive(Serialize, ToSchema)]
-#[schema(as = TriedView)]
+#[schema(as = TrialOutcomeView)]
 pub(super) struct TrialOutcomeView {
     /// The number of studies in the sample files.
     expected: u64,
@@ -36,7 +36,7 @@ pub(super) struct TrialOutcomeView {
     /// The number of decisions by verdict.
     verdicts: BTreeMap<String, u64>,
     /// The decision about each delivery, in chronological order.
-    decisions: Vec<DecisionView>,
+    decisions: Vec<MessageDecisionView>,
     /// The command that runs the same trial.
     command: String,
 }
@@ -53,7 +53,7 @@ impl From<TrialOutcome> for TrialOutcomeView {
             crashes: tried.crashes,
             elapsed_ms: tried.elapsed_ms,
             verdicts,
-            decisions: tried.decisions.into_iter().map(DecisionView::from).collect(),
+            decisions: tried.decisions.into_iter().map(MessageDecisionView::from).collect(),
             command: tried.command,
         }
     }
@@ -76,7 +76,7 @@ impl From<TrialOutcome> for TrialOutcomeView {
         (status = 503, description = "The trial could not be run", body = Problem, content_type = "application/problem+json"),
     ),
 )]
-pub(super) async fn try_to_fail(
+pub(super) async fn run_trial(
     State(api): State<Arc<Api>>,
     _: AuthorizedOperator,
     request: Result<Json<Trial>, JsonRejection>,

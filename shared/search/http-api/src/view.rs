@@ -130,15 +130,15 @@ struct FileView {
     source: Option<SourceView>,
     /// The file that this one replaces; present only if a single import is requested.
     #[serde(skip_serializing_if = "Option::is_none")]
-    repairs: Option<RepairedView>,
+    repairs: Option<RepairedFileView>,
     /// The files that replace this one or some of its records; present only if a single import is requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    repaired_by: Vec<RepairedView>,
+    repaired_by: Vec<RepairedFileView>,
 }
 
 /// The other file of a repair.
 #[derive(Serialize, ToSchema)]
-struct RepairedView {
+struct RepairedFileView {
     /// The import that the file belongs to.
     search_id: Uuid,
     /// The file's id within that import.
@@ -146,13 +146,13 @@ struct RepairedView {
     /// The numbers of the records that are corrected, in the repaired file; empty if the whole file is read again.
     records: Vec<u64>,
     /// The state of the repair: `open`, `read` or `failed`.
-    state: FateView,
+    state: FileRepairView,
 }
 
 /// The state of a file's repair.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-enum FateView {
+enum FileRepairView {
     /// The repair has not ended.
     Open,
     /// The file was read completely.
@@ -212,7 +212,7 @@ enum OutcomeView {
         /// container.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         #[schema(required = false)]
-        parts: Vec<PartView>,
+        parts: Vec<FilePartView>,
         /// Notes for the reviewer, in sentences: content that was skipped, and fields that are missing in many
         /// records. Omitted if empty.
         #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -231,7 +231,7 @@ enum OutcomeView {
 
 /// A file inside an archive, or a sheet of a workbook.
 #[derive(Serialize, ToSchema)]
-struct PartView {
+struct FilePartView {
     /// Its path in the archive, or the name of the sheet; empty for the content of a gzip file.
     name: String,
     /// The number of its first record. Records are numbered consecutively across all parts.
@@ -244,7 +244,7 @@ struct PartView {
     encoding: String,
 }
 
-impl From<Part> for PartView {
+impl From<Part> for FilePartView {
     fn from(part: Part) -> Self {
         let Part { name, first, records, format, encoding, .. } = part;
         Self { name, first, records, format, encoding }
@@ -317,10 +317,14 @@ impl Details {
     }
 
     /// Returns the repairs that have `file` on one side, as views of the other side.
-    fn repairs(&self, side: impl Fn(&RepairedFile) -> (FileOf, FileOf), file: FileOf) -> Vec<RepairedView> {
+    fn repairs(
+        &self,
+        side: impl Fn(&RepairedFile) -> (FileOf, FileOf),
+        file: FileOf,
+    ) -> Vec<RepairedFileView> {
         let views = self.known.repairs.files.iter().filter_map(|repaired| {
             let (this, other) = side(repaired);
-            (this == file).then(|| RepairedView {
+            (this == file).then(|| RepairedFileView {
                 search_id: other.search_id.as_uuid(),
                 file_id: other.file_id.as_uuid(),
                 records: repaired.records.iter().copied().collect(),
@@ -331,7 +335,7 @@ impl Details {
     }
 }
 
-impl From<Fate> for FateView {
+impl From<Fate> for FileRepairView {
     fn from(fate: Fate) -> Self {
         match fate {
             Fate::Open => Self::Open,
@@ -477,7 +481,7 @@ impl OutcomeView {
                 records: counts.records,
                 studies: counts.studies,
                 quarantined: counts.quarantined,
-                parts: counts.parts.into_iter().map(PartView::from).collect(),
+                parts: counts.parts.into_iter().map(FilePartView::from).collect(),
                 notes: counts.notes,
                 duplicates,
             },

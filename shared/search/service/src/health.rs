@@ -80,7 +80,7 @@ pub struct Part {
 
 /// The reachability of all stores and queues.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
-pub struct Reach {
+pub struct Reachability {
     /// `true` if everything responds.
     pub ok: bool,
     /// Each store and queue.
@@ -189,7 +189,7 @@ impl Health {
     }
 
     /// Reports whether everything responds.
-    pub async fn reach(&self) -> Reach {
+    pub async fn reach(&self) -> Reachability {
         self.check().await.reach
     }
 
@@ -239,7 +239,11 @@ impl Health {
             parts.push(Part::of(format!("queue {queue}"), &depth));
             depths.extend(depth.map(|depth| (queue, depth)));
         }
-        CheckResults { reach: Reach { ok: parts.iter().all(|part| part.ok), parts }, depths, last_sweep }
+        CheckResults {
+            reach: Reachability { ok: parts.iter().all(|part| part.ok), parts },
+            depths,
+            last_sweep,
+        }
     }
 
     /// Overwrites a small record, and returns the problem if that fails. A full disk still serves every read.
@@ -376,7 +380,7 @@ impl Health {
 
 /// The public part of the health, and the data that it was derived from.
 struct CheckResults {
-    reach: Reach,
+    reach: Reachability,
     depths: BTreeMap<Queue, Depth>,
     last_sweep: Result<Option<Timestamp>, StoreError>,
 }

@@ -136,7 +136,7 @@ pub struct DuplicateView {
     /// The file that contains that study.
     file_id: Uuid,
     /// The certainty that both are the same work.
-    tier: TierView,
+    tier: CertaintyView,
     /// The name of the matching rule, such as `doi_title`.
     #[schema(value_type = String)]
     reason: Reason,
@@ -147,7 +147,7 @@ pub struct DuplicateView {
 /// The certainty that two studies are the same work.
 #[derive(Clone, Copy, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-enum TierView {
+enum CertaintyView {
     /// Wrong about once in several thousand cases.
     Certain,
     /// Wrong about once in several hundred cases.
@@ -182,9 +182,9 @@ impl DuplicateView {
             search_id: duplicate.search_id.as_uuid(),
             file_id: duplicate.file_id.as_uuid(),
             tier: match duplicate.tier {
-                Tier::Certain => TierView::Certain,
-                Tier::Likely => TierView::Likely,
-                Tier::Possible => TierView::Possible,
+                Tier::Certain => CertaintyView::Certain,
+                Tier::Likely => CertaintyView::Likely,
+                Tier::Possible => CertaintyView::Possible,
             },
             reason: duplicate.reason,
             because: duplicate.reason.to_string(),

@@ -8,7 +8,6 @@ use utoipa::ToSchema;
 /// The type of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-#[schema(as = Word)]
 pub enum DecisionKind {
     /// Two studies are the same work.
     Same,
