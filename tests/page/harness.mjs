@@ -206,6 +206,8 @@ export async function assertScreen(page, what) {
   assert.ok(content <= viewport, `${what}: ${content} pixels wide in a window of ${viewport}`);
   const cut = await page.evaluate(() => [...document.querySelectorAll('thead th, .stat')].filter((cell) => cell.scrollWidth > cell.clientWidth + 1 && (cell.closest('thead')?.clientWidth ?? 2) > 1).map((cell) => cell.textContent));
   assert.deepEqual(cut, [], `${what}: the text of a cell is wider than the cell`);
+  const broken = await page.evaluate(() => [...document.querySelectorAll('button, .button')].filter((each) => each.textContent.trim().length <= 12 && each.clientHeight > 2.5 * parseFloat(getComputedStyle(each).lineHeight)).map((each) => each.textContent));
+  assert.deepEqual(broken, [], `${what}: a short label is broken into several lines`);
   assert.deepEqual(await page.evaluate(() => globalThis.violations), [], `${what}: no violation of the policy`);
   assert.deepEqual(violationsOf.get(page), [], `${what}: no error`);
 }

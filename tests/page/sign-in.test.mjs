@@ -265,7 +265,12 @@ test('an owner adds and removes members, and the history shows it', async () => 
   await role.selectOption('owner');
   await page.getByText('made bob an owner').waitFor();
   await assertScreen(page, 'members');
-  await shot(page, 'team');
+  await shot(page, 'team-light');
+  await page.emulateMedia({ colorScheme: 'dark' });
+  await shot(page, 'team-dark');
+  await page.setViewportSize({ width: 320, height: 640 });
+  await assertScreen(page, 'members, narrow');
+  await shot(page, 'team-narrow');
   await page.getByRole('button', { name: 'Remove bob' }).click();
   await page.getByRole('button', { name: 'Remove the member' }).click();
   await page.getByText('removed bob').waitFor();

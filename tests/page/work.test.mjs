@@ -644,7 +644,7 @@ test('reviewers see the decisions of others, and who decided first', async () =>
     await page.locator('.connection.on').waitFor();
   }
   await decideIn(pairOf(ann, titles[0]), /^Same work/);
-  await pairOf(bob, titles[0]).getByText(/^Marked as the same work by another person, /).waitFor();
+  await pairOf(bob, titles[0]).getByText(/^Marked as the same work by a user, /).waitFor();
   assert.equal(await bob.locator('.pair').count(), 3, 'the list keeps its position');
   await bob.getByText('1 of 3 decided').waitFor();
 
@@ -659,7 +659,7 @@ test('reviewers see the decisions of others, and who decided first', async () =>
   });
   await pairOf(late, titles[1]).waitFor();
   await pairOf(late, titles[1]).getByRole('button', { name: /^Not a duplicate/ }).click();
-  await late.getByText(/^Not saved: another person decided first, .*: marked as the same work\./).waitFor();
+  await late.getByText(/^Not saved: a user decided first, .*: marked as the same work\./).waitFor();
   await assertScreen(late, 'a conflict of decisions');
   await shot(late, 'duplicates-conflict');
   for (const page of [ann, bob, late]) await page.context().close();
@@ -683,7 +683,7 @@ test('many pairs are decided by a rule, and undone together', async () => {
   const counted = async () => (await (await fetch(`${server.url}/projects/${project}/duplicates/progress`)).json());
   await until('the marks follow', async () => (await counted()).certain === 0);
   await actions.getByRole('button', { name: /^Undo/ }).click();
-  await actions.getByText(/undone by another person/).waitFor();
+  await actions.getByText(/undone by a user/).waitFor();
   await until('the marks are as before', async () => (await counted()).certain === 30 && (await counted()).decided === 0);
   await page.context().close();
 });

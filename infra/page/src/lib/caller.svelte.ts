@@ -1,5 +1,6 @@
 /** The user and their permissions. */
 import { deployment, type Config } from '../api/client';
+import { escaped } from './format';
 import { reviews } from './reviews.svelte';
 import { route } from './route.svelte';
 
@@ -25,3 +26,6 @@ class Caller {
 }
 
 export const caller = new Caller();
+
+/** The author of a change. The server stores a fixed name for users who do not sign in. */
+export const personOf = (by: string): string => (by === 'somebody' ? 'a user' : by === caller.name ? 'you' : escaped(by));

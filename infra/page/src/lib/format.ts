@@ -62,9 +62,6 @@ export function marked(text: string | null | undefined, searched: string): [stri
   return pieces;
 }
 
-/** The name of a user; without sign-in, users have none. */
-export const personOf = (by: string): string => (by === 'somebody' ? 'another person' : escaped(by));
-
 export const nameOf = (search: Search): string => escaped(search.name) || 'Unnamed import';
 export const fileName = (file: FileOfSearch | undefined): string => escaped(file?.name) || 'a file without a name';
 
