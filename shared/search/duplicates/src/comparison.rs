@@ -103,7 +103,9 @@ impl Comparison {
         };
         Self {
             titles,
-            near: similarity >= 0.95 || similarity >= 0.9 && !have_distinct_words(a, b),
+            near: similarity >= 0.9
+                && !have_opposites(a, b)
+                && (similarity >= 0.95 || !have_distinct_words(a, b)),
             long: a.is_long() && b.is_long(),
             author: authors(a, b),
             journal: journals(a, b),
@@ -180,8 +182,46 @@ fn titles(a: &Fields, b: &Fields) -> TitleMatch {
     TitleMatch::Similar(similarity(one, other))
 }
 
-/// Returns `true` if each title has a word that resembles no word of the other, such as men and women, or vivo and
-/// vitro.
+/// Words that distinguish the titles of companion articles, although they resemble each other.
+const OPPOSITES: [(&str, &str); 20] = [
+    ("men", "women"),
+    ("man", "woman"),
+    ("male", "female"),
+    ("males", "females"),
+    ("boys", "girls"),
+    ("mothers", "fathers"),
+    ("maternal", "paternal"),
+    ("children", "adults"),
+    ("left", "right"),
+    ("upper", "lower"),
+    ("acute", "chronic"),
+    ("primary", "secondary"),
+    ("prevention", "treatment"),
+    ("incidence", "prevalence"),
+    ("efficacy", "safety"),
+    ("systolic", "diastolic"),
+    ("preterm", "term"),
+    ("smokers", "nonsmokers"),
+    ("hypertension", "hypotension"),
+    ("vivo", "vitro"),
+];
+
+/// Returns `true` if one title has a word and the other has its opposite in its place.
+fn have_opposites(a: &Fields, b: &Fields) -> bool {
+    let (one, other) = (a.title(), b.title());
+    if one.len() != other.len() {
+        return false;
+    }
+    spend(one.len());
+    let differing = one.iter().zip(other).filter(|(one, other)| one != other);
+    differing.into_iter().any(|(one, other)| {
+        let is_pair =
+            |(left, right): &(&str, &str)| (one == left && other == right) || (one == right && other == left);
+        OPPOSITES.iter().any(is_pair)
+    })
+}
+
+/// Returns `true` if each title has a word that resembles no word of the other.
 fn have_distinct_words(a: &Fields, b: &Fields) -> bool {
     fn own<'a>(words: &'a [String], others: &[String]) -> Vec<&'a str> {
         spend(words.len());
@@ -263,8 +303,17 @@ pub(crate) fn journals(a: &Fields, b: &Fields) -> Match {
             // If both have the same length, either may be the abbreviation.
             || short.len() == long.len() && abbreviates(long, short)
             || are_initials(short, long)
-            || similarity(&short.join(" "), &long.join(" ")) >= 0.8,
+            || (!have_own_words(short, long) && similarity(&short.join(" "), &long.join(" ")) >= 0.8),
     )
+}
+
+/// Returns `true` for names with equally many words that differ in one place. Sister journals have long
+/// names that resemble each other.
+fn have_own_words(one: &[String], other: &[String]) -> bool {
+    let is_alike = |one: &str, other: &str| {
+        is_abbreviation_of(one, other) || is_abbreviation_of(other, one) || similarity(one, other) >= 0.75
+    };
+    one.len() == other.len() && one.iter().zip(other).any(|(one, other)| !is_alike(one, other))
 }
 
 /// Returns `true` if each word of the shorter name abbreviates a word of the longer name, in order.

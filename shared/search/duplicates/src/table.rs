@@ -106,7 +106,9 @@ fn by_doi(alike: &Comparison) -> [Line; 8] {
 
 /// The titles are nearly equal. Unless a line states otherwise, DOIs only have to be compatible.
 fn by_title(a: &Fields, b: &Fields, alike: &Comparison) -> [Line; 12] {
-    let Comparison { near, long, author, journal, volume, issue, page, summary, same_journal, .. } = *alike;
+    let Comparison {
+        titles, near, long, author, journal, volume, issue, page, summary, same_journal, ..
+    } = *alike;
     let same_doi = !alike.doi.differs();
     let same_year = alike.years == Some(0);
     let soon = alike.has_compatible_years();
@@ -129,7 +131,9 @@ fn by_title(a: &Fields, b: &Fields, alike: &Comparison) -> [Line; 12] {
         ),
         // Journals have an editorial or a preface on the same page of many issues, by the same authors.
         (
-            page_fits && !long && (journal.differs() || !same_doi || !(volume.agrees() || same_journal)),
+            page_fits
+                && !long
+                && (journal.differs() || volume.differs() || !same_doi || !(volume.agrees() || same_journal)),
             Possible,
             Reason::TitlePage,
         ),
@@ -138,6 +142,7 @@ fn by_title(a: &Fields, b: &Fields, alike: &Comparison) -> [Line; 12] {
             page_fits
                 && (!same_doi
                     || volume.differs()
+                    || journal.differs()
                     || (!volume.agrees() && !same_journal && !journal.is_unknown())),
             Likely,
             Reason::TitlePage,
@@ -150,7 +155,7 @@ fn by_title(a: &Fields, b: &Fields, alike: &Comparison) -> [Line; 12] {
                 && same_doi
                 && soon
                 && [author, journal, volume].iter().all(|value| value.agrees())
-                && (!page.differs() || issue.agrees()),
+                && (!page.differs() || (issue.agrees() && titles == TitleMatch::Same)),
             Likely,
             Reason::TitleVolumeAuthor,
         ),

@@ -72,6 +72,12 @@ fn identifiers_decide_together_with_other_fields(
 #[case::year_alone("p=", "j=", Likely, Reason::TitleYearAuthor)]
 #[case::volume_in_print_and_on_the_web("p=", "y=2007", Likely, Reason::TitleVolumeAuthor)]
 #[case::volume_and_issue("", "y=2007;p=12", Likely, Reason::TitleVolumeAuthor)]
+#[case::other_pages_of_an_issue(
+    "",
+    "p=12;t=Oral zinc for the prevention of common cold in school children",
+    Possible,
+    Reason::Title
+)]
 #[case::two_years_apart("p=;v=", "y=2008", Likely, Reason::TitleAuthor)]
 #[case::no_year("p=;v=;j=", "y=", Likely, Reason::TitleAuthor)]
 #[case::without_author("p=", "a=;y=2007", Likely, Reason::TitleJournal)]
@@ -85,6 +91,8 @@ fn identifiers_decide_together_with_other_fields(
 )]
 #[case::the_title_alone("p=", "y=1990;v=;j=", Possible, Reason::Title)]
 #[case::sister_journals("v=", "j=Acta Paediatrica Supplement", Likely, Reason::TitlePage)]
+#[case::sister_journals_of_equal_volume("j=Lancet Neurology", "j=Lancet Oncology", Likely, Reason::TitlePage)]
+#[case::editorials_of_two_volumes("t=Editorial", "v=96", Possible, Reason::TitlePage)]
 #[case::short_titles("a=;t=Zinc and colds;p=;v=", "t=Zinc & Colds", Possible, Reason::Title)]
 #[case::pages_without_a_letter("p=S25-S29", "p=25-9", Certain, Reason::TitlePage)]
 #[case::prefaces("t=Preface;d=10.1000/a", "d=10.1000/b", Possible, Reason::TitlePage)]
@@ -173,6 +181,10 @@ fn same_position_in_print_overrides_title(#[case] first: &str, #[case] second: &
 #[case::words_of_their_own(
     "t=Zinc uptake of intestinal cells in vivo;y=2001;a=B",
     "t=Zinc uptake of intestinal cells in vitro;y=2001;a=B"
+)]
+#[case::opposites(
+    "t=The effect of zinc on the duration of common colds in older men with diabetes;y=2001;a=B;j=C",
+    "t=The effect of zinc on the duration of common colds in older women with diabetes;y=2001;a=B;j=C"
 )]
 #[case::editorials_of_two_years("t=Editorial;j=Lancet;y=2001", "t=Editorial;j=Lancet;y=2002")]
 #[case::untitled_ones("a=Smith, J;y=2001", "a=Smith, J;y=2001")]

@@ -33,8 +33,9 @@ pub(super) fn detect_numbered(start: &str) -> Option<Format> {
 }
 
 /// Names that only the JSON of a database or a program has.
-const DATABASES: [&str; 18] = [
+const DATABASES: [&str; 19] = [
     "display_name",
+    "dc:title",
     "paperId",
     "externalIds",
     "protocolSection",

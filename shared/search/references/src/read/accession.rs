@@ -23,8 +23,11 @@ const COLLECTIONS: [&str; 18] = [
     "DIIDW", "RSCI", "PQDT", "PPRN", "CSCD", "ARCI",
 ];
 
-/// Tags of RIS under which databases also write a DOI.
-const DOI_TAGS: [&str; 13] = ["M1", "M3", "L3", "N1", "U1", "U2", "U3", "U4", "U5", "C1", "C4", "C6", "C8"];
+/// Tags of RIS and EndNote under which databases also write a DOI.
+const DOI_TAGS: [&str; 20] = [
+    "custom1", "custom2", "custom3", "custom4", "custom5", "custom6", "custom7", "M1", "M3", "L3", "N1",
+    "U1", "U2", "U3", "U4", "U5", "C1", "C4", "C6", "C8",
+];
 
 /// Registers of trials: the beginning of their numbers, and the minimum number of digits after it.
 const REGISTERS: [(&str, usize); 21] = [
@@ -109,6 +112,8 @@ impl Accessions {
             "pui" | "u2" if pui(number).is_some() => keep(&mut self.embase[1], pui(number)),
             "embaseaccessionid" | "embaseaccessionnumber" | "embaseid" | "embase" => self.embase(number),
             "id" if number.starts_with("CN-") => keep(&mut self.number, accession(number)),
+            // The key of an entry of Embase.
+            "key" if number.len() > 8 => keep(&mut self.embase[1], pui(number)),
             // The portal of LILACS.
             "id" if number.starts_with("mdl-") => keep(&mut self.pmid, pmid(&number[4..])),
             "id" => {

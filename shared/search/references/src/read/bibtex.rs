@@ -35,7 +35,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule { field: Field::Issue, names: &["number", "issue"] },
     Rule { field: Field::Pages, names: &["pages", "eid", "article-number", "art_number", "articleno"] },
     Rule { field: Field::Doi, names: &["doi"] },
-    Rule { field: Field::Pmid, names: &["pmid"] },
+    Rule { field: Field::Pmid, names: &["pmid", "pubmed_id", "pubmed-id"] },
     Rule { field: Field::Abstract, names: &["abstract"] },
     Rule {
         field: Field::Keyword,
@@ -67,7 +67,7 @@ pub(super) fn read<'a>(
     entry.fields.extend(inherited);
     join_subtitles(&mut entry.fields);
     let has_fields = !entry.fields.is_empty();
-    let mut noted_pmid = None;
+    let mut noted_pmid = eprint_pmid(&entry.fields);
     for (name, value) in entry.fields {
         noted_pmid = add(&mut draft, &name, value).or(noted_pmid);
     }
@@ -85,6 +85,13 @@ pub(super) fn read<'a>(
         draft.extra.push(REPAIRED, fault);
     }
     Ok(draft)
+}
+
+/// The PMID in `eprint` if `eprinttype` is PubMed.
+fn eprint_pmid(fields: &[(Cow<'_, str>, Cow<'_, str>)]) -> Option<String> {
+    let field = |name: &str| fields.iter().find(|(known, _)| known == name).map(|(_, value)| value.trim());
+    field("eprinttype").filter(|kind| kind.eq_ignore_ascii_case("pubmed"))?;
+    identifiers::pmid(field("eprint")?)
 }
 
 /// Joins titles and subtitles as `Title: Subtitle`, like library catalogs.

@@ -30,6 +30,8 @@ pub(super) trait Visitor<'a> {
     /// Elements inside values that are separate lines even without white space between them, such as paragraphs and
     /// parts of a date.
     const PARTS: &'static [&'static str];
+    /// Elements inside values that are not part of them, such as the members of a group in its name.
+    const OMITTED: &'static [&'static str] = &[];
 
     /// The table of the format: names of elements, optionally with their parent: `urls/url`.
     fn index(&self) -> &'static Index;
@@ -61,6 +63,8 @@ struct ElementWalker<'a, V> {
     math: Option<Math>,
     /// The length of the value before alternative forms of a formula.
     alternatives: usize,
+    /// The number of elements around an open element of [`Visitor::OMITTED`].
+    omitted: Option<usize>,
 }
 
 /// Passes all values of a record to `visit`, in document order.
@@ -68,8 +72,15 @@ struct ElementWalker<'a, V> {
 /// # Errors
 /// Returns the reason to quarantine the record.
 pub(super) fn walk<'a, V: Visitor<'a>>(text: &'a str, visit: V) -> Result<V, String> {
-    let mut walk =
-        ElementWalker { text, visit, around: Vec::new(), value: None, math: None, alternatives: 0 };
+    let mut walk = ElementWalker {
+        text,
+        visit,
+        around: Vec::new(),
+        value: None,
+        math: None,
+        alternatives: 0,
+        omitted: None,
+    };
     let mut at = 0;
     while at < text.len() {
         at += walk.step(at)?;
@@ -128,6 +139,9 @@ impl<'a, V: Visitor<'a>> ElementWalker<'a, V> {
     }
 
     fn append(&mut self, text: Cow<'a, str>) {
+        if self.omitted.is_some() {
+            return;
+        }
         let Some(value) = self.value.as_mut().filter(|_| !text.is_empty()) else { return };
         if value.text.is_empty() {
             value.text = text;
@@ -150,6 +164,9 @@ impl<'a, V: Visitor<'a>> ElementWalker<'a, V> {
         } else {
             self.part(name);
             self.formula(name, attributes);
+            if V::OMITTED.contains(&name) {
+                self.omitted = self.omitted.or(Some(self.around.len()));
+            }
         }
         self.around.push(name);
         if self.around.len() > MAX_DEPTH {
@@ -216,6 +233,7 @@ impl<'a, V: Visitor<'a>> ElementWalker<'a, V> {
                 return Err(format!("its XML is broken: </{name}> stands where </{open}> was expected"));
             }
         }
+        self.omitted = self.omitted.filter(|depth| *depth < self.around.len());
         self.formula_ended();
         match self.value.take_if(|value| value.depth == self.around.len()) {
             Some(OpenValue { named: Some(named), attributes, text, .. }) => {

@@ -13,7 +13,7 @@ use super::{
 
 /// The elements and their fields.
 pub(super) const RULES: &[Rule] = &[
-    Rule { field: Field::Title, names: &["title-group/article-title"] },
+    Rule { field: Field::Title, names: &["title-group/article-title", "title-group/subtitle"] },
     Rule { field: Field::FamilyName, names: &["name/surname"] },
     Rule { field: Field::GivenName, names: &["name/given-names"] },
     Rule { field: Field::NameSuffix, names: &["name/suffix"] },
@@ -53,7 +53,12 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| Index::new(RULES));
 const OTHER_ABSTRACTS: [&str; 6] = ["graphical", "teaser", "toc", "key-points", "web-summary", "precis"];
 
 pub(super) fn read(text: &str) -> Result<Draft<'_>, String> {
-    walk(text, Jats::default()).map(|read| read.draft)
+    walk(text, Jats::default()).map(|mut read| {
+        if let Some((named, title)) = read.title {
+            read.draft.add_decoded(named, title);
+        }
+        read.draft
+    })
 }
 
 #[derive(Default)]
@@ -61,8 +66,11 @@ struct Jats<'a> {
     draft: Draft<'a>,
     person: Person,
     editor: bool,
-    /// Year, month and day of the current date.
+    /// Year, month and day of the current date, and its rank: the date of the issue precedes that of a publication online.
     date: [String; 3],
+    rank: u8,
+    /// The title, to which a subtitle is appended.
+    title: Option<(FieldName, Cow<'a, str>)>,
 }
 
 impl<'a> Jats<'a> {
@@ -90,6 +98,7 @@ impl<'a> Visitor<'a> for Jats<'a> {
         "named-content",
     ];
     const PARTS: &'static [&'static str] = &["p", "title", "sec", "break"];
+    const OMITTED: &'static [&'static str] = &["contrib-group", "fn"];
 
     fn index(&self) -> &'static Index {
         &INDEX
@@ -106,6 +115,16 @@ impl<'a> Visitor<'a> for Jats<'a> {
             }
             Field::Date => self.date[0] = text.into_owned(),
             Field::MonthDay => self.date[1 + usize::from(named.rank)] = text.into_owned(),
+            Field::Title if named.rank > 0 => match &mut self.title {
+                Some((_, title)) if !tidy::is_blank(&text) => {
+                    let whole = title.to_mut();
+                    whole.truncate(whole.trim_end().len());
+                    whole.push_str(": ");
+                    whole.push_str(text.trim_start());
+                }
+                _ => self.draft.extra.push(named.tag, &text),
+            },
+            Field::Title if self.title.is_none() => self.title = Some((named, text)),
             Field::Doi => self.identifier(named, attributes, text),
             Field::Keyword => self.draft.keyword(named.rank, &text),
             Field::Abstract => match attribute(attributes, "abstract-type") {
@@ -126,6 +145,18 @@ impl<'a> Visitor<'a> for Jats<'a> {
                 let kind = attribute(attributes, "contrib-type");
                 self.editor = kind.is_some_and(|kind| kind.contains("editor"));
             }
+            "pub-date" => {
+                let kind =
+                    ["pub-type", "date-type", "publication-format"].map(|name| attribute(attributes, name));
+                let is = |known: &[&str]| kind.iter().flatten().any(|kind| known.contains(&kind.as_ref()));
+                self.rank = if is(&["ppub", "print"]) {
+                    0
+                } else if is(&["collection", "epub-ppub"]) {
+                    1
+                } else {
+                    2 + u8::from(is(&["nihms-submitted", "pmc-release", "preprint", "corrected"]))
+                };
+            }
             "article" => {
                 if let Some(kind) = attribute(attributes, "article-type") {
                     self.draft.add_decoded(FieldName::new(Field::Type, "article-type", 0), kind);
@@ -144,7 +175,7 @@ impl<'a> Visitor<'a> for Jats<'a> {
             }
             "pub-date" => {
                 let date = std::mem::take(&mut self.date).join("-");
-                self.draft.add_decoded(FieldName::new(Field::Date, "pub-date", 0), Cow::Owned(date));
+                self.draft.add_decoded(FieldName::new(Field::Date, "pub-date", self.rank), Cow::Owned(date));
             }
             _ => {}
         }

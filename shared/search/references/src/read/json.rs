@@ -72,19 +72,72 @@ const CLINICAL_TRIALS: &[Path] = &[
     (Field::Type, &["protocolSection.designModule.studyType"]),
 ];
 
-const PUBLISH_OR_PERISH: &[Path] = &[
+/// The names of Publish or Perish, CORE, DOAJ, Dimensions, The Lens, IEEE Xplore, medRxiv and others.
+const COMMON: &[Path] = &[
     (Field::Title, &["title"]),
-    (Field::Author, &["authors.*"]),
-    (Field::Date, &["year"]),
-    (Field::Journal, &["source"]),
-    (Field::Volume, &["volume"]),
-    (Field::Issue, &["issue"]),
-    (Field::FirstPage, &["startpage"]),
-    (Field::LastPage, &["endpage"]),
+    (
+        Field::Author,
+        &[
+            "authors",
+            "authors.*",
+            "authors.*.name",
+            "authors.*.full_name",
+            "authors.authors.*.full_name",
+            "author.*.name",
+        ],
+    ),
+    (
+        Field::Date,
+        &[
+            "year",
+            "year_published",
+            "yearPublished",
+            "publication_year",
+            "date",
+            "date_published",
+            "publishedDate",
+            "publication_date",
+        ],
+    ),
+    (
+        Field::Journal,
+        &[
+            "journal",
+            "journal.title",
+            "journal.name",
+            "source",
+            "source.title",
+            "publication_title",
+            "journals.*.title",
+            "venue",
+        ],
+    ),
+    (Field::Volume, &["volume", "journal.volume"]),
+    (Field::Issue, &["issue", "number", "journal.number"]),
+    (Field::Pages, &["pages"]),
+    (Field::FirstPage, &["startpage", "start_page"]),
+    (Field::LastPage, &["endpage", "end_page"]),
     (Field::Doi, &["doi"]),
+    (Field::Pmid, &["pmid"]),
     (Field::Abstract, &["abstract"]),
-    (Field::Url, &["article_url"]),
-    (Field::Type, &["type"]),
+    (Field::Keyword, &["keywords.*"]),
+    (Field::Url, &["article_url", "url"]),
+    (Field::Type, &["type", "publication_type"]),
+];
+
+const SCOPUS: &[Path] = &[
+    (Field::Title, &["dc:title"]),
+    (Field::Author, &["author.*.authname", "dc:creator"]),
+    (Field::Date, &["prism:coverDate", "prism:coverDisplayDate"]),
+    (Field::Journal, &["prism:publicationName"]),
+    (Field::Volume, &["prism:volume"]),
+    (Field::Issue, &["prism:issueIdentifier"]),
+    (Field::Pages, &["prism:pageRange", "article-number"]),
+    (Field::Doi, &["prism:doi"]),
+    (Field::Pmid, &["pubmed-id"]),
+    (Field::Abstract, &["dc:description"]),
+    (Field::Keyword, &["authkeywords"]),
+    (Field::Type, &["subtypeDescription"]),
 ];
 
 const SEMANTIC_SCHOLAR: &[Path] = &[
@@ -121,6 +174,9 @@ const EPPI_REVIEWER: &[Path] = &[
 
 /// Reads an object that has the names of a database. Returns `None` for other objects, such as those of CSL-JSON.
 pub(super) fn read(item: &Map<String, Value>) -> Option<Draft<'static>> {
+    // DOAJ has the work inside of its entry.
+    let inner = item.get("bibjson").and_then(Value::as_object);
+    let item = inner.unwrap_or(item);
     let has = |name: &str| item.contains_key(name);
     let (paths, database) = if has("authorships") || (has("display_name") && has("ids")) {
         (OPEN_ALEX, "OpenAlex")
@@ -132,8 +188,10 @@ pub(super) fn read(item: &Map<String, Value>) -> Option<Draft<'static>> {
         (SEMANTIC_SCHOLAR, "Semantic Scholar")
     } else if has("ItemId") && has("Title") {
         (EPPI_REVIEWER, "")
-    } else if has("authors") && has("title") && !has("author") {
-        (PUBLISH_OR_PERISH, "")
+    } else if has("dc:title") {
+        (SCOPUS, "Scopus")
+    } else if inner.is_some() || (has("title") && has("authors") && !has("author")) {
+        (COMMON, "")
     } else {
         return None;
     };
@@ -147,6 +205,20 @@ pub(super) fn read(item: &Map<String, Value>) -> Option<Draft<'static>> {
                 break;
             }
         }
+    }
+    if draft.people() == 0 {
+        let people = item.get("authors").and_then(Value::as_array);
+        people.into_iter().flatten().filter_map(person).for_each(|name| draft.author(Field::Author, name));
+    }
+    let numbers = ["external_ids", "identifier"].iter().find_map(|name| item.get(*name)?.as_array());
+    for number in numbers.into_iter().flatten() {
+        let value = number.get("value").or(number.get("id")).and_then(text).unwrap_or_default();
+        let field = match number.get("type").and_then(Value::as_str) {
+            Some("doi") => Field::Doi,
+            Some("pmid") => Field::Pmid,
+            _ => continue,
+        };
+        draft.add_decoded(FieldName::new(field, "identifier", 1), Cow::Owned(value));
     }
     if let Some(number) = item.get("externalIds").and_then(|ids| ids.get("PubMedCentral")).and_then(text) {
         draft.extra.push("PMC", &format!("PMC{}", number.trim_start_matches("PMC")));
@@ -174,6 +246,14 @@ pub(super) fn read(item: &Map<String, Value>) -> Option<Draft<'static>> {
         }
     }
     Some(draft)
+}
+
+/// The name of a person in parts.
+fn person(value: &Value) -> Option<String> {
+    let part = |names: [&str; 2]| {
+        names.iter().find_map(|name| value.get(*name)).and_then(Value::as_str).unwrap_or_default()
+    };
+    names::joined(part(["last_name", "lastName"]), part(["first_name", "firstName"]))
 }
 
 /// Calls a function with each value at the end of a path.
@@ -211,7 +291,10 @@ fn add(draft: &mut Draft<'static>, named: FieldName, value: String) {
     match named.field {
         Field::Author | Field::Editor => {
             // A list of names ends in a full stop.
-            let value = value.strip_suffix('.').filter(|list| list.contains(", ")).unwrap_or(&value);
+            let value = value
+                .strip_suffix('.')
+                .filter(|list| list.contains(", ") && !list.contains(';'))
+                .unwrap_or(&value);
             for name in names::split_decoded(value) {
                 draft.author(named.field, name);
             }

@@ -163,6 +163,11 @@ pub(super) fn is_without_alphabet(word: &str) -> bool {
     !word.is_empty() && word.chars().all(is_ideographic)
 }
 
+/// Returns `true` for words in the order of `Roe J.`
+pub(super) fn is_short(words: &[String]) -> bool {
+    !words.first().is_some_and(|word| are_initials(word)) && is_short_form(&words.join(" "))
+}
+
 /// Returns `true` for at least three words that end in a word of organisations.
 pub(super) fn is_group(words: &[String]) -> bool {
     matches!(words, [_, _, .., last] if is_organisation(last))

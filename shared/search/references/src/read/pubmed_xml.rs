@@ -57,12 +57,19 @@ pub(super) fn read(text: &str) -> Result<Draft<'_>, String> {
     })
 }
 
+/// Returns `true` for an element that PubMed keeps although its value is wrong.
+fn is_invalid(attributes: &str) -> bool {
+    attribute(attributes, "ValidYN").is_some_and(|valid| valid == "N")
+}
+
 #[derive(Default)]
 struct PubMed<'a> {
     draft: Draft<'a>,
     person: Person,
     /// `true` if the people are editors of a book.
     editors: bool,
+    /// `true` if the name of the current author was corrected by another one.
+    is_invalid: bool,
     /// The PMID of the latest version.
     pmid: Option<(u32, FieldName, Cow<'a, str>)>,
 }
@@ -70,6 +77,9 @@ struct PubMed<'a> {
 impl<'a> PubMed<'a> {
     /// Articles also have other identifiers in the same elements.
     fn identifier(&mut self, named: FieldName, attributes: &str, text: Cow<'a, str>) {
+        if is_invalid(attributes) {
+            return self.draft.extra.push(named.name, &text);
+        }
         let kind = attribute(attributes, "EIdType").or_else(|| attribute(attributes, "IdType"));
         match kind.as_deref() {
             Some("doi") => self.draft.add_decoded(named, text),
@@ -92,7 +102,7 @@ impl<'a> PubMed<'a> {
 
 impl<'a> Visitor<'a> for PubMed<'a> {
     const DRESS: &'static [&'static str] = &["i", "b", "sub", "sup", "u"];
-    const PARTS: &'static [&'static str] = &["Year", "Month", "Day"];
+    const PARTS: &'static [&'static str] = &["Year", "Month", "Day", "Season", "MedlineDate"];
 
     fn index(&self) -> &'static Index {
         &INDEX
@@ -134,6 +144,9 @@ impl<'a> Visitor<'a> for PubMed<'a> {
     }
 
     fn start(&mut self, name: &'a str, attributes: &'a str) {
+        if name == "Author" {
+            self.is_invalid = is_invalid(attributes);
+        }
         if name == "AuthorList" {
             self.editors = attribute(attributes, "Type").is_some_and(|kind| kind == "editors");
         }
@@ -143,7 +156,7 @@ impl<'a> Visitor<'a> for PubMed<'a> {
         if name != "Author" {
             return;
         }
-        if let Some(name) = self.person.finish() {
+        if let Some(name) = self.person.finish().filter(|_| !self.is_invalid) {
             self.draft.author(if self.editors { Field::Editor } else { Field::Author }, name);
         }
     }

@@ -9,7 +9,7 @@ use super::{PartKind, Splitter, Step};
 use crate::Format;
 
 /// The names of lists, and of objects around them.
-const LISTS: [&[u8]; 18] = [
+const LISTS: [&[u8]; 20] = [
     b"message",
     b"items",
     b"results",
@@ -28,10 +28,21 @@ const LISTS: [&[u8]; 18] = [
     b"publications",
     b"search-results",
     b"entry",
+    b"collection",
+    b"articles",
 ];
 /// The names that only records have.
-const OF_RECORDS: [&[u8]; 8] =
-    [b"title", b"Title", b"DOI", b"doi", b"display_name", b"protocolSection", b"paperId", b"itemType"];
+const OF_RECORDS: [&[u8]; 9] = [
+    b"dc:title",
+    b"title",
+    b"Title",
+    b"DOI",
+    b"doi",
+    b"display_name",
+    b"protocolSection",
+    b"paperId",
+    b"itemType",
+];
 /// The maximum number of lists and objects around the records.
 const MAX_DEPTH: usize = 16;
 /// Longest name that is compared.

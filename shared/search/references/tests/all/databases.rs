@@ -474,3 +474,74 @@ fn cochrane_numbers_and_trials_are_not_lost() {
     assert_eq!((found.pmid.as_deref(), found.embase_id.as_deref()), (Some("30000001"), Some("620000001")));
     assert!(found.authors.is_empty(), "{:?}", found.authors);
 }
+
+#[test]
+fn json_with_other_names_is_read() {
+    let same = |json: &str, pmid: Option<&str>| {
+        let found = &references(json)[0];
+        assert_eq!((found.title.as_str(), found.year), ("Tests", Some(2020)), "{json}");
+        assert_eq!(
+            (found.journal.as_deref(), found.volume.as_deref()),
+            (Some("J Tests"), Some("1")),
+            "{json}"
+        );
+        assert_eq!((found.doi.as_deref(), found.pmid.as_deref()), (Some("10.5555/a"), pmid), "{json}");
+        found.authors.clone()
+    };
+    let lens = r#"{"data":[{"lens_id":"1","title":"Tests","year_published":2020,"authors":[{"first_name":"Ann","last_name":"Roe"}],
+        "source":{"title":"J Tests"},"volume":"1","external_ids":[{"type":"doi","value":"10.5555/a"},{"type":"pmid","value":"30000001"}]}]}"#;
+    assert_eq!(same(lens, Some("30000001")), ["Roe, Ann"]);
+    let dimensions = r#"{"publications":[{"id":"pub.1","title":"Tests","year":2020,"doi":"10.5555/a","pmid":"30000001",
+        "authors":[{"first_name":"Ann","last_name":"Roe"}],"journal":{"title":"J Tests"},"volume":"1"}]}"#;
+    assert_eq!(same(dimensions, Some("30000001")), ["Roe, Ann"]);
+    let core = r#"{"results":[{"title":"Tests","authors":[{"name":"Roe, Ann"}],"yearPublished":2020,"doi":"10.5555/a",
+        "journals":[{"title":"J Tests"}],"volume":"1"}]}"#;
+    assert_eq!(same(core, None), ["Roe, Ann"]);
+    let doaj = r#"{"results":[{"id":"x","bibjson":{"title":"Tests","year":"2020","author":[{"name":"Ann Roe"}],
+        "journal":{"title":"J Tests","volume":"1"},"identifier":[{"type":"doi","id":"10.5555/a"}]}}]}"#;
+    assert_eq!(same(doaj, None), ["Ann Roe"]);
+    let ieee = r#"{"articles":[{"doi":"10.5555/a","title":"Tests","publication_title":"J Tests","publication_year":2020,
+        "volume":"1","authors":{"authors":[{"full_name":"Ann Roe"}]}}]}"#;
+    assert_eq!(same(ieee, None), ["Ann Roe"]);
+    let scopus = r#"{"search-results":{"entry":[{"dc:title":"Tests","dc:creator":"Roe A.","prism:coverDate":"2020-05-15",
+        "prism:publicationName":"J Tests","prism:volume":"1","prism:doi":"10.5555/a","pubmed-id":"30000001"}]}}"#;
+    assert_eq!(same(scopus, Some("30000001")), ["Roe, A."]);
+    let preprints = r#"{"collection":[{"doi":"10.5555/a","title":"Tests","authors":"Roe, A.; Doe, B.","date":"2020-01-02"}]}"#;
+    assert_eq!(references(preprints)[0].authors, ["Roe, A.", "Doe, B."]);
+}
+
+#[test]
+fn values_that_pubmed_marks_as_wrong_are_not_used() {
+    let text = "<PubmedArticleSet><PubmedArticle><MedlineCitation><PMID>30000001</PMID><Article><Journal><JournalIssue>\
+        <PubDate><Year>2020</Year><Season>Spring</Season></PubDate></JournalIssue></Journal><ArticleTitle>Tests</ArticleTitle>\
+        <ELocationID EIdType=\"doi\" ValidYN=\"N\">10.5555/b</ELocationID><ELocationID EIdType=\"doi\" ValidYN=\"Y\">10.5555/a</ELocationID>\
+        <AuthorList><Author ValidYN=\"Y\"><LastName>Roe</LastName></Author><Author ValidYN=\"N\"><LastName>Row</LastName></Author>\
+        </AuthorList></Article></MedlineCitation></PubmedArticle></PubmedArticleSet>";
+    let found = &references(text)[0];
+    assert_eq!((found.doi.as_deref(), found.year), (Some("10.5555/a"), Some(2020)));
+    assert_eq!(found.authors, ["Roe"]);
+}
+
+#[test]
+fn jats_groups_dates_and_subtitles_are_read() {
+    let text = "<article><front><article-meta><title-group><article-title>Tests</article-title><subtitle>a trial</subtitle></title-group>\
+        <contrib-group><contrib contrib-type=\"author\"><collab>Test Group<contrib-group><contrib><name><surname>Member</surname></name>\
+        </contrib></contrib-group></collab></contrib></contrib-group><pub-date pub-type=\"epub\"><month>12</month><year>2019</year></pub-date>\
+        <pub-date pub-type=\"ppub\"><month>5</month><year>2020</year></pub-date></article-meta></front></article>";
+    let found = &references(text)[0];
+    assert_eq!((found.title.as_str(), found.date.as_deref()), ("Tests: a trial", Some("2020-05")));
+    assert_eq!(found.authors, ["Test Group"]);
+}
+
+#[test]
+fn identifiers_of_bibtex_exports_are_read() {
+    for entry in [
+        "@article{a, title={Tests}, pubmed_id={30000001}}",
+        "@article{a, title={Tests}, eprint={30000001}, eprinttype={pubmed}}",
+    ] {
+        assert_eq!(references(entry)[0].pmid.as_deref(), Some("30000001"), "{entry}");
+    }
+    let embase = &references("@article{L2007654340, title={Tests}, author={Roe J. and Doe A.}}")[0];
+    assert_eq!(embase.embase_id.as_deref(), Some("L2007654340"));
+    assert_eq!(embase.authors, ["Roe, J.", "Doe, A."]);
+}

@@ -132,6 +132,11 @@ fn family_last(name: &str) -> Option<String> {
     if words.iter().all(|word| names::is_without_alphabet(word)) || names::is_group(&words) {
         return tidy::line(&words.join(" "));
     }
+    // Embase and Ovid write "Roe J.", which has no family name at its end.
+    let is_short = last.ends_with('.') && names::is_short(&words);
+    if is_short {
+        return names::one(&words.join(" "));
+    }
     let particle =
         before.iter().skip(1).position(|word| word.starts_with(char::is_lowercase)).map(|at| at + 1);
     let at = particle.unwrap_or(before.len());
@@ -169,6 +174,10 @@ mod tests {
     #[test]
     fn groups_and_names_in_other_scripts_keep_their_order() {
         assert_eq!(split_names("山田 太郎 and 김 철수"), ["山田 太郎", "김 철수"]);
+        assert_eq!(
+            split_names("Roe J. and van der Doe A.B. and J. Farm"),
+            ["Roe, J.", "van der Doe, A.B.", "Farm, J."]
+        );
         assert_eq!(
             split_names("Jane Roe and Test Study Group and World Test Organization"),
             ["Roe, Jane", "Test Study Group", "World Test Organization"]
