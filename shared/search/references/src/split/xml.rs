@@ -271,7 +271,14 @@ impl Xml {
     fn section(&mut self, tail: &[u8], until: &'static [u8], end: bool) -> Option<Step> {
         let Some(found) = memmem::find(&tail[self.at..], until) else {
             // The end marker may have arrived partially.
-            self.at = self.at.max((tail.len() + 1).saturating_sub(until.len()));
+            let mut searched = (tail.len() + 1).saturating_sub(until.len());
+            // Positions in UTF-16 count whole characters, which have up to four bytes here.
+            for _ in 0..3 {
+                if searched > 0 && tail.get(searched).is_some_and(|byte| matches!(byte, 0x80..=0xBF)) {
+                    searched -= 1;
+                }
+            }
+            self.at = self.at.max(searched);
             return Some(match self.record {
                 None if self.at > 0 => self.inner(tail, until),
                 _ => self.rest(tail, end),
