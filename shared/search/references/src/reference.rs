@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// Values are normalized, but not interpreted: white space is collapsed where line breaks have no meaning, character
 /// references (`&amp;`) are decoded, and empty values are absent. Everything else stays as the database exported it.
-/// `docs/formats.md` lists which tag of each format becomes which field.
+/// `docs/fields.md` lists which tag of each format becomes which field.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Reference {

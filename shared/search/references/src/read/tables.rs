@@ -1,4 +1,4 @@
-//! Compares the tables in `docs/formats.md` with those of the readers.
+//! Compares the tables in `docs/fields.md` with those of the readers.
 
 use super::{
     bibtex, csl, databases, ebsco, endnote, europe_pmc,
@@ -74,8 +74,8 @@ fn table(rules: &[Rule]) -> String {
 }
 
 #[test]
-fn formats_page_matches_reader_tables() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/formats.md");
+fn fields_page_matches_reader_tables() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/fields.md");
     let page = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{path}: {error}"));
     for (format, rules) in FORMATS {
         let section = page.split("\n## ").find(|section| section.starts_with(format)).unwrap_or_default();
@@ -84,9 +84,9 @@ fn formats_page_matches_reader_tables() {
 }
 
 #[test]
-fn formats_page_lists_every_work_type() {
+fn fields_page_lists_every_work_type() {
     let page =
-        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/formats.md")).unwrap();
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/fields.md")).unwrap();
     // Lines of the page may be wrapped anywhere.
     let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
     for (code, kind) in ris::KINDS {
