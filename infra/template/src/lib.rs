@@ -146,7 +146,7 @@ impl Handler for CarryOut {
 
 /// The queues.
 pub static QUEUES: [QueueSpec; 6] = [
-    QueueSpec::standard(SAGA, Queue::named("saga-dead")),
+    QueueSpec::standard(SAGA, Queue::named("saga-dead")).with_events::<JobEvent>(),
     QueueSpec::without_consumer(Queue::named("saga-dead")),
     QueueSpec::standard(WORK, Queue::named("work-dead")),
     QueueSpec::without_consumer(Queue::named("work-dead")),

@@ -150,6 +150,8 @@ pub fn with_state(host: &dyn Host, state: Value) -> Content {
         attempt: attempt(host),
         fence: 0,
         keeps_claim: false,
+        paused: None,
+        terminated: None,
     }
 }
 

@@ -159,6 +159,8 @@ where
             attempt: AttemptId::from_uuid(engine.host.random_id()),
             fence: 0,
             keeps_claim: false,
+            paused: None,
+            terminated: None,
         };
         let (partition, add, cancel) = (message.partition, Vec::new(), Vec::new());
         let write = Persist { partition, loaded, content, add, cancel }.close()?;

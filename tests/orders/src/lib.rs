@@ -238,7 +238,7 @@ const CONTROL_DEAD: Queue = Queue::named("control-dead");
 
 /// The specification of each queue.
 pub static QUEUES: [QueueSpec; 8] = [
-    QueueSpec::with_consumer(SAGA, SAGA_DEAD, 20, 30, 10, 2),
+    QueueSpec::with_consumer(SAGA, SAGA_DEAD, 20, 30, 10, 2).with_events::<OrderEvent>(),
     QueueSpec::without_consumer(SAGA_DEAD),
     QueueSpec::with_consumer(WAREHOUSE, WAREHOUSE_DEAD, 20, 30, 10, 1),
     QueueSpec::with_consumer(WAREHOUSE_DEAD, WAREHOUSE_UNREADABLE, 20, 30, 10, 1),

@@ -51,7 +51,7 @@ pub use json::Json;
 pub use message::{Body, DecodeError, EncodeError, Message};
 pub use observe::{DecisionRecord, DecisionSink, Metric, RecordedVerdict, Reporter, Verdict};
 pub use panics::PanicError;
-pub use payload::{Kind, Payload, ReadError};
+pub use payload::{EventTypes, Kind, Payload, ReadError};
 pub use queue::{
     Depth, InspectQueues, Outgoing, Presence, Queue, QueueSpec, ReceiveMessages, Received, SendError,
     SendMessages, send_one,

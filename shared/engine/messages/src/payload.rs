@@ -138,6 +138,56 @@ impl Message {
     }
 }
 
+/// The events of the saga behind a queue, without their types, so that an operator can send them.
+#[derive(Clone, Copy)]
+pub struct EventTypes {
+    /// The system that the events belong to.
+    pub system: &'static str,
+    /// All types of events.
+    pub kinds: &'static [Kind],
+    queue: fn() -> Queue,
+    check: fn(&Message) -> Result<(), ReadError>,
+}
+
+impl EventTypes {
+    /// Returns the events `E`.
+    pub const fn of<E: Payload>() -> Self {
+        Self {
+            system: E::SYSTEM,
+            kinds: E::KINDS,
+            queue: || E::QUEUE,
+            check: |message| message.read::<E>().map(drop),
+        }
+    }
+
+    /// Returns the queue that they are sent to.
+    pub fn queue(&self) -> Queue {
+        (self.queue)()
+    }
+
+    /// Checks that a message is one of these events.
+    ///
+    /// # Errors
+    /// As [`Message::read`].
+    pub fn check(&self, message: &Message) -> Result<(), ReadError> {
+        (self.check)(message)
+    }
+}
+
+impl Debug for EventTypes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("EventTypes").field("system", &self.system).field("kinds", &self.kinds).finish()
+    }
+}
+
+impl PartialEq for EventTypes {
+    fn eq(&self, other: &Self) -> bool {
+        (self.system, self.kinds, self.queue()) == (other.system, other.kinds, other.queue())
+    }
+}
+
+impl Eq for EventTypes {}
+
 /// Defines the messages of one queue: their names, data and versions.
 ///
 /// ```

@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::delivery::{Delivery, Disposition};
 use crate::ids::{MessageId, PartitionKey};
 use crate::message::{EncodeError, Message};
+use crate::payload::{EventTypes, Payload};
 pub use crate::queue_name::Queue;
 use crate::store::StoreError;
 use async_trait::async_trait;
@@ -32,6 +33,8 @@ pub struct QueueSpec {
     pub batch_size: usize,
     /// The number of workers per process that receive from it concurrently.
     pub workers: usize,
+    /// The events of the saga behind the queue, for tools of operators; see [`QueueSpec::with_events`].
+    pub events: Option<EventTypes>,
 }
 
 impl QueueSpec {
@@ -44,6 +47,7 @@ impl QueueSpec {
             visibility: Duration::ZERO,
             batch_size: 0,
             workers: 0,
+            events: None,
         }
     }
 
@@ -64,7 +68,15 @@ impl QueueSpec {
             visibility: Duration::from_secs(6 * function_timeout_s),
             batch_size,
             workers,
+            events: None,
         }
+    }
+
+    /// Declares the events of the saga behind the queue. Tools of operators can then send them.
+    #[must_use]
+    pub const fn with_events<E: Payload>(mut self) -> Self {
+        self.events = Some(EventTypes::of::<E>());
+        self
     }
 
     /// Specifies a queue with a consumer and the usual values: 20 receives, a function timeout of 30 seconds, batches

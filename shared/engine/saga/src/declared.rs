@@ -56,7 +56,10 @@ impl<P> System<P> {
         for name in repeated(names) {
             faults.push(format!("queue {name} is specified more than once"));
         }
-        for QueueSpec { queue, dead_letters, receive_limit, .. } in self.queues {
+        for QueueSpec { queue, dead_letters, receive_limit, events, .. } in self.queues {
+            if let Some(sent_to) = events.map(|events| events.queue()).filter(|sent_to| sent_to != queue) {
+                faults.push(format!("queue {queue} declares events that are sent to {sent_to}"));
+            }
             let Some(dead) = dead_letters else { continue };
             if !self.specifies(dead) {
                 faults.push(format!("{dead}, the dead-letter queue of {queue}, is not specified"));
@@ -190,6 +193,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
+    use crate::plan::toy;
     use crate::system::Source;
 
     const SAGA: Queue = Queue::named("saga");
@@ -220,7 +224,7 @@ mod tests {
     fn all_faults_are_reported_together() {
         static QUEUES: [QueueSpec; 3] = [
             unlimited(QueueSpec::standard(SAGA, SAGA)),
-            QueueSpec::standard(Queue::named("mail"), DEAD),
+            QueueSpec::standard(Queue::named("mail"), DEAD).with_events::<toy::Event>(),
             QueueSpec::without_consumer(SAGA),
         ];
         static FIRST: Function<()> = function(Source::Queue(SAGA), WORKS);
@@ -233,6 +237,7 @@ mod tests {
             "queue saga is its own dead-letter queue",
             "queue saga has a dead-letter queue and no receive limit",
             "saga-dead, the dead-letter queue of mail, is not specified",
+            "queue mail declares events that are sent to saga",
             "function orders is declared more than once",
             "queue saga has more than one function",
             "orders sends to work, which is not specified",

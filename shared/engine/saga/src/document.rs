@@ -13,6 +13,7 @@ use outbox::{Entry, Kind, Settlement};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::control::Intervention;
 use crate::state_machine::Saga;
 
 /// One partition as stored.
@@ -54,6 +55,12 @@ pub struct Content<S = Json> {
     /// `true` if that attempt keeps its claim for the next one instead of releasing the partition.
     #[serde(default, rename = "leaves_claim", skip_serializing_if = "std::ops::Not::not")]
     pub keeps_claim: bool,
+    /// When and why an operator paused the partition; `None` if it is not paused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused: Option<Intervention>,
+    /// When and why an operator ended the partition; `None` if it has not ended, or ended by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub terminated: Option<Intervention>,
 }
 
 fn first() -> u32 {
@@ -100,11 +107,11 @@ impl<S> Content<S> {
         self.ended_at.is_none() && self.expected.iter().any(|expected| expected.token == *token)
     }
 
-    /// Returns `true` if the partition waits for a message that nothing in its outbox causes: it has not ended, no
-    /// effect is pending, and no timer is running. A message that was sent may still be in a queue.
+    /// Returns `true` if the partition waits for a message that nothing in its outbox causes: it has neither ended nor
+    /// been paused, no effect is pending, and no timer is running. A message that was sent may still be in a queue.
     pub fn is_stalled<'a>(&self, outbox: impl IntoIterator<Item = &'a Entry>) -> bool {
         let is_pending = |entry: &Entry| entry.kind != Kind::View && !entry.poisoned;
-        self.ended_at.is_none() && !outbox.into_iter().any(is_pending)
+        self.ended_at.is_none() && self.paused.is_none() && !outbox.into_iter().any(is_pending)
     }
 
     /// Returns the time until which the partition waits for a message, given its outbox. Returns `now` if it waits for
@@ -178,8 +185,22 @@ impl<S> Content<S> {
             attempt,
             fence,
             keeps_claim,
+            paused,
+            terminated,
         } = self;
-        Content { state, state_version, ended_at, processed, expected, timers, attempt, fence, keeps_claim }
+        Content {
+            state,
+            state_version,
+            ended_at,
+            processed,
+            expected,
+            timers,
+            attempt,
+            fence,
+            keeps_claim,
+            paused,
+            terminated,
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use dedup::guard::{self, Handler};
 use dedup::{GrantTokens, ProcessedMessages, filter};
 use messages::{
-    Consumer, DecisionSink, Host, InspectQueues, Message, MessageId, PartitionKey, Payload, Queue,
+    Body, Consumer, DecisionSink, Host, InspectQueues, Message, MessageId, PartitionKey, Payload, Queue,
     ReceiveMessages, Reporter, SendError, SendMessages, SessionId, StoreError, Token, send_one,
 };
 use outbox::session::{self, CommitError, Options};
@@ -346,6 +346,20 @@ impl OpenSession<'_> {
         self.stage(id, partition, event, Some(token))
     }
 
+    /// Sends an event of a saga that is given as data to the partition of the session, with the commit. Returns its
+    /// message.
+    ///
+    /// # Errors
+    /// Returns an error if the event cannot be encoded.
+    pub(crate) fn send_body(&mut self, queue: Queue, body: Body) -> Result<Message, StageError> {
+        let id = self.session.next_id();
+        let token = entry_token(self.partition, id);
+        self.granted.push((self.partition, token.clone()));
+        let message = self.message(id, self.partition, body, Some(token));
+        self.session.stage(message.clone(), queue)?;
+        Ok(message)
+    }
+
     /// Like [`OpenSession::send`], with a token that was granted before; see [`EntryPoint::named_token`].
     ///
     /// # Errors
@@ -361,10 +375,14 @@ impl OpenSession<'_> {
         payload: &P,
         token: Option<Token>,
     ) -> Result<(), StageError> {
-        let reporter = &self.entry.sessions.dispatcher.reporter;
         let body = payload.body().map_err(|error| StageError::new(payload.kind().name, error))?;
+        self.session.stage(self.message(id, partition, body, token), P::QUEUE)
+    }
+
+    fn message(&self, id: MessageId, partition: PartitionKey, body: Body, token: Option<Token>) -> Message {
+        let reporter = &self.entry.sessions.dispatcher.reporter;
         let message = Message::new(id, reporter.function, partition, reporter.host.now(), body);
-        self.session.stage(Message { token, ..message.in_trace_of_request() }, P::QUEUE)
+        Message { token, ..message.in_trace_of_request() }
     }
 
     /// Writes the view of a saga that is about to begin, with the commit.

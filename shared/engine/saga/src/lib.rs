@@ -18,7 +18,8 @@
 //! - [`ports`]: the ports of an installation and of a saga;
 //! - [`engine`]: all ports of an installation, and the runners, handlers and sessions that are built from them;
 //! - [`requests`]: requests whose response is stored under their idempotency key;
-//! - [`operator`]: an operator's actions on exhausted effects;
+//! - [`operator`]: an operator's actions on exhausted effects; [`control`]: pausing, resuming and terminating an
+//!   instance; [`send_event`]: an operator's event for an instance;
 //! - [`failures`]: a store of all failures, and their retry;
 //! - [`dead_letters`]: reports of dead-lettered commands to the sagas that requested them;
 //! - [`history`]: a store of the decision about each message;
@@ -29,6 +30,7 @@
 //! The crate leaves retries to the queue. Only a concurrency conflict is retried in place, because its cause has ended
 //! by the time it is detected. The crate depends on neither a runtime nor a store.
 
+pub mod control;
 pub mod dead_letters;
 pub mod decision;
 mod declared;
@@ -46,6 +48,7 @@ pub mod requester;
 pub mod requests;
 mod round;
 pub mod runner;
+pub mod send_event;
 pub mod settings;
 pub mod state_machine;
 pub mod sweeps;
@@ -53,6 +56,7 @@ pub mod system;
 mod upkeep;
 pub mod views;
 
+pub use control::{Control, ControlError, Controlled, Intervention};
 pub use dead_letters::ReportDeadLetters;
 pub use decision::{Advance, Decision, Effect};
 pub use declared::WrongTable;
@@ -69,6 +73,7 @@ pub use ports::{Partitions, Ports, Stores};
 pub use recurrence::Recurrence;
 pub use requester::Requester;
 pub use runner::run;
+pub use send_event::{EventDelivery, OperatorEvent, SendEventError};
 pub use settings::Settings;
 pub use state_machine::{Event, Saga};
 pub use sweeps::SweepHeartbeat;

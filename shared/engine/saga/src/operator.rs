@@ -51,7 +51,7 @@ pub enum AdmittedReplies {
 
 impl AdmittedReplies {
     /// Returns the tokens that a partition with this document admits.
-    fn tokens(self, document: Option<&Document>) -> BTreeSet<Token> {
+    pub(crate) fn tokens(self, document: Option<&Document>) -> BTreeSet<Token> {
         let content = document.map(|document| &document.content).filter(|content| content.ended_at.is_none());
         let expected = content.into_iter().flat_map(|content| &content.expected);
         let is_admitted =
@@ -235,12 +235,12 @@ impl Operator {
     }
 
     /// Loads the latest version of the document: an older one would lack tokens that the partition expects.
-    async fn load(&self, partition: PartitionKey) -> Result<Option<Document>, StoreError> {
+    pub(crate) async fn load(&self, partition: PartitionKey) -> Result<Option<Document>, StoreError> {
         self.stores.read_documents.load_latest(partition, self.host.now()).await
     }
 
     /// Claims the partition. Returns `None` if another worker holds it.
-    async fn claim(
+    pub(crate) async fn claim(
         &self,
         partition: PartitionKey,
         attempt: AttemptId,

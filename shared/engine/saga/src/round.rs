@@ -607,6 +607,8 @@ mod tests {
             attempt: AttemptId::from_uuid(Uuid::from_u128(attempt)),
             fence: 1,
             keeps_claim: false,
+            paused: None,
+            terminated: None,
         }
     }
 

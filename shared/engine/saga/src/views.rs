@@ -125,7 +125,8 @@ impl<S: Saga> Views<S> {
             let version = document.version;
             match document.open(&self.saga) {
                 Ok(document) => {
-                    let view = self.saga.view(*partition, &document.content.state)?;
+                    let mut view = self.saga.view(*partition, &document.content.state)?;
+                    view.ended |= document.content.terminated.is_some();
                     Some((*partition, Ok(view.at_revision(version))))
                 }
                 Err(error) => Some((*partition, Err(error))),

@@ -4,6 +4,8 @@ use ::messages::{Metric, Queue, QueueSpec};
 pub use ::saga::SAGA;
 pub use outbox::session::CONTROL;
 
+use crate::messages::SearchEvent;
+
 /// Notifications of stored objects, as S3 sends them.
 pub const UPLOADS: Queue = Queue::named("uploads");
 /// Dead-lettered notifications.
@@ -34,7 +36,7 @@ const PARSE_TIMEOUT_S: u64 = 900;
 pub static QUEUES: [QueueSpec; 10] = [
     QueueSpec::with_consumer(UPLOADS, UPLOADS_DEAD, 20, TIMEOUT_S, 10, 1),
     QueueSpec::without_consumer(UPLOADS_DEAD),
-    QueueSpec::with_consumer(SAGA, SAGA_DEAD, 20, TIMEOUT_S, 10, 2),
+    QueueSpec::with_consumer(SAGA, SAGA_DEAD, 20, TIMEOUT_S, 10, 2).with_events::<SearchEvent>(),
     QueueSpec::without_consumer(SAGA_DEAD),
     QueueSpec::with_consumer(PARSE, PARSE_DEAD, 20, PARSE_TIMEOUT_S, 1, 2),
     QueueSpec::with_consumer(PARSE_DEAD, PARSE_UNREADABLE, 20, CONTROL_TIMEOUT_S, 10, 1),

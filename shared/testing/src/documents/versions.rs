@@ -2,7 +2,9 @@
 
 use futures::future::join_all;
 use messages::{MessageId, PartitionKey, StoreError, Token};
-use saga::{Content, ExpectedMessage, ExpectedToken, Persist, PersistOutcome, ProcessedMessage};
+use saga::{
+    Content, ExpectedMessage, ExpectedToken, Intervention, Persist, PersistOutcome, ProcessedMessage,
+};
 use serde_json::json;
 
 use super::Ports;
@@ -47,6 +49,11 @@ pub async fn content_of_any_form_round_trips(ports: &Ports<'_>) -> CheckResult {
         Token::minted_by_attempt(partition, &attempt, 1),
     );
     let timeout = id();
+    let intervention = |why: &str| Intervention {
+        at: sample::now(ports.host),
+        by: "operator".to_owned(),
+        why: why.to_owned(),
+    };
     let full = Content {
         state_version: 3,
         processed: vec![
@@ -61,6 +68,8 @@ pub async fn content_of_any_form_round_trips(ports: &Ports<'_>) -> CheckResult {
         attempt,
         fence: 7,
         keeps_claim: true,
+        paused: Some(intervention("paused")),
+        terminated: Some(intervention("terminated")),
         ..sample::content(ports.host, "$$ROOT: \u{1F4DA} \"Ärzte\"")
     };
     for (loaded, content) in [(1, full), (2, sample::content(ports.host, "bare"))] {

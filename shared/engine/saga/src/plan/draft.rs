@@ -94,6 +94,9 @@ impl<'a, S: Saga> Draft<'a, S> {
             self.processed_tokens.extend(message.token.clone());
             return Ok(decision(Verdict::Ignored, "an old timer, which was cancelled or set again"));
         }
+        if let Some(controlled) = self.controlled(message) {
+            return Ok(controlled);
+        }
         let event = Event::of(message, &incoming.event);
         let state = self.saga.state_name(&self.state);
         let judged = match self.saga.transition(&self.state, &event, self.input.now) {
@@ -117,6 +120,19 @@ impl<'a, S: Saga> Draft<'a, S> {
             Decision::Reject { why } => decision(Verdict::Rejected, why),
         };
         Ok(MessageDecision { state, ..judged })
+    }
+
+    /// Returns the decision about a new message of an instance that an operator has paused or terminated; `None` if the
+    /// state machine decides.
+    fn controlled(&mut self, message: &Message) -> Option<MessageDecision> {
+        let content = &self.input.document?.content;
+        if let Some(by_operator) = &content.terminated {
+            self.processed_tokens.extend(message.token.clone());
+            return Some(decision(Verdict::Ignored, format!("the instance was terminated by {by_operator}")));
+        }
+        // The token stays for the redelivery, as for a message that the saga postpones.
+        let by_operator = content.paused.as_ref()?;
+        Some(decision(Verdict::Retried, format!("the instance was paused by {by_operator}")))
     }
 
     /// Returns `true` if a message with this token may be processed. The document lists the unused tokens that it
@@ -191,7 +207,11 @@ impl<'a, S: Saga> Draft<'a, S> {
         if self.lacks_tokens {
             return self.reclaim_tokens();
         }
-        let ended_at = self.saga.ended_at(&self.state);
+        let content = input.document.map(|document| &document.content);
+        let paused = content.and_then(|content| content.paused.clone());
+        let terminated = content.and_then(|content| content.terminated.clone());
+        let ended_at =
+            terminated.as_ref().map(|terminated| terminated.at).or_else(|| self.saga.ended_at(&self.state));
         if ended_at.is_some() {
             // Replies that arrive after the end are duplicates or too late, so their tokens are removed too.
             self.expected.clear();
@@ -230,6 +250,8 @@ impl<'a, S: Saga> Draft<'a, S> {
                 attempt: input.attempt,
                 fence: input.fence,
                 keeps_claim,
+                paused,
+                terminated,
             },
             add: self.add,
             cancel: self.cancel,
