@@ -7,8 +7,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::future::BoxFuture;
 use messages::{Message, Outgoing, PartitionKey, SendError, SendMessages};
-use saga::{Engine, System};
-use simulation::{Access, CheckResult, Invariant, Mode, Rest, Rng, Violation, Workload};
+use saga::{Control, Engine, System};
+use serde_json::{Value, json};
+use simulation::{Access, CheckResult, Invariant, Mode, Rest, Rng, Scene, Violation, Workload};
 
 use crate::shop::{Shop, partition};
 use crate::{Order, OrderEvent, Orders, SYSTEM, Step, WAREHOUSE_FAULTS};
@@ -86,6 +87,20 @@ impl Workload for Customers {
         matches!(message.read(), Ok(OrderEvent::Paid { cents }) if cents < CENTS)
     }
 
+    fn controls(&self) -> &'static [Control] {
+        &[Control::Pause, Control::Terminate]
+    }
+
+    /// The operator pays orders that the customer has placed.
+    fn operator_event(
+        &self,
+        scene: &mut Scene<'_, CustomerKnowledge>,
+        order: PartitionKey,
+    ) -> Option<(&'static str, Value)> {
+        scene.orders.get_mut(&order)?.paid = true;
+        Some(("Paid", json!({ "cents": CENTS })))
+    }
+
     fn succeeded(&self, order: &Order) -> bool {
         matches!(order.step, Step::Shipped { .. })
     }
@@ -133,11 +148,12 @@ async fn pay(shop: &Shop, access: &Access<CustomerKnowledge>, rng: &mut Rng, num
     }
 }
 
-/// A placed order is shipped if it was paid, and abandoned otherwise.
+/// A placed order is shipped if it was paid, and abandoned otherwise, unless an operator terminated it.
 fn ended(rest: &Rest<'_, Customers>, order: PartitionKey, wish: &Wish) -> CheckResult {
     if wish.placed && !rest.is_committed(order) {
         return broken(Invariant::SessionIsAtomic, format!("order {order} was placed, but is not stored"));
     }
+    let is_terminated = rest.content(order).is_some_and(|content| content.terminated.is_some());
     match rest.state(order).map(|order| &order.step) {
         None if rest.is_committed(order) => {
             broken(Invariant::Quiescence, format!("order {order} was placed, but has not begun"))
@@ -149,6 +165,7 @@ fn ended(rest: &Rest<'_, Customers>, order: PartitionKey, wish: &Wish) -> CheckR
             broken(Invariant::Application, format!("order {order} was to be shipped without a payment"))
         }
         None | Some(Step::Shipped { .. } | Step::Overdue { .. } | Step::Unshipped { .. }) => Ok(()),
+        Some(_) if is_terminated => Ok(()),
         Some(step) => broken(Invariant::Quiescence, format!("order {order} has not ended: {step:?}")),
     }
 }

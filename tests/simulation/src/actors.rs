@@ -12,6 +12,7 @@ use saga::Partitions;
 use saga::failures::{FailureStatus, Retry, Selection};
 
 use crate::application::{Application, engine};
+use crate::control::control;
 use crate::coverage::{Call, Phase};
 use crate::model::{SETTLES, Station};
 use crate::mutants;
@@ -43,6 +44,8 @@ pub(crate) enum Role {
     Retrier,
     /// An operator, who handles a restore.
     Restorer,
+    /// An operator, who pauses and terminates instances.
+    Controller,
 }
 
 impl Role {
@@ -55,6 +58,7 @@ impl Role {
             Self::Operator => "operator",
             Self::Retrier => "retrier",
             Self::Restorer => "restorer",
+            Self::Controller => "controller",
         }
     }
 
@@ -77,6 +81,7 @@ impl Role {
             Self::Operator => Box::pin(operate(port, application)),
             Self::Retrier => Box::pin(retry(port, application)),
             Self::Restorer => Box::pin(handle_restore(port, application)),
+            Self::Controller => Box::pin(control(port, application)),
         }
     }
 }
@@ -100,6 +105,7 @@ impl World {
         }
         roles.extend([Role::Sweep, Role::Sweep, Role::Operator, Role::Retrier, Role::Retrier]);
         roles.extend(self.has_restore().then_some(Role::Restorer));
+        roles.extend(self.has_control().then_some(Role::Controller));
         roles
     }
 }

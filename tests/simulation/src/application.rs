@@ -14,7 +14,11 @@ use messages::{
 };
 use outbox::session::Options;
 use outbox::{Policy, SessionRecord};
-use saga::{Content, Engine, Failures, Function, MissingSetting, Partitions, Saga, Settings, Stores};
+use saga::{
+    Content, Control, Engine, EventDelivery, Failures, Function, MissingSetting, OperatorEvent, Partitions,
+    Saga, SendEventError, Settings, Stores,
+};
+use serde_json::Value;
 
 use crate::access::{Access, Scene};
 use crate::coverage::Call;
@@ -28,11 +32,15 @@ use crate::sagas::{AnySaga, OtherSaga};
 use crate::workload::{Change, Rest, Workload};
 use crate::world::{Rules, World};
 
+/// The result of sending an event of an operator.
+type SentEvent = Result<EventDelivery, SendEventError>;
+
 /// A simulated application without the types of its workload.
 pub(crate) trait Application: Rules {
     fn system(&self) -> &'static str;
     fn consumer(&self, port: &Port, function: &str) -> Result<Arc<dyn Consumer>, MissingSetting>;
     fn failures(&self, port: &Port) -> Result<Failures, MissingSetting>;
+    fn send_event(&self, port: &Port, event: OperatorEvent) -> BoxFuture<'static, SentEvent>;
     fn client(&self, port: &Port, rng: Rng) -> BoxFuture<'static, ()>;
     fn after_restore(&self, port: &Port, what: RestoredStores) -> BoxFuture<'static, bool>;
     fn check_stored(&self, port: &Port) -> BoxFuture<'static, bool>;
@@ -96,6 +104,11 @@ impl<W: Workload> Application for TypedApplication<W> {
 
     fn failures(&self, port: &Port) -> Result<Failures, MissingSetting> {
         engine(self.system(), port).failures("operator", self.workload.system())
+    }
+
+    fn send_event(&self, port: &Port, event: OperatorEvent) -> BoxFuture<'static, SentEvent> {
+        let (engine, system) = (engine(self.system(), port), self.workload.system());
+        Box::pin(async move { engine.send_event(system, &event, "operator").await })
     }
 
     fn client(&self, port: &Port, rng: Rng) -> BoxFuture<'static, ()> {
@@ -184,6 +197,14 @@ impl<W: Workload> Rules for TypedApplication<W> {
 
     fn postpones(&self, queue: &Queue, state: Option<&State>, message: &Message, now: Timestamp) -> bool {
         self.saga(queue).is_ok_and(|saga| saga.postpones(state, message, now))
+    }
+
+    fn controls(&self) -> &'static [Control] {
+        self.workload.controls()
+    }
+
+    fn operator_event(&self, world: &mut World, partition: PartitionKey) -> Option<(&'static str, Value)> {
+        self.workload.operator_event(&mut Scene::new(world), partition)
     }
 
     fn relies_on_documents(&self, world: &World) -> bool {

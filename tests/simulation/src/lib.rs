@@ -22,6 +22,7 @@
 //! - `point`, `gate`, `universe`, `port`: the points at which a worker stops, and its ports;
 //! - `fault`, `clocks`: the faults and clock errors of a schedule;
 //! - `damage`, `operator`: unreadable records, and the operator who redrives dead letters;
+//! - `control`: the operator who pauses, resumes and terminates instances, and sends events;
 //! - [`restore`]: restores of the stores to an earlier time;
 //! - `world`, `ports`: the state that outlives a worker;
 //! - `application`, `sagas`, `actors`: the workload and its sagas without their types, and its workers;
@@ -38,6 +39,7 @@ mod application;
 mod checks;
 mod choice;
 mod clocks;
+mod control;
 pub mod coverage;
 mod damage;
 mod describe;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use saga::Control;
 use tracing::subscriber::NoSubscriber;
 
 use crate::application::{self, Application};
@@ -109,7 +110,10 @@ pub fn planted<W: Workload>(workload: &W) -> Vec<(Mutant, Mode)> {
     let own = workload.defects().iter().map(|(name, modes)| (Mutant::Own(name), *modes));
     let has_others = !workload.others().is_empty();
     let between = Mutant::BETWEEN_SAGAS.into_iter().filter(|_| has_others);
-    let engine = Mutant::ENGINE.into_iter().chain(between);
+    let may = |control| workload.controls().contains(&control);
+    let paused = Mutant::PAUSED.into_iter().filter(|_| may(Control::Pause));
+    let terminated = Mutant::TERMINATED.into_iter().filter(|_| may(Control::Terminate));
+    let engine = Mutant::ENGINE.into_iter().chain(between).chain(paused).chain(terminated);
     let all = engine.map(|mutant| (mutant, mutant.modes())).chain(own);
     all.flat_map(|(mutant, modes)| modes.iter().map(move |mode| (mutant, *mode))).collect()
 }

@@ -120,6 +120,14 @@ pub enum Mutant {
     ChildStartedAgain,
     /// A saga replies to another one without the token of the request.
     ReplyWithoutToken,
+    /// A worker processes the messages of a paused instance.
+    PauseIgnored,
+    /// A message of a paused instance is acknowledged.
+    PausedIsDropped,
+    /// A worker continues a terminated instance.
+    TerminationIgnored,
+    /// A repeated command of an operator sends its event again.
+    OperatorEventRepeated,
     /// A defect that the application plants in its own ports, by its name.
     Own(&'static str),
 }
@@ -171,6 +179,12 @@ impl Mutant {
     /// Those of the engine that are found only on applications with several sagas.
     pub const BETWEEN_SAGAS: [Self; 4] =
         [Self::TokenAfterSending, Self::TokenGrantedAgain, Self::ChildStartedAgain, Self::ReplyWithoutToken];
+
+    /// Those of the engine that are found only on applications whose instances an operator pauses.
+    pub const PAUSED: [Self; 2] = [Self::PauseIgnored, Self::PausedIsDropped];
+
+    /// Those of the engine that are found only on applications whose instances an operator terminates and sends events.
+    pub const TERMINATED: [Self; 2] = [Self::TerminationIgnored, Self::OperatorEventRepeated];
 
     /// Returns the modes in which it is a defect. Without a ledger, there are no tokens, fences and garbage collection.
     pub fn modes(self) -> &'static [Mode] {
@@ -227,6 +241,8 @@ pub enum Invariant {
     RetriesAreScoped,
     /// Only one worker at a time holds a partition while its lease is valid.
     OneInside,
+    /// A paused or terminated instance does not change.
+    OperatorIsObeyed,
     /// The functions answer each delivery and never panic.
     Answers,
     /// The invariants of the workload.
@@ -250,6 +266,7 @@ impl Invariant {
             Self::SessionIsAtomic => "session",
             Self::RetriesAreScoped => "retries",
             Self::OneInside => "partition",
+            Self::OperatorIsObeyed => "operator",
             Self::Answers => "answers",
             Self::Application => "application",
         }

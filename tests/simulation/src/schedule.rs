@@ -39,6 +39,7 @@ impl Schedule {
     pub(crate) fn new(application: &Arc<dyn Application>, config: &Config, seed: u64) -> Self {
         let mut world = World::new(Arc::<dyn Application>::clone(application), config.clone(), seed);
         world.plan_restore(seed);
+        world.plan_control(seed);
         let roles = world.roles();
         let rng = &mut world.rng;
         let sticky = rng.pick(&[0, 0, 50, 85]);
@@ -65,6 +66,7 @@ impl Schedule {
                     world.retriers.push(index);
                 }
                 Role::Restorer => world.add_restorer(),
+                Role::Controller => world.add_controller(),
                 _ => world.clocks.add(&mut world.rng),
             }
             world.names.push(format!("{} {count}", role.name()));

@@ -9,7 +9,8 @@ use jiff::Timestamp;
 use messages::{DecisionRecord, Message, PartitionKey, Queue};
 use outbox::session::SessionStatus;
 use outbox::{Key, Record, SessionRecord, View};
-use saga::{Content, Document, Engine, Persist, Saga, System};
+use saga::{Content, Control, Document, Engine, Persist, Saga, System};
+use serde_json::Value;
 
 use crate::access::{Access, Scene};
 use crate::coverage::Call;
@@ -130,6 +131,21 @@ pub trait Workload: Clone + Send + Sync + 'static {
     /// Returns `true` if the saga refuses this message, so that it remains a dead letter.
     fn refuses(&self, _world: &Self::World, _message: &Message) -> bool {
         false
+    }
+
+    /// The actions of an operator on its instances, in some schedules. A pause is always followed by a resume.
+    fn controls(&self) -> &'static [Control] {
+        &[]
+    }
+
+    /// Returns the name and the data of an event that an operator sends to an instance of [`Workload::saga`], and
+    /// records it.
+    fn operator_event(
+        &self,
+        _scene: &mut Scene<'_, Self::World>,
+        _partition: PartitionKey,
+    ) -> Option<(&'static str, Value)> {
+        None
     }
 
     /// Returns `true` if only documents detect the duplicates of some messages, although there is a ledger. In that

@@ -10,10 +10,12 @@ use jiff::Timestamp;
 use messages::{Body, DecisionRecord, Message, MessageId, PartitionKey, Queue, QueueSpec, SessionId, Token};
 use outbox::session::{CONTROL, SessionStatus};
 use outbox::{Entry, Key, Owner, Record, SessionRecord, View};
-use saga::{Content, Document};
+use saga::{Content, Control, Document};
+use serde_json::Value;
 
 use crate::checks::Checks;
 use crate::clocks::Clocks;
+use crate::control::Controls;
 use crate::coverage::{Call, Coverage};
 use crate::damage::Damage;
 use crate::describe::short;
@@ -89,6 +91,8 @@ pub(crate) trait Rules: Send + Sync {
     fn may_wait(&self, state: &State) -> bool;
     fn refuses(&self, world: &World, message: &Message) -> bool;
     fn postpones(&self, queue: &Queue, state: Option<&State>, message: &Message, now: Timestamp) -> bool;
+    fn controls(&self) -> &'static [Control];
+    fn operator_event(&self, world: &mut World, partition: PartitionKey) -> Option<(&'static str, Value)>;
     fn relies_on_documents(&self, world: &World) -> bool;
     fn embed_reply_token(&self, queue: &Queue, request: &mut Body, reply_token: &Token);
     fn follow(
@@ -169,6 +173,8 @@ pub(crate) struct World {
     /// Failures: dead-lettered messages and exhausted effects.
     pub(crate) failures: FailureTables,
     pub(crate) records: BTreeMap<Key, Record>,
+    /// The operator who pauses and terminates instances, if there is one.
+    pub(crate) controls: Controls,
     /// The restore of the stores, if there is one.
     pub(crate) restores: Restores,
     pub(crate) processed: BTreeMap<String, Timestamp>,
@@ -244,6 +250,7 @@ impl World {
             past: Past::new(seed),
             failures: FailureTables::default(),
             records: BTreeMap::new(),
+            controls: Controls::default(),
             restores: Restores::default(),
             processed: BTreeMap::new(),
             queues,

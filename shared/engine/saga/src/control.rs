@@ -10,12 +10,12 @@
 //!   Its timers are cancelled. Effects that were decided before are still performed, because the state reports them as
 //!   decided.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use dedup::Release;
 use jiff::Timestamp;
-use messages::{AttemptId, DecisionRecord, Message, MessageId, PartitionKey, StoreError, Token, Verdict};
+use messages::{AttemptId, DecisionRecord, Message, MessageId, PartitionKey, StoreError, Verdict};
 use outbox::{Entry, Kind, View};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -23,7 +23,7 @@ use uuid::Uuid;
 use crate::document::{Content, Document, Persist, PersistOutcome};
 use crate::engine::Engine;
 use crate::failures::AuditEntry;
-use crate::operator::{AdmittedReplies, Operator};
+use crate::operator::Operator;
 use crate::system::MissingSetting;
 
 /// The name of operators in the history, where others are functions.
@@ -196,17 +196,15 @@ impl Operator {
     ) -> Result<Controlled, ControlError> {
         let partition = document.partition;
         let attempt = AttemptId::from_uuid(self.host.random_id());
-        let expected = AdmittedReplies::Expected.tokens(Some(document));
-        let mint: Vec<Token> = expected.iter().cloned().collect();
-        let admitted = self.claim(partition, attempt, Some(document), &mint).await?;
+        // No token is granted, because a late claim would leave it to an instance that has ended in between.
+        let admitted = self.claim(partition, attempt, Some(document), &[]).await?;
         let fence = admitted.ok_or(ControlError::Busy(partition))?.fence;
         let latest = self.load(partition).await?.ok_or(ControlError::Unknown(partition))?;
-        let still = AdmittedReplies::Expected.tokens(Some(&latest));
         let release = Release {
             partition,
             attempt,
             fence,
-            remove: expected.difference(&still).cloned().collect(),
+            remove: BTreeSet::new(),
             ended: latest.content.ended_at.is_some(),
             until: Some(latest.content.waits_until(&latest.outbox, self.host.now())),
             now: self.host.now(),

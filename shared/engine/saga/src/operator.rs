@@ -51,7 +51,7 @@ pub enum AdmittedReplies {
 
 impl AdmittedReplies {
     /// Returns the tokens that a partition with this document admits.
-    pub(crate) fn tokens(self, document: Option<&Document>) -> BTreeSet<Token> {
+    fn tokens(self, document: Option<&Document>) -> BTreeSet<Token> {
         let content = document.map(|document| &document.content).filter(|content| content.ended_at.is_none());
         let expected = content.into_iter().flat_map(|content| &content.expected);
         let is_admitted =

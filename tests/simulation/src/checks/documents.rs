@@ -48,6 +48,7 @@ impl World {
             }
             self.check_admitted(write, base.as_ref(), processed);
         }
+        self.check_obeyed(write.partition, base.as_ref(), !fresh.is_empty());
         let added = self.added(write);
         if let Err(detail) = self.follows(write, base.as_ref(), &fresh, &added, now) {
             self.violate(Invariant::EffectsWithTheirChange, || {
@@ -212,6 +213,9 @@ impl World {
         };
         let messages = fresh.iter().map(message).collect::<Result<Vec<_>, _>>()?;
         let base = base.map(|(content, state)| (&**content, state));
+        if let (Some((content, _)), Some(_)) = (base, &write.content.terminated) {
+            return self.ends_instance(write, content, added);
+        }
         let queue = self.checks.queue_of(write.partition);
         let wanted = self.application.follow(&queue, base, &messages, added.decided_at.unwrap_or(now))?;
         if added.decided_at.is_some() && wanted.state != write.content.state {
@@ -219,6 +223,34 @@ impl World {
         }
         same_effects(write, &wanted, added, self.config.mode)
     }
+}
+
+impl World {
+    /// Checks that a write of an operator ends an instance and changes nothing else.
+    fn ends_instance(
+        &self,
+        write: &Persist,
+        before: &Content,
+        added: &OutboxAdditions,
+    ) -> Result<(), String> {
+        let after = &write.content;
+        let stored = self.documents.get(&write.partition);
+        let outbox = stored.map_or(&[][..], |stored| &stored.document.outbox);
+        let is_timer = |id: &MessageId| before.timers.values().any(|timer| timer == id);
+        let readable = outbox.iter().filter(|entry| !self.unreadable.contains(&entry.id));
+        let mut timers = readable.map(|entry| entry.id).filter(is_timer);
+        let is_right = after.state == before.state
+            && after.processed == before.processed
+            && after.ended_at.is_some()
+            && (after.expected.is_empty() && after.timers.is_empty() && added.messages.is_empty())
+            && added.views.iter().all(|(_, view)| view.ended && Some(view.revision) == next(write))
+            && timers.all(|timer| write.cancel.contains(&timer));
+        if is_right { Ok(()) } else { Err("an operator's termination changed something else".to_owned()) }
+    }
+}
+
+fn next(write: &Persist) -> Option<u64> {
+    write.loaded.map(|loaded| loaded + 1)
 }
 
 fn same_effects(

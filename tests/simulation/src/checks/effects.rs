@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use messages::{DecisionRecord, Message, MessageId, Outgoing, PartitionKey, Verdict};
 use outbox::session::{CONTROL, SettleSession};
 use outbox::{Entry, Owner, SessionRecord, View};
+use saga::control::OPERATOR;
 
 use super::{Checks, Effect, EffectKind, SentMessage};
 use crate::options::Invariant;
@@ -126,6 +127,9 @@ impl World {
                 let detail = || format!("session {}: message {} cannot be read", session.id, entry.id);
                 return self.violate(Invariant::SessionIsAtomic, detail);
             };
+            if message.source == OPERATOR {
+                self.check_operator_event(session.id);
+            }
             let (partition, kind) = (message.partition, EffectKind::Message(Box::new(message)));
             self.checks.add_effect(partition, entry, kind);
         }

@@ -25,6 +25,8 @@ use crate::world::World;
 
 /// The beginning of the reason of a postponed message, in the workload that is used for this defect.
 const POSTPONED: &str = "postponed";
+/// The beginning of the reason of a message for a paused instance.
+const PAUSED: &str = "the instance was paused";
 
 impl World {
     pub(crate) fn has(&self, mutant: Mutant) -> bool {
@@ -106,6 +108,19 @@ impl World {
             let (version, outbox) = (write.loaded.unwrap_or(0) + 1, Vec::new());
             let content = Content { attempt: AttemptId::from_uuid(Uuid::nil()), ..write.content.clone() };
             *found = Some(Document { partition, version, content, outbox });
+        }
+    }
+
+    /// Removes an operator's decision from a document that a worker of a saga loads.
+    pub(crate) fn disobey(&self, document: &mut Document) {
+        if !self.acting.is_some_and(|worker| self.runs_saga[worker]) {
+            return;
+        }
+        if self.has(Mutant::PauseIgnored) {
+            document.content.paused = None;
+        }
+        if self.has(Mutant::TerminationIgnored) && document.content.terminated.take().is_some() {
+            document.content.ended_at = None;
         }
     }
 
@@ -269,7 +284,9 @@ pub(crate) fn around(port: &Port, consumer: Arc<dyn Consumer>) -> Arc<dyn Consum
     } else if port.has(Mutant::LaterVersionRefused) {
         Arc::new(RefusingConsumer { consumer })
     } else if port.has(Mutant::PostponedIsDropped) {
-        Arc::new(ImpatientConsumer { consumer })
+        Arc::new(ImpatientConsumer { consumer, drops: POSTPONED })
+    } else if port.has(Mutant::PausedIsDropped) {
+        Arc::new(ImpatientConsumer { consumer, drops: PAUSED })
     } else {
         consumer
     }
@@ -293,9 +310,10 @@ impl Consumer for RefusingConsumer {
     }
 }
 
-/// Acknowledges messages that the saga postpones.
+/// Acknowledges messages that are postponed for a reason with this beginning.
 struct ImpatientConsumer {
     consumer: Arc<dyn Consumer>,
+    drops: &'static str,
 }
 
 #[async_trait]
@@ -303,7 +321,7 @@ impl Consumer for ImpatientConsumer {
     async fn consume(&self, batch: &[Delivery], deadline: Option<Timestamp>) -> Vec<Disposition> {
         let mut answers = self.consumer.consume(batch, deadline).await;
         for answer in &mut answers {
-            if matches!(answer, Disposition::Retry { reason, .. } if reason.starts_with(POSTPONED)) {
+            if matches!(answer, Disposition::Retry { reason, .. } if reason.starts_with(self.drops)) {
                 *answer = Disposition::Acknowledge;
             }
         }

@@ -124,6 +124,7 @@ impl World {
         if let Some(document) = &mut found {
             document.outbox.retain(|entry| !self.unreadable.contains(&entry.id));
             self.mint_again(&mut document.outbox);
+            self.disobey(document);
             self.after_load(document);
         }
         self.note(|| match &found {

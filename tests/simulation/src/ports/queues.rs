@@ -28,7 +28,8 @@ pub(crate) struct Copy {
     pub(crate) given_up_by: Option<usize>,
     /// `true` if there was a reason to dead-letter it.
     pub(crate) is_excused: bool,
-    /// `true` if the saga postponed it when it was received for the last time, as often as the engine allows.
+    /// `true` if the saga postponed it when it was received for the last time, as often as the engine allows, or if it
+    /// was received while its instance was paused.
     is_postponed: bool,
 }
 

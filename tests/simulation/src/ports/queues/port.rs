@@ -62,7 +62,7 @@ impl World {
     fn take(&mut self, queue: usize, seq: u64) -> Option<Received> {
         let (now, again) = (self.now, self.copies() > 1);
         let again_at = now + if again { self.rng.below(70_000) } else { 0 };
-        let is_postponed = self.postpones_for_the_last_time(queue, seq);
+        let is_postponed = self.postpones_for_the_last_time(queue, seq) || self.is_for_paused(queue, seq);
         let stored = &mut self.queues.queues[queue];
         let index = stored.copies.iter().position(|copy| copy.seq == seq)?;
         let copy = &mut stored.copies[index];
@@ -94,6 +94,13 @@ impl World {
         let Some(message) = last.and_then(|copy| Message::decode(&copy.body).ok()) else { return false };
         let state = self.documents.get(&message.partition).map(|stored| &stored.state);
         self.application.postpones(&stored.spec.queue, state, &message, timestamp(self.now))
+    }
+
+    /// Whether a copy is a message for a paused instance. Its pause uses up receives.
+    fn is_for_paused(&self, queue: usize, seq: u64) -> bool {
+        let mut copies = self.queues.queues[queue].copies.iter();
+        let message = copies.find(|copy| copy.seq == seq).and_then(|copy| Message::decode(&copy.body).ok());
+        message.is_some_and(|message| self.is_paused(message.partition))
     }
 
     fn answer(&mut self, queue: usize, receipt: &str, disposition: &Disposition) {
