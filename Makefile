@@ -40,7 +40,7 @@ PROGRAMS := $(CARGO) build $(EVERYTHING) --locked --quiet --bins
 export PROOF_SEED ?= $(shell date -u +%Y%m%d)000000
 # The crates of the search import, and the adapters and runners that other applications use without them.
 SEARCH_CRATES := archives|duplicates|http-api|imports|references|service|writers
-FOR_ANY := embedded mongo backend local aws lambda simulation model onceward
+FOR_ANY := embedded mongo backend operate local aws lambda simulation model onceward
 # The crates for other teams. The embedded stores have the search's ports as a feature, so its crates are packaged as well.
 PACKAGED := $(PURE) $(FOR_ANY) system-host telemetry lambda-host system-tools imports references archives duplicates writers
 # Crates that the users' program must not depend on without its feature `services`.

@@ -1,4 +1,4 @@
-//! Tools for the developers of any system. A program with [`SystemCommand`] needs the system's table. One with
+//! Tools for the developers and operators of any system. A program with [`SystemCommand`] needs the system's table. One with
 //! [`Command`] also simulates the system, and needs its workload:
 //!
 //! ```ignore
@@ -18,9 +18,11 @@
 //! - [`provision`]: creates queues and tables on local servers;
 //! - [`pump`]: event sources for functions under a Lambda emulator;
 //! - [`diagram`]: draws queues and functions;
+//! - [`mod@operate`]: shows and changes instances, failures, outboxes and health;
 //! - [`template`]: writes a SAM template of queues, functions and roles, or checks one.
 
 pub mod diagram;
+pub mod operate;
 pub mod provision;
 pub mod pump;
 pub mod simulate;
@@ -54,6 +56,8 @@ pub enum SystemCommand {
     Pump(pump::Args),
     /// Draw the queues and the functions behind them
     Diagram,
+    /// Show and change instances, failures, outboxes and health, as an operator
+    Operate(operate::Args),
     /// Print a SAM template that deploys the functions, or check one
     Template(template::Args),
 }
@@ -88,6 +92,7 @@ impl SystemCommand {
                 output::block(&diagram::mermaid(system))?;
                 Ok(true)
             }
+            Self::Operate(args) => operate::run(system, args).await,
             Self::Template(args) => template::run(system, args),
         }
     }

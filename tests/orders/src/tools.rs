@@ -1,4 +1,5 @@
-//! Tools for the developers of orders: simulation, provisioning on local servers, event sources and a diagram.
+//! Tools for the developers and operators of orders: simulation, provisioning on local servers, event sources, a diagram,
+//! and operation.
 
 use std::process::ExitCode;
 

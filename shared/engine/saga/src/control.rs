@@ -8,7 +8,7 @@
 //!   postponed like other messages.
 //! - A *terminated* instance has ended. Its state does not change any more, and messages that arrive later are ignored.
 //!   Its timers are cancelled. Effects that were decided before are still performed, because the state reports them as
-//!   decided.
+//!   decided. A guarded handler does not execute a command whose reply is no longer expected.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

@@ -4,7 +4,7 @@
 //! transactional session. Tokens are granted before that: a message may arrive as soon as it is sent.
 //!
 //! - `announce` and `idempotent_create` announce a search and grant the uploads of its files;
-//! - `query`, `record_text`, `changes`, `effects` and `health` read;
+//! - `query`, `record_text`, `changes` and `health` read, as does [`operate::effects`];
 //! - `cancel`, `repair`, `decisions`, `sources` and `after_restore` change a search; `reviews` changes the list of
 //!   reviews;
 //! - `activity` keeps the history of a review, and `members` the people who may access it;
@@ -23,7 +23,6 @@ mod cancel;
 mod changes;
 mod content;
 mod decisions;
-pub mod effects;
 mod export;
 pub mod exported_studies;
 pub mod health;
@@ -47,6 +46,7 @@ use std::sync::Arc;
 use futures::lock::Mutex;
 use imports::{FindObjects, Jobs, KeepExports, Ports, PresignUpload, ReadObject, ReadStudies, Settings};
 use messages::{Host, Reporter, Verdict};
+pub use operate::effects;
 use outbox::WriteViews;
 use saga::engine::OpenSession;
 use saga::{EntryPoint, Failures, KeepHistory, MissingSetting, System};

@@ -4,6 +4,7 @@
 mod declared;
 mod http;
 mod model;
+mod operate;
 mod page;
 mod scenarios;
 mod services;

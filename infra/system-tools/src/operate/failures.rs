@@ -1,0 +1,280 @@
+//! Commands for failures.
+
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+use local::output;
+use messages::PartitionKey;
+use operate::health::counted;
+use saga::failures::{
+    Failure, FailureId, FailureStatus, Failures, Operation, Phase, RequestRefusal, Retry, Selection,
+};
+use serde_json::json;
+
+use super::{Opened, caller, program};
+
+/// The number of failures read at a time.
+const PAGE: usize = 200;
+/// The interval between checks whether the next step of a retry is due.
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
+
+/// Commands for failures.
+#[derive(Debug, clap::Subcommand)]
+pub enum Command {
+    /// List open failures, the latest first
+    List(Filter),
+    /// Group open failures by cause
+    Groups(Filter),
+    /// Show a failure with its message
+    Show {
+        /// Id of the failure
+        #[arg(value_name = "FAILURE")]
+        failure: FailureId,
+    },
+    /// Retry open failures: send their messages or perform their effects again
+    Retry(RetryArgs),
+    /// Close failures that need no retry
+    Archive(Close),
+    /// Delete failures permanently; an exhausted effect is never performed
+    Delete(Close),
+}
+
+impl Command {
+    /// Listing does not collect dead letters, which a worker does.
+    pub(super) fn is_read_only(&self) -> bool {
+        matches!(self, Self::List(_) | Self::Groups(_) | Self::Show { .. })
+    }
+}
+
+/// Which failures.
+#[derive(Debug, Default, clap::Args)]
+pub struct Filter {
+    /// Only those of this instance
+    #[arg(long, value_name = "INSTANCE")]
+    pub instance: Option<PartitionKey>,
+    /// Only those of this cause, as `groups` shows it
+    #[arg(long, value_name = "CAUSE")]
+    pub cause: Option<String>,
+    /// Only those of this dead-letter queue, or `outbox`
+    #[arg(long, value_name = "PLACE")]
+    pub from: Option<String>,
+}
+
+impl Filter {
+    fn is_empty(&self) -> bool {
+        self.instance.is_none() && self.cause.is_none() && self.from.is_none()
+    }
+
+    fn selection(&self) -> Selection {
+        Selection {
+            partition: self.instance,
+            fingerprint: self.cause.clone(),
+            place: self.from.clone(),
+            ..Selection::of(FailureStatus::Open)
+        }
+    }
+}
+
+/// Which failures to retry, and how fast.
+#[derive(Debug, clap::Args)]
+pub struct RetryArgs {
+    /// Ids of failures
+    #[arg(value_name = "FAILURE")]
+    pub failures: Vec<FailureId>,
+    /// The failures by their properties
+    #[command(flatten)]
+    pub filter: Filter,
+    /// All open failures
+    #[arg(long)]
+    pub all: bool,
+    /// Maximum number of failures
+    #[arg(long, value_name = "N")]
+    pub limit: Option<u64>,
+    /// Failures per second
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub per_second: u32,
+    /// Number of failures that go ahead of the others
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub canary: u32,
+    /// Only show what would be retried
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// Failures to close.
+#[derive(Debug, clap::Args)]
+pub struct Close {
+    /// Ids of failures
+    #[arg(value_name = "FAILURE", required = true)]
+    pub failures: Vec<FailureId>,
+    /// Reason for the audit log
+    #[arg(long, value_name = "TEXT")]
+    pub reason: String,
+}
+
+pub(super) async fn run<P>(opened: &Opened<'_, P>, command: &Command) -> anyhow::Result<bool> {
+    let store = &opened.engine.stores()?.failures;
+    match command {
+        Command::List(filter) => list(opened, filter).await,
+        Command::Groups(filter) => {
+            groups(&store.groups(&filter.selection()).await?, opened.json)?;
+            Ok(true)
+        }
+        Command::Show { failure } => {
+            let found = store.failures(&[*failure]).await?.pop().flatten();
+            let found = found.with_context(|| {
+                format!(
+                    "there is no failure {failure}; `{} failures list` lists the open failures",
+                    program()
+                )
+            })?;
+            if opened.json {
+                output::json(&found)?;
+            } else {
+                output::pretty_json(&found)?;
+            }
+            Ok(true)
+        }
+        Command::Retry(args) => retry(opened, args).await,
+        Command::Archive(close) => {
+            collected(opened).await?.archive(&close.failures, &close.reason, &caller()).await?;
+            closed(opened, close, "archived")
+        }
+        Command::Delete(close) => {
+            collected(opened).await?.delete(&close.failures, &close.reason, &caller()).await?;
+            closed(opened, close, "deleted")
+        }
+    }
+}
+
+/// Returns the failures after those of the dead-letter queues were collected.
+async fn collected<P>(opened: &Opened<'_, P>) -> anyhow::Result<Failures> {
+    let failures = opened.engine.failures(saga::control::OPERATOR, opened.system)?;
+    failures.collect(None).await?;
+    Ok(failures)
+}
+
+fn closed<P>(opened: &Opened<'_, P>, close: &Close, done: &str) -> anyhow::Result<bool> {
+    if opened.json {
+        output::json(&json!({ "done": done, "failures": close.failures }))?;
+    } else {
+        let count = counted(close.failures.len() as u64, "failure", "failures");
+        output::line(&format!("{count} {done}"))?;
+    }
+    Ok(true)
+}
+
+async fn list<P>(opened: &Opened<'_, P>, filter: &Filter) -> anyhow::Result<bool> {
+    let (store, selection) = (&opened.engine.stores()?.failures, filter.selection());
+    let (mut count, mut after) = (0, None);
+    loop {
+        let page = store.select(&selection, after, PAGE).await?;
+        for failure in &page {
+            show(failure, opened.json)?;
+        }
+        count += page.len();
+        after = page.last().map(Failure::place);
+        if page.len() < PAGE {
+            break;
+        }
+    }
+    if !opened.json {
+        output::line(&counted(count as u64, "failure is open", "failures are open"))?;
+    }
+    Ok(true)
+}
+
+fn show(failure: &Failure, as_json: bool) -> anyhow::Result<()> {
+    if as_json {
+        return Ok(output::json(failure)?);
+    }
+    let Failure { id, origin, partition, message, reason, last_seen, .. } = failure;
+    let instance = partition.map(|partition| format!(", instance {partition}")).unwrap_or_default();
+    output::line(&format!("{id}  {message} from {}{instance}, {last_seen:.0}: {reason}", origin.place()))?;
+    Ok(())
+}
+
+fn groups(groups: &[saga::failures::CauseGroup], as_json: bool) -> anyhow::Result<()> {
+    for group in groups {
+        if as_json {
+            output::json(group)?;
+        } else {
+            let messages: Vec<&str> = group.messages.iter().map(String::as_str).collect();
+            let count = counted(group.count, "failure", "failures");
+            output::line(&format!(
+                "{}  {count} of {}: {}",
+                group.fingerprint,
+                messages.join(", "),
+                group.reason
+            ))?;
+        }
+    }
+    if !as_json {
+        output::line(&counted(groups.len() as u64, "cause", "causes"))?;
+    }
+    Ok(())
+}
+
+async fn retry<P>(opened: &Opened<'_, P>, args: &RetryArgs) -> anyhow::Result<bool> {
+    if !args.all && args.failures.is_empty() && args.filter.is_empty() {
+        return Err(anyhow!(
+            "nothing is selected; name failures, --cause, --from or --instance, or give --all"
+        ));
+    }
+    let failures = collected(opened).await?;
+    let selection = Selection { ids: args.failures.iter().copied().collect(), ..args.filter.selection() };
+    if args.dry_run {
+        groups(&failures.snapshot(selection).await?.groups, opened.json)?;
+        output::remark("nothing was changed");
+        return Ok(true);
+    }
+    let (limit, per_second, canary) = (args.limit, args.per_second, args.canary);
+    let retry = Retry { selection, limit, per_second, canary };
+    let begun = failures.retry(retry, &caller()).await.map_err(|refused| match refused {
+        RequestRefusal::Nothing => {
+            anyhow!("{refused}; `{} failures list` lists the open failures", program())
+        }
+        refused => refused.into(),
+    })?;
+    let ended = follow(&failures, &begun).await?;
+    if opened.json {
+        output::json(&ended)?;
+    } else {
+        let total = counted(ended.total, "failure was retried", "failures were retried");
+        let how = match &ended.phase {
+            Phase::Stopped { why, .. } => format!("; it stopped: {why}"),
+            Phase::Running | Phase::Watching { .. } | Phase::Done { .. } => String::new(),
+        };
+        output::line(&format!("{} of {total}{how}", ended.retried))?;
+    }
+    Ok(!matches!(ended.phase, Phase::Stopped { .. }))
+}
+
+/// Runs the steps of an operation until it has ended. Workers may run them concurrently.
+async fn follow(failures: &Failures, begun: &Operation) -> anyhow::Result<Operation> {
+    loop {
+        failures.run_step().await?;
+        let operation = failures.store.operation(begun.id).await?.context("the operation is gone")?;
+        if operation.phase.has_ended() {
+            return Ok(operation);
+        }
+        failures.reporter.host.sleep(POLL_INTERVAL).await;
+    }
+}
+
+/// Lists the latest actions of operators.
+pub(super) async fn audit<P>(opened: &Opened<'_, P>, limit: usize) -> anyhow::Result<bool> {
+    let actions = opened.engine.stores()?.failures.acts(limit).await?;
+    for action in &actions {
+        if opened.json {
+            output::json(action)?;
+        } else {
+            let why = if action.why.is_empty() { String::new() } else { format!(": {}", action.why) };
+            output::line(&format!("{:.0}  {} {} {}{why}", action.at, action.by, action.did, action.to))?;
+        }
+    }
+    if actions.is_empty() && !opened.json {
+        output::line("no operator has changed anything")?;
+    }
+    Ok(true)
+}

@@ -1,0 +1,116 @@
+//! One instance of a saga: its stored document, and the decisions about its messages.
+
+use jiff::Timestamp;
+use messages::{DecisionRecord, Json, PartitionKey, RecordedVerdict, StoreError};
+use outbox::{Entry, View};
+use saga::history::KeepHistory;
+use saga::{Document, Engine, ExpectedToken, Intervention, MissingSetting};
+use serde::Serialize;
+
+/// The number of decisions that are read at a time, and the maximum for one instance.
+const DECISIONS_PAGE: usize = 1_000;
+const MAX_DECISIONS: usize = 10_000;
+
+/// An instance as stored.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct InstanceDetails {
+    /// The instance.
+    pub partition: PartitionKey,
+    /// The number of writes.
+    pub version: u64,
+    /// The state, as the saga serializes it.
+    pub state: Json,
+    /// The version of the state's format.
+    pub state_version: u32,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+    /// When and why an operator paused it.
+    pub paused: Option<Intervention>,
+    /// When and why an operator ended it.
+    pub terminated: Option<Intervention>,
+    /// The messages that it waits for.
+    pub expected: Vec<ExpectedToken>,
+    /// Effects that are not performed yet.
+    pub outbox: Vec<Entry>,
+    /// `true` if it waits for a message that nothing in its outbox causes. A message that was sent may still be in a
+    /// queue.
+    pub is_stalled: bool,
+    /// The decisions about its messages in order; `None` if no history is kept.
+    pub decisions: Option<Vec<DecisionRecord<RecordedVerdict>>>,
+}
+
+impl InstanceDetails {
+    fn of(document: Document, decisions: Option<Vec<DecisionRecord<RecordedVerdict>>>) -> Self {
+        let Document { partition, version, content, outbox } = document;
+        let is_stalled = content.is_stalled(&outbox);
+        Self {
+            partition,
+            version,
+            is_stalled,
+            state: content.state,
+            state_version: content.state_version,
+            ended_at: content.ended_at,
+            paused: content.paused,
+            terminated: content.terminated,
+            expected: content.expected,
+            outbox,
+            decisions,
+        }
+    }
+}
+
+/// The reason why an instance cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadFailure {
+    /// No database is configured.
+    #[error(transparent)]
+    Missing(#[from] MissingSetting),
+    /// The database is unavailable, or holds a value that is not a document.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Returns an instance of any saga; `None` if it has no document.
+///
+/// # Errors
+/// Returns an error if the database is not configured or unavailable, or the document cannot be read.
+pub async fn instance(
+    engine: &Engine,
+    partition: PartitionKey,
+) -> Result<Option<InstanceDetails>, ReadFailure> {
+    let stores = engine.stores()?;
+    let document = stores.read_documents.load_latest(partition, engine.host.now()).await?;
+    let Some(document) = document else { return Ok(None) };
+    let decisions = match &engine.history {
+        Some(history) => Some(decisions(history.as_ref(), partition).await?),
+        None => None,
+    };
+    Ok(Some(InstanceDetails::of(document, decisions)))
+}
+
+/// Returns the decisions about the messages of an instance in order, up to 10,000.
+///
+/// # Errors
+/// Returns an error if the store is unavailable.
+pub async fn decisions(
+    history: &dyn KeepHistory,
+    partition: PartitionKey,
+) -> Result<Vec<DecisionRecord<RecordedVerdict>>, StoreError> {
+    let (mut decisions, mut after) = (Vec::new(), None);
+    while decisions.len() < MAX_DECISIONS {
+        let page = history.history(Some(partition), after, DECISIONS_PAGE).await?;
+        let Some((cursor, _)) = page.last() else { break };
+        after = Some(*cursor);
+        decisions.extend(page.into_iter().map(|(_, decision)| decision));
+    }
+    Ok(decisions)
+}
+
+/// Returns the last written views of the instances that have not ended, the oldest first. Their documents may be newer.
+///
+/// # Errors
+/// Returns an error if no database is configured or it is unavailable.
+pub async fn unfinished(engine: &Engine, limit: usize) -> Result<Vec<View>, ReadFailure> {
+    let stores = engine.stores()?;
+    Ok(stores.read_views.oldest_unfinished(limit).await?)
+}

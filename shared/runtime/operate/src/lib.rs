@@ -1,0 +1,14 @@
+//! What operators of any system read. Their actions are in `saga`: [`saga::Engine::control`],
+//! [`saga::Engine::send_event`], [`saga::Operator`] and [`saga::Failures`].
+//!
+//! - [`effects`]: stored effects that are not performed yet;
+//! - [`health`]: the state of a deployment: what responds and can be written, what waits, and what an operator has to do;
+//! - [`instance`]: one instance of a saga, with its history.
+
+pub mod effects;
+pub mod health;
+pub mod instance;
+
+pub use effects::{Effect, EffectCursor, EffectFilter, EffectState, Outboxes, effects};
+pub use health::Health;
+pub use instance::InstanceDetails;
