@@ -12,7 +12,7 @@ use saga::Partitions;
 use saga::failures::{FailureStatus, Retry, Selection};
 
 use crate::application::{Application, engine};
-use crate::control::control;
+use crate::control::actor::control;
 use crate::coverage::{Call, Phase};
 use crate::model::{SETTLES, Station};
 use crate::mutants;

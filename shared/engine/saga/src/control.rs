@@ -11,41 +11,21 @@
 //!   decided. A guarded handler does not execute a command whose reply is no longer expected.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 use dedup::Release;
-use jiff::Timestamp;
 use messages::{AttemptId, DecisionRecord, Message, MessageId, PartitionKey, StoreError, Verdict};
 use outbox::{Entry, Kind, View};
-use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::document::{Content, Document, Persist, PersistOutcome};
 use crate::engine::Engine;
 use crate::failures::AuditEntry;
+use crate::intervention::Intervention;
 use crate::operator::Operator;
 use crate::system::MissingSetting;
 
 /// The name of operators in the history, where others are functions.
 pub const OPERATOR: &str = "operator";
-
-/// When and why an operator acted on an instance.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Intervention {
-    /// The time.
-    pub at: Timestamp,
-    /// The operator, as the authentication names them.
-    pub by: String,
-    /// The reason; empty if the operator gave none.
-    pub why: String,
-}
-
-impl fmt::Display for Intervention {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.by)?;
-        if self.why.is_empty() { Ok(()) } else { write!(f, ": {}", self.why) }
-    }
-}
 
 /// An action of an operator on one instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -283,6 +263,7 @@ impl Engine {
 
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
     use messages::{Json, Verdict};
     use outbox::{Kind, View};
 

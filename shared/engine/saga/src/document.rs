@@ -13,7 +13,7 @@ use outbox::{Entry, Kind, Settlement};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::control::Intervention;
+use crate::intervention::Intervention;
 use crate::state_machine::Saga;
 
 /// One partition as stored.

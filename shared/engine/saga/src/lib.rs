@@ -19,7 +19,7 @@
 //! - [`engine`]: all ports of an installation, and the runners, handlers and sessions that are built from them;
 //! - [`requests`]: requests whose response is stored under their idempotency key;
 //! - [`operator`]: an operator's actions on exhausted effects; [`control`]: pausing, resuming and terminating an
-//!   instance; [`send_event`]: an operator's event for an instance;
+//!   instance; [`intervention`]: the stored reason; [`send_event`]: an operator's event for an instance;
 //! - [`failures`]: a store of all failures, and their retry;
 //! - [`dead_letters`]: reports of dead-lettered commands to the sagas that requested them;
 //! - [`history`]: a store of the decision about each message;
@@ -40,6 +40,7 @@ pub mod failures;
 mod functions;
 pub mod history;
 pub mod instance;
+pub mod intervention;
 pub mod operator;
 pub mod plan;
 pub mod ports;
@@ -56,7 +57,7 @@ pub mod system;
 mod upkeep;
 pub mod views;
 
-pub use control::{Control, ControlError, Controlled, Intervention};
+pub use control::{Control, ControlError, Controlled};
 pub use dead_letters::ReportDeadLetters;
 pub use decision::{Advance, Decision, Effect};
 pub use declared::WrongTable;
@@ -68,6 +69,7 @@ pub use engine::{Engine, EntryPoint};
 pub use failures::{Failures, KeepFailures};
 pub use history::KeepHistory;
 pub use instance::{Instance, SAGA};
+pub use intervention::Intervention;
 pub use operator::Operator;
 pub use ports::{Partitions, Ports, Stores};
 pub use recurrence::Recurrence;

@@ -28,6 +28,7 @@ pub mod messages;
 mod names;
 pub mod objects;
 pub mod ports;
+mod queue_names;
 pub mod queues;
 pub mod reading;
 pub mod saga;
