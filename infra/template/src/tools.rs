@@ -1,4 +1,5 @@
-//! Tools for developers: the template of the deployment, queues and tables on local servers, and a diagram.
+//! Tools for developers and operators: the template of the deployment, queues and tables on local servers, a diagram, and
+//! operation.
 
 use std::process::ExitCode;
 

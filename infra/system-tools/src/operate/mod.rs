@@ -29,7 +29,7 @@ pub struct Args {
     /// Print JSON: one object, or one on each line
     #[arg(long, global = true)]
     pub json: bool,
-    /// What to show or to change
+    /// The command
     #[command(subcommand)]
     pub command: Command,
 }

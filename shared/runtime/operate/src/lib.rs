@@ -1,7 +1,7 @@
-//! What operators of any system read. Their actions are in `saga`: [`saga::Engine::control`],
+//! Reads for the operators of any system. Their actions are in `saga`: [`saga::Engine::control`],
 //! [`saga::Engine::send_event`], [`saga::Operator`] and [`saga::Failures`].
 //!
-//! - [`effects`]: stored effects that are not performed yet;
+//! - [`mod@effects`]: stored effects that are not performed yet;
 //! - [`health`]: the state of a deployment: what responds and can be written, what waits, and what an operator has to do;
 //! - [`instance`]: one instance of a saga, with its history.
 

@@ -4,7 +4,7 @@
 //! transactional session. Tokens are granted before that: a message may arrive as soon as it is sent.
 //!
 //! - `announce` and `idempotent_create` announce a search and grant the uploads of its files;
-//! - `query`, `record_text`, `changes` and `health` read, as does [`operate::effects`];
+//! - `query`, `record_text`, `changes` and `health` read, as does [`mod@operate::effects`];
 //! - `cancel`, `repair`, `decisions`, `sources` and `after_restore` change a search; `reviews` changes the list of
 //!   reviews;
 //! - `activity` keeps the history of a review, and `members` the people who may access it;

@@ -171,7 +171,7 @@ async fn actions_are_in_history_and_audit_log() -> TestResult {
     world.engine.send_event(&SYSTEM, &paid("1", order), "ben").await?;
     control(&world, Control::Terminate).await?;
     let details = instance(&world.engine, order).await?.unwrap();
-    assert_eq!(details.terminated.as_ref().map(|by| by.to_string()).as_deref(), Some("ann: wrong price"));
+    assert_eq!(details.terminated.as_ref().map(ToString::to_string).as_deref(), Some("ann: wrong price"));
     let mut actions = details.decisions.unwrap();
     actions.retain(|decision| decision.function == "operator" && decision.source == "operator");
     actions.retain(|decision| decision.verdict == Verdict::Handled);
