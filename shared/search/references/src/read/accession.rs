@@ -126,7 +126,7 @@ impl Accessions {
                 number.split(';').for_each(|number| self.trial(number.trim()));
             }
             "an" | "ui" | "accessionnumber" | "accessionnum" | "accession" | "uniqueidentifier" | "m"
-            | "eid" | "ericnumber" | "oid" => {
+            | "eid" | "ericnumber" | "oid" | "proquestdocumentid" => {
                 keep(&mut self.number, accession(number));
             }
             _ => {}

@@ -111,7 +111,8 @@ fn parse_ovid(text: &str) -> Option<Citation<'_>> {
     let (volume, issue, _) = numbers_of(&rest[..end]);
     let (mut date, mut pages) = ("", "");
     for part in rest[end..].split([',', ':']).map(|part| part.trim().trim_end_matches('.')) {
-        let numbers = part.trim_start_matches("pp.").trim_start_matches("pp ").trim();
+        let numbers =
+            part.trim_matches(['(', ')', ' ']).trim_start_matches("pp.").trim_start_matches("pp ").trim();
         if date.is_empty() && dates::year(part).is_some() && !part.contains(['-', '–']) {
             date = part;
         } else if pages.is_empty() && numbers.contains(|c: char| c.is_ascii_digit()) {
@@ -177,6 +178,8 @@ mod tests {
             parse("Journal of Tests 12.3 (Mar 2020): 123-9."),
             Some(whole("Journal of Tests", "Mar 2020"))
         );
+        let embase = "Lancet. 395 (10220) (pp 100-109), 2020. Date of Publication: 15 May 2020.";
+        assert_eq!(parse(embase).map(|found| found.pages), Some("100-109"));
         let bare = Citation { journal: "J Tests", date: "2020", ..Citation::default() };
         assert_eq!(parse("J Tests. 2020."), Some(bare));
         assert_eq!(parse("Journal of Tests"), None);

@@ -81,6 +81,31 @@ pub(super) const PROQUEST: &[Rule] = &[
     },
     Rule { field: Field::Url, names: &["Document URL", "URL", "Links"] },
     Rule { field: Field::Type, names: &["Document type", "Source type"] },
+    Rule { field: Field::Accession, names: &["Accession number", "ProQuest document ID"] },
+    Rule { field: Field::Database, names: &["Database"] },
+    Rule {
+        field: Field::Extra,
+        names: &[
+            "ISSN",
+            "e-ISSN",
+            "ISBN",
+            "Publisher",
+            "Place of publication",
+            "Country of publication",
+            "Language of publication",
+            "Language",
+            "Publication subject",
+            "Copyright",
+            "Last updated",
+            "Location",
+            "Company / organization",
+            "Classification",
+            "Number of pages",
+            "Correspondence author",
+            "Author affiliation",
+            "Full text",
+        ],
+    },
 ];
 
 static OVID_INDEX: LazyLock<Index> = LazyLock::new(|| Index::new(OVID));

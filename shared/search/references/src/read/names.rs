@@ -8,7 +8,8 @@ mod groups;
 mod shapes;
 
 use additions::without_additions;
-use groups::{is_organisation, people_and_groups};
+pub(super) use groups::is_organisation;
+use groups::people_and_groups;
 use memchr::{memchr, memchr_iter, memchr2};
 use shapes::{PARTICLES, are_initials, are_initials_of, is_natural, is_short_form, is_suffix, is_word};
 

@@ -71,7 +71,11 @@ fn summary(draft: &mut Draft<'_>, body: &str) {
     let (front, journal) = at.map_or(("", before), |at| (&before[..=at], before[at + 2..].trim()));
     citation::add_parts(draft, "text", &citation::Citation { journal, ..found });
     let (list, title) = front.split_once(". ").unwrap_or(("", front));
-    let is_list = list.split(", ").all(|name| names::one(name).is_some_and(|name| name.contains(", ")));
+    let is_person = |name: &str| names::one(name).is_some_and(|name| name.contains(", "));
+    let is_list = list
+        .split(", ")
+        .enumerate()
+        .all(|(at, name)| is_person(name) || (at > 0 && names::is_organisation(name)));
     if is_list && !list.is_empty() {
         authors(draft, list);
         add(draft, Field::Title, title);

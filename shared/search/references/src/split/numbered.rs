@@ -77,10 +77,18 @@ pub(crate) fn proquest(limit: usize) -> TaggedSplitter {
 }
 
 /// Splits PubMed's text exports. Two blank lines separate records, because paragraphs of an abstract may also begin
-/// with a number.
+/// with a number. Summaries have no paragraphs, so one blank line suffices.
 pub(crate) fn pubmed(limit: usize) -> TaggedSplitter {
-    let begins_next = |open: &OpenRecord, kind| kind == LineRole::Type && open.blanks > 1;
-    splitter(|line| typed(is_pubmed(line)), begins_next, limit)
+    let kind = |line: &[u8]| {
+        let is_summary = after_number(front(line)).is_some_and(|rest| rest.starts_with(b": "));
+        if is_summary { LineRole::Tag } else { typed(is_pubmed(line)) }
+    };
+    let begins_next = |open: &OpenRecord, kind| match kind {
+        LineRole::Type => open.blanks > 1,
+        LineRole::Tag => open.blanks > usize::from(open.typed),
+        _ => false,
+    };
+    splitter(kind, begins_next, limit)
 }
 
 #[cfg(test)]
@@ -100,5 +108,7 @@ mod tests {
         );
         assert_eq!(cut(&mut pubmed(100), "1. J. 2020.\n\nT\n\n2. is no record\n\n\n2. J. 2021.\n").len(), 2);
         assert_eq!(cut(&mut pubmed(100), "1: a\nb\n\n\n2: c\n"), ["1: a\nb", "2: c"]);
+        assert_eq!(cut(&mut pubmed(100), "1: a\nb\n\n2: c\n"), ["1: a\nb", "2: c"]);
+        assert_eq!(cut(&mut pubmed(100), "1. J. 2020.\n\n2: is no record\n\n\n2. J. 2021.\n").len(), 2);
     }
 }

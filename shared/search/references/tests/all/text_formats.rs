@@ -190,3 +190,22 @@ fn jats_articles_are_read_without_their_text() {
     let alone = format!("<!DOCTYPE article PUBLIC \"-//NLM//DTD JATS\" \"x.dtd\">{second}");
     assert_eq!(references(&alone)[0].title, "Second");
 }
+
+#[test]
+fn pubmed_summaries_may_have_one_blank_line_between_them() {
+    let text = "1: Roe A, Doe B, Test Study Group. First. J Tests. 2020 May\n15;1(2):3-9. PMID: 42.\n\n\
+        2: Poe E. Second. J Tests. 2021;1:2. PMID: 43.\n";
+    let found = references(text);
+    assert_eq!((found.len(), found[0].title.as_str()), (2, "First."));
+    assert_eq!(found[0].authors, ["Roe, A", "Doe, B", "Test Study Group"]);
+    assert_eq!((found[1].pmid.as_deref(), found[1].title.as_str()), (Some("43"), "Second."));
+}
+
+#[test]
+fn proquest_values_end_at_the_next_name() {
+    let text = "____________\nDocument 1 of 1\n\nTests\n\nAuthor: Roe, Ann\n\nISSN: 12345678\n\n\
+        Document URL: https://example.org/1\n\nProQuest document ID: 2512345679\n\nDatabase: ProQuest Nursing\n";
+    let found = &references(text)[0];
+    assert_eq!(found.url.as_deref(), Some("https://example.org/1"));
+    assert_eq!((found.accession.as_deref(), found.authors.len()), (Some("2512345679"), 1));
+}
