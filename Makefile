@@ -40,7 +40,7 @@ PROGRAMS := $(CARGO) build $(EVERYTHING) --locked --quiet --bins
 export PROOF_SEED ?= $(shell date -u +%Y%m%d)000000
 # The crates of the search import, and the adapters and runners that other applications use without them.
 SEARCH_CRATES := archives|duplicates|http-api|imports|references|service|writers
-FOR_ANY := embedded mongo backend operate local aws lambda simulation model onceward
+FOR_ANY := embedded mongo dynamo backend operate local aws lambda simulation model onceward
 # The crates for other teams. The embedded stores have the search's ports as a feature, so its crates are packaged as well.
 PACKAGED := $(PURE) $(FOR_ANY) system-host telemetry lambda-host system-tools imports references archives duplicates writers
 # Crates that the users' program must not depend on without its feature `services`.
@@ -293,7 +293,7 @@ lint-walls: ## Prove that search-import, the functions and the adapters do not c
 			echo "the functions need, without their feature embedded:"; printf '%s\n' "$$stores" | sort -u; exit 1; fi; \
 		echo "search-import: $$(printf '%s\n' "$$tree" | sed -E 's/ \(.*//' | sort -u | wc -l) crates, none of a service"
 	@for crate in $(FOR_ANY); do \
-		all=; case $$crate in backend) all="--features embedded,services";; onceward) all="--features env,local,lambda,simulation,model,tools";; esac; \
+		all=; case $$crate in backend) all="--features embedded,services";; onceward) all="--features dynamo,env,local,lambda,simulation,model,tools";; esac; \
 		tree=$$($(CARGO) tree --locked --package $$crate --no-default-features $$all --edges normal --prefix none) || exit 1; \
 		if search=$$(printf '%s\n' "$$tree" | grep -E '^($(SEARCH_CRATES)) v'); then \
 			echo "$$crate needs, without its feature search:"; printf '%s\n' "$$search" | sort -u; exit 1; fi; \

@@ -155,6 +155,16 @@ pub struct Unreliable {
 impl Unreliable {
     /// Starts the proxy. `fate` receives the index of a request and returns its fate.
     pub async fn before(to: &str, fate: impl Fn(usize) -> Fate + Send + Sync + 'static) -> Self {
+        Self::start(to, move |index, _| fate(index)).await
+    }
+
+    /// Starts a proxy in which the first attempt of every call of an AWS client has this fate. All others are forwarded.
+    pub async fn before_first_attempts(to: &str, fate: Fate) -> Self {
+        Self::start(to, move |_, head| if head.contains("attempt=1;") { fate } else { Fate::Passed }).await
+    }
+
+    /// Starts the proxy. `fate` receives the index of a request and its head.
+    async fn start(to: &str, fate: impl Fn(usize, &str) -> Fate + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         let fates = Arc::new(Mutex::new(BTreeMap::new()));
@@ -167,8 +177,8 @@ impl Unreliable {
                     (to.clone(), Arc::clone(&fate), Arc::clone(&met), Arc::clone(&number));
                 tokio::spawn(async move {
                     // The end of a connection does not concern the proxy.
-                    let _ = pass(client, &to, || {
-                        let fate = fate(number.fetch_add(1, Ordering::SeqCst));
+                    let _ = pass(client, &to, |head| {
+                        let fate = fate(number.fetch_add(1, Ordering::SeqCst), head);
                         *met.lock().unwrap().entry(fate).or_default() += 1;
                         fate
                     })
@@ -193,9 +203,9 @@ impl Unreliable {
 }
 
 /// Forwards one request.
-async fn pass(mut client: TcpStream, to: &str, fate: impl FnOnce() -> Fate) -> std::io::Result<()> {
+async fn pass(mut client: TcpStream, to: &str, fate: impl FnOnce(&str) -> Fate) -> std::io::Result<()> {
     let Some(request) = read_message(&mut client).await else { return Ok(()) };
-    let fate = fate();
+    let fate = fate(&String::from_utf8_lossy(&request.bytes[..request.head]));
     let answer = match fate {
         Fate::Lost => return Ok(()),
         Fate::Refused(status, body) => response(status, body).into_bytes(),

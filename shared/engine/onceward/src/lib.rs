@@ -22,12 +22,36 @@
 //! - feature `local` (module `local`, the default): all functions of an application in one process;
 //! - feature `aws` (module `aws`): the ledger on DynamoDB and the queues on SQS;
 //! - feature `mongo` (module `mongo`): documents, views, sessions and records on MongoDB;
+//! - feature `dynamo` (module `dynamo`): documents, views, sessions and records on DynamoDB, without MongoDB;
 //! - feature `env` (module `env`): the settings of the environment, which select and open the adapters;
 //! - feature `lambda` (modules `lambda` and `telemetry`): the functions on AWS Lambda, with logs, metrics and traces;
 //! - feature `tools` (module `tools`): a SAM template of the functions, provisioning on local servers, and more for
 //!   developers;
 //! - feature `simulation` (module `simulation`): seeded schedules of faults, for tests;
 //! - feature `model` (module `model`): every interleaving of a small workload, for tests.
+//!
+//! # DynamoDB as the only database
+//!
+//! With the features `dynamo` and `aws`, a system needs one table for its documents, one for its ledger, and SQS:
+//!
+//! ```no_run
+//! # #[cfg(feature = "dynamo")]
+//! # async fn ports() -> (onceward::saga::Stores, onceward::saga::Partitions) {
+//! use std::sync::Arc;
+//!
+//! use onceward::SystemHost;
+//! use onceward::aws::ledger::Ledger;
+//! use onceward::dynamo::{Client, Dynamo, Settings};
+//! use onceward::saga::Partitions;
+//!
+//! let client = Client::new(&onceward::aws::config().await);
+//! let ledger = Ledger::new(client.clone(), "tickets", "tickets-ledger");
+//! let dynamo = Dynamo::new(client, Settings::new("tickets"), Arc::new(SystemHost));
+//! (dynamo.stores(), Partitions::of(Arc::new(ledger)))
+//! # }
+//! ```
+//!
+//! The engine gets them as `Engine { stores: Ok(stores), partitions: Ok(partitions), ..engine }`.
 //!
 //! # Stability
 //!
@@ -42,6 +66,8 @@ pub use {async_trait::async_trait, dedup, jiff, outbox, saga, serde, serde_json,
 pub use aws;
 #[cfg(feature = "env")]
 pub use backend as env;
+#[cfg(feature = "dynamo")]
+pub use dynamo;
 #[cfg(feature = "sqlite")]
 pub use embedded as sqlite;
 #[cfg(feature = "lambda")]

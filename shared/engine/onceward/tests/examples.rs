@@ -46,6 +46,16 @@ fn documents_and_messages_are_committed_together() {
     assert_eq!(output("session_mongo"), "2 seats are booked, and 2 mails are queued\n");
 }
 
+/// The table is on the server at `AWS_ENDPOINT_URL_DYNAMODB`.
+#[test]
+fn documents_on_dynamodb_change_once() {
+    assert!(
+        std::env::var("AWS_ENDPOINT_URL_DYNAMODB").is_ok(),
+        "AWS_ENDPOINT_URL_DYNAMODB is not set: run `make services` or `make test`"
+    );
+    assert_eq!(output("dynamo"), "seat 17 was paid once\n");
+}
+
 #[test]
 fn announcement_is_sent_after_the_outage() {
     assert!(output("outbox").starts_with("the announcement was sent by sweep"));

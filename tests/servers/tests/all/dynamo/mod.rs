@@ -4,6 +4,7 @@ mod faults;
 mod fixtures;
 mod like_the_model;
 mod requeued;
+mod store;
 mod suites;
 
 use aws_sdk_dynamodb::Client;

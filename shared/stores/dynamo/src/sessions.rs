@@ -1,0 +1,126 @@
+//! Transactional sessions: the record with its messages, the views and the application's records in one transaction.
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use messages::{SessionId, StoreError};
+use outbox::session::SessionStatus;
+use outbox::{CommitOutcome, CommitSession, Owner, SessionRecord, SettleSessions};
+
+use crate::Dynamo;
+use crate::entries::Entries;
+use crate::error::Malformed;
+use crate::item::{self, Item, nanos, readable, text};
+use crate::names::attributes::{KEEP_UNTIL, STATE};
+use crate::outboxes::{SESSION, key};
+use crate::records;
+use crate::transaction::{Outcome, Step};
+use crate::update::{Change, Known};
+use crate::views;
+
+const COMMITTED: &str = "committed";
+const TOMBSTONE: &str = "tombstone";
+
+fn status(stored: &Item) -> Result<SessionStatus, Malformed> {
+    match item::str_of(stored, STATE)? {
+        COMMITTED => Ok(SessionStatus::Committed),
+        TOMBSTONE => Ok(SessionStatus::Tombstone),
+        _ => Err(Malformed(STATE)),
+    }
+}
+
+/// The reason why the record of a session was found by a condition and not by the read that followed.
+#[derive(Debug, thiserror::Error)]
+#[error("the record of the session was deleted in between")]
+struct Deleted;
+
+impl Dynamo {
+    /// Returns the record of a session in a state. It is kept for the retention of sessions after `at`, and longer while
+    /// it has entries.
+    fn session_record(
+        &self,
+        id: SessionId,
+        state: &str,
+        at: Timestamp,
+        entries: &Entries,
+        doing: &str,
+    ) -> Result<Item, StoreError> {
+        let mut item = item::new(&key(Owner::Session(id)));
+        let until = at.checked_add(self.settings.outbox_retention).unwrap_or(Timestamp::MAX);
+        item::set(&mut item, STATE, text(state));
+        item::set(&mut item, KEEP_UNTIL, nanos(until));
+        readable(entries.store(&mut item, SESSION, id.as_uuid()), doing)?;
+        Ok(item)
+    }
+
+    async fn status(&self, session: SessionId, doing: &str) -> Result<SessionStatus, StoreError> {
+        let stored = self.get(&key(Owner::Session(session)), doing).await?;
+        stored.map_or(Ok(SessionStatus::Nothing), |item| readable(status(&item), doing))
+    }
+
+    /// Returns the step that creates the record of a session. A session that changes nothing has none.
+    fn record_step(&self, session: &SessionRecord, doing: &str) -> Result<Option<Step>, StoreError> {
+        if !session.is_change() {
+            return Ok(None);
+        }
+        let mut entries = Entries::default();
+        entries.replace(&[], &session.entries, doing)?;
+        let (id, at) = (session.id, session.committed_at);
+        Ok(Some(Step::Create(self.session_record(id, COMMITTED, at, &entries, doing)?)))
+    }
+}
+
+#[async_trait]
+impl CommitSession for Dynamo {
+    /// One transaction. A view that exists stays as it is, so the transaction is repeated without it.
+    async fn commit(&self, session: &SessionRecord) -> Result<CommitOutcome, StoreError> {
+        let doing = format!("committing session {}", session.id);
+        let Some(mut steps) = records::steps(&session.reads, &session.writes, &doing)? else {
+            return Ok(CommitOutcome::Changed);
+        };
+        let of_records = steps.len();
+        for view in &session.views {
+            steps.push(Step::Create(views::encode(view, self.view_position(), &doing)?));
+        }
+        let before_record = steps.len();
+        steps.extend(self.record_step(session, &doing)?);
+        let has_record = steps.len() > before_record;
+        while !steps.is_empty() {
+            let Outcome::Refused(refused) = self.transact(&steps, &doing).await? else { break };
+            // Checked first: a repeated commit may have changed the records that it has read.
+            match self.status(session.id, &doing).await? {
+                SessionStatus::Committed => return Ok(CommitOutcome::Stored),
+                SessionStatus::Tombstone => return Ok(CommitOutcome::TooLate),
+                SessionStatus::Nothing => {}
+            }
+            if refused.iter().any(|step| *step < of_records) {
+                return Ok(CommitOutcome::Changed);
+            }
+            if has_record && refused.contains(&(steps.len() - 1)) {
+                return Err(StoreError::unavailable(doing, Deleted));
+            }
+            let mut index = 0..;
+            steps.retain(|_| !index.next().is_some_and(|index| refused.contains(&index)));
+        }
+        Ok(CommitOutcome::Stored)
+    }
+}
+
+#[async_trait]
+impl SettleSessions for Dynamo {
+    async fn find(&self, session: SessionId) -> Result<SessionStatus, StoreError> {
+        self.status(session, &format!("looking for session {session}")).await
+    }
+
+    /// The first record of a session stays.
+    async fn abandon(&self, session: SessionId, now: Timestamp) -> Result<SessionStatus, StoreError> {
+        let doing = format!("abandoning session {session}");
+        self.change_item(&key(Owner::Session(session)), Known::Absent, &doing, |stored| match stored {
+            Some(stored) => Ok(Change::Keep(readable(status(stored), &doing)?)),
+            None => {
+                let tombstone = self.session_record(session, TOMBSTONE, now, &Entries::default(), &doing)?;
+                Ok(Change::Write(tombstone, SessionStatus::Tombstone))
+            }
+        })
+        .await
+    }
+}

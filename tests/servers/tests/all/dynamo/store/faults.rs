@@ -1,0 +1,174 @@
+//! Lost, repeated and throttled calls.
+
+use aws_sdk_dynamodb::Client;
+use backend::SystemHost;
+use futures::future::try_join_all;
+use messages::{Host, StoreError};
+use outbox::records::RecordRead;
+use outbox::{CommitOutcome, CommitSession, Key, ReadRecords, SessionRecord, Write};
+use saga::{Persist, PersistOutcome, ReadDocuments, WriteDocuments};
+use serde_json::json;
+use servers::amazon::{Service, config_at};
+use servers::net::{Fate, ScriptedServer, Unreliable};
+use servers::{TestResult, unique};
+use testing::sample;
+
+use super::{impatient, store, suites, with_store};
+
+/// Runs all suites while the first attempt of every call has a fate. The client repeats the call.
+async fn suites_with(fate: Fate) -> TestResult {
+    with_store(|plain| async move {
+        let table = &plain.settings().table;
+        let proxy = Unreliable::before_first_attempts(&Service::DynamoDb.address(), fate).await;
+        let store = store(impatient(&proxy.address).await, table);
+        suites::documents_of(&store, table).await?;
+        suites::sessions_of(&store).await?;
+        suites::views_of(&store).await?;
+        suites::failures_of(&store).await?;
+        assert!(proxy.faults().values().sum::<usize>() > 500, "{:?}", proxy.faults());
+        Ok(())
+    })
+    .await
+}
+
+/// Every write takes effect and is then repeated. No port reports its own write as a conflict.
+#[tokio::test]
+async fn suites_pass_if_every_first_response_is_lost() -> TestResult {
+    suites_with(Fate::Unanswered).await
+}
+
+#[tokio::test]
+async fn suites_pass_if_every_first_request_is_lost() -> TestResult {
+    suites_with(Fate::Lost).await
+}
+
+#[tokio::test]
+async fn suites_pass_if_every_first_request_is_throttled() -> TestResult {
+    suites_with(Fate::THROTTLED).await
+}
+
+/// Workers count in one document and in one record, with random faults. A failed call is repeated by its worker, as a
+/// queue redelivers a message. No count is lost and none is made twice.
+#[tokio::test]
+async fn concurrent_workers_lose_and_repeat_nothing() -> TestResult {
+    const WORKERS: usize = 4;
+    const EACH: usize = 10;
+    with_store(|plain| async move {
+        let fates = vec![Fate::Lost, Fate::Unanswered, Fate::THROTTLED, Fate::FAILED];
+        let proxy = Unreliable::before(&Service::DynamoDb.address(), Fate::some(20_261_127, 30, fates)).await;
+        let store = store(impatient(&proxy.address).await, &plain.settings().table);
+        let (partition, key) = (sample::partition(&SystemHost), Key::new("count", "total"));
+        let worker = async || {
+            for _ in 0..EACH {
+                count_in_document(&store, partition).await?;
+                count_in_record(&store, &key).await?;
+            }
+            Ok::<_, StoreError>(())
+        };
+        try_join_all((0..WORKERS).map(|_| worker())).await?;
+        let document = plain.load_latest(partition, SystemHost.now()).await?.ok_or("it is stored")?;
+        assert_eq!((document.version, document.outbox.len()), (40, 40));
+        let record = plain.record(&key).await?.ok_or("it is stored")?;
+        assert_eq!((record.revision, record.body), (40, json!(40)));
+        assert_eq!(proxy.faults().len(), 4, "{:?}", proxy.faults());
+        Ok(())
+    })
+    .await
+}
+
+/// Adds one entry to a document. If the outcome of a write is unknown, the document names the attempt that wrote it.
+async fn count_in_document(
+    store: &dynamo::Dynamo,
+    partition: messages::PartitionKey,
+) -> Result<(), StoreError> {
+    let now = SystemHost.now();
+    let mut unknown: Option<Persist> = None;
+    loop {
+        let Ok(stored) = store.load_latest(partition, now).await else { continue };
+        if let Some(write) = &unknown
+            && stored
+                .as_ref()
+                .is_some_and(|stored| stored.outbox.iter().any(|entry| entry.id == write.add[0].id))
+        {
+            return Ok(());
+        }
+        let loaded = stored.map(|stored| stored.version);
+        let add = vec![sample::entry(&SystemHost, partition, now).expect("a sample")];
+        let write =
+            Persist { add, ..sample::persist(partition, loaded, sample::content(&SystemHost, "counted")) };
+        match store.persist(std::slice::from_ref(&write), now).await {
+            Ok(outcomes) if outcomes == [PersistOutcome::Stored] => return Ok(()),
+            Ok(_) => unknown = None,
+            Err(error) if error.is_retryable() => {
+                // The call has ended, so no repetition of it is on its way.
+                unknown = Some(write);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Increments a record in a session.
+async fn count_in_record(store: &dynamo::Dynamo, key: &Key) -> Result<(), StoreError> {
+    loop {
+        let Ok(found) = store.record(key).await else { continue };
+        let (revision, count) =
+            found.map_or((0, 0), |record| (record.revision, record.body.as_u64().unwrap_or(0)));
+        let session = SessionRecord {
+            id: messages::SessionId::from_uuid(SystemHost.fresh_id()),
+            entries: Vec::new(),
+            views: Vec::new(),
+            reads: vec![RecordRead { key: key.clone(), revision }],
+            writes: vec![Write { key: key.clone(), body: json!(count + 1) }],
+            committed_at: SystemHost.now(),
+        };
+        loop {
+            match store.commit(&session).await {
+                Ok(CommitOutcome::Stored) => return Ok(()),
+                Ok(_) => break,
+                Err(error) if error.is_retryable() => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn limits_are_checked_before_the_call() {
+    let server = ScriptedServer::start(|_, _| (500, String::new())).await;
+    let store = store(Client::new(&config_at(&server.address).await), "store");
+    let session = |writes| SessionRecord {
+        id: messages::SessionId::from_uuid(SystemHost.fresh_id()),
+        entries: Vec::new(),
+        views: Vec::new(),
+        reads: Vec::new(),
+        writes,
+        committed_at: SystemHost.now(),
+    };
+    let write = |n: usize, body: usize| Write {
+        key: Key::new("sample", n.to_string()),
+        body: json!("x".repeat(body)),
+    };
+    for (writes, limit) in [
+        ((0..100).map(|n| write(n, 1)).collect(), "101 items"),
+        (vec![write(0, 410_000)], "409600 bytes for an item"),
+        ((0..12).map(|n| write(n, 400_000)).collect::<Vec<_>>(), "4194304 bytes for a transaction"),
+    ] {
+        let error = store.commit(&session(writes)).await.unwrap_err();
+        assert!(!error.is_retryable() && error.chain().contains(limit), "{}", error.chain());
+    }
+    let content = sample::with_state(&SystemHost, json!("x".repeat(410_000)));
+    let write = sample::persist(sample::partition(&SystemHost), None, content);
+    let error = store.persist(&[write], SystemHost.now()).await.unwrap_err();
+    assert!(!error.is_retryable() && error.chain().contains("bytes for an item"), "{}", error.chain());
+    assert_eq!(server.requests(), 0);
+}
+
+#[tokio::test]
+async fn missing_table_names_its_setting() {
+    let table = unique("missing");
+    let store = store(super::super::client().await, &table);
+    let error = store.load_latest(sample::partition(&SystemHost), SystemHost.now()).await.unwrap_err();
+    let expected = format!("there is no table \"{table}\" (set by SAMPLES_STORE_TABLE)");
+    assert!(error.is_retryable() && error.chain().ends_with(&expected), "{}", error.chain());
+}

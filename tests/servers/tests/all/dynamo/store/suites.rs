@@ -1,0 +1,117 @@
+//! The contract suites.
+
+use std::sync::Arc;
+
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::types::AttributeValue;
+use backend::SystemHost;
+use dynamo::attributes::{CONTENT, ENTRY, KEY, OUTBOX};
+use dynamo::{Dynamo, Settings};
+use futures::future::BoxFuture;
+use messages::{MessageId, PartitionKey};
+use saga::Views;
+use servers::TestResult;
+use servers::amazon::{Service, config};
+use testing::sample::Samples;
+
+use super::with_store;
+
+/// Changes an attribute of a document, without the ports.
+async fn damage(client: &Client, table: &str, partition: PartitionKey, change: &str, to: &str) -> TestResult {
+    client
+        .update_item()
+        .table_name(table)
+        .key(KEY, AttributeValue::S(format!("saga#{partition}")))
+        .update_expression(format!("SET {change} = :to"))
+        .condition_expression(format!("attribute_exists({KEY})"))
+        .expression_attribute_values(":to", AttributeValue::S(to.to_owned()))
+        .send()
+        .await?;
+    Ok(())
+}
+
+/// Returns the index of an entry in the stored outbox.
+async fn index_of(client: &Client, table: &str, partition: PartitionKey, entry: MessageId) -> usize {
+    let key = AttributeValue::S(format!("saga#{partition}"));
+    let stored =
+        client.get_item().table_name(table).key(KEY, key).consistent_read(true).send().await.unwrap();
+    let id = AttributeValue::S(entry.to_string());
+    let outbox = stored.item.unwrap()[OUTBOX].as_l().unwrap().clone();
+    outbox.iter().position(|stored| stored.as_m().unwrap()["id"] == id).expect("the entry is stored")
+}
+
+pub(super) async fn documents_of(store: &Dynamo, table: &str) -> TestResult {
+    let client = Client::new(&config(Service::DynamoDb).await);
+    let sweep = store.saga_outbox();
+    let lose = |partition: PartitionKey| -> BoxFuture<'_, TestResult> {
+        let (client, table) = (client.clone(), table.to_owned());
+        Box::pin(async move { damage(&client, &table, partition, CONTENT, r#"{"status":"lost"}"#).await })
+    };
+    let newer = |partition: PartitionKey, entry: MessageId| -> BoxFuture<'_, TestResult> {
+        let (client, table) = (client.clone(), table.to_owned());
+        Box::pin(async move {
+            let index = index_of(&client, &table, partition, entry).await;
+            damage(&client, &table, partition, &format!("{OUTBOX}[{index}].{ENTRY}"), r#"{"kind":"webhook"}"#)
+                .await
+        })
+    };
+    let ports = testing::documents::Ports {
+        read: store,
+        write: store,
+        sweep: &sweep,
+        host: &SystemHost,
+        retention: Settings::new("samples").saga_retention,
+        damage: Some(&lose),
+        damage_entry: Some(&newer),
+    };
+    testing::documents::all(&ports).await
+}
+
+pub(super) async fn sessions_of(store: &Dynamo) -> TestResult {
+    let sweep = store.session_outbox();
+    let ports = testing::sessions::Ports {
+        commit: store,
+        settle: store,
+        sweep: &sweep,
+        views: store,
+        records: store,
+        write_records: store,
+        host: &SystemHost,
+    };
+    testing::sessions::all(&ports).await
+}
+
+pub(super) async fn views_of(store: &Dynamo) -> TestResult {
+    let views = Views {
+        saga: Samples,
+        written: Arc::new(store.clone()),
+        documents: Arc::new(store.clone()),
+        host: Arc::new(SystemHost),
+    };
+    let ports = testing::views::Ports { views: &views, write: store, documents: store, host: &SystemHost };
+    testing::views::all(&ports).await
+}
+
+pub(super) async fn failures_of(store: &Dynamo) -> TestResult {
+    testing::failures::all(&testing::failures::Ports { store, host: &SystemHost }).await
+}
+
+#[tokio::test]
+async fn documents() -> TestResult {
+    with_store(|store| async move { documents_of(&store, &store.settings().table).await }).await
+}
+
+#[tokio::test]
+async fn sessions() -> TestResult {
+    with_store(|store| async move { sessions_of(&store).await }).await
+}
+
+#[tokio::test]
+async fn views() -> TestResult {
+    with_store(|store| async move { views_of(&store).await }).await
+}
+
+#[tokio::test]
+async fn failures() -> TestResult {
+    with_store(|store| async move { failures_of(&store).await }).await
+}
