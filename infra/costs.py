@@ -25,6 +25,7 @@ GB_SECOND = 13.33  # on arm64, https://aws.amazon.com/lambda/pricing/
 LOG_LINE = 0.50  # of 1 KB, https://aws.amazon.com/cloudwatch/pricing/
 API_REQUEST = 1.00  # https://aws.amazon.com/api-gateway/pricing/
 PUT, GET = 5.00, 0.40  # https://aws.amazon.com/s3/pricing/
+READ = 0.125  # a consistent read of up to 4 KB, https://aws.amazon.com/dynamodb/pricing/on-demand/
 
 # Counted by `dev bench calls` for a search of two files, with one message per batch.
 WRITES_OF_MESSAGE = 1.2
@@ -33,6 +34,12 @@ MESSAGES_OF_SEARCH = 6
 READS_OF_SEARCH = 2
 MEMORY_GB = 0.25
 SECONDS_OF_MESSAGE = 0.03
+
+# Measured by `message_consumes_these_units` (tests/servers): a message with an effect, and a document of less
+# than 1 KB.
+STORE_WRITES, STORE_READS = 4, 3
+# The same for a view.
+VIEW_WRITES, VIEW_READS = 5, 1
 
 HOURS = 730
 MONTH_SECONDS = HOURS * 3_600
@@ -52,6 +59,25 @@ def message() -> list[Cost]:
         Cost("an invocation", INVOCATION),
         Cost(f"{SECONDS_OF_MESSAGE} s in {MEMORY_GB} GB", SECONDS_OF_MESSAGE * MEMORY_GB * GB_SECOND),
         Cost("a log line of 1 KB", LOG_LINE),
+    ]
+
+
+def message_on_dynamodb() -> list[Cost]:
+    """Returns the costs of one million messages of a system without MongoDB."""
+    ledger, *others = message()
+    return [
+        ledger,
+        Cost(f"{STORE_WRITES} write units of the store", STORE_WRITES * WRITE),
+        Cost(f"{STORE_READS} read units of the store", STORE_READS * READ),
+        *others,
+    ]
+
+
+def view_on_dynamodb() -> list[Cost]:
+    """Returns the costs of one million writes of a view."""
+    return [
+        Cost(f"{VIEW_WRITES} write units of the store", VIEW_WRITES * WRITE),
+        Cost(f"{VIEW_READS} read unit of the store", VIEW_READS * READ),
     ]
 
 
@@ -116,7 +142,13 @@ PROGRAM = "infra/costs.py"
 
 def tables_by_name() -> dict[str, str]:
     """Returns the tables by the names of their markers in the document."""
-    return {"message": table(message()), "search": table(search()), "month": table(month())}
+    return {
+        "message": table(message()),
+        "dynamodb": table(message_on_dynamodb()),
+        "view": table(view_on_dynamodb()),
+        "search": table(search()),
+        "month": table(month()),
+    }
 
 
 def written(document: str) -> str:

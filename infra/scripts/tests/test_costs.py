@@ -4,6 +4,13 @@ import unittest
 import costs
 from scripts.paths import ROOT
 
+ALL = (
+    costs.message,
+    costs.message_on_dynamodb,
+    costs.view_on_dynamodb,
+    costs.search,
+    costs.month,
+)
 TEXT = (ROOT / "docs" / "costs.md").read_text("utf-8")
 
 
@@ -13,10 +20,10 @@ class Tables(unittest.TestCase):
         self.assertEqual(costs.written(TEXT), TEXT, "run infra/costs.py docs/costs.md")
 
     def test_parts_add_up(self) -> None:
-        for of in (costs.message, costs.search, costs.month):
+        for of in ALL:
             *parts, whole = re.findall(r"\| \**([0-9.]+)\** \|$", costs.table(of()), re.MULTILINE)
             self.assertAlmostEqual(sum(map(float, parts)), float(whole), places=2)
 
     def test_text_names_the_totals(self) -> None:
-        for of in (costs.message, costs.search, costs.month):
+        for of in ALL:
             self.assertIn(f"USD {costs.total(of()):.2f}", TEXT)
