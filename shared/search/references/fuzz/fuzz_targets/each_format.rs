@@ -9,7 +9,7 @@ use references_fuzz::check;
 use pieces::STARTS;
 
 #[allow(dead_code, reason = "only the beginnings are used here")]
-#[path = "../../../tests/all/pieces.rs"]
+#[path = "../../tests/all/pieces.rs"]
 mod pieces;
 
 fuzz_target!(|input: &[u8]| {
