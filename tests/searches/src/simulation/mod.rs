@@ -33,7 +33,7 @@ use imports::{Deadlines, ParseCommand, Ports, SearchEvent, SearchImport, Setting
 use jiff::SignedDuration;
 use messages::{DecisionRecord, Message, PartitionKey, Queue, Verdict};
 use outbox::SessionRecord;
-use saga::{Engine, System};
+use saga::{Control, Engine, System};
 use simulation::access::short;
 use simulation::{
     Access, Bounds, Call, Change, CheckResult, Invariant, Mode, Rest, RestoredStores, Rng, Scene, Violation,
@@ -200,6 +200,10 @@ impl Workload for Searches {
 
     fn succeeded(&self, state: &State) -> bool {
         matches!(state, State::Completed(_))
+    }
+
+    fn controls(&self) -> &'static [Control] {
+        &[Control::Pause]
     }
 
     /// A file without a token was not requested.
