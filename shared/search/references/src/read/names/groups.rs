@@ -25,7 +25,7 @@ const MORE: [&str; 16] = [
 ];
 
 /// Returns `true` for a text with a word that only names of organisations contain.
-pub(in crate::read) fn is_organisation(text: &str) -> bool {
+pub(crate) fn is_organisation(text: &str) -> bool {
     let is_known = |word: &str| {
         word.eq_ignore_ascii_case("the")
             || word == "of"
