@@ -85,7 +85,7 @@ def complete_review(api: Client, server: Server) -> None:
     wait_for("the decision", lambda: not api.call("list_all_duplicates", project=project).items)
     flow = api.call("show_flow", project=project)
     check(flow.total.records == 3 and flow.total.duplicates == 0, f"{flow.total}")
-    # Of several media types, the generator supports JSON only.
+    # The generator supports only JSON, of several media types.
     json_format = models.ExportReviewFormat.CSL_JSON
     exported = api.answer("export_review", project=project, format_=json_format).content
     check(len(json.loads(exported)) == 3, f"the export does not have three records: {exported!r}")

@@ -116,10 +116,11 @@ class StackApi:
         return body(answer)
 
 
-def open_searches(api: StackApi) -> Iterator[Mapping[str, Any]]:
-    after = ""
+def searches(api: StackApi, states: str = "") -> Iterator[Mapping[str, Any]]:
+    """Returns the searches in these states, or all of them."""
+    state, after = f"&state={states}" if states else "", ""
     while True:
-        page = api.found("GET", f"/admin/searches?state={OPEN_STATES}&limit={PAGE}{after}")
+        page = api.found("GET", f"/admin/searches?limit={PAGE}{state}{after}")
         yield from page["items"]
         if page["next"] is None:
             return
@@ -129,16 +130,21 @@ def open_searches(api: StackApi) -> Iterator[Mapping[str, Any]]:
 def after_restore(api: StackApi, ledger_alone: bool, dry_run: bool) -> bool:
     """Resumes or ends each unfinished search. Returns whether none has to be retried."""
     # List all of them first: a search that ends in between would shift the following pages.
-    searches = list(open_searches(api))
+    unfinished = list(searches(api, OPEN_STATES))
     busy = 0
-    for search in searches:
+    for search in unfinished:
         search_id, done = search["search_id"], "has not ended"
         if not dry_run:
             path = f"/admin/searches/{search_id}/after-restore"
             answer = api.found("POST", path, json.dumps({"ledger_alone": ledger_alone}))
             done, busy = answer["words"], busy + (answer["done"] == "busy")
         print(f"search {search_id}, {search['state']}: {done}", flush=True)
-    print(f"{len(searches)} had not ended; retry {busy} of them in a minute")
+    if not ledger_alone and not dry_run:
+        for project in sorted({search["project_id"] for search in searches(api)}):
+            compared = api.found("POST", f"/admin/projects/{project}/after-restore")["compared"]
+            if compared:
+                print(f"review {project}: {compared} decided studies are compared again", flush=True)
+    print(f"{len(unfinished)} had not ended; retry {busy} of them in a minute")
     return busy == 0
 
 

@@ -7,14 +7,15 @@ use std::time::Duration;
 
 use functions::parse_references::{OrphanReason, OrphanStudies};
 use imports::queues::{CONTROL, PARSE, SAGA, UPLOADS};
-use imports::{FindObjects, JobState, ProjectId, ReadStudies, SearchId, StoredFile};
+use imports::{FindObjects, JobState, ProjectId, ReadStudies, SearchId, StoredFile, StudyRef};
 use messages::{Disposition, ReceiveMessages};
 use outbox::ReadViews;
 use rusqlite::Connection;
 use saga::failures::{FailureStatus, Retry, Selection};
 use service::{
-    AfterRestore, AnnouncedSearch, Cancellation, CreateOutcome, Deletion, FileRefusal, NewFile, NewRepair,
-    NewSearch, OpenReads, ProjectAccess, Refusal, Repair, RestoreOutcome,
+    AfterRestore, AnnouncedSearch, Cancellation, CreateOutcome, DecisionKind, DecisionOutcome,
+    DecisionRequest, Deletion, FileRefusal, NewFile, NewRepair, NewSearch, OpenReads, ProjectAccess, Refusal,
+    Repair, RestoreOutcome,
 };
 use tempfile::TempDir;
 
@@ -110,6 +111,9 @@ async fn settle(world: &World, what: What) -> Vec<(SearchId, RestoreOutcome)> {
             let done = after.settle(job.search_id).await.unwrap();
             assert_ne!(done, RestoreOutcome::Busy, "{}", job.search_id);
             settled.push((job.search_id, done));
+        }
+        for project in after.projects().await.unwrap().into_iter().filter(|_| what.has_database()) {
+            after.compare_decided(project).await.unwrap();
         }
     }
     settled
@@ -411,6 +415,38 @@ async fn orphans(world: &World) -> (OrphanStudies, Vec<(StoredFile, OrphanReason
     }
 }
 
+/// The command to compare the studies of a decision is handled after the backup, so the restored database has the
+/// decision without its marks.
+#[tokio::test]
+async fn marks_follow_decisions_after_restore() {
+    for what in What::ALL {
+        let world = World::new();
+        let imports = [imported(&world).await, imported(&world).await];
+        let studies = imports.map(|AnnouncedSearch { search_id, files }| {
+            let file_id = files[0].file_id;
+            StudyRef { search_id, file_id, record: 1 }
+        });
+        assert_eq!(marked(&world), 2);
+        let project = ProjectId::from_uuid(uuid::Uuid::nil());
+        let request =
+            DecisionRequest { decision: DecisionKind::Different, studies: &studies, if_undecided: false };
+        let decided = world.functions.start_upload.decide(project, request, "Ann").await.unwrap();
+        assert_eq!(decided, DecisionOutcome::Accepted { is_new: true });
+        let backup = Backup::take(&world);
+        world.run().await;
+        assert_eq!(marked(&world), 1);
+        let world = restored(&backup, world, what).await;
+        world.run().await;
+        assert_eq!(marked(&world), 1, "{what:?}");
+    }
+}
+
+/// Returns the number of studies that are marked as duplicates.
+fn marked(world: &World) -> u32 {
+    let marked = "SELECT count(*) FROM mark WHERE tier > 0";
+    open(world.folder()).query_row(marked, [], |row| row.get(0)).unwrap()
+}
+
 /// An earlier version executed every parse command, so it may have left such studies.
 #[tokio::test]
 async fn orphan_studies_are_listed_and_deleted() {
@@ -423,10 +459,6 @@ async fn orphan_studies_are_listed_and_deleted() {
         let change = format!("DELETE FROM {table} WHERE search_id = ?1");
         open(world.folder()).execute(&change, [gone.to_string()]).unwrap();
     }
-    let marked = |world: &World| {
-        let marked = "SELECT count(*) FROM mark WHERE tier > 0";
-        open(world.folder()).query_row(marked, [], |row| row.get::<_, u32>(0)).unwrap()
-    };
     assert_eq!((stored(&world), marked(&world)), (4, 2), "all of the second import are duplicates");
     let (check, found) = orphans(&world).await;
     let [(file, why)] = found[..] else { panic!("{found:?}") };

@@ -210,7 +210,11 @@ async fn admin_operations_need_scope_and_all_projects() {
     operations.retain(|(_, path)| path.starts_with("/admin/"));
     assert!(operations.len() >= 10, "{operations:?}");
     for (method, path) in operations {
-        let path = path.replace("{failure}", OURS).replace("{operation}", OURS).replace("{search}", OURS);
+        let path = path
+            .replace("{failure}", OURS)
+            .replace("{operation}", OURS)
+            .replace("{search}", OURS)
+            .replace("{project}", OURS);
         let body = json!({ "all": true });
         for (scope, projects, is_refused) in [
             (None, "*", true),

@@ -37,6 +37,18 @@ pub(crate) async fn run(args: &args::AfterRestore) -> anyhow::Result<bool> {
             output::line(&format!("import {}, {}: {what}", job.search_id, job.state))?;
         }
     }
+    // With the ledger alone, the database has the marks of all decisions.
+    if !args.dry_run && !args.ledger_alone {
+        for project in function.projects().await? {
+            let studies = function.compare_decided(project).await? as u64;
+            if studies > 0 && args.output.json {
+                output::json(&json!({ "project_id": project, "compared": studies }))?;
+            } else if studies > 0 {
+                let count = counted(studies, "decided study is", "decided studies are");
+                output::line(&format!("review {project}: {count} compared again"))?;
+            }
+        }
+    }
     let count = counted(unfinished.len() as u64, "import had", "imports had");
     output::remark(&format!("{count} not ended"));
     if busy > 0 {

@@ -78,12 +78,13 @@ class Stand:
         return went_well, shown.getvalue()
 
 
-FIRST = "GET /admin/searches?state=Uploading,Uploaded,Parsing&limit=200"
+FIRST = "GET /admin/searches?limit=200&state=Uploading,Uploaded,Parsing"
+ALL = "GET /admin/searches?limit=200"
 SECOND = f"{FIRST}&after=a%20place"
 
 
 def page(search: str, following: str | None) -> tuple[int, Any]:
-    return 200, {"items": [{"search_id": search, "state": "Parsing"}], "next": following}
+    return 200, {"items": [{"search_id": search, "state": "Parsing", "project_id": "p"}], "next": following}
 
 
 def settled(done: str) -> tuple[int, Any]:
@@ -91,12 +92,20 @@ def settled(done: str) -> tuple[int, Any]:
 
 
 class AfterRestore(unittest.TestCase):
+    COMPARE = "POST /admin/projects/p/after-restore"
     PATHS = ("POST /admin/searches/a/after-restore", "POST /admin/searches/b/after-restore")
 
     def stand(self, done: str = "cancelled") -> Stand:
         one, other = self.PATHS
         answers = {FIRST: page("a", "a place"), SECOND: page("b", None)}
+        answers |= {ALL: page("a", None), self.COMPARE: (200, {"compared": 2})}
         return Stand({**answers, one: settled(done), other: settled("waiting")})
+
+    def test_decided_studies_are_compared_after_restore_of_the_database(self) -> None:
+        stand = self.stand()
+        _, shown = stand.run("after-restore")
+        self.assertEqual(stand.asked[-2:], [ALL, self.COMPARE])
+        self.assertIn("review p: 2 decided studies are compared again\n", shown)
 
     def test_every_open_search_is_settled(self) -> None:
         stand = self.stand()

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::rejection::{JsonRejection, PathRejection};
 use axum::extract::{Path, State};
 use axum::response::IntoResponse;
-use imports::SearchId;
+use imports::{ProjectId, SearchId};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -34,6 +34,36 @@ pub(super) struct RestoredView {
     done: RestoreOutcome,
     /// The outcome as a sentence.
     words: &'static str,
+}
+
+/// The decided studies of a review that are compared again.
+#[derive(Serialize, ToSchema)]
+pub(super) struct ComparedStudies {
+    /// Number of studies.
+    compared: usize,
+}
+
+/// Compares the decided studies of a review again, after a restore of the database.
+///
+/// Call it for every review, once the unfinished imports are handled. It is safe to repeat.
+#[utoipa::path(
+    post,
+    path = "/admin/projects/{project}/after-restore",
+    params(("project" = Uuid, Path, description = "The review")),
+    responses(
+        (status = 200, description = "The comparisons are requested", body = ComparedStudies),
+        CommonErrors,
+    ),
+)]
+pub(super) async fn compare_decided(
+    State(api): State<Arc<Api>>,
+    AuthorizedOperator(operator): AuthorizedOperator,
+    project: Result<Path<ProjectId>, PathRejection>,
+) -> HttpResult {
+    let Path(project) = project.map_err(|_| Problem::bad("the review id in the path is not a UUID"))?;
+    let after = AfterRestore::new(api.service.clone(), OpenReads::End, operator.name);
+    let compared = after.compare_decided(project).await?;
+    Ok(Json(ComparedStudies { compared }).into_response())
 }
 
 /// Resumes or ends an unfinished import after a restore of the database or the ledger.

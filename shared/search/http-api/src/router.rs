@@ -205,5 +205,6 @@ const OPERATIONS: &[Operations] = &[
     operations!(admin::stop_operation),
     operations!(admin::list_audit_entries),
     operations!(after_restore::recover_restored),
+    operations!(after_restore::compare_decided),
     operations!(trial::run_trial),
 ];

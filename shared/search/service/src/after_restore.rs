@@ -4,9 +4,13 @@
 //! deployment whose state was replaced. If database and ledger were restored to different times, one lacks tokens
 //! that the other expects. So no search can rely on what it waits for.
 
+use std::collections::BTreeSet;
+
+use imports::jobs::ByAge;
 use imports::messages::{SearchUploadSaved, SearchUploadStarted, UploadTimeout};
 use imports::saga::State;
-use imports::{Job, SearchEvent, SearchId};
+use imports::{Job, ProjectId, SearchEvent, SearchId};
+use jiff::Timestamp;
 use messages::MessageId;
 use saga::operator::{AdmittedReplies, Readmission};
 use saga::{Document, Operator};
@@ -14,8 +18,15 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::cancel::manifest;
+use crate::decisions::bulk;
 use crate::repair::{self, FileOf};
 use crate::{Cancellation, Error, ProjectAccess, SearchService};
+
+/// The number of jobs that are read at a time.
+const JOBS: usize = 200;
+/// The maximum number of studies whose comparison one session requests. Its messages stay far below the limits of the
+/// stores for a transaction.
+const STUDIES_OF_SESSION: usize = 10_000;
 
 /// Resumes or ends unfinished searches.
 pub struct AfterRestore {
@@ -86,6 +97,42 @@ impl AfterRestore {
     pub fn new(start: SearchService, reading: OpenReads, by: String) -> Self {
         let operator = start.failures.operator.clone();
         Self { start, operator, reading, by }
+    }
+
+    /// Returns all projects with searches.
+    ///
+    /// # Errors
+    /// Returns an error if a store is unavailable.
+    pub async fn projects(&self) -> Result<BTreeSet<ProjectId>, Error> {
+        let wanted = ByAge { project: None, states: Vec::new(), before: Timestamp::MAX };
+        let (mut found, mut after) = (BTreeSet::new(), None);
+        loop {
+            let (jobs, next) = self.start.jobs.by_age(&wanted, after, JOBS).await?;
+            found.extend(jobs.iter().map(|job| job.project_id));
+            let Some(next) = next else { return Ok(found) };
+            after = Some(next);
+        }
+    }
+
+    /// Compares the studies of all decisions of a project again, and returns their number. The restored database may
+    /// have a decision without its marks, because the command to compare was handled later. It is safe to repeat.
+    ///
+    /// # Errors
+    /// Returns an error if a store or queue is unavailable; the call has to be repeated.
+    pub async fn compare_decided(&self, project: ProjectId) -> Result<usize, Error> {
+        let studies = bulk::ever_decided(self.start.entry.sessions.records.as_ref(), project).await?;
+        for studies in studies.chunks(STUDIES_OF_SESSION) {
+            let Some(first) = studies.first() else { continue };
+            let mut session = self.start.entry.session(first.search_id);
+            bulk::send_comparisons(&mut session, project, studies)?;
+            self.start.commit(session, "compare decided studies after a restore").await?;
+        }
+        if !studies.is_empty() {
+            let why = format!("{} decided studies", studies.len());
+            let action = "compared after a restore";
+            self.start.failures.record_action(&self.by, action, project.to_string(), why).await?;
+        }
+        Ok(studies.len())
     }
 
     /// Resumes or ends a search, and records the operator in the audit log. It is safe to repeat.

@@ -155,6 +155,7 @@ impl Workload for Searches {
             (mutants::UNRECORDED_DELETION, &Mode::ALL),
             (recovery::UNSETTLED, &Mode::ALL),
             (recovery::REPLIES_ADMITTED, &Mode::ALL),
+            (recovery::UNCOMPARED, &[Mode::Ledger]),
         ]
     }
 

@@ -14,6 +14,9 @@ pub(super) const UNSETTLED: &str = "no search is settled after a restore";
 /// Defect: replies are admitted although the database was restored.
 pub(super) const REPLIES_ADMITTED: &str = "a restored database is treated as a restored ledger";
 
+/// Defect: the studies of decisions are not compared again after a restore of the database.
+pub(super) const UNCOMPARED: &str = "no decided studies are compared after a restore";
+
 const OPERATOR: &str = "operator";
 
 /// Runs `after-restore` once. Returns `false` if it has to be repeated.
@@ -42,7 +45,22 @@ pub(super) async fn after_restore(ports: Ports, access: Access<Outside>, what: R
             scene.note(|| format!("after-restore: search {} {words}", short(&job.search_id)));
         });
     }
+    // After a failure, the operator repeats the command.
+    if is_done && what.has_database() && !access.has(UNCOMPARED) {
+        is_done = compare_decided(&after).await;
+    }
     is_done
+}
+
+/// Compares the studies of all decisions again. Returns `false` if it has to be repeated.
+async fn compare_decided(after: &AfterRestore) -> bool {
+    let Ok(projects) = after.projects().await else { return false };
+    for project in projects {
+        if after.compare_decided(project).await.is_err() {
+            return false;
+        }
+    }
+    true
 }
 
 /// Runs `check --delete` once. Returns `false` if it has to be repeated.

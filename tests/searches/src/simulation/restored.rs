@@ -7,17 +7,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use imports::duplicates::DECISIONS;
 use imports::saga::{CANCELLED, EndedSearch, File, State};
 use imports::{FileId, Outcome, SearchId};
 use messages::PartitionKey;
-use outbox::{Key, View};
+use outbox::View;
 use serde::Deserialize;
 use service::{REPAIRS, Repairs};
 use simulation::access::short;
 use simulation::{CheckResult, Invariant};
 
-use super::client::project;
 use super::outside::{Quality, Truth};
 use super::rest::{AtRest, broken, duplicates, parsed, repaired, shown, timed_out};
 
@@ -35,9 +33,7 @@ pub(super) fn check(rest: &AtRest<'_>) -> CheckResult {
     }
     counted_once(rest, &deleted)?;
     uncounted(rest, &deleted)?;
-    // The comparison for a decision that was stored before the backup may have been made after it. Then it is lost.
-    let has_decisions = rest.record(&Key::new(DECISIONS, project().to_string())).is_some();
-    if has_decisions { Ok(()) } else { duplicates(rest) }
+    duplicates(rest)
 }
 
 /// Returns the searches whose deletion the database records.

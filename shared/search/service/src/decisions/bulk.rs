@@ -194,6 +194,25 @@ pub(crate) async fn in_effect(
     Ok(single.with_layers(layers(records, &actions).await?))
 }
 
+/// Returns the studies of all decisions of a project, including those of actions that are undone.
+pub(crate) async fn ever_decided(
+    records: &dyn ReadRecords,
+    project: ProjectId,
+) -> Result<Vec<StudyRef>, StoreError> {
+    let single = read(project, records.record(&key(project)).await?)?;
+    let mut studies: Vec<StudyRef> =
+        single.all().iter().flat_map(|decision| decision.about.studies()).collect();
+    for action in read_index(project, records.record(&index_key(project)).await?)? {
+        for number in 0..action.chunks {
+            let decisions = chunk(records, action.id, number).await?;
+            studies.extend(decisions.iter().flat_map(|decision| decision.about.studies()));
+        }
+    }
+    studies.sort();
+    studies.dedup();
+    Ok(studies)
+}
+
 /// Removes the bulk actions of a review, with the commit of the session.
 pub(crate) async fn clear(
     session: &mut saga::engine::OpenSession<'_>,
@@ -217,6 +236,15 @@ fn compare_again(
     let mut studies: Vec<StudyRef> = about.flat_map(|about| about.studies()).collect();
     studies.sort();
     studies.dedup();
+    send_comparisons(session, project_id, &studies)
+}
+
+/// Sends the commands to compare these studies again, with the commit of the session.
+pub(crate) fn send_comparisons(
+    session: &mut saga::engine::OpenSession<'_>,
+    project_id: ProjectId,
+    studies: &[StudyRef],
+) -> Result<(), Error> {
     for studies in studies.chunks(COMPARED) {
         let command = CompareStudies { project_id, studies: studies.to_vec() };
         session.send(&ParseCommand::CompareStudies(command))?;
