@@ -69,12 +69,21 @@ impl Intercept for Meter {
         let Some(Ok(output)) = context.output_or_error() else { return Ok(()) };
         let mut units = self.0.lock().unwrap();
         if let Some(output) = output.downcast_ref::<GetItemOutput>() {
-            units.reads += output.consumed_capacity().and_then(|used| used.capacity_units()).unwrap_or(0.0);
+            units.reads += output
+                .consumed_capacity()
+                .and_then(aws_sdk_dynamodb::types::ConsumedCapacity::capacity_units)
+                .unwrap_or(0.0);
         } else if let Some(output) = output.downcast_ref::<BatchGetItemOutput>() {
-            units.reads +=
-                output.consumed_capacity().iter().filter_map(|used| used.capacity_units()).sum::<f64>();
+            units.reads += output
+                .consumed_capacity()
+                .iter()
+                .filter_map(aws_sdk_dynamodb::types::ConsumedCapacity::capacity_units)
+                .sum::<f64>();
         } else if let Some(output) = output.downcast_ref::<PutItemOutput>() {
-            units.writes += output.consumed_capacity().and_then(|used| used.capacity_units()).unwrap_or(0.0);
+            units.writes += output
+                .consumed_capacity()
+                .and_then(aws_sdk_dynamodb::types::ConsumedCapacity::capacity_units)
+                .unwrap_or(0.0);
         }
         Ok(())
     }
