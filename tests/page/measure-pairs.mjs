@@ -52,7 +52,7 @@ export async function decidePairs(server, measured, record) {
   await page.context().close();
 
   const began = performance.now();
-  const rule = { id: crypto.randomUUID(), rule: 'preferred_source', database: 'None' };
+  const rule = { id: crypto.randomUUID(), rule: 'same_doi' };
   for (let after = ''; after !== null; ) {
     const step = await fetch(`${server.url}/projects/${PROJECT}/duplicates/bulk`, {
       method: 'POST',
