@@ -1,7 +1,5 @@
 //! The key that the distribution of the page adds to requests, so that clients cannot bypass its firewall.
 
-use std::fmt::Write;
-
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -58,9 +56,5 @@ fn is_invoked(request: &Request) -> bool {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -162,13 +162,20 @@ async fn chunk(records: &dyn ReadRecords, id: Uuid, number: u64) -> Result<Vec<D
     content::or_default(record, || format!("reading the bulk decision {id}"))
 }
 
+/// Returns the decisions of an action.
+async fn decisions_of(records: &dyn ReadRecords, action: &BulkAction) -> Result<Vec<Decision>, StoreError> {
+    let mut decisions = Vec::new();
+    for number in 0..action.chunks {
+        decisions.extend(chunk(records, action.id, number).await?);
+    }
+    Ok(decisions)
+}
+
 /// Returns the decisions of all actions that are not undone.
 async fn layers(records: &dyn ReadRecords, actions: &[BulkAction]) -> Result<Vec<Decision>, StoreError> {
     let mut layers = Vec::new();
     for action in actions.iter().filter(|action| action.undone.is_none()) {
-        for number in 0..action.chunks {
-            layers.extend(chunk(records, action.id, number).await?);
-        }
+        layers.extend(decisions_of(records, action).await?);
     }
     Ok(layers)
 }
@@ -200,17 +207,19 @@ pub(crate) async fn ever_decided(
     project: ProjectId,
 ) -> Result<Vec<StudyRef>, StoreError> {
     let single = read(project, records.record(&key(project)).await?)?;
-    let mut studies: Vec<StudyRef> =
-        single.all().iter().flat_map(|decision| decision.about.studies()).collect();
+    let mut decisions = single.all().to_vec();
     for action in read_index(project, records.record(&index_key(project)).await?)? {
-        for number in 0..action.chunks {
-            let decisions = chunk(records, action.id, number).await?;
-            studies.extend(decisions.iter().flat_map(|decision| decision.about.studies()));
-        }
+        decisions.extend(decisions_of(records, &action).await?);
     }
+    Ok(studies(decisions.into_iter().map(|decision| decision.about)))
+}
+
+/// Returns the studies of decisions, each once.
+fn studies(about: impl Iterator<Item = DecisionSubject>) -> Vec<StudyRef> {
+    let mut studies: Vec<StudyRef> = about.flat_map(|about| about.studies()).collect();
     studies.sort();
     studies.dedup();
-    Ok(studies)
+    studies
 }
 
 /// Removes the bulk actions of a review, with the commit of the session.
@@ -233,10 +242,7 @@ fn compare_again(
     project_id: ProjectId,
     about: impl Iterator<Item = DecisionSubject>,
 ) -> Result<(), Error> {
-    let mut studies: Vec<StudyRef> = about.flat_map(|about| about.studies()).collect();
-    studies.sort();
-    studies.dedup();
-    send_comparisons(session, project_id, &studies)
+    send_comparisons(session, project_id, &studies(about))
 }
 
 /// Sends the commands to compare these studies again, with the commit of the session.
