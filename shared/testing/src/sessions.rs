@@ -34,6 +34,16 @@ pub struct Ports<'a> {
     pub host: &'a dyn Host,
 }
 
+impl<'a> Ports<'a> {
+    /// Takes all ports from one store, except the sweep.
+    pub fn of<S>(store: &'a S, sweep: &'a dyn SweepOutbox, host: &'a dyn Host) -> Self
+    where
+        S: CommitSession + SettleSessions + ReadViews + ReadRecords + WriteRecords,
+    {
+        Self { commit: store, settle: store, sweep, views: store, records: store, write_records: store, host }
+    }
+}
+
 /// Checks the whole contract.
 pub async fn all(ports: &Ports<'_>) -> CheckResult {
     commit_stores_data_and_messages(ports).await?;

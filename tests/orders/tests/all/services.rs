@@ -159,15 +159,7 @@ async fn sagas_sessions_and_views() -> TestResult {
     };
     testing::documents::all(&ports).await?;
     let sweep = store.session_outbox();
-    let ports = testing::sessions::Ports {
-        commit: store,
-        settle: store,
-        sweep: &sweep,
-        views: store,
-        records: store,
-        write_records: store,
-        host: &SystemHost,
-    };
+    let ports = testing::sessions::Ports::of(store, &sweep, &SystemHost);
     testing::sessions::all(&ports).await?;
     let shared = Arc::new(store.clone());
     let views =

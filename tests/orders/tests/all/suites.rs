@@ -37,15 +37,7 @@ async fn sagas() -> TestResult {
 async fn sessions() -> TestResult {
     let (_dir, host, store) = open();
     let sweep = store.session_outbox();
-    let ports = testing::sessions::Ports {
-        commit: &store,
-        settle: &store,
-        sweep: &sweep,
-        views: &store,
-        records: &store,
-        write_records: &store,
-        host: &*host,
-    };
+    let ports = testing::sessions::Ports::of(&store, &sweep, &*host);
     testing::sessions::all(&ports).await
 }
 

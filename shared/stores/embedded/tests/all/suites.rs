@@ -104,15 +104,7 @@ async fn words() -> TestResult {
 async fn sessions() -> TestResult {
     let Depot { store, host, folder: _folder } = Depot::new();
     let sweep = store.session_outbox();
-    let ports = testing::sessions::Ports {
-        commit: &store,
-        settle: &store,
-        sweep: &sweep,
-        views: &store,
-        records: &store,
-        write_records: &store,
-        host: &*host,
-    };
+    let ports = testing::sessions::Ports::of(&store, &sweep, &*host);
     testing::sessions::all(&ports).await
 }
 

@@ -99,15 +99,7 @@ async fn words_on(scratch: &Scratch) -> TestResult {
 
 async fn sessions_on(scratch: &Scratch) -> TestResult {
     let (store, sweep) = (&scratch.mongo, scratch.mongo.session_outbox());
-    let ports = testing::sessions::Ports {
-        commit: store,
-        settle: store,
-        sweep: &sweep,
-        views: store,
-        records: store,
-        write_records: store,
-        host: &SystemHost,
-    };
+    let ports = testing::sessions::Ports::of(store, &sweep, &SystemHost);
     testing::sessions::all(&ports).await
 }
 

@@ -69,15 +69,7 @@ pub(super) async fn documents_of(store: &Dynamo, table: &str) -> TestResult {
 
 pub(super) async fn sessions_of(store: &Dynamo) -> TestResult {
     let sweep = store.session_outbox();
-    let ports = testing::sessions::Ports {
-        commit: store,
-        settle: store,
-        sweep: &sweep,
-        views: store,
-        records: store,
-        write_records: store,
-        host: &SystemHost,
-    };
+    let ports = testing::sessions::Ports::of(store, &sweep, &SystemHost);
     testing::sessions::all(&ports).await
 }
 
