@@ -10,7 +10,7 @@ use messages::{MessageId, StoreError};
 use outbox::{Entry, EntryResult, Settlement, Unreadable, UnreadableAction};
 use uuid::Uuid;
 
-use crate::error::Malformed;
+use crate::error::MalformedItem;
 use crate::item::{self, Item, nanos, text};
 use crate::names::attributes::{ENTRY, KEEP_UNTIL, KEY, OUTBOX};
 use crate::names::{POISONED, READY, shard, sortable};
@@ -63,8 +63,8 @@ impl StoredEntry {
         Ok(())
     }
 
-    fn decode(value: &AttributeValue) -> Result<Self, Malformed> {
-        let fields = value.as_m().map_err(|_| Malformed(OUTBOX))?;
+    fn decode(value: &AttributeValue) -> Result<Self, MalformedItem> {
+        let fields = value.as_m().map_err(|_| MalformedItem(OUTBOX))?;
         Ok(Self {
             id: item::str_of(fields, ID)?.to_owned(),
             ready_at: item::time_of(fields, READY_AT)?,
@@ -92,9 +92,9 @@ pub(crate) struct Entries(pub(crate) Vec<StoredEntry>);
 
 impl Entries {
     /// Reads the outbox of an item.
-    pub(crate) fn of(stored: Option<&Item>) -> Result<Self, Malformed> {
+    pub(crate) fn of(stored: Option<&Item>) -> Result<Self, MalformedItem> {
         let Some(outbox) = stored.and_then(|item| item.get(OUTBOX)) else { return Ok(Self::default()) };
-        let entries = outbox.as_l().map_err(|_| Malformed(OUTBOX))?;
+        let entries = outbox.as_l().map_err(|_| MalformedItem(OUTBOX))?;
         entries.iter().map(StoredEntry::decode).collect::<Result<_, _>>().map(Self)
     }
 
@@ -164,7 +164,7 @@ impl Entries {
     }
 
     /// Stores the entries in an item of a kind, with its positions in the indexes and its expiry.
-    pub(crate) fn store(&self, stored: &mut Item, kind: &str, id: Uuid) -> Result<(), Malformed> {
+    pub(crate) fn store(&self, stored: &mut Item, kind: &str, id: Uuid) -> Result<(), MalformedItem> {
         let ready = self.0.iter().filter_map(|entry| entry.ready_at).min();
         let shard = text(shard(kind, id));
         for name in [OUTBOX, READY.partition, READY.sort, POISONED.partition] {

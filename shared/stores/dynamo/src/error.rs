@@ -1,5 +1,7 @@
 //! The causes of errors that this adapter finds itself. Those of the service are [`aws::failure::Failure`].
 
+pub use aws::ledger::MalformedItem;
+
 /// A limit of DynamoDB that a request exceeds
 /// (<https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html>). A retry cannot succeed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -36,12 +38,7 @@ pub const MAX_TRANSACTION_ITEMS: usize = 100;
 /// The maximum size of a transaction.
 pub const MAX_TRANSACTION_BYTES: usize = 4 * 1_024 * 1_024;
 
-/// A stored item that this system has not written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the attribute \"{0}\" is missing or malformed")]
-pub struct Malformed(pub &'static str);
-
 /// Other writers changed the same items in every round. A retry may succeed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("other writers changed the same items {0} times in a row")]
-pub struct Contended(pub u32);
+pub struct WriteContention(pub u32);

@@ -18,13 +18,13 @@ use saga::failures::{
 use uuid::Uuid;
 
 use crate::Dynamo;
-use crate::error::Malformed;
+use crate::error::MalformedItem;
 use crate::item::{self, Item, number, readable, text};
 use crate::listing::{Range, Scan};
 use crate::names::attributes::{CONTENT, DELETED, REVISION};
 use crate::names::{LISTED, TIME, position, shard, shards, sortable};
 use crate::store::CONCURRENT;
-use crate::update::{Change, Known};
+use crate::update::{Change, Knowledge};
 
 /// The retention of the rest of a deleted failure.
 const DELETED_RETENTION: SignedDuration = SignedDuration::from_hours(24);
@@ -44,8 +44,8 @@ fn of_cause(status: FailureStatus, fingerprint: &str) -> String {
     format!("failure#{status}#{}", Uuid::new_v5(&Uuid::nil(), fingerprint.as_bytes()))
 }
 
-pub(crate) fn revision(stored: &Item) -> Result<u64, Malformed> {
-    item::number_of(stored, REVISION)?.ok_or(Malformed(REVISION))
+pub(crate) fn revision(stored: &Item) -> Result<u64, MalformedItem> {
+    item::number_of(stored, REVISION)?.ok_or(MalformedItem(REVISION))
 }
 
 fn encode(failure: &Failure, revision: u64, doing: &str) -> Result<Item, StoreError> {
@@ -77,7 +77,7 @@ fn decode(stored: &Item, doing: &str) -> Result<Option<Failure>, StoreError> {
 impl Dynamo {
     async fn change_failure(&self, change: &FailureChange) -> Result<bool, StoreError> {
         let (doing, key) = (format!("changing failure {}", change.id), key(change.id));
-        let known = if change.revision == 0 { Known::Absent } else { Known::Nothing };
+        let known = if change.revision == 0 { Knowledge::Absent } else { Knowledge::Nothing };
         self.change_item(&key, known, &doing, |stored| {
             let stored = stored.filter(|item| !item::is_deleted(item));
             let found = readable(stored.map(revision).transpose(), &doing)?.unwrap_or(0);

@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use jiff::Timestamp;
 use messages::StoreError;
 
-use crate::error::{Limit, MAX_ITEM_BYTES, MAX_KEY_BYTES, Malformed};
+use crate::error::{Limit, MAX_ITEM_BYTES, MAX_KEY_BYTES, MalformedItem};
 use crate::names::attributes::{DELETED, EXPIRES, KEEP_UNTIL, KEY, STAMP};
 
 pub(crate) type Item = HashMap<String, AttributeValue>;
@@ -34,23 +34,23 @@ pub(crate) fn set(item: &mut Item, name: &str, value: AttributeValue) {
     item.insert(name.to_owned(), value);
 }
 
-pub(crate) fn str_of<'a>(item: &'a Item, name: &'static str) -> Result<&'a str, Malformed> {
-    item.get(name).and_then(|value| value.as_s().ok()).map(String::as_str).ok_or(Malformed(name))
+pub(crate) fn str_of<'a>(item: &'a Item, name: &'static str) -> Result<&'a str, MalformedItem> {
+    item.get(name).and_then(|value| value.as_s().ok()).map(String::as_str).ok_or(MalformedItem(name))
 }
 
-pub(crate) fn parsed<T: FromStr>(item: &Item, name: &'static str) -> Result<T, Malformed> {
-    str_of(item, name)?.parse().map_err(|_| Malformed(name))
+pub(crate) fn parsed<T: FromStr>(item: &Item, name: &'static str) -> Result<T, MalformedItem> {
+    str_of(item, name)?.parse().map_err(|_| MalformedItem(name))
 }
 
 /// Returns a number, or `None` if the attribute is absent.
-pub(crate) fn number_of<T: FromStr>(item: &Item, name: &'static str) -> Result<Option<T>, Malformed> {
+pub(crate) fn number_of<T: FromStr>(item: &Item, name: &'static str) -> Result<Option<T>, MalformedItem> {
     let Some(value) = item.get(name) else { return Ok(None) };
-    value.as_n().ok().and_then(|text| text.parse().ok()).map(Some).ok_or(Malformed(name))
+    value.as_n().ok().and_then(|text| text.parse().ok()).map(Some).ok_or(MalformedItem(name))
 }
 
-pub(crate) fn time_of(item: &Item, name: &'static str) -> Result<Option<Timestamp>, Malformed> {
+pub(crate) fn time_of(item: &Item, name: &'static str) -> Result<Option<Timestamp>, MalformedItem> {
     let nanos: Option<i128> = number_of(item, name)?;
-    nanos.map(Timestamp::from_nanosecond).transpose().map_err(|_| Malformed(name))
+    nanos.map(Timestamp::from_nanosecond).transpose().map_err(|_| MalformedItem(name))
 }
 
 /// Returns `true` if the attribute is `true`.
@@ -80,7 +80,7 @@ pub(crate) fn expire(item: &mut Item, at: Option<Timestamp>) {
 }
 
 /// Returns `true` if the retention of the item has passed.
-pub(crate) fn has_expired(item: &Item, now: Timestamp) -> Result<bool, Malformed> {
+pub(crate) fn has_expired(item: &Item, now: Timestamp) -> Result<bool, MalformedItem> {
     Ok(time_of(item, KEEP_UNTIL)?.is_some_and(|until| until <= now))
 }
 
@@ -133,7 +133,7 @@ pub(crate) fn from_json<T: serde::de::DeserializeOwned>(
 }
 
 /// The result of reading a stored item, as an error of a call.
-pub(crate) fn readable<T>(read: Result<T, Malformed>, doing: &str) -> Result<T, StoreError> {
+pub(crate) fn readable<T>(read: Result<T, MalformedItem>, doing: &str) -> Result<T, StoreError> {
     read.map_err(|error| StoreError::unusable(doing, error))
 }
 

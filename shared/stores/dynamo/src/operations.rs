@@ -14,7 +14,7 @@ use crate::listing::{Range, Scan};
 use crate::names::attributes::{CONTENT, OPERATION, REVISION};
 use crate::names::{TIME, position};
 use crate::transaction::{Outcome, Step};
-use crate::update::{Change, Known};
+use crate::update::{Change, Knowledge};
 
 const RUNNING: &str = "running";
 /// The partition keys of operations and audit entries in the index of time. Operators cause few of them.
@@ -94,7 +94,7 @@ impl Dynamo {
     pub(crate) async fn note_act(&self, act: &AuditEntry) -> Result<(), StoreError> {
         let (doing, id) = ("recording an audit entry", self.host.fresh_id());
         let key = format!("act#{id}");
-        self.change_item(&key, Known::Absent, doing, |stored| {
+        self.change_item(&key, Knowledge::Absent, doing, |stored| {
             if stored.is_some() {
                 return Ok(Change::Keep(()));
             }

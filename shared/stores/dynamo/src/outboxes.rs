@@ -18,7 +18,7 @@ use crate::listing::{Range, Scan};
 use crate::names::attributes::KEY;
 use crate::names::{POISONED, READY, shards, sortable};
 use crate::store::CONCURRENT;
-use crate::update::{Change, Known};
+use crate::update::{Change, Knowledge};
 
 pub(crate) const SAGA: &str = "saga";
 pub(crate) const SESSION: &str = "session";
@@ -81,7 +81,7 @@ impl Dynamo {
         change: impl Fn(&mut Entries) -> Result<(bool, T), StoreError> + Send + Sync,
     ) -> Result<T, StoreError> {
         let (kind, id) = parts(owner);
-        self.change_item(&key(owner), Known::Nothing, doing, |stored| {
+        self.change_item(&key(owner), Knowledge::Nothing, doing, |stored| {
             let mut entries = readable(Entries::of(stored), doing)?;
             let (is_changed, outcome) = change(&mut entries)?;
             let Some(mut item) = stored.cloned().filter(|_| is_changed) else {

@@ -8,19 +8,19 @@ use outbox::records::RecordRead;
 use outbox::{Key, ReadRecords, Record, Write, WriteRecords};
 
 use crate::Dynamo;
-use crate::error::Malformed;
+use crate::error::MalformedItem;
 use crate::item::{self, Item, number, readable};
 use crate::names::attributes::{CONTENT, REVISION};
 use crate::transaction::Step;
-use crate::update::{Change, Known};
+use crate::update::{Change, Knowledge};
 
 /// Returns the key of a record. The length of the kind separates it from the id, which may contain any characters.
 fn key(key: &Key) -> String {
     format!("record#{}#{}#{}", key.kind.len(), key.kind, key.id)
 }
 
-fn revision(stored: &Item) -> Result<u64, Malformed> {
-    item::number_of(stored, REVISION)?.ok_or(Malformed(REVISION))
+fn revision(stored: &Item) -> Result<u64, MalformedItem> {
+    item::number_of(stored, REVISION)?.ok_or(MalformedItem(REVISION))
 }
 
 #[async_trait]
@@ -37,7 +37,7 @@ impl ReadRecords for Dynamo {
 impl WriteRecords for Dynamo {
     async fn write_record(&self, write: &Write) -> Result<(), StoreError> {
         let (doing, key) = (format!("writing record {}", write.key), key(&write.key));
-        self.change_item(&key, Known::Nothing, &doing, |stored| {
+        self.change_item(&key, Knowledge::Nothing, &doing, |stored| {
             let found = readable(stored.map(revision).transpose(), &doing)?.unwrap_or(0);
             let mut next = item::new(&key);
             item::set(&mut next, REVISION, number(found.saturating_add(1)));

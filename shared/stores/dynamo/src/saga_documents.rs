@@ -9,15 +9,15 @@ use saga::{Document, LoadResult, Persist, PersistOutcome, ReadDocuments, WriteDo
 
 use crate::Dynamo;
 use crate::entries::Entries;
-use crate::error::Malformed;
+use crate::error::MalformedItem;
 use crate::item::{self, Item, nanos, number, readable};
 use crate::names::attributes::{CONTENT, KEEP_UNTIL, VERSION};
 use crate::outboxes::{SAGA, key};
 use crate::store::CONCURRENT;
-use crate::update::{Change, Known};
+use crate::update::{Change, Knowledge};
 
-fn version(stored: &Item) -> Result<u64, Malformed> {
-    item::number_of(stored, VERSION)?.ok_or(Malformed(VERSION))
+fn version(stored: &Item) -> Result<u64, MalformedItem> {
+    item::number_of(stored, VERSION)?.ok_or(MalformedItem(VERSION))
 }
 
 /// A document whose retention has passed counts as absent, even if TTL has not deleted it yet.
@@ -67,7 +67,7 @@ impl Dynamo {
     async fn persist_one(&self, write: &Persist, now: Timestamp) -> Result<PersistOutcome, StoreError> {
         let doing = format!("storing partition {}", write.partition);
         // A new document needs no read: the condition of the write finds an existing one.
-        let known = if write.loaded.is_none() { Known::Absent } else { Known::Nothing };
+        let known = if write.loaded.is_none() { Knowledge::Absent } else { Knowledge::Nothing };
         self.change_item(&key(Owner::Saga(write.partition)), known, &doing, |stored| {
             self.next(write, stored, now, &doing)
         })

@@ -8,30 +8,30 @@ use outbox::{CommitOutcome, CommitSession, Owner, SessionRecord, SettleSessions}
 
 use crate::Dynamo;
 use crate::entries::Entries;
-use crate::error::Malformed;
+use crate::error::MalformedItem;
 use crate::item::{self, Item, nanos, readable, text};
 use crate::names::attributes::{KEEP_UNTIL, STATE};
 use crate::outboxes::{SESSION, key};
 use crate::records;
 use crate::transaction::{Outcome, Step};
-use crate::update::{Change, Known};
+use crate::update::{Change, Knowledge};
 use crate::views;
 
 const COMMITTED: &str = "committed";
 const TOMBSTONE: &str = "tombstone";
 
-fn status(stored: &Item) -> Result<SessionStatus, Malformed> {
+fn status(stored: &Item) -> Result<SessionStatus, MalformedItem> {
     match item::str_of(stored, STATE)? {
         COMMITTED => Ok(SessionStatus::Committed),
         TOMBSTONE => Ok(SessionStatus::Tombstone),
-        _ => Err(Malformed(STATE)),
+        _ => Err(MalformedItem(STATE)),
     }
 }
 
 /// The reason why the record of a session was found by a condition and not by the read that followed.
 #[derive(Debug, thiserror::Error)]
 #[error("the record of the session was deleted in between")]
-struct Deleted;
+struct DeletionInBetween;
 
 impl Dynamo {
     /// Returns the record of a session in a state. It is kept for the retention of sessions after `at`, and longer while
@@ -96,7 +96,7 @@ impl CommitSession for Dynamo {
                 return Ok(CommitOutcome::Changed);
             }
             if has_record && refused.contains(&(steps.len() - 1)) {
-                return Err(StoreError::unavailable(doing, Deleted));
+                return Err(StoreError::unavailable(doing, DeletionInBetween));
             }
             let mut index = 0..;
             steps.retain(|_| !index.next().is_some_and(|index| refused.contains(&index)));
@@ -114,7 +114,7 @@ impl SettleSessions for Dynamo {
     /// The first record of a session stays.
     async fn abandon(&self, session: SessionId, now: Timestamp) -> Result<SessionStatus, StoreError> {
         let doing = format!("abandoning session {session}");
-        self.change_item(&key(Owner::Session(session)), Known::Absent, &doing, |stored| match stored {
+        self.change_item(&key(Owner::Session(session)), Knowledge::Absent, &doing, |stored| match stored {
             Some(stored) => Ok(Change::Keep(readable(status(stored), &doing)?)),
             None => {
                 let tombstone = self.session_record(session, TOMBSTONE, now, &Entries::default(), &doing)?;

@@ -14,7 +14,7 @@ use jiff::SignedDuration;
 use messages::{Host, StoreError, naming};
 use saga::Stores;
 
-use crate::error::Contended;
+use crate::error::WriteContention;
 use crate::item::{self, Item, text};
 use crate::names::attributes::{KEY, STAMP};
 
@@ -191,7 +191,7 @@ impl Dynamo {
     pub(crate) async fn wait(&self, round: &mut u32, doing: &str) -> Result<(), StoreError> {
         *round += 1;
         if *round >= ROUNDS {
-            return Err(StoreError::unavailable(doing, Contended(*round)));
+            return Err(StoreError::unavailable(doing, WriteContention(*round)));
         }
         let milliseconds = f64::from(10_u32 << (*round).min(5)) * (0.5 + self.host.unit_random() / 2.0);
         self.host.sleep(Duration::from_secs_f64(milliseconds / 1_000.0)).await;

@@ -17,7 +17,7 @@ pub(crate) enum Change<T> {
 
 /// The caller's knowledge of an item.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Known {
+pub(crate) enum Knowledge {
     /// The item has to be read.
     Nothing,
     /// The item is probably absent, so the first attempt needs no read.
@@ -30,13 +30,13 @@ impl Dynamo {
     pub(crate) async fn change_item<T: Send>(
         &self,
         key: &str,
-        known: Known,
+        known: Knowledge,
         doing: &str,
         decide: impl Fn(Option<&Item>) -> Result<Change<T>, StoreError> + Send + Sync,
     ) -> Result<T, StoreError> {
         let mut stored = match known {
-            Known::Absent => None,
-            Known::Nothing => self.get(key, doing).await?,
+            Knowledge::Absent => None,
+            Knowledge::Nothing => self.get(key, doing).await?,
         };
         let (mut round, mut refusals) = (0, 0);
         loop {

@@ -14,13 +14,13 @@ use outbox::{AgeFilter, Cursor, Page, ReadViews, View, ViewPosition, WriteViews}
 use uuid::Uuid;
 
 use crate::Dynamo;
-use crate::error::Malformed;
+use crate::error::MalformedItem;
 use crate::item::{self, Item, nanos, number, readable, text};
 use crate::listing::{Range, Scan};
 use crate::names::attributes::{CONTENT, CREATED, ENDED, KEY, LIST, REVISION};
 use crate::names::{CHANGED, LISTED, OPEN, TIME, position, shard, shards, sortable};
 use crate::store::CONCURRENT;
-use crate::update::{Change, Known};
+use crate::update::{Change, Knowledge};
 
 /// The maximum time from the position of a write until all readers find it, in microseconds: the duration of a call,
 /// the delay of an index, and the difference of two clocks.
@@ -65,8 +65,8 @@ fn changed(ViewPosition { at, partition }: ViewPosition) -> String {
     format!("{at:020}#{partition}")
 }
 
-fn read_position(stored: &Item) -> Result<u64, Malformed> {
-    at_of(item::str_of(stored, CHANGED.sort)?).ok_or(Malformed(CHANGED.sort))
+fn read_position(stored: &Item) -> Result<u64, MalformedItem> {
+    at_of(item::str_of(stored, CHANGED.sort)?).ok_or(MalformedItem(CHANGED.sort))
 }
 
 fn at_of(sort: &str) -> Option<u64> {
@@ -80,11 +80,11 @@ fn decode(stored: &Item, doing: &str) -> Result<View, StoreError> {
                 .strip_prefix("view#")
                 .and_then(|id| id.parse().ok())
                 .map(PartitionKey::from_uuid)
-                .ok_or(Malformed(KEY))?,
-            revision: item::number_of(stored, REVISION)?.ok_or(Malformed(REVISION))?,
+                .ok_or(MalformedItem(KEY))?,
+            revision: item::number_of(stored, REVISION)?.ok_or(MalformedItem(REVISION))?,
             ended: item::is(stored, ENDED),
             list: item::parsed(stored, LIST)?,
-            created_at: item::time_of(stored, CREATED)?.ok_or(Malformed(CREATED))?,
+            created_at: item::time_of(stored, CREATED)?.ok_or(MalformedItem(CREATED))?,
             body: serde_json::Value::Null,
         })
     };
@@ -99,7 +99,7 @@ impl Dynamo {
 
     async fn write_view(&self, view: &View) -> Result<(), StoreError> {
         let doing = format!("storing the view of partition {}", view.partition);
-        self.change_item(&key(view.partition), Known::Nothing, &doing, |stored| {
+        self.change_item(&key(view.partition), Knowledge::Nothing, &doing, |stored| {
             let Some(stored) = stored else {
                 return Ok(Change::Write(encode(view, self.view_position(), &doing)?, ()));
             };
