@@ -11,7 +11,7 @@ use saga::failures::{
 };
 use serde_json::json;
 
-use super::{Opened, caller, program};
+use super::{OpenSystem, caller, program};
 
 /// The number of failures read at a time.
 const PAGE: usize = 200;
@@ -112,7 +112,7 @@ pub struct Close {
     pub reason: String,
 }
 
-pub(super) async fn run<P>(opened: &Opened<'_, P>, command: &Command) -> anyhow::Result<bool> {
+pub(super) async fn run<P>(opened: &OpenSystem<'_, P>, command: &Command) -> anyhow::Result<bool> {
     let store = &opened.engine.stores()?.failures;
     match command {
         Command::List(filter) => list(opened, filter).await,
@@ -148,13 +148,13 @@ pub(super) async fn run<P>(opened: &Opened<'_, P>, command: &Command) -> anyhow:
 }
 
 /// Returns the failures after those of the dead-letter queues were collected.
-async fn collected<P>(opened: &Opened<'_, P>) -> anyhow::Result<Failures> {
+async fn collected<P>(opened: &OpenSystem<'_, P>) -> anyhow::Result<Failures> {
     let failures = opened.engine.failures(saga::control::OPERATOR, opened.system)?;
     failures.collect(None).await?;
     Ok(failures)
 }
 
-fn closed<P>(opened: &Opened<'_, P>, close: &Close, done: &str) -> anyhow::Result<bool> {
+fn closed<P>(opened: &OpenSystem<'_, P>, close: &Close, done: &str) -> anyhow::Result<bool> {
     if opened.json {
         output::json(&json!({ "done": done, "failures": close.failures }))?;
     } else {
@@ -164,7 +164,7 @@ fn closed<P>(opened: &Opened<'_, P>, close: &Close, done: &str) -> anyhow::Resul
     Ok(true)
 }
 
-async fn list<P>(opened: &Opened<'_, P>, filter: &Filter) -> anyhow::Result<bool> {
+async fn list<P>(opened: &OpenSystem<'_, P>, filter: &Filter) -> anyhow::Result<bool> {
     let (store, selection) = (&opened.engine.stores()?.failures, filter.selection());
     let (mut count, mut after) = (0, None);
     loop {
@@ -215,7 +215,7 @@ fn groups(groups: &[saga::failures::CauseGroup], as_json: bool) -> anyhow::Resul
     Ok(())
 }
 
-async fn retry<P>(opened: &Opened<'_, P>, args: &RetryArgs) -> anyhow::Result<bool> {
+async fn retry<P>(opened: &OpenSystem<'_, P>, args: &RetryArgs) -> anyhow::Result<bool> {
     if !args.all && args.failures.is_empty() && args.filter.is_empty() {
         return Err(anyhow!(
             "nothing is selected; name failures, --cause, --from or --instance, or give --all"
@@ -263,7 +263,7 @@ async fn follow(failures: &Failures, begun: &Operation) -> anyhow::Result<Operat
 }
 
 /// Lists the latest actions of operators.
-pub(super) async fn audit<P>(opened: &Opened<'_, P>, limit: usize) -> anyhow::Result<bool> {
+pub(super) async fn audit<P>(opened: &OpenSystem<'_, P>, limit: usize) -> anyhow::Result<bool> {
     let actions = opened.engine.stores()?.failures.acts(limit).await?;
     for action in &actions {
         if opened.json {

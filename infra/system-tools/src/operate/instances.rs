@@ -8,12 +8,12 @@ use operate::health::counted;
 use operate::instance::{instance, unfinished};
 use outbox::{Entry, Kind};
 use saga::failures::{FailureStatus, Selection};
-use saga::{Control, ControlError, Controlled, EventDelivery, OperatorEvent, SendEventError, System};
+use saga::{Control, ControlError, ControlOutcome, EventDelivery, OperatorEvent, SendEventError, System};
 use serde::Serialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{Opened, caller, program};
+use super::{OpenSystem, caller, program};
 
 /// Which instances to list.
 #[derive(Debug, clap::Args)]
@@ -82,7 +82,7 @@ pub struct Send {
     pub new: bool,
 }
 
-pub(super) async fn list<P>(opened: &Opened<'_, P>, args: &List) -> anyhow::Result<bool> {
+pub(super) async fn list<P>(opened: &OpenSystem<'_, P>, args: &List) -> anyhow::Result<bool> {
     let views = unfinished(&opened.engine, args.limit).await?;
     for view in &views {
         if opened.json {
@@ -97,7 +97,7 @@ pub(super) async fn list<P>(opened: &Opened<'_, P>, args: &List) -> anyhow::Resu
     Ok(true)
 }
 
-pub(super) async fn show<P>(opened: &Opened<'_, P>, which: &Which) -> anyhow::Result<bool> {
+pub(super) async fn show<P>(opened: &OpenSystem<'_, P>, which: &Which) -> anyhow::Result<bool> {
     let found = instance(&opened.engine, which.instance).await?;
     let found = found.with_context(|| unknown(which.instance))?;
     if opened.json {
@@ -165,7 +165,7 @@ struct ActionResult {
 }
 
 pub(super) async fn control<P>(
-    opened: &Opened<'_, P>,
+    opened: &OpenSystem<'_, P>,
     control: Control,
     action: &Action,
 ) -> anyhow::Result<bool> {
@@ -181,7 +181,7 @@ pub(super) async fn control<P>(
     let selection = Selection { partition: Some(partition), ..Selection::of(FailureStatus::Open) };
     let groups = opened.engine.stores()?.failures.groups(&selection).await?;
     let open_failures = groups.iter().map(|group| group.count).sum();
-    let changed = controlled == Controlled::Changed;
+    let changed = controlled == ControlOutcome::Changed;
     if opened.json {
         output::json(&ActionResult { instance: partition, done: control.done(), changed, open_failures })?;
         return Ok(true);
@@ -211,7 +211,7 @@ pub(super) async fn control<P>(
     Ok(true)
 }
 
-pub(super) async fn send<P>(opened: &Opened<'_, P>, args: &Send) -> anyhow::Result<bool> {
+pub(super) async fn send<P>(opened: &OpenSystem<'_, P>, args: &Send) -> anyhow::Result<bool> {
     let data: Value = serde_json::from_str(&args.data)
         .map_err(|error| anyhow!("the data is not JSON: {error}; an example is '{{\"cents\": 100}}'"))?;
     if !data.is_object() {

@@ -68,7 +68,7 @@ pub enum Command {
 }
 
 /// An opened system.
-pub(crate) struct Opened<'a, P: 'static> {
+pub(crate) struct OpenSystem<'a, P: 'static> {
     pub(crate) system: &'a System<P>,
     pub(crate) engine: Engine,
     pub(crate) json: bool,
@@ -108,7 +108,7 @@ pub async fn run<P>(system: &System<P>, args: &Args) -> anyhow::Result<bool> {
         return instances::events(system, args.json);
     }
     let engine = open(system, args).await?;
-    let opened = Opened { system, engine, json: args.json };
+    let opened = OpenSystem { system, engine, json: args.json };
     match &args.command {
         Command::List(list) => instances::list(&opened, list).await,
         Command::Show(which) => instances::show(&opened, which).await,
@@ -170,7 +170,7 @@ async fn open<P>(system: &System<P>, args: &Args) -> anyhow::Result<Engine> {
 }
 
 /// Prints the health. Returns `true` if no problem needs an operator.
-async fn health<P>(opened: &Opened<'_, P>) -> anyhow::Result<bool> {
+async fn health<P>(opened: &OpenSystem<'_, P>) -> anyhow::Result<bool> {
     let report = Health::over(&opened.engine)?.report(opened.system, &program()).await;
     if opened.json {
         output::json(&report)?;

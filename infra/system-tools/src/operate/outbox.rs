@@ -8,7 +8,7 @@ use operate::{Effect, EffectFilter, EffectState, effects};
 use outbox::{Owner, UnreadableAction};
 use serde_json::{Value, json};
 
-use super::{Opened, instances, program};
+use super::{OpenSystem, instances, program};
 
 /// The number of effects read at a time.
 const PAGE: usize = 200;
@@ -45,7 +45,7 @@ pub struct Change {
     pub all: bool,
 }
 
-pub(super) async fn run<P>(opened: &Opened<'_, P>, command: &Command) -> anyhow::Result<bool> {
+pub(super) async fn run<P>(opened: &OpenSystem<'_, P>, command: &Command) -> anyhow::Result<bool> {
     match command {
         Command::List { exhausted } => {
             let state = exhausted.then_some(EffectState::Poisoned);
@@ -61,7 +61,7 @@ pub(super) async fn run<P>(opened: &Opened<'_, P>, command: &Command) -> anyhow:
     }
 }
 
-async fn all<P>(opened: &Opened<'_, P>, state: Option<EffectState>) -> anyhow::Result<Vec<Effect>> {
+async fn all<P>(opened: &OpenSystem<'_, P>, state: Option<EffectState>) -> anyhow::Result<Vec<Effect>> {
     let (stores, now) = (opened.engine.stores()?, opened.engine.host.now());
     let (wanted, mut all, mut after) = (EffectFilter { state, due_by: Timestamp::MAX }, Vec::new(), None);
     loop {
@@ -75,7 +75,7 @@ async fn all<P>(opened: &Opened<'_, P>, state: Option<EffectState>) -> anyhow::R
 }
 
 /// Changes exhausted effects that were not changed concurrently.
-async fn change<P>(opened: &Opened<'_, P>, args: &Change, requeues: bool) -> anyhow::Result<bool> {
+async fn change<P>(opened: &OpenSystem<'_, P>, args: &Change, requeues: bool) -> anyhow::Result<bool> {
     let now = opened.engine.host.now();
     // Unreadable entries that no sweep has processed yet are not in the index of exhausted ones.
     let mut found = all(opened, None).await?;
@@ -109,7 +109,7 @@ async fn change<P>(opened: &Opened<'_, P>, args: &Change, requeues: bool) -> any
     Ok(true)
 }
 
-fn show<P>(opened: &Opened<'_, P>, effect: &Effect, done: &str) -> anyhow::Result<()> {
+fn show<P>(opened: &OpenSystem<'_, P>, effect: &Effect, done: &str) -> anyhow::Result<()> {
     let owner = effect.owner.map(|owner| match owner {
         Owner::Saga(partition) => format!("instance {partition}"),
         Owner::Session(session) => format!("session {session}"),

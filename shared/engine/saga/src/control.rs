@@ -51,7 +51,7 @@ impl Control {
 
 /// The result of an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Controlled {
+pub enum ControlOutcome {
     /// The instance was changed.
     Changed,
     /// The instance was in the requested condition before.
@@ -151,12 +151,12 @@ impl Operator {
         partition: PartitionKey,
         control: Control,
         intervention: &Intervention,
-    ) -> Result<Controlled, ControlError> {
+    ) -> Result<ControlOutcome, ControlError> {
         let document = self.load(partition).await?.ok_or(ControlError::Unknown(partition))?;
         let is_change = changes(control, &document.content).ok_or(ControlError::Ended(partition))?;
         // An interrupted termination may have left tokens in the ledger.
         if !is_change && control != Control::Terminate {
-            return Ok(Controlled::Unchanged);
+            return Ok(ControlOutcome::Unchanged);
         }
         if is_change {
             // The audit entry comes first: an action without an entry is worse than an entry without an action.
@@ -173,7 +173,7 @@ impl Operator {
         document: &Document,
         control: Control,
         intervention: &Intervention,
-    ) -> Result<Controlled, ControlError> {
+    ) -> Result<ControlOutcome, ControlError> {
         let partition = document.partition;
         let attempt = AttemptId::from_uuid(self.host.random_id());
         // No token is granted, because a late claim would leave it to an instance that has ended in between.
@@ -197,7 +197,7 @@ impl Operator {
         };
         let Ok(true) = is_change else {
             self.partitions.ledger.release(&release).await?;
-            return is_change.map(|_| Controlled::Unchanged);
+            return is_change.map(|_| ControlOutcome::Unchanged);
         };
         let written = match control {
             Control::Terminate => self.stores.read_views.view(partition).await?,
@@ -210,7 +210,7 @@ impl Operator {
         let is_stored = persisted.first() == Some(&PersistOutcome::Stored);
         let release = Release { ended: is_stored && ended, ..release };
         self.partitions.ledger.release(&release).await?;
-        if is_stored { Ok(Controlled::Changed) } else { Err(ControlError::Busy(partition)) }
+        if is_stored { Ok(ControlOutcome::Changed) } else { Err(ControlError::Busy(partition)) }
     }
 }
 
@@ -225,11 +225,11 @@ impl Engine {
         control: Control,
         by: &str,
         why: &str,
-    ) -> Result<Controlled, ControlError> {
+    ) -> Result<ControlOutcome, ControlError> {
         let (at, by, why) = (self.host.now(), by.to_owned(), why.to_owned());
         let intervention = Intervention { at, by, why };
         let controlled = self.operator()?.control(partition, control, &intervention).await?;
-        if controlled == Controlled::Changed {
+        if controlled == ControlOutcome::Changed {
             let why = format!("{} by {intervention}", control.done());
             self.add_to_history(partition, None, why).await;
         }

@@ -57,7 +57,7 @@ pub mod system;
 mod upkeep;
 pub mod views;
 
-pub use control::{Control, ControlError, Controlled};
+pub use control::{Control, ControlError, ControlOutcome};
 pub use dead_letters::ReportDeadLetters;
 pub use decision::{Advance, Decision, Effect};
 pub use declared::WrongTable;

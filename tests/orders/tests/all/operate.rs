@@ -6,7 +6,7 @@ use messages::{Disposition, PartitionKey, Queue, Verdict};
 use operate::{Health, instance::instance};
 use orders::shop::partition;
 use orders::{SYSTEM, Step, TIME_TO_PAY, WAREHOUSE};
-use saga::{Control, ControlError, Controlled, EventDelivery, OperatorEvent, SAGA, SendEventError};
+use saga::{Control, ControlError, ControlOutcome, EventDelivery, OperatorEvent, SAGA, SendEventError};
 use serde_json::json;
 
 use crate::world::{TestResult, World};
@@ -22,7 +22,7 @@ async fn placed() -> World {
     world
 }
 
-async fn control(world: &World, control: Control) -> Result<Controlled, ControlError> {
+async fn control(world: &World, control: Control) -> Result<ControlOutcome, ControlError> {
     world.engine.control(partition("4711"), control, "ann", "wrong price").await
 }
 
@@ -40,8 +40,8 @@ fn paid(key: &str, order: PartitionKey) -> OperatorEvent {
 #[tokio::test]
 async fn paused_order_is_paid_after_resume() -> TestResult {
     let world = placed().await;
-    assert_eq!(control(&world, Control::Pause).await?, Controlled::Changed);
-    assert_eq!(control(&world, Control::Pause).await?, Controlled::Unchanged);
+    assert_eq!(control(&world, Control::Pause).await?, ControlOutcome::Changed);
+    assert_eq!(control(&world, Control::Pause).await?, ControlOutcome::Unchanged);
     world.shop.pay("4711", 100).await?;
     let batch = world.take(&SAGA).await;
     let answers = world.deliver(&SAGA, &batch).await;
@@ -49,7 +49,7 @@ async fn paused_order_is_paid_after_resume() -> TestResult {
     assert_eq!(reason, "the instance was paused by ann: wrong price");
     assert_eq!(world.state("4711").await, "placed");
 
-    assert_eq!(control(&world, Control::Resume).await?, Controlled::Changed);
+    assert_eq!(control(&world, Control::Resume).await?, ControlOutcome::Changed);
     world.pass(LATER).await;
     assert_eq!(world.state("4711").await, "shipped");
     assert_eq!(world.verdicts("4711", "Paid").await, [Verdict::Retried, Verdict::Handled]);
@@ -72,8 +72,8 @@ async fn timer_of_paused_order_waits() -> TestResult {
 async fn terminated_order_ignores_payment_and_timer() -> TestResult {
     let world = placed().await;
     world.shop.pay("4711", 100).await?;
-    assert_eq!(control(&world, Control::Terminate).await?, Controlled::Changed);
-    assert_eq!(control(&world, Control::Terminate).await?, Controlled::Unchanged);
+    assert_eq!(control(&world, Control::Terminate).await?, ControlOutcome::Changed);
+    assert_eq!(control(&world, Control::Terminate).await?, ControlOutcome::Unchanged);
     world.run().await;
     world.pass(2 * TIME_TO_PAY.unsigned_abs()).await;
     let view = world.shop.order("4711").await?;
