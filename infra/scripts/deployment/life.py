@@ -129,12 +129,12 @@ def close_api(stack: Stack, update: Update, key: str) -> None:
 
 def health(stack: Stack, headers: dict[str, str]) -> int:
     """Returns the status of the health check, requested through API Gateway."""
-    http = {"method": "GET", "path": "/health", "protocol": "HTTP/1.1", "sourceIp": "127.0.0.1"}
-    context = {"apiId": "abc123", "http": http, "requestId": "r", "stage": "$default", "timeEpoch": 0}
-    event = {"version": "2.0", "rawPath": "/health", "rawQueryString": "", "headers": headers}
-    payload = json.dumps({**event, "requestContext": context})
+    identity = stack.client("sts").get_caller_identity()
+    event = operate.request("GET", "/health", None, identity, {})
+    event["headers"] |= headers
+    event["requestContext"]["apiId"] = "abc123"
     function = stack.resources["StartUpload"].physical
-    found = stack.client("lambda").invoke(FunctionName=function, Qualifier="live", Payload=payload)
+    found = stack.client("lambda").invoke(FunctionName=function, Qualifier="live", Payload=json.dumps(event))
     return int(json.loads(found["Payload"].read())["statusCode"])
 
 
