@@ -164,7 +164,9 @@ pub struct Persist<S = Json> {
 pub enum PersistOutcome {
     /// The write is stored.
     Stored,
-    /// Another write came first; nothing of this one is stored.
+    /// Another write came first, so nothing of this one is stored; or, rarely, this one was stored, its response was
+    /// lost, and another write followed. In both cases the caller decides again on the latest document, whose processed
+    /// messages contain those of all stored writes.
     Conflict,
 }
 

@@ -205,6 +205,10 @@ impl Dynamo {
 }
 
 fn is_conflict<E: ProvideErrorMetadata>(error: &SdkError<E, HttpResponse>) -> bool {
-    let code = error.as_service_error().and_then(ProvideErrorMetadata::code);
-    matches!(code, Some("TransactionConflictException" | "TransactionInProgressException"))
+    is_code(error, "TransactionConflictException") || is_code(error, "TransactionInProgressException")
+}
+
+/// Returns `true` if the service answered with this error code.
+pub(crate) fn is_code<E: ProvideErrorMetadata>(error: &SdkError<E, HttpResponse>, code: &str) -> bool {
+    error.as_service_error().and_then(ProvideErrorMetadata::code) == Some(code)
 }

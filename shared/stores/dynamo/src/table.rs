@@ -2,7 +2,8 @@
 
 use aws_sdk_dynamodb::types::{
     AttributeDefinition, BillingMode, GlobalSecondaryIndex, GlobalSecondaryIndexDescription,
-    KeySchemaElement, KeyType, Projection, ProjectionType, ScalarAttributeType, TimeToLiveSpecification,
+    KeySchemaElement, KeyType, Projection, ProjectionType, ScalarAttributeType, TimeToLiveDescription,
+    TimeToLiveSpecification,
 };
 use messages::StoreError;
 use serde_json::{Value, json};
@@ -10,6 +11,7 @@ use serde_json::{Value, json};
 use crate::Dynamo;
 use crate::names::attributes::{EXPIRES, KEY};
 pub use crate::names::{INDEXES, Index};
+use crate::store::is_code;
 
 /// Returns the names of all attributes in keys, each once.
 fn key_attributes() -> Vec<&'static str> {
@@ -51,13 +53,15 @@ pub fn properties() -> Value {
 struct Different(String);
 
 impl Dynamo {
-    /// Creates the table, for a local server. On AWS, a template does.
+    /// Creates the table unless it exists, for a local server. On AWS, a template does.
     ///
     /// # Errors
-    /// Returns an error if the table exists or cannot be created.
+    /// Returns an error if the table cannot be created, or exists with another key or without an index.
     pub async fn create_table(&self) -> Result<(), StoreError> {
         let doing = format!("creating table {}", self.settings.table);
-        self.create(&doing).await
+        self.create(&doing).await?;
+        self.check_table().await?;
+        self.enable_expiry(&doing).await
     }
 
     async fn create(&self, doing: &str) -> Result<(), StoreError> {
@@ -82,12 +86,26 @@ impl Dynamo {
                 .projection(keys);
             request = request.global_secondary_indexes(described.build().map_err(unusable)?);
         }
-        request.send().await.map_err(|error| self.failed(doing, &error))?;
+        match request.send().await {
+            // The client repeats a call whose response was lost.
+            Err(error) if !is_code(&error, "ResourceInUseException") => Err(self.failed(doing, &error)),
+            _ => Ok(()),
+        }
+    }
+
+    async fn enable_expiry(&self, doing: &str) -> Result<(), StoreError> {
         let ttl = TimeToLiveSpecification::builder().enabled(true).attribute_name(EXPIRES).build();
-        let request = self.client.update_time_to_live().table_name(&self.settings.table);
-        let request = request.time_to_live_specification(ttl.map_err(unusable)?);
-        request.send().await.map_err(|error| self.failed(doing, &error))?;
-        Ok(())
+        let ttl = ttl.map_err(|error| StoreError::unusable(doing, error))?;
+        let table = &self.settings.table;
+        let request = self.client.update_time_to_live().table_name(table).time_to_live_specification(ttl);
+        let Err(error) = request.send().await else { return Ok(()) };
+        // The service refuses to enable what is enabled.
+        let described = self.client.describe_time_to_live().table_name(table).send().await;
+        let described = described.ok().and_then(|answer| answer.time_to_live_description);
+        match described.as_ref().and_then(TimeToLiveDescription::attribute_name) {
+            Some(EXPIRES) => Ok(()),
+            _ => Err(self.failed(doing, &error)),
+        }
     }
 
     /// Checks that the table exists with its key and all indexes.
@@ -115,14 +133,17 @@ impl Dynamo {
         }
     }
 
-    /// Deletes the table.
+    /// Deletes the table if it exists.
     ///
     /// # Errors
     /// Returns an error if the table cannot be deleted.
     pub async fn delete_table(&self) -> Result<(), StoreError> {
         let doing = format!("deleting table {}", self.settings.table);
         let request = self.client.delete_table().table_name(&self.settings.table);
-        request.send().await.map(drop).map_err(|error| self.failed(&doing, &error))
+        match request.send().await {
+            Err(error) if !is_code(&error, "ResourceNotFoundException") => Err(self.failed(&doing, &error)),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -81,33 +81,26 @@ async fn concurrent_workers_lose_and_repeat_nothing() -> TestResult {
     .await
 }
 
-/// Adds one entry to a document. If the outcome of a write is unknown, the document names the attempt that wrote it.
+/// Adds one entry to a document. A refused or failed write may have been made, so the document is read again: its outbox
+/// contains the entry of every write that was made.
 async fn count_in_document(
     store: &dynamo::Dynamo,
     partition: messages::PartitionKey,
 ) -> Result<(), StoreError> {
     let now = SystemHost.now();
-    let mut unknown: Option<Persist> = None;
+    let entry = sample::entry(&SystemHost, partition, now).expect("a sample");
     loop {
         let Ok(stored) = store.load_latest(partition, now).await else { continue };
-        if let Some(write) = &unknown
-            && stored
-                .as_ref()
-                .is_some_and(|stored| stored.outbox.iter().any(|entry| entry.id == write.add[0].id))
-        {
+        if stored.as_ref().is_some_and(|stored| stored.outbox.iter().any(|found| found.id == entry.id)) {
             return Ok(());
         }
         let loaded = stored.map(|stored| stored.version);
-        let add = vec![sample::entry(&SystemHost, partition, now).expect("a sample")];
-        let write =
-            Persist { add, ..sample::persist(partition, loaded, sample::content(&SystemHost, "counted")) };
+        let content = sample::content(&SystemHost, "counted");
+        let write = Persist { add: vec![entry.clone()], ..sample::persist(partition, loaded, content) };
         match store.persist(std::slice::from_ref(&write), now).await {
             Ok(outcomes) if outcomes == [PersistOutcome::Stored] => return Ok(()),
-            Ok(_) => unknown = None,
-            Err(error) if error.is_retryable() => {
-                // The call has ended, so no repetition of it is on its way.
-                unknown = Some(write);
-            }
+            Ok(_) => {}
+            Err(error) if error.is_retryable() => {}
             Err(error) => return Err(error),
         }
     }
@@ -167,6 +160,20 @@ async fn limits_are_checked_before_the_call() {
     let error = store.persist(&[write], SystemHost.now()).await.unwrap_err();
     assert!(!error.is_retryable() && error.chain().contains("bytes for an item"), "{}", error.chain());
     assert_eq!(server.requests(), 0);
+}
+
+/// Under load, a server may create the table and answer after the time limit.
+#[tokio::test]
+async fn table_is_created_and_deleted_despite_lost_responses() -> TestResult {
+    let proxy = Unreliable::before_first_attempts(&Service::DynamoDb.address(), Fate::Unanswered).await;
+    let store = store(impatient(&proxy.address).await, &unique("created"));
+    for _ in 0..2 {
+        store.create_table().await?;
+    }
+    store.delete_table().await?;
+    store.delete_table().await?;
+    assert!(proxy.faults()[&Fate::Unanswered] >= 4, "{:?}", proxy.faults());
+    Ok(())
 }
 
 #[tokio::test]
