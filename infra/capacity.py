@@ -8,13 +8,10 @@ durations below are assumed, and the limits of AWS and MongoDB have their source
 duration (Little's law), so twice the duration is twice the concurrency.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scripts import console, environments, tables
-from scripts.paths import ROOT
-from scripts.queueing import Load, Service, Simulation, quantile
 
 RATES = (1, 100, 10_000)
 
@@ -41,8 +38,6 @@ ENVIRONMENT = "search-import-prod"
 PARAMETERS = environments.read(ENVIRONMENT)
 SAGA, PARSE, API = (int(PARAMETERS[f"{name}Concurrency"]) for name in ("Saga", "Parse", "Api"))
 SOURCE = f"`{{}}Concurrency` in config/{ENVIRONMENT}.toml"
-# The template has a batch size of 10 and no window.
-BATCH = 10
 
 
 @dataclass(frozen=True)
@@ -183,57 +178,12 @@ def first_limits() -> str:
     return "\n".join(rows)
 
 
-def queues() -> str:
-    """Simulates a minute of searches, with the executions of the environment and with as many as needed."""
-    each = 0.003
-    rows = [
-        "| a minute | executions, saga / parse | messages a second | saga waits p50 / p99, s "
-        "| parse waits p99, s | "
-        "busy at peak, saga / parse | utilisation, saga | found busy | in flight | connections |",
-        "| --- " * 10 + "|",
-    ]
-    for rate in RATES:
-        for saga, parse in ((SAGA, PARSE), (1_000, 1_000)):
-            base = SAGA_SECONDS - BATCH * each
-            service = Service(saga, parse, BATCH, 0, base, each, PARSE_SECONDS)
-            # An hour for one search per minute, because a minute would be a single search.
-            load = Load(rate / 60, seconds=60 if rate > 1 else 3_600)
-            found = Simulation(load, service).run()
-            waits = [quantile(found.waits, part) for part in (0.5, 0.99)]
-            open_at_peak = (found.peak_saga + found.peak_parse + BEHIND_QUEUES) * (POOL + WATCHING)
-            rows.append(
-                f"| {rate:,} | {saga:,} / {parse:,} | {number(found.per_second())} | "
-                f"{waits[0]:.3f} / {waits[1]:.3f} | "
-                f"{quantile(found.parse_waits, 0.99):.1f} | {found.peak_saga} / {found.peak_parse} | "
-                f"{100 * found.utilisation(saga):.1f} % | {100 * found.busy / found.deliveries:.2f} % | "
-                f"{found.in_flight} | {open_at_peak:,} |"
-            )
-    return "\n".join(rows)
-
-
-def workers() -> str:
-    """Returns the model's prediction for workers on one machine, from the measured time of one worker."""
-    measured = json.loads((ROOT / "docs" / "measured" / "scale.json").read_text("utf-8"))
-    first = measured["rounds"][0]
-    took = 1 / first["per_second"]
-    on_core = min(took, first["processor_ms"] / 1_000)
-    rows = ["| workers | predicted a second | measured a second | measured / predicted |", "| --- " * 4 + "|"]
-    for one in measured["rounds"]:
-        service = Service(
-            one["workers"], 1, batch=1, base=0, each=took, cores=measured["cores"], on_core=on_core
-        )
-        predicted = Simulation(Load(backlog=one["messages"]), service).run().per_second()
-        rate = one["per_second"]
-        rows.append(f"| {one['workers']} | {predicted:.0f} | {rate:.0f} | {rate / predicted:.2f} |")
-    return "\n".join(rows)
-
-
 PROGRAM = "infra/capacity.py"
 
 
 def tables_by_name() -> dict[str, str]:
     """Returns the tables by the names of their markers in the document."""
-    return {"limits": table(), "first": first_limits(), "queues": queues(), "workers": workers()}
+    return {"limits": table(), "first": first_limits()}
 
 
 def written(document: str) -> str:
