@@ -8,5 +8,5 @@ processes.py  starting and ending processes, and never another one by mistake
 data.py       the data folders of servers, including those of killed ones
 state.py      the servers that `up` has started, for later commands
 variables.py  the environment variables with the addresses of the servers, or of those of the caller
-bson.py, mongo.py   the part of MongoDB's protocol that initiating a replica set requires
+replica_set.py  a replica set of one mongod, by pymongo
 """

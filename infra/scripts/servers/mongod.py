@@ -1,13 +1,15 @@
 import os
 import platform
+import subprocess
 from pathlib import Path
 
 from scripts import installs, paths
 from scripts.errors import Failure
-from scripts.servers import mongo, packages
+from scripts.servers import packages
 from scripts.servers.server import Server, Start
 
 REPLICA_SET = "rs0"
+INITIATE = Path(__file__).with_name("replica_set.py")
 
 
 def program() -> str:
@@ -32,12 +34,11 @@ def start(port: int, data: Path) -> Start:
 
 
 def ready(port: int) -> bool:
-    if mongo.run(port, {"hello": 1}).get("isWritablePrimary") is True:
-        return True
-    member = {"_id": 0, "host": f"127.0.0.1:{port}"}
-    # Refused if the replica set is already initiated; only the election remains to be awaited.
-    mongo.run(port, {"replSetInitiate": {"_id": REPLICA_SET, "members": [member]}})
-    return False
+    python = installs.python_of(installs.environment(paths.SERVICES, "pymongo"))
+    # Isolated, so that it does not import the modules of this folder.
+    command = [str(python), "-I", str(INITIATE), str(port), REPLICA_SET]
+    quiet = subprocess.DEVNULL
+    return subprocess.run(command, stdout=quiet, stderr=quiet, check=False).returncode == 0
 
 
 SERVER = Server(

@@ -5,7 +5,7 @@ import unittest
 from unittest import mock
 
 from scripts.errors import Failure
-from scripts.servers import launch, mongod, processes
+from scripts.servers import dynamodb, launch, processes
 from scripts.servers.state import Running
 
 STAT = "77 (a) b (c) S 1 77 77 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 4242 1000"
@@ -67,7 +67,7 @@ class Ports(unittest.TestCase):
 
 class Readiness(unittest.TestCase):
     def test_wrong_response_means_not_ready(self) -> None:
-        running = Running(1, "birth", 5, "/data", "mongod")
-        for error in (ConnectionRefusedError(), TimeoutError(), ValueError("a document is cut off")):
-            with self.subTest(error), mock.patch("scripts.servers.mongo.run", side_effect=error):
-                self.assertFalse(launch.is_ready(mongod.SERVER, running))
+        running = Running(1, "birth", 5, "/data", "java")
+        for error in (ConnectionRefusedError(), TimeoutError(), ValueError("a port is out of range")):
+            with self.subTest(error), mock.patch("urllib.request.urlopen", side_effect=error):
+                self.assertFalse(launch.is_ready(dynamodb.SERVER, running))
