@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """Installs and runs the tools that check, build and deploy, each in a separate folder.
 
-    tools.py path TOOL...          install what is missing, and print a PATH that finds all of them
-    tools.py run TOOL... -- COMMAND...   run a command that finds them
-    tools.py lock [NAME...]        update the locks of infra/requirements to the newest matching versions
+    tools.py run TOOL... -- COMMAND...    install what is missing, and run a command that finds it
+    tools.py lock [NAME...]    update the locks of infra/requirements to the newest matching versions
 
     cfn-lint        checks the template as CloudFormation reads it
     checkov         checks it against rules for security reviews
@@ -113,8 +112,6 @@ def lock(names: Sequence[str]) -> None:
 
 def main(arguments: list[str]) -> int:
     match arguments:
-        case ["path", _, *_]:
-            print(path(arguments[1:]))
         case ["run", *rest] if "--" in rest[1:-1]:
             split = rest.index("--")
             run(rest[:split], rest[split + 1 :])
