@@ -4,6 +4,8 @@
 
 pub(crate) mod reader;
 
+pub use reader::store_table;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
@@ -40,7 +42,7 @@ impl FromStr for Mode {
 pub enum BackendKind {
     /// SQLite and a folder on this machine.
     Embedded,
-    /// MongoDB, DynamoDB, SQS and S3.
+    /// MongoDB or DynamoDB for the documents, DynamoDB, SQS and S3.
     Aws,
 }
 
@@ -96,6 +98,9 @@ pub struct Services {
     /// `ORDERS_MONGODB_POOL_SIZE`: the maximum number of connections of one process to one server. Default: 10. Its
     /// product with the number of processes must be below the limit of the server.
     pub mongodb_pool_size: u32,
+    /// `ORDERS_STORE_TABLE`: the DynamoDB table of the documents, which replaces MongoDB. The search import requires
+    /// MongoDB.
+    pub store_table: Option<String>,
     /// `ORDERS_LEDGER_TABLE`: the DynamoDB table of the partitions.
     pub ledger_table: Option<String>,
     /// `ORDERS_PROCESSED_TABLE`: the DynamoDB table of processed messages.
@@ -117,6 +122,7 @@ impl Services {
             mongodb_uri_secret_version: None,
             mongodb_database: naming::snake(system),
             mongodb_pool_size: 10,
+            store_table: None,
             ledger_table: None,
             processed_table: None,
             #[cfg(feature = "search")]
@@ -268,6 +274,19 @@ mod tests {
         assert_eq!((config.backend, config.services.ledger_table.as_deref()), (BackendKind::Aws, None));
         assert_eq!(config.services.queue_urls.len(), 1);
         assert!(!format!("{config:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn documents_are_in_one_database() {
+        let (table, uri) = (("ORDERS_STORE_TABLE", "orders-store"), ("MONGODB_URI", "mongodb://db.example"));
+        let config = read(pairs(&[table, ("MONGODB_URI", "")])).unwrap();
+        assert_eq!(config.services.store_table.as_deref(), Some("orders-store"));
+        let faults = read(pairs(&[table, uri, ("ORDERS_MODE", "maybe")])).unwrap_err().to_string();
+        assert!(faults.contains("ORDERS_STORE_TABLE and MONGODB_URI are both set"), "{faults}");
+        assert!(faults.contains("ORDERS_MODE must be"), "{faults}");
+        let secret = ("MONGODB_URI_SECRET_ARN", "arn:aws:secretsmanager:eu-central-1:1:secret:x");
+        let faults = read(pairs(&[table, secret])).unwrap_err().to_string();
+        assert!(faults.contains("ORDERS_STORE_TABLE and MONGODB_URI_SECRET_ARN are both set"), "{faults}");
     }
 
     #[test]

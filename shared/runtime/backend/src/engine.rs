@@ -29,10 +29,10 @@ pub fn embedded<P>(
     ConfiguredPorts { ports, config }
 }
 
-/// Opens the engine with MongoDB, DynamoDB and SQS, as far as they are configured.
+/// Opens the engine with the services that are configured: MongoDB or DynamoDB for the documents, DynamoDB and SQS.
 ///
 /// # Errors
-/// Returns an error if the database is unavailable.
+/// Returns an error if the database is unavailable, or its table on DynamoDB lacks an index.
 #[cfg(feature = "services")]
 pub async fn services<P>(
     system: &System<P>,

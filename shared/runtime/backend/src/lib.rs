@@ -3,7 +3,7 @@
 //!
 //! - [`config`]: all settings;
 //! - [`engine`]: the engine of an application, on a data directory or on the services of AWS;
-//! - [`services`], with feature `services`: MongoDB, DynamoDB and SQS;
+//! - [`services`], with feature `services`: MongoDB or DynamoDB for the documents, DynamoDB and SQS;
 //! - [`settings`] and [`complete`], with feature `services`: the settings that services require;
 //! - [`search`], with feature `search`: the settings and the ports of the search import.
 //!
@@ -24,7 +24,7 @@ pub mod services;
 use messages::StoreError;
 use saga::{MissingSetting, WrongTable};
 
-pub use config::{BackendKind, Config, Mode};
+pub use config::{BackendKind, Config, Mode, store_table};
 #[cfg(feature = "services")]
 pub use requirements::{complete, settings};
 #[cfg(feature = "search")]

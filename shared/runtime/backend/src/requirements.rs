@@ -6,7 +6,7 @@ use imports::ports::{BUCKET, EXPORTS, LINKS, OBJECTS, UPLOADS};
 use messages::{Queue, QueueSpec, naming};
 use saga::{Function, Service};
 
-use crate::config::{Config, Mode};
+use crate::config::{Config, Mode, store_table};
 use crate::{OpenError, secret};
 
 /// Returns the settings of a service of a system. If a service has several, they are alternatives or have a default. A
@@ -16,7 +16,7 @@ pub fn settings(system: &str, service: Service) -> Vec<String> {
         Service::DATABASE => {
             let shared = ["MONGODB_URI", secret::SETTING, secret::VERSION, "MONGODB_DATABASE"];
             let pool = naming::setting(system, "MONGODB_POOL_SIZE");
-            shared.map(str::to_owned).into_iter().chain([pool]).collect()
+            shared.map(str::to_owned).into_iter().chain([pool]).chain(store_table(system)).collect()
         }
         Service::LEDGER | Service::TOKENS => vec![naming::setting(system, aws::ledger::LEDGER_TABLE)],
         Service::PROCESSED => vec![naming::setting(system, aws::ledger::PROCESSED_TABLE)],
@@ -29,6 +29,12 @@ pub fn settings(system: &str, service: Service) -> Vec<String> {
         OBJECTS if system == imports::SYSTEM => Vec::new(),
         own => vec![naming::setting(system, &naming::snake(own.0).to_ascii_uppercase())],
     }
+}
+
+/// Returns the alternative settings that select the database, as text.
+pub(crate) fn database(system: &str) -> String {
+    let alternatives = ["MONGODB_URI".to_owned()].into_iter().chain(store_table(system));
+    alternatives.collect::<Vec<_>>().join(" or ")
 }
 
 /// Returns the settings that the function requires and that are not set.
@@ -48,7 +54,10 @@ fn missing<'a>(
 ) -> Vec<String> {
     let services = &config.services;
     let has = |service: &Service| match *service {
-        Service::DATABASE => services.mongodb_uri.is_some() || services.mongodb_uri_secret.is_some(),
+        Service::DATABASE => {
+            let has_mongodb = services.mongodb_uri.is_some() || services.mongodb_uri_secret.is_some();
+            has_mongodb || services.store_table.is_some()
+        }
         Service::LEDGER | Service::TOKENS => {
             services.ledger_table.is_some() || config.mode == Mode::Optimistic
         }
@@ -64,7 +73,10 @@ fn missing<'a>(
     };
     let known = Queues::from_pairs(&config.system, services.queue_urls.clone());
     let missing = needed.iter().filter(|service| !has(service));
-    let of_services = missing.filter_map(|service| settings(&config.system, *service).into_iter().next());
+    let of_services = missing.filter_map(|service| match *service {
+        Service::DATABASE => Some(database(&config.system)),
+        other => settings(&config.system, other).into_iter().next(),
+    });
     let of_queues =
         queues.into_iter().filter(|queue| known.url(queue).is_none()).map(|queue| known.setting_of(queue));
     of_services.chain(of_queues).collect()
@@ -79,6 +91,7 @@ pub async fn complete(config: &Config, services: &[Service], queues: &[Queue]) -
     let mut settings = missing(services, queues, config);
     let only_database = queues.is_empty()
         && services.iter().all(|service| *service == Service::DATABASE)
+        && config.services.store_table.is_none()
         && (config.services.mongodb_uri.is_some() || config.services.mongodb_uri_secret.is_none());
     if !only_database && aws::region().await.is_none() {
         settings.push(aws::REGION.to_owned());
@@ -112,7 +125,8 @@ mod tests {
     #[test]
     fn all_missing_settings_are_listed() {
         let queues = ["SAGA", "SAGA_DEAD", "PARSE"].map(|queue| format!("ORDERS_{queue}_QUEUE_URL"));
-        let services = ["MONGODB_URI", "ORDERS_LEDGER_TABLE", "ORDERS_SUPPLIERS"].map(str::to_owned);
+        let services = ["MONGODB_URI or ORDERS_STORE_TABLE", "ORDERS_LEDGER_TABLE", "ORDERS_SUPPLIERS"]
+            .map(str::to_owned);
         assert_eq!(missing(&[]), [services.as_slice(), queues.as_slice()].concat());
         let set = queues.each_ref().map(|name| (name.as_str(), "https://sqs.example"));
         let secret = [("MONGODB_URI_SECRET_ARN", "arn:aws:secretsmanager:eu-central-1:1:secret:x")];
@@ -121,6 +135,8 @@ mod tests {
         let own = [("ORDERS_SUPPLIERS", "https://suppliers.example")];
         let optimistic = [("ORDERS_MODE", "optimistic")];
         assert!(missing(&[set.as_slice(), &secret, &own, &optimistic].concat()).is_empty());
+        let store = [("ORDERS_STORE_TABLE", "orders-store")];
+        assert_eq!(missing(&[set.as_slice(), &store].concat()), rest);
     }
 
     #[test]
@@ -137,6 +153,8 @@ mod tests {
         let of = |service| settings(imports::SYSTEM, service);
         assert_eq!(of(Service::LEDGER), ["SEARCH_IMPORT_LEDGER_TABLE"]);
         assert_eq!(of(Service::PROCESSED), ["SEARCH_IMPORT_PROCESSED_TABLE"]);
+        assert_eq!(database(imports::SYSTEM), "MONGODB_URI");
+        assert_eq!(of(Service::DATABASE).last().unwrap(), "SEARCH_IMPORT_MONGODB_POOL_SIZE");
         assert_eq!(of(UPLOADS), ["SEARCH_IMPORT_UPLOAD_BUCKET"]);
         assert!(of(OBJECTS).is_empty());
         let queues = &imports::queues::QUEUES;

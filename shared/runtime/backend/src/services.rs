@@ -1,4 +1,4 @@
-//! Adapters of MongoDB, DynamoDB and SQS.
+//! Adapters of MongoDB, DynamoDB and SQS. The documents are in MongoDB, or in a DynamoDB table if the settings name one.
 //!
 //! Every client is created once, while the program starts. AWS's clients connect when they are first used. The program
 //! connects to the database while it starts, or later if the database is unavailable and `DatabaseOutage` allows it.
@@ -11,6 +11,7 @@ use aws::ledger::{Ledger, ProcessedTable};
 use aws::queues::{Queues, Sqs};
 use aws_types::SdkConfig;
 use dedup::ProcessedMessages;
+use dynamo::Dynamo;
 use futures::future::BoxFuture;
 #[cfg(feature = "search-services")]
 use imports::StudyStores;
@@ -22,13 +23,18 @@ use outbox::session::Options;
 use saga::history::Recorder;
 use saga::{Engine, KeepHistory, MissingSetting, Partitions, Service, Stores};
 
-use crate::config::{Config, Mode, Secret};
+use crate::config::{Config, Mode, Secret, store_table};
 #[cfg(feature = "search-services")]
 use crate::search::files::OpenFiles;
-use crate::{OpenError, secret};
+use crate::{OpenError, requirements, secret};
 
-const DATABASE: MissingSetting =
-    MissingSetting::of("MONGODB_URI", "the address of a MongoDB replica set, credentials included");
+/// Returns the error if no database is configured.
+fn no_database(system: &str) -> MissingSetting {
+    let mongodb = "the address of a MongoDB replica set, credentials included";
+    let either = "either the address of a MongoDB replica set, credentials included, or a DynamoDB table";
+    let what = if store_table(system).is_some() { either } else { mongodb };
+    MissingSetting { setting: requirements::database(system).into(), what }
+}
 
 pub(crate) fn no_ledger(system: &str) -> MissingSetting {
     let setting = naming::setting(system, aws::ledger::LEDGER_TABLE);
@@ -51,7 +57,8 @@ pub struct LinkedServices {
     pub(crate) files: Option<OpenFiles>,
 }
 
-type OpenDatabase = for<'a> fn(&'a Config, &'a SdkConfig, DatabaseOutage) -> BoxFuture<'a, DatabaseResult>;
+type OpenDatabase =
+    for<'a> fn(&'a Config, &'a SdkConfig, &'a Arc<dyn Host>, DatabaseOutage) -> BoxFuture<'a, DatabaseResult>;
 type OpenTable<T> = fn(&SdkConfig, &str, &str) -> T;
 /// Result of opening a database. `MissingSetting` reports one that is not configured, which is an error only if it is
 /// used.
@@ -76,14 +83,14 @@ pub(crate) enum DatabaseOutage {
 struct Database {
     stores: Stores,
     #[cfg(feature = "search-services")]
-    study_stores: StudyStores,
-    history: Arc<dyn KeepHistory>,
+    study_stores: Result<StudyStores, MissingSetting>,
+    history: Option<Arc<dyn KeepHistory>>,
 }
 
 impl LinkedServices {
-    /// All adapters, for programs whose settings select them.
+    /// All adapters of the search import, for programs whose settings select them.
     pub const ALL: Self = Self {
-        database: Some(open_database),
+        database: Some(open_mongo),
         ledger: Some(open_ledger),
         processed: Some(open_processed),
         #[cfg(feature = "search-services")]
@@ -172,8 +179,10 @@ pub(crate) async fn adapters(
     config: &Config,
     host: &Arc<dyn Host>,
 ) -> Result<Adapters, OpenError> {
-    const ENGINE: LinkedServices =
-        LinkedServices::with(&[Service::DATABASE, Service::LEDGER, Service::PROCESSED]);
+    const ENGINE: LinkedServices = LinkedServices {
+        database: Some(open_selected),
+        ..LinkedServices::with(&[Service::LEDGER, Service::PROCESSED])
+    };
     connect(&ENGINE, outage, &aws::config().await, queues, config, host).await
 }
 
@@ -188,14 +197,17 @@ pub(crate) async fn connect(
 ) -> Result<Adapters, OpenError> {
     let (services, system) = (&config.services, &*config.system);
     let database = match linked.database {
-        Some(open) => open(config, sdk, outage).await?,
-        None => Err(DATABASE),
+        Some(open) => open(config, sdk, host, outage).await?,
+        None => Err(no_database(system)),
     };
     let sqs = sqs(sdk, queues, config, host);
     Ok(Adapters {
-        history: database.as_ref().ok().map(|database| Arc::clone(&database.history)),
+        history: database.as_ref().ok().and_then(|database| database.history.clone()),
         #[cfg(feature = "search-services")]
-        study_stores: database.as_ref().map(|database| database.study_stores.clone()).map_err(Clone::clone),
+        study_stores: match &database {
+            Ok(database) => database.study_stores.clone(),
+            Err(missing) => Err(missing.clone()),
+        },
         stores: database.map(|database| database.stores),
         partitions: linked
             .ledger
@@ -211,9 +223,48 @@ pub(crate) async fn connect(
     })
 }
 
-fn open_database<'a>(
+/// Opens the database that the settings select.
+fn open_selected<'a>(
     config: &'a Config,
     sdk: &'a SdkConfig,
+    host: &'a Arc<dyn Host>,
+    outage: DatabaseOutage,
+) -> BoxFuture<'a, DatabaseResult> {
+    match store(config, sdk, host) {
+        Some(store) => Box::pin(open_store(store, outage)),
+        None => open_mongo(config, sdk, host, outage),
+    }
+}
+
+/// Opens the documents in DynamoDB. A client connects with its first call. The roles of functions do not allow the check of
+/// the table.
+async fn open_store(store: Dynamo, outage: DatabaseOutage) -> DatabaseResult {
+    if outage == DatabaseOutage::Fail {
+        store.check_table().await?;
+    }
+    Ok(Ok(Database {
+        stores: store.stores(),
+        #[cfg(feature = "search-services")]
+        study_stores: Err(no_database(imports::SYSTEM)),
+        history: None,
+    }))
+}
+
+/// Returns the documents in DynamoDB; `None` if the settings name no table for them.
+pub fn store(config: &Config, sdk: &SdkConfig, host: &Arc<dyn Host>) -> Option<Dynamo> {
+    let settings = dynamo::Settings {
+        table: config.services.store_table.clone()?,
+        saga_retention: SignedDuration::try_from(config.saga_retention).unwrap_or(SignedDuration::MAX),
+        outbox_retention: config.outbox.retention,
+        ..dynamo::Settings::new(&config.system)
+    };
+    Some(Dynamo::new(aws_sdk_dynamodb::Client::new(sdk), settings, Arc::clone(host)))
+}
+
+fn open_mongo<'a>(
+    config: &'a Config,
+    sdk: &'a SdkConfig,
+    _: &'a Arc<dyn Host>,
     outage: DatabaseOutage,
 ) -> BoxFuture<'a, DatabaseResult> {
     Box::pin(async move {
@@ -225,8 +276,8 @@ fn open_database<'a>(
         Ok(Ok(Database {
             stores: Stores::of(&database, sagas, sessions),
             #[cfg(feature = "search-services")]
-            study_stores: StudyStores::of(&database),
-            history: database,
+            study_stores: Ok(StudyStores::of(&database)),
+            history: Some(database),
         }))
     })
 }
@@ -264,7 +315,7 @@ async fn documents(
     outage: DatabaseOutage,
 ) -> Result<Result<Arc<Mongo>, MissingSetting>, OpenError> {
     if !is_configured(config) {
-        return Ok(Err(DATABASE));
+        return Ok(Err(no_database(&config.system)));
     }
     let connecting = client(config, sdk);
     let connected = match outage {
@@ -327,7 +378,7 @@ async fn address(config: &Config, sdk: &SdkConfig) -> Result<Secret, OpenError> 
         (None, Some(arn)) => {
             Ok(secret::read(sdk, arn, services.mongodb_uri_secret_version.as_deref()).await?)
         }
-        (None, None) => Err(DATABASE.into()),
+        (None, None) => Err(no_database(&config.system).into()),
     }
 }
 

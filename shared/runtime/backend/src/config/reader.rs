@@ -13,6 +13,19 @@ use super::{Config, Faults, Mode, Secret, Services};
 /// End of the names of the settings with the addresses of queues.
 const QUEUE_URL: &str = "_QUEUE_URL";
 
+/// Name of the setting with the DynamoDB table of the documents, without the name of the system.
+const STORE_TABLE: &str = "STORE_TABLE";
+
+/// Returns the setting with the DynamoDB table that replaces MongoDB, such as `ORDERS_STORE_TABLE`. `None` for the search
+/// import, which requires MongoDB.
+pub fn store_table(system: &str) -> Option<String> {
+    #[cfg(feature = "search")]
+    if system == imports::SYSTEM {
+        return None;
+    }
+    Some(naming::setting(system, STORE_TABLE))
+}
+
 /// Maximum of settings in seconds: a century. Larger values are typing errors.
 const MAX_SECONDS: u64 = 3_155_760_000;
 
@@ -42,7 +55,7 @@ impl<'a> Reader<'a> {
 
     fn services(&mut self, default: Services) -> Services {
         let pool_size = "a number of connections, at least 1";
-        Services {
+        let services = Services {
             mongodb_pool_size: self.read(
                 "MONGODB_POOL_SIZE",
                 default.mongodb_pool_size,
@@ -53,12 +66,42 @@ impl<'a> Reader<'a> {
             mongodb_uri_secret: self.text("MONGODB_URI_SECRET_ARN"),
             mongodb_uri_secret_version: self.text("MONGODB_URI_SECRET_VERSION"),
             mongodb_database: self.text("MONGODB_DATABASE").unwrap_or(default.mongodb_database),
+            store_table: self.store_table(),
             ledger_table: self.own_text("LEDGER_TABLE"),
             processed_table: self.own_text("PROCESSED_TABLE"),
             #[cfg(feature = "search")]
             upload_bucket: default.upload_bucket,
             own: default.own,
             queue_urls: self.own_pairs().filter(|(name, _)| name.ends_with(QUEUE_URL)).collect(),
+        };
+        self.check_database(&services);
+        services
+    }
+
+    fn store_table(&mut self) -> Option<String> {
+        let setting = store_table(self.system);
+        if setting.is_none() && self.pairs.contains_key(&naming::setting(self.system, STORE_TABLE)) {
+            self.faults.push(format!(
+                "{}_STORE_TABLE is set, but {} requires MongoDB",
+                self.prefix(),
+                self.system
+            ));
+        }
+        self.text(&setting?)
+    }
+
+    /// Reports two databases for the documents. With two, it would be unknown which one has them.
+    fn check_database(&mut self, services: &Services) {
+        let second = match services {
+            Services { mongodb_uri: Some(_), .. } => "MONGODB_URI",
+            Services { mongodb_uri_secret: Some(_), .. } => "MONGODB_URI_SECRET_ARN",
+            _ => return,
+        };
+        if services.store_table.is_some() {
+            self.faults.push(format!(
+                "{}_STORE_TABLE and {second} are both set, but the documents are either in DynamoDB or in MongoDB",
+                self.prefix()
+            ));
         }
     }
 

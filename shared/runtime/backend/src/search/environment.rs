@@ -202,6 +202,17 @@ mod tests {
             assert!(faults.contains(name), "{faults}");
         }
     }
+
+    #[test]
+    fn search_import_requires_mongodb() {
+        let table = [("SEARCH_IMPORT_STORE_TABLE", "store")];
+        let fault = Config::from_pairs(imports::SYSTEM, pairs(&table)).unwrap_err().to_string();
+        assert!(
+            fault.contains("SEARCH_IMPORT_STORE_TABLE is set, but search-import requires MongoDB"),
+            "{fault}"
+        );
+    }
+
     #[test]
     fn empty_environment_gives_defaults() {
         assert_eq!(Config::from_pairs(imports::SYSTEM, []), Ok(Config::default()));
