@@ -37,6 +37,16 @@ use simulation::Workload;
 
 pub use provision::Provision;
 
+/// The database of a system's documents on AWS.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum DocumentStore {
+    /// A MongoDB replica set
+    #[default]
+    Mongodb,
+    /// A DynamoDB table
+    Dynamodb,
+}
+
 /// The commands for a system with a workload.
 #[derive(Debug, clap::Subcommand)]
 pub enum Command {

@@ -3,6 +3,8 @@
 //! On AWS the deployment creates them, with roles, encryption and alarms. Here they only have the properties on which
 //! the functions depend: keys, expiry, receive limits and dead-letter queues.
 
+use std::sync::Arc;
+
 use aws::queues::Queues;
 use aws::{Resource, failed};
 use aws_sdk_dynamodb::error::ProvideErrorMetadata;
@@ -11,11 +13,15 @@ use aws_sdk_dynamodb::types::{
 };
 use aws_sdk_sqs::types::QueueAttributeName;
 use aws_types::SdkConfig;
-use futures::future::{try_join, try_join_all};
+use backend::SystemHost;
+use dynamo::Dynamo;
+use futures::future::{try_join_all, try_join3};
 use local::output;
 use messages::{Queue, QueueSpec, StoreError, naming};
 use saga::System;
 use serde_json::json;
+
+use crate::DocumentStore;
 
 /// The variables with the endpoints of the local servers.
 const ENDPOINTS: [&str; 2] = ["AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL_SQS"];
@@ -26,6 +32,9 @@ pub struct Args {
     /// Prefix of all names [default: the name of the system]
     #[arg(long, value_parser = prefix)]
     pub name: Option<String>,
+    /// Database of the documents; its table is created as well
+    #[arg(long, value_enum, default_value_t)]
+    pub store: DocumentStore,
 }
 
 /// Checks the prefix of the names.
@@ -45,7 +54,8 @@ fn prefix(name: &str) -> Result<String, String> {
 pub async fn run<P>(system: &System<P>, args: &Args) -> anyhow::Result<bool> {
     require_endpoints(&ENDPOINTS)?;
     let name = args.name.as_deref().unwrap_or(system.name);
-    let settings = Provision::of(system, &aws::config().await, name).create().await?;
+    let provision = Provision::of(system, &aws::config().await, name).with_store(args.store);
+    let settings = provision.create().await?;
     print(system.name, settings)?;
     Ok(true)
 }
@@ -85,6 +95,7 @@ pub struct Provision {
     name: String,
     system: &'static str,
     queues: &'static [QueueSpec],
+    store: DocumentStore,
 }
 
 impl Provision {
@@ -106,7 +117,14 @@ impl Provision {
             name: name.into(),
             system,
             queues,
+            store: DocumentStore::Mongodb,
         }
+    }
+
+    /// Returns the environment with this database. The table of the documents is part of it.
+    #[must_use]
+    pub fn with_store(self, store: DocumentStore) -> Self {
+        Self { store, ..self }
     }
 
     /// Creates missing queues and tables, and returns their settings as pairs of name and value.
@@ -119,8 +137,9 @@ impl Provision {
             (aws::ledger::PROCESSED_TABLE, aws::ledger::PROCESSED_KEY),
         ];
         let tables = try_join_all(tables.map(|(setting, key)| self.create_table(setting, key)));
-        let (mut settings, queues) = try_join(tables, self.create_queues()).await?;
-        settings.extend(queues);
+        let (mut settings, store, queues) =
+            try_join3(tables, self.create_store(), self.create_queues()).await?;
+        settings.extend(store.into_iter().chain(queues));
         Ok(settings)
     }
 
@@ -133,6 +152,9 @@ impl Provision {
             let table = self.resource("table", &naming::setting(self.system, setting));
             let removed = self.dynamo.delete_table().table_name(&table.name).send().await;
             removed.map_err(|error| failed("removing", &table, &error))?;
+        }
+        if let Some((_, store)) = self.store() {
+            store.delete_table().await?;
         }
         for spec in self.queues {
             let resource = self.resource("queue", &Queues::setting(self.system, &spec.queue));
@@ -179,6 +201,20 @@ impl Provision {
             Err(error) => return Err(failed(doing, &table, &error)),
         }
         Ok((table.setting, table.name))
+    }
+
+    async fn create_store(&self) -> Result<Option<(String, String)>, StoreError> {
+        let Some((table, store)) = self.store() else { return Ok(None) };
+        store.create_table().await?;
+        Ok(Some((table.setting, table.name)))
+    }
+
+    /// Returns the table of the documents; `None` if they are in MongoDB.
+    fn store(&self) -> Option<(Resource, Dynamo)> {
+        let setting = backend::store_table(self.system).filter(|_| self.store == DocumentStore::Dynamodb)?;
+        let table = self.resource("table", &setting);
+        let settings = dynamo::Settings { table: table.name.clone(), ..dynamo::Settings::new(self.system) };
+        Some((table, Dynamo::new(self.dynamo.clone(), settings, Arc::new(SystemHost))))
     }
 
     async fn create_queues(&self) -> Result<Vec<(String, String)>, StoreError> {

@@ -7,6 +7,7 @@ use messages::{Queue, QueueSpec};
 use outbox::session::CONTROL;
 use rstest::rstest;
 use saga::{Engine, Function, SAGA, Service, Source as Trigger, System};
+use system_tools::DocumentStore;
 use system_tools::template::{Finding, Rules, Source, Template, check, generate};
 
 const WORK: Queue = Queue::named("work");
@@ -71,18 +72,27 @@ fn findings(text: &str, parameters: &[(&str, &str)]) -> Vec<Finding> {
 #[case::address(&[("MongoUri", "mongodb://db.example")])]
 #[case::secret(&[("MongoSecretArn", SECRET)])]
 fn generated_template_has_no_findings(#[case] parameters: &[(&str, &str)]) {
-    assert_eq!(findings(&generate(&SYSTEM), parameters), []);
+    assert_eq!(findings(&generate(&SYSTEM, DocumentStore::Mongodb), parameters), []);
+}
+
+#[test]
+fn template_with_table_of_documents_does_not_mention_mongodb() {
+    let text = generate(&SYSTEM, DocumentStore::Dynamodb);
+    assert_eq!(findings(&text, &[]), []);
+    let lower = text.to_lowercase();
+    assert!(!lower.contains("mongo") && !lower.contains("secret") && !lower.contains("{{"), "{text}");
 }
 
 #[test]
 fn template_needs_one_address_of_the_database() {
-    let template = Template::new(&Source::read(&generate(&SYSTEM)).unwrap(), &BTreeMap::new());
+    let template =
+        Template::new(&Source::read(&generate(&SYSTEM, DocumentStore::Mongodb)).unwrap(), &BTreeMap::new());
     assert_eq!(template.refused, ["Give either MongoSecretArn or MongoUri."]);
 }
 
 #[test]
 fn foreign_queue_gets_dead_letter_queue() {
-    let source = Source::read(&generate(&SYSTEM)).unwrap();
+    let source = Source::read(&generate(&SYSTEM, DocumentStore::Mongodb)).unwrap();
     let template = Template::new(&source, &BTreeMap::new());
     let news = template.queues().find(|queue| queue.id == "NewsQueue").unwrap();
     assert_eq!(news.dead_letters(&template).unwrap().id, "NewsDeadQueue");
@@ -134,9 +144,76 @@ fn foreign_queue_gets_dead_letter_queue() {
 #[case::responses("[ReportBatchItemFailures]", "[]", "JobsFunction", "does not report")]
 #[case::concurrency("MaximumConcurrency: 2", "MaximumConcurrency: 900", "mongodb_connections", "is 1500")]
 fn planted_fault_is_found(#[case] from: &str, #[case] to: &str, #[case] resource: &str, #[case] what: &str) {
-    let text = generate(&SYSTEM);
+    let text = generate(&SYSTEM, DocumentStore::Mongodb);
     assert!(text.contains(from), "the template has changed: {from}");
     let found = findings(&text.replacen(from, to, 1), &[("MongoUri", "mongodb://db.example")]);
+    let is_it = |finding: &Finding| finding.resource == resource && finding.what.contains(what);
+    assert!(found.iter().any(is_it), "{found:#?}");
+}
+
+#[rstest]
+#[case::index("IndexName: outbox_ready,", "IndexName: outbox_red,", "StoreTable", "no index outbox_ready")]
+#[case::key(
+    "{ AttributeName: pk, KeyType: HASH }",
+    "{ AttributeName: id, KeyType: HASH }",
+    "StoreTable",
+    "KeySchema"
+)]
+#[case::attribute(
+    "        - { AttributeName: ready, AttributeType: S }\n",
+    "",
+    "StoreTable",
+    "no attribute ready"
+)]
+#[case::expiry(
+    "expires_at, Enabled: true",
+    "expires_at, Enabled: false",
+    "StoreTable",
+    "TimeToLiveSpecification"
+)]
+#[case::items("dynamodb:ConditionCheckItem, ", "", "JobsRole", "does not allow dynamodb:ConditionCheckItem")]
+#[case::query("[dynamodb:Query]", "[dynamodb:Scan]", "JobsRole", "does not allow dynamodb:Query")]
+#[case::excess("[dynamodb:Query]", "[dynamodb:Query, dynamodb:Scan]", "JobsRole", "allows dynamodb:Scan")]
+#[case::star("/index/by_time", "/index/*", "JobsRole", "/index/*")]
+#[case::setting(
+    "          FRESH_SHOP_STORE_TABLE: !Ref StoreTable\n",
+    "",
+    "JobsFunction",
+    "FRESH_SHOP_STORE_TABLE is read and not set"
+)]
+#[case::both(
+    "FRESH_SHOP_STORE_TABLE: !Ref StoreTable\n",
+    "FRESH_SHOP_STORE_TABLE: !Ref StoreTable\n          MONGODB_URI: mongodb://db.example\n",
+    "JobsFunction",
+    "FRESH_SHOP_STORE_TABLE and MONGODB_URI are both set"
+)]
+#[case::unread(
+    "FRESH_SHOP_STORE_TABLE: !Ref StoreTable\n",
+    "FRESH_SHOP_STORE_TABLE: !Ref StoreTable\n          MONGODB_DATABASE: shop\n",
+    "JobsFunction",
+    "MONGODB_DATABASE is set and not read"
+)]
+#[case::other_table(
+    "FRESH_SHOP_STORE_TABLE: !Ref StoreTable",
+    "FRESH_SHOP_STORE_TABLE: !Ref LedgerTable",
+    "JobsFunction",
+    "another table of documents"
+)]
+#[case::no_table(
+    "  StoreTable:\n    Type: AWS::DynamoDB::Table",
+    "  StoreTable:\n    Type: AWS::SQS::Queue",
+    "StoreTable",
+    "is not a table of the template"
+)]
+fn planted_fault_in_table_of_documents_is_found(
+    #[case] from: &str,
+    #[case] to: &str,
+    #[case] resource: &str,
+    #[case] what: &str,
+) {
+    let text = generate(&SYSTEM, DocumentStore::Dynamodb);
+    assert!(text.contains(from), "the template has changed: {from}");
+    let found = findings(&text.replacen(from, to, 1), &[]);
     let is_it = |finding: &Finding| finding.resource == resource && finding.what.contains(what);
     assert!(found.iter().any(is_it), "{found:#?}");
 }

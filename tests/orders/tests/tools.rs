@@ -62,8 +62,7 @@ fn pump_without_queues_names_missing_setting() {
 }
 
 #[test]
-fn generated_template_passes_its_checks() {
-    let text = String::from_utf8(run(&["template"]).stdout).unwrap();
+fn generated_templates_pass_their_checks() {
     let folder = tempfile::tempdir().unwrap();
     let check = |text: &str| {
         let path = folder.path().join("template.yaml");
@@ -71,10 +70,14 @@ fn generated_template_passes_its_checks() {
         let output = run(&["template", "--check", path.to_str().unwrap()]);
         (output.status.success(), String::from_utf8(output.stdout).unwrap())
     };
-    let (passes, findings) = check(&text);
-    assert!(passes && findings.contains("nothing is wrong"), "{findings}");
-    let (passes, findings) = check(&text.replacen("Type: Schedule", "Type: Api", 1));
-    assert!(!passes && findings.contains("no schedule starts it"), "{findings}");
+    for store in ["mongodb", "dynamodb"] {
+        let text = String::from_utf8(run(&["template", "--store", store]).stdout).unwrap();
+        assert_eq!(text.contains("ORDERS_STORE_TABLE"), store == "dynamodb");
+        let (passes, findings) = check(&text);
+        assert!(passes && findings.contains("nothing is wrong"), "{findings}");
+        let (passes, findings) = check(&text.replacen("Type: Schedule", "Type: Api", 1));
+        assert!(!passes && findings.contains("no schedule starts it"), "{findings}");
+    }
 }
 
 /// Returns the engine of a data directory.

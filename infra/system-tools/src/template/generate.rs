@@ -1,16 +1,20 @@
 //! A SAM template from the table of a system.
 //!
-//! It has the queues with their dead-letter queues, the tables, and the functions. Each function has a role of its own,
-//! which grants the calls of its ports and nothing else. Functions with scheduled work are started every minute. All
-//! functions run one program, and the handler of each is its name in the table. A function for requests is behind an
-//! HTTP API.
+//! It has the queues with their dead-letter queues, the tables, and the functions. The documents are in MongoDB, whose
+//! address is a parameter, or in a table of the template. Each function has a role of its own, which grants the calls of
+//! its ports and nothing else. Functions with scheduled work are started every minute. All functions run one program, and
+//! the handler of each is its name in the table. A function for requests is behind an HTTP API.
 
 use aws::ledger::{EXPIRES_AT, LEDGER_KEY, LEDGER_TABLE, PROCESSED_KEY, PROCESSED_TABLE};
 use aws::queues::Queues;
+use dynamo::STORE_TABLE;
+use dynamo::table::{INDEXES, ITEM_CALLS, QUERY_CALLS};
 use messages::{Queue, QueueSpec, naming};
 use saga::{Function, Service, Source, System};
+use serde_json::Value;
 
 use super::checks::permissions::RECEIVE;
+use crate::DocumentStore;
 
 /// The binary of the program with all functions.
 const PROGRAM: &str = "lambda";
@@ -28,11 +32,22 @@ const CONNECTIONS: u32 = 2;
 const RETENTIONS: [u32; 3] = [345_600, 864_000, 1_209_600];
 
 const HEAD: &str = include_str!("head.yaml");
+/// The address of MongoDB: its parameters, the rule that one of them is given, and the policy of functions that read it.
+const MONGODB_PARAMETERS: &str = include_str!("mongodb/parameters.yaml");
+const MONGODB_RULES: &str = include_str!("mongodb/rules.yaml");
+const MONGODB_POLICY: &str = include_str!("mongodb/policy.yaml");
 const API: &str = include_str!("api.yaml");
 
-/// Returns the template of a system.
-pub fn generate<P>(system: &System<P>) -> String {
+/// Returns the template of a system with this database for its documents.
+pub fn generate<P>(system: &System<P>, store: DocumentStore) -> String {
+    let [parameters, rules, policy] = match store {
+        DocumentStore::Mongodb => [MONGODB_PARAMETERS, MONGODB_RULES, MONGODB_POLICY],
+        DocumentStore::Dynamodb => [""; 3],
+    };
     let mut text = HEAD
+        .replace("{{address}}", parameters)
+        .replace("{{rules}}", rules)
+        .replace("{{policy}}", policy)
         .replace("{{system}}", system.name)
         .replace("{{database}}", &naming::snake(system.name))
         .replace("{{own}}", &own_parameters(system));
@@ -45,16 +60,21 @@ pub fn generate<P>(system: &System<P>) -> String {
     text += queues.trim_start_matches('\n');
     let uses =
         |service: Service| system.functions.iter().any(|function| function.services.contains(&service));
+    if uses(Service::DATABASE) && store == DocumentStore::Dynamodb {
+        text += &heading("The documents with their outboxes, sessions, records, views and failures");
+        text += &table("StoreTable", &properties(&dynamo::table::properties()));
+    }
     if uses(Service::LEDGER) || uses(Service::TOKENS) {
         text += &heading("The leases of partitions, and the tokens of the messages that they still accept");
-        text += &table("LedgerTable", LEDGER_KEY);
+        text += &table("LedgerTable", &with_key(LEDGER_KEY));
     }
     if uses(Service::PROCESSED) {
         text += &heading("The commands that were executed");
-        text += &table("ProcessedTable", PROCESSED_KEY);
+        text += &table("ProcessedTable", &with_key(PROCESSED_KEY));
     }
     text += &heading("The functions");
-    let functions: String = system.functions.iter().map(|declared| function(system, declared)).collect();
+    let functions: String =
+        system.functions.iter().map(|declared| function(system, store, declared)).collect();
     text += functions.trim_start_matches('\n');
     text += &outputs(system, requests.is_some());
     text
@@ -144,15 +164,22 @@ fn queue_resource(
 }
 
 /// Returns a table that is retained when the stack is deleted.
-fn table(id: &str, key: &str) -> String {
+fn table(id: &str, properties: &str) -> String {
     format!(
         "  {id}:
     Type: AWS::DynamoDB::Table
     UpdateReplacePolicy: Retain
     DeletionPolicy: RetainExceptOnCreate
     Properties:
-      BillingMode: PAY_PER_REQUEST
       DeletionProtectionEnabled: !Ref ProtectTables
+{properties}"
+    )
+}
+
+/// Returns the properties of a table with this key.
+fn with_key(key: &str) -> String {
+    format!(
+        "      BillingMode: PAY_PER_REQUEST
       AttributeDefinitions: [{{ AttributeName: {key}, AttributeType: S }}]
       KeySchema: [{{ AttributeName: {key}, KeyType: HASH }}]
       TimeToLiveSpecification: {{ AttributeName: {EXPIRES_AT}, Enabled: true }}
@@ -161,7 +188,32 @@ fn table(id: &str, key: &str) -> String {
     )
 }
 
-fn function<P>(system: &System<P>, declared: &Function<P>) -> String {
+/// Returns the properties of a resource as lines, with one line for each item of a list.
+fn properties(described: &Value) -> String {
+    let property = |(name, value): (&String, &Value)| match value {
+        Value::Array(items) => {
+            let items: String = items.iter().map(|item| format!("        - {}\n", flow(item))).collect();
+            format!("      {name}:\n{items}")
+        }
+        other => format!("      {name}: {}\n", flow(other)),
+    };
+    described.as_object().into_iter().flatten().map(property).collect()
+}
+
+/// Returns a value on one line. Its texts are names, which need no quotes.
+fn flow(value: &Value) -> String {
+    match value {
+        Value::String(name) => name.clone(),
+        Value::Array(items) => format!("[{}]", items.iter().map(flow).collect::<Vec<_>>().join(", ")),
+        Value::Object(pairs) => {
+            let pairs = pairs.iter().map(|(name, value)| format!("{name}: {}", flow(value)));
+            format!("{{ {} }}", pairs.collect::<Vec<_>>().join(", "))
+        }
+        other => other.to_string(),
+    }
+}
+
+fn function<P>(system: &System<P>, store: DocumentStore, declared: &Function<P>) -> String {
     let name = declared.name;
     let [function, role, logs] = ["Function", "Role", "Logs"].map(|kind| id(name, kind));
     let own = declared.source.queue();
@@ -186,7 +238,7 @@ fn function<P>(system: &System<P>, declared: &Function<P>) -> String {
         // Otherwise Lambda stops a chain of messages to the same function.
         text += "      RecursiveLoop: Allow\n";
     }
-    let variables: String = variables(system, declared)
+    let variables: String = variables(system, store, declared)
         .iter()
         .map(|(name, value)| format!("          {name}: {value}\n"))
         .collect();
@@ -194,7 +246,8 @@ fn function<P>(system: &System<P>, declared: &Function<P>) -> String {
         text += &format!("      Environment:\n        Variables:\n{variables}");
     }
     text += &events(declared, spec);
-    text += &role_resource(&role, declared, &statements(system, declared, &logs));
+    let has_address = store == DocumentStore::Mongodb && declared.services.contains(&Service::DATABASE);
+    text += &role_resource(&role, declared.name, has_address, &statements(system, store, declared, &logs));
     text += &format!(
         "
   {logs}:
@@ -210,7 +263,7 @@ fn function<P>(system: &System<P>, declared: &Function<P>) -> String {
 }
 
 /// Returns the environment of a function.
-fn variables<P>(system: &System<P>, declared: &Function<P>) -> Vec<(String, String)> {
+fn variables<P>(system: &System<P>, store: DocumentStore, declared: &Function<P>) -> Vec<(String, String)> {
     let mut variables = Vec::new();
     let mut set = |name: String, value: String| {
         if variables.iter().all(|(known, _)| *known != name) {
@@ -219,6 +272,9 @@ fn variables<P>(system: &System<P>, declared: &Function<P>) -> Vec<(String, Stri
     };
     for service in declared.services {
         match *service {
+            Service::DATABASE if store == DocumentStore::Dynamodb => {
+                set(naming::setting(system.name, STORE_TABLE), "!Ref StoreTable".to_owned());
+            }
             Service::DATABASE => {
                 set("MONGODB_URI".to_owned(), "!Ref MongoUri".to_owned());
                 set("MONGODB_URI_SECRET_ARN".to_owned(), "!Ref MongoSecretArn".to_owned());
@@ -284,7 +340,11 @@ struct Statement {
 
 impl Statement {
     fn new(actions: &[&'static str], ids: impl IntoIterator<Item = String>) -> Self {
-        let mut resources: Vec<String> = ids.into_iter().map(|id| format!("!GetAtt {id}.Arn")).collect();
+        Self::on(actions, ids.into_iter().map(|id| format!("!GetAtt {id}.Arn")))
+    }
+
+    fn on(actions: &[&'static str], resources: impl IntoIterator<Item = String>) -> Self {
+        let mut resources: Vec<String> = resources.into_iter().collect();
         resources.sort();
         resources.dedup();
         Self { actions: actions.to_vec(), resources }
@@ -292,7 +352,12 @@ impl Statement {
 }
 
 /// Returns the calls that a function's role grants.
-fn statements<P>(system: &System<P>, declared: &Function<P>, logs: &str) -> Vec<Statement> {
+fn statements<P>(
+    system: &System<P>,
+    store: DocumentStore,
+    declared: &Function<P>,
+    logs: &str,
+) -> Vec<Statement> {
     let of = |queue: &Queue| id(queue.name(), "Queue");
     let own = declared.source.queue();
     let dead = own.and_then(|queue| QueueSpec::dead_letters_of(system.queues, queue));
@@ -305,6 +370,11 @@ fn statements<P>(system: &System<P>, declared: &Function<P>, logs: &str) -> Vec<
     if !declared.drains.is_empty() {
         // A retry of failures counts the messages in the queues to which it sends.
         statements.push(Statement::new(&["sqs:GetQueueAttributes"], declared.sends.iter().map(of)));
+    }
+    if store == DocumentStore::Dynamodb && declared.services.contains(&Service::DATABASE) {
+        let indexes = INDEXES.map(|index| format!("!Sub ${{StoreTable.Arn}}/index/{}", index.name));
+        statements.push(Statement::new(&ITEM_CALLS, ["StoreTable".to_owned()]));
+        statements.push(Statement::on(&QUERY_CALLS, indexes));
     }
     for service in declared.services {
         let table = |actions: &[&'static str], id: &str| Statement::new(actions, [id.to_owned()]);
@@ -322,7 +392,7 @@ fn statements<P>(system: &System<P>, declared: &Function<P>, logs: &str) -> Vec<
     statements
 }
 
-fn role_resource<P>(id: &str, declared: &Function<P>, statements: &[Statement]) -> String {
+fn role_resource(id: &str, policy: &str, has_address: bool, statements: &[Statement]) -> String {
     let mut text = format!(
         "
   {id}:
@@ -333,17 +403,16 @@ fn role_resource<P>(id: &str, declared: &Function<P>, statements: &[Statement]) 
         Statement: [{{ Effect: Allow, Principal: {{ Service: lambda.amazonaws.com }}, Action: sts:AssumeRole }}]
 "
     );
-    if declared.services.contains(&Service::DATABASE) {
+    if has_address {
         text += "      ManagedPolicyArns: [!If [ReadsSecret, !Ref SecretPolicy, !Ref AWS::NoValue]]\n";
     }
     text += &format!(
         "      Policies:
-        - PolicyName: {}
+        - PolicyName: {policy}
           PolicyDocument:
             Version: \"2012-10-17\"
             Statement:
-",
-        declared.name
+"
     );
     for Statement { actions, resources } in statements {
         text += &format!(

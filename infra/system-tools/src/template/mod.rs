@@ -24,6 +24,8 @@ use anyhow::Context;
 use local::output;
 use saga::System;
 
+use crate::DocumentStore;
+
 pub use checks::{Finding, Rules, check};
 pub use generate::generate;
 pub use resolve::{Limits, Template};
@@ -33,8 +35,11 @@ pub use source::{Source, SourceError};
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Compare this template with the functions instead of printing one
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "store")]
     pub check: Option<PathBuf>,
+    /// Database of the documents
+    #[arg(long, value_enum, default_value_t)]
+    pub store: DocumentStore,
 }
 
 /// Prints a template for the functions of a system, or the findings about an existing one. Returns `false` if there are
@@ -44,7 +49,7 @@ pub struct Args {
 /// Returns an error if the template cannot be read.
 pub fn run<P>(system: &System<P>, args: &Args) -> anyhow::Result<bool> {
     let Some(path) = &args.check else {
-        output::block(&generate(system))?;
+        output::block(&generate(system, args.store))?;
         return Ok(true);
     };
     let reading = || format!("reading {}", path.display());

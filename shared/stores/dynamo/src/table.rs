@@ -13,6 +13,18 @@ use crate::names::attributes::{EXPIRES, KEY};
 pub use crate::names::{INDEXES, Index};
 use crate::store::is_code;
 
+/// The calls for items of the table, as actions of a role. Each operation of a transaction needs the action of its own kind
+/// (<https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis-iam.html>).
+pub const ITEM_CALLS: [&str; 5] = [
+    "dynamodb:BatchGetItem",
+    "dynamodb:ConditionCheckItem",
+    "dynamodb:GetItem",
+    "dynamodb:PutItem",
+    "dynamodb:UpdateItem",
+];
+/// The calls for the indexes of the table, as actions of a role.
+pub const QUERY_CALLS: [&str; 1] = ["dynamodb:Query"];
+
 /// Returns the names of all attributes in keys, each once.
 fn key_attributes() -> Vec<&'static str> {
     let of_indexes = INDEXES.iter().flat_map(|index| [index.partition, index.sort]);

@@ -1,12 +1,15 @@
-//! Orders on MongoDB, DynamoDB and SQS, and the contract suites with the queues of orders.
+//! Orders on MongoDB, DynamoDB and SQS, orders without MongoDB, and the contract suites with the queues of orders.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use backend::config::Services;
 use backend::{Config, SystemHost};
 use futures::future::join_all;
 use local::{FaultInjection, Runner};
+use messages::store::chain;
 use messages::{Backoff, Body, Delivery, Disposition, Message, MessageId, Token};
+use operate::Health;
 use orders::shop::{OrderError, Shop, partition};
 use orders::{ORDERS_SAGA, QUEUES, SYSTEM, WAREHOUSE};
 use saga::{Engine, SAGA, Views};
@@ -14,7 +17,7 @@ use serde_json::json;
 use servers::amazon::{self, Service};
 use servers::mongo::{Scratch, Setup, uri};
 use servers::{cleaned_up, unique};
-use system_tools::Provision;
+use system_tools::{DocumentStore, Provision};
 use testing::sample::Samples;
 use uuid::Uuid;
 
@@ -29,17 +32,25 @@ struct Cloud {
 }
 
 impl Cloud {
-    async fn create() -> Self {
-        let provision = Provision::of(&SYSTEM, &aws::config().await, unique("orders"));
+    async fn create(store: DocumentStore) -> Self {
+        let provision = Provision::of(&SYSTEM, &aws::config().await, unique("orders")).with_store(store);
         let settings = provision.create().await.unwrap();
         Self { provision, settings }
     }
 
+    /// Returns the settings of the tables and queues without a database, and of others.
+    fn config_with(&self, others: &[(&str, &str)]) -> Config {
+        let others = others.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Config::from_pairs(SYSTEM.name, self.settings.iter().cloned().chain(others)).unwrap()
+    }
+
     /// Returns the settings of the tables and queues, and of a database.
     fn config(&self, database: &str) -> Config {
-        let others = [("MONGODB_URI", &*uri()), ("MONGODB_DATABASE", database), ("ORDERS_BACKEND", "aws")];
-        let others = others.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        Config::from_pairs(SYSTEM.name, self.settings.iter().cloned().chain(others)).unwrap()
+        self.config_with(&[
+            ("MONGODB_URI", &*uri()),
+            ("MONGODB_DATABASE", database),
+            ("ORDERS_BACKEND", "aws"),
+        ])
     }
 
     async fn queues(&self) -> aws::queues::Sqs {
@@ -55,7 +66,7 @@ impl Cloud {
 
 /// Runs a test with new tables and queues.
 async fn in_cloud(test: impl AsyncFnOnce(&Cloud) -> TestResult) -> TestResult {
-    let cloud = Cloud::create().await;
+    let cloud = Cloud::create(DocumentStore::Mongodb).await;
     cleaned_up(test(&cloud), cloud.remove()).await
 }
 
@@ -86,35 +97,59 @@ async fn until(what: &str, holds: impl AsyncFn() -> Result<bool, OrderError>) ->
     Ok(())
 }
 
+/// Sells two items, with every message delivered twice.
+async fn sell_two_items(engine: Engine) -> TestResult {
+    let runner =
+        Runner::new(&SYSTEM, engine, None, FaultInjection { copies: 2, ..FaultInjection::default() });
+    let shop = Shop::over(&runner.ports())?;
+    let state = async |number: &str| Ok::<_, OrderError>(shop.order(number).await?.body["state"].clone());
+    let customers = async {
+        shop.restock(2).await?;
+        shop.place("1", 100).await?;
+        shop.place("1", 100).await?;
+        shop.pay("1", 100).await?;
+        until("order 1 is shipped", async || Ok(state("1").await? == json!("shipped"))).await?;
+        // Both requests are for the last item.
+        let placed = join_all(["2", "3"].map(|number| shop.place(number, 100))).await;
+        let lost = placed.iter().filter(|placed| matches!(placed, Err(OrderError::SoldOut))).count();
+        assert!(lost == 1 && placed.iter().any(Result::is_ok), "{placed:?}");
+        let won = if placed[0].is_ok() { "2" } else { "3" };
+        shop.pay(won, 99).await?;
+        shop.pay(won, 100).await?;
+        until("the last order is shipped", async || Ok(state(won).await? == json!("shipped"))).await?;
+        Ok::<_, OrderError>(shop.orders().await?.items)
+    };
+    let items = runner.run_until(customers).await??;
+    assert_eq!(items.len(), 2);
+    assert!(items.iter().all(|view| view.ended));
+    Ok(())
+}
+
 #[tokio::test]
 async fn orders_ship_despite_duplicate_deliveries() -> TestResult {
-    on_engine(async |engine| {
-        let runner =
-            Runner::new(&SYSTEM, engine, None, FaultInjection { copies: 2, ..FaultInjection::default() });
-        let shop = Shop::over(&runner.ports())?;
-        let state = async |number: &str| Ok::<_, OrderError>(shop.order(number).await?.body["state"].clone());
-        let customers = async {
-            shop.restock(2).await?;
-            shop.place("1", 100).await?;
-            shop.place("1", 100).await?;
-            shop.pay("1", 100).await?;
-            until("order 1 is shipped", async || Ok(state("1").await? == json!("shipped"))).await?;
-            // Both requests are for the last item.
-            let placed = join_all(["2", "3"].map(|number| shop.place(number, 100))).await;
-            let lost = placed.iter().filter(|placed| matches!(placed, Err(OrderError::SoldOut))).count();
-            assert!(lost == 1 && placed.iter().any(Result::is_ok), "{placed:?}");
-            let won = if placed[0].is_ok() { "2" } else { "3" };
-            shop.pay(won, 99).await?;
-            shop.pay(won, 100).await?;
-            until("the last order is shipped", async || Ok(state(won).await? == json!("shipped"))).await?;
-            Ok::<_, OrderError>(shop.orders().await?.items)
-        };
-        let items = runner.run_until(customers).await??;
-        assert_eq!(items.len(), 2);
-        assert!(items.iter().all(|view| view.ended));
+    on_engine(sell_two_items).await
+}
+
+#[tokio::test]
+async fn orders_ship_without_mongodb() -> TestResult {
+    let cloud = Cloud::create(DocumentStore::Dynamodb).await;
+    let config = cloud.config_with(&[("ORDERS_BACKEND", "aws")]);
+    let test = async {
+        // Existing tables and queues are kept.
+        assert_eq!(cloud.provision.create().await?, cloud.settings);
+        let open = |config| backend::engine::services(&SYSTEM, config, Arc::new(SystemHost), Arc::new(()));
+        let engine = open(config.clone()).await?.ports;
+        sell_two_items(engine.clone()).await?;
+        let report = Health::over(&engine)?.report(&SYSTEM, "orders-tools operate").await;
+        assert!(report.ok, "{report:?}");
+        // The ledger has another key.
+        let services =
+            Services { store_table: config.services.ledger_table.clone(), ..config.services.clone() };
+        let refused = open(Config { services, ..config.clone() }).await.map(|_| ()).unwrap_err();
+        assert!(chain(&refused).contains("its key is not pk"), "{}", chain(&refused));
         Ok(())
-    })
-    .await
+    };
+    cleaned_up(test, cloud.remove()).await
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use messages::naming;
 use saga::{Service, System};
 use serde_json::Value;
 
-use super::Finding;
+use super::{Finding, store};
 use crate::template::Template;
 use crate::template::view::{Function, number};
 
@@ -20,7 +20,11 @@ const ACCOUNT: &str = "account_concurrency";
 const OVERLAP: u64 = 2;
 
 /// The connections that all functions open to one server stay within its limit, also while a new version takes over.
+/// DynamoDB has no such limit.
 pub(crate) fn connections<P>(system: &System<P>, template: &Template) -> Vec<Finding> {
+    if store::is_dynamo(system, template) {
+        return Vec::new();
+    }
     let setting = naming::setting(system.name, POOL);
     let (limit, account) = (template.limits.mongodb_connections, template.limits.account_concurrency);
     let (mut running, mut total, mut each) = (0, 0, 0);

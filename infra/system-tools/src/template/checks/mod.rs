@@ -5,6 +5,7 @@ mod kept;
 pub mod permissions;
 mod queues;
 mod settings;
+mod store;
 
 use std::fmt;
 
@@ -82,6 +83,7 @@ pub fn check_deployed<P>(system: &System<P>, rules: &Rules, template: &Template)
         capacity::connections,
         settings::functions,
         settings::values,
+        store::table,
     ];
     let mut findings: Vec<Finding> = of_template.into_iter().flat_map(|check| check(template)).collect();
     findings.extend(of_system.into_iter().flat_map(|check| check(system, template)));

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use aws::queues::Queues;
+use dynamo::table::{INDEXES, ITEM_CALLS, QUERY_CALLS};
 use messages::{Queue, QueueSpec};
 use saga::{Service, System};
 use serde_json::Value;
 
-use super::Finding;
+use super::{Finding, store};
 use crate::template::Template;
 use crate::template::view::{Function, referred, text};
 
@@ -147,7 +148,10 @@ fn needed<P>(
     calls.extend(drains.flat_map(|queue| on(&["sqs:ReceiveMessage", "sqs:DeleteMessage"], &queue)));
     for service in declared.services {
         calls.extend(match *service {
-            Service::DATABASE => secret(template),
+            Service::DATABASE => match store::of_function(system, function) {
+                Value::Null => secret(template),
+                _ => documents(&arn(&backend::store_table(system.name).unwrap_or_default())),
+            },
             Service::LEDGER => on(&["dynamodb:UpdateItem"], &table(*service)),
             Service::TOKENS => on(&["dynamodb:GetItem"], &table(*service)),
             Service::PROCESSED => on(&["dynamodb:GetItem", "dynamodb:PutItem"], &table(*service)),
@@ -171,6 +175,12 @@ fn on_failure(function: &Function<'_>) -> Option<String> {
     let destination =
         &function.properties["EventInvokeConfig"]["DestinationConfig"]["OnFailure"]["Destination"];
     referred(destination).map(|queue| format!("${{{queue}.Arn}}"))
+}
+
+/// Returns the calls for the documents in a DynamoDB table.
+fn documents(table: &str) -> Vec<Call> {
+    let indexes = INDEXES.iter().flat_map(|index| on(&QUERY_CALLS, &format!("{table}/index/{}", index.name)));
+    on(&ITEM_CALLS, table).into_iter().chain(indexes).collect()
 }
 
 fn secret(template: &Template) -> Vec<Call> {

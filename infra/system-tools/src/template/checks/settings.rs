@@ -7,7 +7,7 @@ use backend::Config;
 use saga::{Service, System};
 use serde_json::Value;
 
-use super::Finding;
+use super::{Finding, store};
 use crate::template::Template;
 use crate::template::view::Function;
 
@@ -44,12 +44,13 @@ const SECRET_VERSION: &str = "MONGODB_URI_SECRET_VERSION";
 pub(crate) fn names<P>(system: &System<P>, settings: Settings, template: &Template) -> Vec<Finding> {
     let mut findings = Vec::new();
     let general = general(system, settings);
+    let is_dynamo = store::is_dynamo(system, template);
     let mut optional = general.clone();
     optional.retain(|name| !settings.needed.contains(&name.as_str()));
     optional.insert(SECRET_VERSION.to_owned());
     for function in template.functions() {
         let Some(declared) = function.declaration(system) else { continue };
-        let own = read_by(system, declared);
+        let own = read_by(system, is_dynamo, declared);
         let (read, set) =
             (own.union(&general).cloned().collect(), function.environment().into_keys().collect());
         let difference = |one: &BTreeSet<String>, other, how| -> Vec<Finding> {
@@ -63,12 +64,21 @@ pub(crate) fn names<P>(system: &System<P>, settings: Settings, template: &Templa
 }
 
 /// Returns the variables that a function reads in addition to the general ones: those of its services and of telemetry,
-/// and the addresses of its queues.
-pub(crate) fn read_by<P>(system: &System<P>, function: &saga::Function<P>) -> BTreeSet<String> {
+/// and the addresses of its queues. The setting of the database is the table on DynamoDB, or those of MongoDB.
+pub(crate) fn read_by<P>(
+    system: &System<P>,
+    is_dynamo: bool,
+    function: &saga::Function<P>,
+) -> BTreeSet<String> {
     let queues = function.queues(system.queues);
     let queues = queues.iter().map(|queue| Queues::setting(system.name, queue));
     let telemetry = [telemetry::FILTER, telemetry::trace::ENDPOINT].map(str::to_owned);
-    of(system.name, function.services).into_iter().chain(queues).chain(telemetry).collect()
+    let table = backend::store_table(system.name);
+    let is_read = |name: &String| (table.as_ref() == Some(name)) == is_dynamo;
+    let (database, others): (Vec<Service>, Vec<Service>) =
+        function.services.iter().copied().partition(|service| *service == Service::DATABASE);
+    let database = of(system.name, &database).into_iter().filter(is_read);
+    of(system.name, &others).into_iter().chain(database).chain(queues).chain(telemetry).collect()
 }
 
 /// Returns the settings that every function reads.
