@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use system_tools::DocumentStore;
 use system_tools::simulate::ModeArg;
 
 /// Tools for developers and operators of the search import.
@@ -44,6 +45,9 @@ pub(crate) struct New {
     /// Folder of the crate onceward [default: that of this workspace]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) onceward: Option<PathBuf>,
+    /// Database of the documents on AWS
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) store: DocumentStore,
 }
 
 #[derive(Debug, clap::Args)]

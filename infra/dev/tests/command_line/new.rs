@@ -40,6 +40,18 @@ fn project_has_every_file_and_no_placeholder() {
 }
 
 #[test]
+fn project_has_its_database() {
+    for (args, store) in [(&[][..], "mongodb"), (&["--store", "dynamodb"], "dynamodb")] {
+        let program = Program::new();
+        let folder = program.folder().join("web-shop");
+        let run = program.run(&[&["new", "web-shop", "--path", text(&folder)], args].concat());
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        let makefile = fs::read_to_string(folder.join("Makefile")).unwrap();
+        assert!(makefile.contains(&format!("STORE := {store}\n")), "{makefile}");
+    }
+}
+
+#[test]
 fn existing_project_is_kept() {
     let program = Program::new();
     let folder = program.folder().join("shop");

@@ -27,7 +27,7 @@ impl Project {
     fn new() -> Self {
         let program = Program::new();
         let folder = program.folder().join(NAME);
-        let run = program.run(&["new", NAME, "--path", folder.to_str().unwrap()]);
+        let run = program.run(&["new", NAME, "--path", folder.to_str().unwrap(), "--store", "dynamodb"]);
         assert_eq!(run.code, Some(0), "{}", run.stderr);
         let project = Self { program, folder };
         project.reuse_artifacts();
@@ -107,9 +107,9 @@ struct Deployment {
 }
 
 impl Deployment {
-    async fn start(project: &Project) -> Self {
+    async fn start(project: &Project, store: &str) -> Self {
         let name = servers::unique("shop");
-        let printed = project.tools(&["provision", "--name", &name]);
+        let printed = project.tools(&["provision", "--name", &name, "--store", store]);
         let settings = printed.lines().filter_map(|line| line.strip_prefix("export ")?.split_once('='));
         let settings: BTreeMap<String, String> =
             settings.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
@@ -122,6 +122,9 @@ impl Deployment {
                 .env("_HANDLER", function)
                 .env("MONGODB_DATABASE", &name)
                 .env(DUE_AT_ONCE, "1");
+            if store == "dynamodb" {
+                command.env_remove("MONGODB_URI");
+            }
             functions.insert(function, Function::start(command).await.unwrap());
         }
         Self { functions, settings, sqs: Client::new(&config(Service::Sqs).await) }
@@ -193,6 +196,25 @@ const SESSIONS: (&str, &str) = ("CONTROL", "dispatch-outbox");
 const EVENTS: (&str, &str) = ("SAGA", "jobs");
 const COMMANDS: (&str, &str) = ("WORK", "worker");
 
+/// Completes a job, and lets the timer of another one fire.
+async fn run_jobs(mut deployed: Deployment) {
+    assert_eq!(deployed.request("POST", "/jobs/first", Some(r#""hello""#)).await.0, 202);
+    deployed.deliver_all(&[SESSIONS, EVENTS, COMMANDS]).await;
+    let (status, job) = deployed.request("GET", "/jobs/first", None).await;
+    assert_eq!((status, &job["state"], &job["output"]), (200, &json!("finished"), &json!("HELLO")));
+
+    // The worker does not respond, and the schedule sends the event of the timer.
+    assert_eq!(deployed.request("POST", "/jobs/late", Some(r#""hello""#)).await.0, 202);
+    deployed.deliver_all(&[SESSIONS, EVENTS]).await;
+    let schedule = json!({ "source": "aws.events", "detail-type": "Scheduled Event", "detail": {} });
+    deployed.invoke("dispatch-outbox", &schedule).await;
+    deployed.deliver_all(&[EVENTS]).await;
+    let (status, job) = deployed.request("GET", "/jobs/late", None).await;
+    assert_eq!((status, &job["state"]), (200, &json!("expired")), "{job}");
+    deployed.deliver_all(&[COMMANDS, EVENTS]).await;
+    assert_eq!(deployed.request("GET", "/jobs/late", None).await.1["state"], "expired");
+}
+
 /// Builds the project, which takes minutes.
 mod deep {
     use super::*;
@@ -201,26 +223,12 @@ mod deep {
     async fn project_passes_its_tests_and_runs_on_lambda() {
         let project = Project::new();
         project.test();
-
-        let template = project.program.file("template.yaml", project.tools(&["template"]).as_bytes());
-        let checked = project.tools(&["template", "--check", template.to_str().unwrap()]);
-        assert!(checked.contains("nothing is wrong"), "{checked}");
-
-        let mut deployed = Deployment::start(&project).await;
-        assert_eq!(deployed.request("POST", "/jobs/first", Some(r#""hello""#)).await.0, 202);
-        deployed.deliver_all(&[SESSIONS, EVENTS, COMMANDS]).await;
-        let (status, job) = deployed.request("GET", "/jobs/first", None).await;
-        assert_eq!((status, &job["state"], &job["output"]), (200, &json!("finished"), &json!("HELLO")));
-
-        // The worker does not respond, and the schedule sends the event of the timer.
-        assert_eq!(deployed.request("POST", "/jobs/late", Some(r#""hello""#)).await.0, 202);
-        deployed.deliver_all(&[SESSIONS, EVENTS]).await;
-        let schedule = json!({ "source": "aws.events", "detail-type": "Scheduled Event", "detail": {} });
-        deployed.invoke("dispatch-outbox", &schedule).await;
-        deployed.deliver_all(&[EVENTS]).await;
-        let (status, job) = deployed.request("GET", "/jobs/late", None).await;
-        assert_eq!((status, &job["state"]), (200, &json!("expired")), "{job}");
-        deployed.deliver_all(&[COMMANDS, EVENTS]).await;
-        assert_eq!(deployed.request("GET", "/jobs/late", None).await.1["state"], "expired");
+        for store in ["mongodb", "dynamodb"] {
+            let text = project.tools(&["template", "--store", store]);
+            let template = project.program.file("template.yaml", text.as_bytes());
+            let checked = project.tools(&["template", "--check", template.to_str().unwrap()]);
+            assert!(checked.contains("nothing is wrong"), "{checked}");
+            run_jobs(Deployment::start(&project, store).await).await;
+        }
     }
 }
