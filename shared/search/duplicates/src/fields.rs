@@ -12,7 +12,7 @@ use crate::title::{Title, numbers};
 
 /// The version of the extracted fields. It increases when the same record yields different fields; stored fields of
 /// earlier versions are then extracted again.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// The maximum number of authors that are compared: a large collaboration is recognized by the first of them.
 const MAX_AUTHORS: usize = 100;
@@ -385,6 +385,14 @@ mod tests {
             (tagged("NCT Number", "NCT00000001"), "nct00000001"),
             (tagged("AN", "NCT00000001"), "nct00000001"),
             (tagged("AN", "2007000001"), ""),
+            (tagged("TrialID", "EUCTR2004-001234-12-GB"), "euctr200400123412"),
+            (tagged("EudraCT Number", "2004-001234-12"), "euctr200400123412"),
+            (tagged("ctNumber", "2024-501234-12-00"), "euctr202450123412"),
+            (tagged("ISRCTN", "ISRCTN10000001"), "isrctn10000001"),
+            (
+                Reference { doi: Some("10.1186/ISRCTN10000001".into()), ..Reference::default() },
+                "isrctn10000001",
+            ),
             (linked("https://clinicaltrials.gov/study/NCT00000001"), "nct00000001"),
             (linked("https://example.org/NCT00000001"), ""),
             (Reference { doi: Some("10.5555/a".into()), ..tagged("AN", "NCT00000001") }, "10.5555/a"),

@@ -103,12 +103,23 @@ pub(crate) fn doi(text: &str) -> String {
     });
     let doi = from.and_then(|from| from.split_whitespace().next()).unwrap_or_default();
     let doi = doi.trim_end_matches(['.', ',', ';', ')', ']']);
+    // The DOIs of registrations in ISRCTN contain the number of the trial, which other registers also state.
+    let doi = doi.strip_prefix("10.1186/").filter(|number| number.starts_with("isrctn")).unwrap_or(doi);
     start(doi, MAX_LETTERS).to_owned()
 }
 
 /// The tags that hold the number of a registered trial.
-const REGISTRATION_TAGS: [&str; 6] =
-    ["TrialID", "Trial ID", "NCT Number", "NCT ID", "EudraCT Number", "ISRCTN"];
+const REGISTRATION_TAGS: [&str; 9] = [
+    "TrialID",
+    "Trial ID",
+    "trial_id",
+    "NCT Number",
+    "NCT ID",
+    "EudraCT Number",
+    "ISRCTN",
+    "Trial number",
+    "ctNumber",
+];
 /// The beginnings of the numbers of registers, which distinguish them from other accession numbers and in links.
 const REGISTERS: [&str; 5] = ["nct0", "isrctn", "euctr", "actrn", "drks0"];
 /// The maximum number of letters of the number of a trial.
@@ -128,9 +139,31 @@ pub(crate) fn registration(reference: &Reference) -> String {
         let letters = number.chars().filter(char::is_ascii_alphanumeric).take(MAX_NUMBER);
         letters.collect::<String>().to_ascii_lowercase()
     };
-    let tagged = tagged.map(|number| plain(number)).find(|number| number.len() > 4);
+    let tagged = tagged.map(|number| european(number).unwrap_or_else(|| plain(number)));
+    let tagged = tagged.into_iter().find(|number| number.len() > 4);
     let other = accession.map(String::as_str).into_iter().chain(by_link).map(plain).find(is_known);
     tagged.or(other).unwrap_or_default()
+}
+
+/// The number of a European trial, without its country or version: `EUCTR2004-001234-12-GB`, `2024-501234-12-00`.
+fn european(number: &str) -> Option<String> {
+    let start = ["EUCTR", "CTIS"].iter().find_map(|register| number.strip_prefix(register)).unwrap_or(number);
+    let mut parts = start.split('-');
+    let digits: String = [4, 6, 2]
+        .iter()
+        .map(|length| {
+            parts
+                .next()
+                .filter(|part| part.len() == *length && part.bytes().all(|byte| byte.is_ascii_digit()))
+        })
+        .collect::<Option<Vec<&str>>>()?
+        .concat();
+    Some(format!("euctr{digits}"))
+}
+
+/// Returns `true` for the number of a registered trial, which takes the place of a DOI.
+pub(crate) fn is_registration(doi: &str) -> bool {
+    !doi.is_empty() && !doi.starts_with("10.")
 }
 
 /// Removes the version from a DOI: DOIs of Cochrane reviews end in `.pub2`, `.pub3`.

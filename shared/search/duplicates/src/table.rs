@@ -6,7 +6,7 @@
 
 use crate::comparison::{Comparison, Match, TitleMatch, are_nearby, numbers_differ};
 use crate::fields::Fields;
-use crate::place::without_version;
+use crate::place::{is_registration, without_version};
 use crate::reason::{Reason, Tier};
 
 use Tier::{Certain, Likely, Possible};
@@ -16,6 +16,9 @@ use Tier::{Certain, Likely, Possible};
 #[must_use]
 pub fn compare(a: &Fields, b: &Fields) -> Option<(Tier, Reason)> {
     let alike = Comparison::new(a, b);
+    if alike.doi.agrees() && is_registration(a.doi()) {
+        return Some((Certain, Reason::Number));
+    }
     if let Some(reason) = veto(a, b, &alike) {
         let is_worth_a_look = (alike.near || alike.doi.agrees()) && !alike.author.differs();
         return is_worth_a_look.then_some((Possible, reason));

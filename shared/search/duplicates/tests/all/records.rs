@@ -4,8 +4,8 @@ use duplicates::Fields;
 use references::Reference;
 
 /// Creates a record from `name=value` pairs: `t` title, `a` authors, `y` year, `j` journal, `v` volume, `i` issue, `p`
-/// pages, `d` DOI, `m` PubMed identifier, `s` abstract, `n` ISSN. A later value replaces an earlier one, and an empty
-/// value removes it.
+/// pages, `d` DOI, `m` PubMed identifier, `s` abstract, `n` ISSN, `x` number of a registered trial. A later value
+/// replaces an earlier one, and an empty value removes it.
 pub(crate) fn record(said: &str) -> Fields {
     let mut reference = Reference::default();
     for (name, value) in said.split(';').filter_map(|pair| pair.trim().split_once('=')) {
@@ -27,6 +27,7 @@ pub(crate) fn record(said: &str) -> Fields {
             "w" => reference.wos_id = text,
             // Long enough to be compared, and different for each value.
             "s" => reference.r#abstract = text.map(|text| format!("{text} ").repeat(80)),
+            "x" => reference.extra = [("TrialID".to_owned(), text.into_iter().collect())].into(),
             "n" => reference.extra = [("SN".to_owned(), text.into_iter().collect())].into(),
             other => panic!("no field is called {other}"),
         }
