@@ -154,10 +154,6 @@ impl fmt::Display for OtherExport {
             name if name.contains("JSTOR") => "export RIS or BibTeX from JSTOR",
             name if name.contains("ClinicalTrials") => "export RIS, JSON or CSV from ClinicalTrials.gov",
             name if name.contains("GB/T") => "export NoteExpress or EndNote from the database",
-            name if name.contains("EU Clinical Trials") => {
-                "export the trials from the WHO's portal (ICTRP) as XML"
-            }
-            name if name.contains("ISRCTN") => "export CSV from ISRCTN, or XML from the WHO's portal (ICTRP)",
             _ => return Ok(()),
         };
         write!(f, "; {advice}")

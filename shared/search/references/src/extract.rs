@@ -43,6 +43,7 @@ impl Surroundings {
             | Format::PubMedXml
             | Format::EuropePmcXml
             | Format::IctrpXml
+            | Format::IsrctnXml
             | Format::EbscoXml
             | Format::ModsXml
             | Format::ZoteroRdf

@@ -56,6 +56,10 @@ pub enum Format {
     CnkiText,
     /// The XML of the WHO's trial register portal: `<Trials_downloaded_from_ICTRP><Trial>…`.
     IctrpXml,
+    /// The XML of the ISRCTN registry: `<allTrials><fullTrial>…`.
+    IsrctnXml,
+    /// Texts of the EU Clinical Trials Register: lines `EudraCT Number: …`.
+    EuCtrText,
     /// EBSCOhost's XML: `<records><rec>…`.
     EbscoXml,
     /// MODS, the XML of catalogues and reference managers: `<modsCollection><mods>…`.
@@ -71,7 +75,7 @@ pub enum Format {
 
 impl Format {
     /// All formats.
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 28] = [
         Self::Ris,
         Self::Nbib,
         Self::EndNoteXml,
@@ -93,6 +97,8 @@ impl Format {
         Self::NoteExpress,
         Self::CnkiText,
         Self::IctrpXml,
+        Self::IsrctnXml,
+        Self::EuCtrText,
         Self::EbscoXml,
         Self::ModsXml,
         Self::ZoteroRdf,
@@ -152,6 +158,8 @@ impl fmt::Display for Format {
             Self::NoteExpress => "NoteExpress",
             Self::CnkiText => "CNKI text",
             Self::IctrpXml => "WHO ICTRP XML",
+            Self::IsrctnXml => "ISRCTN XML",
+            Self::EuCtrText => "EU Clinical Trials Register text",
             Self::EbscoXml => "EBSCO XML",
             Self::ModsXml => "MODS XML",
             Self::ZoteroRdf => "Zotero RDF",

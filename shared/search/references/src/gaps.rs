@@ -8,7 +8,7 @@ use crate::{
     encoding::decode_cut,
     outcome::{EXCERPT_CHARS, SkippedText},
     position::Position,
-    split::{numbered, wos},
+    split::{eu_ctr, numbered, wos},
 };
 
 /// The number of bytes of a line that are kept for display: the maximum size of the characters of an excerpt.
@@ -103,6 +103,7 @@ fn has_words(line: &str, format: Format) -> bool {
         | Format::PubMedXml
         | Format::EuropePmcXml
         | Format::IctrpXml
+        | Format::IsrctnXml
         | Format::EbscoXml
         | Format::ModsXml
         | Format::ZoteroRdf
@@ -121,6 +122,7 @@ fn is_expected(line: &str, format: Format) -> bool {
             numbered::is_cochrane(line.as_bytes())
                 || ["Provider:", "Content:", "Database:"].iter().any(|start| line.starts_with(start))
         }
+        Format::EuCtrText => eu_ctr::is_around(line),
         _ => false,
     }
 }

@@ -18,9 +18,6 @@ pub(super) fn by_lines(text: &str) -> Option<&'static str> {
     if numbered.is_some_and(|rest| rest.contains("[J]") || rest.contains("[D]") || rest.contains("[C]")) {
         return Some("a list of references in GB/T 7714");
     }
-    if text.starts_with("EudraCT Number:") || text.contains("\nEudraCT Number:") {
-        return Some("a text of the EU Clinical Trials Register");
-    }
     let inner = text.strip_prefix(['{', '[']).map(str::trim_start);
     inner.is_some_and(|inner| inner.starts_with(['"', '{', '[', '}', ']'])).then_some("JSON")
 }
@@ -34,10 +31,6 @@ mod tests {
         assert_eq!(by_start("{\\rtf1 a"), Some("rich text (RTF)"));
         assert_eq!(by_lines("[{\"id\": 1}]"), Some("JSON"));
         assert_eq!(by_lines("[1]王伟.研究[J].医学杂志,2020"), Some("a list of references in GB/T 7714"));
-        assert_eq!(
-            by_lines("Summary\nEudraCT Number: 2019-001234-12"),
-            Some("a text of the EU Clinical Trials Register")
-        );
         assert_eq!(by_lines("[draft] Dear all"), None);
         assert_eq!(by_lines("someone@example.org {hello}"), None);
     }

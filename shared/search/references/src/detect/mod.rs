@@ -10,7 +10,7 @@ mod xml;
 use crate::{
     Error, Format,
     encoding::{Certainty, Encoding, EncodingDetection, LegacyEncoding, Utf16},
-    split::{self, PartKind, cnki, entries, lines, nbib, noteexpress, refer, refworks, ris, wos},
+    split::{self, PartKind, cnki, entries, eu_ctr, lines, nbib, noteexpress, refer, refworks, ris, wos},
 };
 use table::TableDetection;
 pub(crate) use table::has_field_rows;
@@ -214,6 +214,8 @@ fn tagged_line(line: &[u8]) -> Option<Format> {
         Some(Format::Refer)
     } else if refworks::is_type_line(line) {
         Some(Format::RefWorks)
+    } else if eu_ctr::is_first_line(line) {
+        Some(Format::EuCtrText)
     } else {
         None
     }
@@ -256,6 +258,11 @@ mod tests {
             ("%A b\n%T a\n", Format::Refer),
             ("RT Journal Article\nT1 a\n", Format::RefWorks),
             ("UI  - 1\nTI  - a\n", Format::Nbib),
+            (
+                "Summary\nEudraCT Number: 2019-001234-12\nSponsor's Protocol Code Number: 1\n",
+                Format::EuCtrText,
+            ),
+            ("<allTrials totalCount=\"1\"><fullTrial><trial>", Format::IsrctnXml),
             ("% export\n@article{smith2020,\n title = {A}}", Format::BibTex),
             ("Title,Year,DOI\n\"a\nTY  - JOUR\n\",1999,\n", Format::Csv { delimiter: Delimiter::Comma }),
             ("Title;Year\na;1999\n", Format::Csv { delimiter: Delimiter::Semicolon }),

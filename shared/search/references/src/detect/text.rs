@@ -33,7 +33,7 @@ pub(super) fn detect_numbered(start: &str) -> Option<Format> {
 }
 
 /// Names that only the JSON of a database or a program has.
-const DATABASES: [&str; 19] = [
+const DATABASES: [&str; 21] = [
     "display_name",
     "dc:title",
     "paperId",
@@ -53,6 +53,8 @@ const DATABASES: [&str; 19] = [
     "is-referenced-by-count",
     "abstractNote",
     "abstractText",
+    "fulljournalname",
+    "ctNumber",
 ];
 
 /// Detects JSON by the names in its objects.

@@ -40,7 +40,8 @@ pub(super) fn detect(text: &str) -> Result<Format, Error> {
     match (root, known(root)) {
         ("records", _) if is_ebsco(rest) => Ok(Format::EbscoXml),
         ("xml" | "records", _) => Ok(Format::EndNoteXml),
-        ("Trials_downloaded_from_ICTRP", _) => Ok(Format::IctrpXml),
+        ("Trials_downloaded_from_ICTRP" | "trials", _) => Ok(Format::IctrpXml),
+        ("allTrials" | "fullTrial", _) => Ok(Format::IsrctnXml),
         ("modsCollection" | "mods", _) => Ok(Format::ModsXml),
         ("rdf:RDF", _) if is_zotero(rest) => Ok(Format::ZoteroRdf),
         ("responseWrapper", _) => Ok(Format::EuropePmcXml),
@@ -90,7 +91,6 @@ fn known(root: &str) -> Option<&'static str> {
         "pmc-articleset" | "article" | "articles" => Some("JATS XML"),
         "mods:modsCollection" | "mods:mods" => Some("MODS XML with a prefix"),
         "citations" => Some("JSTOR XML"),
-        "allTrials" | "trials" => Some("ISRCTN XML"),
         "clinical_study" | "search_results" => Some("ClinicalTrials.gov XML"),
         "rdf:RDF" => Some("RDF"),
         _ => None,

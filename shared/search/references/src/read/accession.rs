@@ -122,8 +122,13 @@ impl Accessions {
             // `PUBMED 123,EMBASE 456` of the Cochrane Library.
             "c3" | "xr" | "pm" => self.of_databases(number),
             "trialid" | "trialnumber" | "euctnumber" | "euctrnumber" | "nctnumber" | "nctid"
-            | "eudractnumber" | "isrctn" | "trialids" => {
+            | "eudractnumber" | "isrctn" | "trialids" | "ctnumber" => {
+                let others = self.trials.len();
                 number.split(';').for_each(|number| self.trial(number.trim()));
+                // The number of a registration precedes those of the trial in other registers.
+                if matches!(tag, "TrialID" | "trial_id") {
+                    self.trials.rotate_left(others);
+                }
             }
             "an" | "ui" | "accessionnumber" | "accessionnum" | "accession" | "uniqueidentifier" | "m"
             | "eid" | "ericnumber" | "oid" | "proquestdocumentid" => {

@@ -1,4 +1,5 @@
-//! Reads a `<Trial>` of the WHO's trial register portal.
+//! Reads a `<Trial>` of the WHO's trial register portal, or a `<trial>` in the format in which registers send trials
+//! to the portal.
 
 use std::{borrow::Cow, sync::LazyLock};
 
@@ -10,13 +11,26 @@ use super::{
 
 /// The elements and their fields.
 pub(super) const RULES: &[Rule] = &[
-    Rule { field: Field::Title, names: &["Scientific_title", "Public_title"] },
-    Rule { field: Field::Date, names: &["Date_registration3", "Date_registration", "Date_enrollement"] },
-    Rule { field: Field::Accession, names: &["TrialID"] },
-    Rule { field: Field::Keyword, names: &["Condition"] },
-    Rule { field: Field::Url, names: &["web_address"] },
-    Rule { field: Field::Type, names: &["Study_type"] },
-    Rule { field: Field::LeftOut, names: &["Export_date", "Internal_Number"] },
+    Rule {
+        field: Field::Title,
+        names: &["Scientific_title", "Public_title", "scientific_title", "public_title"],
+    },
+    Rule {
+        field: Field::Date,
+        names: &[
+            "Date_registration3",
+            "Date_registration",
+            "Date_enrollement",
+            "date_registration",
+            "date_enrolment",
+            "date_enrollment",
+        ],
+    },
+    Rule { field: Field::Accession, names: &["TrialID", "trial_id"] },
+    Rule { field: Field::Keyword, names: &["Condition", "hc_freetext"] },
+    Rule { field: Field::Url, names: &["web_address", "main/url"] },
+    Rule { field: Field::Type, names: &["Study_type", "study_type"] },
+    Rule { field: Field::LeftOut, names: &["Export_date", "Internal_Number", "contacts"] },
 ];
 
 static INDEX: LazyLock<Index> = LazyLock::new(|| Index::new(RULES));

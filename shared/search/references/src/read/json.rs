@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{
     draft::Draft,
+    entities,
     field::{Field, FieldName},
     names,
 };
@@ -155,6 +156,42 @@ const SEMANTIC_SCHOLAR: &[Path] = &[
     (Field::Type, &["publicationTypes.*"]),
 ];
 
+/// The summaries of PubMed and PubMed Central.
+const SUMMARY: &[Path] = &[
+    (Field::Title, &["title", "booktitle", "vernaculartitle"]),
+    (Field::Date, &["pubdate", "printpubdate", "epubdate"]),
+    (Field::Journal, &["fulljournalname", "bookname", "source"]),
+    (Field::Volume, &["volume"]),
+    (Field::Issue, &["issue"]),
+    (Field::Pages, &["pages"]),
+    (Field::Type, &["pubtype.*"]),
+];
+
+const CTIS: &[Path] = &[
+    (
+        Field::Title,
+        &[
+            "authorizedApplication.authorizedPartI.trialDetails.clinicalTrialIdentifiers.fullTitle",
+            "ctTitle",
+            "authorizedApplication.authorizedPartI.trialDetails.clinicalTrialIdentifiers.publicTitle",
+        ],
+    ),
+    (Field::Extra, &["ctNumber"]),
+    (Field::Date, &["decisionDate", "decisionDateOverall", "startDateEU"]),
+    (
+        Field::Abstract,
+        &["authorizedApplication.authorizedPartI.trialDetails.trialInformation.trialObjective.mainObjective"],
+    ),
+    (
+        Field::Keyword,
+        &["conditions", "authorizedApplication.authorizedPartI.medicalConditions.*.medicalCondition"],
+    ),
+];
+
+/// The number of the same trial in ClinicalTrials.gov.
+const CTIS_NCT: &str =
+    "/authorizedPartI/trialDetails/clinicalTrialIdentifiers/secondaryIdentifyingNumbers/nctNumber/number";
+
 const EPPI_REVIEWER: &[Path] = &[
     (Field::Title, &["Title"]),
     (Field::Author, &["Authors"]),
@@ -177,39 +214,81 @@ pub(super) fn read(item: &Map<String, Value>) -> Option<Draft<'static>> {
     // DOAJ has the work inside of its entry.
     let inner = item.get("bibjson").and_then(Value::as_object);
     let item = inner.unwrap_or(item);
-    let has = |name: &str| item.contains_key(name);
-    let (paths, database) = if has("authorships") || (has("display_name") && has("ids")) {
-        (OPEN_ALEX, "OpenAlex")
-    } else if has("protocolSection") {
-        (CLINICAL_TRIALS, "ClinicalTrials.gov")
-    } else if has("authorString") || has("journalInfo") {
-        (EUROPE_PMC, "Europe PMC")
-    } else if has("paperId") {
-        (SEMANTIC_SCHOLAR, "Semantic Scholar")
-    } else if has("ItemId") && has("Title") {
-        (EPPI_REVIEWER, "")
-    } else if has("dc:title") {
-        (SCOPUS, "Scopus")
-    } else if inner.is_some() || (has("title") && has("authors") && !has("author")) {
-        (COMMON, "")
-    } else {
-        return None;
-    };
+    let (paths, database) = shape(item).or(inner.map(|_| (COMMON, "")))?;
     let mut draft = Draft::default();
-    for (field, names) in paths {
-        for (rank, path) in (0_u8..).zip(*names) {
-            let steps: Vec<&str> = path.split('.').collect();
-            let before = draft.people();
-            values(item, &steps, &mut |value| add(&mut draft, FieldName::new(*field, path, rank), value));
-            if draft.people() > before {
-                break;
-            }
-        }
+    if database.starts_with("PubMed") {
+        // PubMed is the only one of these databases that writes character references.
+        add_values(&mut draft, item, paths, |value| entities::decode(&value).into_owned());
+        summary(&mut draft, item);
+    } else {
+        add_values(&mut draft, item, paths, |value| value);
     }
     if draft.people() == 0 {
         let people = item.get("authors").and_then(Value::as_array);
         people.into_iter().flatten().filter_map(person).for_each(|name| draft.author(Field::Author, name));
     }
+    numbers(&mut draft, item);
+    if let Some(words) = item.get("abstract_inverted_index").and_then(Value::as_object) {
+        draft.add_decoded(
+            FieldName::new(Field::Abstract, "abstract_inverted_index", 0),
+            Cow::Owned(in_order(words)),
+        );
+    }
+    registration(&mut draft, item);
+    if !database.is_empty() {
+        draft.add_decoded(FieldName::new(Field::Database, "DB", 0), Cow::Borrowed(database));
+    }
+    for (name, value) in item {
+        if let Some(value) =
+            text(value).filter(|_| !paths.iter().any(|(_, paths)| paths.contains(&name.as_str())))
+        {
+            draft.extra.push(name, &value);
+        }
+    }
+    Some(draft)
+}
+
+/// The paths of the database that an object belongs to, and its name.
+fn shape(item: &Map<String, Value>) -> Option<(&'static [Path], &'static str)> {
+    let has = |name: &str| item.contains_key(name);
+    let shapes: [(bool, &'static [Path], &'static str); 10] = [
+        (has("authorships") || (has("display_name") && has("ids")), OPEN_ALEX, "OpenAlex"),
+        (has("protocolSection"), CLINICAL_TRIALS, "ClinicalTrials.gov"),
+        (has("authorString") || has("journalInfo"), EUROPE_PMC, "Europe PMC"),
+        (has("ctNumber"), CTIS, "CTIS"),
+        (has("uid") && has("pubdate") && has("pubtype"), SUMMARY, "PubMed"),
+        (has("uid") && has("pubdate"), SUMMARY, "PubMed Central"),
+        (has("paperId"), SEMANTIC_SCHOLAR, "Semantic Scholar"),
+        (has("ItemId") && has("Title"), EPPI_REVIEWER, ""),
+        (has("dc:title"), SCOPUS, "Scopus"),
+        (has("title") && has("authors") && !has("author"), COMMON, ""),
+    ];
+    shapes.into_iter().find(|(fits, ..)| *fits).map(|(_, paths, database)| (paths, database))
+}
+
+/// Adds the values at the paths of a database, after a conversion. The first path with people counts.
+fn add_values(
+    draft: &mut Draft<'static>,
+    item: &Map<String, Value>,
+    paths: &[Path],
+    convert: fn(String) -> String,
+) {
+    for (field, names) in paths {
+        for (rank, path) in (0_u8..).zip(*names) {
+            let steps: Vec<&str> = path.split('.').collect();
+            let before = draft.people();
+            values(item, &steps, &mut |value| {
+                add(draft, FieldName::new(*field, path, rank), convert(value));
+            });
+            if draft.people() > before {
+                break;
+            }
+        }
+    }
+}
+
+/// Adds identifiers from lists, in which each has a type.
+fn numbers(draft: &mut Draft<'static>, item: &Map<String, Value>) {
     let numbers = ["external_ids", "identifier"].iter().find_map(|name| item.get(*name)?.as_array());
     for number in numbers.into_iter().flatten() {
         let value = number.get("value").or(number.get("id")).and_then(text).unwrap_or_default();
@@ -223,29 +302,56 @@ pub(super) fn read(item: &Map<String, Value>) -> Option<Draft<'static>> {
     if let Some(number) = item.get("externalIds").and_then(|ids| ids.get("PubMedCentral")).and_then(text) {
         draft.extra.push("PMC", &format!("PMC{}", number.trim_start_matches("PMC")));
     }
-    if let Some(words) = item.get("abstract_inverted_index").and_then(Value::as_object) {
-        draft.add_decoded(
-            FieldName::new(Field::Abstract, "abstract_inverted_index", 0),
-            Cow::Owned(in_order(words)),
-        );
-    }
-    if let Some(number) =
-        item.get("protocolSection").and_then(|value| value.pointer("/identificationModule/nctId"))
-    {
+}
+
+/// Adds the link of a registration, and its number in another register.
+fn registration(draft: &mut Draft<'static>, item: &Map<String, Value>) {
+    let study = item.get("protocolSection").and_then(|value| value.pointer("/identificationModule/nctId"));
+    if let Some(number) = study {
         let url = format!("https://clinicaltrials.gov/study/{}", text(number).unwrap_or_default());
         draft.add_decoded(FieldName::new(Field::Url, "nctId", 0), Cow::Owned(url));
     }
-    if !database.is_empty() {
-        draft.add_decoded(FieldName::new(Field::Database, "DB", 0), Cow::Borrowed(database));
+    let Some(number) = item.get("ctNumber").and_then(text) else { return };
+    let url = format!("https://euclinicaltrials.eu/ctis-public/view/{number}");
+    draft.add_decoded(FieldName::new(Field::Url, "ctNumber", 0), Cow::Owned(url));
+    let application = item.get("authorizedApplication");
+    if let Some(number) = application.and_then(|value| value.pointer(CTIS_NCT)).and_then(text) {
+        draft.extra.push("nctNumber", &number);
     }
-    for (name, value) in item {
-        if let Some(value) =
-            text(value).filter(|_| !paths.iter().any(|(_, paths)| paths.contains(&name.as_str())))
-        {
-            draft.extra.push(name, &value);
+}
+
+/// Adds the people and identifiers of a summary of PubMed or PubMed Central.
+fn summary(draft: &mut Draft<'static>, item: &Map<String, Value>) {
+    let of = |value: &Value, name: &str| value.get(name).and_then(text).unwrap_or_default();
+    for person in item.get("authors").and_then(Value::as_array).into_iter().flatten() {
+        let name = of(person, "name");
+        match of(person, "authtype").as_str() {
+            "CollectiveName" | "Corporate" => draft.author(Field::Group, name),
+            "Editor" => draft.authors(Field::Editor, names::split_decoded(&name).collect()),
+            "" | "Author" => draft.authors(Field::Author, names::split_decoded(&name).collect()),
+            _ => {}
         }
     }
-    Some(draft)
+    let mut is_numbered = false;
+    for number in item.get("articleids").and_then(Value::as_array).into_iter().flatten() {
+        let value = of(number, "value");
+        let field = match of(number, "idtype").as_str() {
+            "pubmed" | "pmid" => Field::Pmid,
+            "doi" => Field::Doi,
+            "pmc" | "pmcid" => {
+                draft.extra.push("PMC", &value);
+                continue;
+            }
+            _ => continue,
+        };
+        is_numbered |= field == Field::Pmid;
+        draft.add_decoded(FieldName::new(field, "articleids", 0), Cow::Owned(value));
+    }
+    // Summaries of PubMed Central are numbered differently.
+    let number = item.get("uid").and_then(text).filter(|_| !is_numbered && item.contains_key("pubtype"));
+    if let Some(number) = number {
+        draft.add_decoded(FieldName::new(Field::Pmid, "uid", 1), Cow::Owned(number));
+    }
 }
 
 /// The name of a person in parts.

@@ -16,11 +16,13 @@ mod ebsco;
 mod elements;
 mod endnote;
 mod entities;
+mod eu_ctr;
 mod europe_pmc;
 mod extra;
 pub(crate) mod field;
 mod ictrp;
 mod identifiers;
+mod isrctn;
 mod jats;
 mod json;
 mod labels;
@@ -126,6 +128,8 @@ pub(crate) fn read(
         }
         (Format::NoteExpress, _) => noteexpress::read(text).finish(),
         (Format::IctrpXml, _) => ictrp::read(text)?.finish(),
+        (Format::IsrctnXml, _) => isrctn::read(text)?.finish(),
+        (Format::EuCtrText, _) => eu_ctr::read(text).finish(),
         (Format::EbscoXml, _) => ebsco::read(text)?.finish(),
         (Format::ModsXml, _) => mods::read(text)?.finish(),
         (Format::ZoteroRdf, _) => zotero::read(text)?.finish(),

@@ -1,13 +1,13 @@
 //! Compares the tables in `docs/fields.md` with those of the readers.
 
 use super::{
-    bibtex, csl, databases, ebsco, endnote, europe_pmc,
+    bibtex, csl, databases, ebsco, endnote, eu_ctr, europe_pmc,
     field::{Field, Rule},
-    ictrp, jats, mods, nbib, noteexpress, pubmed_xml, refer, refworks, ris, wos, zotero,
+    ictrp, isrctn, jats, mods, nbib, noteexpress, pubmed_xml, refer, refworks, ris, wos, zotero,
 };
 use crate::table::header;
 
-const FORMATS: [(&str, &[Rule]); 20] = [
+const FORMATS: [(&str, &[Rule]); 22] = [
     ("RIS", ris::RULES),
     ("PubMed nbib", nbib::RULES),
     ("EndNote XML", endnote::RULES),
@@ -25,6 +25,8 @@ const FORMATS: [(&str, &[Rule]); 20] = [
     ("JATS XML", jats::RULES),
     ("NoteExpress", noteexpress::RULES),
     ("WHO ICTRP XML", ictrp::RULES),
+    ("ISRCTN XML", isrctn::RULES),
+    ("EU Clinical Trials Register text", eu_ctr::RULES),
     ("EBSCO XML", ebsco::RULES),
     ("MODS XML", mods::RULES),
     ("Zotero RDF", zotero::RULES),

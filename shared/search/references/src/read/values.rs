@@ -34,6 +34,7 @@ fn separators(format: Format, text: &[u8]) -> usize {
         | Format::EuropePmcXml
         | Format::JatsXml
         | Format::IctrpXml
+        | Format::IsrctnXml
         | Format::EbscoXml
         | Format::ModsXml
         | Format::ZoteroRdf => 0,

@@ -1,7 +1,8 @@
 //! Splits JSON files into the objects of their lists, or into consecutive objects.
 //!
 //! The answers of databases have their list inside objects, for example `{"message": {"items": […]}}`. An object is
-//! such a container if the value of one of its [`LISTS`] is a list or an object. Any other object is a record.
+//! such a container if the value of one of its [`LISTS`] is a list or an object. Any other object is a record. The
+//! summaries of PubMed are not in a list: `{"result": {"uids": ["1"], "1": {…}}}`.
 
 use memchr::memchr2;
 
@@ -31,8 +32,10 @@ const LISTS: [&[u8]; 20] = [
     b"collection",
     b"articles",
 ];
+/// The name of the list of numbers that precedes the summaries of PubMed, which are values under these numbers.
+const NUMBERS: &[u8] = b"uids";
 /// The names that only records have.
-const OF_RECORDS: [&[u8]; 9] = [
+const OF_RECORDS: [&[u8]; 10] = [
     b"dc:title",
     b"title",
     b"Title",
@@ -42,11 +45,14 @@ const OF_RECORDS: [&[u8]; 9] = [
     b"protocolSection",
     b"paperId",
     b"itemType",
+    b"ctNumber",
 ];
 /// The maximum number of lists and objects around the records.
 const MAX_DEPTH: usize = 16;
 /// Longest name that is compared.
 const MAX_NAME: usize = 64;
+/// The maximum number of digits in the number of a record.
+const MAX_DIGITS: usize = 9;
 
 /// Splits JSON files.
 #[derive(Debug)]
@@ -55,13 +61,39 @@ pub(crate) struct Json {
     at: usize,
     /// The opening brackets around the records.
     around: Vec<u8>,
-    /// `true` if the next value in an object around the records is a list or contains one.
-    named: bool,
+    /// The role of the next value in an object around the records.
+    next: Next,
     open: Option<Open>,
     /// `true` if a list or object ended.
     seen: bool,
     /// `true` if a value may follow inside of a list or object: a name or comma precedes it.
     expects: bool,
+}
+
+/// The role of a value, by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    Other,
+    /// A list, or an object that contains one.
+    List,
+    /// The numbers of the records in this object.
+    Numbers,
+    /// A record under its number.
+    Record,
+}
+
+impl Next {
+    fn of(name: &[u8]) -> Self {
+        if name == NUMBERS {
+            Self::Numbers
+        } else if is_one_of(&LISTS, name) {
+            Self::List
+        } else if (1..=MAX_DIGITS).contains(&name.len()) && name.iter().all(u8::is_ascii_digit) {
+            Self::Record
+        } else {
+            Self::Other
+        }
+    }
 }
 
 /// A value whose end has not been found.
@@ -73,8 +105,8 @@ struct Open {
     depth: usize,
     /// The beginning of the open string.
     quoted: Option<usize>,
-    /// `true` if the last name in an undecided object is one of [`LISTS`].
-    named: bool,
+    /// The role of the last name in an undecided object.
+    next: Next,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,11 +120,11 @@ enum Kind {
 
 impl Json {
     pub(crate) fn new(limit: usize) -> Self {
-        Self { limit, at: 0, around: Vec::new(), named: false, open: None, seen: false, expects: true }
+        Self { limit, at: 0, around: Vec::new(), next: Next::Other, open: None, seen: false, expects: true }
     }
 
     fn found(&mut self, open: Open, stop: usize, fault: Option<&'static str>) -> Step {
-        (self.open, self.at, self.seen, self.named, self.expects) = (None, 0, true, false, false);
+        (self.open, self.at, self.seen, self.next, self.expects) = (None, 0, true, Next::Other, false);
         if open.kind == Kind::Other {
             return Step::Pass { consumed: stop };
         }
@@ -128,8 +160,10 @@ impl Json {
             };
             let blank = tail[..self.at].iter().position(is_word).unwrap_or(self.at);
             let is_stray = blank == 0 && self.is_stray(&tail[..self.at]);
-            // Another file may begin in such text, so its whole lines are needed.
-            if is_stray && found.is_none() && !end && self.at <= self.limit {
+            // Another file may begin in such text, so its whole lines are needed. In an object, a number, `true`, `false` or
+            // `null` is distinguished from other text only as a whole.
+            let is_unclear = is_stray || (in_object && blank == 0);
+            if is_unclear && found.is_none() && !end && self.at <= self.limit {
                 return Some(Step::More);
             }
             let consumed = if blank > 0 { blank } else { self.at.min(self.limit) };
@@ -144,7 +178,7 @@ impl Json {
         if let Some(step) = self.other_file(tail, end) {
             return Some(step);
         }
-        let open = |kind| Open { start: 0, kind, depth: 1, quoted: None, named: false };
+        let open = |kind| Open { start: 0, kind, depth: 1, quoted: None, next: Next::Other };
         let kind = match (tail[0], self.around.last()) {
             (b'"', _) => {
                 self.open = Some(Open { quoted: Some(0), depth: 0, ..open(Kind::Other) });
@@ -152,17 +186,18 @@ impl Json {
                 return None;
             }
             (b'{', Some(b'[')) => Kind::Record,
-            (b'{' | b'[', Some(b'{')) if !self.named => Kind::Other,
+            (b'{', Some(b'{')) if self.next == Next::Record => Kind::Record,
+            (b'{' | b'[', Some(b'{')) if self.next != Next::List => Kind::Other,
             (b'{', _) => Kind::Undecided,
             (b'[', _) if self.around.len() < MAX_DEPTH => {
                 self.around.push(b'[');
-                (self.named, self.expects) = (false, true);
+                (self.next, self.expects) = (Next::Other, true);
                 return Some(Self::text(in_object, 1));
             }
             (b'[', _) => return Some(Self::text(in_object, 1)),
             _ => {
                 self.around.pop();
-                (self.seen, self.named, self.expects) = (true, false, false);
+                (self.seen, self.next, self.expects) = (true, Next::Other, false);
                 return Some(Self::text(in_object, 1));
             }
         };
@@ -223,13 +258,13 @@ impl Json {
                 open.quoted = None;
                 if open.depth == 0 {
                     // A name in an object around the records.
-                    self.named = is_one_of(&LISTS, &tail[start + 1..at]);
+                    self.next = Next::of(&tail[start + 1..at]);
                     (self.open, self.at, self.expects) = (None, 0, false);
                     return Some(Step::Pass { consumed: at + 1 });
                 }
                 if open.kind == Kind::Undecided && open.depth == 1 {
                     let name = &tail[start + 1..at];
-                    open.named = is_one_of(&LISTS, name);
+                    open.next = Next::of(name);
                     if is_one_of(&OF_RECORDS, name) {
                         open.kind = Kind::Record;
                     }
@@ -244,11 +279,11 @@ impl Json {
             (b'{' | b'[', _) => {
                 if open.kind == Kind::Undecided
                     && open.depth == 1
-                    && open.named
+                    && matches!(open.next, Next::List | Next::Numbers)
                     && self.around.len() < MAX_DEPTH
                 {
                     self.around.push(b'{');
-                    (self.open, self.at, self.named, self.expects) = (None, 0, true, true);
+                    (self.open, self.at, self.next, self.expects) = (None, 0, open.next, true);
                     return Some(Step::Pass { consumed: at });
                 }
                 open.depth += 1;
@@ -269,7 +304,7 @@ fn is_one_of(names: &[&[u8]], name: &[u8]) -> bool {
 
 impl Splitter for Json {
     fn saved_state(&self) -> Option<Vec<Vec<u8>>> {
-        let flags = [self.named, self.seen, self.expects].map(u8::from);
+        let flags = [self.next as u8, self.seen.into(), self.expects.into()];
         Some(vec![self.around.clone(), flags.to_vec()])
     }
 
@@ -277,7 +312,9 @@ impl Splitter for Json {
         let mut carried = carried.into_iter();
         self.around = carried.next().unwrap_or_default();
         let flags = carried.next().unwrap_or_default();
-        (self.named, self.seen) = (flags.first() == Some(&1), flags.get(1) == Some(&1));
+        let roles = [Next::List, Next::Numbers, Next::Record];
+        let saved = roles.into_iter().find(|role| flags.first() == Some(&(*role as u8)));
+        (self.next, self.seen) = (saved.unwrap_or(Next::Other), flags.get(1) == Some(&1));
         self.expects = flags.get(2) == Some(&1);
     }
 
@@ -315,6 +352,17 @@ mod tests {
             assert_eq!(cut(&mut Json::new(1000), &text), [one, two]);
         }
         assert_eq!(cut(&mut Json::new(1000), "[{\"a\": \"b}]"), ["!its JSON is not closed"]);
+    }
+
+    #[test]
+    fn summaries_of_pubmed_are_found_under_their_numbers() {
+        let (one, two) =
+            (r#"{"uid": "1", "references": [{"x": 1}], "title": "A"}"#, r#"{"uid": "22", "error": "b"}"#);
+        let text = format!(
+            r#"{{"header": {{"type": "esummary"}}, "result": {{"uids": ["1", "22"], "1": {one}, "22": {two}}}}}"#
+        );
+        assert_eq!(cut(&mut Json::new(1000), &text), [one, two]);
+        assert_eq!(cut(&mut Json::new(1000), r#"{"title": "a", "uids": ["1"]}"#).len(), 1);
     }
 
     #[test]

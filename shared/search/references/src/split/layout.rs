@@ -56,12 +56,23 @@ pub(super) const EUROPE_PMC: Layout = Layout {
 
 pub(super) const ICTRP: Layout = Layout {
     format: Format::IctrpXml,
-    parents: &[b"Trials_downloaded_from_ICTRP"],
-    records: &[b"Trial"],
+    parents: &[b"Trials_downloaded_from_ICTRP", b"trials"],
+    records: &[b"Trial", b"trial"],
     about: &[],
     unclosed: "it is not closed by </Trial>",
     doctype: false,
     alone: false,
+    nests: false,
+};
+
+pub(super) const ISRCTN: Layout = Layout {
+    format: Format::IsrctnXml,
+    parents: &[b"allTrials"],
+    records: &[b"fullTrial"],
+    about: &[],
+    unclosed: "it is not closed by </fullTrial>",
+    doctype: false,
+    alone: true,
     nests: false,
 };
 

@@ -12,6 +12,7 @@ pub(crate) mod csv;
 mod cut_off;
 pub(crate) mod doctype;
 pub(crate) mod entries;
+pub(crate) mod eu_ctr;
 pub(crate) mod fields;
 mod json;
 mod layout;
@@ -198,6 +199,8 @@ fn splitter_of(format: Format, limit: usize) -> Box<dyn Splitter> {
         Format::CnkiText => Box::new(cnki::splitter(limit)),
         Format::NoteExpress => Box::new(noteexpress::splitter(limit)),
         Format::IctrpXml => Box::new(xml::Xml::ictrp(limit)),
+        Format::IsrctnXml => Box::new(xml::Xml::isrctn(limit)),
+        Format::EuCtrText => Box::new(eu_ctr::splitter(limit)),
         Format::EbscoXml => Box::new(xml::Xml::ebsco(limit)),
         Format::ModsXml => Box::new(xml::Xml::mods(limit)),
         Format::ZoteroRdf => Box::new(zotero::Zotero::new(limit)),

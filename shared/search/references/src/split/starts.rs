@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use memchr::memmem;
 
 use super::{
-    PartKind, cnki, entries,
+    PartKind, cnki, entries, eu_ctr,
     lines::{MARK_LENGTH, unmarked},
     nbib, noteexpress, numbered, refer, refworks, ris, wos,
 };
@@ -133,6 +133,7 @@ fn may_begin_tagged(line: &[u8]) -> bool {
             | [b'T', b'Y' | b'y', ..]
             | [b'P', b'M' | b'T', ..]
             | [b'O', b'W', ..]
+            | [b'E', b'u', ..]
             | [b'F', b'N', ..]
             | [b'R', b'T' | b'e', ..]
             | [b'D', b'o' | b'a', ..]
@@ -172,6 +173,8 @@ fn tagged(line: &[u8], after: &[u8]) -> Option<Format> {
         Some(Format::ProQuest)
     } else if is_pubmed_text(line, after) {
         Some(Format::PubMedText)
+    } else if is_eu_ctr(line, after) {
+        Some(Format::EuCtrText)
     } else {
         None
     }
@@ -253,6 +256,12 @@ fn is_pubmed_text(line: &[u8], after: &[u8]) -> bool {
         && (memmem::find(line, b"PMID: ").is_some() || memmem::find(after, b"PMID: ").is_some())
 }
 
+/// Returns `true` for the first line of a record of the EU Clinical Trials Register, which the sponsor follows. The
+/// number also stands alone on lines of abstracts.
+fn is_eu_ctr(line: &[u8], after: &[u8]) -> bool {
+    eu_ctr::is_first_line(line) && next_line(after).is_some_and(|next| next.starts_with(b"Sponsor"))
+}
+
 /// Returns `true` if a JSON document begins: an object with a name, possibly in a list.
 fn is_json(line: &[u8], after: &[u8]) -> bool {
     let mut bytes = line.iter().chain(after).filter(|byte| !byte.is_ascii_whitespace());
@@ -265,7 +274,7 @@ fn is_json(line: &[u8], after: &[u8]) -> bool {
 }
 
 /// The names of the outermost elements of documents.
-const ROOTS: [&[u8]; 13] = [
+const ROOTS: [&[u8]; 16] = [
     b"xml",
     b"records",
     b"PubmedArticleSet",
@@ -275,6 +284,9 @@ const ROOTS: [&[u8]; 13] = [
     b"articles",
     b"article",
     b"Trials_downloaded_from_ICTRP",
+    b"trials",
+    b"allTrials",
+    b"fullTrial",
     b"modsCollection",
     b"mods",
     b"rdf:RDF",
@@ -337,6 +349,7 @@ fn joined(line: &[u8], after: &[u8], current: Format) -> Option<Start> {
     let formats = [
         joined_line(line, after, None),
         joined_citation(line, after, current).map(|at| (at, Format::PubMedText)),
+        joined_trial(line, after).map(|at| (at, Format::EuCtrText)),
         FIELD_ROWS
             .find(line)
             .filter(|at| *at > 0 && table(&line[*at..], after) == Some(Format::FieldRows))
@@ -437,6 +450,14 @@ fn joined_citation(line: &[u8], after: &[u8], current: Format) -> Option<usize> 
     })
 }
 
+/// Finds the first line of a record of the EU Clinical Trials Register.
+fn joined_trial(line: &[u8], after: &[u8]) -> Option<usize> {
+    let from = line.len().saturating_sub(MAX_JOINED);
+    let at = from + rfind(&line[from..], eu_ctr::FIRST)?;
+    let is_joined = line[..at].last().is_some_and(|before| !before.is_ascii_whitespace());
+    (is_joined && is_eu_ctr(&line[at..], after)).then_some(at)
+}
+
 /// Finds the beginning of an XML document.
 fn joined_document(line: &[u8], after: &[u8]) -> Option<(usize, PartKind)> {
     let begins = |at: usize| {
@@ -444,6 +465,7 @@ fn joined_document(line: &[u8], after: &[u8]) -> Option<(usize, PartKind)> {
         text.starts_with(b"<?xml ")
             || text.starts_with(b"<PubmedArticleSet")
             || text.starts_with(b"<rdf:RDF")
+            || text.starts_with(b"<allTrials")
             || text.get(..14).is_some_and(|start| start.eq_ignore_ascii_case(b"<!DOCTYPE html"))
     };
     let mut places = memchr::memchr_iter(b'<', line).take(MAX_BRACKETS).filter(|at| *at > 0 && begins(*at));

@@ -13,7 +13,7 @@ use super::{
     PartKind, Splitter, Step,
     cut_off::CUT_OFF,
     doctype::{Doctype, doctype},
-    layout::{EBSCO, ENDNOTE, EUROPE_PMC, ICTRP, JATS, Layout, MODS, PUBMED, ZOTERO},
+    layout::{EBSCO, ENDNOTE, EUROPE_PMC, ICTRP, ISRCTN, JATS, Layout, MODS, PUBMED, ZOTERO},
     lines::trimmed_end,
     markup::{CDATA_END, Markup, markup},
     starts::{self, LOOKAHEAD},
@@ -58,6 +58,10 @@ impl Xml {
 
     pub(crate) fn ictrp(limit: usize) -> Self {
         Self::new(&ICTRP, limit)
+    }
+
+    pub(crate) fn isrctn(limit: usize) -> Self {
+        Self::new(&ISRCTN, limit)
     }
 
     pub(crate) fn ebsco(limit: usize) -> Self {

@@ -133,7 +133,8 @@ fn is_named(format: Format, line: &str) -> bool {
     };
     let is_number = number.bytes().all(|byte| byte.is_ascii_digit());
     let is_expected = expected.iter().any(|start| line.starts_with(start))
-        || (format == Format::WebOfScience && line == "EF");
+        || (format == Format::WebOfScience && line == "EF")
+        || (format == Format::EuCtrText && line == "Summary");
     let says_nothing = if matches!(format, Format::CslJson | Format::Json | Format::BibTex) {
         number.is_empty()
     } else {
@@ -255,10 +256,10 @@ proptest! {
         prop_assume!(read.report.parts == 1);
         let by_lines = match format {
             Format::Csv { .. } | Format::FieldRows | Format::EndNoteXml | Format::PubMedXml | Format::EuropePmcXml
-            | Format::IctrpXml | Format::EbscoXml | Format::ModsXml | Format::ZoteroRdf
+            | Format::IctrpXml | Format::IsrctnXml | Format::EbscoXml | Format::ModsXml | Format::ZoteroRdf
             | Format::JatsXml => false,
             // The objects around a list are part of the format.
-            Format::CslJson | Format::Json => !["\"items\"", "\"data\""].iter().any(|list| file.contains(list)),
+            Format::CslJson | Format::Json => !["\"items\"", "\"data\"", "\"uids\""].iter().any(|list| file.contains(list)),
             Format::BibTex => !file.contains("@string"),
             _ => true,
         };

@@ -57,6 +57,158 @@ fn trials_of_the_portal_are_read() {
 }
 
 #[test]
+fn registrations_sent_to_the_portal_are_read() {
+    let text = "<trials><trial><main><trial_id>ISRCTN10000001</trial_id><date_registration>2020-01-15</date_registration>\
+        <public_title>Short</public_title><scientific_title>A trial of tests</scientific_title>\
+        <url>https://www.isrctn.com/ISRCTN10000001</url><study_type>Interventional</study_type><hc_freetext>Falls</hc_freetext></main>\
+        <contacts><contact><firstname>Ann</firstname></contact></contacts>\
+        <secondary_ids><secondary_id><sec_id>NCT00000001</sec_id></secondary_id></secondary_ids></trial></trials>";
+    assert_eq!(format(text), Format::IctrpXml);
+    let found = &references(text)[0];
+    assert_eq!((found.title.as_str(), found.date.as_deref()), ("A trial of tests", Some("2020-01-15")));
+    assert_eq!(found.trial_ids, ["ISRCTN10000001", "NCT00000001"]);
+    assert_eq!(
+        (found.keywords.as_slice(), found.extra.get("firstname")),
+        (["Falls".to_owned()].as_slice(), None)
+    );
+}
+
+#[test]
+fn trials_of_isrctn_are_read() {
+    let text = "<allTrials xmlns=\"http://www.67bricks.com/isrctn\" totalCount=\"1\"><fullTrial><trial lastUpdated=\"2026-05-26T15:09:37Z\">\
+        <isrctn dateAssigned=\"2020-01-15T15:09:37Z\">10000001</isrctn><trialDescription><title>Short</title>\
+        <scientificTitle>A trial of tests &amp; more</scientificTitle><acronym/><studyHypothesis>We ask.</studyHypothesis>\
+        <plainEnglishSummary>We test.</plainEnglishSummary></trialDescription><externalRefs><doi>10.1186/ISRCTN10000001</doi>\
+        <eudraCTNumber>2019-001234-12</eudraCTNumber><clinicalTrialsGovNumber>NCT00000001</clinicalTrialsGovNumber></externalRefs>\
+        <trialDesign><primaryStudyDesign>Interventional</primaryStudyDesign></trialDesign>\
+        <conditions><condition><description>Falls; age</description><diseaseClass1>Other</diseaseClass1></condition></conditions>\
+        <interventions><intervention><description>Exercise</description></intervention></interventions></trial>\
+        <contact><title>Dr</title><forename>Ann</forename><email>a@example.org</email></contact>\
+        <sponsor><organisation>University of Tests</organisation></sponsor></fullTrial></allTrials>";
+    assert_eq!(format(text), Format::IsrctnXml);
+    let found = &references(text)[0];
+    assert_eq!(
+        (found.title.as_str(), found.date.as_deref()),
+        ("A trial of tests & more", Some("2020-01-15"))
+    );
+    assert_eq!(found.trial_ids, ["ISRCTN10000001", "EUCTR2019-001234-12", "NCT00000001"]);
+    assert_eq!(
+        (found.doi.as_deref(), found.r#type.as_deref()),
+        (Some("10.1186/isrctn10000001"), Some("Interventional"))
+    );
+    assert_eq!((found.r#abstract.as_deref(), found.keywords.len()), (Some("We test."), 2));
+    assert_eq!(found.url.as_deref(), Some("https://www.isrctn.com/ISRCTN10000001"));
+    assert_eq!((found.authors.len(), found.extra.get("email")), (0, None));
+    assert_eq!(found.extra["organisation"], ["University of Tests"]);
+}
+
+#[test]
+fn summaries_of_the_european_register_are_read() {
+    let text = "This file contains 2 trials\n\nEudraCT Number:          2019-001234-12\nSponsor Protocol Number: A-1\n\
+        Sponsor Name:            University of Tests\nFull Title:              A trial: of tests\n                         and more\n\
+        Start Date:              2020-01-15\nMedical condition:       Falls; age\nDisease:                 Term: Fall, Level: PT\n\
+        Population Age:          Adults\nGender:                  Male, Female\nTrial protocol:          GB(Completed) SE(Ongoing)\n\
+        Link:                    https://www.clinicaltrialsregister.eu/ctr-search/search?query=eudract_number:2019-001234-12\n\n\
+        EudraCT Number:          2020-001234-12\nSponsor Protocol Number: A-2\nFull Title:              Another\n";
+    let (outcomes, report) = read(text.as_bytes()).unwrap();
+    assert_eq!((report.format, report.skipped), (Format::EuCtrText, None));
+    let found = reference(outcomes.into_iter().next().unwrap());
+    assert_eq!(
+        (found.title.as_str(), found.date.as_deref()),
+        ("A trial: of tests and more", Some("2020-01-15"))
+    );
+    assert_eq!(
+        (found.trial_ids.as_slice(), found.keywords.len()),
+        (["EUCTR2019-001234-12".to_owned()].as_slice(), 2)
+    );
+    assert!(found.url.unwrap().ends_with("eudract_number:2019-001234-12"));
+    assert_eq!(found.extra["Gender"], ["Male, Female"]);
+    assert_eq!(found.extra["DB"], ["EU Clinical Trials Register"]);
+}
+
+#[test]
+fn protocols_of_the_european_register_are_read() {
+    let protocol = |country: &str| {
+        format!(
+            "Summary\nEudraCT Number: 2019-001234-12\nSponsor's Protocol Code Number: A-1\nTrial Status: Ongoing\n\
+             Date on which this record was first entered in the EudraCT database: 2020-01-15\n\
+             Link: https://www.clinicaltrialsregister.eu/ctr-search/trial/2019-001234-12/{country}/\n\nIndex\n\
+             A. Protocol Information\nB. Sponsor Information\n\nA. Protocol Information\nA.1 Member State Concerned: {country}\n\
+             A.2 EudraCT number: 2019-001234-12\nA.3 Full title of the trial: A trial of tests\nand more\n\
+             A.3.1 Title of the trial for lay people, in easily understood, i.e. non-technical, language: Short\n\
+             A.5.2 US NCT (ClinicalTrials.gov registry) number: NCT00000001\nB. Sponsor Information\nB.Sponsor: 1\n\
+             B.1.1 Name of Sponsor: University of Tests\nE.1.1 Medical condition(s) being investigated: Falls\n\
+             MedDRA Classification\nE.2.1 Main objective of the trial: To test\nwhat falls.\n\
+             E.3 Principal inclusion criteria: 1. Age: 18 or more\n2. Falls\nP. End of Trial\nP. End of Trial Status: Ongoing\n\n"
+        )
+    };
+    let found = references(&[protocol("GB"), protocol("SE")].concat());
+    assert_eq!((found.len(), found[0].title.as_str()), (2, "A trial of tests and more"));
+    assert_eq!(found[0].trial_ids, ["EUCTR2019-001234-12", "NCT00000001"]);
+    assert_eq!(
+        (found[0].date.as_deref(), found[0].keywords.as_slice()),
+        (Some("2020-01-15"), ["Falls".to_owned()].as_slice())
+    );
+    assert_eq!(found[0].r#abstract.as_deref(), Some("To test what falls."));
+    assert_eq!(
+        found[1].url.as_deref(),
+        Some("https://www.clinicaltrialsregister.eu/ctr-search/trial/2019-001234-12/SE/")
+    );
+    assert_eq!(found[0].extra["E_3 Principal inclusion criteria"], ["1. Age: 18 or more 2. Falls"]);
+    assert_eq!(found[0].extra["P_ End of Trial Status"], ["Ongoing"]);
+}
+
+#[test]
+fn trials_of_ctis_are_read() {
+    let search = r#"{"pagination": {"totalRecords": 1}, "data": [{"ctNumber": "2024-501234-12-00", "ctStatus": 3, "ctTitle": "A trial of tests",
+        "conditions": "Falls; age", "sponsor": "University of Tests", "startDateEU": "18/02/2025", "trialPhase": "Phase II"}]}"#;
+    let found = &references(search)[0];
+    assert_eq!((found.title.as_str(), found.year), ("A trial of tests", Some(2025)));
+    assert_eq!(
+        (found.trial_ids.as_slice(), found.keywords.len()),
+        (["CTIS2024-501234-12".to_owned()].as_slice(), 2)
+    );
+    assert_eq!(found.url.as_deref(), Some("https://euclinicaltrials.eu/ctis-public/view/2024-501234-12-00"));
+    let trial = r#"{"ctNumber": "2024-501234-12-00", "ctStatus": "Authorised", "decisionDate": "2024-10-05", "results": {"x": [{}]},
+        "authorizedApplication": {"authorizedPartI": {"medicalConditions": [{"medicalCondition": "Falls"}], "trialDetails": {
+        "clinicalTrialIdentifiers": {"fullTitle": "A trial of tests and more", "publicTitle": "Short",
+        "secondaryIdentifyingNumbers": {"nctNumber": {"number": "NCT00000001"}}},
+        "trialInformation": {"trialObjective": {"mainObjective": "To test."}}}}}}"#;
+    let found = &references(trial)[0];
+    assert_eq!(
+        (found.title.as_str(), found.date.as_deref()),
+        ("A trial of tests and more", Some("2024-10-05"))
+    );
+    assert_eq!(found.trial_ids, ["CTIS2024-501234-12", "NCT00000001"]);
+    assert_eq!((found.r#abstract.as_deref(), found.keywords.len()), (Some("To test."), 1));
+}
+
+#[test]
+fn summaries_of_pubmed_are_read() {
+    let text = r#"{"header":{"type":"esummary","version":"0.3"},"result":{"uids":["42","43"],"42":{"uid":"42","pubdate":"2020 Jan 5",
+        "epubdate":"2019 Dec 1","source":"J Tests","authors":[{"name":"Roe A","authtype":"Author","clusterid":""},
+        {"name":"Test Study Group","authtype":"CollectiveName"},{"name":"Doe B","authtype":"Investigator"}],
+        "lastauthor":"Roe A","title":"Tests &amp; tests.","volume":"1","issue":"2","pages":"5-9","lang":["eng"],"pubtype":["Journal Article"],
+        "articleids":[{"idtype":"pubmed","value":"42"},{"idtype":"doi","value":"10.5555/A"},{"idtype":"pmc","value":"PMC7012345"}],
+        "history":[{"pubstatus":"received","date":"2018/01/01 00:00"}],"references":[{"refsource":"x"}],
+        "fulljournalname":"Journal of tests","sortpubdate":"2020/01/05 00:00"},"43":{"uid":"43","error":"cannot get document summary"}}}"#;
+    let (outcomes, report) = read(text.as_bytes()).unwrap();
+    assert_eq!((report.records, report.quarantined, report.skipped), (2, 1, None));
+    let found = reference(outcomes.into_iter().next().unwrap());
+    assert_eq!((found.title.as_str(), found.date.as_deref()), ("Tests & tests.", Some("2020-01-05")));
+    assert_eq!(found.authors, ["Roe, A", "Test Study Group"]);
+    assert_eq!(
+        (found.pmid.as_deref(), found.doi.as_deref(), found.pmcid.as_deref()),
+        (Some("42"), Some("10.5555/a"), Some("PMC7012345"))
+    );
+    assert_eq!((found.journal.as_deref(), found.pages.as_deref()), (Some("Journal of tests"), Some("5-9")));
+    let central = r#"{"result":{"uids":["7012345"],"7012345":{"uid":"7012345","pubdate":"2020","title":"Tests","authors":[{"name":"Roe A","authtype":"Author"}],
+        "articleids":[{"idtype":"pmid","value":"0"},{"idtype":"pmcid","value":"PMC7012345"}],"fulljournalname":"Journal of tests"}}}"#;
+    let found = &references(central)[0];
+    assert_eq!((found.pmid.as_deref(), found.pmcid.as_deref()), (None, Some("PMC7012345")));
+}
+
+#[test]
 fn ebsco_records_are_read() {
     let record = |database: &str| {
         format!(

@@ -15,7 +15,7 @@ struct Writer {
 }
 
 /// The writers of all formats.
-const WRITERS: [Writer; 26] = [
+const WRITERS: [Writer; 28] = [
     Writer {
         format: "RIS",
         begin: "",
@@ -176,6 +176,29 @@ const WRITERS: [Writer; 26] = [
         },
         between: "\n",
         end: "\n</Trials_downloaded_from_ICTRP>",
+    },
+    Writer {
+        format: "ISRCTN",
+        begin: "<allTrials xmlns=\"http://www.67bricks.com/isrctn\" totalCount=\"9\">\n",
+        record: |title, n| {
+            format!(
+                "<fullTrial><trial><isrctn>1000000{n}</isrctn><trialDescription><title>{title}</title></trialDescription></trial></fullTrial>"
+            )
+        },
+        between: "\n",
+        end: "\n</allTrials>",
+    },
+    Writer {
+        format: "EU CTR",
+        begin: "",
+        record: |title, n| {
+            format!(
+                "EudraCT Number:          2019-00123{n}-12\nSponsor Protocol Number: A-{n}\nFull Title:              {title}\n\
+                 Population Age:          Adults\nGender:                  Male, Female"
+            )
+        },
+        between: "\n\n",
+        end: "",
     },
     Writer {
         format: "EBSCO",

@@ -1,7 +1,7 @@
 //! The pieces of randomly composed files.
 
 /// Pieces of all formats, so that random sequences of them reach every state of the splitters.
-pub(crate) const PIECES: [&str; 130] = [
+pub(crate) const PIECES: [&str; 138] = [
     "TY  - JOUR",
     "\n",
     "\r\n",
@@ -132,8 +132,16 @@ pub(crate) const PIECES: [&str; 130] = [
     "<bib:Article><dc:title>a</dc:title></bib:Article>",
     "<bib:Journal rdf:about=\"urn:issn:1\"><dc:title>b</dc:title></bib:Journal>",
     "</rdf:RDF>",
+    "EudraCT Number: 2019-001234-12",
+    "Sponsor Name: a",
+    "Summary",
+    "A.3 Full title of the trial: a title",
+    "<fullTrial><isrctn dateAssigned=\"2020-01-02T03:04:05Z\">1</isrctn>",
+    "</fullTrial>",
+    "\"uids\":[\"1\"],\"1\":{\"uid\":\"1\",\"pubdate\":\"2020\",\"title\":\"a\"}",
+    "\"ctNumber\":\"2024-501234-12-00\", \"ctTitle\":\"a\"",
 ];
-pub(crate) const STARTS: [&str; 30] = [
+pub(crate) const STARTS: [&str; 34] = [
     "",
     "TY  - JOUR\n",
     "PMID- 1\n",
@@ -164,6 +172,10 @@ pub(crate) const STARTS: [&str; 30] = [
     "<rdf:RDF xmlns:z=\"http://www.zotero.org/namespaces/export#\"><bib:Article><dc:title>a</dc:title></bib:Article>",
     "{\"data\":[{\"paperId\":\"a\",\"title\":\"b\"},",
     "{\"message-version\":1,\"message\":{\"items\":[",
+    "{\"header\":{\"type\":\"esummary\"},\"result\":{\"uids\":[\"1\"],\"1\":{\"uid\":\"1\",\"fulljournalname\":\"a\",\"title\":\"b\"},",
+    "<allTrials><fullTrial><trialDescription><title>a</title></trialDescription></fullTrial>",
+    "<trials><trial><main><public_title>a</public_title></main></trial>",
+    "EudraCT Number: 2019-001234-12\nSponsor Name: a\nFull Title: b\n",
 ];
 
 /// Files to modify at random.

@@ -30,6 +30,7 @@ fn may_be_passed_over(format: Format, line: &str) -> bool {
         Format::ProQuest => line != "Document 1 of 2",
         Format::CnkiText => !line.starts_with("SrcDatabase-来源库"),
         Format::NoteExpress => !line.starts_with("{Reference Type}:"),
+        Format::EuCtrText => line != "EudraCT Number: 2019-001234-12",
         Format::PubMedText => !begins(&["1. J."]),
         // Single lines are ambiguous in these formats; `accounted` checks exactly what may be between records.
         Format::Csv { .. }
@@ -38,6 +39,7 @@ fn may_be_passed_over(format: Format, line: &str) -> bool {
         | Format::PubMedXml
         | Format::EuropePmcXml
         | Format::IctrpXml
+        | Format::IsrctnXml
         | Format::EbscoXml
         | Format::ModsXml
         | Format::ZoteroRdf

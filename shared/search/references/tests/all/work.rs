@@ -16,7 +16,7 @@ type Fragments = (&'static str, &'static str, &'static str);
 type Pair<'a> = (&'a str, &'a str);
 
 /// Gaps for each format and each type of value.
-const GAPS: [Gap; 85] = [
+const GAPS: [Gap; 90] = [
     ("TY  - JOUR\nTI  - ", "\nER  - \n"),
     ("TY  - JOUR\nTI  - a\nAU  - ", "\nER  - \n"),
     ("TY  - JOUR\nTI  - a\nPY  - ", "\nER  - \n"),
@@ -77,6 +77,17 @@ const GAPS: [Gap; 85] = [
     ("1. J. 2020 ", "\n\nT\n\nA B.\n\nabs\n\nPMID: 1\n"),
     ("1. J. 2020;1(2):3.\n\nT\n\n", "\n\nabs\n\nPMID: 1\n"),
     ("1: A B. T. J. 2020;1:2. PMID: 1.\n\n\n2: ", " PMID: 2.\n"),
+    ("EudraCT Number: 2019-001234-12\nSponsor Name: a\nFull Title: a\nE.1.1 Medical condition: ", "\n"),
+    ("EudraCT Number: 2019-001234-12\nSponsor Name: a\nFull Title: a\n\n", "\n"),
+    (
+        "<allTrials><fullTrial><title>a</title><condition><description>",
+        "</description></condition></fullTrial></allTrials>",
+    ),
+    ("<allTrials><fullTrial><title>a</title></fullTrial>", "</allTrials>"),
+    (
+        "{\"result\":{\"uids\":[\"1\"],\"1\":{\"uid\":\"1\",\"pubdate\":\"2020\",\"fulljournalname\":\"b\",\"title\":\"",
+        "\"}}}",
+    ),
     ("[{\"type\":\"book\",\"title\":\"a\",\"author\":\"", "\"}]"),
     ("[{\"type\":\"book\",\"title\":\"a\",\"issued\":", "}]"),
     ("[{\"type\":\"book\",\"title\":\"a\"},", "]"),

@@ -51,6 +51,8 @@ pub(super) fn guess(format: &str, first: Option<&Reference>) -> Source {
         "PubMed nbib" | "PubMed XML" | "PubMed text" => (Some("PubMed"), None),
         "Web of Science plain text" => (Some("Web of Science"), None),
         "WHO ICTRP XML" => (Some("WHO ICTRP"), None),
+        "ISRCTN XML" => (Some("ISRCTN"), None),
+        "EU Clinical Trials Register text" => (Some("EU Clinical Trials Register"), None),
         "Europe PMC XML" => (Some("Europe PMC"), None),
         "Cochrane text" => (Some("Cochrane Library"), None),
         "Ovid text" => (None, Some("Ovid")),
@@ -177,6 +179,8 @@ mod tests {
             ("PubMed XML", Some("PubMed")),
             ("Web of Science plain text", Some("Web of Science")),
             ("Cochrane text", Some("Cochrane Library")),
+            ("ISRCTN XML", Some("ISRCTN")),
+            ("EU Clinical Trials Register text", Some("EU Clinical Trials Register")),
             ("CSV", None),
         ] {
             assert_eq!(guess(format, None).database.as_deref(), database, "{format}");
