@@ -135,6 +135,7 @@ fn format(text: &str) -> Result<(Format, Certainty), Error> {
             return Ok((Format::Csv { delimiter }, certainty));
         }
         Some(TableDetection::WithoutTitles(columns)) => return Err(Error::Untitled { columns }),
+        None if text::is_untyped_ris(text) => return Ok((Format::Ris, Certainty::Likely)),
         None => {}
     }
     match foreign::by_lines(text) {
@@ -241,6 +242,7 @@ mod tests {
         for (text, format) in [
             ("1.\nTY  - JOUR\n", Format::Ris),
             ("  ty  - jour\r\n", Format::Ris),
+            ("T1  - a\nA1  - b\nPY  - 2020\nER  - \n", Format::Ris),
             ("\nPMC - PMC1\nPMID- 1\n", Format::Nbib),
             ("<?xml version=\"1.0\"?><xml><records/></xml>", Format::EndNoteXml),
             ("<PubmedArticleSet><PubmedArticle>", Format::PubMedXml),

@@ -2,7 +2,7 @@
 
 use crate::{
     Format,
-    split::{lines, numbered, refer},
+    split::{lines, numbered, refer, ris},
 };
 
 /// The maximum number of lines that are inspected.
@@ -69,6 +69,16 @@ pub(super) fn json(start: &str) -> Option<Format> {
     } else {
         (has(&"title") && ["authors", "year", "abstract"].iter().any(has)).then_some(Format::Json)
     }
+}
+
+/// Returns `true` for records of RIS without the line that names their type: a title and other tags, and the line that
+/// ends a record.
+pub(super) fn is_untyped_ris(text: &str) -> bool {
+    /// The minimum number of lines with a tag.
+    const MIN_LINES: usize = 4;
+    let tags: Vec<[u8; 2]> =
+        lines::all(text).filter_map(|line| ris::tag(line.as_bytes())).map(|(name, _)| name).collect();
+    tags.len() >= MIN_LINES && tags.contains(b"ER") && (tags.contains(b"TI") || tags.contains(b"T1"))
 }
 
 /// Returns `true` if the first lines have EndNote tags.

@@ -111,7 +111,7 @@ impl Accessions {
             }
             "pui" | "u2" if pui(number).is_some() => keep(&mut self.embase[1], pui(number)),
             "embaseaccessionid" | "embaseaccessionnumber" | "embaseid" | "embase" => self.embase(number),
-            "id" if number.starts_with("CN-") => keep(&mut self.number, accession(number)),
+            "id" if number.starts_with("CN-") || is_apa(number) => keep(&mut self.number, accession(number)),
             // The key of an entry of Embase.
             "key" if number.len() > 8 => keep(&mut self.embase[1], pui(number)),
             // The portal of LILACS.
@@ -371,8 +371,19 @@ fn accession(value: &str) -> Option<String> {
             .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'/' | b':'))
         && value.bytes().any(|byte| (b'1'..=b'9').contains(&byte))
         && !running_number(value)
-        && !value.starts_with("10.");
+        && !value.starts_with("10.")
+        // Rayyan's key of a record.
+        && !value.starts_with("rayyan-");
     is_number.then(|| value.to_owned())
+}
+
+/// Returns `true` for the form of APA `PsycInfo`: `2019-65183-001`.
+fn is_apa(value: &str) -> bool {
+    value.len() == 14
+        && value
+            .bytes()
+            .enumerate()
+            .all(|(at, byte)| if matches!(at, 4 | 10) { byte == b'-' } else { byte.is_ascii_digit() })
 }
 
 /// Returns `true` for the form of the European register: `2004-001234-12`.

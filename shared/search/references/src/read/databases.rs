@@ -8,11 +8,15 @@ use super::{
     labels,
 };
 
+/// The name above the full names of authors.
+const FULL_NAMES: &str = "Authors Full Name";
+
 /// The names above Ovid's values, or the tags if the export uses those.
 pub(super) const OVID: &[Rule] = &[
     Rule { field: Field::Title, names: &["Title", "Chapter Title", "TI"] },
     Rule { field: Field::Book, names: &["Book Title"] },
-    Rule { field: Field::Author, names: &["Authors", "Author", "Authors Full Name", "AU"] },
+    Rule { field: Field::Author, names: &[FULL_NAMES] },
+    Rule { field: Field::ShortAuthor, names: &["Authors", "Author", "AU"] },
     Rule { field: Field::Editor, names: &["Editors", "Editor", "Book Editors"] },
     Rule {
         field: Field::Date,
@@ -131,7 +135,21 @@ fn proquest_label(line: &str) -> Option<(&str, usize)> {
 }
 
 pub(super) fn ovid(text: &str) -> Draft<'_> {
-    labels::read(text, ovid_label, &OVID_INDEX)
+    let mut draft = Draft::default();
+    for (name, value) in labels::values(text, ovid_label) {
+        labels::add(
+            &mut draft,
+            &OVID_INDEX,
+            name,
+            if name == FULL_NAMES { without_stop(value) } else { value },
+        );
+    }
+    draft
+}
+
+/// Removes the full stop after a list of full names, but not after an initial.
+fn without_stop(list: &str) -> &str {
+    list.strip_suffix('.').filter(|list| list.ends_with(char::is_lowercase)).unwrap_or(list)
 }
 
 pub(super) fn cochrane(text: &str) -> Draft<'_> {
@@ -146,8 +164,9 @@ pub(super) fn cochrane(text: &str) -> Draft<'_> {
 
 pub(super) fn proquest(text: &str) -> Draft<'_> {
     let text = text.trim_end().trim_end_matches('_');
-    let body = text.split_once('\n').map_or("", |(_, body)| body).trim_start();
-    let end = ["\n\n", "\r\n\r\n"].iter().filter_map(|gap| body.find(gap)).min().unwrap_or(body.len());
+    let body = text.split_once(['\n', '\r']).map_or("", |(_, body)| body).trim_start();
+    let end =
+        ["\n\n", "\r\n\r\n", "\r\r"].iter().filter_map(|gap| body.find(gap)).min().unwrap_or(body.len());
     let (title, rest) = if proquest_label(body).is_some() { ("", body) } else { body.split_at(end) };
     let mut draft = Draft::default();
     draft.add(FieldName::new(Field::Title, "Title", 0), title);

@@ -67,6 +67,10 @@ pub(super) fn date(value: &str) -> Date {
             if date.month.is_none() {
                 (date.month, named) = (Some(month), true);
             }
+        } else if let Some((month, year)) = joined(word) {
+            if date.year.is_none() {
+                (date.month, date.year, named) = (date.month.or(Some(month)), Some(year), true);
+            }
         } else if let Some(number) = small(word) {
             numbers += 1;
             if named || date.year.is_none() || numbers > 1 {
@@ -116,6 +120,12 @@ fn lettered(word: &str) -> Option<i32> {
     let follows = word.strip_suffix("ff").or_else(|| word.strip_suffix(|c: char| c.is_ascii_lowercase()));
     let year = follows.or_else(|| word.strip_prefix('c'))?;
     four_digits(year)
+}
+
+/// Parses a month with the year directly after it, as EBSCOhost writes: `Jun2020`.
+fn joined(word: &str) -> Option<(u8, i32)> {
+    let digits = word.bytes().position(|byte| byte.is_ascii_digit()).filter(|at| *at > 2)?;
+    Some((month(&word[..digits])?, four_digits(&word[digits..])?))
 }
 
 /// Parses a number of one or two digits.
@@ -172,6 +182,8 @@ mod tests {
             ("2014/13/40", Some(2014), None),
             ("05/06/2014", Some(2014), None),
             ("May 2022", Some(2022), Some("2022-05")),
+            ("Jun2020", Some(2020), Some("2020-06")),
+            ("2020/06//Jun2020", Some(2020), Some("2020-06")),
             ("2020年5月17日", Some(2020), Some("2020-05-17")),
             ("2020년 5월", Some(2020), Some("2020-05")),
             ("1992a", Some(1992), None),

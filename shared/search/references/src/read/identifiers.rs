@@ -296,7 +296,7 @@ fn trim_doi(mut doi: &str) -> &str {
     }
 }
 
-/// Extracts the DOI from a link: a resolver's, or one passed as `id=doi:`.
+/// Extracts the DOI from a link: a resolver's, one passed as `id=doi:`, or one in the path of a publisher's page.
 pub(super) fn doi_in_url(url: &str) -> Option<String> {
     // Checked before decoding: most links contain no DOI, and these letters are never percent-encoded.
     if !front(url).contains("doi") {
@@ -304,8 +304,16 @@ pub(super) fn doi_in_url(url: &str) -> Option<String> {
     }
     let url = percent_decoded(front(url));
     let marks = ["doi.org/", "doi:"];
-    let rest = marks.iter().find_map(|mark| url.find(mark).map(|at| &url[at + mark.len()..]))?;
-    doi(rest.split('&').next().unwrap_or_default())
+    let rest = marks.iter().find_map(|mark| url.find(mark).map(|at| &url[at + mark.len()..]));
+    if let Some(rest) = rest {
+        return doi(rest.split('&').next().unwrap_or_default());
+    }
+    // The number of a record in CENTRAL also has the form of a DOI.
+    let page = url.split_once("/doi/").filter(|(host, _)| !host.ends_with("/central"))?.1;
+    let found = ["", "full/", "abs/", "pdf/", "epdf/", "pdfdirect/", "abstract/", "figure/", "ref/"]
+        .iter()
+        .find_map(|kind| page.strip_prefix(kind).filter(|rest| rest.starts_with("10.")))?;
+    doi(found.split(['?', '&', '#']).next().unwrap_or_default())
 }
 
 fn percent_decoded(url: &str) -> String {
@@ -415,6 +423,14 @@ mod tests {
     fn doi_is_found_in_a_link() {
         let link = "http://sfx.example.org/?sid=EMBASE&id=doi:10.5555%2Fab.12&atitle=A";
         assert_eq!(doi_in_url(link), Some("10.5555/ab.12".into()));
-        assert_eq!(doi_in_url("https://example.org/100%"), None);
+        for (page, found) in [
+            ("https://publisher.example/doi/full/10.5555/ab.12?journalCode=x", Some("10.5555/ab.12")),
+            ("https://publisher.example/doi/10.5555/ab.12", Some("10.5555/ab.12")),
+            ("https://www.cochranelibrary.com/central/doi/10.1002/central/CN-1/full", None),
+            ("https://example.org/doi/about", None),
+            ("https://example.org/100%", None),
+        ] {
+            assert_eq!(doi_in_url(page).as_deref(), found, "{page}");
+        }
     }
 }

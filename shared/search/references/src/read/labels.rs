@@ -63,7 +63,7 @@ pub(super) fn add<'a>(draft: &mut Draft<'a>, index: &Index, name: &'a str, value
 /// one paragraph.
 pub(super) fn add_lines<'a>(draft: &mut Draft<'a>, named: FieldName, value: &'a str) {
     match named.field {
-        Field::Author | Field::Editor => {
+        Field::Author | Field::ShortAuthor | Field::Editor => {
             for line in lines::all(value) {
                 // A character reference also ends in a semicolon: "M&uuml;ller".
                 for name in names::split_decoded(&entities::decode(line)) {

@@ -387,6 +387,22 @@ pub(super) fn one(name: &str) -> Option<String> {
     }
 }
 
+/// Separates the suffix from the given names: `Roe, Ann Jr` becomes `Roe, Ann, Jr`.
+pub(super) fn with_suffix(name: String) -> String {
+    match name.rsplit_once(' ') {
+        // `II` may also be initials.
+        Some((front, last))
+            if is_suffix(last)
+                && front.contains(", ")
+                && !front.ends_with(',')
+                && (!last.starts_with('I') || front.ends_with(char::is_lowercase)) =>
+        {
+            format!("{front}, {last}")
+        }
+        _ => name,
+    }
+}
+
 /// Splits a name before its last word, or before the initials at its end.
 fn before_initials(name: &str) -> Option<(&str, &str)> {
     let (mut family, _) = name.rsplit_once(' ')?;

@@ -47,7 +47,7 @@ fn add<'a>(draft: &mut Draft<'a>, name: &'a str, value: &'a str) {
     match named.field {
         Field::Author | Field::ShortAuthor | Field::Editor => {
             if let Some(name) = names::one(&entities::decode(value)) {
-                draft.author(named.field, name);
+                draft.author(named.field, names::with_suffix(name));
             }
         }
         Field::Group => {

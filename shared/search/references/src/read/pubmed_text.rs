@@ -40,6 +40,10 @@ pub(super) fn read(text: &str) -> Draft<'_> {
             add(&mut draft, field, value.trim_end_matches(['.', ';']));
         }
     }
+    if let Some((_, number)) = body.split_once("PMCID: ") {
+        let number = number.split_whitespace().next().unwrap_or_default();
+        draft.extra.push("PMC", number.trim_end_matches(['.', ';']));
+    }
     if text[digits..].starts_with(':') {
         summary(&mut draft, body);
     } else {
@@ -86,7 +90,7 @@ fn summary(draft: &mut Draft<'_>, body: &str) {
 
 /// Parses paragraphs with the citation, the title, the authors and the abstract.
 fn whole(draft: &mut Draft<'_>, body: &str) {
-    let body = body.replace("\r\n", "\n");
+    let body = body.replace("\r\n", "\n").replace('\r', "\n");
     let mut paragraphs = body.split("\n\n").filter_map(tidy::line);
     let Some(cited) = paragraphs.next() else { return };
     let end = cited.find(" doi: ").unwrap_or(cited.len());

@@ -48,6 +48,8 @@ impl<'a> FieldResolver<'a> {
             Field::Doi => return identify(&mut reference.doi, identifiers::doi(&value.text), value),
             Field::Pmid => return identify(&mut reference.pmid, identifiers::pmid(&value.text), value),
             Field::Abstract => return self.paragraph(value, wins),
+            // Web of Science writes the month under a tag for dates.
+            Field::Date if is_month(&value) => return self.month_day(value),
             Field::Date => {
                 self.dates.push(value);
                 return None;
@@ -76,10 +78,14 @@ impl<'a> FieldResolver<'a> {
 
     /// A complete date where month and day are expected must agree with the year like any other date.
     fn month_day(&mut self, value: Value<'a>) -> Option<Value<'a>> {
-        let date = dates::date(&value.text);
+        let mut date = dates::date(&value.text);
         if date.year.is_some() {
             self.dates.push(Value { rank: u8::MAX, ..value });
             return None;
+        }
+        if value.tag.eq_ignore_ascii_case("month") {
+            let number = value.text.trim().parse().ok();
+            date.month = date.month.or(number.filter(|month| (1..=12).contains(month)));
         }
         if date.month.is_none() || self.month_day.is_some() {
             return Some(value);
@@ -155,6 +161,15 @@ impl<'a> FieldResolver<'a> {
         let mut types = tidy::unique(self.types);
         reference.r#type = if types.len() > 1 { Some(types.join("; ")) } else { types.pop() };
         self.reference
+    }
+}
+
+/// Returns `true` for a month without a year, under a tag that is not the preferred one for dates.
+fn is_month(value: &Value<'_>) -> bool {
+    let begins_with_letter = value.text.trim_start().starts_with(|c: char| c.is_ascii_alphabetic());
+    value.rank > 0 && begins_with_letter && {
+        let date = dates::date(&value.text);
+        date.year.is_none() && date.month.is_some()
     }
 }
 

@@ -16,7 +16,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule { field: Field::Book, names: &["BT"] },
     Rule { field: Field::Author, names: &["AU", "A1"] },
     Rule { field: Field::Editor, names: &["A2", "ED", "A3", "A4"] },
-    Rule { field: Field::Date, names: &["PY", "Y1", "DA"] },
+    Rule { field: Field::Date, names: &["PY", "Y1", "DA", "YR"] },
     Rule { field: Field::Journal, names: &["JF", "JO", "SO", "T2", "JA", "J2", "J1", "T3"] },
     Rule { field: Field::Volume, names: &["VL", "VO"] },
     Rule { field: Field::Issue, names: &["IS"] },

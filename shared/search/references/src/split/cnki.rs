@@ -50,7 +50,7 @@ pub(crate) fn is_type_line(line: &[u8]) -> bool {
             let name = SOURCE.iter().find_map(|name| line.get(FIRST.len()..)?.strip_prefix(*name));
             name.is_none_or(|rest| !matches!(rest.first(), Some(b',' | b';' | b'\t' | b'"')))
         }
-        role => role == LineRole::Type,
+        role => role != LineRole::Other,
     }
 }
 
@@ -66,17 +66,21 @@ fn kind(line: &[u8]) -> LineRole {
             LineRole::Type
         }
         Some(b'S') if is_source() => LineRole::UntypedStart,
-        Some(0xE3 | 0xA1) if begins(&NUMBER) => LineRole::Type,
-        Some(0xE3 | 0xA1) if begins(&TITLE) => LineRole::UntypedStart,
+        Some(0xE3 | 0xA1) if begins(&NUMBER) => LineRole::Number,
+        Some(0xE3 | 0xA1) if begins(&TITLE) => LineRole::Tag,
         _ => LineRole::Other,
     }
 }
 
 /// Splits texts of CNKI and SinoMed.
 pub(crate) fn splitter(limit: usize) -> TaggedSplitter {
-    // The database and the title begin a record only in texts without the other lines.
-    let begins_next =
-        |open: &OpenRecord, kind| kind == LineRole::Type || (kind == LineRole::UntypedStart && !open.typed);
+    // The database and the title begin a record only if none of the other lines has begun it.
+    let begins_next = |open: &OpenRecord, kind| match kind {
+        LineRole::Type | LineRole::Number => true,
+        LineRole::UntypedStart => open.began != LineRole::Type,
+        LineRole::Tag => open.began != LineRole::Number,
+        _ => false,
+    };
     TaggedSplitter::new(LineRules { kind, prefix: TAG_PREFIX, begins_next }, limit)
 }
 
@@ -105,6 +109,8 @@ mod tests {
         let numbered = "【流水号】: 1\n【标题】: 一\n\n【流水号】: 2\n【标题】: 二\n";
         assert_eq!(cut(&mut splitter(1000), numbered).len(), 2);
         assert_eq!(cut(&mut splitter(1000), "【标题】：一\n【作者】：a\n\n【标题】：二\n").len(), 2);
+        let cnki = "SrcDatabase-来源库: 期刊\nTitle-题名: 三\n";
+        assert_eq!(cut(&mut splitter(1000), &[numbered, cnki, numbered].concat()).len(), 5);
         assert_eq!(tag("【标题】：一"), Some(("标题", 15)));
     }
 }

@@ -45,7 +45,7 @@ fn begins_next(open: &OpenRecord, kind: LineRole) -> bool {
     match kind {
         LineRole::Type => open.typed || open.blanks > 0,
         LineRole::UntypedStart => open.blanks > 0,
-        LineRole::Tag | LineRole::End | LineRole::Other => false,
+        LineRole::Tag | LineRole::Number | LineRole::End | LineRole::Other => false,
     }
 }
 

@@ -68,8 +68,9 @@ fn kind(line: &[u8]) -> LineRole {
 
 /// Splits RIS files.
 pub(crate) fn splitter(limit: usize) -> TaggedSplitter {
-    // Some programs sort the tags, so that `TY` is in the middle of a record.
-    let begins_next = |open: &OpenRecord, kind| kind == LineRole::Type && (open.typed || open.blanks > 0);
+    // Some programs sort the tags, so that `TY` is in the middle of a record, and others repeat it.
+    let begins_next =
+        |open: &OpenRecord, kind| kind == LineRole::Type && (open.blanks > 0 || (open.typed && open.filled));
     TaggedSplitter::new(LineRules { kind, prefix: TAG_PREFIX, begins_next }, limit)
 }
 
@@ -91,6 +92,12 @@ mod tests {
     #[test]
     fn type_line_ends_record_without_end_line() {
         assert_eq!(records("TY  - A\nTI  - a\n\nTY  - B\n"), ["TY  - A\nTI  - a", "TY  - B"]);
+    }
+
+    #[test]
+    fn repeated_type_lines_begin_one_record() {
+        assert_eq!(records("TY  - A\nTY  - B\nTI  - a\nTY  - C\nTI  - b\n").len(), 2);
+        assert_eq!(records("TY  - A\n\nTY  - B\nTI  - a\n").len(), 2);
     }
 
     #[test]

@@ -138,6 +138,9 @@ fn may_begin_tagged(line: &[u8]) -> bool {
             | [b'R', b'T' | b'e', ..]
             | [b'D', b'o' | b'a', ..]
             | [b'S', b'c' | b'r', ..]
+            // `【` in UTF-8 and GBK.
+            | [0xE3, 0x80, ..]
+            | [0xA1, 0xBE, ..]
     )
 }
 
@@ -408,7 +411,8 @@ fn is_in_last_line(first: u8, second: u8) -> bool {
     let is_word = ((first == b'D') & (second == b'-'))
         | ((first == b'#') & (second == b'1'))
         | ((first == b'{') & (second == b'R'));
-    is_numbered | is_tag | is_word | (first == b'@') | (first == b'<') | (first == 0xE6)
+    let is_chinese = (first == 0xE6) | ((first == 0xE3) & (second == 0x80));
+    is_numbered | is_tag | is_word | is_chinese | (first == b'@') | (first == b'<')
 }
 
 /// Finds the first line of a file of tagged lines, of one format or of any.
@@ -495,7 +499,7 @@ fn joined_table(line: &[u8], after: &[u8], current: Format) -> Option<(usize, Fo
 type Check = fn(&[u8]) -> bool;
 
 /// The beginnings of files of tagged lines, and what else has to be on the line.
-const NEEDLES: [(&[u8], Format, Check); 12] = [
+const NEEDLES: [(&[u8], Format, Check); 13] = [
     (b"TY  - ", Format::Ris, |line| {
         let code = ris::tag(line).map(|(_, value)| line[value..].trim_ascii()).unwrap_or_default();
         crate::read::RIS_KINDS.iter().any(|(kind, _)| code.eq_ignore_ascii_case(kind.as_bytes()))
@@ -513,6 +517,7 @@ const NEEDLES: [(&[u8], Format, Check); 12] = [
     (b"Record #1 of ", Format::Cochrane, numbered::is_cochrane),
     (b"Document 1 of ", Format::ProQuest, numbered::is_proquest),
     (b"<1>", Format::Ovid, numbered::is_ovid),
+    ("【流水号】".as_bytes(), Format::CnkiText, cnki::is_type_line),
 ];
 
 /// The offset of a byte-order mark that is directly before `at`, else `at`.
@@ -553,6 +558,12 @@ fn joined_header(line: &[u8]) -> Option<(usize, Delimiter)> {
 fn joined_name(cell: &[u8]) -> Option<usize> {
     let from = cell.len().saturating_sub(header::MAX_NAME);
     let is_quoted = cell.ends_with(b"\"");
+    // OpenAlex names its columns by paths: `primary_location.source.display_name`.
+    if cell.iter().all(|byte| byte.is_ascii_lowercase() || matches!(byte, b'.' | b'_'))
+        && cell.contains(&b'.')
+    {
+        return None;
+    }
     let begins = |at: &usize| match (cell[*at - 1], cell[*at]) {
         // Part of another name: `Original Title`.
         (b' ' | b'_' | b'-', _) => false,

@@ -20,6 +20,8 @@ pub(crate) enum LineRole {
     UntypedStart,
     /// Begins a record if none is open, and has no other meaning.
     Tag,
+    /// Begins a record with a number, in a variant of the format.
+    Number,
     Other,
 }
 
@@ -48,8 +50,12 @@ pub(crate) struct OpenRecord {
     start: usize,
     /// The end of its last text so far.
     last: usize,
+    /// The role of its first line.
+    pub(crate) began: LineRole,
     /// `true` if it has a line of [`LineRole::Type`].
     pub(crate) typed: bool,
+    /// `true` if it has any other line.
+    pub(crate) filled: bool,
     /// The number of blank lines directly before the current line.
     pub(crate) blanks: usize,
 }
@@ -85,7 +91,7 @@ impl TaggedSplitter {
             // The line that opened the record, which is checked again because it is complete now.
             Some(open) if open.start == self.lines.at => false,
             Some(open) => (self.rules.begins_next)(&open, kind),
-            None => matches!(kind, LineRole::Type | LineRole::UntypedStart | LineRole::Tag),
+            None => !matches!(kind, LineRole::End | LineRole::Other),
         }
     }
 }
@@ -107,7 +113,14 @@ impl Splitter for TaggedSplitter {
                 if let Some(open) = self.open {
                     return self.found(open, at);
                 }
-                self.open = Some(OpenRecord { start: at, last: at, typed: false, blanks: 0 });
+                self.open = Some(OpenRecord {
+                    start: at,
+                    last: at,
+                    began: kind,
+                    typed: false,
+                    filled: false,
+                    blanks: 0,
+                });
             }
             let start = self.open.map_or(at, |open| open.start);
             if over_limit(tail, start..text.end, self.limit) {
@@ -118,6 +131,7 @@ impl Splitter for TaggedSplitter {
             if let Some(open) = &mut self.open {
                 let last = trimmed_end(tail, &line.text);
                 open.typed |= kind == LineRole::Type;
+                open.filled |= kind != LineRole::Type && last.is_some();
                 open.blanks = if last.is_none() { open.blanks + 1 } else { 0 };
                 open.last = last.unwrap_or(open.last);
             }

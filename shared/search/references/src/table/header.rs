@@ -23,7 +23,7 @@ pub(crate) const RULES: &[Rule] = &[
         "foreigntitle", "题名", "标题", "篇名", "文献标题", "中文标题", "论文题名", "论文标题", "題名", "論文タイトル", "文献タイトル", "論文名", "タイトル", "標題", "論題", "표제", "제목", "논문명", "논문제목", "название", "заглавие",
     ] },
     Rule { field: Field::Author, names: &[
-        "authors", "author", "authornames", "firstauthors", "authorfullnames", "fullauthornames", "authorsprimary",
+        "authorfullnames", "fullauthornames", "authors", "author", "authornames", "firstauthors", "authorsprimary",
         "primaryauthors", "creators", "creator", "contributors", "authorlist", "authorshipsauthordisplayname",
         "authorsnames", "af", "au", "a1", "dccreator", "autoren", "autor", "autores", "auteurs", "auteur", "autori",
         "inventors", "firstauthor", "作者", "作者名", "全部作者", "著者", "著者名", "作成者", "저자", "저자명", "авторы", "автор",
@@ -95,7 +95,7 @@ pub(crate) const RULES: &[Rule] = &[
     ] },
     Rule { field: Field::Keyword, names: &[
         "keywords", "keyword", "authorkeywords", "keywordsauthor", "indexkeywords", "keywordsplus", "tags",
-        "meshterms", "subjects", "subjectterms", "keywordsdisplayname", "conditions", "condition", "broadterms", "descriptors", "taxanotes", "supertaxa", "de", "kw", "schlagwörter", "schlagworte", "palabrasclave",
+        "meshterms", "subjects", "subjectterms", "keywordsdisplayname", "conditions", "condition", "medicalconditions", "broadterms", "descriptors", "taxanotes", "supertaxa", "de", "kw", "schlagwörter", "schlagworte", "palabrasclave",
         "motsclés", "关键词", "关键字", "キーワード", "키워드", "주제어", "ключевыеслова",
     ] },
     Rule { field: Field::Url, names: &[

@@ -15,7 +15,7 @@ struct Writer {
 }
 
 /// The writers of all formats.
-const WRITERS: [Writer; 28] = [
+const WRITERS: [Writer; 29] = [
     Writer {
         format: "RIS",
         begin: "",
@@ -164,6 +164,17 @@ const WRITERS: [Writer; 28] = [
         begin: "",
         record: |title, _| {
             format!("SrcDatabase-来源库: 期刊\nTitle-题名: {title}\nAuthor-作者: 张一;王二;\nYear-年: 2020")
+        },
+        between: "\n\n",
+        end: "",
+    },
+    Writer {
+        format: "SinoMed",
+        begin: "",
+        record: |title, n| {
+            format!(
+                "【流水号】: {n}\n【标题】: {title}\n【作者】: 张一; 王二\n【出处】: 示例 2020; 1(2): 3-4"
+            )
         },
         between: "\n\n",
         end: "",

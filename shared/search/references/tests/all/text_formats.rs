@@ -209,3 +209,72 @@ fn proquest_values_end_at_the_next_name() {
     assert_eq!(found.url.as_deref(), Some("https://example.org/1"));
     assert_eq!((found.accession.as_deref(), found.authors.len()), (Some("2512345679"), 1));
 }
+
+#[test]
+fn full_names_of_ovid_replace_short_ones() {
+    let text = "<1>\nTitle\n  a\nAuthors\n  Roe A; Doe B\nAuthors Full Name\n  Roe, Ann; Doe, Bob.\n\n<2>\nTitle\n  b\nAuthors\n  Roe A\n";
+    let found = references(text);
+    assert_eq!(found[0].authors, ["Roe, Ann", "Doe, Bob"]);
+    assert_eq!(found[1].authors, ["Roe, A"]);
+}
+
+#[test]
+fn texts_may_have_line_ends_of_old_macs() {
+    let text = "Document 1 of 1\n\nTests of readers\n\nAuthor: Roe, Ann\n\nPublication year: 2020\n";
+    let found = &references(&text.replace('\n', "\r"))[0];
+    assert_eq!((found.title.as_str(), found.year), ("Tests of readers", Some(2020)));
+    let text = "1. J Tests. 2020 Jan;1(2):3.\n\nTests.\n\nRoe A.\n\nPMCID: PMC7012345\nPMID: 7\n";
+    let found = &references(&text.replace('\n', "\r"))[0];
+    assert_eq!((found.title.as_str(), found.pmcid.as_deref()), ("Tests.", Some("PMC7012345")));
+}
+
+#[test]
+fn month_is_read_in_separate_fields() {
+    let date = |text: &str| references(text)[0].date.clone();
+    assert_eq!(date("TY  - JOUR\nTI  - a\nDA  - JUN\nPY  - 2020\nER  -\n").as_deref(), Some("2020-06"));
+    assert_eq!(date("TY  - JOUR\nTI  - a\nDA  - JUN 8\nPY  - 2020\nER  -\n").as_deref(), Some("2020-06-08"));
+    assert_eq!(date("@article{a, title = {b}, year = 2020, month = {06}}").as_deref(), Some("2020-06"));
+    assert_eq!(date("@article{a, title = {b}, year = 2020, month = {00}}"), None);
+}
+
+#[test]
+fn suffix_follows_given_names() {
+    let text = "PMID- 1\nTI  - a\nFAU - Roe, Ann B Jr\nFAU - Ivanov, I II\nFAU - Doe, Bob 3rd\n";
+    assert_eq!(references(text)[0].authors, ["Roe, Ann B, Jr", "Ivanov, I II", "Doe, Bob, 3rd"]);
+}
+
+#[test]
+fn columns_named_by_paths_are_one_header() {
+    let text = "id,doi,title,ids.pmid,primary_location.source.display_name,authorships.author.display_name,abstract\n\
+        W1,10.5555/a,Tests,42,J Tests,Ann Roe|Bob Doe,We test.\n";
+    let found = references(text);
+    assert_eq!((found.len(), found[0].title.as_str(), found[0].pmid.as_deref()), (1, "Tests", Some("42")));
+    assert_eq!((found[0].journal.as_deref(), found[0].authors.len()), (Some("J Tests"), 2));
+}
+
+#[test]
+fn full_names_are_preferred_in_tables() {
+    let text = "Authors,Author full names,Title,Year\nRoe A.; Doe B.,\"Roe, Ann (7001); Doe, Bob (7002)\",Tests,2020\n\
+        Roe A.,,More,2020\n";
+    let found = references(text);
+    assert_eq!(
+        (found[0].authors.as_slice(), found[1].authors.len()),
+        (["Roe, Ann", "Doe, Bob"].map(String::from).as_slice(), 1)
+    );
+}
+
+#[test]
+fn numbers_of_records_are_distinguished() {
+    let accession =
+        |line: &str| references(&format!("TY  - JOUR\nTI  - a\n{line}\nER  -\n"))[0].accession.clone();
+    assert_eq!(accession("ID  - 2019-65183-001").as_deref(), Some("2019-65183-001"));
+    assert_eq!(accession("AN  - rayyan-100000001"), None);
+}
+
+#[test]
+fn ris_without_types_is_read() {
+    let text = "T1  - a\nA1  - Roe, Ann\nY1  - 2020\nER  - \n\nT1  - b\nA1  - Doe, Bob\nER  - \n";
+    let (_, report) = read(text.as_bytes()).unwrap();
+    assert_eq!((report.format, report.records, report.quarantined), (Format::Ris, 2, 0));
+    assert!(read(b"T1  - a\nA1  - b\nY1  - 2020\nVL  - 1\n").is_err());
+}
