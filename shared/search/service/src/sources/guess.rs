@@ -21,13 +21,19 @@ const OVID_NAMES: [(&str, &str); 10] = [
 /// The tags in `extra` that hold further links.
 const LINK_TAGS: [&str; 4] = ["L2", "UR", "L1", "Link to the Ovid Full Text or citation"];
 
+/// Other tags and columns for the name of the database, which may also hold something else.
+const OTHER_TAGS: [&str; 6] =
+    ["%W", "DS", "Database Provider", "Source", "SrcDatabase-来源库", "Library Catalog"];
+/// The columns for the register of a trial in tables of the WHO's portal.
+const PORTAL_TAGS: [&str; 2] = ["Source Register", "Source_Register"];
+
 /// The names of the source columns in the exports of this project.
 const DATABASE: &str = "database";
 const PLATFORM: &str = "platform";
 const SEARCHED_ON: &str = "searched_on";
 
 /// Hosts of links, with the database and platform that they belong to.
-const HOSTS: [(&str, Option<&str>, Option<&str>); 15] = [
+const HOSTS: [(&str, Option<&str>, Option<&str>); 20] = [
     ("pubmed.ncbi.nlm.nih.gov", Some("PubMed"), None),
     ("www.ncbi.nlm.nih.gov/pubmed", Some("PubMed"), None),
     ("www.scopus.com", Some("Scopus"), None),
@@ -41,7 +47,12 @@ const HOSTS: [(&str, Option<&str>, Option<&str>); 15] = [
     ("clinicaltrials.gov", Some("ClinicalTrials.gov"), None),
     ("www.clinicaltrials.gov", Some("ClinicalTrials.gov"), None),
     ("trialsearch.who.int", Some("WHO ICTRP"), None),
+    ("www.isrctn.com", Some("ISRCTN"), None),
+    ("www.clinicaltrialsregister.eu", Some("EU Clinical Trials Register"), None),
+    ("euclinicaltrials.eu", Some("CTIS"), None),
     ("kns.cnki.net", Some("CNKI"), None),
+    ("d.wanfangdata.com.cn", Some("Wanfang"), None),
+    ("qikan.cqvip.com", Some("VIP"), None),
     ("europepmc.org", Some("Europe PMC"), None),
 ];
 
@@ -73,6 +84,14 @@ pub(super) fn guess(format: &str, first: Option<&Reference>) -> Source {
         tag(&["DB", "remote-database-name", DATABASE]),
         from_format.platform.or_else(|| tag(&["DP", "remote-database-provider", PLATFORM])),
     );
+    let named = OTHER_TAGS.iter().filter_map(|name| first.extra.get(*name)?.first());
+    database = database.or_else(|| {
+        named.into_iter().find_map(|name| vocabulary::find(name)).map(|known| known.name.to_owned())
+    });
+    // Trials of all registers, each with its own link.
+    if PORTAL_TAGS.iter().any(|name| first.extra.contains_key(*name)) {
+        database = database.or_else(|| Some("WHO ICTRP".to_owned()));
+    }
     // In other formats `source` is the journal.
     if matches!(format, "CSL-JSON" | "Zotero RDF") {
         database = database.or_else(|| tag(&["source"]));
@@ -152,6 +171,9 @@ mod tests {
             (&[("DB", "")], Some("https://example.org"), is(None, None)),
             (&[("database", "Embase"), ("platform", "Ovid")], None, is(Some("Embase"), Some("Ovid"))),
             (&[("source", "Embase")], None, is(None, None)),
+            (&[("%W", "CNKI")], None, is(Some("CNKI"), None)),
+            (&[("Source", "Journal of Tests")], None, is(None, None)),
+            (&[("Source Register", "ISRCTN")], Some("https://www.isrctn.com/1"), is(Some("WHO ICTRP"), None)),
         ] {
             assert_eq!(guessed(tags, url), expected, "{tags:?} {url:?}");
         }
