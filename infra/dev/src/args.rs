@@ -150,47 +150,18 @@ pub(crate) enum BenchCommand {
     Saga(BenchSaga),
     /// Sweep the outboxes with a growing number of settled records
     Sweep(BenchSweep),
-    /// Sweep many searches that ended or timed out simultaneously
-    Backlog(BenchBacklog),
     /// Read generated files of every format
     Parse(BenchParse),
     /// Mark duplicates among generated studies
     Duplicates(BenchDuplicates),
     /// Start each built function, and measure the time until its first event and its first response
     ColdStart(BenchColdStart),
-    /// Attack a server with connections and bytes of unauthenticated clients, and measure the effect on others
-    Connections(BenchConnections),
-    /// Import files with records of a few bytes, and measure disk, memory and the waiting time of a small file
-    SmallRecords(BenchSmallRecords),
     /// Send events of small sagas to any engine over HTTP (used by infra/engines.py)
     Events(BenchEvents),
     /// Serve our engine for these events
     EventServer(BenchEventServer),
     /// Import a large file up to the last duplicate mark, and measure time, memory and disk
     Import(BenchImport),
-    /// Announce and upload many searches while the server is killed, and count lost and duplicated ones
-    Load(BenchLoad),
-}
-
-#[derive(Debug, clap::Args)]
-pub(crate) struct BenchConnections {
-    /// The built search-import [default: the one in the folder of this program]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) program: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) output: BenchOutput,
-}
-
-#[derive(Debug, clap::Args)]
-pub(crate) struct BenchSmallRecords {
-    /// Number of records in each of the two files
-    #[arg(long, value_name = "N", default_value_t = 500_000, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) records: u32,
-    /// The built search-import [default: the one in the folder of this program]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) program: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) output: BenchOutput,
 }
 
 #[derive(Debug, clap::Args)]
@@ -202,24 +173,6 @@ pub(crate) struct BenchImport {
     /// else embedded]
     #[arg(long, value_enum, value_name = "BACKEND")]
     pub(crate) backend: Option<BackendArg>,
-    /// The built search-import [default: the one in the folder of this program]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) program: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) output: BenchOutput,
-}
-
-#[derive(Debug, clap::Args)]
-pub(crate) struct BenchLoad {
-    /// Number of searches, each with a file of three records
-    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) searches: u32,
-    /// Number of times that the server is killed and restarted
-    #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u32).range(0..=1_000))]
-    pub(crate) kills: u32,
-    /// Number of concurrent clients
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=400))]
-    pub(crate) clients: u32,
     /// The built search-import [default: the one in the folder of this program]
     #[arg(long, value_name = "FILE")]
     pub(crate) program: Option<PathBuf>,
@@ -329,18 +282,6 @@ pub(crate) struct BenchEventServer {
     /// Folder for temporary stores, whose disk is measured [default: .search-import]
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
-}
-
-#[derive(Debug, clap::Args)]
-pub(crate) struct BenchBacklog {
-    /// Number of searches, for one run each
-    #[arg(long, value_name = "N", num_args = 1.., default_values_t = [10_000, 100_000], value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    pub(crate) searches: Vec<u32>,
-    /// The stores: SQLite, or a temporary database on MongoDB [default: $SEARCH_IMPORT_BACKEND, else embedded]
-    #[arg(long, value_enum, value_name = "BACKEND")]
-    pub(crate) backend: Option<BackendArg>,
-    #[command(flatten)]
-    pub(crate) output: BenchOutput,
 }
 
 #[derive(Debug, clap::Args)]

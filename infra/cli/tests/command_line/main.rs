@@ -35,6 +35,7 @@ mod serve;
 mod serve_attacks;
 #[cfg(target_os = "linux")]
 mod serve_hostile_files;
+mod serve_killed;
 mod serve_logs;
 #[cfg(feature = "services")]
 mod services;

@@ -20,8 +20,22 @@ pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 /// A running server.
 pub(crate) struct Server {
     child: Child,
+    pub(crate) api: Api,
+}
+
+/// The HTTP API of a server, for a client.
+#[derive(Clone)]
+pub(crate) struct Api {
     pub(crate) url: String,
     pub(crate) client: Client,
+}
+
+impl std::ops::Deref for Server {
+    type Target = Api;
+
+    fn deref(&self) -> &Api {
+        &self.api
+    }
 }
 
 impl Server {
@@ -42,9 +56,29 @@ impl Server {
         // Read further output so that it does not fill the pipe.
         std::thread::spawn(move || lines.count());
         let url = line.split_once("answering at ").unwrap().1.to_owned();
-        (Self { child, url, client: Client::new() }, said)
+        (Self { child, api: Api { url, client: Client::new() } }, said)
     }
 
+    /// Returns the peak resident memory of the server in MiB, without the pages of its executable, which are large in a
+    /// debug build.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn peak_mib(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let kib = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+            line.trim().trim_end_matches(" kB").parse::<u64>().unwrap()
+        };
+        (kib("VmHWM:") - kib("RssFile:")) / 1_024
+    }
+
+    pub(crate) fn stop(mut self) -> Option<i32> {
+        let asked = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status().unwrap();
+        assert!(asked.success());
+        self.child.wait().unwrap().code()
+    }
+}
+
+impl Api {
     pub(crate) async fn get(&self, path: &str) -> Result<Response, reqwest::Error> {
         self.client.get(format!("{}{path}", self.url)).send().await
     }
@@ -80,18 +114,6 @@ impl Server {
         self.client.post(upload["url"].as_str().unwrap()).multipart(form).send().await
     }
 
-    /// Returns the peak resident memory of the server in MiB, without the pages of its executable, which are large in a
-    /// debug build.
-    #[cfg(target_os = "linux")]
-    pub(crate) fn peak_mib(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
-        let kib = |name: &str| {
-            let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
-            line.trim().trim_end_matches(" kB").parse::<u64>().unwrap()
-        };
-        (kib("VmHWM:") - kib("RssFile:")) / 1_024
-    }
-
     pub(crate) async fn until_ended(
         &self,
         search: &str,
@@ -103,12 +125,6 @@ impl Server {
         })
         .await?;
         Ok(shown)
-    }
-
-    pub(crate) fn stop(mut self) -> Option<i32> {
-        let asked = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status().unwrap();
-        assert!(asked.success());
-        self.child.wait().unwrap().code()
     }
 }
 

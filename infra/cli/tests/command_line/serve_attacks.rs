@@ -5,7 +5,6 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use dev::bench::load::{self, Options};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 use servers::TestResult;
@@ -387,15 +386,5 @@ async fn shutdown_ignores_partial_requests_and_idle_connections() -> TestResult 
     // The server has accepted the connections, because it accepts them in order.
     assert_eq!(server.get("/openapi.json").await?.status(), StatusCode::OK);
     assert_eq!(server.stop(), Some(0));
-    Ok(())
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn repeatedly_killed_server_imports_each_search_once() -> TestResult {
-    let program = Program::new();
-    let built = std::path::Path::new(env!("CARGO_BIN_EXE_search-import")).to_owned();
-    let options = Options { searches: 60, kills: 3, clients: 6, program: Some(built) };
-    let report = load::measure(program.folder(), &options).await?;
-    assert!(report.holds() && report.p50_ms > 0.0, "{report:?}");
     Ok(())
 }

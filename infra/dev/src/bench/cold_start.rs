@@ -12,8 +12,6 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio::process::Command;
 
-use super::tls;
-
 /// The options of the measurement.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -21,8 +19,8 @@ pub struct Options {
     pub dir: Option<PathBuf>,
     /// The number of starts of each function.
     pub runs: usize,
-    /// `true` to start them on the configured services, without and with TLS, instead of the embedded stores, which
-    /// deployed functions do not include.
+    /// `true` to start them on the configured services instead of the embedded stores, which deployed functions do not
+    /// include.
     pub services: bool,
 }
 
@@ -75,46 +73,29 @@ const BUILT: [&str; 2] = ["target/lambda", "target/release"];
 const EMBEDDED_BOUND_MS: f64 = 20.0;
 const SERVICES_BOUND_MS: f64 = 60.0;
 
-/// The stores that a function opens before its first event.
-struct Stores<'a> {
-    name: &'static str,
-    /// Returns the value of `SEARCH_IMPORT_BACKEND`.
-    backend: &'static str,
-    settings: &'a [(&'static str, String)],
-    bound_ms: f64,
-}
-
 /// Starts every program repeatedly in a temporary folder below `dir`.
 ///
 /// # Errors
 /// Returns an error if a function is not built, does not start, or fails.
 pub async fn measure(dir: &Path, options: &Options) -> anyhow::Result<Vec<Row>> {
     let data = tempfile::tempdir_in(dir)?;
-    // The servers stop at the end of this function.
-    let servers;
-    let all_stores = if options.services {
-        servers = tls::Servers::before(|name| std::env::var(name).ok(), data.path()).await?;
-        let over = |name, settings| Stores { name, backend: "aws", settings, bound_ms: SERVICES_BOUND_MS };
-        vec![over("services", &[]), over("services, TLS", &servers.settings)]
+    let (stores, backend, bound_ms) = if options.services {
+        ("services", "aws", SERVICES_BOUND_MS)
     } else {
-        vec![Stores { name: "embedded", backend: "embedded", settings: &[], bound_ms: EMBEDDED_BOUND_MS }]
+        ("embedded", "embedded", EMBEDDED_BOUND_MS)
     };
     let mut rows = Vec::new();
     for (name, event) in FUNCTIONS {
         let program = built(name, options.dir.as_deref())?;
         let size = std::fs::metadata(&program)?.len();
-        for stores in &all_stores {
-            let command = || {
-                let mut command = Command::new(&program);
-                command.env("SEARCH_IMPORT_BACKEND", stores.backend);
-                command.env("SEARCH_IMPORT_DATA_DIR", data.path());
-                command.envs(stores.settings.iter().map(|(name, value)| (name, value)));
-                command
-            };
-            let row = repeat(name, command, event, options.runs).await?;
-            let (stores, bound_ms) = (stores.name, Some(stores.bound_ms));
-            rows.push(Row { stores, size_mib: Some(mib(size)), bound_ms, ..row });
-        }
+        let command = || {
+            let mut command = Command::new(&program);
+            command.env("SEARCH_IMPORT_BACKEND", backend);
+            command.env("SEARCH_IMPORT_DATA_DIR", data.path());
+            command
+        };
+        let row = repeat(name, command, event, options.runs).await?;
+        rows.push(Row { stores, size_mib: Some(mib(size)), bound_ms: Some(bound_ms), ..row });
     }
     for (name, question, script) in COMPARED {
         let Some(interpreter) = installed(name, question).await.filter(|_| Path::new(script).exists()) else {

@@ -1,37 +1,27 @@
 //! Benchmarks of the functions and of the readers.
 //!
-//! - [`backlog`]: sweeps over many searches that are due simultaneously;
 //! - [`calls`]: the number and the price of storage calls and sends for one message;
 //! - [`cold_start`]: the time until a function's first event and first response;
-//! - [`connections`]: the memory and the delays that unauthenticated clients can cause on a server;
 //! - [`duplicates`]: the memory for marking duplicates;
 //! - [`import`]: the whole import of a large file, from the upload to the marks, with its disk space;
-//! - [`load`]: many searches over HTTP while the server is repeatedly killed;
 //! - [`parse`]: the speed and the memory of reading reference files;
 //! - [`prices`]: the prices of calls;
 //! - [`saga`]: the number of messages per second that `run-saga` handles durably;
 //! - [`searches`]: the measured searches, message by message;
-//! - [`small_records`]: the disk space, memory and delays that records of a few bytes cause;
 //! - [`sweep`]: sweeps with a growing number of settled records;
 //! - [`tally`]: the workload for comparing engines.
 
-pub mod backlog;
 pub mod calls;
 pub mod cold_start;
-pub mod connections;
 pub mod duplicates;
 pub mod import;
-pub mod load;
 mod memory;
 pub mod parse;
 pub mod prices;
 pub mod saga;
 pub mod searches;
-mod served;
-pub mod small_records;
 pub mod sweep;
 pub mod tally;
-mod tls;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -107,20 +107,6 @@ fn sweep_is_measured_with_few_and_many_records() {
 }
 
 #[test]
-fn backlog_is_swept_and_calls_are_counted() {
-    let program = Program::new();
-    let folder = program.folder().join("bench");
-    let run =
-        program.run(&["bench", "backlog", "--searches", "250", "--json", "--dir", folder.to_str().unwrap()]);
-    let rows: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{}", run.stderr));
-    let calls = |row: usize, of: &str| rows[row][of].as_u64().unwrap();
-    assert_eq!((rows[0]["want"].as_str(), calls(0, "queue_calls")), (Some("views"), 0), "{rows}");
-    assert_eq!((rows[1]["want"].as_str(), calls(1, "queue_calls")), (Some("timeouts"), 25), "{rows}");
-    // A poll, a claim, the effect and a settlement, and a poll that finds nothing; one more for the sessions.
-    assert!((0..2).all(|row| calls(row, "store_calls") <= 4 + 2), "{rows}");
-}
-
-#[test]
 fn every_format_is_measured_and_exported() {
     let program = Program::new();
     let folder = program.folder().join("files");

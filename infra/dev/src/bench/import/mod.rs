@@ -89,12 +89,22 @@ impl Row {
     }
 }
 
+/// Returns the program: the given one, or the one in the folder of this program.
+fn program(given: Option<&Path>) -> anyhow::Result<PathBuf> {
+    let program = match given {
+        Some(program) => program.to_owned(),
+        None => std::env::current_exe()?.with_file_name("search-import"),
+    };
+    anyhow::ensure!(program.is_file(), "{} is not built", program.display());
+    Ok(program)
+}
+
 /// Imports a file of each size, in data directories below `dir`.
 ///
 /// # Errors
 /// Returns an error if the program fails or does not import everything.
 pub async fn measure(dir: &Path, given: Option<&Path>, sizes: &[u64]) -> anyhow::Result<Vec<Row>> {
-    let program = super::served::program(given)?;
+    let program = program(given)?;
     let mut rows = Vec::new();
     for records in sizes {
         let folder = tempfile::tempdir_in(dir)?;

@@ -1,16 +1,12 @@
 //! The benchmarks.
 
-mod backlog;
 mod calls;
 mod cold_start;
-mod connections;
 mod duplicates;
 mod events;
 mod import;
-mod load;
 mod parse;
 mod saga;
-mod small_records;
 mod sweep;
 
 use std::path::PathBuf;
@@ -25,17 +21,13 @@ pub(crate) async fn run(args: &Bench) -> anyhow::Result<bool> {
     match &args.command {
         BenchCommand::Calls(output) => calls::run(output.json, &folder(output.dir.as_ref())?).await,
         BenchCommand::Saga(args) => saga::run(args).await,
-        BenchCommand::Backlog(args) => backlog::run(args).await,
         BenchCommand::Sweep(args) => sweep::run(args).await,
         BenchCommand::Parse(args) => parse::run(args),
         BenchCommand::Duplicates(args) => duplicates::run(args).await,
         BenchCommand::ColdStart(args) => cold_start::run(args).await,
-        BenchCommand::Connections(args) => connections::run(args).await,
-        BenchCommand::SmallRecords(args) => small_records::run(args).await,
         BenchCommand::Events(args) => events::send(args).await,
         BenchCommand::EventServer(args) => events::serve(args).await,
         BenchCommand::Import(args) => import::run(args).await,
-        BenchCommand::Load(args) => load::run(args).await,
     }
 }
 
