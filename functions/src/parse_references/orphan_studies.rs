@@ -82,9 +82,6 @@ impl OrphanStudies {
 
     /// Deletes the studies of a file, unless a search counts them now. Returns whether they are deleted. It can be
     /// repeated.
-    ///
-    /// # Errors
-    /// Returns an error if a store is unavailable.
     pub async fn delete(&self, file: &StoredFile) -> Result<bool, StoreError> {
         let Some(reason) = self.reason(file).await? else { return Ok(false) };
         let what = format!("file {} of search {}", file.file_id, file.search_id);

@@ -60,9 +60,6 @@ pub(crate) struct SpoolFile {
 }
 
 /// Spools standard input to a file, up to one byte more than the limit, so that a longer file is rejected as too large.
-///
-/// # Errors
-/// Returns an error if reading or writing fails.
 pub(crate) async fn spool(dir: Option<&Path>, max_bytes: u64) -> anyhow::Result<SpoolFile> {
     let file = create(dir).context("cannot create a file for the data from standard input")?;
     // If this future is dropped, the path deletes the file even while the thread below still writes to it.

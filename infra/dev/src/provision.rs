@@ -40,9 +40,6 @@ impl Provision {
     }
 
     /// Removes all resources.
-    ///
-    /// # Errors
-    /// Returns an error if a service is unavailable.
     pub async fn remove(&self) -> Result<(), StoreError> {
         self.shared.remove().await?;
         self.remove_bucket().await

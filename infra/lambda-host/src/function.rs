@@ -35,9 +35,6 @@ pub enum Error {
 
 impl Function {
     /// Starts a program as on Lambda, with the variables that Lambda sets in addition to those of the command.
-    ///
-    /// # Errors
-    /// Returns an error if the program cannot be started.
     pub async fn start(mut command: Command) -> Result<Self, Error> {
         let api = RuntimeApi::listen().await.map_err(Error::Start)?;
         command

@@ -57,9 +57,6 @@ struct Event {
 
 impl RuntimeApi {
     /// Listens on a free port of the loopback interface.
-    ///
-    /// # Errors
-    /// Returns an error if no port can be bound.
     pub async fn listen() -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;

@@ -259,9 +259,6 @@ where
 
     /// Returns `true` if no message is visible or in flight; delayed messages do not count. Returns `None` without a
     /// data directory, because this process cannot count the messages of other queues.
-    ///
-    /// # Errors
-    /// Returns an error if the store is unavailable.
     pub async fn is_idle(&self) -> Result<Option<bool>, StoreError> {
         self.has_none(|_, depth| depth.total() - depth.delayed).await
     }
@@ -278,9 +275,6 @@ where
     /// Waits until no message is visible, in flight or delayed. Does not wait for timers, for the queues of another
     /// process, or for delayed messages of the control queue, which only confirm that a session was not committed. Call
     /// it inside [`Runner::run_until`].
-    ///
-    /// # Errors
-    /// Returns an error if the store is unavailable.
     pub async fn settled(&self) -> Result<(), StoreError> {
         let open = |queue: &Queue, depth: &Depth| {
             if *queue == CONTROL { depth.total() - depth.delayed } else { depth.total() }

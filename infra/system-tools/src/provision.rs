@@ -76,9 +76,6 @@ pub fn require_endpoints(variables: &[&str]) -> anyhow::Result<()> {
 }
 
 /// Prints the settings of a system as shell commands.
-///
-/// # Errors
-/// Returns an error if standard output cannot be written.
 pub fn print(system: &str, settings: Vec<(String, String)>) -> anyhow::Result<()> {
     output::line(&format!("export {}=aws", naming::setting(system, "BACKEND")))?;
     for (name, value) in settings {
@@ -144,9 +141,6 @@ impl Provision {
     }
 
     /// Removes the queues and tables.
-    ///
-    /// # Errors
-    /// Returns an error if a service is unavailable.
     pub async fn remove(&self) -> Result<(), StoreError> {
         for setting in [aws::ledger::LEDGER_TABLE, aws::ledger::PROCESSED_TABLE] {
             let table = self.resource("table", &naming::setting(self.system, setting));
@@ -245,9 +239,6 @@ impl Provision {
     }
 
     /// Returns the ARN of an existing queue.
-    ///
-    /// # Errors
-    /// Returns an error if the service is unavailable.
     pub async fn arn_of(&self, queue: &Queue) -> Result<String, StoreError> {
         self.queue_arn(&self.resource("queue", &Queues::setting(self.system, queue))).await
     }

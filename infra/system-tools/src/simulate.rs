@@ -50,9 +50,6 @@ impl From<ModeArg> for Mode {
 
 /// Runs schedules of a workload, or shows one. `command` is the command line that repeats a schedule. Returns `true` if
 /// no invariant was violated.
-///
-/// # Errors
-/// Returns an error if standard output cannot be written.
 pub fn run<W: Workload>(workload: &W, args: &Args, command: &str) -> anyhow::Result<bool> {
     if let Some(seed) = args.replay {
         return replay(workload, args.mode.unwrap_or(ModeArg::Ledger).into(), seed);

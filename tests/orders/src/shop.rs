@@ -135,9 +135,6 @@ impl Shop {
     }
 
     /// Returns the latest orders.
-    ///
-    /// # Errors
-    /// Returns an error if a store is unavailable.
     pub async fn orders(&self) -> Result<Page, StoreError> {
         self.views.list(ALL, None, PAGE).await
     }

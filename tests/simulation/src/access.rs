@@ -45,9 +45,6 @@ impl<A> Access<A> {
 impl<A: Send + 'static> Access<A> {
     /// Makes a call of one of the workload's own ports: it may fail, report a wrong outcome, be late or never return,
     /// like the engine's own calls. Its work is performed atomically.
-    ///
-    /// # Errors
-    /// Returns an error if the call fails.
     pub async fn call<T: Send>(
         &self,
         call: Call,
@@ -57,9 +54,6 @@ impl<A: Send + 'static> Access<A> {
     }
 
     /// Makes a call that may be answered with earlier data ([`Call::earlier`]): then `perform` receives `true`.
-    ///
-    /// # Errors
-    /// Returns an error if the call fails.
     pub async fn read<T: Send>(
         &self,
         call: Call,

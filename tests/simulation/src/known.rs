@@ -23,9 +23,6 @@ pub struct Hunt {
 impl Hunt {
     /// Writes the seeds into a file if a defect has a new seed and the environment variable `UPDATE` is set. After
     /// that, no defect is outdated.
-    ///
-    /// # Errors
-    /// Returns an error if the file cannot be written.
     pub fn update(&mut self, file: &Path) -> io::Result<()> {
         if !self.outdated.is_empty() && std::env::var_os("UPDATE").is_some() {
             fs::write(file, &self.seeds)?;

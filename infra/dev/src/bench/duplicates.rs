@@ -51,9 +51,6 @@ impl Report {
 }
 
 /// Marks the duplicates among this many studies, in a data directory below `dir`.
-///
-/// # Errors
-/// Returns an error if the database is unavailable.
 pub async fn measure(dir: &Path, studies: u64) -> anyhow::Result<Report> {
     let folder = tempfile::tempdir_in(dir)?;
     let host = Arc::new(SystemHost);

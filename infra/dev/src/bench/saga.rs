@@ -73,9 +73,6 @@ const VISIBILITY: Duration = Duration::from_secs(60);
 const IDLE: Duration = Duration::from_millis(5);
 
 /// Runs the benchmark in a temporary folder below `dir`.
-///
-/// # Errors
-/// Returns an error if a store is unavailable.
 pub async fn measure(dir: &Path, options: &Options) -> anyhow::Result<Report> {
     let folder = tempfile::tempdir_in(dir)?;
     let bench = Arc::new(Bench::open(folder.path(), options)?);

@@ -59,9 +59,6 @@ impl Report {
 }
 
 /// Measures SQLite in a temporary folder below `dir`.
-///
-/// # Errors
-/// Returns an error if the store is unavailable.
 pub async fn in_folder(dir: &Path, sizes: &[usize]) -> anyhow::Result<Report> {
     let folder = tempfile::tempdir_in(dir)?;
     let store = Arc::new(Store::open(folder.path(), Arc::new(SystemHost), Settings::new(&QUEUES))?);
@@ -70,9 +67,6 @@ pub async fn in_folder(dir: &Path, sizes: &[usize]) -> anyhow::Result<Report> {
 }
 
 /// Measures MongoDB in a temporary database on the configured server.
-///
-/// # Errors
-/// Returns an error if the server is unavailable.
 pub async fn in_database(mut config: Config, sizes: &[usize]) -> anyhow::Result<Report> {
     let own = format!("_sweep_{}", SystemHost.fresh_id().simple());
     config.services.mongodb_database.push_str(&own);
@@ -85,9 +79,6 @@ pub async fn in_database(mut config: Config, sizes: &[usize]) -> anyhow::Result<
 }
 
 /// Fills the empty stores up to each of the sizes, in ascending order, and sweeps.
-///
-/// # Errors
-/// Returns an error if a store is unavailable.
 async fn measure(stores: &Stores, sizes: &[usize]) -> anyhow::Result<Report> {
     let bench = Bench::new(stores);
     let (mut stored, mut rows) = (0, Vec::new());

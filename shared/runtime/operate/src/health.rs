@@ -293,9 +293,6 @@ impl Health {
     }
 
     /// Returns the instances among these that wait for a message, although none is pending for them.
-    ///
-    /// # Errors
-    /// Returns an error if the database is unavailable.
     pub async fn stalled(&self, instances: &[PartitionKey]) -> Result<Vec<PartitionKey>, StoreError> {
         let mut stalled = Vec::new();
         for partitions in instances.chunks(DOCUMENTS) {

@@ -89,9 +89,6 @@ pub async fn instance(
 }
 
 /// Returns the decisions about the messages of an instance in order, up to 10,000.
-///
-/// # Errors
-/// Returns an error if the store is unavailable.
 pub async fn decisions(
     history: &dyn KeepHistory,
     partition: PartitionKey,

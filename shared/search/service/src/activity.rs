@@ -132,18 +132,12 @@ pub(crate) async fn clear(session: &mut OpenSession<'_>, project: ProjectId) -> 
 
 impl SearchService {
     /// Returns the number of entries in the history of a review.
-    ///
-    /// # Errors
-    /// Returns an error if the store is unavailable.
     pub async fn activity_count(&self, project: ProjectId) -> Result<u64, StoreError> {
         let record = self.entry.sessions.records.record(&head_key(project)).await?;
         parsed(project, record).map(|Head { count }| count)
     }
 
     /// Returns up to `limit` entries of the history of a review, of those that are numbered up to `last`, newest first.
-    ///
-    /// # Errors
-    /// Returns an error if the store is unavailable.
     pub async fn activity(
         &self,
         project: ProjectId,

@@ -100,9 +100,6 @@ impl AfterRestore {
     }
 
     /// Returns all projects with searches.
-    ///
-    /// # Errors
-    /// Returns an error if a store is unavailable.
     pub async fn projects(&self) -> Result<BTreeSet<ProjectId>, Error> {
         let wanted = ByAge { project: None, states: Vec::new(), before: Timestamp::MAX };
         let (mut found, mut after) = (BTreeSet::new(), None);

@@ -172,9 +172,6 @@ fn edited(
 
 impl SearchService {
     /// Returns the members of a review, sorted by name.
-    ///
-    /// # Errors
-    /// Returns an error if the store is unavailable.
     pub async fn members(&self, project: ProjectId) -> Result<Vec<Member>, StoreError> {
         let record = self.entry.sessions.records.record(&members_key(project)).await?;
         let mut members = members(project, record)?;
@@ -183,9 +180,6 @@ impl SearchService {
     }
 
     /// Returns the access of a caller together with the reviews that they are a member of.
-    ///
-    /// # Errors
-    /// Returns an error if the store is unavailable.
     pub async fn access_of(
         &self,
         caller: ProjectAccess,

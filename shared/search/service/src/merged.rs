@@ -142,9 +142,6 @@ impl DuplicateMerger {
 
     /// Completes those studies of a file that are not duplicates. Possible duplicates are not merged. A duplicate that
     /// cannot be read is omitted.
-    ///
-    /// # Errors
-    /// Returns an error if the store is unavailable.
     pub async fn complete(
         &mut self,
         stored: &dyn ReadStudies,

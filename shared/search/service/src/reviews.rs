@@ -181,9 +181,6 @@ fn read(record: Option<Record>) -> Result<Reviews, StoreError> {
 }
 
 /// Returns the listed review with a name, regardless of case.
-///
-/// # Errors
-/// Returns an error if the store is unavailable.
 pub async fn review_named(records: &dyn ReadRecords, name: &str) -> Result<Option<Review>, StoreError> {
     let record = records.record(&key()).await?;
     Ok(read(record)?.named(name).cloned())

@@ -119,9 +119,6 @@ impl SearchService {
     }
 
     /// Returns all files of a scope.
-    ///
-    /// # Errors
-    /// Returns an error if the store is unavailable.
     pub async fn files_to_export(
         &self,
         scope: &Scope,

@@ -61,9 +61,6 @@ impl Mongo {
     }
 
     /// Returns the database, for reads of the application's collections.
-    ///
-    /// # Errors
-    /// Returns an error if the server is unavailable.
     pub async fn application_database(&self) -> Result<Database, StoreError> {
         self.call("connecting to the database".to_owned(), self.database()).await
     }

@@ -22,9 +22,6 @@ const STALE: Duration = Duration::from_secs(60);
 impl FailPoint {
     /// Makes the next `times` commands with these names by the client `app_name` fail as `how` specifies: with
     /// `closeConnection`, `errorCode`, `writeConcernError` or `blockConnection`.
-    ///
-    /// # Errors
-    /// Returns an error if the server rejects the command.
     pub async fn set(
         client: &Client,
         app_name: &str,
@@ -41,17 +38,11 @@ impl FailPoint {
     }
 
     /// Leaves the fail point active, for a server that no other test uses.
-    ///
-    /// # Errors
-    /// Returns an error if the server rejects the command.
     pub async fn leave(self) -> Result<(), Error> {
         locks(&self.client).delete_one(doc! { "_id": "failCommand" }).await.map(|_| ())
     }
 
     /// Deactivates the fail point.
-    ///
-    /// # Errors
-    /// Returns an error if the server rejects the command.
     pub async fn off(self) -> Result<(), Error> {
         let off = doc! { "configureFailPoint": "failCommand", "mode": "off" };
         self.client.database("admin").run_command(off).await?;

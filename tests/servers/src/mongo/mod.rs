@@ -36,9 +36,6 @@ pub fn uri() -> String {
 }
 
 /// Returns the host and port of the server.
-///
-/// # Errors
-/// Returns an error if the address cannot be read.
 pub async fn host() -> Result<String, mongodb::error::Error> {
     let options = mongodb::options::ClientOptions::parse(uri()).await?;
     Ok(options.hosts.first().map(ToString::to_string).unwrap_or_default())
@@ -93,17 +90,11 @@ impl Default for Setup {
 
 impl Scratch {
     /// Creates a database on the shared server.
-    ///
-    /// # Errors
-    /// Returns an error if the server is unavailable.
     pub async fn new() -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
         Self::with(&uri(), Setup::default()).await
     }
 
     /// Creates a database on the server at `uri`.
-    ///
-    /// # Errors
-    /// Returns an error if the server is unavailable.
     pub async fn with(uri: &str, setup: Setup) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
         let unique = Uuid::now_v7().simple().to_string();
         let (name, app_name) = (format!("test_{unique}"), format!("adapter-{unique}"));
@@ -149,9 +140,6 @@ impl Scratch {
     }
 
     /// Makes commands of this test's adapter fail.
-    ///
-    /// # Errors
-    /// Returns an error if the server rejects the command.
     pub async fn fail(
         &self,
         times: i32,
@@ -162,9 +150,6 @@ impl Scratch {
     }
 
     /// Starts to record the execution plan of every operation on the database.
-    ///
-    /// # Errors
-    /// Returns an error if the server rejects the command.
     pub async fn profile(&self) -> Result<(), mongodb::error::Error> {
         // By default the server keeps only one megabyte.
         let create = doc! { "create": "system.profile", "capped": true, "size": 64 << 20 };
@@ -173,9 +158,6 @@ impl Scratch {
     }
 
     /// Drops the database.
-    ///
-    /// # Errors
-    /// Returns an error if the server rejects the command.
     pub async fn end(self) -> TestResult {
         self.database.run_command(doc! { "profile": 0 }).await?;
         self.database.drop().await?;

@@ -17,9 +17,6 @@ pub struct Proxy {
 
 impl Proxy {
     /// Starts a proxy for the server at `host`, such as `127.0.0.1:27017`.
-    ///
-    /// # Errors
-    /// Returns an error if no port is free.
     pub async fn before(host: String) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let port = listener.local_addr()?.port();

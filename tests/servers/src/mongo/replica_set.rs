@@ -10,9 +10,6 @@ pub struct ReplicaSet([OwnServer; 3]);
 
 impl ReplicaSet {
     /// Starts three servers with a shorter election timeout than the default.
-    ///
-    /// # Errors
-    /// Returns an error if they do not start.
     pub async fn start() -> Result<Self, Failure> {
         let member = || OwnServer::start_in_set(&[]);
         let set = Self([member()?, member()?, member()?]);
@@ -40,25 +37,16 @@ impl ReplicaSet {
     }
 
     /// Waits for a primary.
-    ///
-    /// # Errors
-    /// Returns an error if an address cannot be used.
     pub async fn primary(&self) -> Result<usize, Failure> {
         self.elected(&[0, 1, 2]).await
     }
 
     /// Waits for another primary than this one.
-    ///
-    /// # Errors
-    /// Returns an error if an address cannot be used.
     pub async fn new_primary(&self, old: usize) -> Result<usize, Failure> {
         self.elected(&[(old + 1) % 3, (old + 2) % 3]).await
     }
 
     /// Waits until this member is a secondary.
-    ///
-    /// # Errors
-    /// Returns an error if an address cannot be used.
     pub async fn is_secondary(&self, number: usize) -> Result<(), Failure> {
         let admin = self.member(number).admin().await?;
         eventually("it has stepped down", TIMEOUT, async || Ok(hello_flag(&admin, "secondary").await)).await

@@ -40,9 +40,6 @@ pub(super) type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 impl OwnServer {
     /// Starts the binary at `MONGOD` as a replica set of one, with parameters such as `name=value`.
-    ///
-    /// # Errors
-    /// Returns an error if the binary is missing or does not start.
     pub async fn replica_set(parameters: &[&str]) -> Result<Self, Failure> {
         let server = Self::start_in_set(parameters)?;
         initiate(&[&server], doc! {}).await?;
@@ -58,9 +55,6 @@ impl OwnServer {
     }
 
     /// Starts the binary at `MONGOD` as a standalone server, without transactions.
-    ///
-    /// # Errors
-    /// Returns an error if the binary is missing or does not start.
     pub async fn standalone() -> Result<Self, Failure> {
         let server = Self::start(&[])?;
         server.wait_for_primary().await?;
@@ -101,17 +95,11 @@ impl OwnServer {
     }
 
     /// Returns the `admin` database.
-    ///
-    /// # Errors
-    /// Returns an error if the address cannot be used.
     pub async fn admin(&self) -> Result<Database, Failure> {
         Ok(Client::with_uri_str(self.uri()).await?.database("admin"))
     }
 
     /// Waits until the server accepts writes.
-    ///
-    /// # Errors
-    /// Returns an error if the address cannot be used.
     pub async fn wait_for_primary(&self) -> Result<(), Failure> {
         let admin = self.admin().await?;
         eventually("mongod takes writes", TIMEOUT, async || Ok(hello_flag(&admin, "isWritablePrimary").await))
@@ -119,17 +107,11 @@ impl OwnServer {
     }
 
     /// Suspends the process: it keeps its connections, but does not respond.
-    ///
-    /// # Errors
-    /// Returns an error if the process cannot be signalled.
     pub fn pause(&self) -> Result<(), Failure> {
         self.signal("-STOP")
     }
 
     /// Resumes the process.
-    ///
-    /// # Errors
-    /// Returns an error if the process cannot be signalled.
     pub fn resume(&self) -> Result<(), Failure> {
         self.signal("-CONT")
     }
@@ -137,9 +119,6 @@ impl OwnServer {
     /// Makes the server ignore heartbeats, so that it responds as a primary although there is a successor, or restores
     /// the default. Otherwise it would learn of the successor within milliseconds after it is resumed, before or after
     /// a pending read.
-    ///
-    /// # Errors
-    /// Returns an error if the server rejects the command.
     pub async fn ignore_successors(&self, ignore: bool) -> Result<(), Failure> {
         let mode = if ignore { "alwaysOn" } else { "off" };
         let step_down = doc! { "configureFailPoint": "blockHeartbeatStepdown", "mode": mode };

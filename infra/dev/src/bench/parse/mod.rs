@@ -123,9 +123,6 @@ pub fn measure(sizes: [usize; 2]) -> anyhow::Result<Report> {
 }
 
 /// Writes the files into a folder, as `RECORDS.EXTENSION`.
-///
-/// # Errors
-/// Returns an error if writing fails.
 pub fn write(folder: &Path, sizes: [usize; 2]) -> anyhow::Result<()> {
     std::fs::create_dir_all(folder).with_context(|| format!("creating {} failed", folder.display()))?;
     for kind in KINDS {

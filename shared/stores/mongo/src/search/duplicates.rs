@@ -88,9 +88,6 @@ impl CompareStudies for Mongo {
 impl Mongo {
     /// Computes the keys of studies that earlier versions stored without them, and returns the number of these studies.
     /// It may be interrupted and repeated.
-    ///
-    /// # Errors
-    /// Returns an error if the store is unavailable.
     pub async fn make_missing_keys(&self) -> Result<u64, StoreError> {
         let mut made = 0;
         loop {
