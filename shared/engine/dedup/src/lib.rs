@@ -39,6 +39,8 @@
 //! which tokens the current document expects, and removes only its own. Tokens of entry points (`s:`) are never
 //! garbage, because their messages may still be on their way.
 
+#![warn(clippy::missing_errors_doc)]
+
 pub mod entity;
 pub mod filter;
 pub mod guard;

@@ -23,6 +23,8 @@
 //!
 //! The crate neither delivers messages nor deduplicates them.
 
+#![warn(clippy::missing_errors_doc)]
+
 // The macros refer to this crate by its path, also inside it.
 extern crate self as messages;
 

@@ -14,6 +14,8 @@
 //! The crate keeps no order between entries, and it does not promise that an entry is performed only once. An entry is
 //! performed at least once, always with the same message id, and the receiver removes duplicates.
 
+#![warn(clippy::missing_errors_doc)]
+
 pub mod control;
 pub mod dispatch;
 pub mod entry;

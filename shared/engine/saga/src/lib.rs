@@ -30,6 +30,8 @@
 //! The crate leaves retries to the queue. Only a concurrency conflict is retried in place, because its cause has ended
 //! by the time it is detected. The crate depends on neither a runtime nor a store.
 
+#![warn(clippy::missing_errors_doc)]
+
 pub mod control;
 pub mod dead_letters;
 pub mod decision;

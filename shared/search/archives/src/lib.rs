@@ -12,6 +12,8 @@
 //! - `unpack`: decompresses a stream piece by piece.
 //! - `workbook`: the sheets of a workbook as text tables.
 
+#![warn(clippy::missing_errors_doc)]
+
 mod directory;
 mod error;
 mod form;

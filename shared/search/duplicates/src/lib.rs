@@ -24,6 +24,8 @@
 //! - `table` and `reason`: the conclusions, and their names.
 //! - `group`: groups records into works, and marks the duplicates.
 
+#![warn(clippy::missing_errors_doc)]
+
 mod comparison;
 mod fields;
 mod group;

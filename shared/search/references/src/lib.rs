@@ -39,6 +39,8 @@
 //! - `checkpoint` and `stored_bytes`: the state with which another reader resumes.
 //! - `extract`: extracts records into a new file, where they can be corrected.
 
+#![warn(clippy::missing_errors_doc)]
+
 mod batch;
 mod checkpoint;
 mod detect;

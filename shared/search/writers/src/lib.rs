@@ -24,6 +24,8 @@
 //! - `ris`, `endnote_xml`, `nbib`, `bibtex`, `csl`, `json_lines`: one module per format; `table`: the columns of
 //!   tables, with `csv` and `xlsx`.
 
+#![warn(clippy::missing_errors_doc)]
+
 mod bibtex;
 mod clean;
 mod csl;
