@@ -19,7 +19,7 @@ ENDED = ("completed", "error")
 TIMEOUT_SECONDS = 60
 
 
-def call(stack: Stack, method: str, path: str, body: Json | None = None) -> Any:
+def call(stack: Stack, method: str, path: str, body: Json | str | None = None) -> Any:
     """Sends a signed request to the deployed API."""
     from botocore.auth import SigV4Auth  # noqa: PLC0415 - only the Python of sam has it
     from botocore.awsrequest import AWSRequest  # noqa: PLC0415
@@ -33,7 +33,8 @@ def call(stack: Stack, method: str, path: str, body: Json | None = None) -> Any:
     sent = urllib.request.Request(url, data, dict(request.headers), method=method)
     try:
         with urllib.request.urlopen(sent, timeout=TIMEOUT_SECONDS) as answer:
-            return json.loads(answer.read())
+            text = answer.read()
+            return json.loads(text) if text else None
     except urllib.error.HTTPError as error:
         text = error.read().decode(errors="replace")[:500]
         raise Failure(f"{method} {path} was answered with {error.code}: {text}") from error

@@ -1,4 +1,5 @@
-//! A new project outside of the workspace: its tests, its simulation, its template, and its functions on Lambda.
+//! A new project outside of the workspace: its tests, its simulation, its template, and its functions on Lambda and on a
+//! stand-in for AWS.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -82,6 +83,21 @@ impl Project {
         let stdout = String::from_utf8(output.stdout).unwrap();
         assert!(output.status.success(), "{stdout}\n{}", String::from_utf8_lossy(&output.stderr));
         stdout
+    }
+
+    /// Deploys the project with its template to the stand-in for AWS, and uses it.
+    fn deploy(&self, template: &Path) {
+        let output = Command::new("python3")
+            .args(["infra/tools.py", "run", "sam", "--", "python", "infra/project.py"])
+            .args([template, &target().join("debug/lambda")])
+            .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
+            .env_remove("MONGODB_URI")
+            .output()
+            .unwrap();
+        let (stdout, stderr) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{stdout}\n{stderr}");
+        assert!(stdout.contains("a project was deployed and used"), "{stdout}");
     }
 }
 
@@ -229,6 +245,9 @@ mod deep {
             let checked = project.tools(&["template", "--check", template.to_str().unwrap()]);
             assert!(checked.contains("nothing is wrong"), "{checked}");
             run_jobs(Deployment::start(&project, store).await).await;
+            if store == "dynamodb" {
+                project.deploy(&template);
+            }
         }
     }
 }
