@@ -21,14 +21,14 @@ const CLIENTS: usize = 6;
 const RECORDS: usize = 3;
 
 /// The state that all clients share.
-struct Shared {
+struct ClientState {
     api: watch::Receiver<Api>,
     next: AtomicUsize,
     uploaded: watch::Sender<usize>,
 }
 
 /// Imports searches until there are no more. Returns the ids that the server responded with.
-async fn import(shared: Arc<Shared>) -> BTreeSet<String> {
+async fn import(shared: Arc<ClientState>) -> BTreeSet<String> {
     let (mut ids, mut api) = (BTreeSet::new(), shared.api.clone());
     loop {
         let number = shared.next.fetch_add(1, Ordering::Relaxed);
@@ -73,7 +73,7 @@ async fn repeatedly_killed_server_imports_each_search_once() -> TestResult {
     let mut server = Server::start(&program);
     let (moved, api) = watch::channel(server.api.clone());
     let (uploaded, mut progress) = watch::channel(0);
-    let shared = Arc::new(Shared { api, next: AtomicUsize::new(0), uploaded });
+    let shared = Arc::new(ClientState { api, next: AtomicUsize::new(0), uploaded });
     let mut clients = JoinSet::new();
     for _ in 0..CLIENTS {
         clients.spawn(import(Arc::clone(&shared)));
