@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
+use clap::ValueEnum;
 use local::output;
 use rust_embed::RustEmbed;
-use system_tools::DocumentStore;
 
 use crate::args::New;
 
@@ -41,10 +41,7 @@ fn create(folder: &Path, args: &New) -> anyhow::Result<()> {
         onceward.display()
     );
     let onceward = onceward.display().to_string();
-    let store = match args.store {
-        DocumentStore::Mongodb => "mongodb",
-        DocumentStore::Dynamodb => "dynamodb",
-    };
+    let store = args.store.to_possible_value().context("a hidden store cannot be an argument")?;
     for file in Template::iter().filter(|file| file.as_ref() != SETTINGS) {
         let content = Template::get(&file).with_context(|| format!("the template has no {file}"))?;
         let text = str::from_utf8(&content.data).with_context(|| format!("{file} is not text"))?;
@@ -52,7 +49,7 @@ fn create(folder: &Path, args: &New) -> anyhow::Result<()> {
             .replace("{{project-name}}", &args.name)
             .replace("{{crate_name}}", &args.name.replace('-', "_"))
             .replace("{{onceward}}", &onceward)
-            .replace("{{store}}", store);
+            .replace("{{store}}", store.get_name());
         let path = folder.join(file.as_ref());
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).with_context(|| format!("creating {}", parent.display()))?;
