@@ -12,8 +12,6 @@ import json
 import os
 import sys
 import tempfile
-import time
-from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -23,6 +21,7 @@ from scripts.console import say
 from scripts.errors import check
 from scripts.paths import ROOT
 from scripts.serving import Server, serving
+from scripts.waiting import wait_for
 
 PACKAGE = "search_import_client"
 RECORD = "TY  - JOUR\nTI  - {title}\nAU  - Author, Anna\nPY  - 2020\nDO  - 10.5555/{number}\nER  - \n"
@@ -73,16 +72,16 @@ def complete_review(api: Client, server: Server) -> None:
     for file in announced.files:
         server.upload(file.upload.to_dict(), FILES[file.name].encode())
     at = {"project": project, "search": announced.search_id}
-    imported = wait_for("the end of the import", lambda: ended(api.call("show_search", **at)))
+    imported = wait_for("the end of the import", END_SECONDS, lambda: ended(api.call("show_search", **at)))
     check((imported.state, imported.studies) == ("Completed", 3), f"{imported.state}, {imported.studies}")
-    [pair] = wait_for("a pair", lambda: api.call("list_all_duplicates", project=project).items)
+    [pair] = wait_for("a pair", END_SECONDS, lambda: api.call("list_all_duplicates", project=project).items)
     places = [
         models.StudyPlace(search_id=announced.search_id, file_id=study.file_id, record=study.record)
         for study in (pair.original, pair.study)
     ]
     different = models.NewDecision(decision=models.DecisionKind.DIFFERENT, studies=places)
     api.call("decide", project=project, body=different)
-    wait_for("the decision", lambda: not api.call("list_all_duplicates", project=project).items)
+    wait_for("the decision", END_SECONDS, lambda: not api.call("list_all_duplicates", project=project).items)
     flow = api.call("show_flow", project=project)
     check(flow.total.records == 3 and flow.total.duplicates == 0, f"{flow.total}")
     # The generator supports only JSON, of several media types.
@@ -93,15 +92,6 @@ def complete_review(api: Client, server: Server) -> None:
 
 def ended(search: Any) -> Any:
     return search if search.completed_at else None
-
-
-def wait_for(what: str, found: Callable[[], Any]) -> Any:
-    """Returns the first result that is true."""
-    end = time.monotonic() + END_SECONDS
-    while not (result := found()):
-        check(time.monotonic() < end, f"waited {END_SECONDS} s for {what}")
-        time.sleep(0.1)
-    return result
 
 
 def main(arguments: list[str]) -> int:

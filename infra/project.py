@@ -13,7 +13,6 @@ changes nothing.
 """
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from scripts import console
@@ -21,6 +20,7 @@ from scripts.deployment import built, checks, gaps, progress, search
 from scripts.deployment.progress import say
 from scripts.deployment.stack import FOLDER, Stack
 from scripts.errors import Failure, check
+from scripts.waiting import wait_for
 
 # The stand-in looks for due schedules every 10 seconds, and the schedule has an interval of a minute.
 END_SECONDS = 100
@@ -63,20 +63,13 @@ def compare(stack: Stack) -> None:
     say(f"{len(stack.resources)} resources, without MongoDB")
 
 
-def wait(what: str, holds: Callable[[], bool]) -> None:
-    give_up = time.monotonic() + END_SECONDS
-    while not holds():
-        check(time.monotonic() < give_up, f"not within {END_SECONDS} s: {what}")
-        time.sleep(0.5)
-
-
 def state(stack: Stack, job: str) -> str:
     return str(search.call(stack, "GET", f"/jobs/{job}")["state"])
 
 
 def finish_job(stack: Stack) -> None:
     search.call(stack, "POST", "/jobs/first", "hello")
-    wait("the job is finished", lambda: state(stack, "first") == "finished")
+    wait_for("the job is finished", END_SECONDS, lambda: state(stack, "first") == "finished")
     say("a job is finished")
 
 
@@ -93,12 +86,16 @@ def expire_job(stack: Stack) -> None:
     ]
     lambda_.update_event_source_mapping(UUID=worker, Enabled=False)
     search.call(stack, "POST", "/jobs/late", "hello")
-    wait("the timer fires", lambda: state(stack, "late") == "expired")
+    wait_for("the timer fires", END_SECONDS, lambda: state(stack, "late") == "expired")
     say("the timer of a job has ended it")
     check(waiting(stack, "WorkQueue") == 1, "the command of the job has no message")
     lambda_.update_event_source_mapping(UUID=worker, Enabled=True)
     queues = ("WorkQueue", "SagaQueue", "ControlQueue")
-    wait("all messages are processed", lambda: not any(waiting(stack, queue) for queue in queues))
+    wait_for(
+        "all messages are processed",
+        END_SECONDS,
+        lambda: not any(waiting(stack, queue) for queue in queues),
+    )
     check(state(stack, "late") == "expired", "a late reply has changed a job that has ended")
     dead = [queue for queue in stack.of_type("AWS::SQS::Queue") if "Dead" in queue and waiting(stack, queue)]
     check(not dead, f"messages are in {dead}")
