@@ -8,7 +8,7 @@ use super::{
     identifiers::{doi, front, pmid, running_number},
     resolve,
 };
-use crate::{Reference, work::spend};
+use crate::{Reference, split::eu_ctr, work::spend};
 
 /// The longest value that is searched, except for links and notes. Affiliations and cited references are longer.
 const MAX_VALUE: usize = 256;
@@ -388,9 +388,7 @@ fn is_apa(value: &str) -> bool {
 
 /// Returns `true` for the form of the European register: `2004-001234-12`.
 fn is_eudract(value: &str) -> bool {
-    let matches =
-        |(at, byte): (usize, u8)| if matches!(at, 4 | 11) { byte == b'-' } else { byte.is_ascii_digit() };
-    value.len() >= 14 && value.is_char_boundary(14) && value.bytes().take(14).enumerate().all(matches)
+    eu_ctr::begins_with_number(value.as_bytes())
 }
 
 /// The register of a European number. The clinical trials information system continues the years with numbers above

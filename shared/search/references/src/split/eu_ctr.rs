@@ -60,12 +60,17 @@ const SECTIONS: [&str; 12] = [
 /// Returns `true` for a line that begins a record: `EudraCT Number: 2004-001234-12`.
 pub(crate) fn is_first_line(line: &[u8]) -> bool {
     let Some(rest) = unmarked(line).strip_prefix(FIRST) else { return false };
-    let (number, rest) = rest.trim_ascii_start().split_at_checked(NUMBER).unwrap_or_default();
-    let is_number = number.iter().enumerate().all(|(at, byte)| match at {
+    let rest = rest.trim_ascii();
+    rest.len() == NUMBER && begins_with_number(rest)
+}
+
+/// Returns `true` for a text that begins with the number of a European trial: `2004-001234-12`.
+pub(crate) fn begins_with_number(text: &[u8]) -> bool {
+    let is_expected = |(at, byte): (usize, &u8)| match at {
         4 | 11 => *byte == b'-',
         _ => byte.is_ascii_digit(),
-    });
-    !number.is_empty() && is_number && rest.trim_ascii().is_empty()
+    };
+    text.get(..NUMBER).is_some_and(|number| number.iter().enumerate().all(is_expected))
 }
 
 /// Returns `true` for lines that the register writes before the first record.
