@@ -1,11 +1,13 @@
 //! The transactional session and the outbox, step by step: the time and the number of sends.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use dedup::{Admission, AdmittedClaim, Claim, ClaimCondition, ClaimPartition, Release};
+use embedded::{Call, Phase};
 use functions::run_saga;
 use futures::future::join;
 use imports::messages::SearchImportEnded;
@@ -13,8 +15,8 @@ use imports::queues::{CONTROL, EVENTS, SAGA, UPLOADS};
 use imports::{Deadlines, ImportEvent, JobState, ProjectId, SearchId, SearchImport};
 use jiff::{SignedDuration, Timestamp};
 use messages::{
-    Disposition, Host, Message, MessageId, Outgoing, Payload, ReceiveMessages, SendError, SendMessages,
-    SessionId, StoreError,
+    AttemptId, Disposition, Host, Message, MessageId, Outgoing, Payload, ReceiveMessages, SendError,
+    SendMessages, SessionId, StoreError, Token,
 };
 use outbox::dispatch::SweepOutcome;
 use outbox::session::{CommitError, Options, Ports, SessionStatus, SettleSession, SettleSessions};
@@ -22,10 +24,11 @@ use outbox::{
     ClaimedEntries, DispatchOutbox, Dispatcher, Entry, InspectOutbox, Key, Owner, Policy, Session,
     Settlement, SweepOutbox, Unreadable, UnreadableAction,
 };
-use saga::Engine;
+use saga::{Engine, ExpectedToken};
+use service::{Cancellation, ProjectAccess};
 use testing::{ManualHost, sample};
 
-use crate::world::{TWO_RECORDS, World, body, deliveries};
+use crate::world::{CrashAt, TWO_RECORDS, World, body, call, deliveries};
 
 /// An announcement of the end of a search, with a reason of `bytes` bytes.
 fn message(world: &World, bytes: usize) -> Message {
@@ -355,6 +358,21 @@ async fn sweep_claims_nothing_after_deadline() {
 #[tokio::test]
 async fn search_completes_after_requeue_a_month_later() {
     let world = World::new();
+    let (search, command) = exhausted_command(&world).await;
+    world.host.advance(Duration::from_secs(31 * 24 * 3_600));
+    world.store().purge(world.host.now()).await.unwrap();
+    let operator = world.backend.ports.engine.operator().unwrap();
+    for _ in 0..2 {
+        operator.requeue(Owner::Saga(search), &command).await.unwrap();
+    }
+    world.pass(Duration::from_secs(60)).await;
+    world.run().await;
+    let job = world.job(search).await;
+    assert_eq!((job.state, job.studies()), (JobState::Completed, 2));
+}
+
+/// Returns a search whose file waits for its parse command, and this command, whose queue has refused it.
+async fn exhausted_command(world: &World) -> (SearchId, Entry) {
     let announced = world.announce(&["a.ris"]).await;
     world.run().await;
     world.upload(&announced, 0, TWO_RECORDS).await;
@@ -373,21 +391,210 @@ async fn search_completes_after_requeue_a_month_later() {
     for received in &events {
         world.store().answer(&SAGA, &received.receipt, &Disposition::Acknowledge).await.unwrap();
     }
+    let mut pending = world.store().saga_outbox().pending(None, 10).await.unwrap();
+    let given_up = pending.remove(0).entries.into_iter().flatten().filter(|entry| entry.poisoned);
+    let [command] = given_up.collect::<Vec<_>>().try_into().unwrap();
+    (announced.search_id, command)
+}
 
-    world.host.advance(Duration::from_secs(31 * 24 * 3_600));
-    world.store().purge(world.host.now()).await.unwrap();
-    let pending = world.store().saga_outbox().pending(None, 10).await.unwrap();
-    let entries = pending[0].entries.iter().flatten();
-    let given_up: Vec<&Entry> = entries.filter(|entry| entry.poisoned).collect();
-    let [command] = given_up[..] else { panic!("{given_up:?}") };
-    let operator = world.backend.ports.engine.operator().unwrap();
-    for _ in 0..2 {
-        operator.requeue(pending[0].owner.unwrap(), command).await.unwrap();
+/// The ledger's item of the partition of an exhausted command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LedgerItem {
+    /// It has the fence of the document.
+    Current,
+    /// Another worker has claimed the partition and stored nothing.
+    Claimed,
+    /// The ledger has forgotten it.
+    Forgotten,
+    /// The ledger has forgotten it, and another worker has claimed the partition and stored nothing.
+    ClaimedAgain,
+}
+
+impl LedgerItem {
+    async fn prepare(self, world: &World, search: SearchId) {
+        if matches!(self, Self::Forgotten | Self::ClaimedAgain) {
+            forget_partitions(world);
+        }
+        if matches!(self, Self::Claimed | Self::ClaimedAgain) {
+            let (document, now) = (world.document(search).await.unwrap(), world.host.now());
+            let attempt = AttemptId::from_uuid(world.host.random_id());
+            let claim = Claim {
+                partition: search,
+                attempt,
+                now,
+                lease: SignedDuration::from_secs(60),
+                supersedes: document.content.finished(),
+                requires: ClaimCondition::Always,
+                new_tokens: Vec::new(),
+                max_tokens: 0,
+                fence: document.content.fence,
+                above: document.content.fence,
+                until: now,
+            };
+            let ledger = ledger(world);
+            let (_, answer) = dedup::ledger::ask(ledger.as_ref(), claim).await.unwrap();
+            let Admission::Admitted(AdmittedClaim { fence, .. }) = answer else { panic!("{answer:?}") };
+            let (remove, ended, until) = (BTreeSet::new(), false, None);
+            let release = Release { partition: search, attempt, fence, remove, ended, until, now };
+            assert!(ledger.release(&release).await.unwrap());
+        }
     }
-    world.pass(Duration::from_secs(60)).await;
-    world.run().await;
-    let job = world.job(announced.search_id).await;
-    assert_eq!((job.state, job.studies()), (JobState::Completed, 2));
+}
+
+/// Removes all items of the ledger, as if they had expired.
+fn forget_partitions(world: &World) {
+    let database = rusqlite::Connection::open(world.store().dir().join("search-import.sqlite")).unwrap();
+    assert_ne!(database.execute("DELETE FROM ledger", []).unwrap(), 0);
+}
+
+fn ledger(world: &World) -> Arc<dyn ClaimPartition> {
+    world.backend.ports.engine.partitions.as_ref().unwrap().ledger.clone()
+}
+
+/// Returns the tokens of these messages that a search admits.
+async fn admitted(world: &World, search: SearchId, expected: &[ExpectedToken]) -> Vec<Token> {
+    let partitions = world.backend.ports.engine.partitions.as_ref().unwrap();
+    let mut admitted = Vec::new();
+    for ExpectedToken { token, .. } in expected {
+        if partitions.granted.is_granted(search, token, world.host.now()).await.unwrap() {
+            admitted.push(token.clone());
+        }
+    }
+    admitted
+}
+
+/// What happens before a late claim is executed.
+enum Meanwhile {
+    /// The search is cancelled.
+    SearchEnds,
+    /// Another operator requeues the entry.
+    OtherRequeue(Entry),
+}
+
+/// A ledger that executes the `nth` claim late, after the lease of an earlier one has expired. The caller receives no
+/// answer to this claim or a later one that is granted.
+struct LateClaim {
+    world: Arc<World>,
+    nth: usize,
+    asked: AtomicUsize,
+    meanwhile: Meanwhile,
+}
+
+#[async_trait]
+impl ClaimPartition for LateClaim {
+    async fn claim(&self, claim: &Claim) -> Result<Admission, StoreError> {
+        let nth = self.asked.fetch_add(1, Ordering::Relaxed) + 1;
+        if nth == self.nth {
+            self.world.host.advance(Duration::from_secs(60));
+            match &self.meanwhile {
+                Meanwhile::SearchEnds => {
+                    cancel(&self.world, claim.partition).await;
+                    self.world.deliver_all(&[&CONTROL, &SAGA]).await;
+                }
+                Meanwhile::OtherRequeue(entry) => {
+                    let operator = self.world.backend.ports.engine.operator().unwrap();
+                    operator.requeue(Owner::Saga(claim.partition), entry).await.unwrap();
+                }
+            }
+        }
+        match ledger(&self.world).claim(claim).await? {
+            Admission::Admitted(_) if nth >= self.nth => {
+                Err(StoreError::unavailable("claiming a partition", "the answer is lost"))
+            }
+            answer => Ok(answer),
+        }
+    }
+
+    async fn release(&self, release: &Release) -> Result<bool, StoreError> {
+        ledger(&self.world).release(release).await
+    }
+}
+
+async fn cancel(world: &World, search: SearchId) {
+    let cancelled = world.functions.start_upload.cancel(&ProjectAccess::All, search).await.unwrap();
+    assert_eq!(cancelled, Cancellation::Accepted);
+}
+
+/// The numbers of claims of a requeue. A claim that finds another fence is repeated at that fence. If it grants nothing,
+/// the next one grants the tokens that the latest document expects and the ledger lacks.
+const CLAIMS: [(LedgerItem, usize); 4] = [
+    (LedgerItem::Current, 1),
+    (LedgerItem::Claimed, 2),
+    (LedgerItem::Forgotten, 2),
+    (LedgerItem::ClaimedAgain, 3),
+];
+
+/// Requeues a command whose `nth` claim is late. Returns the world, the search and the messages that it expected.
+async fn requeue_late(
+    item: LedgerItem,
+    nth: usize,
+    meanwhile: impl FnOnce(&Entry) -> Meanwhile,
+) -> (Arc<World>, SearchId, Vec<ExpectedToken>) {
+    let world = Arc::new(World::new());
+    let (search, command) = exhausted_command(&world).await;
+    item.prepare(&world, search).await;
+    let expected = world.document(search).await.unwrap().content.expected;
+    assert_eq!(expected.len(), 2, "the reply and the timer");
+    let late = LateClaim { world: world.clone(), nth, asked: 0.into(), meanwhile: meanwhile(&command) };
+    let mut operator = world.backend.ports.engine.operator().unwrap();
+    operator.partitions.ledger = Arc::new(late);
+    operator.requeue(Owner::Saga(search), &command).await.unwrap_err();
+    (world, search, expected)
+}
+
+#[tokio::test]
+async fn late_claim_of_requeue_leaves_no_token_to_ended_search() {
+    for (item, claims) in CLAIMS {
+        for nth in 1..=claims {
+            let (world, search, expected) = requeue_late(item, nth, |_| Meanwhile::SearchEnds).await;
+            assert_eq!(world.job(search).await.state, JobState::Error, "{item:?} {nth}");
+            assert_eq!(admitted(&world, search, &expected).await, [], "{item:?} {nth}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn late_claim_of_requeue_does_not_disturb_other_operator() {
+    for (item, claims) in CLAIMS {
+        for nth in 1..=claims {
+            let other = |entry: &Entry| Meanwhile::OtherRequeue(entry.clone());
+            let (world, search, expected) = requeue_late(item, nth, other).await;
+            assert_eq!(admitted(&world, search, &expected).await.len(), 2, "{item:?} {nth}");
+            world.pass(Duration::from_secs(60)).await;
+            world.run().await;
+            let job = world.job(search).await;
+            assert_eq!((job.state, job.studies()), (JobState::Completed, 2), "{item:?} {nth}");
+        }
+    }
+}
+
+/// A worker stalls before it stores the end of the search, and its lease expires. The operator grants the tokens of the
+/// document that the worker has loaded. The worker's release is refused, so the message is delivered again.
+#[tokio::test]
+async fn end_stored_after_requeue_leaves_no_token() {
+    for is_forgotten in [false, true] {
+        let world = World::new();
+        let (search, command) = exhausted_command(&world).await;
+        let expected = world.document(search).await.unwrap().content.expected;
+        if is_forgotten {
+            forget_partitions(&world);
+        }
+        cancel(&world, search).await;
+        world.deliver_all(&[&CONTROL]).await;
+        let message = world.take(&SAGA).await;
+        let stall = CrashAt::new(Call::SagaPersist, Phase::Before, 1);
+        let requeue = async {
+            world.host.advance(Duration::from_secs(60));
+            let operator = world.backend.ports.engine.operator().unwrap();
+            operator.requeue(Owner::Saga(search), &command).await.unwrap();
+            assert_eq!(admitted(&world, search, &expected).await.len(), 2, "{is_forgotten}");
+        };
+        let answers = stall.stall(call(&world.crashing(&stall), &SAGA, &message), requeue).await;
+        assert!(matches!(answers[..], [Disposition::Retry { .. }]), "{answers:?}");
+        assert_eq!(world.job(search).await.state, JobState::Error, "{is_forgotten}");
+        world.deliver(&SAGA, &message).await;
+        assert_eq!(admitted(&world, search, &expected).await, [], "{is_forgotten}");
+    }
 }
 
 /// A second operator has listed the entry before the first one requeued it.

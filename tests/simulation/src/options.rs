@@ -128,6 +128,9 @@ pub enum Mutant {
     TerminationIgnored,
     /// A repeated command of an operator sends its event again.
     OperatorEventRepeated,
+    /// A claim of an operator grants the tokens of a document that was loaded before, although another attempt may have
+    /// claimed the partition in between.
+    OperatorGrantsAtClaim,
     /// A defect that the application plants in its own ports, by its name.
     Own(&'static str),
 }
@@ -184,7 +187,8 @@ impl Mutant {
     pub const PAUSED: [Self; 2] = [Self::PauseIgnored, Self::PausedIsDropped];
 
     /// Those of the engine that are found only on applications whose instances an operator terminates and sends events.
-    pub const TERMINATED: [Self; 2] = [Self::TerminationIgnored, Self::OperatorEventRepeated];
+    pub const TERMINATED: [Self; 3] =
+        [Self::TerminationIgnored, Self::OperatorEventRepeated, Self::OperatorGrantsAtClaim];
 
     /// Returns the modes in which it is a defect. Without a ledger, there are no tokens, fences and garbage collection.
     pub fn modes(self) -> &'static [Mode] {
@@ -197,6 +201,7 @@ impl Mutant {
             | Self::ItemForgottenEarly
             | Self::EarlierIsConflict
             | Self::RequeueWithoutTokens
+            | Self::OperatorGrantsAtClaim
             | Self::ReplyTokenUnchecked
             | Self::MintsWithoutRoom
             | Self::NobodyIsWaitedFor

@@ -176,9 +176,10 @@ impl Operator {
     ) -> Result<ControlOutcome, ControlError> {
         let partition = document.partition;
         let attempt = AttemptId::from_uuid(self.host.random_id());
-        // No token is granted, because a late claim would leave it to an instance that has ended in between.
-        let admitted = self.claim(partition, attempt, Some(document), &[]).await?;
-        let fence = admitted.ok_or(ControlError::Busy(partition))?.fence;
+        // No token is granted, because the action does not need one.
+        let held = self.claim(partition, attempt, Some(document), Vec::new()).await?;
+        let held = held.ok_or(ControlError::Busy(partition))?;
+        let fence = held.admitted.fence;
         let latest = self.load(partition).await?.ok_or(ControlError::Unknown(partition))?;
         let release = Release {
             partition,
@@ -190,8 +191,7 @@ impl Operator {
             now: self.host.now(),
         };
         let is_change = match changes(control, &latest.content) {
-            // A later claim has overtaken this one.
-            _ if fence > 0 && latest.content.fence >= fence => Err(ControlError::Busy(partition)),
+            _ if held.is_overtaken(Some(&latest)) => Err(ControlError::Busy(partition)),
             Some(is_change) => Ok(is_change),
             None => Err(ControlError::Ended(partition)),
         };

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use dedup::{Admission, AdmittedClaim, Claim, ClaimCondition, Release, Tokens, ledger};
+use dedup::{Admission, AdmittedClaim, Claim, ClaimCondition, Release, Tokens};
 use jiff::{SignedDuration, Timestamp};
 use messages::{AttemptId, Host, Message, PartitionKey, StoreError, Token};
 use outbox::{Entry, InspectOutbox, Owner, Settlement};
@@ -29,6 +29,9 @@ pub struct Operator {
     /// Maximum duration of a claim of a partition.
     pub lease: SignedDuration,
 }
+
+/// The maximum number of claims with the fence of the last refusal.
+const CLAIMS: usize = 4;
 
 /// The result of preparing a partition for a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -167,19 +170,22 @@ impl Operator {
             return Ok(Readmission::Granted);
         }
         let attempt = AttemptId::from_uuid(self.host.random_id());
-        let mint: Vec<Token> = expected.iter().cloned().collect();
-        let Some(admitted) = self.claim(partition, attempt, document, &mint).await? else {
+        let expected = replies.tokens(document).into_iter().collect();
+        let Some(held) = self.claim(partition, attempt, document, expected).await? else {
             return Ok(Readmission::Busy);
         };
-        // Another worker may have used a token between the load and the claim. During the claim this is impossible.
-        let latest = self.load(partition).await?;
-        let still = replies.tokens(latest.as_ref());
-        let mut remove: BTreeSet<Token> = expected.difference(&still).cloned().collect();
-        if let (UnknownTokens::Remove, Tokens::Listed(tokens)) = (unknown, &admitted.tokens) {
-            remove.extend(
-                tokens.iter().filter(|token| token.is_from_attempt() && !still.contains(token)).cloned(),
-            );
-        }
+        let Some((held, latest)) = self.grant_expected(held, replies).await? else {
+            return Ok(Readmission::Busy);
+        };
+        let admitted = held.admitted;
+        let expected = replies.tokens(latest.as_ref());
+        let remove = match (unknown, &admitted.tokens) {
+            (UnknownTokens::Remove, Tokens::Listed(tokens)) => {
+                let listed = tokens.iter().filter(|token| token.is_from_attempt());
+                listed.filter(|token| !expected.contains(*token)).cloned().collect()
+            }
+            _ => BTreeSet::new(),
+        };
         let (fence, now) = (admitted.fence, self.host.now());
         // A document admits the replies that it expects even if the ledger lacks their tokens.
         if let (AdmittedReplies::None, Some(document)) = (replies, latest.as_ref())
@@ -187,11 +193,39 @@ impl Operator {
         {
             return Ok(Readmission::Busy);
         }
+        let ended = latest.as_ref().is_some_and(|document| document.content.ended_at.is_some());
         let until = latest.map(|document| document.content.waits_until(&document.outbox, now));
-        let release = Release { partition, attempt, fence, remove, ended: false, until, now };
+        let release = Release { partition, attempt, fence, remove, ended, until, now };
         // If this fails or is late, the lease expires.
         self.partitions.ledger.release(&release).await?;
         Ok(Readmission::Granted)
+    }
+
+    /// Grants the tokens that the latest document expects and the ledger lacks, and returns that document. Returns
+    /// `None` if another worker has taken the partition over.
+    ///
+    /// The second claim names the fence of the first one, so it is refused if another worker has claimed the partition
+    /// in between. Only an attempt that has lost its lease can end the instance at the same fence. Its release is
+    /// refused, so its message is redelivered, and that attempt removes all tokens. If the end was stored before the
+    /// second load, the operator removes them.
+    async fn grant_expected(
+        &self,
+        held: HeldPartition,
+        replies: AdmittedReplies,
+    ) -> Result<Option<(HeldPartition, Option<Document>)>, StoreError> {
+        let partition = held.claim.partition;
+        let latest = self.load(partition).await?;
+        if held.is_overtaken(latest.as_ref()) {
+            return Ok(None);
+        }
+        let mut missing = replies.tokens(latest.as_ref());
+        missing.retain(|token| !held.admitted.tokens.admit(token));
+        if missing.is_empty() {
+            return Ok(Some((held, latest)));
+        }
+        let Some(held) = self.claim_again(held, missing).await? else { return Ok(None) };
+        let latest = self.load(partition).await?;
+        Ok((!held.is_overtaken(latest.as_ref())).then_some((held, latest)))
     }
 
     /// Stores the document without the replies that it expects.
@@ -240,39 +274,82 @@ impl Operator {
     }
 
     /// Claims the partition. Returns `None` if another worker holds it.
+    ///
+    /// The tokens are those that the document expects. They are granted only if no other attempt has claimed the
+    /// partition since the document was written, or if the ledger has forgotten the partition. Otherwise the instance
+    /// may have ended in between. A request that arrives late, or whose answer is lost, would leave the tokens to the
+    /// ended instance.
     pub(crate) async fn claim(
         &self,
         partition: PartitionKey,
         attempt: AttemptId,
         document: Option<&Document>,
-        mint: &[Token],
-    ) -> Result<Option<AdmittedClaim>, StoreError> {
+        tokens: Vec<Token>,
+    ) -> Result<Option<HeldPartition>, StoreError> {
         let now: Timestamp = self.host.now();
-        let requires = ClaimCondition::Always;
-        // The number of expected tokens is already limited by the document.
-        let (lease, mint, room) = (self.lease, mint.to_vec(), usize::MAX);
-        let finished = document.and_then(|document| document.content.finished());
         // A newly created ledger item restarts its fence. Without this minimum, later workers would look as if they had
         // lost the lease.
         let fence = document.map_or(0, |document| document.content.fence);
-        let until = document.map_or(now, |document| document.content.waits_until(&document.outbox, now));
-        let claim = Claim {
+        let mut claim = Claim {
             partition,
             attempt,
             now,
-            lease,
-            supersedes: finished,
-            requires,
-            new_tokens: mint,
-            max_tokens: room,
+            lease: self.lease,
+            supersedes: document.and_then(|document| document.content.finished()),
+            requires: ClaimCondition::Always,
+            new_tokens: tokens,
+            // The number of expected tokens is already limited by the document.
+            max_tokens: usize::MAX,
             fence,
             above: fence,
-            until,
+            until: document.map_or(now, |document| document.content.waits_until(&document.outbox, now)),
         };
-        let (_, answer) = ledger::ask(self.partitions.ledger.as_ref(), claim).await?;
-        Ok(match answer {
-            Admission::Admitted(admitted) => Some(admitted),
+        for _ in 0..CLAIMS {
+            let answer = self.partitions.ledger.claim(&claim).await?;
+            let Admission::Moved { fence, expires_at } = answer else {
+                return Ok(HeldPartition::of(claim, answer));
+            };
+            if fence != claim.fence && fence != 0 {
+                claim.new_tokens.clear();
+            }
+            claim = claim.at(fence, expires_at);
+        }
+        Ok(None)
+    }
+
+    /// Claims a held partition again, and grants these tokens. Returns `None` if another worker has claimed it since.
+    async fn claim_again(
+        &self,
+        held: HeldPartition,
+        tokens: BTreeSet<Token>,
+    ) -> Result<Option<HeldPartition>, StoreError> {
+        let HeldPartition { claim, admitted } = held;
+        let (now, fence) = (self.host.now(), admitted.fence);
+        let claim = Claim { now, fence, new_tokens: tokens.into_iter().collect(), ..claim };
+        let answer = self.partitions.ledger.claim(&claim).await?;
+        Ok(HeldPartition::of(claim, answer))
+    }
+}
+
+/// A partition that the operator holds.
+pub(crate) struct HeldPartition {
+    /// The claim as it was granted.
+    claim: Claim,
+    /// The ledger's answer.
+    pub(crate) admitted: AdmittedClaim,
+}
+
+impl HeldPartition {
+    fn of(claim: Claim, answer: Admission) -> Option<Self> {
+        match answer {
+            Admission::Admitted(admitted) => Some(Self { claim, admitted }),
             Admission::Busy { .. } | Admission::Duplicate | Admission::Moved { .. } => None,
-        })
+        }
+    }
+
+    /// Returns `true` if a later claim wrote the document. Without a ledger, claims are not numbered.
+    pub(crate) fn is_overtaken(&self, document: Option<&Document>) -> bool {
+        let fence = self.admitted.fence;
+        fence > 0 && document.is_some_and(|document| document.content.fence >= fence)
     }
 }

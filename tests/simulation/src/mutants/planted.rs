@@ -125,7 +125,8 @@ impl World {
     }
 
     pub(crate) fn after_load(&mut self, document: &Document) {
-        if let (true, Some(process)) = (self.has(Mutant::GarbageWithoutPersist), self.acting) {
+        let is_recorded = self.has(Mutant::GarbageWithoutPersist) || self.has(Mutant::OperatorGrantsAtClaim);
+        if let (true, Some(process)) = (is_recorded, self.acting) {
             let expected = document.content.expected.iter().map(|expected| expected.token.clone());
             self.mutants.expected.insert((process, document.partition), expected.collect());
         }
@@ -161,7 +162,16 @@ impl World {
         let supersedes = inside.map(|(attempt, _)| attempt).or(claim.supersedes);
         let item = self.items.get(&claim.partition).filter(|_| self.has(Mutant::ClaimWithoutFence));
         let fence = item.filter(|item| item.expires_at > claim.now).map_or(claim.fence, |item| item.fence);
-        Claim { max_tokens, supersedes, fence, ..claim.clone() }
+        let new_tokens = self.granted_early(claim).unwrap_or_else(|| claim.new_tokens.clone());
+        Claim { max_tokens, supersedes, fence, new_tokens, ..claim.clone() }
+    }
+
+    /// Returns the tokens that a claim of an operator grants because a document loaded earlier expects them.
+    fn granted_early(&self, claim: &Claim) -> Option<Vec<Token>> {
+        let operator = self.acting.filter(|worker| !self.runs_saga[*worker])?;
+        let is_early = self.has(Mutant::OperatorGrantsAtClaim) && claim.new_tokens.is_empty();
+        let expected = self.mutants.expected.get(&(operator, claim.partition)).filter(|_| is_early)?;
+        Some(expected.iter().cloned().collect())
     }
 
     /// Returns `true` if a write only removes an expected message, and the defect omits this.
