@@ -3,12 +3,11 @@
 use std::pin::pin;
 
 use futures::{StreamExt, TryStreamExt, stream};
-use local::output;
+use local::{output, user_name};
 use serde_json::json;
 use service::{AfterRestore, OpenReads, RestoreOutcome, SearchService};
 
 use crate::args;
-use crate::failures::caller;
 use crate::words::counted;
 use crate::workspace::{self, Workspace};
 
@@ -20,7 +19,7 @@ pub(crate) async fn run(args: &args::AfterRestore) -> anyhow::Result<bool> {
     let workspace = Workspace::operate(workspace::settings(&args.output.location)?).await?;
     let reading = if args.ledger_alone { OpenReads::Continue } else { OpenReads::End };
     let start = SearchService::over(workspace.ports(), &functions::SYSTEM)?;
-    let function = AfterRestore::new(start, reading, caller());
+    let function = AfterRestore::new(start, reading, user_name());
     let unfinished = workspace.jobs()?.unfinished().await?;
     let settled = unfinished.iter().map(async |job| match args.dry_run {
         true => Ok((job, None)),

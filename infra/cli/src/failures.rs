@@ -1,12 +1,11 @@
 //! Operator commands for dead-lettered messages and exhausted outbox entries: lists them by cause and retries them.
 
-use std::time::Duration;
-
 use anyhow::{Context, anyhow, bail};
 use functions::report_faults;
 use jiff::Timestamp;
-use local::output;
-use messages::{Depth, Host};
+use local::{output, user_name};
+use messages::Depth;
+use operate::failures::{follow, selected};
 use saga::failures::store::KeepFailures;
 use saga::failures::{
     AuditEntry, CauseGroup, Failure, FailureId, FailureStatus, Failures, Operation, Phase, RequestRefusal,
@@ -24,16 +23,12 @@ use crate::table::{Column, table};
 use crate::words::{ago, counted};
 use crate::workspace::{self, Workspace};
 
-/// The number of failures read at a time.
-const PAGE: usize = 200;
 /// The minimum length of an id's prefix.
 const MIN_DIGITS: usize = 4;
 /// The length of a failure's id in a table, which distinguishes failures.
 const SHORT: usize = 8;
 /// The length of an operation's id in a table, which distinguishes operations started in the same second.
 const SHORT_OPERATION: usize = 18;
-/// The interval between checks whether the next step of a retry is due.
-const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 pub(crate) async fn run(command: FailuresCommand) -> anyhow::Result<bool> {
     match command {
@@ -89,12 +84,6 @@ async fn open_for_changes(output: &args::Output) -> anyhow::Result<(Workspace, F
     Ok((workspace, failures))
 }
 
-/// Returns the user's name for the audit log.
-pub(crate) fn caller() -> String {
-    let name = ["USER", "LOGNAME", "USERNAME"].into_iter().find_map(|name| std::env::var(name).ok());
-    name.filter(|name| !name.is_empty()).unwrap_or_else(|| "unknown".to_owned())
-}
-
 /// Returns a failure for JSON output, without its body, which `show` prints.
 fn object(failure: &Failure) -> serde_json::Result<Value> {
     let mut value = serde_json::to_value(failure)?;
@@ -114,16 +103,7 @@ async fn list(args: &FailuresList) -> anyhow::Result<bool> {
     let (store, now) = (store(&workspace)?, workspace.host().now());
     let selection = selection(&args.filter, args.state.into());
     let max = usize::try_from(args.limit).unwrap_or(usize::MAX);
-    let mut found: Vec<Failure> = Vec::new();
-    while found.len() < max {
-        let limit = PAGE.min(max - found.len());
-        let page = store.select(&selection, found.last().map(Failure::place), limit).await?;
-        let is_last = page.len() < limit;
-        found.extend(page);
-        if is_last {
-            break;
-        }
-    }
+    let found = selected(store, &selection, max).await?;
     if args.output.json {
         found.iter().try_for_each(|failure| output::json(&object(failure)?).map_err(anyhow::Error::from))?;
         return Ok(true);
@@ -226,17 +206,8 @@ async fn find(store: &dyn KeepFailures, text: &str) -> anyhow::Result<FailureId>
     }
     let mut found = Vec::new();
     for standing in FailureStatus::ALL {
-        let (selection, mut after) = (Selection::of(standing), None);
-        loop {
-            let page = store.select(&selection, after, PAGE).await?;
-            found.extend(
-                page.iter().map(|failure| failure.id).filter(|id| id.to_string().starts_with(&digits)),
-            );
-            after = page.last().map(Failure::place);
-            if page.len() < PAGE {
-                break;
-            }
-        }
+        let all = selected(store, &Selection::of(standing), usize::MAX).await?;
+        found.extend(all.iter().map(|failure| failure.id).filter(|id| id.to_string().starts_with(&digits)));
     }
     match found[..] {
         [id] => Ok(id),
@@ -254,7 +225,7 @@ async fn all_of(store: &dyn KeepFailures, texts: &[String]) -> anyhow::Result<Ve
 }
 
 async fn retry(args: &FailuresRetry) -> anyhow::Result<bool> {
-    let (workspace, failures) = open_for_changes(&args.output).await?;
+    let (_, failures) = open_for_changes(&args.output).await?;
     let ids = all_of(failures.store.as_ref(), &args.failures).await?;
     let selection =
         Selection { ids: ids.into_iter().collect(), ..selection(&args.filter, FailureStatus::Open) };
@@ -266,7 +237,7 @@ async fn retry(args: &FailuresRetry) -> anyhow::Result<bool> {
     }
     let (limit, per_second, canary) = (args.limit, args.per_second, args.canary);
     let retry = Retry { selection, limit, per_second, canary };
-    let begun = failures.retry(retry, &caller()).await.map_err(|refused| match refused {
+    let begun = failures.retry(retry, &user_name()).await.map_err(|refused| match refused {
         RequestRefusal::Nothing => {
             anyhow!("{refused}; `search-import failures list` lists the open failures")
         }
@@ -278,7 +249,13 @@ async fn retry(args: &FailuresRetry) -> anyhow::Result<bool> {
         begun.id,
         counted(begun.total, "failure", "failures")
     ));
-    let ended = if args.detach { begun } else { follow(&failures, workspace.host(), &begun).await? };
+    let mut reported = None;
+    let report = |operation: &Operation| {
+        if reported.replace(operation.retried) != Some(operation.retried) {
+            output::remark(&format!("{} of {} retried", operation.retried, operation.total));
+        }
+    };
+    let ended = if args.detach { begun } else { follow(&failures, begun.id, report).await? };
     print_operation(&ended, args.output.json)?;
     if matches!(ended.phase, Phase::Stopped { .. }) {
         output::remark(
@@ -286,23 +263,6 @@ async fn retry(args: &FailuresRetry) -> anyhow::Result<bool> {
         );
     }
     Ok(!matches!(ended.phase, Phase::Stopped { .. }))
-}
-
-/// Runs the steps of an operation until it has ended. Other programs may run them concurrently.
-async fn follow(failures: &Failures, host: &dyn Host, begun: &Operation) -> anyhow::Result<Operation> {
-    let mut reported = None;
-    loop {
-        failures.run_step().await?;
-        let operation = failures.store.operation(begun.id).await?.context("the operation is gone")?;
-        if reported != Some(operation.retried) {
-            reported = Some(operation.retried);
-            output::remark(&format!("{} of {} retried", operation.retried, operation.total));
-        }
-        if operation.phase.has_ended() {
-            return Ok(operation);
-        }
-        host.sleep(POLL_INTERVAL).await;
-    }
 }
 
 fn print_operation(operation: &Operation, as_json: bool) -> anyhow::Result<()> {
@@ -331,13 +291,13 @@ async fn close(args: &FailuresEnd, closing: CloseAction) -> anyhow::Result<bool>
     let ids = all_of(failures.store.as_ref(), &args.failures).await?;
     let done = match closing {
         CloseAction::Archive => {
-            failures.archive(&ids, &args.reason, &caller()).await?;
+            failures.archive(&ids, &args.reason, &user_name()).await?;
             "archived"
         }
         CloseAction::Delete(consent) => {
             let count = counted(ids.len() as u64, "failure", "failures");
             consent::ask(consent, &format!("Delete {count}? Their effects will never be performed."))?;
-            failures.delete(&ids, &args.reason, &caller()).await?;
+            failures.delete(&ids, &args.reason, &user_name()).await?;
             "deleted"
         }
     };
@@ -395,7 +355,7 @@ async fn stop(args: &FailuresStop) -> anyhow::Result<bool> {
             )?
             .id,
     };
-    print_operation(&failures.stop(id, &caller()).await?, args.output.json)?;
+    print_operation(&failures.stop(id, &user_name()).await?, args.output.json)?;
     Ok(true)
 }
 

@@ -6,18 +6,17 @@ use anyhow::Context;
 use jiff::{SignedDuration, Timestamp};
 use local::output;
 use messages::Host;
-use outbox::{Entry, Kind, Owner, Unreadable, UnreadableAction};
+use operate::effects::{all, exhausted};
+use operate::{Effect, EffectChange, EffectFilter, EffectState};
+use outbox::{Entry, Kind, Owner, Unreadable};
+use saga::Stores;
 use serde::Serialize;
-use service::effects::{Effect, EffectFilter, EffectState, effects};
 
 use crate::args::{Consent, EntryState, OutboxChange, OutboxCommand, OutboxList, OutboxRequeue, OutboxShow};
 use crate::consent;
 use crate::table::{Column, table};
 use crate::words::counted;
 use crate::workspace::{self, Workspace};
-
-/// The number of entries read at a time.
-const PAGE: usize = 200;
 
 /// An entry as it was read, and its new state once this command has changed it.
 struct OutboxItem {
@@ -54,7 +53,8 @@ async fn list(args: &OutboxList) -> anyhow::Result<bool> {
     let host = workspace.host();
     let now = host.now();
     let state = args.state.and_then(EntryState::wanted);
-    let items = all(&workspace, state, before(host, args.older_than)).await?;
+    let wanted = EffectFilter { state, due_by: before(host, args.older_than) };
+    let items = items(all(stores(&workspace)?, &wanted, now).await?);
     if args.output.json {
         for item in &items {
             output::json(&item.view(now, false))?;
@@ -72,7 +72,8 @@ async fn list(args: &OutboxList) -> anyhow::Result<bool> {
 async fn show(args: &OutboxShow) -> anyhow::Result<bool> {
     let workspace = Workspace::open_read_only(workspace::settings(&args.output.location)?).await?;
     let now = workspace.host().now();
-    let items = all(&workspace, None, Timestamp::MAX).await?;
+    let wanted = EffectFilter { state: None, due_by: Timestamp::MAX };
+    let items = items(all(stores(&workspace)?, &wanted, now).await?);
     let item = items.into_iter().find(|item| item.effect.id() == args.entry);
     let item = item.with_context(|| {
         format!(
@@ -119,10 +120,7 @@ async fn change(args: &OutboxChange, change: Change) -> anyhow::Result<bool> {
     let workspace = Workspace::operate(workspace::settings(&args.output.location)?).await?;
     let host = workspace.host();
     let now = host.now();
-    // Select by state instead of by the index of poisoned entries, which lacks unreadable entries that no sweep has
-    // processed yet.
-    let mut items = all(&workspace, None, before(host, args.older_than)).await?;
-    items.retain(|item| item.effect.state(now) == EffectState::Poisoned);
+    let mut items = items(exhausted(stores(&workspace)?, before(host, args.older_than), now).await?);
     items.retain(|item| args.all || args.entries.contains(&item.effect.id()));
     let done = change.done(args.dry_run);
     if let (Change::Delete(consent), false, false) = (change, args.dry_run, items.is_empty()) {
@@ -164,21 +162,12 @@ async fn change(args: &OutboxChange, change: Change) -> anyhow::Result<bool> {
     Ok(missing.is_empty())
 }
 
-async fn all(
-    workspace: &Workspace,
-    state: Option<EffectState>,
-    due_by: Timestamp,
-) -> anyhow::Result<Vec<OutboxItem>> {
-    let (stores, now) = (workspace.ports().engine.stores()?, workspace.host().now());
-    let (wanted, mut all, mut after) = (EffectFilter { state, due_by }, Vec::new(), None);
-    loop {
-        let (found, next) = effects(stores, &wanted, now, after, PAGE).await?;
-        all.extend(found.into_iter().map(|effect| OutboxItem { effect, changed: None }));
-        if next.is_none() {
-            return Ok(all);
-        }
-        after = next;
-    }
+fn stores(workspace: &Workspace) -> anyhow::Result<&Stores> {
+    Ok(workspace.ports().engine.stores()?)
+}
+
+fn items(effects: Vec<Effect>) -> Vec<OutboxItem> {
+    effects.into_iter().map(|effect| OutboxItem { effect, changed: None }).collect()
 }
 
 fn before(host: &dyn Host, older_than: Option<SignedDuration>) -> Timestamp {
@@ -209,27 +198,16 @@ impl From<EffectState> for EntryState {
 impl OutboxItem {
     /// Changes the entry unless it was changed concurrently, and updates this copy.
     async fn change(&mut self, workspace: &Workspace, change: Change, now: Timestamp) -> anyhow::Result<()> {
-        let engine = &workspace.ports().engine;
-        let outbox = self.effect.outboxes.of(engine.stores()?);
-        match (&self.effect.stored, self.effect.owner, change) {
-            (Ok(entry), Some(owner), Change::Requeue(_)) => {
-                engine.operator()?.requeue(owner, entry).await?;
-                self.effect.stored = Ok(entry.requeued(now));
-            }
-            (Ok(entry), Some(owner), Change::Delete(_)) => {
-                engine.operator()?.discard(owner, entry).await?;
-            }
-            (_, _, Change::Requeue(_)) => {
-                outbox.resolve_unreadable(&self.effect.id(), &UnreadableAction::Requeue(now)).await?;
-            }
-            (_, _, Change::Delete(_)) => {
-                outbox.resolve_unreadable(&self.effect.id(), &UnreadableAction::Delete).await?;
-            }
+        let (change, changed) = match change {
+            Change::Requeue(_) => (EffectChange::Requeue, EntryState::Waiting),
+            Change::Delete(_) => (EffectChange::Delete, EntryState::Deleted),
+        };
+        self.effect.change(&workspace.ports().engine, change).await?;
+        if let (Ok(entry), Some(_), EffectChange::Requeue) = (&self.effect.stored, self.effect.owner, change)
+        {
+            self.effect.stored = Ok(entry.requeued(now));
         }
-        self.changed = Some(match change {
-            Change::Requeue(_) => EntryState::Waiting,
-            Change::Delete(_) => EntryState::Deleted,
-        });
+        self.changed = Some(changed);
         Ok(())
     }
 

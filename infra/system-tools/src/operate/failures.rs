@@ -1,22 +1,14 @@
 //! Commands for failures.
 
-use std::time::Duration;
-
 use anyhow::{Context, anyhow};
-use local::output;
+use local::{output, user_name};
 use messages::PartitionKey;
+use operate::failures::{follow, selected};
 use operate::health::counted;
-use saga::failures::{
-    Failure, FailureId, FailureStatus, Failures, Operation, Phase, RequestRefusal, Retry, Selection,
-};
+use saga::failures::{Failure, FailureId, FailureStatus, Failures, Phase, RequestRefusal, Retry, Selection};
 use serde_json::json;
 
-use super::{OpenSystem, caller, program};
-
-/// The number of failures read at a time.
-const PAGE: usize = 200;
-/// The interval between checks whether the next step of a retry is due.
-const POLL_INTERVAL: Duration = Duration::from_millis(250);
+use super::{OpenSystem, program};
 
 /// Commands for failures.
 #[derive(Debug, clap::Subcommand)]
@@ -137,11 +129,11 @@ pub(super) async fn run<P>(opened: &OpenSystem<'_, P>, command: &Command) -> any
         }
         Command::Retry(args) => retry(opened, args).await,
         Command::Archive(close) => {
-            collected(opened).await?.archive(&close.failures, &close.reason, &caller()).await?;
+            collected(opened).await?.archive(&close.failures, &close.reason, &user_name()).await?;
             closed(opened, close, "archived")
         }
         Command::Delete(close) => {
-            collected(opened).await?.delete(&close.failures, &close.reason, &caller()).await?;
+            collected(opened).await?.delete(&close.failures, &close.reason, &user_name()).await?;
             closed(opened, close, "deleted")
         }
     }
@@ -165,21 +157,11 @@ fn closed<P>(opened: &OpenSystem<'_, P>, close: &Close, done: &str) -> anyhow::R
 }
 
 async fn list<P>(opened: &OpenSystem<'_, P>, filter: &Filter) -> anyhow::Result<bool> {
-    let (store, selection) = (&opened.engine.stores()?.failures, filter.selection());
-    let (mut count, mut after) = (0, None);
-    loop {
-        let page = store.select(&selection, after, PAGE).await?;
-        for failure in &page {
-            show(failure, opened.json)?;
-        }
-        count += page.len();
-        after = page.last().map(Failure::place);
-        if page.len() < PAGE {
-            break;
-        }
-    }
+    let store = opened.engine.stores()?.failures.as_ref();
+    let found = selected(store, &filter.selection(), usize::MAX).await?;
+    found.iter().try_for_each(|failure| show(failure, opened.json))?;
     if !opened.json {
-        output::line(&counted(count as u64, "failure is open", "failures are open"))?;
+        output::line(&counted(found.len() as u64, "failure is open", "failures are open"))?;
     }
     Ok(true)
 }
@@ -230,13 +212,13 @@ async fn retry<P>(opened: &OpenSystem<'_, P>, args: &RetryArgs) -> anyhow::Resul
     }
     let (limit, per_second, canary) = (args.limit, args.per_second, args.canary);
     let retry = Retry { selection, limit, per_second, canary };
-    let begun = failures.retry(retry, &caller()).await.map_err(|refused| match refused {
+    let begun = failures.retry(retry, &user_name()).await.map_err(|refused| match refused {
         RequestRefusal::Nothing => {
             anyhow!("{refused}; `{} failures list` lists the open failures", program())
         }
         refused => refused.into(),
     })?;
-    let ended = follow(&failures, &begun).await?;
+    let ended = follow(&failures, begun.id, |_| {}).await?;
     if opened.json {
         output::json(&ended)?;
     } else {
@@ -248,18 +230,6 @@ async fn retry<P>(opened: &OpenSystem<'_, P>, args: &RetryArgs) -> anyhow::Resul
         output::line(&format!("{} of {total}{how}", ended.retried))?;
     }
     Ok(!matches!(ended.phase, Phase::Stopped { .. }))
-}
-
-/// Runs the steps of an operation until it has ended. Workers may run them concurrently.
-async fn follow(failures: &Failures, begun: &Operation) -> anyhow::Result<Operation> {
-    loop {
-        failures.run_step().await?;
-        let operation = failures.store.operation(begun.id).await?.context("the operation is gone")?;
-        if operation.phase.has_ended() {
-            return Ok(operation);
-        }
-        failures.reporter.host.sleep(POLL_INTERVAL).await;
-    }
 }
 
 /// Lists the latest actions of operators.

@@ -1,7 +1,7 @@
 //! Commands for single instances of sagas.
 
 use anyhow::{Context, anyhow, bail};
-use local::output;
+use local::{output, user_name};
 use messages::{DecisionRecord, PartitionKey, Queue, RecordedVerdict};
 use operate::InstanceDetails;
 use operate::health::counted;
@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{OpenSystem, caller, program};
+use super::{OpenSystem, program};
 
 /// Which instances to list.
 #[derive(Debug, clap::Args)]
@@ -170,7 +170,7 @@ pub(super) async fn control<P>(
     action: &Action,
 ) -> anyhow::Result<bool> {
     let partition = action.instance;
-    let done = opened.engine.control(partition, control, &caller(), &action.reason).await;
+    let done = opened.engine.control(partition, control, &user_name(), &action.reason).await;
     let controlled = done.map_err(|error| match error {
         ControlError::Unknown(_) => anyhow!(unknown(partition)),
         ControlError::Ended(_) => {
@@ -226,7 +226,7 @@ pub(super) async fn send<P>(opened: &OpenSystem<'_, P>, args: &Send) -> anyhow::
         key: key.clone(),
         may_begin: args.new,
     };
-    let sent = opened.engine.send_event(opened.system, &event, &caller()).await;
+    let sent = opened.engine.send_event(opened.system, &event, &user_name()).await;
     let sent = sent.map_err(|error| match error {
         SendEventError::UnknownInstance(partition) => {
             anyhow!("{}; --new begins one with this id", unknown(partition))

@@ -209,9 +209,3 @@ pub(crate) fn program() -> String {
     let name = path.as_deref().and_then(|path| path.file_stem()?.to_str());
     format!("{} operate", name.unwrap_or("tools"))
 }
-
-/// Returns the operator's name for the history and the audit log.
-pub(crate) fn caller() -> String {
-    let name = ["USER", "LOGNAME", "USERNAME"].into_iter().find_map(|name| std::env::var(name).ok());
-    name.filter(|name| !name.is_empty()).unwrap_or_else(|| "unknown".to_owned())
-}

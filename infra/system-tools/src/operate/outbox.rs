@@ -3,15 +3,13 @@
 use anyhow::bail;
 use jiff::Timestamp;
 use local::output;
+use operate::effects::{all, exhausted};
 use operate::health::counted;
-use operate::{Effect, EffectFilter, EffectState, effects};
-use outbox::{Owner, UnreadableAction};
+use operate::{Effect, EffectChange, EffectFilter, EffectState};
+use outbox::Owner;
 use serde_json::{Value, json};
 
 use super::{OpenSystem, instances, program};
-
-/// The number of effects read at a time.
-const PAGE: usize = 200;
 
 /// Commands for stored effects.
 #[derive(Debug, clap::Subcommand)]
@@ -49,37 +47,23 @@ pub(super) async fn run<P>(opened: &OpenSystem<'_, P>, command: &Command) -> any
     match command {
         Command::List { exhausted } => {
             let state = exhausted.then_some(EffectState::Poisoned);
-            let found = all(opened, state).await?;
+            let (stores, now) = (opened.engine.stores()?, opened.engine.host.now());
+            let found = all(stores, &EffectFilter { state, due_by: Timestamp::MAX }, now).await?;
             found.iter().try_for_each(|effect| show(opened, effect, "listed"))?;
             if !opened.json {
                 output::line(&counted(found.len() as u64, "effect", "effects"))?;
             }
             Ok(true)
         }
-        Command::Requeue(args) => change(opened, args, true).await,
-        Command::Delete(args) => change(opened, args, false).await,
-    }
-}
-
-async fn all<P>(opened: &OpenSystem<'_, P>, state: Option<EffectState>) -> anyhow::Result<Vec<Effect>> {
-    let (stores, now) = (opened.engine.stores()?, opened.engine.host.now());
-    let (wanted, mut all, mut after) = (EffectFilter { state, due_by: Timestamp::MAX }, Vec::new(), None);
-    loop {
-        let (found, next) = effects(stores, &wanted, now, after, PAGE).await?;
-        all.extend(found);
-        if next.is_none() {
-            return Ok(all);
-        }
-        after = next;
+        Command::Requeue(args) => change(opened, args, EffectChange::Requeue).await,
+        Command::Delete(args) => change(opened, args, EffectChange::Delete).await,
     }
 }
 
 /// Changes exhausted effects that were not changed concurrently.
-async fn change<P>(opened: &OpenSystem<'_, P>, args: &Change, requeues: bool) -> anyhow::Result<bool> {
-    let now = opened.engine.host.now();
-    // Unreadable entries that no sweep has processed yet are not in the index of exhausted ones.
-    let mut found = all(opened, None).await?;
-    found.retain(|effect| effect.state(now) == EffectState::Poisoned);
+async fn change<P>(opened: &OpenSystem<'_, P>, args: &Change, change: EffectChange) -> anyhow::Result<bool> {
+    let (stores, now) = (opened.engine.stores()?, opened.engine.host.now());
+    let mut found = exhausted(stores, Timestamp::MAX, now).await?;
     found.retain(|effect| args.all || args.effects.contains(&effect.id()));
     let missing: Vec<&str> = args.effects.iter().map(String::as_str).collect();
     let missing: Vec<&str> =
@@ -91,17 +75,13 @@ async fn change<P>(opened: &OpenSystem<'_, P>, args: &Change, requeues: bool) ->
             program()
         );
     }
-    let (operator, stores) = (opened.engine.operator()?, opened.engine.stores()?);
     for effect in &found {
-        match (&effect.stored, effect.owner) {
-            (Ok(entry), Some(owner)) if requeues => operator.requeue(owner, entry).await?,
-            (Ok(entry), Some(owner)) => operator.discard(owner, entry).await?,
-            (Ok(_), None) | (Err(_), _) => {
-                let action = if requeues { UnreadableAction::Requeue(now) } else { UnreadableAction::Delete };
-                effect.outboxes.of(stores).resolve_unreadable(&effect.id(), &action).await?;
-            }
-        }
-        show(opened, effect, if requeues { "requeued" } else { "deleted" })?;
+        effect.change(&opened.engine, change).await?;
+        let done = match change {
+            EffectChange::Requeue => "requeued",
+            EffectChange::Delete => "deleted",
+        };
+        show(opened, effect, done)?;
     }
     if !opened.json {
         output::line(&counted(found.len() as u64, "effect", "effects"))?;

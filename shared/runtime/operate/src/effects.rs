@@ -1,9 +1,9 @@
-//! Effects that are stored and still to be performed, for operators.
+//! Effects that are stored and still to be performed, and changes of exhausted ones, for operators.
 
 use jiff::Timestamp;
 use messages::StoreError;
-use outbox::{EntryResult, InspectOutbox, OutboxRecord, Owner};
-use saga::Stores;
+use outbox::{EntryResult, InspectOutbox, OutboxRecord, Owner, UnreadableAction};
+use saga::{Engine, MissingSetting, Stores};
 
 /// The number of records with effects that are read at a time, and the maximum for one page.
 const READ_BATCH: usize = 200;
@@ -72,6 +72,31 @@ impl Effect {
         }
     }
 
+    /// Changes an exhausted effect, unless it was changed concurrently.
+    ///
+    /// # Errors
+    /// Returns an error if a service is not configured, a store is unavailable, or another worker holds the partition
+    /// of the effect. The call may be repeated.
+    pub async fn change(&self, engine: &Engine, change: EffectChange) -> Result<(), ChangeEffectError> {
+        match (&self.stored, self.owner, change) {
+            (Ok(entry), Some(owner), EffectChange::Requeue) => {
+                engine.operator()?.requeue(owner, entry).await?;
+            }
+            (Ok(entry), Some(owner), EffectChange::Delete) => {
+                engine.operator()?.discard(owner, entry).await?;
+            }
+            // Without its owner or its content, only its place is known.
+            (Ok(_), None, _) | (Err(_), ..) => {
+                let action = match change {
+                    EffectChange::Requeue => UnreadableAction::Requeue(engine.host.now()),
+                    EffectChange::Delete => UnreadableAction::Delete,
+                };
+                self.outboxes.of(engine.stores()?).resolve_unreadable(&self.id(), &action).await?;
+            }
+        }
+        Ok(())
+    }
+
     /// Returns the state.
     pub fn state(&self, now: Timestamp) -> EffectState {
         match &self.stored {
@@ -81,6 +106,26 @@ impl Effect {
             Err(_) => EffectState::Poisoned,
         }
     }
+}
+
+/// A change of an exhausted effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EffectChange {
+    /// Performs it again.
+    Requeue,
+    /// Deletes it, so that it is never performed.
+    Delete,
+}
+
+/// The reason why an effect was not changed.
+#[derive(Debug, thiserror::Error)]
+pub enum ChangeEffectError {
+    /// A service is not configured.
+    #[error(transparent)]
+    Missing(#[from] MissingSetting),
+    /// A store is unavailable, or another worker holds the partition. The change can be repeated.
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
 
 /// A filter of effects.
@@ -143,6 +188,37 @@ pub async fn effects(
             found.extend(record.entries.into_iter().map(of_record).filter(|effect| wanted.has(effect, now)));
         }
     }
+}
+
+/// Returns all effects that a filter selects; see [`effects()`].
+///
+/// # Errors
+/// Returns an error if the store is unavailable.
+pub async fn all(stores: &Stores, wanted: &EffectFilter, now: Timestamp) -> Result<Vec<Effect>, StoreError> {
+    let (mut all, mut after) = (Vec::new(), None);
+    loop {
+        let (found, next) = effects(stores, wanted, now, after, READ_BATCH).await?;
+        all.extend(found);
+        if next.is_none() {
+            return Ok(all);
+        }
+        after = next;
+    }
+}
+
+/// Returns all exhausted effects that were due by a time, including unreadable ones that no sweep has processed yet and
+/// that are therefore not in the index of exhausted effects.
+///
+/// # Errors
+/// Returns an error if the store is unavailable.
+pub async fn exhausted(
+    stores: &Stores,
+    due_by: Timestamp,
+    now: Timestamp,
+) -> Result<Vec<Effect>, StoreError> {
+    let mut found = all(stores, &EffectFilter { state: None, due_by }, now).await?;
+    found.retain(|effect| effect.state(now) == EffectState::Poisoned);
+    Ok(found)
 }
 
 /// Exhausted effects have their own index.
