@@ -15,7 +15,12 @@ fn description() -> Value {
 
 #[test]
 fn committed_descriptions_are_current() {
-    let copies = [("openapi.json", description()), ("messages.schema.json", imports::schemas::schemas())];
+    let operator = serde_json::to_value(operate::http::description()).unwrap();
+    let copies = [
+        ("openapi.json", description()),
+        ("operator-api.json", operator),
+        ("messages.schema.json", imports::schemas::schemas()),
+    ];
     for (name, description) in copies {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(name);
         let text = format!("{description:#}\n");

@@ -104,6 +104,7 @@ pub struct RunningOperation {
 
 /// The health of a deployment of any system. Fields from the database are `None` while it is unavailable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct Report {
     /// `true` if every store and queue responds, and the database can be written.
     pub ok: bool,
@@ -112,32 +113,42 @@ pub struct Report {
     /// Problems that need an operator, in plain language.
     pub concerns: Vec<String>,
     /// The time at which the last complete sweep of the outboxes ended, to the minute; `None` if there was none.
+    #[cfg_attr(feature = "openapi", schema(required, value_type = Option<String>))]
     pub last_sweep: Option<Timestamp>,
     /// The queues that respond.
     pub queues: Vec<QueueReport>,
     /// The number of instances that have a view and have not ended; up to the 1,000 oldest are counted.
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub unfinished: Option<usize>,
     /// Those of them that are older than a day and wait for a message, although none is pending for them.
+    #[cfg_attr(feature = "openapi", schema(required, value_type = Option<Vec<Uuid>>))]
     pub stalled: Option<Vec<PartitionKey>>,
     /// The activity of outboxes and failures.
     #[serde(flatten)]
     pub activity: Activity,
     /// Messages in dead-letter queues that are not collected yet; `None` if no such queue responds.
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub dead_letters: Option<u64>,
     /// `true` if a worker has swept within five minutes.
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub has_worker: Option<bool>,
 }
 
 /// The activity of outboxes and failures. A field whose query fails is `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(ToSchema))]
 pub struct Activity {
     /// The time in seconds since the oldest effect became due or began to fail; `None` if none is due.
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub oldest_effect_seconds: Option<u64>,
     /// The number of open failures.
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub open_failures: Option<u64>,
     /// The number of open failures that are effects.
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub poisoned_effects: Option<u64>,
     /// The running operation on failures.
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub operation: Option<RunningOperation>,
 }
 

@@ -35,12 +35,12 @@ pub struct InstanceDetails {
     /// `true` if it waits for a message that nothing in its outbox causes. A message that was sent may still be in a
     /// queue.
     pub is_stalled: bool,
-    /// The decisions about its messages in order; `None` if no history is kept.
+    /// The decisions about its messages in order; `None` if no history is kept or it was not read.
     pub decisions: Option<Vec<DecisionRecord<RecordedVerdict>>>,
 }
 
 impl InstanceDetails {
-    fn of(document: Document, decisions: Option<Vec<DecisionRecord<RecordedVerdict>>>) -> Self {
+    fn of(document: Document) -> Self {
         let Document { partition, version, content, outbox } = document;
         let is_stalled = content.is_stalled(&outbox);
         Self {
@@ -54,7 +54,7 @@ impl InstanceDetails {
             terminated: content.terminated,
             expected: content.expected,
             outbox,
-            decisions,
+            decisions: None,
         }
     }
 }
@@ -78,14 +78,24 @@ pub async fn instance(
     engine: &Engine,
     partition: PartitionKey,
 ) -> Result<Option<InstanceDetails>, ReadFailure> {
-    let stores = engine.stores()?;
-    let document = stores.read_documents.load_latest(partition, engine.host.now()).await?;
-    let Some(document) = document else { return Ok(None) };
+    let Some(found) = stored(engine, partition).await? else { return Ok(None) };
     let decisions = match &engine.history {
         Some(history) => Some(decisions(history.as_ref(), partition).await?),
         None => None,
     };
-    Ok(Some(InstanceDetails::of(document, decisions)))
+    Ok(Some(InstanceDetails { decisions, ..found }))
+}
+
+/// Returns an instance of any saga without its history; `None` if it has no document.
+///
+/// # Errors
+/// As [`instance()`].
+pub async fn stored(
+    engine: &Engine,
+    partition: PartitionKey,
+) -> Result<Option<InstanceDetails>, ReadFailure> {
+    let document = engine.stores()?.read_documents.load_latest(partition, engine.host.now()).await?;
+    Ok(document.map(InstanceDetails::of))
 }
 
 /// Returns the decisions about the messages of an instance in order, up to 10,000.

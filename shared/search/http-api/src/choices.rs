@@ -1,7 +1,7 @@
 //! The description of parameters whose text is one of a few names. The types have no values.
 
 use imports::JobState;
-use service::effects;
+use operate::http::effects;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
@@ -9,10 +9,6 @@ use utoipa::{PartialSchema, ToSchema};
 /// The states of imports.
 pub(super) const STATES: [JobState; 5] =
     [JobState::Uploading, JobState::Uploaded, JobState::Parsing, JobState::Completed, JobState::Error];
-
-/// The states of effects.
-pub(super) const EFFECT_STATES: [effects::EffectState; 3] =
-    [effects::EffectState::Waiting, effects::EffectState::Claimed, effects::EffectState::Poisoned];
 
 /// The format of an export.
 pub(super) enum ExportFormat {}
@@ -62,7 +58,7 @@ described! {
     Studies: one_of(["all", "unique", "duplicates"]);
     Duplicates: one_of(["only", "none"]);
     DuplicateTier: one_of(["certain", "likely", "possible"]);
-    EffectState: one_of(EFFECT_STATES.iter().map(|state| state.name()));
+    EffectState: one_of(effects::STATES.iter().map(|state| state.name()));
     FailureState: one_of(["open", "retrying", "retried", "closed", "archived"]);
     SearchStates: {
         let names = STATES.map(|state| state.to_string()).join("|");

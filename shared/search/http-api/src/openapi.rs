@@ -1,25 +1,26 @@
 //! The parts of the description that several operations share: errors, authorization, and formats of exports.
 
 use axum::http::Method;
-use utoipa::IntoResponses;
-use utoipa::openapi::path::Operation;
+use operate::http::openapi as shared;
+use operate::http::problem::CommonErrors as OperatorErrors;
 use utoipa::openapi::schema::{AllOf, ObjectBuilder, OneOf, Schema, Type};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
-use utoipa::openapi::{Components, ContentBuilder, OpenApi, PathItem, Ref, RefOr, Response};
+use utoipa::openapi::{Components, ContentBuilder, OpenApi, RefOr, Response};
+use utoipa::{IntoResponses, PartialSchema, ToSchema};
 
 use super::extract::only_reads;
-use super::problem::{BodyErrors, CommonErrors};
+use super::problem::{BodyErrors, CommonErrors, Problem};
 
 /// The name of the security scheme.
 const TOKEN: &str = "token";
 
 /// Names the shared errors once, and adds the scope of each operation.
 pub(super) fn complete(api: &mut OpenApi) {
-    let (errors, of_bodies) = (CommonErrors::responses(), BodyErrors::responses());
+    shared::merge_fields(api);
+    // Handlers of every system describe the same errors in other words.
+    let of_operators = OperatorErrors::responses();
+    shared::share_errors(api, &CommonErrors::responses(), &BodyErrors::responses(), &of_operators);
     let components = api.components.get_or_insert_with(Components::default);
-    for (status, error) in errors.iter().chain(&of_bodies) {
-        components.responses.insert(name(status).to_owned(), error.clone());
-    }
     let scheme = HttpBuilder::new()
         .scheme(HttpAuthScheme::Bearer)
         .description(Some(
@@ -28,20 +29,11 @@ pub(super) fn complete(api: &mut OpenApi) {
         ))
         .build();
     components.add_security_scheme(TOKEN, SecurityScheme::Http(scheme));
+    // It also has the errors of single files, which problems of operators never have.
+    components.schemas.insert(Problem::name().into_owned(), Problem::schema());
     complete_variants(components);
     for (path, item) in &mut api.paths.paths {
-        for (method, operation) in operations(item) {
-            for (status, response) in &mut operation.responses.responses {
-                if errors.get(status) == Some(response) {
-                    *response = RefOr::Ref(Ref::from_response_name(name(status)));
-                }
-            }
-            if operation.request_body.is_some() {
-                for status in of_bodies.keys() {
-                    let shared = || RefOr::Ref(Ref::from_response_name(name(status)));
-                    operation.responses.responses.entry(status.clone()).or_insert_with(shared);
-                }
-            }
+        for (method, operation) in shared::operations(item) {
             if let Some(RefOr::T(response)) = operation.responses.responses.get_mut("200") {
                 add_formats(response);
             }
@@ -108,28 +100,11 @@ fn add_formats(response: &mut Response) {
     }
 }
 
-fn operations(item: &mut PathItem) -> impl Iterator<Item = (Method, &mut Operation)> {
-    let all =
-        [(Method::GET, &mut item.get), (Method::POST, &mut item.post), (Method::DELETE, &mut item.delete)];
-    all.into_iter().filter_map(|(method, operation)| Some((method, operation.as_mut()?)))
-}
-
 /// Returns the scope that an operation needs.
 fn scope(method: &Method, path: &str) -> &'static str {
     match only_reads(method, path) {
         _ if path.starts_with("/admin/") => "operate",
         true => "read",
         false => "write",
-    }
-}
-
-fn name(status: &str) -> &'static str {
-    match status {
-        "400" => "BadRequest",
-        "403" => "Forbidden",
-        "404" => "NotFound",
-        "413" => "TooLarge",
-        "415" => "UnsupportedMediaType",
-        _ => "Unavailable",
     }
 }

@@ -6,10 +6,12 @@ use axum::Json;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use axum::response::IntoResponse;
-use imports::{AgePlace, ByAge, ProjectId};
+use imports::{AgePlace, ByAge, ProjectId, SearchId};
 use jiff::Timestamp;
-use messages::Message;
-use outbox::{Cursor, Entry, Kind, Owner};
+use operate::EffectFilter;
+use operate::http::effects::{self, EffectFields};
+use operate::http::failures::Page;
+use outbox::Cursor;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
@@ -21,7 +23,6 @@ use super::searches::{MAX_PAGE, PAGE, states};
 use super::view::{SearchList, SearchView};
 use super::{Api, HttpResult, choices};
 use service::age;
-use service::effects::{self, Effect, Outboxes};
 
 const SEARCHES: List = List { of: "searches of all projects", owner: Uuid::nil() };
 
@@ -107,95 +108,14 @@ pub(super) async fn list_all_searches(
     Ok(Json(SearchList { items, next: next.map(|next| SEARCHES.next(&next)) }).into_response())
 }
 
-/// The default and maximum number of effects in a page.
-const EFFECTS_PAGE: usize = 50;
-const MAX_EFFECTS_PAGE: usize = 200;
-
-const EFFECTS: List = List { of: "effects", owner: Uuid::nil() };
-
 /// An effect in an outbox that is still to be performed.
 #[derive(Serialize, ToSchema)]
 pub(super) struct EffectView {
-    /// The id of its message; if it cannot be read, the store's own id of the entry.
-    effect_id: String,
-    /// `waiting` until it is due or retried, `claimed` while a worker performs it, or `poisoned` if it has exhausted
-    /// its retries.
-    state: &'static str,
-    /// The type of the effect: `message`, `view`, or `unreadable` if it cannot be read.
-    kind: &'static str,
-    /// The queue that the message is sent to.
-    #[schema(required)]
-    queue: Option<String>,
-    /// The message's name; empty if the effect is not a message or cannot be read.
-    message: String,
     /// The import that it belongs to.
     #[schema(required)]
     search_id: Option<Uuid>,
-    /// The id of the session that stored it; null if the import's saga stored it.
-    #[schema(required)]
-    session_id: Option<Uuid>,
-    /// The time at which it is due, or since which it fails, in RFC 3339 format; null if it cannot be read.
-    #[schema(required)]
-    due_at: Option<String>,
-    /// The earliest time of the next attempt; null if it has exhausted its retries.
-    #[schema(required)]
-    next_attempt_at: Option<String>,
-    /// Number of failed attempts since an operator last requeued it.
-    attempts: u32,
-    /// Number of times that an operator requeued it.
-    requeued: u32,
-    /// The error of the last attempt.
-    #[schema(required)]
-    error: Option<String>,
-}
-
-impl EffectView {
-    fn of(effect: Effect, now: Timestamp) -> Self {
-        let (search, session) = match effect.owner {
-            Some(Owner::Saga(search)) => (Some(search), None),
-            Some(Owner::Session(session)) => (None, Some(session.as_uuid())),
-            None => (None, None),
-        };
-        let view = Self {
-            effect_id: effect.id(),
-            state: effect.state(now).name(),
-            kind: "unreadable",
-            queue: None,
-            message: String::new(),
-            search_id: search.map(|search| search.as_uuid()),
-            session_id: session,
-            due_at: None,
-            next_attempt_at: None,
-            attempts: 0,
-            requeued: 0,
-            error: None,
-        };
-        match effect.stored {
-            Ok(entry) => view.with(entry),
-            Err(unreadable) => Self { error: Some(unreadable.why), ..view },
-        }
-    }
-
-    fn with(self, entry: Entry) -> Self {
-        let next_attempt_at = entry.ready_at().map(|at| at.to_string());
-        let message = Message::decode(&entry.payload).ok();
-        let (kind, queue) = match entry.kind {
-            Kind::Message(queue) => ("message", Some(queue.name().to_owned())),
-            Kind::View => ("view", None),
-        };
-        Self {
-            kind,
-            queue,
-            search_id: self.search_id.or(message.as_ref().map(|message| message.partition.as_uuid())),
-            message: message.map(|message| message.body.name).unwrap_or_default(),
-            due_at: Some(entry.due_at.to_string()),
-            next_attempt_at,
-            attempts: entry.attempts,
-            requeued: entry.requeued,
-            error: entry.error,
-            ..self
-        }
-    }
+    #[serde(flatten)]
+    effect: EffectFields,
 }
 
 /// A page of effects.
@@ -227,39 +147,6 @@ pub(super) struct EffectsQuery {
     after: Option<String>,
 }
 
-/// The entry's id is the store's own and may contain characters that a URL cannot.
-impl ListCursor for effects::EffectCursor {
-    fn written(&self) -> String {
-        let of = match self.outboxes {
-            Outboxes::Sagas => "searches",
-            Outboxes::Sessions => "sessions",
-        };
-        let after = self.after.as_deref().unwrap_or_default();
-        let after: String = after.bytes().map(|byte| format!("{byte:02x}")).collect();
-        format!("{of}.{after}")
-    }
-
-    fn read(text: &str) -> Option<Self> {
-        let (of, after) = text.split_once('.')?;
-        let outboxes = match of {
-            "searches" => Outboxes::Sagas,
-            "sessions" => Outboxes::Sessions,
-            _ => return None,
-        };
-        let is_hex = after.len().is_multiple_of(2) && after.bytes().all(|digit| digit.is_ascii_hexdigit());
-        let byte = |digits: &[u8]| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok();
-        let bytes = after.as_bytes().chunks(2).map(byte).collect::<Option<Vec<u8>>>().filter(|_| is_hex)?;
-        let after = String::from_utf8(bytes).ok()?;
-        Some(Self { outboxes, after: (!after.is_empty()).then_some(after) })
-    }
-}
-
-fn effect_state(asked: Option<&str>) -> Result<Option<effects::EffectState>, Problem> {
-    let state = |name: &str| choices::EFFECT_STATES.into_iter().find(|state| state.name() == name);
-    let refused = || Problem::bad("state is waiting, claimed or poisoned");
-    asked.map(|name| state(name).ok_or_else(refused)).transpose()
-}
-
 /// Lists the effects that are still to be performed: messages to send, timers, and updates of views.
 ///
 /// Up to 1,000 imports are examined for one page. With a filter, a page may therefore be short or empty even if more
@@ -276,36 +163,14 @@ pub(super) async fn list_effects(
     query: Result<Query<EffectsQuery>, QueryRejection>,
 ) -> HttpResult {
     let Query(query) = query.map_err(|rejection| Problem::bad(&rejection.body_text()))?;
-    let limit = paging::limit(query.limit, EFFECTS_PAGE, MAX_EFFECTS_PAGE)?;
     let now = api.service.host().now();
     let due_by = before(query.older_than.as_deref(), now)?;
-    let wanted = effects::EffectFilter { state: effect_state(query.state.as_deref())?, due_by };
-    let after = EFFECTS.after(query.after.as_deref())?;
-    let goes_on = after.is_some();
-    let found = effects::effects(api.service.health.stores(), &wanted, now, after, limit).await;
-    let (found, next) = found.map_err(|error| match goes_on && !error.is_retryable() {
-        // Only the store can determine whether an id is valid.
-        true => Problem::bad("after is not the \"next\" of a page of this list"),
-        false => Problem::from(error),
-    })?;
-    let items = found.into_iter().map(|effect| EffectView::of(effect, now)).collect();
-    Ok(Json(EffectList { items, next: next.map(|next| EFFECTS.next(&next)) }).into_response())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn effect_cursor_round_trips_any_store_id() {
-        for after in [None, Some("{\"_id\":{\"$oid\":\"ä/+\"}}".to_owned())] {
-            for outboxes in [Outboxes::Sagas, Outboxes::Sessions] {
-                let place = effects::EffectCursor { outboxes, after: after.clone() };
-                assert_eq!(EFFECTS.after(Some(&EFFECTS.next(&place))).unwrap(), Some(place));
-            }
-        }
-        for wrong in ["searches", "others.", "searches.0", "searches.xx", "searches.ff", "searches.+1"] {
-            assert_eq!(<effects::EffectCursor as ListCursor>::read(wrong), None, "{wrong}");
-        }
-    }
+    let wanted = EffectFilter { state: effects::state(query.state.as_deref())?, due_by };
+    let view = |effect, search: Option<SearchId>| EffectView {
+        search_id: search.map(|search| search.as_uuid()),
+        effect,
+    };
+    let (stores, of) = (api.service.health.stores(), (query.limit, query.after.as_deref()));
+    let Page { items, next } = effects::page(stores, &wanted, now, of, view).await?;
+    Ok(Json(EffectList { items, next }).into_response())
 }

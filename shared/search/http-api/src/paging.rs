@@ -2,22 +2,14 @@
 
 use imports::SearchId;
 use jiff::Timestamp;
+use operate::http::paging;
+pub(super) use operate::http::paging::limit;
 use outbox::Cursor;
 use service::study_view::RecordPlace;
 use uuid::Uuid;
 
 use super::problem::Problem;
 use service::Text;
-
-/// Returns the requested number of items, from 1 to `max`.
-pub(super) fn limit(asked: Option<usize>, default: usize, max: usize) -> Result<usize, Problem> {
-    let limit = asked.unwrap_or(default);
-    if (1..=max).contains(&limit) {
-        Ok(limit)
-    } else {
-        Err(Problem::bad(&format!("limit is from 1 to {max}")))
-    }
-}
 
 /// Returns the text to search for.
 pub(super) fn text(asked: Option<&str>) -> Result<Option<Text>, Problem> {
@@ -35,25 +27,18 @@ pub(super) struct List {
 }
 
 impl List {
-    fn mark(self) -> String {
-        let mut mark = Uuid::new_v5(&self.owner, self.of.as_bytes()).simple().to_string();
-        mark.truncate(8);
-        mark
+    fn shared(self) -> paging::List {
+        paging::List { of: self.of, owner: self.owner }
     }
 
     /// Returns a cursor in the list, as clients receive it.
     pub(super) fn next(self, place: &impl ListCursor) -> String {
-        format!("{}.{}", self.mark(), place.written())
+        self.shared().next(&place.written())
     }
 
     /// Returns the cursor from which a client wants to continue.
     pub(super) fn after<P: ListCursor>(self, next: Option<&str>) -> Result<Option<P>, Problem> {
-        let Some(next) = next else { return Ok(None) };
-        let place = next.split_once('.').filter(|(mark, _)| *mark == self.mark());
-        match place.and_then(|(_, place)| P::read(place)) {
-            Some(place) => Ok(Some(place)),
-            None => Err(Problem::bad("after is not the \"next\" of a page of this list")),
-        }
+        Ok(self.shared().after(next, P::read)?)
     }
 }
 

@@ -6,6 +6,7 @@ use axum::response::{IntoResponse, Response};
 use imports::manifest::ManifestFault;
 use messages::StoreError;
 use messages::store::chain;
+use operate::http::problem::Problem as OperatorProblem;
 use outbox::session::CommitError;
 use serde::Serialize;
 use utoipa::{IntoResponses, ToSchema};
@@ -135,6 +136,12 @@ impl Problem {
         let fault = |fault: &ManifestFault| Fault { detail: fault.to_string(), file: fault.file_index() };
         let problem = Self::new(StatusCode::UNPROCESSABLE_ENTITY, "the manifest is not valid");
         Self { errors: faults.iter().map(fault).collect(), ..problem }
+    }
+}
+
+impl From<OperatorProblem> for Problem {
+    fn from(problem: OperatorProblem) -> Self {
+        Self::new(problem.status(), problem.detail())
     }
 }
 

@@ -4,12 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use axum::extract::{DefaultBodyLimit, Request};
-use axum::http::{Extensions, HeaderValue, StatusCode};
-use axum::middleware::{Next, from_fn, map_request};
-use axum::response::Response;
+use axum::http::{Extensions, StatusCode};
+use axum::middleware::{from_fn, map_request};
 use axum::routing::{MethodRouter, get};
 use axum::{Json, Router};
-use messages::{Traceparent, trace};
+use operate::http::{continue_trace, failures};
 use pastey::paste;
 use service::{Principal, ProjectAccess, SearchService};
 use utoipa::openapi::{HttpMethod, OpenApi as OpenApiDocument};
@@ -79,7 +78,6 @@ where
         std::future::ready(request)
     };
     let router = OPERATIONS.iter().fold(Router::new(), |router, operations| (operations.serve)(router));
-    let failures = service.failures.clone();
     let router = match body_mode {
         BodyMode::Streaming => router.route(METRICS, get(health::show_metrics)),
         // Lambda deployments have CloudWatch metrics instead.
@@ -88,7 +86,7 @@ where
     router
         .route(aliases::SEARCH, get(show_search).delete(cancel_search))
         .with_state(Arc::new(Api {
-            failures,
+            failures: service.failures.clone(),
             service,
             body_mode,
             streams: AtomicUsize::new(0),
@@ -103,13 +101,6 @@ where
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
         .layer(map_request(identified))
         .layer(from_fn(continue_trace))
-}
-
-/// Continues the trace of a request in the messages that it sends.
-async fn continue_trace(request: Request, next: Next) -> Response {
-    let headers = request.headers().get_all("traceparent").iter().map(HeaderValue::as_bytes);
-    let parent = Traceparent::of_headers(headers);
-    trace::continued(parent, next.run(request)).await
 }
 
 /// Returns the OpenAPI description. `docs/openapi.json` is a copy of it.
@@ -197,13 +188,13 @@ const OPERATIONS: &[Operations] = &[
     operations!(history::list_any_history),
     operations!(admin::list_failures),
     operations!(admin::list_failure_groups),
-    operations!(admin::show_failure, admin::delete_failure),
-    operations!(admin::archive_failure),
+    operations!(admin::show_failure, failures::delete_failure),
+    operations!(failures::archive_failure),
     operations!(admin::retry_failures),
-    operations!(admin::list_operations),
-    operations!(admin::show_operation),
-    operations!(admin::stop_operation),
-    operations!(admin::list_audit_entries),
+    operations!(failures::list_operations),
+    operations!(failures::show_operation),
+    operations!(failures::stop_operation),
+    operations!(failures::list_audit_entries),
     operations!(after_restore::recover_restored),
     operations!(after_restore::compare_decided),
     operations!(trial::run_trial),

@@ -9,11 +9,11 @@ use axum::extract::State;
 use axum::extract::rejection::JsonRejection;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
+use operate::http::history::MessageDecisionView;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::admin::AuthorizedOperator;
-use super::history::MessageDecisionView;
 use super::problem::Problem;
 use super::run_trials::{Trial, TrialOutcome};
 use super::{Api, HttpResult};

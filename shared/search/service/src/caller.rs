@@ -3,12 +3,11 @@
 use std::collections::{BTreeMap, HashMap};
 
 use imports::ProjectId;
+use operate::operator::{ALL, elements, name};
+pub use operate::operator::{Operator, identity};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
-
-/// The element of a claim that stands for every project.
-const ALL: &str = "*";
 
 /// The role of a person in a review. Each role includes the earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
@@ -115,52 +114,6 @@ impl ProjectAccess {
     }
 }
 
-/// An operator of the deployment.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Operator {
-    /// The name, for the audit log.
-    pub name: String,
-}
-
-impl Operator {
-    /// Returns the operator that the claims of a token identify. As with [`ProjectAccess::of`], every caller is an
-    /// operator if there are no tokens.
-    ///
-    /// An operator's token has `scope` among its scopes, and `*` among the projects that `claim` lists. The scope
-    /// alone does not identify a person: Cognito gives every user of an app client all scopes of that client
-    /// (<https://docs.aws.amazon.com/cognito/latest/developerguide/cognito-user-pools-define-resource-servers.html>).
-    /// Scopes are read from `scope` and from `scp`, which Okta and Entra use.
-    pub fn of(claim: Option<&str>, scope: &str, claims: Option<&HashMap<String, String>>) -> Option<Self> {
-        let Some(claims) = claims else { return claim.is_none().then(Self::unnamed) };
-        let mut scopes = ["scope", "scp"].into_iter().filter_map(|name| claims.get(name));
-        let has_scope = scopes.any(|scopes| elements(scopes).any(|granted| granted == scope));
-        let is_everywhere = ProjectAccess::of(claim, Some(claims)) == ProjectAccess::All;
-        (has_scope && is_everywhere).then(|| Self { name: name(identity(Some(claims)).as_deref()) })
-    }
-
-    fn unnamed() -> Self {
-        Self { name: name(None) }
-    }
-}
-
-/// Returns the elements of a list in a claim, which are separated by spaces or commas, with or without brackets and
-/// quotes.
-fn elements(claim: &str) -> impl Iterator<Item = &str> {
-    claim
-        .split(|c: char| c.is_whitespace() || matches!(c, ',' | '[' | ']' | '"'))
-        .filter(|part| !part.is_empty())
-}
-
-/// Returns the identity of the caller from the claims of a token: the `sub`, which a provider never assigns twice.
-pub fn identity(claims: Option<&HashMap<String, String>>) -> Option<String> {
-    claims.and_then(|claims| claims.get("sub")).cloned()
-}
-
-/// Returns the name under which actions of a caller are recorded.
-fn name(identity: Option<&str>) -> String {
-    identity.unwrap_or("somebody").to_owned()
-}
-
 /// The principal of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Principal {
@@ -254,41 +207,6 @@ mod tests {
         assert_eq!(ProjectAccess::of(None, Some(&token)), ProjectAccess::none());
         assert_eq!(ProjectAccess::of(Some("projects"), None), ProjectAccess::none());
         assert_eq!(ProjectAccess::of(None, None), ProjectAccess::All);
-    }
-
-    #[test]
-    fn operator_needs_the_scope_and_all_projects() {
-        let token = |name: &str, scope: &str, projects: &str| {
-            let claims = [("sub", "ann"), ("projects", projects), (name, scope)];
-            HashMap::from(claims.map(|(name, value)| (name.to_owned(), value.to_owned())))
-        };
-        let of = |name: &str, scope: &str, projects: &str| {
-            Operator::of(Some("projects"), "searches:operate", Some(&token(name, scope, projects)))
-        };
-        let operator = Some(Operator { name: "ann".to_owned() });
-        for (name, scope) in [
-            ("scope", "searches:operate"),
-            ("scope", "openid searches:operate email"),
-            ("scp", "openid searches:operate"),
-            ("scp", "[openid searches:operate]"),
-            ("scp", r#"["openid","searches:operate"]"#),
-        ] {
-            assert_eq!(of(name, scope, "*"), operator, "{name} {scope}");
-            assert_eq!(of(name, scope, ONE), None, "a reviewer of one project");
-            assert_eq!(of(name, scope, ""), None, "a user without projects");
-        }
-        for scope in ["", "openid", "searches:read searches:write", "searches:operated"] {
-            assert_eq!(of("scope", scope, "*"), None, "{scope}");
-        }
-        assert_eq!(of("roles", "searches:operate", "*"), None, "another claim");
-        assert_eq!(Operator::of(Some("projects"), "x", None), None, "the configuration is wrong");
-        let token = token("scope", "searches:operate", "*");
-        assert_eq!(
-            Operator::of(None, "searches:operate", Some(&token)),
-            None,
-            "no claim is read of the token"
-        );
-        assert!(Operator::of(None, "x", None).is_some());
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod declared;
 mod http;
 mod model;
 mod operate;
+mod operator_http;
 mod page;
 mod scenarios;
 mod services;
