@@ -1,6 +1,7 @@
 # make run          builds the program and imports the bundled samples
 # make serve        builds the page and the program, and serves the page and the HTTP API
 # make orders       builds and runs the second application, see docs/your-own-saga.md
+# make operate-orders  serves the page for the operators of the second application
 # make test         runs all tests, with the real servers that some of them require
 # make lint         checks formatting, clippy, documentation, dependencies and the deployment's template
 # make prove        runs the long proofs for hours: more schedules, more searches, outages, fuzzing
@@ -102,6 +103,15 @@ orders: ## Build and run the second application, orders on SQLite (see docs/your
 	$(CARGO) build --package orders --locked
 	target/debug/orders --duplicate 3
 
+# The data directory of the second application.
+ORDERS := $(or $(CARGO_TARGET_DIR),target)/orders
+
+.PHONY: operate-orders
+operate-orders: page ## Place a few orders, and serve the page for their operators
+	$(CARGO) build --package orders --features tools --locked
+	target/debug/orders --unpaid 3 --data-dir $(ORDERS)
+	target/debug/orders-tools operate serve --data-dir $(ORDERS) --page $(PAGE)/dist
+
 # The arguments of nextest, with the profile in .config/nextest.toml. Without nextest, cargo runs the tests without time limits.
 PROFILE ?= default
 NEXTEST := $(CARGO) nextest run $(EVERYTHING) --locked --profile $(PROFILE)
@@ -152,7 +162,7 @@ deploy-page: page ## Deploy the page of STACK, and upload its files
 	@$(TOOLS) run sam -- python infra/deploy_page.py $(STACK)
 
 .PHONY: openapi
-openapi: ## Generate docs/openapi.json and docs/messages.schema.json from the code
+openapi: ## Generate docs/openapi.json, docs/operator-api.json and docs/messages.schema.json from the code
 	UPDATE=1 $(CARGO) test $(EVERYTHING) --locked --quiet --test events -- --exact openapi::committed_descriptions_are_current
 
 .PHONY: test-deploy

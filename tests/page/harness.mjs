@@ -13,20 +13,25 @@ export const ROOT = join(HERE, '../..');
 export const SAMPLES = join(ROOT, 'tests/samples');
 export const PROJECT = '00000000-0000-0000-0000-000000000000';
 export const SHOTS = process.env.SHOTS ?? join(HERE, 'shots');
-export const PROGRAM = process.env.SEARCH_IMPORT ?? resolve(ROOT, process.env.CARGO_TARGET_DIR ?? 'target', 'debug/search-import');
+/** Returns the path of a program that is built for tests. */
+export const built = (program) => resolve(ROOT, process.env.CARGO_TARGET_DIR ?? 'target', 'debug', program);
+export const PROGRAM = process.env.SEARCH_IMPORT ?? built('search-import');
 /** Maximum time for an expected change, in milliseconds. It is long because other tests may run on the same machine. */
 export const TIMEOUT = 30_000;
 /** The rules of WCAG 2.2 AA and the best practices of axe. */
 const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
 
 export class Server {
-  /** Serves a data folder, by default a new one. `listen` is the address to bind, `reach` the address that clients use. */
-  static async start({ folder = mkdtempSync(join(tmpdir(), 'page-')), port = 0, listen = '127.0.0.1', reach = listen } = {}) {
+  /**
+   * Serves a data folder, by default a new one. `listen` is the address to bind, `reach` the address that clients use, and
+   * `program` with `command` what serves.
+   */
+  static async start({ folder = mkdtempSync(join(tmpdir(), 'page-')), port = 0, listen = '127.0.0.1', reach = listen, program = PROGRAM, command = ['serve'] } = {}) {
     const server = new Server();
     server.folder = folder;
-    Object.assign(server, { listen, reach });
-    const all = ['serve', '--data-dir', folder, '--listen', `${listen}:${port}`];
-    server.child = spawn(PROGRAM, all, { stdio: ['ignore', 'ignore', 'pipe'] });
+    Object.assign(server, { listen, reach, program, command });
+    const all = [...command, '--data-dir', folder, '--listen', `${listen}:${port}`];
+    server.child = spawn(program, all, { stdio: ['ignore', 'ignore', 'pipe'] });
     const lines = createInterface({ input: server.child.stderr });
     const output = [];
     server.url = await new Promise((done, fail) => {
@@ -51,8 +56,8 @@ export class Server {
   }
 
   restart() {
-    const { folder, port, listen, reach } = this;
-    return Server.start({ folder, port, listen, reach });
+    const { folder, port, listen, reach, program, command } = this;
+    return Server.start({ folder, port, listen, reach, program, command });
   }
 
   async end() {

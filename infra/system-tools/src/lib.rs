@@ -18,7 +18,7 @@
 //! - [`provision`]: creates queues and tables on local servers;
 //! - [`pump`]: event sources for functions under a Lambda emulator;
 //! - [`diagram`]: draws queues and functions;
-//! - [`mod@operate`]: shows and changes instances, failures, outboxes and health;
+//! - [`mod@operate`]: shows and changes instances, failures, outboxes and health, also as an HTTP API with a page;
 //! - [`template`]: writes a SAM template of queues, functions and roles, or checks one.
 
 pub mod diagram;
@@ -93,7 +93,7 @@ impl SystemCommand {
     ///
     /// # Errors
     /// Returns an error if the table of the system is wrong, or as the command.
-    pub async fn run<P>(&self, system: &System<P>) -> anyhow::Result<bool> {
+    pub async fn run<P>(&self, system: &'static System<P>) -> anyhow::Result<bool> {
         system.check()?;
         match self {
             Self::Provision(args) => provision::run(system, args).await,

@@ -34,6 +34,9 @@ struct Args {
     /// The number of deliveries of each message.
     #[arg(long, default_value_t = 1)]
     duplicate: u32,
+    /// The number of further orders, which wait for their payment when the program ends.
+    #[arg(long, default_value_t = 0)]
+    unpaid: u32,
 }
 
 #[tokio::main]
@@ -41,9 +44,9 @@ async fn main() -> ExitCode {
     telemetry::start(telemetry::LogFormat::Human);
     let args = Args::parse();
     let done = match &args.data_dir {
-        Some(dir) => run(dir, args.duplicate).await,
+        Some(dir) => run(dir, &args).await,
         None => match tempfile::tempdir() {
-            Ok(dir) => run(dir.path(), args.duplicate).await,
+            Ok(dir) => run(dir.path(), &args).await,
             Err(error) => Err(error.into()),
         },
     };
@@ -56,7 +59,7 @@ async fn main() -> ExitCode {
     }
 }
 
-async fn run(dir: &Path, copies: u32) -> anyhow::Result<()> {
+async fn run(dir: &Path, args: &Args) -> anyhow::Result<()> {
     let host = Arc::new(MovedHost::default());
     let lock = Arc::new(Store::lock(dir)?);
     let store = Arc::new(Store::open(dir, host.clone(), Settings::of(SYSTEM.name, &QUEUES))?);
@@ -68,10 +71,20 @@ async fn run(dir: &Path, copies: u32) -> anyhow::Result<()> {
     };
     let engine = ports(&store);
     let home = Home { store: Arc::clone(&store), lock, ports: Arc::new(ports) };
-    let runner =
-        Runner::new(&SYSTEM, engine, Some(home), FaultInjection { copies, ..FaultInjection::default() });
+    let runner = Runner::new(
+        &SYSTEM,
+        engine,
+        Some(home),
+        FaultInjection { copies: args.duplicate, ..FaultInjection::default() },
+    );
     let shop = Shop::over(&runner.ports())?;
-    let numbers = runner.run_until(play(&shop, &host, &runner)).await??;
+    let numbers = runner
+        .run_until(async {
+            let numbers = play(&shop, &host, &runner).await?;
+            leave(&shop, &runner, args.unpaid).await?;
+            anyhow::Ok(numbers)
+        })
+        .await??;
     print(&shop, &store, &numbers).await
 }
 
@@ -96,6 +109,16 @@ async fn play(shop: &Shop, host: &MovedHost, runner: &Runner<Engine>) -> anyhow:
     until(async || Ok(shop.orders().await?.items.iter().all(|view| view.ended))).await?;
     until(async || Ok(runner.is_idle().await? == Some(true))).await?;
     Ok(numbers)
+}
+
+/// Places orders that are not paid.
+async fn leave(shop: &Shop, runner: &Runner<Engine>, unpaid: u32) -> anyhow::Result<()> {
+    let before = shop.orders().await?.items.len();
+    shop.restock(unpaid.into()).await?;
+    for n in 1..=unpaid as usize {
+        shop.place(&format!("A-{}", before + n), 1_000).await?;
+    }
+    until(async || Ok(runner.is_idle().await? == Some(true))).await
 }
 
 async fn until(holds: impl AsyncFn() -> anyhow::Result<bool>) -> anyhow::Result<()> {

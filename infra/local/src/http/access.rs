@@ -48,7 +48,7 @@ pub enum AccessDenied {
     #[error("the request needs exactly one valid Host header that names this server")]
     InvalidHost,
     /// The request is for another server.
-    #[error("this server is not {0:?}; search-import serve --host adds a name")]
+    #[error("this server is not {0:?}; the option --host of its command adds a name")]
     Misdirected(String),
     /// The request comes from a page of another origin.
     #[error("the request comes from a page of another origin")]

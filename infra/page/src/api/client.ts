@@ -1,6 +1,7 @@
 /** The client of the HTTP API, typed from the API's description, and its errors as sentences. */
 import createClient from 'openapi-fetch';
 import type { components, paths } from './schema';
+import type { components as OperatorComponents, paths as OperatorPaths } from './operator-schema';
 import { withToken } from './sign-in';
 
 export type Schemas = components['schemas'];
@@ -13,6 +14,10 @@ export type Config = Schemas['ConfigView'];
 /** The address of the page without the trailing slash; the API has the same base address. */
 export const BASE = new URL('.', location.href).href.replace(/\/$/, '');
 export const api = createClient<paths>({ baseUrl: BASE, fetch: withToken });
+
+/** The operator's routes of any system. */
+export type OperatorSchemas = OperatorComponents['schemas'];
+export const operatorApi = createClient<OperatorPaths>({ baseUrl: BASE, fetch: withToken });
 
 /** A failed operation, described in a sentence for the user. */
 export class Fault extends Error {

@@ -75,7 +75,8 @@ function receive(message: TabMessage): void {
   if (gone) for (const listener of deletionListeners) listener(gone);
 }
 
-function setConnected(on: boolean): void {
+/** Records whether the server answers. Reloads the displayed data when it answers again. */
+export function setConnected(on: boolean): void {
   const isRestored = on && connection.on === false;
   connection.on = on;
   if (isRestored) reloadAll();

@@ -104,7 +104,7 @@ pub struct Close {
     pub reason: String,
 }
 
-pub(super) async fn run<P>(opened: &OpenSystem<'_, P>, command: &Command) -> anyhow::Result<bool> {
+pub(super) async fn run<P>(opened: &OpenSystem<P>, command: &Command) -> anyhow::Result<bool> {
     let store = &opened.engine.stores()?.failures;
     match command {
         Command::List(filter) => list(opened, filter).await,
@@ -140,13 +140,13 @@ pub(super) async fn run<P>(opened: &OpenSystem<'_, P>, command: &Command) -> any
 }
 
 /// Returns the failures after those of the dead-letter queues were collected.
-async fn collected<P>(opened: &OpenSystem<'_, P>) -> anyhow::Result<Failures> {
+async fn collected<P>(opened: &OpenSystem<P>) -> anyhow::Result<Failures> {
     let failures = opened.engine.failures(saga::control::OPERATOR, opened.system)?;
     failures.collect(None).await?;
     Ok(failures)
 }
 
-fn closed<P>(opened: &OpenSystem<'_, P>, close: &Close, done: &str) -> anyhow::Result<bool> {
+fn closed<P>(opened: &OpenSystem<P>, close: &Close, done: &str) -> anyhow::Result<bool> {
     if opened.json {
         output::json(&json!({ "done": done, "failures": close.failures }))?;
     } else {
@@ -156,7 +156,7 @@ fn closed<P>(opened: &OpenSystem<'_, P>, close: &Close, done: &str) -> anyhow::R
     Ok(true)
 }
 
-async fn list<P>(opened: &OpenSystem<'_, P>, filter: &Filter) -> anyhow::Result<bool> {
+async fn list<P>(opened: &OpenSystem<P>, filter: &Filter) -> anyhow::Result<bool> {
     let store = opened.engine.stores()?.failures.as_ref();
     let found = selected(store, &filter.selection(), usize::MAX).await?;
     found.iter().try_for_each(|failure| show(failure, opened.json))?;
@@ -197,7 +197,7 @@ fn groups(groups: &[saga::failures::CauseGroup], as_json: bool) -> anyhow::Resul
     Ok(())
 }
 
-async fn retry<P>(opened: &OpenSystem<'_, P>, args: &RetryArgs) -> anyhow::Result<bool> {
+async fn retry<P>(opened: &OpenSystem<P>, args: &RetryArgs) -> anyhow::Result<bool> {
     if !args.all && args.failures.is_empty() && args.filter.is_empty() {
         return Err(anyhow!(
             "nothing is selected; name failures, --cause, --from or --instance, or give --all"
@@ -233,7 +233,7 @@ async fn retry<P>(opened: &OpenSystem<'_, P>, args: &RetryArgs) -> anyhow::Resul
 }
 
 /// Lists the latest actions of operators.
-pub(super) async fn audit<P>(opened: &OpenSystem<'_, P>, limit: usize) -> anyhow::Result<bool> {
+pub(super) async fn audit<P>(opened: &OpenSystem<P>, limit: usize) -> anyhow::Result<bool> {
     let actions = opened.engine.stores()?.failures.acts(limit).await?;
     for action in &actions {
         if opened.json {

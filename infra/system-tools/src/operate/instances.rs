@@ -82,7 +82,7 @@ pub struct Send {
     pub new: bool,
 }
 
-pub(super) async fn list<P>(opened: &OpenSystem<'_, P>, args: &List) -> anyhow::Result<bool> {
+pub(super) async fn list<P>(opened: &OpenSystem<P>, args: &List) -> anyhow::Result<bool> {
     let views = unfinished(&opened.engine, args.limit).await?;
     for view in &views {
         if opened.json {
@@ -97,7 +97,7 @@ pub(super) async fn list<P>(opened: &OpenSystem<'_, P>, args: &List) -> anyhow::
     Ok(true)
 }
 
-pub(super) async fn show<P>(opened: &OpenSystem<'_, P>, which: &Which) -> anyhow::Result<bool> {
+pub(super) async fn show<P>(opened: &OpenSystem<P>, which: &Which) -> anyhow::Result<bool> {
     let found = instance(&opened.engine, which.instance).await?;
     let found = found.with_context(|| unknown(which.instance))?;
     if opened.json {
@@ -165,7 +165,7 @@ struct ActionResult {
 }
 
 pub(super) async fn control<P>(
-    opened: &OpenSystem<'_, P>,
+    opened: &OpenSystem<P>,
     control: Control,
     action: &Action,
 ) -> anyhow::Result<bool> {
@@ -211,7 +211,7 @@ pub(super) async fn control<P>(
     Ok(true)
 }
 
-pub(super) async fn send<P>(opened: &OpenSystem<'_, P>, args: &Send) -> anyhow::Result<bool> {
+pub(super) async fn send<P>(opened: &OpenSystem<P>, args: &Send) -> anyhow::Result<bool> {
     let data: Value = serde_json::from_str(&args.data)
         .map_err(|error| anyhow!("the data is not JSON: {error}; an example is '{{\"cents\": 100}}'"))?;
     if !data.is_object() {

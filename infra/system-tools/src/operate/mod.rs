@@ -6,6 +6,7 @@
 mod failures;
 mod instances;
 mod outbox;
+mod serve;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -59,6 +60,8 @@ pub enum Command {
     Outbox(outbox::Command),
     /// Show what responds, what waits, and what an operator has to do
     Health,
+    /// Serve the same functions as an HTTP API, and on a page for browsers
+    Serve(serve::Serve),
     /// List the latest actions of operators
     Audit {
         /// Number of actions
@@ -68,8 +71,8 @@ pub enum Command {
 }
 
 /// An opened system.
-pub(crate) struct OpenSystem<'a, P: 'static> {
-    pub(crate) system: &'a System<P>,
+pub(crate) struct OpenSystem<P: 'static> {
+    pub(crate) system: &'static System<P>,
     pub(crate) engine: Engine,
     pub(crate) json: bool,
 }
@@ -94,7 +97,8 @@ impl Command {
             | Self::Send(_)
             | Self::Failures(_)
             | Self::Outbox(_)
-            | Self::Health => Access::Change,
+            | Self::Health
+            | Self::Serve(_) => Access::Change,
         }
     }
 }
@@ -103,7 +107,7 @@ impl Command {
 ///
 /// # Errors
 /// Returns an error if the system cannot be opened, or the command is refused or fails.
-pub async fn run<P>(system: &System<P>, args: &Args) -> anyhow::Result<bool> {
+pub async fn run<P>(system: &'static System<P>, args: &Args) -> anyhow::Result<bool> {
     if let Command::Events = args.command {
         return instances::events(system, args.json);
     }
@@ -123,6 +127,7 @@ pub async fn run<P>(system: &System<P>, args: &Args) -> anyhow::Result<bool> {
         Command::Failures(command) => failures::run(&opened, command).await,
         Command::Outbox(command) => outbox::run(&opened, command).await,
         Command::Health => health(&opened).await,
+        Command::Serve(args) => serve::run(opened, args).await,
         Command::Audit { limit } => failures::audit(&opened, *limit).await,
     }
 }
@@ -170,7 +175,7 @@ async fn open<P>(system: &System<P>, args: &Args) -> anyhow::Result<Engine> {
 }
 
 /// Prints the health. Returns `true` if no problem needs an operator.
-async fn health<P>(opened: &OpenSystem<'_, P>) -> anyhow::Result<bool> {
+async fn health<P>(opened: &OpenSystem<P>) -> anyhow::Result<bool> {
     let report = Health::over(&opened.engine)?.report(opened.system, &program()).await;
     if opened.json {
         output::json(&report)?;

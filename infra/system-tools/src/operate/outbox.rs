@@ -43,7 +43,7 @@ pub struct Change {
     pub all: bool,
 }
 
-pub(super) async fn run<P>(opened: &OpenSystem<'_, P>, command: &Command) -> anyhow::Result<bool> {
+pub(super) async fn run<P>(opened: &OpenSystem<P>, command: &Command) -> anyhow::Result<bool> {
     match command {
         Command::List { exhausted } => {
             let state = exhausted.then_some(EffectState::Poisoned);
@@ -61,7 +61,7 @@ pub(super) async fn run<P>(opened: &OpenSystem<'_, P>, command: &Command) -> any
 }
 
 /// Changes exhausted effects that were not changed concurrently.
-async fn change<P>(opened: &OpenSystem<'_, P>, args: &Change, change: EffectChange) -> anyhow::Result<bool> {
+async fn change<P>(opened: &OpenSystem<P>, args: &Change, change: EffectChange) -> anyhow::Result<bool> {
     let (stores, now) = (opened.engine.stores()?, opened.engine.host.now());
     let mut found = exhausted(stores, Timestamp::MAX, now).await?;
     found.retain(|effect| args.all || args.effects.contains(&effect.id()));
@@ -89,7 +89,7 @@ async fn change<P>(opened: &OpenSystem<'_, P>, args: &Change, change: EffectChan
     Ok(true)
 }
 
-fn show<P>(opened: &OpenSystem<'_, P>, effect: &Effect, done: &str) -> anyhow::Result<()> {
+fn show<P>(opened: &OpenSystem<P>, effect: &Effect, done: &str) -> anyhow::Result<()> {
     let owner = effect.owner.map(|owner| match owner {
         Owner::Saga(partition) => format!("instance {partition}"),
         Owner::Session(session) => format!("session {session}"),
