@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
+use embedded::{Call, Phase};
 use functions::parse_references::{OrphanReason, OrphanStudies};
 use imports::queues::{CONTROL, PARSE, SAGA, UPLOADS};
 use imports::{FindObjects, JobState, ProjectId, ReadStudies, SearchId, StoredFile, StudyRef};
@@ -20,7 +21,7 @@ use service::{
 use tempfile::TempDir;
 
 use crate::failures::{gather, run_to_the_end};
-use crate::world::{World, call};
+use crate::world::{CrashAt, World, call};
 
 /// The tables of the ledger and of the memory of processed messages.
 const LEDGER: [&str; 2] = ["ledger", "processed"];
@@ -439,6 +440,28 @@ async fn marks_follow_decisions_after_restore() {
         world.run().await;
         assert_eq!(marked(&world), 1, "{what:?}");
     }
+}
+
+/// An action without an entry in the audit log is worse than an entry without an action.
+#[tokio::test]
+async fn comparison_after_restore_is_recorded_before_it_is_requested() {
+    let world = World::new();
+    let imports = [imported(&world).await, imported(&world).await];
+    let studies = imports.map(|AnnouncedSearch { search_id, files }| {
+        let file_id = files[0].file_id;
+        StudyRef { search_id, file_id, record: 1 }
+    });
+    let project = ProjectId::from_uuid(uuid::Uuid::nil());
+    let request =
+        DecisionRequest { decision: DecisionKind::Different, studies: &studies, if_undecided: false };
+    world.functions.start_upload.decide(project, request, "Ann").await.unwrap();
+    let crash = CrashAt::new(Call::SessionCommit, Phase::Before, 1);
+    let start = world.crashing(&crash).start_upload;
+    let after = AfterRestore::new(start, OpenReads::End, "Ann".to_owned());
+    crash.kill(after.compare_decided(project)).await;
+    let log = world.functions.failures.store.acts(10).await.unwrap();
+    let done: Vec<_> = log.iter().map(|entry| (entry.by.as_str(), entry.did.as_str())).collect();
+    assert_eq!(done, [("Ann", "compared after a restore")]);
 }
 
 /// Returns the number of studies that are marked as duplicates.

@@ -111,23 +111,24 @@ impl AfterRestore {
         }
     }
 
-    /// Compares the studies of all decisions of a project again, and returns their number. The restored database may
-    /// have a decision without its marks, because the command to compare was handled later. It is safe to repeat.
+    /// Compares the studies of all decisions of a project again, records the operator in the audit log, and returns the
+    /// number of studies. The restored database may have a decision without its marks, because the command to compare
+    /// was handled later. It is safe to repeat.
     ///
     /// # Errors
     /// Returns an error if a store or queue is unavailable; the call has to be repeated.
     pub async fn compare_decided(&self, project: ProjectId) -> Result<usize, Error> {
         let studies = bulk::ever_decided(self.start.entry.sessions.records.as_ref(), project).await?;
+        if !studies.is_empty() {
+            let why = format!("{} decided studies", studies.len());
+            let action = "compared after a restore";
+            self.start.failures.record_action(&self.by, action, project.to_string(), why).await?;
+        }
         for studies in studies.chunks(STUDIES_OF_SESSION) {
             let Some(first) = studies.first() else { continue };
             let mut session = self.start.entry.session(first.search_id);
             bulk::send_comparisons(&mut session, project, studies)?;
             self.start.commit(session, "compare decided studies after a restore").await?;
-        }
-        if !studies.is_empty() {
-            let why = format!("{} decided studies", studies.len());
-            let action = "compared after a restore";
-            self.start.failures.record_action(&self.by, action, project.to_string(), why).await?;
         }
         Ok(studies.len())
     }
