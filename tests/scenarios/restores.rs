@@ -558,6 +558,66 @@ async fn keyed_request_repeated_after_restore_is_imported_once() {
     }
 }
 
+/// A client sends another request under a key whose first request is undone. The uploads for the first one are stored
+/// under the ids of the files of the second one, and their notifications are in a queue or have been handled. A restore
+/// of the database alone leaves a ledger that shows that the key was used.
+#[tokio::test]
+async fn other_request_under_key_of_undone_import_reads_its_own_files() {
+    const OTHER: &str = "TY  - JOUR\nTI  - Third\nDO  - 10.5555/third\nER  - \n";
+    for (undone_files, files, what, is_notified) in [
+        (1, 1, What::Both, true),
+        (1, 1, What::Both, false),
+        (1, 2, What::Both, true),
+        (1, 2, What::Both, false),
+        (2, 1, What::Both, false),
+        (30, 30, What::Both, false),
+        (1, 1, What::Database, true),
+    ] {
+        let case = format!("{undone_files} {files} {what:?} {is_notified}");
+        let world = World::new();
+        let project = ProjectId::from_uuid(uuid::Uuid::nil());
+        let announce = async |world: &World, name: &str, files: usize| {
+            let files =
+                (0..files).map(|index| NewFile { name: format!("{name}{index}.ris"), size_bytes: 100 });
+            let request = NewSearch { name: "Gambling harms".to_owned(), files: files.collect() };
+            world.functions.start_upload.create_once(project, &request, "key").await.unwrap()
+        };
+        world.functions.start_upload.keyed_search(project, "key").await.unwrap();
+        let backup = Backup::take(&world);
+        let CreateOutcome::Announced(undone) = announce(&world, "undone", undone_files).await else {
+            panic!("refused")
+        };
+        world.deliver_all(&[&CONTROL, &SAGA]).await;
+        for index in 0..undone_files {
+            world.upload(&undone, index, TWO_STUDIES).await;
+        }
+        if is_notified {
+            world.run().await;
+        }
+        let world = restored(&backup, world, what).await;
+        let announced = match announce(&world, "other", files).await {
+            CreateOutcome::Announced(announced) => announced,
+            CreateOutcome::Differs => {
+                assert_eq!(what, What::Database, "the key is refused only if the ledger knows it");
+                continue;
+            }
+        };
+        assert_eq!(announced.search_id, undone.search_id);
+        world.deliver_all(&[&CONTROL, &SAGA, &UPLOADS, &SAGA]).await;
+        assert_eq!(world.job(undone.search_id).await.state, JobState::Uploading, "{case}");
+        for index in 0..files {
+            world.upload(&announced, index, OTHER).await;
+        }
+        wait_for_deadlines(&world).await;
+        let search = announced.search_id;
+        assert_eq!(world.job(search).await.state, JobState::Completed, "{case}");
+        let studies = world.studies(search).await;
+        let titles: BTreeSet<_> = studies.iter().map(|study| study.reference.title.as_str()).collect();
+        assert_eq!((studies.len(), titles), (files, BTreeSet::from(["Third"])), "{case}");
+        assert_eq!(usize::try_from(stored(&world)).unwrap(), files, "{case}");
+    }
+}
+
 /// The deletion of the studies was handled before the restore, and its message is remembered.
 #[tokio::test]
 async fn cancellation_repeated_after_restore_deletes_studies() {

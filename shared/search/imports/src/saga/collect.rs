@@ -95,7 +95,8 @@ pub(super) fn receive(moment: &Moment<'_>, import: &Import, saved: &SearchUpload
     let mut joined = import.clone();
     match join(&mut joined, saved) {
         Ok(()) => wait_or_parse(moment, joined),
-        Err(reason) => fail(moment, import.clone(), format!("{}: {reason}", saved.file_name)),
+        Err(misfit) if misfit.is_of_another_request => Decision::ignore(format!("warning: {}", misfit.why)),
+        Err(misfit) => fail(moment, import.clone(), format!("{}: {}", saved.file_name, misfit.why)),
     }
 }
 
@@ -111,7 +112,7 @@ pub(super) fn receive_unannounced(
     let mut joined = import.clone();
     match join(&mut joined, saved) {
         Ok(()) => wait_or_parse(moment, joined),
-        Err(warning) => Decision::ignore(format!("warning: {warning}")),
+        Err(misfit) => Decision::ignore(format!("warning: {}", misfit.why)),
     }
 }
 
@@ -189,8 +190,22 @@ fn give_up(moment: &Moment<'_>, import: Import, besides: &str) -> Decision {
     fail(moment, import, format!("upload timed out: {missing}{besides}"))
 }
 
+/// The reason why a stored file cannot join a search.
+struct Misfit {
+    why: String,
+    /// `true` if the file was uploaded for another request under the idempotency key of the search. A restore of the
+    /// database has undone that request, but not its uploads.
+    is_of_another_request: bool,
+}
+
+impl From<String> for Misfit {
+    fn from(why: String) -> Self {
+        Self { why, is_of_another_request: false }
+    }
+}
+
 /// Adds a file to a search that waits for files, unless it contradicts the search.
-fn join(import: &mut Import, saved: &SearchUploadSaved) -> Result<(), String> {
+fn join(import: &mut Import, saved: &SearchUploadSaved) -> Result<(), Misfit> {
     if import.expected_files.is_some() {
         fits(import, saved)?;
     } else if let Some(metadata) = fits_unannounced(import, saved)? {
@@ -217,22 +232,27 @@ fn fits_unannounced(import: &Import, saved: &SearchUploadSaved) -> Result<Option
     }
 }
 
-/// Returns the reason why a file cannot join an announced search, if there is one.
-fn fits(import: &Import, saved: &SearchUploadSaved) -> Result<(), String> {
+/// Returns the reason why a file cannot join a search with a known number of files, if there is one.
+fn fits(import: &Import, saved: &SearchUploadSaved) -> Result<(), Misfit> {
     let metadata = UploadMetadata::from_map(&saved.metadata).and_then(|found| {
         // Our upload forms always send it, so its absence means that another program wrote the object.
         found.ok_or(MetadataError::Missing("search-name"))
     });
-    match metadata {
-        Err(error) => Err(error.to_string()),
-        Ok(_) if saved.project_id != import.project_id => Err("the file is of another project".into()),
-        Ok(metadata) if Some(metadata.expected_files) != import.expected_files => {
-            Err("the upload's number of files is not that of the search".into())
+    let metadata = metadata.map_err(|error| error.to_string())?;
+    if saved.project_id != import.project_id {
+        return Err("the file is of another project".to_owned().into());
+    }
+    let of_another = |why: &str| Misfit { why: why.to_owned(), is_of_another_request: import.announced };
+    if Some(metadata.expected_files) != import.expected_files {
+        return Err(of_another("the upload's number of files is not that of the search"));
+    }
+    let known = import.files.get(&saved.file_id).filter(|_| import.announced);
+    match known {
+        Some(file) if file.name.as_ref().is_some_and(|name| *name != saved.file_name) => {
+            Err(of_another("the name of the file is not the announced one"))
         }
-        Ok(_) if import.announced && !import.files.contains_key(&saved.file_id) => {
-            Err("the file is not in the manifest".into())
-        }
-        Ok(_) => Ok(()),
+        None if import.announced => Err("the file is not in the manifest".to_owned().into()),
+        Some(_) | None => Ok(()),
     }
 }
 

@@ -279,6 +279,7 @@ fn events() -> Vec<(&'static str, &'static [Situation], SearchEvent)> {
         ("metadata missing", &[OneOfTwo], saved(2, None)),
         ("metadata invalid", &[OneOfTwo], saved(2, Some(0))),
         ("not in the manifest", &[OneOfTwo], saved(3, Some(2))),
+        ("a file of another request", &[OneOfTwo], saved(2, Some(3))),
         ("a known file", &[Uploaded], saved(1, None)),
         ("a new file, no manifest either", &[Uploaded], saved(2, None)),
         ("a new file with the number of files", &[Uploaded], saved(2, Some(2))),
