@@ -15,8 +15,8 @@ use imports::queues::{CONTROL, EVENTS, SAGA, UPLOADS};
 use imports::{Deadlines, ImportEvent, JobState, ProjectId, SearchId, SearchImport};
 use jiff::{SignedDuration, Timestamp};
 use messages::{
-    AttemptId, Disposition, Host, Message, MessageId, Outgoing, Payload, ReceiveMessages, SendError,
-    SendMessages, SessionId, StoreError, Token,
+    AttemptId, Disposition, Host, Message, MessageId, Outgoing, PartitionKey, Payload, ReceiveMessages,
+    SendError, SendMessages, SessionId, StoreError, Token,
 };
 use outbox::dispatch::SweepOutcome;
 use outbox::session::{CommitError, Options, Ports, SessionStatus, SettleSession, SettleSessions};
@@ -24,7 +24,10 @@ use outbox::{
     ClaimedEntries, DispatchOutbox, Dispatcher, Entry, InspectOutbox, Key, Owner, Policy, Session,
     Settlement, SweepOutbox, Unreadable, UnreadableAction,
 };
-use saga::{Engine, ExpectedToken};
+use saga::{
+    Control, ControlError, ControlOutcome, Engine, ExpectedToken, Intervention, Persist, PersistOutcome,
+    WriteDocuments,
+};
 use service::{Cancellation, ProjectAccess};
 use testing::{ManualHost, sample};
 
@@ -595,6 +598,43 @@ async fn end_stored_after_requeue_leaves_no_token() {
         world.deliver(&SAGA, &message).await;
         assert_eq!(admitted(&world, search, &expected).await, [], "{is_forgotten}");
     }
+}
+
+/// A store whose writes are late: the lease of the writer has expired, and another worker has claimed the partition and
+/// stored nothing.
+struct LateWrites(Arc<World>);
+
+#[async_trait]
+impl WriteDocuments for LateWrites {
+    async fn persist(&self, writes: &[Persist], now: Timestamp) -> Result<Vec<PersistOutcome>, StoreError> {
+        self.0.host.advance(Duration::from_secs(60));
+        for write in writes {
+            LedgerItem::Claimed.prepare(&self.0, write.partition).await;
+        }
+        self.0.backend.ports.engine.operator().unwrap().stores.write_documents.persist(writes, now).await
+    }
+
+    async fn settle(&self, settlements: &[(PartitionKey, Vec<Settlement>)]) -> Result<(), StoreError> {
+        self.0.backend.ports.engine.operator().unwrap().stores.write_documents.settle(settlements).await
+    }
+}
+
+#[tokio::test]
+async fn termination_stored_after_lease_leaves_no_token() {
+    let world = Arc::new(World::new());
+    let (search, _) = exhausted_command(&world).await;
+    let expected = world.document(search).await.unwrap().content.expected;
+    let operator = world.backend.ports.engine.operator().unwrap();
+    let mut late = world.backend.ports.engine.operator().unwrap();
+    late.stores.write_documents = Arc::new(LateWrites(world.clone()));
+    let (at, by, why) = (world.host.now(), "Ann".to_owned(), "a test".to_owned());
+    let intervention = Intervention { at, by, why };
+    let refused = late.control(search, Control::Terminate, &intervention).await;
+    assert!(matches!(refused, Err(ControlError::Busy(_))), "{refused:?}");
+    assert!(world.document(search).await.unwrap().content.ended_at.is_some());
+    let repeated = operator.control(search, Control::Terminate, &intervention).await.unwrap();
+    assert_eq!(repeated, ControlOutcome::Unchanged);
+    assert_eq!(admitted(&world, search, &expected).await, []);
 }
 
 /// A second operator has listed the entry before the first one requeued it.

@@ -128,9 +128,8 @@ pub enum Mutant {
     TerminationIgnored,
     /// A repeated command of an operator sends its event again.
     OperatorEventRepeated,
-    /// A claim of an operator grants the tokens of a document that was loaded before, although another attempt may have
-    /// claimed the partition in between.
-    OperatorGrantsAtClaim,
+    /// An operator does not notice that a release was refused because the lease had expired.
+    OperatorReleaseBelieved,
     /// A defect that the application plants in its own ports, by its name.
     Own(&'static str),
 }
@@ -188,7 +187,7 @@ impl Mutant {
 
     /// Those of the engine that are found only on applications whose instances an operator terminates and sends events.
     pub const TERMINATED: [Self; 3] =
-        [Self::TerminationIgnored, Self::OperatorEventRepeated, Self::OperatorGrantsAtClaim];
+        [Self::TerminationIgnored, Self::OperatorEventRepeated, Self::OperatorReleaseBelieved];
 
     /// Returns the modes in which it is a defect. Without a ledger, there are no tokens, fences and garbage collection.
     pub fn modes(self) -> &'static [Mode] {
@@ -201,7 +200,7 @@ impl Mutant {
             | Self::ItemForgottenEarly
             | Self::EarlierIsConflict
             | Self::RequeueWithoutTokens
-            | Self::OperatorGrantsAtClaim
+            | Self::OperatorReleaseBelieved
             | Self::ReplyTokenUnchecked
             | Self::MintsWithoutRoom
             | Self::NobodyIsWaitedFor

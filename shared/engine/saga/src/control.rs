@@ -196,8 +196,11 @@ impl Operator {
             None => Err(ControlError::Ended(partition)),
         };
         let Ok(true) = is_change else {
-            self.partitions.ledger.release(&release).await?;
-            return is_change.map(|_| ControlOutcome::Unchanged);
+            let is_released = self.partitions.ledger.release(&release).await?;
+            return match is_change {
+                Ok(_) if release.ended && !is_released => Err(ControlError::Busy(partition)),
+                answer => answer.map(|_| ControlOutcome::Unchanged),
+            };
         };
         let written = match control {
             Control::Terminate => self.stores.read_views.view(partition).await?,
@@ -209,8 +212,11 @@ impl Operator {
         let persisted = self.stores.write_documents.persist(&[write], self.host.now()).await?;
         let is_stored = persisted.first() == Some(&PersistOutcome::Stored);
         let release = Release { ended: is_stored && ended, ..release };
-        self.partitions.ledger.release(&release).await?;
-        if is_stored { Ok(ControlOutcome::Changed) } else { Err(ControlError::Busy(partition)) }
+        let is_released = self.partitions.ledger.release(&release).await?;
+        // If the lease expired before the write, another attempt may hold the partition, and the ended instance keeps
+        // its tokens. The repeated command removes them.
+        let is_complete = is_stored && (is_released || !ended);
+        if is_complete { Ok(ControlOutcome::Changed) } else { Err(ControlError::Busy(partition)) }
     }
 }
 

@@ -125,8 +125,7 @@ impl World {
     }
 
     pub(crate) fn after_load(&mut self, document: &Document) {
-        let is_recorded = self.has(Mutant::GarbageWithoutPersist) || self.has(Mutant::OperatorGrantsAtClaim);
-        if let (true, Some(process)) = (is_recorded, self.acting) {
+        if let (true, Some(process)) = (self.has(Mutant::GarbageWithoutPersist), self.acting) {
             let expected = document.content.expected.iter().map(|expected| expected.token.clone());
             self.mutants.expected.insert((process, document.partition), expected.collect());
         }
@@ -162,16 +161,13 @@ impl World {
         let supersedes = inside.map(|(attempt, _)| attempt).or(claim.supersedes);
         let item = self.items.get(&claim.partition).filter(|_| self.has(Mutant::ClaimWithoutFence));
         let fence = item.filter(|item| item.expires_at > claim.now).map_or(claim.fence, |item| item.fence);
-        let new_tokens = self.granted_early(claim).unwrap_or_else(|| claim.new_tokens.clone());
-        Claim { max_tokens, supersedes, fence, new_tokens, ..claim.clone() }
+        Claim { max_tokens, supersedes, fence, ..claim.clone() }
     }
 
-    /// Returns the tokens that a claim of an operator grants because a document loaded earlier expects them.
-    fn granted_early(&self, claim: &Claim) -> Option<Vec<Token>> {
-        let operator = self.acting.filter(|worker| !self.runs_saga[*worker])?;
-        let is_early = self.has(Mutant::OperatorGrantsAtClaim) && claim.new_tokens.is_empty();
-        let expected = self.mutants.expected.get(&(operator, claim.partition)).filter(|_| is_early)?;
-        Some(expected.iter().cloned().collect())
+    /// Returns `true` if an operator does not notice that its release was refused.
+    pub(crate) fn is_refusal_missed(&self) -> bool {
+        let is_operator = self.acting.is_some_and(|worker| !self.runs_saga[worker]);
+        is_operator && self.has(Mutant::OperatorReleaseBelieved)
     }
 
     /// Returns `true` if a write only removes an expected message, and the defect omits this.

@@ -166,6 +166,6 @@ impl World {
             )
         });
         self.check_tokens(release.partition);
-        released
+        released || self.is_refusal_missed()
     }
 }
