@@ -49,11 +49,3 @@ pub static SYSTEM: System<Ports> = System {
         &report_faults::FUNCTION,
     ],
 };
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn table_has_no_faults() {
-        assert_eq!(super::SYSTEM.check(), Ok(()));
-    }
-}

@@ -231,25 +231,3 @@ impl ParseReferences {
         Err(FileError::Unreadable { quarantined, records, percent, first })
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use imports::Settings;
-    use references::work;
-
-    /// The timeout of the function in `template.yaml`.
-    const INVOCATION: Duration = Duration::from_secs(900);
-
-    /// Far more than the time of a unit of work, which is a few nanoseconds.
-    const UNIT: Duration = Duration::from_nanos(100);
-
-    /// An attempt does not interrupt its first record.
-    #[test]
-    fn first_record_fits_into_an_invocation() {
-        let units = work::budget(Settings::default().max_record_bytes);
-        let longest = UNIT * u32::try_from(units).unwrap();
-        assert!(longest < INVOCATION / 10, "{longest:?}");
-    }
-}

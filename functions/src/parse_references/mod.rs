@@ -53,6 +53,7 @@ use service::FileOf;
 use service::marking::DuplicateMarking;
 
 pub use self::orphan_studies::{OrphanPage, OrphanReason, OrphanStudies};
+pub use self::pending::{MAX_READ_BATCH, next_batch_size};
 
 use self::attempt::{AttemptOutcome, Deadline, FileError, FileRead};
 

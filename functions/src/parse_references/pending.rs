@@ -19,7 +19,7 @@ const READ_FOR: SignedDuration = SignedDuration::from_millis(500);
 /// The maximum number of records that are read at a time. An attempt begins with one, so that a slow record can be
 /// interrupted with few others, which the next attempt reads again. A chunk of a file may hold some hundred thousand
 /// records of a few bytes, and the outcome of each takes half a kilobyte of memory.
-const READ_BATCH: usize = 1_024;
+pub const MAX_READ_BATCH: usize = 1_024;
 
 /// The minimum interval between progress reports.
 const REPORT_EVERY: SignedDuration = SignedDuration::from_millis(500);
@@ -184,7 +184,7 @@ impl<'a> PendingRecords<'a> {
     /// Returns `true` if the progress should be reported. The first report is due after the first records, all of them
     /// if `is_all`.
     pub(super) fn is_report_due(&self, is_all: bool) -> bool {
-        let has_begun = is_all || self.records - self.started_with >= READ_BATCH as u64;
+        let has_begun = is_all || self.records - self.started_with >= MAX_READ_BATCH as u64;
         let before = self.reported_at.unwrap_or(self.began_at);
         self.reported_at.is_none() && has_begun
             || self.read.deadline.host.now().duration_since(before) >= REPORT_EVERY
@@ -220,21 +220,7 @@ impl<'a> PendingRecords<'a> {
 }
 
 /// Returns the number of records to read next, after `read_batch` records took this long.
-fn next_batch_size(read_batch: usize, took: SignedDuration) -> usize {
-    if took > READ_FOR { (read_batch / 4).max(1) } else { (read_batch * 2).min(READ_BATCH) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn slow_records_shrink_the_read_batch() {
-        let paces = [0, 500, 501, 501, 100, 9_000, 9_000, 9_000, 9_000].map(SignedDuration::from_millis);
-        let read = paces.into_iter().scan(READ_BATCH, |read_batch, took| {
-            *read_batch = next_batch_size(*read_batch, took);
-            Some(*read_batch)
-        });
-        assert_eq!(read.collect::<Vec<_>>(), [1_024, 1_024, 256, 64, 128, 32, 8, 2, 1]);
-    }
+#[must_use]
+pub fn next_batch_size(read_batch: usize, took: SignedDuration) -> usize {
+    if took > READ_FOR { (read_batch / 4).max(1) } else { (read_batch * 2).min(MAX_READ_BATCH) }
 }

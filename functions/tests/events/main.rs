@@ -4,6 +4,7 @@
 
 mod dispatch_outbox;
 mod frames;
+mod notification;
 mod notify_upload;
 mod openapi;
 mod parse_references;
@@ -26,4 +27,9 @@ async fn answer(function: &saga::Function<Ports>, backend: &Backend, batch: Valu
     let settling = SettleVia::with_queues(backend.has_event_sources());
     let worker = Worker { engine: &backend.ports.engine, queue, consumer: &*consumer, settling };
     serde_json::to_value(worker.answer(batch, None).await).unwrap()
+}
+
+#[test]
+fn table_has_no_faults() {
+    assert_eq!(functions::SYSTEM.check(), Ok(()));
 }
