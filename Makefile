@@ -302,8 +302,12 @@ lint-walls: ## Prove that search-import, the functions and the adapters do not c
 		if stores=$$($(CARGO) tree --locked --package functions --edges normal --prefix none | grep -E '^($(EMBEDDED_ONLY)) '); then \
 			echo "the functions need, without their feature embedded:"; printf '%s\n' "$$stores" | sort -u; exit 1; fi; \
 		echo "search-import: $$(printf '%s\n' "$$tree" | sed -E 's/ \(.*//' | sort -u | wc -l) crates, none of a service"
+	@tree=$$($(CARGO) tree --locked --package onceward --features env-dynamodb,lambda --edges normal --prefix none) || exit 1; \
+		if driver=$$(printf '%s\n' "$$tree" | grep -E '^(bson|mongo|mongodb|aws-sdk-secretsmanager) v'); then \
+			echo "the functions of a system on DynamoDB need:"; printf '%s\n' "$$driver" | sort -u; exit 1; fi; \
+		echo "functions on DynamoDB: $$(printf '%s\n' "$$tree" | sed -E 's/ \(.*//' | sort -u | wc -l) crates, no driver of MongoDB"
 	@for crate in $(FOR_ANY); do \
-		all=; case $$crate in backend) all="--features embedded,services";; onceward) all="--features dynamo,env,local,lambda,simulation,model,tools";; esac; \
+		all=; case $$crate in backend) all="--features embedded,mongo";; onceward) all="--features dynamo,env-mongodb,local,lambda,simulation,model,tools";; esac; \
 		tree=$$($(CARGO) tree --locked --package $$crate --no-default-features $$all --edges normal --prefix none) || exit 1; \
 		if search=$$(printf '%s\n' "$$tree" | grep -E '^($(SEARCH_CRATES)) v'); then \
 			echo "$$crate needs, without its feature search:"; printf '%s\n' "$$search" | sort -u; exit 1; fi; \

@@ -48,6 +48,8 @@ fn project_has_its_database() {
         assert_eq!(run.code, Some(0), "{}", run.stderr);
         let makefile = fs::read_to_string(folder.join("Makefile")).unwrap();
         assert!(makefile.contains(&format!("STORE := {store}\n")), "{makefile}");
+        let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+        assert!(manifest.contains(&format!("\"onceward/env-{store}\"")), "{manifest}");
     }
 }
 

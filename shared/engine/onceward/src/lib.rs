@@ -23,7 +23,8 @@
 //! - feature `aws` (module `aws`): the ledger on DynamoDB and the queues on SQS;
 //! - feature `mongo` (module `mongo`): documents, views, sessions and records on MongoDB;
 //! - feature `dynamo` (module `dynamo`): documents, views, sessions and records on DynamoDB, without MongoDB;
-//! - feature `env` (module `env`): the settings of the environment, which select and open the adapters;
+//! - features `env-dynamodb` and `env-mongodb` (module `env`): the settings of the environment, which select and open the
+//!   adapters, with or without those of MongoDB;
 //! - feature `lambda` (modules `lambda` and `telemetry`): the functions on AWS Lambda, with logs, metrics and traces;
 //! - feature `tools` (module `tools`): a SAM template of the functions, provisioning on local servers, and more for
 //!   developers;

@@ -3,7 +3,8 @@
 //!
 //! - [`config`]: all settings;
 //! - [`engine`]: the engine of an application, on a data directory or on the services of AWS;
-//! - [`services`], with feature `services`: MongoDB or DynamoDB for the documents, DynamoDB and SQS;
+//! - [`services`], with feature `services`: DynamoDB and SQS; the documents in DynamoDB or, with feature `mongo`, in
+//!   MongoDB;
 //! - [`settings`] and [`complete`], with feature `services`: the settings that services require;
 //! - [`search`], with feature `search`: the settings and the ports of the search import.
 //!
@@ -12,11 +13,13 @@
 pub mod config;
 #[cfg(any(feature = "embedded", feature = "services"))]
 pub mod engine;
+#[cfg(feature = "mongo")]
+mod mongodb;
 #[cfg(feature = "services")]
 mod requirements;
 #[cfg(feature = "search")]
 pub mod search;
-#[cfg(feature = "services")]
+#[cfg(feature = "mongo")]
 mod secret;
 #[cfg(feature = "services")]
 pub mod services;
@@ -33,7 +36,7 @@ pub use search::{Backend, SearchSettings, open, queue_setting};
 pub use search::{embedded, store_settings};
 #[cfg(feature = "search-services")]
 pub use search::{for_function, open_for};
-#[cfg(feature = "services")]
+#[cfg(feature = "mongo")]
 pub use secret::SecretError;
 pub use system_host::SystemHost;
 
@@ -61,7 +64,7 @@ pub enum OpenError {
     #[error(transparent)]
     Embedded(#[from] embedded::OpenError),
     /// The database cannot be opened.
-    #[cfg(feature = "services")]
+    #[cfg(feature = "mongo")]
     #[error(transparent)]
     Database(#[from] mongo::ConnectError),
     /// A service failed.
@@ -97,7 +100,7 @@ pub enum OpenError {
     },
     /// The database deletes documents too early for optimistic mode. Without a ledger only the document shows that a
     /// saga has ended, so a message after its deletion would restart the saga.
-    #[cfg(feature = "services")]
+    #[cfg(feature = "mongo")]
     #[error(
         "in optimistic mode the documents of ended sagas must be kept for {needed} s, and the database deletes them \
          sooner ({index}); `migrate --rebuild` corrects the index"
@@ -109,7 +112,7 @@ pub enum OpenError {
         needed: i64,
     },
     /// The secret with the database's address cannot be read.
-    #[cfg(feature = "services")]
+    #[cfg(feature = "mongo")]
     #[error(transparent)]
     Secret(#[from] SecretError),
     /// The program does not contain the adapters of the backend.
@@ -117,7 +120,7 @@ pub enum OpenError {
     NotBuilt(&'static str),
 }
 
-#[cfg(feature = "services")]
+#[cfg(feature = "mongo")]
 impl OpenError {
     /// Returns whether a setting is wrong, so that every attempt fails.
     fn is_of_settings(&self) -> bool {

@@ -6,15 +6,20 @@ use imports::ports::{BUCKET, EXPORTS, LINKS, OBJECTS, UPLOADS};
 use messages::{Queue, QueueSpec, naming};
 use saga::{Function, Service};
 
+use crate::OpenError;
 use crate::config::{Config, Mode, store_table};
-use crate::{OpenError, secret};
+
+/// Environment variable with the ARN of the secret that contains the address of MongoDB.
+const SECRET: &str = "MONGODB_URI_SECRET_ARN";
+/// Environment variable with the version of the secret.
+const SECRET_VERSION: &str = "MONGODB_URI_SECRET_VERSION";
 
 /// Returns the settings of a service of a system. If a service has several, they are alternatives or have a default. A
 /// service of the application has one, see [`Config::own_setting`].
 pub fn settings(system: &str, service: Service) -> Vec<String> {
     match service {
         Service::DATABASE => {
-            let shared = ["MONGODB_URI", secret::SETTING, secret::VERSION, "MONGODB_DATABASE"];
+            let shared = ["MONGODB_URI", SECRET, SECRET_VERSION, "MONGODB_DATABASE"];
             let pool = naming::setting(system, "MONGODB_POOL_SIZE");
             shared.map(str::to_owned).into_iter().chain([pool]).chain(store_table(system)).collect()
         }

@@ -7,11 +7,6 @@ use aws_sdk_secretsmanager::error::DisplayErrorContext;
 use aws_types::SdkConfig;
 use serde::Deserialize;
 
-/// Environment variable with the ARN of the secret.
-pub(crate) const SETTING: &str = "MONGODB_URI_SECRET_ARN";
-/// Environment variable with the version of the secret.
-pub(crate) const VERSION: &str = "MONGODB_URI_SECRET_VERSION";
-
 /// Failure to read the address. No error contains the content of the secret.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {

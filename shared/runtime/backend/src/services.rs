@@ -1,11 +1,10 @@
 //! Adapters of MongoDB, DynamoDB and SQS. The documents are in MongoDB, or in a DynamoDB table if the settings name one.
 //!
 //! Every client is created once, while the program starts. AWS's clients connect when they are first used. The program
-//! connects to the database while it starts, or later if the database is unavailable and `DatabaseOutage` allows it.
+//! connects to the database while it starts, or later if the database is unavailable and `DatabaseOutage` allows it. A program contains the driver of
+//! MongoDB only with the feature `mongo`.
 
-use std::error::Error;
 use std::sync::Arc;
-use std::time::Duration;
 
 use aws::ledger::{Ledger, ProcessedTable};
 use aws::queues::{Queues, Sqs};
@@ -16,20 +15,22 @@ use futures::future::BoxFuture;
 #[cfg(feature = "search-services")]
 use imports::StudyStores;
 use jiff::SignedDuration;
-use messages::store::chain;
 use messages::{DecisionSink, Host, QueueSpec, naming};
-use mongo::{Client, ConnectError, Mongo, OnDifference, Settings, Uri};
 use outbox::session::Options;
 use saga::history::Recorder;
 use saga::{Engine, KeepHistory, MissingSetting, Partitions, Service, Stores};
 
-use crate::config::{Config, Mode, Secret, store_table};
+use crate::config::{Config, store_table};
+#[cfg(feature = "mongo")]
+pub use crate::mongodb::database;
+#[cfg(feature = "mongo")]
+use crate::mongodb::open as open_mongo;
 #[cfg(feature = "search-services")]
 use crate::search::files::OpenFiles;
-use crate::{OpenError, requirements, secret};
+use crate::{OpenError, requirements};
 
 /// Returns the error if no database is configured.
-fn no_database(system: &str) -> MissingSetting {
+pub(crate) fn no_database(system: &str) -> MissingSetting {
     let mongodb = "the address of a MongoDB replica set, credentials included";
     let either = "either the address of a MongoDB replica set, credentials included, or a DynamoDB table";
     let what = if store_table(system).is_some() { either } else { mongodb };
@@ -62,11 +63,7 @@ type OpenDatabase =
 type OpenTable<T> = fn(&SdkConfig, &str, &str) -> T;
 /// Result of opening a database. `MissingSetting` reports one that is not configured, which is an error only if it is
 /// used.
-type DatabaseResult = Result<Result<Database, MissingSetting>, OpenError>;
-
-/// Time limit for connecting to the database while a function starts: less than Lambda's limit of ten seconds
-/// (<https://docs.aws.amazon.com/lambda/latest/dg/lambda-runtime-environment.html>).
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(8);
+pub(crate) type DatabaseResult = Result<Result<Database, MissingSetting>, OpenError>;
 
 /// Behavior of a starting program if the database is unavailable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,11 +77,11 @@ pub(crate) enum DatabaseOutage {
 }
 
 /// Adapters of the database.
-struct Database {
-    stores: Stores,
+pub(crate) struct Database {
+    pub(crate) stores: Stores,
     #[cfg(feature = "search-services")]
-    study_stores: Result<StudyStores, MissingSetting>,
-    history: Option<Arc<dyn KeepHistory>>,
+    pub(crate) study_stores: Result<StudyStores, MissingSetting>,
+    pub(crate) history: Option<Arc<dyn KeepHistory>>,
 }
 
 impl LinkedServices {
@@ -261,25 +258,24 @@ pub fn store(config: &Config, sdk: &SdkConfig, host: &Arc<dyn Host>) -> Option<D
     Some(Dynamo::new(aws_sdk_dynamodb::Client::new(sdk), settings, Arc::clone(host)))
 }
 
+/// Returns an error if the settings select MongoDB, because the program does not contain its driver.
+#[cfg(not(feature = "mongo"))]
 fn open_mongo<'a>(
     config: &'a Config,
-    sdk: &'a SdkConfig,
+    _: &'a SdkConfig,
     _: &'a Arc<dyn Host>,
-    outage: DatabaseOutage,
+    _: DatabaseOutage,
 ) -> BoxFuture<'a, DatabaseResult> {
-    Box::pin(async move {
-        let database = match documents(config, sdk, outage).await? {
-            Ok(database) => database,
-            Err(missing) => return Ok(Err(missing)),
-        };
-        let (sagas, sessions) = (database.saga_outbox(), database.session_outbox());
-        Ok(Ok(Database {
-            stores: Stores::of(&database, sagas, sessions),
-            #[cfg(feature = "search-services")]
-            study_stores: Ok(StudyStores::of(&database)),
-            history: Some(database),
-        }))
-    })
+    let opened = match is_configured(config) {
+        true => Err(OpenError::NotBuilt("MongoDB")),
+        false => Ok(Err(no_database(&config.system))),
+    };
+    Box::pin(std::future::ready(opened))
+}
+
+/// Returns whether the settings select MongoDB.
+pub(crate) fn is_configured(config: &Config) -> bool {
+    config.services.mongodb_uri.is_some() || config.services.mongodb_uri_secret.is_some()
 }
 
 fn open_ledger(sdk: &SdkConfig, system: &str, table: &str) -> Partitions {
@@ -306,102 +302,6 @@ pub(crate) fn sqs(
 ) -> Sqs {
     let urls = Queues::from_pairs(&config.system, config.services.queue_urls.clone());
     Sqs::new(aws::queues::client(sdk, config.outbox.send_timeout), urls, queues, Arc::clone(host))
-}
-
-/// Opens the database and creates its indexes. `outage` determines the behavior if the database is unavailable.
-async fn documents(
-    config: &Config,
-    sdk: &SdkConfig,
-    outage: DatabaseOutage,
-) -> Result<Result<Arc<Mongo>, MissingSetting>, OpenError> {
-    if !is_configured(config) {
-        return Ok(Err(no_database(&config.system)));
-    }
-    let connecting = client(config, sdk);
-    let connected = match outage {
-        DatabaseOutage::Fail => connecting.await,
-        DatabaseOutage::ConnectLater => match tokio::time::timeout(CONNECT_TIMEOUT, connecting).await {
-            Ok(connected) => connected,
-            Err(_) => Err(ConnectError::Unreachable("it does not answer in time".to_owned()).into()),
-        },
-    };
-    let database = match connected {
-        Ok((client, settings)) => Mongo::new(client, &settings),
-        Err(error) if outage == DatabaseOutage::Fail || error.is_of_settings() => return Err(error),
-        Err(error) => {
-            tracing::warn!(error = chain(&error), "the database is unavailable; each call tries to connect");
-            let of = (config.clone(), sdk.clone());
-            let connect = move || -> BoxFuture<'static, Result<Client, Box<dyn Error + Send + Sync>>> {
-                let (config, sdk) = of.clone();
-                Box::pin(async move {
-                    match client(&config, &sdk).await {
-                        Ok((client, _)) => Ok(client),
-                        // Unwrapped, because the adapter recognizes an unreachable server by its own type.
-                        Err(OpenError::Database(error)) => Err(error.into()),
-                        Err(error) => Err(error.into()),
-                    }
-                })
-            };
-            // Each attempt reads the address again.
-            Mongo::connecting(Box::new(connect), &settings(config, ""))
-        }
-    };
-    Ok(Ok(Arc::new(database)))
-}
-
-/// Connects to the database and creates its indexes.
-async fn client(config: &Config, sdk: &SdkConfig) -> Result<(Client, Settings), OpenError> {
-    let settings = settings(config, address(config, sdk).await?.expose());
-    let client = mongo::connect::client(&settings).await?;
-    let database = Mongo::new(client.clone(), &settings);
-    let retention = database.saga_retention();
-    for difference in database.ensure_indexes(OnDifference::Report).await?.differences() {
-        if config.mode == Mode::Optimistic && difference.deletes_sagas_before(retention) {
-            return Err(OpenError::DeletesEarly {
-                index: difference.to_string(),
-                needed: retention.as_secs(),
-            });
-        }
-        tracing::warn!("index {difference}; `migrate --rebuild` corrects it");
-    }
-    Ok((client, settings))
-}
-
-fn is_configured(config: &Config) -> bool {
-    config.services.mongodb_uri.is_some() || config.services.mongodb_uri_secret.is_some()
-}
-
-async fn address(config: &Config, sdk: &SdkConfig) -> Result<Secret, OpenError> {
-    let services = &config.services;
-    match (&services.mongodb_uri, &services.mongodb_uri_secret) {
-        (Some(uri), _) => Ok(uri.clone()),
-        (None, Some(arn)) => {
-            Ok(secret::read(sdk, arn, services.mongodb_uri_secret_version.as_deref()).await?)
-        }
-        (None, None) => Err(no_database(&config.system).into()),
-    }
-}
-
-fn settings(config: &Config, address: &str) -> Settings {
-    let services = &config.services;
-    Settings {
-        max_pool_size: services.mongodb_pool_size,
-        saga_retention: SignedDuration::try_from(config.saga_retention).unwrap_or(SignedDuration::MAX),
-        outbox_retention: config.outbox.retention,
-        // Without the setting no history is stored.
-        history_retention: SignedDuration::try_from(config.history.unwrap_or_default())
-            .unwrap_or(SignedDuration::MAX),
-        database: services.mongodb_database.clone(),
-        ..Settings::new(&config.system, Uri::new(address))
-    }
-}
-
-/// Connects to the database.
-///
-/// # Errors
-/// Returns an error if the database is not configured or unavailable.
-pub async fn database(config: &Config, sdk: &SdkConfig) -> Result<Mongo, OpenError> {
-    Ok(Mongo::connect(&settings(config, address(config, sdk).await?.expose())).await?)
 }
 
 #[cfg(test)]
