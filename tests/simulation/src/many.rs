@@ -118,11 +118,21 @@ pub fn planted<W: Workload>(workload: &W) -> Vec<(Mutant, Mode)> {
     all.flat_map(|(mutant, modes)| modes.iter().map(move |mode| (mutant, *mode))).collect()
 }
 
-/// Plants one defect, and returns the smallest seed of the range that finds it, with the violation.
+/// Plants one defect, and returns the smallest seed of the range that finds it, with the violation. A schedule that
+/// violates an invariant without the defect does not find it.
 pub fn hunt<W: Workload>(workload: &W, planted: (Mutant, Mode), range: &Range) -> Option<(u64, Violation)> {
     let (mutant, mode) = planted;
     let config = Config { mutant: Some(mutant), ..Config::new(mode) };
-    run_many(workload, &config, range, &|_| ()).first
+    let end = range.first_seed.saturating_add(range.count);
+    let mut range = *range;
+    loop {
+        let (seed, violation) = run_many(workload, &config, &range, &|_| ()).first?;
+        if simulate(workload, &Config::new(mode), seed).violation.is_none() {
+            return Some((seed, violation));
+        }
+        range.first_seed = seed.saturating_add(1);
+        range.count = end.saturating_sub(range.first_seed);
+    }
 }
 
 fn run_all(
