@@ -313,6 +313,28 @@ async fn bucket_scan_is_repeated_after_restore() {
     }
 }
 
+/// The search was waiting for the result of the scan at the time of the backup, and the result came later.
+#[tokio::test]
+async fn answered_bucket_scan_is_repeated_after_restore() {
+    for what in What::ALL {
+        let world = World::new();
+        let announced = world.announce(&["a.ris"]).await;
+        world.run().await;
+        world.upload(&announced, 0, TWO_STUDIES).await;
+        // The notification of the upload is lost.
+        for notified in world.take(&UPLOADS).await {
+            world.store().answer(&UPLOADS, &notified.receipt, &Disposition::Acknowledge).await.unwrap();
+        }
+        world.pass(HOUR + Duration::from_secs(1)).await;
+        world.deliver_all(&[&SAGA]).await;
+        let backup = Backup::take(&world);
+        world.deliver_all(&[&PARSE, &SAGA]).await;
+        let world = restored(&backup, world, what).await;
+        wait_for_deadlines(&world).await;
+        assert_complete(&world, announced.search_id).await;
+    }
+}
+
 #[tokio::test]
 async fn undone_cancellation_deletes_nothing() {
     let world = World::new();

@@ -34,7 +34,7 @@ async fn history_has_reasons_for_ignored_messages() {
     let token = Token::minted_at_entry(search, Uuid::from_u128(8));
     world.store().grant(search, std::slice::from_ref(&token), now).await.unwrap();
     let timeout_id = TimeoutId::from_uuid(Uuid::from_u128(7));
-    let body = SearchEvent::UploadTimeout(UploadTimeout { timeout_id }).body().unwrap();
+    let body = SearchEvent::UploadTimeout(UploadTimeout::of_timer(timeout_id)).body().unwrap();
     let message = Message::new(MessageId::from_uuid(Uuid::from_u128(6)), "test", search, now, body);
     send_one(world.store(), &Message { token: Some(token), ..message }, SAGA, Duration::ZERO).await.unwrap();
     // Delivers a timeout that is not the running one, twice.

@@ -19,7 +19,7 @@ use crate::program::{Program, bundled};
 /// Creates an entry with the timeout of a search.
 fn entry(search: SearchId, due_at: Timestamp) -> Result<Entry, StageError> {
     let (message, timeout_id) = (SystemHost.fresh_id(), TimeoutId::from_uuid(SystemHost.fresh_id()));
-    let timeout = SearchEvent::UploadTimeout(UploadTimeout { timeout_id });
+    let timeout = SearchEvent::UploadTimeout(UploadTimeout::of_timer(timeout_id));
     let body = timeout.body().map_err(|error| StageError::new(timeout.kind().name, error))?;
     let now = sample::now(&SystemHost);
     let message = Message::new(MessageId::from_uuid(message), "testing", search, now, body);

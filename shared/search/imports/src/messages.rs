@@ -144,6 +144,16 @@ pub struct StartParsingFaulted {
 pub struct UploadTimeout {
     /// The id of the timeout; only the saga's current one has an effect.
     pub timeout_id: TimeoutId,
+    /// `true` if a restore of the database may have lost the result of a bucket scan, so that the scan is repeated.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub repeats_scan: bool,
+}
+
+impl UploadTimeout {
+    /// Returns the event of a timer.
+    pub fn of_timer(timeout_id: TimeoutId) -> Self {
+        Self { timeout_id, repeats_scan: false }
+    }
 }
 
 /// See [`SearchEvent::UploadsFound`].

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use imports::jobs::ByAge;
 use imports::messages::{SearchUploadSaved, SearchUploadStarted, UploadTimeout};
 use imports::saga::State;
-use imports::{Job, ProjectId, SearchEvent, SearchId};
+use imports::{Job, ProjectId, SearchEvent, SearchId, TimeoutId};
 use jiff::Timestamp;
 use messages::MessageId;
 use saga::operator::{AdmittedReplies, Readmission};
@@ -165,9 +165,13 @@ impl AfterRestore {
                     self.send(search, stored.into_iter().map(SearchEvent::SearchUploadSaved)).await?;
                 }
                 let is_stored = |timer: &MessageId| outbox.iter().any(|entry| entry.id == *timer);
+                // The result of a pending scan may have been handled between the backup and the restore.
+                let may_lack_scan = self.reading == OpenReads::End && import.look.is_some();
                 match import.timeout {
-                    Some(_) if content.timers.values().any(is_stored) => Ok(RestoreOutcome::Waiting),
-                    Some(timeout_id) => self.fire(search, UploadTimeout { timeout_id }).await,
+                    Some(_) if !may_lack_scan && content.timers.values().any(is_stored) => {
+                        Ok(RestoreOutcome::Waiting)
+                    }
+                    Some(timeout_id) => self.scan_bucket(search, timeout_id).await,
                     None => self.cancel(search).await,
                 }
             }
@@ -176,7 +180,9 @@ impl AfterRestore {
         }
     }
 
-    async fn fire(&self, search: SearchId, timeout: UploadTimeout) -> Result<RestoreOutcome, Error> {
+    /// Lets the time for uploads end now, so that the bucket is scanned, even if a scan is pending.
+    async fn scan_bucket(&self, search: SearchId, timeout_id: TimeoutId) -> Result<RestoreOutcome, Error> {
+        let timeout = UploadTimeout { timeout_id, repeats_scan: true };
         self.send(search, [SearchEvent::UploadTimeout(timeout)]).await?;
         Ok(RestoreOutcome::Looking)
     }

@@ -42,6 +42,9 @@ pub(super) const DECISION_ALONE: &str = "a decision does not compare its studies
 /// A parser executes a deletion that a client asked for, although the database does not record it.
 pub(super) const UNRECORDED_DELETION: &str = "a deletion is executed that the database does not record";
 
+/// A restored search that waits for the result of its bucket scan does not repeat the scan.
+pub(super) const SCAN_NOT_REPEATED: &str = "a pending bucket scan is not repeated after a restore";
+
 /// Returns the engine of one worker with the planted defect, if it is one of these.
 pub(super) fn plant(mut engine: Engine, access: &Access<Outside>) -> Engine {
     if let Ok(stores) = &mut engine.stores {
@@ -51,6 +54,9 @@ pub(super) fn plant(mut engine: Engine, access: &Access<Outside>) -> Engine {
         }
         if access.has(DECISION_ALONE) {
             stores.commit_sessions = Arc::new(Decides { inner: Arc::clone(&stores.commit_sessions) });
+        }
+        if access.has(SCAN_NOT_REPEATED) {
+            stores.commit_sessions = Arc::new(WaitsForScan { inner: Arc::clone(&stores.commit_sessions) });
         }
         if access.has(KEY_BURNED) {
             let inner = Arc::clone(&stores.commit_sessions);
@@ -230,6 +236,22 @@ impl CommitSession for Decides {
         };
         let mut session = session.clone();
         session.entries.retain(|entry| !compares(entry));
+        self.inner.commit(&session).await
+    }
+}
+
+/// Stores the events of an operator without the request to repeat a bucket scan.
+struct WaitsForScan {
+    inner: Arc<dyn CommitSession>,
+}
+
+#[async_trait]
+impl CommitSession for WaitsForScan {
+    async fn commit(&self, session: &SessionRecord) -> Result<CommitOutcome, StoreError> {
+        let mut session = session.clone();
+        for entry in &mut session.entries {
+            entry.payload = entry.payload.replace(r#","repeats_scan":true"#, "");
+        }
         self.inner.commit(&session).await
     }
 }

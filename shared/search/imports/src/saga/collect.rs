@@ -15,7 +15,7 @@ use crate::messages::{
     LookForUploads, ParseCommand, ParseTimeout, SearchEvent, SearchUploadSaved, SearchUploadStarted,
     SearchWithdrawn, StartParsing, UploadTimeout, UploadsFound,
 };
-use crate::{FileId, Manifest, ProjectId, TimeoutId, UploadMetadata};
+use crate::{FileId, Manifest, ProjectId, UploadMetadata};
 
 /// Handles `SearchUploadStarted` of an unknown search.
 pub(super) fn announce_new(moment: &Moment<'_>, started: &SearchUploadStarted) -> Decision {
@@ -118,11 +118,11 @@ pub(super) fn receive_unannounced(
 
 /// Handles the end of the time for uploads. Before the search ends, the bucket is scanned, since a notification may
 /// be late or lost. If the scan is never answered, the search ends too.
-pub(super) fn timed_out(moment: &Moment<'_>, import: &Import, fired: TimeoutId) -> Decision {
-    if import.timeout != Some(fired) {
+pub(super) fn timed_out(moment: &Moment<'_>, import: &Import, fired: &UploadTimeout) -> Decision {
+    if import.timeout != Some(fired.timeout_id) {
         return Decision::ignore("an outdated timeout");
     }
-    if import.look.is_some() {
+    if import.look.is_some() && !fired.repeats_scan {
         // Clear the timeout, because one that has fired must not be cancelled.
         let import = Import { timeout: None, ..import.clone() };
         return give_up(moment, import, ", and the bucket could not be scanned for more files");
@@ -137,7 +137,7 @@ pub(super) fn timed_out(moment: &Moment<'_>, import: &Import, fired: TimeoutId) 
         .schedule(
             TIMEOUT,
             moment.after(MAX_SCAN_TIME),
-            &SearchEvent::UploadTimeout(UploadTimeout { timeout_id }),
+            &SearchEvent::UploadTimeout(UploadTimeout::of_timer(timeout_id)),
         )
         .ask(&ParseCommand::LookForUploads(look))
         .into()
@@ -340,7 +340,7 @@ fn wait(moment: &Moment<'_>, mut import: Import, why: String) -> Advance<State> 
     let timeout_id = moment.timeout_id();
     import.timeout = Some(timeout_id);
     import.look = import.look.map(outdated);
-    let fired = SearchEvent::UploadTimeout(UploadTimeout { timeout_id });
+    let fired = SearchEvent::UploadTimeout(UploadTimeout::of_timer(timeout_id));
     // The scan keeps the time limit that it would have had.
     let wait = import.look.map_or(moment.deadlines.upload, |_| moment.deadlines.upload.max(MAX_SCAN_TIME));
     Decision::to(waiting(import), why).schedule(TIMEOUT, moment.after(wait), &fired)

@@ -408,7 +408,7 @@ fn never_parsed(n: u128) -> SearchEvent {
 
 /// Returns the timeout that message `n` has scheduled.
 fn timeout(n: u128) -> SearchEvent {
-    SearchEvent::UploadTimeout(UploadTimeout { timeout_id: timeout_id(n) })
+    SearchEvent::UploadTimeout(UploadTimeout::of_timer(timeout_id(n)))
 }
 
 fn parse_timeout(n: u128) -> SearchEvent {
