@@ -12,7 +12,7 @@ use saga::{Engine, Partitions, System};
 use crate::ConfiguredPorts;
 use crate::config::{Config, Mode};
 #[cfg(feature = "services")]
-use crate::services::DatabaseOutage;
+use crate::database::DatabaseOutage;
 #[cfg(feature = "services")]
 use crate::{BackendKind, OpenError, SystemHost};
 

@@ -11,6 +11,8 @@
 //! The features select the adapters that a program contains. Without features it contains none.
 
 pub mod config;
+#[cfg(feature = "services")]
+mod database;
 #[cfg(any(feature = "embedded", feature = "services"))]
 pub mod engine;
 #[cfg(feature = "mongo")]

@@ -15,7 +15,7 @@ use mongo::{Client, ConnectError, Mongo, OnDifference, Settings, Uri};
 use saga::{MissingSetting, Stores};
 
 use crate::config::{Config, Mode, Secret};
-use crate::services::{Database, DatabaseOutage, DatabaseResult, is_configured, no_database};
+use crate::database::{Database, DatabaseOutage, DatabaseResult, is_configured, no_database};
 use crate::{OpenError, secret};
 
 /// Time limit for connecting to the database while a function starts: less than Lambda's limit of ten seconds

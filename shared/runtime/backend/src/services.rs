@@ -1,8 +1,8 @@
 //! Adapters of MongoDB, DynamoDB and SQS. The documents are in MongoDB, or in a DynamoDB table if the settings name one.
 //!
 //! Every client is created once, while the program starts. AWS's clients connect when they are first used. The program
-//! connects to the database while it starts, or later if the database is unavailable and `DatabaseOutage` allows it. A program contains the driver of
-//! MongoDB only with the feature `mongo`.
+//! connects to the database while it starts, or later if the database is unavailable and `DatabaseOutage` allows it. A
+//! program contains the driver of MongoDB only with the feature `mongo`.
 
 use std::sync::Arc;
 
@@ -20,22 +20,17 @@ use outbox::session::Options;
 use saga::history::Recorder;
 use saga::{Engine, KeepHistory, MissingSetting, Partitions, Service, Stores};
 
-use crate::config::{Config, store_table};
+use crate::OpenError;
+use crate::config::Config;
+#[cfg(not(feature = "mongo"))]
+use crate::database::is_configured;
+use crate::database::{Database, DatabaseOutage, DatabaseResult, no_database};
 #[cfg(feature = "mongo")]
 pub use crate::mongodb::database;
 #[cfg(feature = "mongo")]
 use crate::mongodb::open as open_mongo;
 #[cfg(feature = "search-services")]
 use crate::search::files::OpenFiles;
-use crate::{OpenError, requirements};
-
-/// Returns the error if no database is configured.
-pub(crate) fn no_database(system: &str) -> MissingSetting {
-    let mongodb = "the address of a MongoDB replica set, credentials included";
-    let either = "either the address of a MongoDB replica set, credentials included, or a DynamoDB table";
-    let what = if store_table(system).is_some() { either } else { mongodb };
-    MissingSetting { setting: requirements::database(system).into(), what }
-}
 
 pub(crate) fn no_ledger(system: &str) -> MissingSetting {
     let setting = naming::setting(system, aws::ledger::LEDGER_TABLE);
@@ -61,28 +56,6 @@ pub struct LinkedServices {
 type OpenDatabase =
     for<'a> fn(&'a Config, &'a SdkConfig, &'a Arc<dyn Host>, DatabaseOutage) -> BoxFuture<'a, DatabaseResult>;
 type OpenTable<T> = fn(&SdkConfig, &str, &str) -> T;
-/// Result of opening a database. `MissingSetting` reports one that is not configured, which is an error only if it is
-/// used.
-pub(crate) type DatabaseResult = Result<Result<Database, MissingSetting>, OpenError>;
-
-/// Behavior of a starting program if the database is unavailable.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum DatabaseOutage {
-    /// The program does not start and reports the reason to the operator.
-    Fail,
-    /// The program starts, and each call tries to connect. A function that does not start cannot respond to deliveries,
-    /// so each one is delayed by the visibility timeout. A function that has started determines the time of the next
-    /// delivery.
-    ConnectLater,
-}
-
-/// Adapters of the database.
-pub(crate) struct Database {
-    pub(crate) stores: Stores,
-    #[cfg(feature = "search-services")]
-    pub(crate) study_stores: Result<StudyStores, MissingSetting>,
-    pub(crate) history: Option<Arc<dyn KeepHistory>>,
-}
 
 impl LinkedServices {
     /// All adapters of the search import, for programs whose settings select them.
@@ -271,11 +244,6 @@ fn open_mongo<'a>(
         false => Ok(Err(no_database(&config.system))),
     };
     Box::pin(std::future::ready(opened))
-}
-
-/// Returns whether the settings select MongoDB.
-pub(crate) fn is_configured(config: &Config) -> bool {
-    config.services.mongodb_uri.is_some() || config.services.mongodb_uri_secret.is_some()
 }
 
 fn open_ledger(sdk: &SdkConfig, system: &str, table: &str) -> Partitions {

@@ -8,8 +8,9 @@ use messages::{DecisionSink, Host};
 use saga::Function;
 
 use crate::config::{BackendKind, Config};
+use crate::database::DatabaseOutage;
 use crate::requirements::missing_settings;
-use crate::services::{DatabaseOutage, LinkedServices};
+use crate::services::LinkedServices;
 use crate::{OpenError, SystemHost};
 
 use super::opening::open_embedded;

@@ -38,7 +38,8 @@ pub async fn open(
         BackendKind::Embedded => open_embedded(config, host, observer),
         #[cfg(feature = "search-services")]
         BackendKind::Aws => {
-            use crate::services::{DatabaseOutage, LinkedServices};
+            use crate::database::DatabaseOutage;
+            use crate::services::LinkedServices;
             super::services::open(&LinkedServices::ALL, DatabaseOutage::Fail, config, host, observer).await
         }
         #[cfg(not(feature = "search-services"))]

@@ -13,10 +13,9 @@ use super::files::{BUCKET, Files};
 use super::ports::{Backend, with_earlier_views};
 use crate::OpenError;
 use crate::config::{Config, Mode};
+use crate::database::DatabaseOutage;
 use crate::requirements::complete;
-use crate::services::{
-    DatabaseOutage, LinkedServices, connect, ledger, no_ledger, no_processed, processed, sqs,
-};
+use crate::services::{LinkedServices, connect, ledger, no_ledger, no_processed, processed, sqs};
 
 /// Queues that the functions use.
 const NEEDED: [Queue; 6] = [UPLOADS, SAGA, PARSE, PARSE_DEAD, CONTROL, EVENTS];
