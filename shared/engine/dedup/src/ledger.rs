@@ -184,10 +184,22 @@ impl Release {
 ///
 /// # Errors
 /// Returns an error if the store is unavailable.
-pub async fn ask(ledger: &dyn ClaimPartition, mut claim: Claim) -> Result<(Claim, Admission), StoreError> {
+pub async fn ask(ledger: &dyn ClaimPartition, claim: Claim) -> Result<(Claim, Admission), StoreError> {
+    ask_with(ledger, claim, Claim::at).await
+}
+
+/// Like [`ask`]. `at` returns the claim that follows a refusal, for its fence and expiry.
+///
+/// # Errors
+/// As [`ask`].
+pub async fn ask_with(
+    ledger: &dyn ClaimPartition,
+    mut claim: Claim,
+    at: fn(Claim, u64, Timestamp) -> Claim,
+) -> Result<(Claim, Admission), StoreError> {
     for _ in 1..CLAIMS {
         match ledger.claim(&claim).await? {
-            Admission::Moved { fence, expires_at } => claim = claim.at(fence, expires_at),
+            Admission::Moved { fence, expires_at } => claim = at(claim, fence, expires_at),
             answer => return Ok((claim, answer)),
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use dedup::{Admission, AdmittedClaim, Claim, ClaimCondition, Release, Tokens};
+use dedup::{Admission, AdmittedClaim, Claim, ClaimCondition, Release, Tokens, ledger};
 use jiff::{SignedDuration, Timestamp};
 use messages::{AttemptId, Host, Message, PartitionKey, StoreError, Token};
 use outbox::{Entry, InspectOutbox, Owner, Settlement};
@@ -29,9 +29,6 @@ pub struct Operator {
     /// Maximum duration of a claim of a partition.
     pub lease: SignedDuration,
 }
-
-/// The maximum number of claims with the fence of the last refusal.
-const CLAIMS: usize = 4;
 
 /// The result of preparing a partition for a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -170,8 +167,8 @@ impl Operator {
             return Ok(Readmission::Granted);
         }
         let attempt = AttemptId::from_uuid(self.host.random_id());
-        let expected = replies.tokens(document).into_iter().collect();
-        let Some(held) = self.claim(partition, attempt, document, expected).await? else {
+        let Some(held) = self.claim(partition, attempt, document, expected.into_iter().collect()).await?
+        else {
             return Ok(Readmission::Busy);
         };
         let Some((held, latest)) = self.grant_expected(held, replies).await? else {
@@ -290,7 +287,7 @@ impl Operator {
         // A newly created ledger item restarts its fence. Without this minimum, later workers would look as if they had
         // lost the lease.
         let fence = document.map_or(0, |document| document.content.fence);
-        let mut claim = Claim {
+        let claim = Claim {
             partition,
             attempt,
             now,
@@ -304,17 +301,8 @@ impl Operator {
             above: fence,
             until: document.map_or(now, |document| document.content.waits_until(&document.outbox, now)),
         };
-        for _ in 0..CLAIMS {
-            let answer = self.partitions.ledger.claim(&claim).await?;
-            let Admission::Moved { fence, expires_at } = answer else {
-                return Ok(HeldPartition::of(claim, answer));
-            };
-            if fence != claim.fence && fence != 0 {
-                claim.new_tokens.clear();
-            }
-            claim = claim.at(fence, expires_at);
-        }
-        Ok(None)
+        let (claim, answer) = ledger::ask_with(self.partitions.ledger.as_ref(), claim, granted_at).await?;
+        Ok(HeldPartition::of(claim, answer))
     }
 
     /// Claims a held partition again, and grants these tokens. Returns `None` if another worker has claimed it since.
@@ -329,6 +317,15 @@ impl Operator {
         let answer = self.partitions.ledger.claim(&claim).await?;
         Ok(HeldPartition::of(claim, answer))
     }
+}
+
+/// Returns the claim at the fence of a refusal, without its tokens if another attempt has claimed the partition. The
+/// fence is 0 if the ledger has forgotten the partition.
+fn granted_at(mut claim: Claim, fence: u64, expires_at: Timestamp) -> Claim {
+    if fence != claim.fence && fence != 0 {
+        claim.new_tokens.clear();
+    }
+    claim.at(fence, expires_at)
 }
 
 /// A partition that the operator holds.
