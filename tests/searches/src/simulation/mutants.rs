@@ -12,7 +12,7 @@ use messages::{Host, Message, MessageId, PartitionKey, StoreError, Token};
 use outbox::{
     CommitOutcome, CommitSession, Entry, Key, ReadRecords, Record, SessionRecord, Settlement, Write,
 };
-use saga::{Engine, LoadResult, Persist, PersistOutcome, ReadDocuments, Saga, WriteDocuments};
+use saga::{Engine, LoadResult, Persist, PersistOutcome, ReadDocuments, Saga, Stores, WriteDocuments};
 use serde::Deserialize;
 use service::{FIRST_REQUEST, REPAIRS, Repairs};
 use simulation::Access;
@@ -53,10 +53,10 @@ pub(super) fn plant(mut engine: Engine, access: &Access<Outside>) -> Engine {
             stores.write_documents = Arc::new(KeepsDeadline { inner, access: access.clone() });
         }
         if access.has(DECISION_ALONE) {
-            stores.commit_sessions = Arc::new(Decides { inner: Arc::clone(&stores.commit_sessions) });
+            stores.commit_sessions = ChangesSessions::over(stores, without_comparisons);
         }
         if access.has(SCAN_NOT_REPEATED) {
-            stores.commit_sessions = Arc::new(WaitsForScan { inner: Arc::clone(&stores.commit_sessions) });
+            stores.commit_sessions = ChangesSessions::over(stores, without_repeated_scan);
         }
         if access.has(KEY_BURNED) {
             let inner = Arc::clone(&stores.commit_sessions);
@@ -222,37 +222,40 @@ impl CommitSession for Burns {
     }
 }
 
-/// Stores decisions without their commands.
-struct Decides {
+/// Changes the entries of each session before they are stored.
+struct ChangesSessions {
     inner: Arc<dyn CommitSession>,
+    change: fn(&mut Vec<Entry>),
+}
+
+impl ChangesSessions {
+    fn over(stores: &Stores, change: fn(&mut Vec<Entry>)) -> Arc<dyn CommitSession> {
+        Arc::new(Self { inner: Arc::clone(&stores.commit_sessions), change })
+    }
 }
 
 #[async_trait]
-impl CommitSession for Decides {
+impl CommitSession for ChangesSessions {
     async fn commit(&self, session: &SessionRecord) -> Result<CommitOutcome, StoreError> {
-        let compares = |entry: &Entry| {
-            let message = Message::decode(&entry.payload).ok();
-            matches!(message.map(|message| message.read()), Some(Ok(ParseCommand::CompareStudies(_))))
-        };
         let mut session = session.clone();
-        session.entries.retain(|entry| !compares(entry));
+        (self.change)(&mut session.entries);
         self.inner.commit(&session).await
     }
 }
 
-/// Stores the events of an operator without the request to repeat a bucket scan.
-struct WaitsForScan {
-    inner: Arc<dyn CommitSession>,
+/// Removes the commands that compare studies.
+fn without_comparisons(entries: &mut Vec<Entry>) {
+    let compares = |entry: &Entry| {
+        let message = Message::decode(&entry.payload).ok();
+        matches!(message.map(|message| message.read()), Some(Ok(ParseCommand::CompareStudies(_))))
+    };
+    entries.retain(|entry| !compares(entry));
 }
 
-#[async_trait]
-impl CommitSession for WaitsForScan {
-    async fn commit(&self, session: &SessionRecord) -> Result<CommitOutcome, StoreError> {
-        let mut session = session.clone();
-        for entry in &mut session.entries {
-            entry.payload = entry.payload.replace(r#","repeats_scan":true"#, "");
-        }
-        self.inner.commit(&session).await
+/// Removes an operator's request to repeat a bucket scan.
+fn without_repeated_scan(entries: &mut Vec<Entry>) {
+    for entry in entries {
+        entry.payload = entry.payload.replace(r#","repeats_scan":true"#, "");
     }
 }
 
