@@ -20,8 +20,8 @@ impl Operator {
     /// client (<https://docs.aws.amazon.com/cognito/latest/developerguide/cognito-user-pools-define-resource-servers.html>).
     /// Scopes are read from `scope` and from `scp`, which Okta and Entra use.
     ///
-    /// If no claim is configured and there is no token, the host authorizes callers itself, and every caller is an
-    /// operator. If only one of the two exists, the configuration is wrong, and the caller is none.
+    /// If neither a claim is configured nor a token is present, the host authorizes callers itself, and every caller is
+    /// an operator. If only one of the two exists, the configuration is wrong, and the caller is not an operator.
     pub fn of(claim: Option<&str>, scope: &str, claims: Option<&HashMap<String, String>>) -> Option<Self> {
         let (claim, claims) = match (claim, claims) {
             (None, None) => return Some(Self::unnamed()),
