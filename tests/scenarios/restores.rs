@@ -108,7 +108,7 @@ async fn settle(world: &World, what: What) -> Vec<(SearchId, RestoreOutcome)> {
     let mut settled = Vec::new();
     // The operator may repeat the command.
     for _ in 0..2 {
-        for job in world.jobs().unfinished().await.unwrap() {
+        for job in after.unfinished().await.unwrap() {
             let done = after.settle(job.search_id).await.unwrap();
             assert_ne!(done, RestoreOutcome::Busy, "{}", job.search_id);
             settled.push((job.search_id, done));
@@ -770,6 +770,27 @@ async fn ledger_restored_before_announcement_loses_nothing() {
         wait_for_deadlines(&world).await;
         assert_complete(&world, announced.search_id).await;
     }
+}
+
+/// A file begins the search before its announcement, and the worker crashes before it writes the view, which lists it.
+#[tokio::test]
+async fn search_without_view_is_settled_after_restore() {
+    let world = World::new();
+    let before = Backup::take(&world);
+    let announced = world.announce(&["a.ris"]).await;
+    let world = before.restored(world, What::Database);
+    world.take(&SAGA).await;
+    world.upload(&announced, 0, TWO_STUDIES).await;
+    world.deliver_all(&[&UPLOADS]).await;
+    let stored = world.take(&SAGA).await;
+    let crash = CrashAt::new(Call::SagaPersist, Phase::After, 1);
+    crash.kill(call(&world.crashing(&crash), &SAGA, &stored)).await;
+    let world = before.restored(world, What::Ledger);
+    assert_eq!(world.jobs().unfinished().await.unwrap(), [], "the view is written");
+    let settled = settle(&world, What::Ledger).await;
+    assert_eq!(settled.first(), Some(&(announced.search_id, RestoreOutcome::Reading)));
+    wait_for_deadlines(&world).await;
+    assert_complete(&world, announced.search_id).await;
 }
 
 /// The second restore has the same backup, and the queues contain messages of both lost periods.

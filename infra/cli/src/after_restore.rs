@@ -20,7 +20,7 @@ pub(crate) async fn run(args: &args::AfterRestore) -> anyhow::Result<bool> {
     let reading = if args.ledger_alone { OpenReads::Continue } else { OpenReads::End };
     let start = SearchService::over(workspace.ports(), &functions::SYSTEM)?;
     let function = AfterRestore::new(start, reading, user_name());
-    let unfinished = workspace.jobs()?.unfinished().await?;
+    let unfinished = function.unfinished().await?;
     let settled = unfinished.iter().map(async |job| match args.dry_run {
         true => Ok((job, None)),
         false => function.settle(job.search_id).await.map(|done| (job, Some(done))),

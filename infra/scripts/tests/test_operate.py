@@ -81,10 +81,15 @@ class Stand:
 FIRST = "GET /admin/searches?limit=200&state=Uploading,Uploaded,Parsing"
 ALL = "GET /admin/searches?limit=200"
 SECOND = f"{FIRST}&after=a%20place"
+EFFECTS = "GET /admin/effects?limit=200"
 
 
 def page(search: str, following: str | None) -> tuple[int, Any]:
     return 200, {"items": [{"search_id": search, "state": "Parsing", "project_id": "p"}], "next": following}
+
+
+def effect(kind: str, search: str | None) -> dict[str, str | None]:
+    return {"kind": kind, "search_id": search}
 
 
 def settled(done: str) -> tuple[int, Any]:
@@ -93,12 +98,17 @@ def settled(done: str) -> tuple[int, Any]:
 
 class AfterRestore(unittest.TestCase):
     COMPARE = "POST /admin/projects/p/after-restore"
+    UNLISTED = "POST /admin/searches/c/after-restore"
+    DELETED = "POST /admin/searches/deleted/after-restore"
     PATHS = ("POST /admin/searches/a/after-restore", "POST /admin/searches/b/after-restore")
 
     def stand(self, done: str = "cancelled") -> Stand:
         one, other = self.PATHS
         answers = {FIRST: page("a", "a place"), SECOND: page("b", None)}
         answers |= {ALL: page("a", None), self.COMPARE: (200, {"compared": 2})}
+        effects = [effect("view", one) for one in (None, "b", "c", "deleted")]
+        answers[EFFECTS] = (200, {"items": [*effects, effect("message", "e")], "next": None})
+        answers |= {self.UNLISTED: settled("looking"), self.DELETED: (404, {})}
         return Stand({**answers, one: settled(done), other: settled("waiting")})
 
     def test_decided_studies_are_compared_after_restore_of_the_database(self) -> None:
@@ -112,8 +122,11 @@ class AfterRestore(unittest.TestCase):
         went_well, shown = stand.run("after-restore", "--ledger-alone")
         self.assertTrue(went_well)
         told = '{"ledger_alone": true}'
-        self.assertEqual(stand.asked, [FIRST, SECOND, *(path + told for path in self.PATHS)])
+        paths = (*self.PATHS, self.UNLISTED, self.DELETED)
+        self.assertEqual(stand.asked, [FIRST, SECOND, EFFECTS, *(path + told for path in paths)])
         self.assertIn("search a, Parsing: it is cancelled\nsearch b, Parsing: it is waiting\n", shown)
+        self.assertIn("\nsearch c, not listed: it is looking\n", shown)
+        self.assertNotIn("deleted", shown)
 
     def test_busy_search_is_reported_for_retry(self) -> None:
         went_well, shown = self.stand("busy").run("after-restore")
@@ -123,7 +136,7 @@ class AfterRestore(unittest.TestCase):
     def test_dry_run_changes_nothing(self) -> None:
         stand = self.stand()
         self.assertTrue(stand.run("after-restore", "--dry-run")[0])
-        self.assertEqual(stand.asked, [FIRST, SECOND])
+        self.assertEqual(stand.asked, [FIRST, SECOND, EFFECTS])
 
     def test_error_ends_the_command(self) -> None:
         stand = Stand({FIRST: (403, {"detail": "this is for operators"})})

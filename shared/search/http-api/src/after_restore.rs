@@ -68,8 +68,8 @@ pub(super) async fn compare_decided(
 
 /// Resumes or ends an unfinished import after a restore of the database or the ledger.
 ///
-/// Call it for every import that `GET /admin/searches` lists in a state other than `Completed` and `Error`. It is
-/// safe to repeat.
+/// Call it for every import that `GET /admin/searches` lists in a state other than `Completed` and `Error`, and for every
+/// import of an effect of type `view` in `GET /admin/effects`, which the first list may lack. It is safe to repeat.
 #[utoipa::path(
     post,
     path = "/admin/searches/{search}/after-restore",

@@ -12,6 +12,7 @@ use imports::saga::State;
 use imports::{Job, ProjectId, SearchEvent, SearchId, TimeoutId};
 use jiff::Timestamp;
 use messages::MessageId;
+use outbox::Owner;
 use saga::operator::{AdmittedReplies, Readmission};
 use saga::{Document, Operator};
 use serde::Serialize;
@@ -24,6 +25,8 @@ use crate::{Cancellation, Error, ProjectAccess, SearchService};
 
 /// The number of jobs that are read at a time.
 const JOBS: usize = 200;
+/// The number of outboxes that are read at a time.
+const OUTBOXES: usize = 200;
 /// The maximum number of studies whose comparison one session requests. Its messages stay far below the limits of the
 /// stores for a transaction.
 const STUDIES_OF_SESSION: usize = 10_000;
@@ -97,6 +100,31 @@ impl AfterRestore {
     pub fn new(start: SearchService, reading: OpenReads, by: String) -> Self {
         let operator = start.failures.operator.clone();
         Self { start, operator, reading, by }
+    }
+
+    /// Returns the searches that have not ended. A search that began shortly before the backup may lack its view, which
+    /// lists it. Then an entry of its outbox still has to write the view.
+    ///
+    /// # Errors
+    /// Returns an error if a store is unavailable; the call has to be repeated.
+    pub async fn unfinished(&self) -> Result<Vec<Job>, Error> {
+        let mut found = self.start.jobs.unfinished().await?;
+        let mut seen: BTreeSet<SearchId> = found.iter().map(|job| job.search_id).collect();
+        let mut after: Option<String> = None;
+        loop {
+            let records = self.operator.stores.saga_outbox.pending(after.as_deref(), OUTBOXES).await?;
+            let Some(last) = records.last() else { return Ok(found) };
+            after = Some(last.id.clone());
+            for owner in records.iter().filter_map(|record| record.owner) {
+                let Owner::Saga(search) = owner else { continue };
+                if seen.insert(search)
+                    && let Some(job) = self.start.find(&ProjectAccess::All, search).await?
+                    && !job.state.has_ended()
+                {
+                    found.push(job);
+                }
+            }
+        }
     }
 
     /// Returns all projects with searches.

@@ -156,6 +156,7 @@ impl Workload for Searches {
             (recovery::UNSETTLED, &Mode::ALL),
             (recovery::REPLIES_ADMITTED, &Mode::ALL),
             (recovery::UNCOMPARED, &[Mode::Ledger]),
+            (recovery::UNLISTED, &[Mode::Ledger]),
             (mutants::SCAN_NOT_REPEATED, &Mode::ALL),
         ]
     }

@@ -358,11 +358,19 @@ impl Outside {
     }
 
     /// Returns the keys of exports, except those that parsers were unable to write, since a late duplicate of their
-    /// command may succeed, and those that a late duplicate of a deletion may remove.
+    /// command may succeed, and those that a late duplicate may remove: of a deletion, or of the command, if the search
+    /// no longer has the files.
     pub(super) fn made_exports(&self) -> BTreeSet<&str> {
-        let is_unmade = |key: &str| self.unmade.iter().any(|export| key.contains(&export.to_string()));
+        let lacks_files = |search: SearchId, files: &BTreeSet<FileId>| {
+            files.iter().any(|file| !self.files.contains_key(&(search, *file)))
+        };
+        let removable = self.promised.iter().flat_map(|(search, exports)| {
+            exports.iter().filter(|(_, files)| lacks_files(*search, files)).map(|(export, _)| export)
+        });
+        let passing: BTreeSet<String> =
+            self.unmade.iter().chain(removable).map(ExportId::to_string).collect();
         let lasting = self.exports.difference(&self.stray).map(String::as_str);
-        lasting.filter(|key| !is_unmade(key)).collect()
+        lasting.filter(|key| !passing.iter().any(|export| key.contains(export))).collect()
     }
 
     /// Returns the number of studies of each file that was not abandoned.
