@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Computes the limits of a deployment at a rate of searches: the tables of docs/capacity.md.
+"""Computes the limits of a deployment at a rate of searches: the table of docs/capacity.md.
 
     capacity.py [docs/capacity.md]      print them, or write them into the document
 
@@ -98,8 +98,7 @@ LIMITS = (
         concurrency(),
         1_000,
         "https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html",
-        "Service Quotas, *Concurrent executions*: tens of thousands are given; and `SagaConcurrency`, "
-        "`ParseConcurrency`",
+        "Service Quotas, *Concurrent executions*: tens of thousands are given",
     ),
     Limit(
         "messages of one queue in flight",
@@ -113,15 +112,15 @@ LIMITS = (
         per_second(LEDGER_WRITES),
         40_000,
         "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html",
-        "Service Quotas, *Table-level write throughput limit*. A search is an item, so no key is hot; "
-        "a new table takes 4,000 at once and doubles in half an hour, or is warmed beforehand",
+        "Service Quotas, *Table-level write throughput limit*. A new table takes 4,000 at once and doubles "
+        "in half an hour, or is warmed beforehand",
     ),
     Limit(
         "uploads to the bucket a second",
         per_second(1),
         3_500,
         "https://docs.aws.amazon.com/AmazonS3/latest/userguide/optimizing-performance.html",
-        "keys begin with the project, so S3 splits the prefix by itself",
+        "S3 splits the keys by project",
     ),
     Limit(
         "studies stored a second",
@@ -155,10 +154,17 @@ def used(limit: Limit, rate: int) -> float:
     return fixed(limit) + limit.of_minute * rate
 
 
+def reached_at(limit: Limit) -> float:
+    """Returns the searches a minute that reach the limit."""
+    return (limit.allowed - fixed(limit)) / limit.of_minute
+
+
 def table() -> str:
-    head = "| what | " + " | ".join(f"{rate:,} a minute" for rate in RATES) + " | allowed | beyond that |"
-    rows = [head, "| --- " * (len(RATES) + 3) + "|"]
-    for limit in LIMITS:
+    """Returns the limits, the first to be reached at the top."""
+    rates = " | ".join(f"{rate:,} a minute" for rate in RATES)
+    head = f"| what | {rates} | allowed | reached at | beyond that |"
+    rows = [head, "| --- " * (len(RATES) + 4) + "|"]
+    for limit in sorted(LIMITS, key=reached_at):
         cells = [number(used(limit, rate)) for rate in RATES]
         marked = [
             f"**{cell}**" if used(limit, rate) > limit.allowed else cell
@@ -166,15 +172,8 @@ def table() -> str:
         ]
         allowed, is_link = f"{limit.allowed:,.0f}", limit.source.startswith("https")
         source = f"[{allowed}]({limit.source})" if is_link else f"{allowed} ({limit.source})"
-        rows.append(f"| {limit.what} | {' | '.join(marked)} | {source} | {limit.beyond} |")
-    return "\n".join(rows)
-
-
-def first_limits() -> str:
-    """Returns the rate at which each limit is reached, the lowest first."""
-    at = {limit.what: (limit.allowed - fixed(limit)) / limit.of_minute for limit in LIMITS}
-    rows = ["| reached at searches a minute | what |", "| --- | --- |"]
-    rows += [f"| {number(rate)} | {what} |" for what, rate in sorted(at.items(), key=lambda one: one[1])]
+        reached = number(reached_at(limit))
+        rows.append(f"| {limit.what} | {' | '.join(marked)} | {source} | {reached} | {limit.beyond} |")
     return "\n".join(rows)
 
 
@@ -182,12 +181,12 @@ PROGRAM = "infra/capacity.py"
 
 
 def tables_by_name() -> dict[str, str]:
-    """Returns the tables by the names of their markers in the document."""
-    return {"limits": table(), "first": first_limits()}
+    """Returns the table by the name of its markers in the document."""
+    return {"limits": table()}
 
 
 def written(document: str) -> str:
-    """Returns a document with the current tables between its markers."""
+    """Returns a document with the current table between its markers."""
     return tables.written(document, PROGRAM, tables_by_name())
 
 

@@ -16,4 +16,11 @@ class Tables(unittest.TestCase):
         with mock.patch.object(capacity, "LIMITS", (limit,)):
             row = capacity.table().splitlines()[2]
             self.assertIn("| 0.5 | 50 | **5,000** |", row)
-            self.assertIn("| 100 | things |", capacity.first_limits())
+            self.assertTrue(row.endswith("| 50 (here) | 100 | more |"), row)
+
+    def test_first_limit_to_be_reached_is_at_the_top(self) -> None:
+        late = capacity.Limit("late", 0.5, 50, "here", "more")
+        early = capacity.Limit("early", 0.5, 20, "here", "more")
+        with mock.patch.object(capacity, "LIMITS", (late, early)):
+            rows = capacity.table().splitlines()[2:]
+            self.assertEqual([row.split("|")[1].strip() for row in rows], ["early", "late"])
