@@ -64,12 +64,10 @@ def message() -> list[Cost]:
 
 def message_on_dynamodb() -> list[Cost]:
     """Returns the costs of one million messages of a system without MongoDB."""
-    ledger, *others = message()
     return [
-        ledger,
+        Cost("ledger, SQS, invocation, running time and log as above", total(message())),
         Cost(f"{STORE_WRITES} write units of the store", STORE_WRITES * WRITE),
         Cost(f"{STORE_READS} read units of the store", STORE_READS * READ),
-        *others,
     ]
 
 
