@@ -52,11 +52,11 @@ fn becomes(field: Field) -> &'static str {
         Field::LastPage => "last page of `pages`",
         Field::Doi => "`doi`",
         Field::Pmid => "`pmid`",
-        Field::Accession => "`pmid` if the database is PubMed, else `extra`",
-        Field::Database => "`extra`; indicates if the database is PubMed",
+        Field::Accession => "`pmid` or `extra`",
+        Field::Database => "`extra` (database)",
         Field::Abstract => "`abstract`",
         Field::Keyword => "`keywords`",
-        Field::Url => "`url`; a DOI in it is `doi` if there is no other",
+        Field::Url => "`url`",
         Field::Type => "`type`",
         Field::FamilyName => "family name in `authors`",
         Field::GivenName => "given name in `authors`",
@@ -72,7 +72,7 @@ fn table(rules: &[Rule]) -> String {
         let names: Vec<String> = rule.names.iter().map(|name| format!("`{name}`")).collect();
         format!("| {} | {} |\n", names.join(", "), becomes(rule.field))
     });
-    format!("| from, in order of preference | becomes |\n| --- | --- |\n{}", rows.collect::<String>())
+    format!("| from | becomes |\n| --- | --- |\n{}", rows.collect::<String>())
 }
 
 #[test]
