@@ -345,16 +345,3 @@ fn project_name(text: &str) -> Result<String, String> {
     }
     Err("a name has up to 40 lower-case letters, digits and hyphens, and begins with a letter".to_owned())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn name_fits_cargo_and_the_services() {
-        assert_eq!(project_name("web-shop2"), Ok("web-shop2".to_owned()));
-        for refused in ["", "Shop", "2shop", "shop-", "shop_a", "../shop", &"s".repeat(41)] {
-            assert!(project_name(refused).is_err(), "{refused}");
-        }
-    }
-}

@@ -111,7 +111,11 @@ pub async fn measure(dir: &Path, options: &Options) -> anyhow::Result<Vec<Row>> 
     Ok(rows)
 }
 
-fn built(name: &str, dir: Option<&Path>) -> anyhow::Result<PathBuf> {
+/// Returns the path of a built function.
+///
+/// # Errors
+/// Returns an error if it is not built.
+pub fn built(name: &str, dir: Option<&Path>) -> anyhow::Result<PathBuf> {
     let folders = dir.map_or_else(|| BUILT.map(PathBuf::from).to_vec(), |dir| vec![dir.to_owned()]);
     let places = folders.iter().flat_map(|folder| [folder.join(name).join("bootstrap"), folder.join(name)]);
     let found = places.into_iter().find(|place| place.is_file());
@@ -187,41 +191,8 @@ fn mib(bytes: u64) -> f64 {
 }
 
 /// Returns the median, or the higher of the two middle values.
-fn median(values: impl Iterator<Item = f64>) -> f64 {
+pub fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn median_is_the_middle_value() {
-        assert_eq!(median([3.0, 1.0, 2.0].into_iter()), 2.0);
-        assert_eq!(median([4.0, 1.0].into_iter()), 4.0);
-        assert_eq!(median(std::iter::empty()), 0.0);
-    }
-
-    #[test]
-    fn missing_function_is_named() {
-        let error = built("run-saga", Some(Path::new("nowhere"))).unwrap_err();
-        assert!(error.to_string().contains("run-saga is not built"), "{error}");
-    }
-
-    #[test]
-    fn row_above_bound_does_not_hold() {
-        let row = Row {
-            program: "f".into(),
-            stores: "embedded",
-            first_poll_ms: 20.1,
-            first_answer_ms: 21.0,
-            peak_mib: None,
-            size_mib: None,
-            bound_ms: Some(20.0),
-        };
-        assert!(!row.holds());
-        assert!(Row { first_poll_ms: 20.0, ..row.clone() }.holds() && Row { bound_ms: None, ..row }.holds());
-    }
 }

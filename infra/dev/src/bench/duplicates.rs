@@ -258,18 +258,3 @@ const DESIGNS: [&str; 8] = [
     "a case series",
     "a cluster randomised trial",
 ];
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn every_duplicate_must_be_found_within_bound() {
-        let report = measure(&std::env::temp_dir(), 1_000).await.unwrap();
-        assert_eq!(report.marked, 100);
-        let report = Report { added_mib: Some(60.0), ..report };
-        assert!(report.holds());
-        assert!(!Report { marked: 99, ..report.clone() }.holds());
-        assert!(!Report { added_mib: Some(60.1), ..report }.holds());
-    }
-}

@@ -37,11 +37,3 @@ impl Prices {
         serde_json::from_str(include_str!("prices.json"))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn shipped_table_is_readable() -> serde_json::Result<()> {
-        super::Prices::shipped().map(|_| ())
-    }
-}

@@ -9,6 +9,8 @@
 mod bench;
 mod check_template;
 mod diagram;
+mod environments;
+mod figures;
 mod new;
 mod new_project;
 mod program;
@@ -16,3 +18,4 @@ mod provision;
 mod pump;
 mod sample;
 mod shipped;
+mod tally;

@@ -78,3 +78,16 @@ fn folder_without_crate_is_refused() {
     assert!(run.stderr.contains("it has no Cargo.toml"), "{}", run.stderr);
     assert!(!folder.exists());
 }
+
+#[test]
+fn name_fits_cargo_and_the_services() {
+    let program = Program::new();
+    let folder = program.folder().join("project");
+    for refused in ["", "Shop", "2shop", "shop-", "shop_a", "../shop", &"s".repeat(41)] {
+        let run = program.run(&["new", refused, "--path", text(&folder)]);
+        assert_eq!(run.code, Some(2), "{refused}: {}", run.stderr);
+        assert!(!folder.exists(), "{refused}");
+    }
+    let run = program.run(&["new", "web-shop2", "--path", text(&folder)]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+}

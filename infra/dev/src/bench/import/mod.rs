@@ -5,10 +5,10 @@
 //!
 //! - [`measure`]: files of several sizes, one after the other;
 //! - [`in_database`]: the same studies on MongoDB;
-//! - `records`: the generated records.
+//! - [`records`]: the generated records.
 
 mod database;
-mod records;
+pub mod records;
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -216,30 +216,4 @@ impl ImportProgress {
 fn log(data: &Path) -> u64 {
     let log: PathBuf = data.join("search-import.sqlite-wal");
     std::fs::metadata(log).map_or(0, |facts| facts.len())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn row_is_checked_against_its_bounds() {
-        let row = Row {
-            records: 100,
-            file_bytes: 1_000,
-            uploaded_s: 1.0,
-            stored_s: 2.0,
-            listed_s: 3.0,
-            marked_s: 4.0,
-            stored_mib: Some(64.0),
-            marked_mib: Some(100.0),
-            object_bytes: 300,
-            database_bytes: 1_000,
-            log_bytes: 0,
-        };
-        assert!(row.holds());
-        assert!((row.studies_per_second() - 50.0).abs() < 1e-9);
-        assert!(!Row { database_bytes: 1_001, ..row.clone() }.holds());
-        assert!(!Row { stored_mib: Some(64.1), ..row }.holds());
-    }
 }

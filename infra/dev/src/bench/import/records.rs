@@ -64,7 +64,10 @@ const WORDS: [&str; 40] = [
 ];
 
 /// Writes records of a RIS file. Returns the number of bytes.
-pub(super) fn write(to: &mut impl Write, records: Range<u64>) -> std::io::Result<u64> {
+///
+/// # Errors
+/// Returns an error if they cannot be written.
+pub fn write(to: &mut impl Write, records: Range<u64>) -> std::io::Result<u64> {
     let (mut text, mut bytes) = (String::new(), 0);
     for n in records {
         text.clear();
@@ -123,31 +126,5 @@ fn words(draws: &mut Draws, out: &mut String) {
         }
         left -= 1;
         out.push_str(if left == 0 { ". " } else { " " });
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::num::NonZeroUsize;
-
-    use references::{Limits, Outcome, Reader};
-
-    use super::*;
-
-    #[test]
-    fn every_record_has_its_own_text() {
-        let mut file = Vec::new();
-        assert_eq!(write(&mut file, 0..100).unwrap(), file.len() as u64);
-        let mut reader = Reader::new(Limits::default()).with_threads(NonZeroUsize::MIN);
-        let mut outcomes = reader.push(&file).unwrap();
-        let (last, report) = reader.finish().unwrap();
-        outcomes.extend(last);
-        assert_eq!((report.records, report.quarantined), (100, 0));
-        let texts = outcomes.iter().map(|outcome| match outcome {
-            Outcome::Read(record) => record.reference.r#abstract.as_deref().unwrap().to_owned(),
-            Outcome::Quarantined(record) => unreachable!("{record:?}"),
-        });
-        let texts: std::collections::BTreeSet<_> = texts.collect();
-        assert_eq!(texts.len(), 90, "each repeated record has the text of the previous one");
     }
 }

@@ -207,7 +207,10 @@ fn in_little_memory(kind: Kind, records: usize) -> anyhow::Result<Large> {
 }
 
 /// Reads a file like `parse-references`: the thread that reads a record also creates and drops its derived data.
-fn read(
+///
+/// # Errors
+/// Returns an error if it does not have this number of readable records.
+pub fn read(
     pieces: impl Iterator<Item = impl AsRef<[u8]>>,
     records: usize,
     threads: NonZeroUsize,
@@ -227,38 +230,4 @@ fn read(
     let report = reader.report()?;
     ensure!((report.records, report.quarantined) == (records as u64, 0), "read {report:?} of {records}");
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn chunk_size_changes_no_record() {
-        for kind in KINDS {
-            for piece in [1, 5_000, usize::MAX] {
-                read(kind.pieces(30, piece), 30, NonZeroUsize::MIN).unwrap();
-            }
-        }
-    }
-
-    #[test]
-    fn row_is_checked_against_its_bounds() {
-        let row = Row {
-            format: "ris",
-            records: 1,
-            megabytes: 1.0,
-            megabytes_per_second: 100.0,
-            records_per_second: 1.0,
-            speedup: 1.0,
-            ceiling: 1.0,
-            bound: Some(100.0),
-            growth: 1.15,
-            peak_mib: Some(64.0),
-        };
-        assert!(row.holds());
-        assert!(!Row { megabytes_per_second: 99.0, ..row.clone() }.holds());
-        assert!(!Row { growth: 1.16, ..row.clone() }.holds());
-        assert!(!Row { peak_mib: Some(65.0), ..row }.holds());
-    }
 }

@@ -141,10 +141,13 @@ struct State {
     events: Vec<u8>,
 }
 
-#[derive(Clone, Copy)]
-struct TallyErrors {
-    lost: usize,
-    doubled: usize,
+/// The number of lost and of repeated events of a tally.
+#[derive(Debug, Clone, Copy)]
+pub struct TallyErrors {
+    /// The events that did not take effect.
+    pub lost: usize,
+    /// The events that took effect again.
+    pub doubled: usize,
 }
 
 impl Sender {
@@ -215,7 +218,8 @@ impl TallyErrors {
         Ok(Self::among(&events))
     }
 
-    fn among(events: &[u8]) -> Self {
+    /// Compares the events of a final state with those that were sent.
+    pub fn among(events: &[u8]) -> Self {
         let different: BTreeSet<&u8> = events.iter().collect();
         Self {
             lost: usize::from(EVENTS).saturating_sub(different.len()),
@@ -285,21 +289,4 @@ async fn connect(authority: &str) -> anyhow::Result<SendRequest<Full<Bytes>>> {
     // The connection ends with its sender, or with an error that the sender receives as well.
     tokio::spawn(connection);
     Ok(sender)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn state_shows_lost_and_repeated_events() {
-        let found = |events: &[u8]| {
-            let found = TallyErrors::among(events);
-            (found.lost, found.doubled)
-        };
-        assert_eq!(found(&[1, 0, 2, 4, 3]), (0, 0));
-        assert_eq!(found(&[0, 1, 1, 2, 3, 4]), (0, 1));
-        assert_eq!(found(&[0, 1, 1, 1]), (3, 2));
-        assert_eq!(found(&[]), (5, 0));
-    }
 }
