@@ -33,3 +33,8 @@ async fn answer(function: &saga::Function<Ports>, backend: &Backend, batch: Valu
 fn table_has_no_faults() {
     assert_eq!(functions::SYSTEM.check(), Ok(()));
 }
+
+#[test]
+fn every_sample_event_has_expectation() {
+    assert_eq!(events::ExpectedResult::names("").collect::<Vec<_>>(), events::all(""));
+}
