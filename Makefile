@@ -35,6 +35,10 @@ OTHER_TLS := ring|openssl-sys|native-tls|s2n-tls|schannel|security-framework
 # only the functions with their feature `embedded` (infra/same-build).
 EVERYTHING := --workspace --features cli/services,functions/embedded
 DEV := $(or $(CARGO_TARGET_DIR),target)/debug/dev
+# The variables that `cargo clippy -- -D warnings` sets. With them, documentation is built from the libraries that clippy
+# has checked. Without them, each library is checked again.
+AFTER_CLIPPY = RUSTC_WORKSPACE_WRAPPER="$$(rustc --print sysroot)/bin/clippy-driver" \
+	CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__
 # Builds all programs, including the functions, and no tests.
 PROGRAMS := $(CARGO) build $(EVERYTHING) --locked --quiet --bins
 # The first seed of the simulator's new schedules, which changes every day.
@@ -250,7 +254,7 @@ lint-language: ## Check the language of comments, documents, messages and commit
 .PHONY: lint-code
 lint-code: ## Run clippy, and build the documentation of the code
 	$(CARGO) clippy $(EVERYTHING) --all-targets --locked --quiet -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(EVERYTHING) --no-deps --locked --quiet
+	$(AFTER_CLIPPY) RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(EVERYTHING) --no-deps --locked --quiet
 
 .PHONY: lint-tls
 lint-tls: ## Prove that the functions have one TLS stack: rustls, with aws-lc
