@@ -66,16 +66,11 @@ fn schedules_keep_invariants_and_cover_faults() {
     assert_eq!(coverage.of(Call::HOST_SLEEP, Phase::After, Fault::Crash), 0, "there is no such point");
 }
 
-/// The schedules change every day. They do not restore stores: the rules after a restore still have exceptions that only
-/// the fixed schedules do not meet (docs/trust.md).
+/// The schedules change every day.
 #[test]
 fn fresh_schedules_violate_nothing() {
     for mode in Mode::ALL {
-        run(
-            &Config { restores: false, ..Config::new(mode) },
-            proof::fresh_seed(),
-            proof::size(1_500, 50_000),
-        );
+        run(&Config::new(mode), proof::fresh_seed(), proof::size(1_500, 50_000));
     }
 }
 

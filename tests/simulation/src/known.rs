@@ -48,6 +48,7 @@ pub fn hunt_all<W: Workload>(workload: &W, known: &str, schedules: u64) -> Hunt 
             hunt(workload, defect, &alone).is_some()
         };
         let seed = known.get(name.as_str()).copied().filter(at_seed).or_else(|| {
+            eprintln!("{name}: no recorded seed finds it, so up to {schedules} schedules are tried");
             let found = hunt(workload, defect, &range)?;
             result.outdated.push(defect);
             Some(found.0)

@@ -297,6 +297,11 @@ impl<'a, W: Workload> Rest<'a, W> {
         self.world.plan.outlasts_queues(since, self.world.now) || self.world.awaits_upgrade(since)
     }
 
+    /// Returns the mode in which the workers detect duplicates.
+    pub fn mode(&self) -> Mode {
+        self.world.config.mode
+    }
+
     /// Returns the restored stores, if there was a restore.
     pub fn restored(&self) -> Option<RestoredStores> {
         self.world.restored()

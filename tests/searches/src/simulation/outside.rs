@@ -9,7 +9,7 @@ use imports::messages::ObjectRef;
 use imports::queues::UPLOADS;
 use imports::{
     AttemptState, Duplicate, ExportId, FileFence, FileId, Identity, ObjectKey, ParsedFile, ReadingStatus,
-    Revision, SearchId, Study, StudyRef,
+    Revision, SearchId, Study, StudyRef, UploadMetadata,
 };
 use jiff::Timestamp;
 use messages::MessageId;
@@ -81,8 +81,8 @@ pub struct Truth {
     pub is_keyed: bool,
     /// The number of past and future notifications of stored objects.
     pub notified: usize,
-    /// The time at which each file was first stored.
-    pub stored: BTreeMap<FileId, Timestamp>,
+    /// For each file, the times at which it was stored, and the number of files of the request whose form was used.
+    pub stored: BTreeMap<FileId, Vec<(Timestamp, Option<usize>)>>,
     /// `true` if the client received the confirmation that it is announced.
     pub announced: bool,
     /// The maximum number of its files, if it repairs another search.
@@ -107,6 +107,31 @@ pub struct StoredObject {
 }
 
 impl Truth {
+    /// Returns the time at which a file was first stored, by any form.
+    pub fn first_stored(&self, file: FileId) -> Option<Timestamp> {
+        self.stored.get(&file)?.iter().map(|(at, _)| *at).min()
+    }
+
+    /// Returns `true` if a file was stored by a form of a request for this number of files.
+    pub fn was_stored_for(&self, file: FileId, count: Option<usize>) -> bool {
+        self.stored.get(&file).is_some_and(|stored| stored.iter().any(|(_, of)| *of == count))
+    }
+
+    /// Returns `true` if a file was stored by a form of a request for this number of files before `from`, and was not
+    /// replaced by that of another request until `until`.
+    pub fn is_stored_for(
+        &self,
+        file: FileId,
+        count: Option<usize>,
+        from: Timestamp,
+        until: Timestamp,
+    ) -> bool {
+        let Some(stored) = self.stored.get(&file) else { return false };
+        let before = stored.iter().filter(|(at, _)| *at <= from).max_by_key(|(at, _)| *at);
+        let between = || stored.iter().filter(|(at, _)| *at > from && *at <= until);
+        before.is_some_and(|(_, of)| *of == count) && between().all(|(_, of)| *of == count)
+    }
+
     /// Returns the maximum number of its files.
     pub fn most_files(&self) -> usize {
         if self.is_keyed { MAX_KEYED_FILES } else { self.repairs.unwrap_or(self.files.len()) }
@@ -198,7 +223,8 @@ pub(super) struct Upload {
 }
 
 impl Outside {
-    /// Replaces what is stored in the database. The objects, and what really happened, stay as they are.
+    /// Replaces what is stored in the database. The objects, and what really happened, stay as they are. A client whose
+    /// keyed request was undone starts again: it repeats the request, and uploads the files by the forms of the answer.
     pub(super) fn restore(&mut self, backup: &Self) {
         let Self { files, studies, keyed, revision, marks, readings, .. } = backup.clone();
         (self.files, self.studies, self.keyed, self.revision) = (files, studies, keyed, revision);
@@ -206,6 +232,8 @@ impl Outside {
         self.begun_at = backup.begun_at.clone();
         self.held = backup.held.clone();
         self.listed = backup.listed.clone();
+        self.told = backup.told.clone();
+        self.uploaded = backup.uploaded.clone();
         self.earlier_files.clear();
     }
 
@@ -387,7 +415,9 @@ pub(super) fn store(scene: &mut Scene<'_, Outside>, upload: Upload) {
     debug_assert!(ObjectKey::parse(KEY_PREFIX, &key).is_ok());
     let now = scene.now();
     if let Some(truth) = scene.truth.get_mut(&search) {
-        truth.stored.entry(file).or_insert(now);
+        let metadata = UploadMetadata::from_map(&metadata).ok().flatten();
+        let count = metadata.map(|metadata| metadata.expected_files);
+        truth.stored.entry(file).or_default().push((now, count));
     }
     let version_field =
         version.as_ref().map_or_else(String::new, |version| format!(r#","versionId":"{version}""#));

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use imports::duplicates::{ComparedStudy, DECISIONS, Edge, marks};
 use imports::messages::ObjectRef;
-use imports::saga::{CANCELLED, EndedSearch, State};
+use imports::saga::{CANCELLED, EndedSearch, Import, State};
 use imports::{
     Decisions, ExportKey, FileId, ImportEvent, Job, ObjectKey, Outcome, ParseCommand, ParsedFile,
     SearchEvent, SearchId, StudyRef,
@@ -20,7 +20,7 @@ use simulation::access::short;
 use simulation::{CheckResult, Invariant, Rest, Violation};
 
 use super::Searches;
-use super::client::project;
+use super::client::{files_of, project};
 use super::outside::{KeyedAnswer, Quality, StoredObject, Truth};
 use super::situations::{KEY_PREFIX, NO_METADATA};
 
@@ -217,7 +217,7 @@ pub(super) fn timed_out(
     truth: &Truth,
 ) -> CheckResult {
     let arrived = ended.import.files.iter().filter(|(_, file)| file.object.is_some());
-    let arrived = arrived.filter_map(|(file, _)| truth.stored.get(file)).copied();
+    let arrived = arrived.filter_map(|(file, _)| truth.first_stored(*file));
     let waits_since = arrived.chain([ended.import.created_at]).max().unwrap_or(ended.at);
     if ended.at.duration_since(waits_since) < MIN_WAIT {
         let detail = format!("search {search} timed out at {}, and has waited since {waits_since}", ended.at);
@@ -240,8 +240,16 @@ pub(super) fn timed_out(
     if truth.files.is_empty() || !truth.by_hand.is_empty() {
         return Ok(());
     }
-    let in_time = |stored: &Timestamp| looked_at.duration_since(*stored) >= LONG_STORED;
-    if truth.files.keys().all(|file| truth.stored.get(file).is_some_and(in_time)) {
+    let long_before = looked_at.checked_sub(LONG_STORED).unwrap_or(looked_at);
+    let Import { expected_files, announced, files, .. } = &ended.import;
+    let files: Vec<FileId> = match expected_files {
+        _ if *announced => files.keys().copied().collect(),
+        // A file of an undone request may have begun the search.
+        Some(expected) if truth.is_keyed => files_of(search, *expected).collect(),
+        _ => truth.files.keys().copied().collect(),
+    };
+    let is_stored = |file: &FileId| truth.is_stored_for(*file, *expected_files, long_before, ended.at);
+    if files.iter().all(is_stored) {
         let detail = format!("search {search} timed out although every file was stored");
         return broken(Invariant::Application, detail);
     }
@@ -265,7 +273,7 @@ fn refused(search: SearchId, truth: &Truth) -> CheckResult {
 }
 
 /// A keyed request receives the search of its key if and only if its content equals that of the announced request.
-fn check_keyed_answers(rest: &AtRest<'_>, search: SearchId) -> CheckResult {
+pub(super) fn check_keyed_answers(rest: &AtRest<'_>, search: SearchId) -> CheckResult {
     let Some(answers) = rest.told.get(&search) else { return Ok(()) };
     let announced = rest.effects(search).find_map(|message| match message.read() {
         Ok(SearchEvent::SearchUploadStarted(started)) => Some(started.manifest),

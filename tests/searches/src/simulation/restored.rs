@@ -7,23 +7,25 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use imports::saga::{CANCELLED, EndedSearch, File, State};
-use imports::{FileId, Outcome, SearchId};
+use imports::saga::{CANCELLED, EndedSearch, File, Import, State};
+use imports::{FileId, Outcome, SearchEvent, SearchId};
 use messages::PartitionKey;
 use outbox::View;
 use serde::Deserialize;
 use service::{REPAIRS, Repairs};
 use simulation::access::short;
-use simulation::{CheckResult, Invariant};
+use simulation::{CheckResult, Invariant, Mode};
 
 use super::outside::{Quality, Truth};
-use super::rest::{AtRest, broken, duplicates, parsed, repaired, shown, timed_out};
+use super::rest::{AtRest, broken, check_keyed_answers, duplicates, parsed, repaired, shown, timed_out};
+use super::situations::NO_METADATA;
 
 /// Checks everything.
 pub(super) fn check(rest: &AtRest<'_>) -> CheckResult {
     let deleted = deleted(rest);
     for search in rest.partitions() {
         view(rest, search, &deleted)?;
+        check_keyed_answers(rest, search)?;
         if let Some(state @ (State::Completed(ended) | State::Error(ended))) = rest.state(search)
             && !deleted.contains(&search)
         {
@@ -70,11 +72,15 @@ fn outcomes(rest: &AtRest<'_>, search: SearchId, ended: &EndedSearch) -> CheckRe
     if is_cancelled(ended) {
         return Ok(());
     }
-    if rest.interrupted.contains(&search) {
+    // Without a ledger, the document of a cancelled search does not stop expecting replies. The replies from before the
+    // restore are purged, so a reply reports a file that was read after it, and it may arrive before the cancellation.
+    if rest.interrupted.contains(&search) && rest.mode() == Mode::Ledger {
         let detail =
             format!("search {search} was being read at the restore, and ended because of {:?}", ended.reason);
         return broken(Invariant::Application, detail);
     }
+    announced_files(rest, search, ended)?;
+    true_reason(rest, search, ended)?;
     for (file, known) in &ended.import.files {
         let quality = rest.truth.get(&search).and_then(|truth: &Truth| truth.files.get(file).copied());
         let quality = quality.or_else(|| repaired(rest, known.object.as_ref()?));
@@ -93,6 +99,55 @@ fn outcomes(rest: &AtRest<'_>, search: SearchId, ended: &EndedSearch) -> CheckRe
             return broken(Invariant::EffectsTakeEffectOnce, detail);
         }
         parsed(rest, search, *file, known.outcome.as_ref())?;
+    }
+    Ok(())
+}
+
+/// A completed search has the announced files, also if it was announced again under its key with other files.
+///
+/// A file of an undone request may begin the search before the announcement arrives, which then contradicts it. All of
+/// its files are those of the undone request.
+fn announced_files(rest: &AtRest<'_>, search: SearchId, ended: &EndedSearch) -> CheckResult {
+    let announced = rest.effects(search).find_map(|message| match message.read() {
+        Ok(SearchEvent::SearchUploadStarted(started)) => Some(started.manifest),
+        _ => None,
+    });
+    let Some(manifest) = announced.filter(|_| ended.reason.is_none()) else { return Ok(()) };
+    let Import { announced, expected_files, files, .. } = &ended.import;
+    let files: BTreeSet<FileId> = files.keys().copied().collect();
+    let truth = rest.truth.get(&search);
+    let is_stored = |file: &FileId| {
+        truth.is_some_and(|truth| truth.is_keyed && truth.was_stored_for(*file, *expected_files))
+    };
+    let is_of_undone_request =
+        !announced && *expected_files == Some(files.len()) && files.iter().all(is_stored);
+    let is_true = is_of_undone_request || files == manifest.files.iter().map(|file| file.file_id).collect();
+    if !is_true {
+        let announced = manifest.files.len();
+        let detail = format!("search {search} was announced with {announced} files, and completed {files:?}");
+        return broken(Invariant::EffectsTakeEffectOnce, detail);
+    }
+    Ok(())
+}
+
+/// A search ends without success only because of its files, its client, or a deadline.
+fn true_reason(rest: &AtRest<'_>, search: SearchId, ended: &EndedSearch) -> CheckResult {
+    let truth = rest.truth.get(&search);
+    let has_failed =
+        ended.import.files.values().any(|file| matches!(file.outcome, Some(Outcome::Failed { .. })));
+    let is_true = match ended.reason.as_deref() {
+        None => true,
+        Some(reason) if reason.starts_with("withdrawn") => truth.is_some_and(|truth| truth.withdrawn),
+        Some(reason) if reason.contains(NO_METADATA) => truth.is_some_and(|truth| !truth.by_hand.is_empty()),
+        Some(reason) => {
+            has_failed || reason.starts_with("upload timed out") || reason.starts_with("not read in time")
+        }
+    };
+    if !is_true {
+        return broken(
+            Invariant::Application,
+            format!("search {search} ended because of {:?}", ended.reason),
+        );
     }
     Ok(())
 }

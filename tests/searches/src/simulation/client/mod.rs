@@ -89,7 +89,7 @@ fn request(files: usize) -> NewSearch {
 }
 
 /// Returns the files of a search in its order.
-fn files_of(search: SearchId, count: usize) -> impl Iterator<Item = FileId> {
+pub(super) fn files_of(search: SearchId, count: usize) -> impl Iterator<Item = FileId> {
     (0..=u8::MAX).take(count).map(move |index| FileId::announced(search, index))
 }
 
