@@ -147,7 +147,7 @@ def after_restore(api: StackApi, ledger_alone: bool, dry_run: bool) -> bool:
     """Resumes or ends each unfinished search. Returns whether none has to be retried."""
     # List all of them first: a search that ends in between would shift the following pages.
     listed = {search["search_id"]: search["state"] for search in searches(api, OPEN_STATES)}
-    unfinished = listed | {search: "not listed" for search in sorted(unlisted(api) - listed.keys())}
+    unfinished = listed | dict.fromkeys(sorted(unlisted(api) - listed.keys()), "not listed")
     busy = 0
     for search_id, state in unfinished.items():
         done = "has not ended" if search_id in listed else "may not have ended"
