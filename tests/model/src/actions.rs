@@ -1,11 +1,13 @@
 //! The actions that are possible in a state.
 
 use messages::MessageId;
+use outbox::Entry;
 use saga::Saga;
 
 use crate::defects::Defect;
+use crate::keyed::Of;
 use crate::sent::is_request;
-use crate::system::{Batch, Phase, System};
+use crate::system::{Batch, Phase, QueuedMessage, System};
 
 /// A step of the model.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -31,6 +33,13 @@ pub enum Action {
     Sweep,
     /// The sweeper settles what it sent.
     SettleSweep,
+    /// A worker's grant for the other saga fails, and arrives later.
+    DelayGrant(usize),
+    /// A worker grants tokens to the other saga, and the call arrives once more later.
+    RepeatGrant(usize),
+    /// A request of the other saga is moved to the dead-letter queue and reported to that saga. It may be delivered
+    /// again later.
+    DeadLetter(MessageId),
     /// The retention of an ended partition has passed.
     ExpireDocument,
     /// The ledger item of an idle partition has expired.
@@ -51,10 +60,18 @@ impl<S: Saga> System<S> {
             if *phase != Phase::Idle {
                 actions.push(Action::Step(worker));
                 match phase {
-                    Phase::Stored(_, _, plan) if self.failures > 0 => {
-                        let requests = plan.value.dispatch.iter().filter(|entry| is_request(entry));
+                    Phase::Stored(_, _, plan) if self.left.failures > 0 => {
+                        let requests = plan.value.dispatch.iter().filter(|entry| self.is_command(entry));
                         let fails = |id| [false, true].map(|answered| Action::GiveUp(worker, id, answered));
                         actions.extend(requests.flat_map(|entry| fails(entry.id)));
+                    }
+                    Phase::Decided(_, _, plan) if self.grants_to_peer(&plan.value) => {
+                        if self.left.delayed_grants > 0 {
+                            actions.push(Action::DelayGrant(worker));
+                        }
+                        if self.left.repeated_grants > 0 {
+                            actions.push(Action::RepeatGrant(worker));
+                        }
                     }
                     Phase::Dispatched(_, _, plan)
                         if !plan.value.dispatch.is_empty() && plan.value.releases_claim =>
@@ -63,7 +80,7 @@ impl<S: Saga> System<S> {
                     }
                     _ => {}
                 }
-                if self.crashes > 0 {
+                if self.left.crashes > 0 {
                     actions.push(Action::Crash(worker));
                 }
                 continue;
@@ -92,17 +109,18 @@ impl<S: Saga> System<S> {
 
     fn may_be_received(&self, batch: Batch) -> bool {
         let missing = |id| self.copies_needed(batch, id).saturating_sub(self.queue.value[&id].copies);
-        batch.distinct().map(missing).sum::<u8>() <= self.duplicates
+        batch.distinct().map(missing).sum::<u8>() <= self.left.duplicates
     }
 
     fn other_actions(&self, actions: &mut Vec<Action>, defect: Option<Defect>) {
         // The lease of a crashed worker always expires.
         let ends = defect != Some(Defect::LeaseWithoutEnd);
-        let may_expire = self.expiries > 0 || (ends && !self.holder_is_at_work());
+        let may_expire = self.left.expiries > 0 || (ends && !self.holder_is_at_work());
         if may_expire && matches!(self.ledger.holder, Some((_, false))) {
             actions.push(Action::ExpireLease);
         }
-        if self.timers > 0 {
+        actions.extend(self.dead_letters());
+        if self.left.timers > 0 {
             actions.extend(self.running().map(|entry| Action::FireTimer(entry.id)));
         }
         let is_due = self.due().next().is_some();
@@ -110,7 +128,7 @@ impl<S: Saga> System<S> {
         // over.
         if self.sweeper.is_some() {
             actions.push(Action::SettleSweep);
-        } else if is_due && (self.sweeps > 0 || self.is_idle()) {
+        } else if is_due && (self.left.sweeps > 0 || self.is_idle()) {
             actions.push(Action::Sweep);
         }
         // Both the retention and an item's lifetime exceed the retention of an unacknowledged message.
@@ -122,6 +140,22 @@ impl<S: Saga> System<S> {
         if may_forget && !self.ledger.expired {
             actions.push(Action::ExpireItem);
         }
+    }
+
+    /// Returns the requests of the other saga that may be moved to the dead-letter queue.
+    pub(crate) fn dead_letters(&self) -> impl Iterator<Item = Action> {
+        let is_request = |queued: &QueuedMessage<Of<S>>| {
+            let address = queued.incoming.value.message.reply_to.as_ref();
+            address.is_some_and(|address| Some(address.partition) == self.peer)
+        };
+        let waiting = self.queue.value.iter().filter(|_| self.left.failures > 0);
+        let waiting = waiting.filter(move |(_, queued)| !queued.acknowledged && is_request(queued));
+        waiting.map(|(id, _)| Action::DeadLetter(*id))
+    }
+
+    /// Returns `true` if an entry is a request to a handler. A request to a saga names where its reply goes.
+    fn is_command(&self, entry: &Entry) -> bool {
+        is_request(entry) && !self.is_for_peer(entry)
     }
 
     /// Returns `true` if the step happens in every fair execution while work remains. Faults, duplicates, and events
@@ -136,6 +170,9 @@ impl<S: Saga> System<S> {
             | Action::GiveUp(..)
             | Action::Crash(_)
             | Action::FireTimer(_)
+            | Action::DelayGrant(_)
+            | Action::RepeatGrant(_)
+            | Action::DeadLetter(_)
             | Action::ExpireDocument
             | Action::ExpireItem => false,
         }

@@ -25,4 +25,14 @@ pub enum Defect {
     EndBelieved,
     /// A message that the state machine postpones is acknowledged.
     PostponedAcknowledged,
+    /// The token of an event for another saga is granted to the partition that sends it.
+    GrantedToSender,
+    /// The token of a reply between sagas is granted to the saga that replies, not to the one that waits for it.
+    ReplyTokenMoved,
+    /// The token of an event for another saga is granted after the event is stored.
+    GrantedAfterWrite,
+    /// Each sending of a request to another saga grants its token again.
+    GrantedWhenSent,
+    /// All attempts at an event for another saga have the same token.
+    AttemptsShareTokens,
 }

@@ -30,6 +30,13 @@ impl<S: Saga> System<S> {
             Action::FireTimer(id) => format!("the timer of {} fires", self.name(id)),
             Action::Sweep => "the sweeper sends all due effects".to_owned(),
             Action::SettleSweep => "the sweeper settles them".to_owned(),
+            Action::DelayGrant(_) => {
+                "a worker grants tokens to the other saga; the call fails, and arrives later".to_owned()
+            }
+            Action::RepeatGrant(_) => {
+                "a worker grants tokens to the other saga; a copy of the call arrives later".to_owned()
+            }
+            Action::DeadLetter(id) => format!("{} is dead-lettered and reported", self.name(id)),
             Action::ExpireDocument => "the retention of the document passes".to_owned(),
             Action::ExpireItem => "the ledger item expires".to_owned(),
         }
@@ -85,6 +92,7 @@ impl<S: Saga> Phase<Of<S>> {
             Self::Loaded(..) => "has loaded the document for",
             Self::Claimed(..) => "has claimed the partition for",
             Self::Decided(..) => "has decided",
+            Self::Granted(..) => "has granted the tokens of the effects of",
             Self::Conflicted(..) => "has a conflict about",
             Self::Short(..) => "has too few tokens for",
             Self::Again(..) => "claims again for",

@@ -5,15 +5,12 @@
 
 use std::collections::HashMap;
 use std::fmt::Write;
-use std::hash::BuildHasherDefault;
+use std::hash::{BuildHasherDefault, Hash};
 use std::time::{Duration, Instant};
 
-use saga::Saga;
-
-use crate::check::Check;
+use crate::check::Explore;
 use crate::keyed::{Mixer, key};
 use crate::property::{Kind, Property};
-use crate::system::System;
 
 /// Number of states expanded before their successors are merged.
 const PART: usize = 8192;
@@ -35,19 +32,19 @@ pub(crate) struct Graph {
 }
 
 /// A successor found when a state is expanded.
-struct Expansion<S: Saga> {
+struct Expansion<T> {
     broken: Option<&'static str>,
     met: Vec<bool>,
     is_at_rest: bool,
-    successors: Vec<Successor<S>>,
+    successors: Vec<Successor<T>>,
 }
 
-struct Successor<S: Saga> {
+struct Successor<T> {
     action: u16,
     key: u64,
     is_certain: bool,
     /// `None` if the state is already known.
-    system: Option<System<S>>,
+    system: Option<T>,
 }
 
 type KnownStates = HashMap<u64, u32, BuildHasherDefault<Mixer>>;
@@ -56,9 +53,9 @@ type KnownStates = HashMap<u64, u32, BuildHasherDefault<Mixer>>;
 ///
 /// # Panics
 /// Panics if a property does not hold, the end cannot be reached, or there are more than `max_states` states.
-pub(crate) fn explore<S: Saga>(name: &str, check: &Check<S>, max_states: usize) -> Graph {
+pub(crate) fn explore<C: Explore>(name: &str, check: &C, max_states: usize) -> Graph {
     let mut reported = Instant::now();
-    let first = System::initial(&check.protocol);
+    let first = check.initial();
     let mut known = KnownStates::from_iter([(key(&first), 0)]);
     let mut graph = Graph { reached: vec![(0, 0)], ..Graph::default() };
     let mut met = vec![false; check.properties().len()];
@@ -68,7 +65,7 @@ pub(crate) fn explore<S: Saga>(name: &str, check: &Check<S>, max_states: usize) 
         let mut next = Vec::new();
         let mut rest = level.into_iter();
         loop {
-            let part: Vec<(u32, System<S>)> = rest.by_ref().take(PART).collect();
+            let part: Vec<(u32, C::System)> = rest.by_ref().take(PART).collect();
             if part.is_empty() {
                 break;
             }
@@ -100,16 +97,16 @@ pub(crate) fn explore<S: Saga>(name: &str, check: &Check<S>, max_states: usize) 
 }
 
 /// Expands states in parallel on all processors.
-fn expand<S: Saga>(
-    check: &Check<S>,
-    part: &[(u32, System<S>)],
+fn expand<C: Explore>(
+    check: &C,
+    part: &[(u32, C::System)],
     known: &KnownStates,
     met: &[bool],
-) -> Vec<Expansion<S>> {
+) -> Vec<Expansion<C::System>> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let shares = part.chunks(part.len().div_ceil(threads));
     std::thread::scope(|scope| {
-        let look = |share: &[(u32, System<S>)]| -> Vec<Expansion<S>> {
+        let look = |share: &[(u32, C::System)]| -> Vec<Expansion<C::System>> {
             share.iter().map(|(_, system)| Expansion::at(check, system, known, met)).collect()
         };
         let threads: Vec<_> = shares.map(|share| scope.spawn(move || look(share))).collect();
@@ -117,10 +114,10 @@ fn expand<S: Saga>(
     })
 }
 
-impl<S: Saga> Expansion<S> {
-    fn at(check: &Check<S>, system: &System<S>, known: &KnownStates, met: &[bool]) -> Self {
+impl<T: Hash> Expansion<T> {
+    fn at<C: Explore<System = T>>(check: &C, system: &T, known: &KnownStates, met: &[bool]) -> Self {
         let properties = check.properties();
-        let holds = |(property, met): (&Property<Check<S>>, &bool)| {
+        let holds = |(property, met): (&Property<C>, &bool)| {
             (property.kind == Kind::Sometimes && *met) || (property.condition)(check, system)
         };
         let holds: Vec<bool> = properties.iter().zip(met).map(holds).collect();
@@ -133,23 +130,23 @@ impl<S: Saga> Expansion<S> {
             Some(Successor {
                 action: u16::try_from(number).unwrap(),
                 key,
-                is_certain: system.is_certain(action),
+                is_certain: check.is_certain(system, action),
                 system: (!known.contains_key(&key)).then_some(next),
             })
         });
         let successors = successors.collect();
-        Self { broken, met: holds, is_at_rest: system.is_at_rest(), successors }
+        Self { broken, met: holds, is_at_rest: check.is_at_rest(system), successors }
     }
 }
 
 impl Graph {
-    fn include<S: Saga>(
+    fn include<T>(
         &mut self,
         from: u32,
         is_at_rest: bool,
-        successors: Vec<Successor<S>>,
+        successors: Vec<Successor<T>>,
         known: &mut KnownStates,
-        next: &mut Vec<(u32, System<S>)>,
+        next: &mut Vec<(u32, T)>,
     ) {
         self.rests.extend(is_at_rest.then_some(from));
         self.steps += successors.len();
@@ -203,19 +200,19 @@ impl Graph {
     }
 
     /// Returns the steps that lead to a state, for the panic message.
-    fn path<S: Saga>(&self, check: &Check<S>, mut number: u32) -> String {
+    fn path<C: Explore>(&self, check: &C, mut number: u32) -> String {
         let mut choices = Vec::new();
         while number > 0 {
             let (from, action) = self.reached[number as usize];
             choices.push(action);
             number = from;
         }
-        let (mut system, mut text) = (System::initial(&check.protocol), String::new());
+        let (mut system, mut text) = (check.initial(), String::new());
         for choice in choices.into_iter().rev() {
             let action = check.actions(&system)[usize::from(choice)];
-            writeln!(text, "  {}", system.describe(action)).unwrap();
+            writeln!(text, "  {}", check.describe(&system, action)).unwrap();
             system = check.after(&system, action).unwrap();
-            writeln!(text, "    -> {}", system.summary()).unwrap();
+            writeln!(text, "    -> {}", check.summary(&system)).unwrap();
         }
         text
     }

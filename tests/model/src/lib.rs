@@ -77,6 +77,11 @@
 //! **I8** A saga that waits has a deadline. Only the application knows in which states it may wait for others, so it
 //! adds this property itself: [`deadlines`].
 //!
+//! # Two sagas
+//! [`pair::check()`] checks two sagas that exchange messages. Each has its own document, ledger item, queue and workers, and
+//! the steps of both interleave. Three faults exist only there: a grant of tokens to the other saga is delayed, it
+//! arrives twice, and a request between the sagas is dead-lettered and reported.
+//!
 //! # Keep it small
 //! Two inputs with two requests and a [`Budget`] of two have up to 300,000 states and take ten seconds.
 //! Each further element multiplies them by two to ten. The number of states is printed every few seconds, and
@@ -90,14 +95,16 @@
 //! - `system`, `actions`, `steps`: the state of the system, its possible actions, and their effects;
 //! - `property`, `check`, `limits`, `properties`: the invariants;
 //! - `describe`: the texts of counterexamples;
+//! - [`pair`]: two sagas;
 //! - `explore`: the visit of every state, and the search for paths to the end;
 //! - `defects`: the defects that have to be found;
 //! - `normal`, `keyed`: reductions that keep the number of states small and comparisons fast.
 //!
-//! The model has no views, because only readers see them; no batches of more than two messages or of several
-//! partitions; no lost acknowledgement of a write; no permanent failures of requests that the sweeper has sent; no
-//! loads of versions before the last two; no operator; and no optimistic mode. A worker that encounters a conflict or a
-//! busy partition returns its messages immediately instead of retrying. The simulator covers all of these.
+//! The model has no views, because only readers see them; no more than two sagas with one instance each; no batches of more
+//! than two messages or of several partitions; no lost acknowledgement of a write; no permanent failures of requests that
+//! the sweeper has sent; no loads of versions before the last two; no operator; and no optimistic mode. A worker that
+//! encounters a conflict or a busy partition returns its messages immediately instead of retrying. The simulator covers
+//! all of these.
 
 #![allow(
     clippy::unwrap_used,
@@ -114,6 +121,7 @@ mod explore;
 mod keyed;
 mod limits;
 mod normal;
+pub mod pair;
 mod properties;
 mod property;
 mod protocol;
@@ -128,5 +136,5 @@ pub use defects::Defect;
 pub use property::{Property, StateSpace};
 pub use protocol::{Budget, Protocol};
 pub use run::{MAX_STATES, check, check_within};
-pub use sent::{NOW, input, partition, reply, report};
+pub use sent::{NOW, input, input_of, partition, reply, report};
 pub use system::{Batch, System};

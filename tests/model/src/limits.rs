@@ -6,9 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use saga::Saga;
 
 use crate::actions::Action;
-use crate::keyed::key;
+use crate::keyed::{Of, key};
 use crate::protocol::Protocol;
-use crate::system::{Batch, Phase, System};
+use crate::sent::partition;
+use crate::steps::Outside;
+use crate::system::{Batch, Phase, QueuedMessage, System};
 
 /// The maximum sizes, and the possible results.
 #[derive(Debug, Default)]
@@ -23,6 +25,8 @@ pub(crate) struct Limits {
     pub(crate) stored: usize,
     /// Tokens that one attempt minted.
     pub(crate) minted: usize,
+    /// Tokens that one attempt of the other saga granted.
+    pub(crate) granted: usize,
     /// The number of requests by content.
     pub(crate) asked: BTreeMap<u64, usize>,
     /// The states that were stored.
@@ -35,7 +39,7 @@ pub(crate) struct Limits {
 pub(crate) fn of<S: Saga>(protocol: &Protocol<S>) -> Limits {
     let mut limits = Limits::default();
     let mut known = BTreeSet::new();
-    let mut open = vec![System::initial(protocol)];
+    let mut open = vec![System::initial(protocol, partition(), None)];
     while let Some(system) = open.pop() {
         if !known.insert(key(&system)) {
             continue;
@@ -43,7 +47,8 @@ pub(crate) fn of<S: Saga>(protocol: &Protocol<S>) -> Limits {
         limits.include(&system);
         for action in without_faults(&system) {
             let mut next = system.clone();
-            assert!(next.apply(action, protocol), "nothing is in the way of {action:?}");
+            let changed = next.apply(action, protocol, &mut Outside::default());
+            assert!(changed, "nothing is in the way of {action:?}");
             next.normalise();
             open.push(next);
         }
@@ -53,19 +58,30 @@ pub(crate) fn of<S: Saga>(protocol: &Protocol<S>) -> Limits {
 
 /// Returns the actions of a single worker.
 fn without_faults<S: Saga>(system: &System<S>) -> Vec<Action> {
-    let Some(worker) = system.workers.iter().position(|phase| *phase != Phase::Idle) else {
-        let waiting = system.queue.value.iter().filter(|(_, queued)| !queued.acknowledged);
-        let received = waiting.map(|(id, _)| Action::Load(0, Batch(*id, None)));
-        let timers = system.running().filter(|_| system.timers > 0);
-        return received.chain(timers.map(|entry| Action::FireTimer(entry.id))).collect();
-    };
+    continued(system).unwrap_or_else(|| begun(system))
+}
+
+/// Returns the actions of the worker that is not idle; `None` if there is none.
+pub(crate) fn continued<S: Saga>(system: &System<S>) -> Option<Vec<Action>> {
+    let worker = system.workers.iter().position(|phase| *phase != Phase::Idle)?;
     let given_up = |action: &Action| matches!(action, Action::GiveUp(..));
     let given_up = system.actions(None).into_iter().filter(given_up);
-    std::iter::once(Action::Step(worker)).chain(given_up).collect()
+    Some(std::iter::once(Action::Step(worker)).chain(given_up).collect())
+}
+
+/// Returns the actions of an idle worker. A dead-lettered message may be delivered again.
+pub(crate) fn begun<S: Saga>(system: &System<S>) -> Vec<Action> {
+    let may_arrive =
+        |queued: &QueuedMessage<Of<S>>| !queued.acknowledged || (queued.dead && queued.copies > 0);
+    let waiting = system.queue.value.iter().filter(|(_, queued)| may_arrive(queued));
+    let received = waiting.map(|(id, _)| Action::Load(0, Batch(*id, None)));
+    let timers = system.running().filter(|_| system.left.timers > 0);
+    let timers = timers.map(|entry| Action::FireTimer(entry.id));
+    received.chain(timers).chain(system.dead_letters()).collect()
 }
 
 impl Limits {
-    fn include<S: Saga>(&mut self, system: &System<S>) {
+    pub(crate) fn include<S: Saga>(&mut self, system: &System<S>) {
         let minted = system.workers.iter().filter_map(Phase::claimed).map(|claimed| claimed.minted);
         self.minted = minted.fold(self.minted, usize::max);
         self.tokens = self.tokens.max(system.ledger.tokens.value.len());

@@ -31,7 +31,7 @@ impl<S: Saga> System<S> {
         tokens.extend(
             self.queue.value.values().filter_map(|queued| queued.incoming.value.message.token.as_ref()),
         );
-        let mut attempts = Vec::new();
+        let mut attempts: Vec<AttemptId> = self.pinned.value.iter().copied().collect();
         let mut contents: Vec<&Content<S::State>> = self.content().into_iter().collect();
         contents.extend(self.earlier.iter().flatten().map(|stored| &stored.document.value.content));
         for phase in &self.workers {
@@ -44,10 +44,14 @@ impl<S: Saga> System<S> {
             tokens.extend(content.processed.iter().filter_map(|processed| processed.token.as_ref()));
         }
         attempts.extend(self.ledger.holder.map(|(attempt, _)| attempt));
-        let minted_by = |token: &Token| token.as_str().split(':').nth(2)?.parse::<AttemptId>().ok();
         attempts.extend(tokens.into_iter().filter_map(minted_by));
         attempts
     }
+}
+
+/// Returns the attempt that created a token.
+pub(crate) fn minted_by(token: &Token) -> Option<AttemptId> {
+    token.as_str().split(':').nth(2).filter(|_| token.is_from_attempt())?.parse().ok()
 }
 
 impl<F: Family> Phase<F> {
@@ -57,6 +61,7 @@ impl<F: Family> Phase<F> {
             Self::Loaded(_, stored, _) => stored.as_mut().map(|stored| &mut stored.fence),
             Self::Claimed(_, claimed)
             | Self::Decided(_, claimed, _)
+            | Self::Granted(_, claimed, _)
             | Self::Conflicted(_, claimed)
             | Self::Short(_, claimed, _)
             | Self::Stored(_, claimed, _)
@@ -70,7 +75,9 @@ impl<S: Saga> Phase<Of<S>> {
     fn content(&self) -> Option<&Content<S::State>> {
         match self {
             Self::Loaded(_, stored, _) => stored.as_ref().map(|stored| &stored.document.value.content),
-            Self::Decided(_, _, plan) => plan.value.persist.as_ref().map(|persist| &persist.content),
+            Self::Decided(_, _, plan) | Self::Granted(_, _, plan) => {
+                plan.value.persist.as_ref().map(|persist| &persist.content)
+            }
             _ => None,
         }
     }

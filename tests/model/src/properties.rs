@@ -12,10 +12,14 @@ use crate::system::{Batch, Phase, StoredDocument, System};
 
 /// Returns the properties of every saga. The invariants have the names used in ARCHITECTURE.md.
 pub(crate) fn all<S: Saga>() -> Vec<Property<Check<S>>> {
-    invariants().into_iter().chain(situations()).collect()
+    let rests = always("I7 the system comes to rest only where it does without faults", |check, system| {
+        !system.is_at_rest() || system.is_done(check)
+    });
+    invariants().into_iter().chain([rests]).chain(situations()).collect()
 }
 
-fn invariants<S: Saga>() -> [Property<Check<S>>; 8] {
+/// Returns the invariants of each saga, alone and with another one.
+pub(crate) fn invariants<S: Saga>() -> [Property<Check<S>>; 7] {
     [
         always("I1 at most one state change per message id, and per token", |_, system| {
             system.changes_once()
@@ -31,9 +35,6 @@ fn invariants<S: Saga>() -> [Property<Check<S>>; 8] {
             !(system.expired && system.document.is_some())
         }),
         always("I6 document and ledger stay bounded", |check, system| system.is_bounded(check)),
-        always("I7 the system comes to rest only where it does without faults", |check, system| {
-            !system.is_at_rest() || system.is_done(check)
-        }),
         always("every stored state is one that is stored without faults", |check, system| {
             system.document.as_ref().is_none_or(|stored| check.limits.states.contains(&stored.state))
         }),
@@ -41,7 +42,7 @@ fn invariants<S: Saga>() -> [Property<Check<S>>; 8] {
 }
 
 /// Returns the situations that must occur; otherwise the check has become too narrow.
-fn situations<S: Saga>() -> [Property<Check<S>>; 10] {
+pub(crate) fn situations<S: Saga>() -> [Property<Check<S>>; 10] {
     [
         sometimes("a claim is left to the next one", |check, system| {
             let left = |phase: &Phase<Of<S>>| match phase {
@@ -131,12 +132,28 @@ impl<S: Saga> System<S> {
         self.has_ended() || content.expected.iter().all(|expected| self.admits(&expected.token))
     }
 
+    /// Returns `true` if no acknowledged message is admitted again. A kept claim leaves tokens to the next attempt; until
+    /// then the document lists their messages. A dead-lettered message keeps its token.
+    pub(crate) fn forgets_used_tokens(&self) -> bool {
+        let is_listed = |id: &MessageId| {
+            let processed = self.content().into_iter().flat_map(|content| &content.processed);
+            let token = self.token(*id);
+            processed.into_iter().any(|processed| processed.token.as_ref() == token)
+        };
+        self.queue.value.iter().all(|(id, queued)| {
+            !queued.acknowledged || queued.dead || !self.is_admitted(*id) || is_listed(id)
+        })
+    }
+
     fn is_bounded(&self, check: &Check<S>) -> bool {
         let (limits, budget) = (&check.limits, check.budget());
         // A batch of two messages may need the tokens of both.
         let minted = limits.minted * if budget.groups { 2 } else { 1 };
+        // An attempt of the other saga that fails leaves the tokens that it granted here. Each of its two workers may
+        // have one, and each fault adds another one.
+        let granted = limits.granted * (2 + usize::from(budget.faults()));
         let tokens = match budget.room {
-            // This bound does not depend on the number of failed attempts.
+            // This bound does not depend on the number of failed attempts of this saga.
             Some(room) => limits.tokens.max(usize::from(room)) + minted,
             // Each of the two workers may have minted tokens for one attempt, and every crash or lost lease adds
             // another attempt.
@@ -145,6 +162,7 @@ impl<S: Saga> System<S> {
                 limits.tokens + attempts * minted + usize::from(budget.keep)
             }
         };
+        let tokens = tokens + granted;
         self.ledger.tokens.value.len() <= tokens
             && self.document.as_ref().is_none_or(|stored| {
                 let document = &stored.document.value;

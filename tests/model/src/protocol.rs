@@ -48,6 +48,12 @@ pub struct Budget {
     /// The maximum number of tokens that an attempt leaves for a later one to remove. If 0, every attempt releases the
     /// partition.
     pub keep: u8,
+    /// Grants of tokens to the other saga that fail for their worker, and arrive at any later time. Only in a
+    /// [`Pair`](crate::pair::Pair).
+    pub delayed_grants: u8,
+    /// Grants of tokens to the other saga that arrive once more, at any later time. Only in a
+    /// [`Pair`](crate::pair::Pair).
+    pub repeated_grants: u8,
     /// A defect injected into the system around the saga, to verify that the check finds it.
     pub defect: Option<Defect>,
 }
@@ -66,8 +72,16 @@ impl Budget {
         failures: 0,
         room: None,
         keep: 0,
+        delayed_grants: 0,
+        repeated_grants: 0,
         defect: None,
     };
+
+    /// Returns the number of faults after which another attempt follows.
+    pub(crate) fn faults(&self) -> u8 {
+        let attempts = [self.crashes, self.expiries, self.copies, self.duplicates, self.stale, self.failures];
+        attempts.into_iter().chain([self.delayed_grants, self.repeated_grants]).sum()
+    }
 }
 
 /// A request that fails permanently.
@@ -81,6 +95,11 @@ pub(crate) struct PermanentFailure {
 impl<S: Saga> Protocol<S> {
     pub(crate) fn has(&self, defect: Defect) -> bool {
         self.budget.defect == Some(defect)
+    }
+
+    /// Returns the report of a message that has failed permanently.
+    pub(crate) fn report(&self, message: &Message) -> Option<Message> {
+        (self.replies)(message).into_iter().find(|answer| is_report(message, answer))
     }
 
     /// Returns the replies of the handler that receives a message.

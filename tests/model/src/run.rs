@@ -4,10 +4,11 @@ use std::time::Instant;
 
 use saga::Saga;
 
-use crate::check::Check;
+use crate::check::{Check, Explore};
 use crate::explore::explore;
 use crate::property::Property;
 use crate::protocol::Protocol;
+use crate::sent::partition;
 use crate::{limits, properties};
 
 /// The maximum number of states that [`check()`] visits. They need about 2 GB.
@@ -37,8 +38,13 @@ pub fn check_within<S: Saga>(
     let began = Instant::now();
     let limits = limits::of(&protocol);
     let properties = properties::all().into_iter().chain(own).collect();
-    let check = Check { protocol, limits, properties };
-    let graph = explore(name, &check, max_states);
+    let check = Check { protocol, partition: partition(), peer: None, limits, properties };
+    run(name, &check, max_states, began);
+}
+
+/// Visits every state and prints their number.
+pub(crate) fn run<C: Explore>(name: &str, check: &C, max_states: usize, began: Instant) {
+    let graph = explore(name, check, max_states);
     println!(
         "{name}: {} states, {} steps, depth {}, {:.1} s",
         graph.states(),

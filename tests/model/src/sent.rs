@@ -18,19 +18,27 @@ pub fn partition() -> PartitionKey {
 /// # Panics
 /// Panics if the event cannot be written as JSON.
 pub fn input(n: u32, event: &impl Payload) -> Message {
-    let unique = Uuid::from_u128(u128::from(n));
-    let message =
-        Message::new(MessageId::from_uuid(unique), "entry", partition(), NOW, event.body().unwrap());
-    Message { token: Some(Token::minted_at_entry(partition(), unique)), ..message }
+    input_of(partition(), n, event)
 }
 
-/// Creates a handler's reply to a command. It has the command's token, and the same id for every copy of the command.
+/// Like [`input`], for a partition of a [`Pair`](crate::pair::Pair).
+///
+/// # Panics
+/// Panics if the event cannot be written as JSON.
+pub fn input_of(partition: PartitionKey, n: u32, event: &impl Payload) -> Message {
+    let unique = Uuid::from_u128(u128::from(n));
+    let message = Message::new(MessageId::from_uuid(unique), "entry", partition, NOW, event.body().unwrap());
+    Message { token: Some(Token::minted_at_entry(partition, unique)), ..message }
+}
+
+/// Creates a handler's reply to a command, or a saga's to a request of another saga. It has the command's token, and the
+/// same id for every copy of the command.
 ///
 /// # Panics
 /// Panics if the event cannot be written as JSON.
 pub fn reply(command: &Message, event: &impl Payload) -> Message {
     let message = command.caused_message(command.id.derive(0), "handler", NOW, event.body().unwrap());
-    Message { token: command.reply_token.clone(), ..message }
+    Message { token: command.reply_token.clone(), ..message }.in_partition(command.reply_partition())
 }
 
 /// Creates the report that a command has failed permanently. It has its own id and the command's token, which admits

@@ -5,18 +5,19 @@ use std::collections::BTreeSet;
 use dedup::ledger::{ITEM_LIFETIME, Item};
 use dedup::{Admission, Claim, Release};
 use jiff::SignedDuration;
-use messages::{AttemptId, Message, MessageId, Payload, Token, Verdict};
+use messages::{AttemptId, Message, MessageId, PartitionKey, Payload, Token, Verdict};
 use outbox::{Entry, Kind};
 use saga::plan::{self, PlanError, PlanInput, admission};
-use saga::{Document, Persist, Saga};
+use saga::{Document, ExpectedMessage, Persist, Saga};
 use serde_json::Value;
 use uuid::Uuid;
 
 use crate::actions::Action;
 use crate::defects::Defect;
 use crate::keyed::{Family, IncomingOf, KeyedValue, Of, PlanOf, key};
+use crate::normal::minted_by;
 use crate::protocol::{PermanentFailure, Protocol};
-use crate::sent::{NOW, partition};
+use crate::sent::NOW;
 use crate::system::{
     Batch, HeldClaim, LEASE, Ledger, Phase, QueuedMessage, StoredDocument, System, TokenDemand,
 };
@@ -24,8 +25,9 @@ use crate::system::{
 type PhaseOf<S> = Phase<Of<S>>;
 
 impl<S: Saga> System<S> {
-    /// Applies an action. Returns `false` if it changes nothing.
-    pub(crate) fn apply(&mut self, action: Action, protocol: &Protocol<S>) -> bool {
+    /// Applies an action. Returns `false` if it changes nothing. `out` receives its effects outside of the
+    /// partition.
+    pub(crate) fn apply(&mut self, action: Action, protocol: &Protocol<S>, out: &mut Outside) -> bool {
         match action {
             Action::Load(worker, batch) => {
                 self.take(batch);
@@ -33,16 +35,16 @@ impl<S: Saga> System<S> {
             }
             Action::LoadEarlier(worker, batch) => {
                 self.take(batch);
-                self.stale -= 1;
+                self.left.stale -= 1;
                 let earlier = self.earlier.clone().flatten();
-                self.earlier = self.earlier.take().filter(|_| self.stale > 0);
+                self.earlier = self.earlier.take().filter(|_| self.left.stale > 0);
                 self.workers[worker] = Phase::Loaded(batch, earlier, None);
             }
-            Action::Step(worker) => return self.step(worker, protocol),
+            Action::Step(worker) => return self.step(worker, protocol, out),
             Action::GiveUp(worker, id, answered) => {
                 let Phase::Stored(batch, claimed, plan) = self.workers[worker].clone() else { return false };
-                self.failures -= 1;
-                self.send(&plan.value.dispatch, Some(PermanentFailure { id, answered }), protocol);
+                self.left.failures -= 1;
+                self.send(&plan.value.dispatch, Some(PermanentFailure { id, answered }), protocol, out);
                 self.workers[worker] = Phase::Dispatched(batch, claimed, plan);
             }
             Action::ClearFirst(worker) => {
@@ -51,15 +53,37 @@ impl<S: Saga> System<S> {
                 self.workers[worker] = Phase::Cleared(id, claimed, plan);
             }
             Action::Crash(worker) => {
-                self.crashes -= 1;
+                self.left.crashes -= 1;
                 self.workers[worker] = Phase::Idle;
             }
             Action::ExpireLease => self.expire_lease(),
-            Action::FireTimer(id) => self.fire_timer(id, protocol),
-            Action::Sweep => self.sweep(protocol),
+            Action::FireTimer(id) => self.fire_timer(id, protocol, out),
+            Action::Sweep => self.sweep(protocol, out),
             Action::SettleSweep => {
                 let ids = self.sweeper.take().unwrap();
                 self.clear(ids.into_iter());
+            }
+            Action::DelayGrant(worker) => {
+                let Phase::Decided(batch, claimed, plan) = self.workers[worker].clone() else { return false };
+                self.left.delayed_grants -= 1;
+                self.pin(&plan.value, claimed.attempt);
+                out.delayed.extend(plan.value.grants.iter().cloned());
+                self.workers[worker] = Phase::Conflicted(batch, claimed);
+            }
+            Action::RepeatGrant(worker) => {
+                let Phase::Decided(_, _, plan) = &self.workers[worker] else { return false };
+                self.left.repeated_grants -= 1;
+                out.delayed.extend(plan.value.grants.iter().cloned());
+                return self.step(worker, protocol, out);
+            }
+            Action::DeadLetter(id) => {
+                self.left.failures -= 1;
+                self.queued(id, |queued| {
+                    queued.acknowledged = true;
+                    queued.dead = true;
+                    queued.copies += 1;
+                });
+                out.unanswered.push(self.queue.value[&id].incoming.value.message.clone());
             }
             Action::ExpireDocument => {
                 self.document = None;
@@ -78,7 +102,7 @@ impl<S: Saga> System<S> {
         true
     }
 
-    fn step(&mut self, worker: usize, protocol: &Protocol<S>) -> bool {
+    fn step(&mut self, worker: usize, protocol: &Protocol<S>, out: &mut Outside) -> bool {
         let next = match self.workers[worker].clone() {
             Phase::Idle => return false,
             Phase::Again(batch, need) => Phase::Loaded(batch, self.document.clone(), Some(need)),
@@ -97,7 +121,15 @@ impl<S: Saga> System<S> {
             Phase::Claimed(batch, claimed) => {
                 self.decide(batch, claimed, self.document.clone().as_ref(), true, protocol)
             }
-            Phase::Decided(batch, claimed, plan) => self.persist(batch, claimed, plan, protocol),
+            Phase::Decided(batch, claimed, plan)
+                if self.grants_to_peer(&plan.value) && !protocol.has(Defect::GrantedAfterWrite) =>
+            {
+                self.grant_for(&plan.value, claimed.attempt, protocol, out);
+                Phase::Granted(batch, claimed, plan)
+            }
+            Phase::Decided(batch, claimed, plan) | Phase::Granted(batch, claimed, plan) => {
+                self.persist(batch, claimed, plan, protocol)
+            }
             Phase::Conflicted(batch, claimed) => {
                 self.abandon(&claimed);
                 self.give_back(batch)
@@ -107,7 +139,10 @@ impl<S: Saga> System<S> {
                 Phase::Again(batch, need)
             }
             Phase::Stored(batch, claimed, plan) => {
-                self.send(&plan.value.dispatch, None, protocol);
+                if protocol.has(Defect::GrantedAfterWrite) {
+                    out.grants.extend(plan.value.grants.iter().cloned());
+                }
+                self.send(&plan.value.dispatch, None, protocol, out);
                 Phase::Dispatched(batch, claimed, plan)
             }
             Phase::Dispatched(batch, claimed, plan) => {
@@ -132,7 +167,7 @@ impl<S: Saga> System<S> {
         for id in batch.distinct() {
             let needed = self.copies_needed(batch, id);
             let own = needed.min(self.queue.value[&id].copies);
-            self.duplicates -= needed - own;
+            self.left.duplicates -= needed - own;
             if own > 0 {
                 self.queued(id, |queued| queued.copies -= own);
             }
@@ -186,6 +221,9 @@ impl<S: Saga> System<S> {
             } else {
                 self.acknowledge_one(id);
             }
+            if decision.verdict == Verdict::Rejected {
+                self.queued(id, |queued| queued.dead = true);
+            }
         }
         Phase::Idle
     }
@@ -220,7 +258,7 @@ impl<S: Saga> System<S> {
         let count = need.map_or_else(|| protocol.saga.tokens(&events), |need| need.tokens);
         let least = protocol.budget.room.map_or(usize::MAX, usize::from);
         let claim = Claim {
-            partition: partition(),
+            partition: self.partition,
             attempt,
             now: NOW,
             lease: LEASE,
@@ -229,7 +267,7 @@ impl<S: Saga> System<S> {
                 true => &group[..1],
                 false => &group,
             }),
-            new_tokens: admission::mint(partition(), &attempt, count),
+            new_tokens: admission::mint(self.partition, &attempt, count),
             max_tokens: match protocol.has(Defect::RoomIgnored) {
                 true => usize::MAX,
                 false => need.map_or(least, |need| need.room.max(least)),
@@ -288,10 +326,10 @@ impl<S: Saga> System<S> {
         protocol: &Protocol<S>,
     ) -> PhaseOf<S> {
         let (tokens, minted, document) =
-            (claimed.tokens(), claimed.minted(), stored.map(StoredDocument::whole));
+            (claimed.tokens(), claimed.minted(self.partition), stored.map(StoredDocument::whole));
         let input = PlanInput {
             function: "model",
-            partition: partition(),
+            partition: self.partition,
             document: document.as_ref(),
             tokens: &tokens,
             fence: if protocol.has(Defect::FenceIgnored) { u64::MAX } else { claimed.fence },
@@ -335,7 +373,7 @@ impl<S: Saga> System<S> {
         }
         let outbox =
             self.document.as_ref().map_or_else(Vec::new, |stored| stored.document.value.outbox.clone());
-        self.earlier = (self.stale > 0).then(|| self.document.take());
+        self.earlier = (self.left.stale > 0).then(|| self.document.take());
         let mut document = written(persist, outbox);
         if protocol.has(Defect::ForgottenWhileAdmitted) {
             document.content.processed.retain(|processed| batch.contains(processed.id));
@@ -361,14 +399,24 @@ impl<S: Saga> System<S> {
     }
 
     /// Sends entries. A handler replies immediately; its other work is not modelled.
-    fn send(&mut self, entries: &[Entry], failing: Option<PermanentFailure>, protocol: &Protocol<S>) {
+    fn send(
+        &mut self,
+        entries: &[Entry],
+        failing: Option<PermanentFailure>,
+        protocol: &Protocol<S>,
+        out: &mut Outside,
+    ) {
         for entry in entries {
             if !self.seen.value.stored.contains(&entry.id) {
                 self.seen.change(|seen| seen.unstored = true);
             }
             let Kind::Message(queue) = &entry.kind else { continue };
             let message = Message::decode(&entry.payload).unwrap();
-            let arrived = if *queue == S::Event::QUEUE {
+            if protocol.has(Defect::GrantedWhenSent) && self.is_for_peer(entry) && message.reply_to.is_some()
+            {
+                out.grants.extend(message.token.clone().map(|token| (message.partition, token)));
+            }
+            let arrived = if *queue == S::Event::QUEUE && message.partition == self.partition {
                 vec![message]
             } else {
                 if let Some(token) = &message.reply_token {
@@ -378,20 +426,86 @@ impl<S: Saga> System<S> {
                         seen.asked.entry(key(&said)).or_default().insert(message.id);
                     });
                 }
+                if self.peer == Some(message.partition) {
+                    out.messages.push(match protocol.has(Defect::AttemptsShareTokens) {
+                        true => with_shared_token(message),
+                        false => message,
+                    });
+                    continue;
+                }
                 protocol.answers(&message, failing.filter(|failing| failing.id == entry.id))
             };
-            let copies = protocol.budget.copies;
-            self.queue.change(|queue| {
-                for message in arrived {
-                    queue.entry(message.id).or_insert_with(|| QueuedMessage::new(message, copies));
-                }
-            });
+            self.receive(arrived, protocol);
         }
+    }
+
+    /// Adds messages to the queue. A message that was sent before stays as it is.
+    pub(crate) fn receive(&mut self, arrived: Vec<Message>, protocol: &Protocol<S>) {
+        let (copies, partition) = (protocol.budget.copies, self.partition);
+        self.queue.change(|queue| {
+            for message in arrived {
+                queue.entry(message.id).or_insert_with(|| QueuedMessage::new(message, partition, copies));
+            }
+        });
+    }
+
+    /// Adds tokens of the other saga's events.
+    pub(crate) fn receive_grant(&mut self, token: Token) {
+        self.ledger = Ledger::of(Item::with_tokens(Some(self.ledger.item()), &[token], NOW));
+    }
+
+    /// Returns `true` if a plan grants tokens to the other saga.
+    pub(crate) fn grants_to_peer(&self, plan: &PlanOf<Of<S>>) -> bool {
+        plan.grants.iter().any(|(partition, _)| Some(*partition) == self.peer)
+    }
+
+    /// Returns `true` if an entry is a message for the other saga.
+    pub(crate) fn is_for_peer(&self, entry: &Entry) -> bool {
+        let is_message = matches!(entry.kind, Kind::Message(_)) && self.peer.is_some();
+        is_message && self.peer == Some(Message::decode(&entry.payload).unwrap().partition)
+    }
+
+    /// Grants the tokens of the plan's events to the other saga.
+    fn grant_for(
+        &mut self,
+        plan: &PlanOf<Of<S>>,
+        attempt: AttemptId,
+        protocol: &Protocol<S>,
+        out: &mut Outside,
+    ) {
+        self.pin(plan, attempt);
+        if protocol.has(Defect::GrantedToSender) {
+            plan.grants.iter().for_each(|(_, token)| self.receive_grant(token.clone()));
+            return;
+        }
+        if protocol.has(Defect::AttemptsShareTokens) {
+            let entries = plan.persist.iter().flat_map(|persist| &persist.add);
+            let messages = entries.filter(|entry| self.is_for_peer(entry));
+            let messages = messages.map(|entry| with_shared_token(Message::decode(&entry.payload).unwrap()));
+            out.grants.extend(messages.filter_map(|message| Some((message.partition, message.token?))));
+            return;
+        }
+        if let (Some(Defect::ReplyTokenMoved), Some(peer)) = (protocol.budget.defect, self.peer) {
+            let expected = plan.persist.iter().flat_map(|persist| &persist.content.expected);
+            let replies = expected.filter(|expected| matches!(expected.by, ExpectedMessage::Reply(_)));
+            let replies: Vec<Token> = replies.map(|expected| expected.token.clone()).collect();
+            self.ledger.tokens.change(|tokens| tokens.retain(|token| !replies.contains(token)));
+            out.grants.extend(replies.into_iter().map(|token| (peer, token)));
+        }
+        out.grants.extend(plan.grants.iter().cloned());
+    }
+
+    /// Keeps the numbers of the attempts whose tokens leave the partition.
+    fn pin(&mut self, plan: &PlanOf<Of<S>>, attempt: AttemptId) {
+        let expected = plan.persist.iter().flat_map(|persist| &persist.content.expected);
+        let of_tokens: Vec<AttemptId> =
+            expected.filter_map(|expected| minted_by(&expected.token)).chain([attempt]).collect();
+        self.pinned.change(|pinned| pinned.extend(of_tokens));
     }
 
     /// Releases the partition after an attempt that stored nothing.
     fn abandon(&mut self, claimed: &HeldClaim) {
-        self.release(claimed, claimed.minted().into_iter().collect(), false);
+        self.release(claimed, claimed.minted(self.partition).into_iter().collect(), false);
     }
 
     /// Releases the partition if the plan requires it.
@@ -401,7 +515,7 @@ impl<S: Saga> System<S> {
 
     fn release(&mut self, claimed: &HeldClaim, remove: BTreeSet<Token>, ended: bool) -> bool {
         let release = Release {
-            partition: partition(),
+            partition: self.partition,
             attempt: claimed.attempt,
             fence: claimed.fence,
             remove,
@@ -427,26 +541,39 @@ impl<S: Saga> System<S> {
 
     fn expire_lease(&mut self) {
         if self.holder_is_at_work() {
-            self.expiries -= 1;
+            self.left.expiries -= 1;
         }
         if let Some((_, expired)) = &mut self.ledger.holder {
             *expired = true;
         }
     }
 
-    fn fire_timer(&mut self, id: MessageId, protocol: &Protocol<S>) {
+    fn fire_timer(&mut self, id: MessageId, protocol: &Protocol<S>, out: &mut Outside) {
         let timer: Vec<Entry> = self.running().filter(|entry| entry.id == id).cloned().collect();
-        self.timers -= 1;
-        self.send(&timer, None, protocol);
+        self.left.timers -= 1;
+        self.send(&timer, None, protocol, out);
         self.clear(std::iter::once(id));
     }
 
-    fn sweep(&mut self, protocol: &Protocol<S>) {
+    fn sweep(&mut self, protocol: &Protocol<S>, out: &mut Outside) {
         let due: Vec<Entry> = self.due().cloned().collect();
-        self.sweeps = self.sweeps.saturating_sub(1);
-        self.send(&due, None, protocol);
+        self.left.sweeps = self.left.sweeps.saturating_sub(1);
+        self.send(&due, None, protocol, out);
         self.sweeper = Some(due.into_iter().map(|entry| entry.id).collect());
     }
+}
+
+/// The effects of an action outside of its partition.
+#[derive(Debug, Default)]
+pub(crate) struct Outside {
+    /// Messages for the other saga.
+    pub(crate) messages: Vec<Message>,
+    /// Tokens that are granted.
+    pub(crate) grants: Vec<(PartitionKey, Token)>,
+    /// Tokens that are granted later.
+    pub(crate) delayed: Vec<(PartitionKey, Token)>,
+    /// Requests of the other saga that are dead-lettered.
+    pub(crate) unanswered: Vec<Message>,
 }
 
 enum Answer {
@@ -473,6 +600,15 @@ fn written<T: Clone>(persist: &Persist<T>, mut outbox: Vec<Entry>) -> Document<T
         content: persist.content.clone(),
         outbox,
     }
+}
+
+/// Replaces the token of an event for another saga by one that does not depend on the attempt. A reply keeps its token.
+fn with_shared_token(message: Message) -> Message {
+    if message.token.as_ref().is_some_and(Token::is_from_attempt) {
+        return message;
+    }
+    let token = Token::minted_at_entry(message.partition, message.id.as_uuid());
+    Message { token: Some(token), ..message }
 }
 
 /// Removes the saga's token from the data: another attempt at the same request has another token.

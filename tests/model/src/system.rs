@@ -5,14 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use dedup::Tokens;
 use dedup::ledger::{ITEM_LIFETIME, Item};
 use jiff::SignedDuration;
-use messages::{AttemptId, Message, MessageId, Token};
+use messages::{AttemptId, Message, MessageId, PartitionKey, Token};
 use outbox::Entry;
 use saga::plan::{self, IncomingEvent, admission};
-use saga::{Content, Saga};
+use saga::{Content, ExpectedToken, Saga};
+use serde_json::Value;
 
 use crate::keyed::{DocumentOf, Family, IncomingOf, KeyedValue, Of, PlanOf, key};
-use crate::protocol::Protocol;
-use crate::sent::{NOW, partition};
+use crate::protocol::{Budget, Protocol};
+use crate::sent::NOW;
 
 /// The duration of a lease.
 pub(crate) const LEASE: SignedDuration = SignedDuration::from_secs(30);
@@ -23,6 +24,9 @@ pub type System<S> = SystemState<Of<S>>;
 /// The complete state of the system.
 #[derive(Debug, Clone, PartialEq, Hash)]
 pub struct SystemState<F: Family> {
+    pub(crate) partition: PartitionKey,
+    /// The partition of the other saga, if there are two.
+    pub(crate) peer: Option<PartitionKey>,
     pub(crate) ledger: Ledger,
     pub(crate) document: Option<StoredDocument<F>>,
     /// The document before the last write, while a load may still return it.
@@ -33,16 +37,26 @@ pub struct SystemState<F: Family> {
     pub(crate) queue: KeyedValue<BTreeMap<MessageId, QueuedMessage<F>>>,
     pub(crate) workers: [Phase<F>; 2],
     pub(crate) sweeper: Option<Vec<MessageId>>,
+    pub(crate) left: RemainingFaults,
+    /// `true` if a batch may contain two messages.
+    pub(crate) groups: bool,
+    /// The attempts whose tokens may be outside of this partition, so that their numbers are not reused.
+    pub(crate) pinned: KeyedValue<BTreeSet<AttemptId>>,
+    pub(crate) seen: KeyedValue<Observations>,
+}
+
+/// The faults that may still occur. Two sagas share them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct RemainingFaults {
     pub(crate) crashes: u8,
     pub(crate) expiries: u8,
     pub(crate) sweeps: u8,
     pub(crate) timers: u8,
     pub(crate) stale: u8,
     pub(crate) duplicates: u8,
-    /// `true` if a batch may contain two messages.
-    pub(crate) groups: bool,
     pub(crate) failures: u8,
-    pub(crate) seen: KeyedValue<Observations>,
+    pub(crate) delayed_grants: u8,
+    pub(crate) repeated_grants: u8,
 }
 
 /// The stored document. The fence is a separate field, so that states which differ only in the number of claims can be
@@ -74,6 +88,8 @@ pub struct Batch(pub(crate) MessageId, pub(crate) Option<MessageId>);
 pub(crate) struct QueuedMessage<F: Family> {
     pub(crate) incoming: KeyedValue<IncomingOf<F>>,
     pub(crate) acknowledged: bool,
+    /// `true` if it is in the dead-letter queue, and keeps its token.
+    pub(crate) dead: bool,
     pub(crate) copies: u8,
 }
 
@@ -87,7 +103,9 @@ pub(crate) enum Phase<F: Family> {
     Claimed(Batch, HeldClaim),
     /// Document and claim are available, and the plan is decided.
     Decided(Batch, HeldClaim, KeyedValue<PlanOf<F>>),
-    /// Another worker has changed the document since it was loaded.
+    /// The tokens of the events for the other saga are granted.
+    Granted(Batch, HeldClaim, KeyedValue<PlanOf<F>>),
+    /// Another worker has changed the document since it was loaded, or a grant has failed.
     Conflicted(Batch, HeldClaim),
     /// No decision was possible, because it requires more tokens than the attempt has.
     Short(Batch, HeldClaim, TokenDemand),
@@ -139,16 +157,23 @@ pub(crate) struct Observations {
 
 impl<S: Saga> System<S> {
     /// Returns the initial state: only the inputs are sent.
-    pub(crate) fn initial(protocol: &Protocol<S>) -> Self {
+    pub(crate) fn initial(
+        protocol: &Protocol<S>,
+        partition: PartitionKey,
+        peer: Option<PartitionKey>,
+    ) -> Self {
         let Protocol { inputs, budget, .. } = protocol;
-        let queue =
-            inputs.iter().map(|message| (message.id, QueuedMessage::new(message.clone(), budget.copies)));
+        let received = |message: &Message| QueuedMessage::new(message.clone(), partition, budget.copies);
+        let queue = inputs.iter().map(|message| (message.id, received(message)));
         Self {
+            partition,
+            peer,
             ledger: Ledger {
                 holder: None,
                 fence: 0,
                 tokens: listed(inputs.iter().filter_map(|message| message.token.clone()).collect()),
-                expired: false,
+                // A partition without entry points has no item before its first event.
+                expired: inputs.is_empty(),
             },
             document: None,
             earlier: None,
@@ -156,14 +181,9 @@ impl<S: Saga> System<S> {
             queue: KeyedValue::itself(queue.collect()),
             workers: [Phase::Idle, Phase::Idle],
             sweeper: None,
-            crashes: budget.crashes,
-            expiries: budget.expiries,
-            sweeps: budget.sweeps,
-            timers: budget.timers,
-            stale: budget.stale,
-            duplicates: budget.duplicates,
+            left: RemainingFaults::of(budget),
             groups: budget.groups,
-            failures: budget.failures,
+            pinned: KeyedValue::itself(BTreeSet::new()),
             seen: KeyedValue::itself(Observations::default()),
         }
     }
@@ -194,6 +214,34 @@ impl<S: Saga> System<S> {
             && self.sweeper.is_none()
             && self.queue.value.values().all(|queued| queued.acknowledged)
             && self.due().next().is_none()
+    }
+
+    /// Takes over the faults that may still occur, after a step of the other saga.
+    pub(crate) fn share(&mut self, left: RemainingFaults) {
+        self.left = left;
+        self.earlier = self.earlier.take().filter(|_| left.stale > 0);
+    }
+
+    /// Returns `true` if it expects a reply, and no timer ends the wait.
+    pub(crate) fn waits_in_vain(&self) -> bool {
+        self.content().is_some_and(|content| {
+            let is_reply = |expected: &ExpectedToken| matches!(expected.by, saga::ExpectedMessage::Reply(_));
+            content.ended_at.is_none() && content.timers.is_empty() && content.expected.iter().any(is_reply)
+        })
+    }
+
+    /// Returns `true` if a message was moved to the dead-letter queue.
+    pub(crate) fn has_dead_letters(&self) -> bool {
+        self.queue.value.values().any(|queued| queued.dead)
+    }
+
+    /// Returns the number of tokens that an attempt grants to the other saga.
+    pub(crate) fn granted_by_attempt(&self) -> usize {
+        let granted = self.workers.iter().filter_map(|phase| match phase {
+            Phase::Granted(_, _, plan) => Some(plan.value.grants.len()),
+            _ => None,
+        });
+        granted.max().unwrap_or(0)
     }
 
     /// Returns the number of distinct requests sent.
@@ -251,7 +299,7 @@ impl<S: Saga> System<S> {
 
 impl<F: Family> StoredDocument<F> {
     pub(crate) fn new(document: DocumentOf<F>, fence: u64) -> Self {
-        let state = key(&serde_json::to_string(&document.content.state).unwrap());
+        let state = key(&without_tokens(serde_json::to_value(&document.content.state).unwrap()).to_string());
         Self::of_state(document, fence, state)
     }
 
@@ -268,6 +316,34 @@ impl<F: Family> StoredDocument<F> {
         let mut document = DocumentOf::<F>::clone(&self.document.value);
         document.content.fence = self.fence;
         document
+    }
+}
+
+impl RemainingFaults {
+    fn of(budget: &Budget) -> Self {
+        Self {
+            crashes: budget.crashes,
+            expiries: budget.expiries,
+            sweeps: budget.sweeps,
+            timers: budget.timers,
+            stale: budget.stale,
+            duplicates: budget.duplicates,
+            failures: budget.failures,
+            delayed_grants: budget.delayed_grants,
+            repeated_grants: budget.repeated_grants,
+        }
+    }
+}
+
+/// Removes the tokens from a state: another attempt at the same request has another token.
+fn without_tokens(state: Value) -> Value {
+    match state {
+        Value::String(text) if Token::parse(&text).is_ok() => Value::Null,
+        Value::Array(items) => items.into_iter().map(without_tokens).collect(),
+        Value::Object(fields) => {
+            fields.into_iter().map(|(name, field)| (name, without_tokens(field))).collect()
+        }
+        other => other,
     }
 }
 
@@ -326,13 +402,13 @@ impl From<plan::TokenDemand> for TokenDemand {
 
 impl<S: Saga> QueuedMessage<Of<S>> {
     /// Creates a message that was not received yet.
-    pub(crate) fn new(message: Message, copies: u8) -> Self {
-        assert_eq!(message.partition, partition(), "there is one partition: {message:?}");
+    pub(crate) fn new(message: Message, partition: PartitionKey, copies: u8) -> Self {
+        assert_eq!(message.partition, partition, "it belongs to another partition: {message:?}");
         assert!(message.token.is_some(), "the runner refuses messages without a token: {message:?}");
         let event = message.read::<S::Event>().unwrap();
         let text = message.encode().unwrap();
         let incoming = KeyedValue::new(IncomingEvent { message, event }, &text);
-        Self { incoming, acknowledged: false, copies }
+        Self { incoming, acknowledged: false, dead: false, copies }
     }
 }
 
@@ -341,8 +417,8 @@ impl HeldClaim {
         Tokens::Listed(BTreeSet::clone(&self.tokens.value))
     }
 
-    pub(crate) fn minted(&self) -> Vec<Token> {
-        admission::mint(partition(), &self.attempt, self.minted)
+    pub(crate) fn minted(&self, partition: PartitionKey) -> Vec<Token> {
+        admission::mint(partition, &self.attempt, self.minted)
     }
 }
 
@@ -358,6 +434,7 @@ impl<F: Family> Phase<F> {
             Self::Idle | Self::Loaded(..) | Self::Again(..) | Self::Released(..) => None,
             Self::Claimed(_, claimed)
             | Self::Decided(_, claimed, _)
+            | Self::Granted(_, claimed, _)
             | Self::Conflicted(_, claimed)
             | Self::Short(_, claimed, _)
             | Self::Stored(_, claimed, _)
@@ -373,6 +450,7 @@ impl<F: Family> Phase<F> {
             Self::Loaded(batch, ..)
             | Self::Claimed(batch, ..)
             | Self::Decided(batch, ..)
+            | Self::Granted(batch, ..)
             | Self::Conflicted(batch, ..)
             | Self::Short(batch, ..)
             | Self::Again(batch, ..)
