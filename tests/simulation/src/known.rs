@@ -49,9 +49,10 @@ pub fn hunt_all<W: Workload>(workload: &W, known: &str, schedules: u64) -> Hunt 
         };
         let seed = known.get(name.as_str()).copied().filter(at_seed).or_else(|| {
             eprintln!("{name}: no recorded seed finds it, so up to {schedules} schedules are tried");
-            let found = hunt(workload, defect, &range)?;
+            let (seed, violation) = hunt(workload, defect, &range)?;
+            eprintln!("{name}: seed {seed} finds it: {violation}");
             result.outdated.push(defect);
-            Some(found.0)
+            Some(seed)
         });
         match seed {
             // Writing to a string cannot fail.

@@ -105,7 +105,7 @@ pub fn run_many<W: Workload>(
     run_all(&application::of(workload), config, range, progress)
 }
 
-/// Returns every defect of the engine and of the workload, with each mode in which it is one.
+/// Returns every defect of the engine and of the workload that schedules can find, with each mode in which it is one.
 pub fn planted<W: Workload>(workload: &W) -> Vec<(Mutant, Mode)> {
     let own = workload.defects().iter().map(|(name, modes)| (Mutant::Own(name), *modes));
     let has_others = !workload.others().is_empty();
@@ -114,7 +114,8 @@ pub fn planted<W: Workload>(workload: &W) -> Vec<(Mutant, Mode)> {
     let paused = Mutant::PAUSED.into_iter().filter(|_| may(Control::Pause));
     let terminated = Mutant::TERMINATED.into_iter().filter(|_| may(Control::Terminate));
     let engine = Mutant::ENGINE.into_iter().chain(between).chain(paused).chain(terminated);
-    let all = engine.map(|mutant| (mutant, mutant.modes())).chain(own);
+    let visible = engine.filter(|mutant| !workload.hidden_defects().contains(mutant));
+    let all = visible.map(|mutant| (mutant, mutant.modes())).chain(own);
     all.flat_map(|(mutant, modes)| modes.iter().map(move |mode| (mutant, *mode))).collect()
 }
 

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::access::{Access, Scene};
 use crate::coverage::Call;
-use crate::options::Mode;
+use crate::options::{Mode, Mutant};
 use crate::restore::RestoredStores;
 use crate::rng::Rng;
 use crate::sagas::OtherSaga;
@@ -105,6 +105,11 @@ pub trait Workload: Clone + Send + Sync + 'static {
     /// Defects that can be planted in its own ports, which check them with [`Access::has`], and the modes in which they
     /// must be found.
     fn defects(&self) -> &'static [(&'static str, &'static [Mode])] {
+        &[]
+    }
+
+    /// The engine's defects that its own protections hide, so that no schedule finds them.
+    fn hidden_defects(&self) -> &'static [Mutant] {
         &[]
     }
 

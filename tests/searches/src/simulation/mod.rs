@@ -36,8 +36,8 @@ use outbox::SessionRecord;
 use saga::{Control, Engine, System};
 use simulation::access::short;
 use simulation::{
-    Access, Bounds, Call, Change, CheckResult, Invariant, Mode, Rest, RestoredStores, Rng, Scene, Violation,
-    Workload,
+    Access, Bounds, Call, Change, CheckResult, Invariant, Mode, Mutant, Rest, RestoredStores, Rng, Scene,
+    Violation, Workload,
 };
 
 use self::outside::Outside;
@@ -159,6 +159,12 @@ impl Workload for Searches {
             (recovery::UNLISTED, &[Mode::Ledger]),
             (mutants::SCAN_NOT_REPEATED, &Mode::ALL),
         ]
+    }
+
+    /// A parser executes a command only if the stored search requires it, so it detects a repeated command even if the
+    /// token of the reply is not checked.
+    fn hidden_defects(&self) -> &'static [Mutant] {
+        &[Mutant::ReplyTokenUnchecked]
     }
 
     fn restores(&self) -> bool {

@@ -20,6 +20,9 @@ use super::outside::{Quality, Truth};
 use super::rest::{AtRest, broken, check_keyed_answers, duplicates, parsed, repaired, shown, timed_out};
 use super::situations::NO_METADATA;
 
+/// The start of the reason of a search whose files were not read before its deadline.
+const NOT_READ: &str = "not read in time";
+
 /// Checks everything.
 pub(super) fn check(rest: &AtRest<'_>) -> CheckResult {
     let deleted = deleted(rest);
@@ -74,7 +77,9 @@ fn outcomes(rest: &AtRest<'_>, search: SearchId, ended: &EndedSearch) -> CheckRe
     }
     // Without a ledger, the document of a cancelled search does not stop expecting replies. The replies from before the
     // restore are purged, so a reply reports a file that was read after it, and it may arrive before the cancellation.
-    if rest.interrupted.contains(&search) && rest.mode() == Mode::Ledger {
+    let may_be_read = rest.mode() == Mode::Optimistic
+        && !ended.reason.as_deref().is_some_and(|reason| reason.starts_with(NOT_READ));
+    if rest.interrupted.contains(&search) && !may_be_read {
         let detail =
             format!("search {search} was being read at the restore, and ended because of {:?}", ended.reason);
         return broken(Invariant::Application, detail);
@@ -139,9 +144,7 @@ fn true_reason(rest: &AtRest<'_>, search: SearchId, ended: &EndedSearch) -> Chec
         None => true,
         Some(reason) if reason.starts_with("withdrawn") => truth.is_some_and(|truth| truth.withdrawn),
         Some(reason) if reason.contains(NO_METADATA) => truth.is_some_and(|truth| !truth.by_hand.is_empty()),
-        Some(reason) => {
-            has_failed || reason.starts_with("upload timed out") || reason.starts_with("not read in time")
-        }
+        Some(reason) => has_failed || reason.starts_with("upload timed out") || reason.starts_with(NOT_READ),
     };
     if !is_true {
         return broken(
