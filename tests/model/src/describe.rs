@@ -94,6 +94,7 @@ impl<S: Saga> Phase<Of<S>> {
             Self::Decided(..) => "has decided",
             Self::Granted(..) => "has granted the tokens of the effects of",
             Self::Conflicted(..) => "has a conflict about",
+            Self::Refused(..) => "could not grant tokens for",
             Self::Short(..) => "has too few tokens for",
             Self::Again(..) => "claims again for",
             Self::Stored(..) => "has stored the result of",

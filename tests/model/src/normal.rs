@@ -63,6 +63,7 @@ impl<F: Family> Phase<F> {
             | Self::Decided(_, claimed, _)
             | Self::Granted(_, claimed, _)
             | Self::Conflicted(_, claimed)
+            | Self::Refused(_, claimed)
             | Self::Short(_, claimed, _)
             | Self::Stored(_, claimed, _)
             | Self::Dispatched(_, claimed, _)

@@ -14,6 +14,12 @@
 //!
 //! A grant may arrive after its worker has abandoned the attempt ([`Budget::delayed_grants`]), and it may arrive a second
 //! time ([`Budget::repeated_grants`]).
+//!
+//! # What the proof assumes
+//! - There is one instance of each saga, and all grants of an attempt arrive in one step.
+//! - A dead-lettered request is reported at once. The report is a message, which may be late or come twice.
+//! - Retentions pass only after the last message, timer and call of both sagas.
+//! - Attempts whose tokens may be in the other partition have different numbers.
 
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -23,6 +29,7 @@ use saga::Saga;
 
 use crate::actions::Action;
 use crate::check::{Check, Explore};
+use crate::defects::Defect;
 use crate::keyed::{Family, Of, key};
 use crate::limits::{self, Limits};
 use crate::properties;
@@ -98,7 +105,10 @@ impl<A: Saga, B: Saga> StateSpace for PairCheck<A, B> {
 pub fn check<A: Saga, B: Saga>(name: &str, pair: Pair<A, B>, own: Vec<Property<PairCheck<A, B>>>) {
     let began = Instant::now();
     let mut check = PairCheck::of(pair);
+    let defect = check.budget().defect;
+    check.plant(None);
     check.run_without_faults();
+    check.plant(defect);
     check.properties = all().into_iter().chain(own).collect();
     run(name, &check, MAX_STATES, began);
 }
@@ -198,6 +208,11 @@ impl<A: Saga, B: Saga> PairCheck<A, B> {
             rests: BTreeSet::new(),
             properties: Vec::new(),
         }
+    }
+
+    fn plant(&mut self, defect: Option<Defect>) {
+        self.first.protocol.budget.defect = defect;
+        self.second.protocol.budget.defect = defect;
     }
 
     /// Runs both sagas without faults, with one worker for both.

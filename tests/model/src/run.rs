@@ -32,11 +32,13 @@ pub fn check<S: Saga>(name: &str, protocol: Protocol<S>, own: Vec<Property<Check
 pub fn check_within<S: Saga>(
     max_states: usize,
     name: &str,
-    protocol: Protocol<S>,
+    mut protocol: Protocol<S>,
     own: Vec<Property<Check<S>>>,
 ) {
     let began = Instant::now();
+    let defect = protocol.budget.defect.take();
     let limits = limits::of(&protocol);
+    protocol.budget.defect = defect;
     let properties = properties::all().into_iter().chain(own).collect();
     let check = Check { protocol, partition: partition(), peer: None, limits, properties };
     run(name, &check, max_states, began);

@@ -68,7 +68,7 @@ impl<S: Saga> System<S> {
                 self.left.delayed_grants -= 1;
                 self.pin(&plan.value, claimed.attempt);
                 out.delayed.extend(plan.value.grants.iter().cloned());
-                self.workers[worker] = Phase::Conflicted(batch, claimed);
+                self.workers[worker] = Phase::Refused(batch, claimed);
             }
             Action::RepeatGrant(worker) => {
                 let Phase::Decided(_, _, plan) = &self.workers[worker] else { return false };
@@ -130,7 +130,14 @@ impl<S: Saga> System<S> {
             Phase::Decided(batch, claimed, plan) | Phase::Granted(batch, claimed, plan) => {
                 self.persist(batch, claimed, plan, protocol)
             }
-            Phase::Conflicted(batch, claimed) => {
+            // The minted tokens stay: the worker that overtook this attempt may have used them already. In a full ledger,
+            // two workers that overtake each other would write the document any number of times, and the states would
+            // not be finite. There the tokens are removed.
+            Phase::Conflicted(batch, claimed) if protocol.budget.room.is_none() => {
+                self.release(&claimed, BTreeSet::new(), false);
+                self.give_back(batch)
+            }
+            Phase::Conflicted(batch, claimed) | Phase::Refused(batch, claimed) => {
                 self.abandon(&claimed);
                 self.give_back(batch)
             }
@@ -289,7 +296,13 @@ impl<S: Saga> System<S> {
             Admission::Admitted(admitted) => {
                 self.ledger = Ledger::of(item.unwrap());
                 let (attempt, tokens) = (claim.attempt, self.ledger.tokens.clone());
-                Answer::Admitted(HeldClaim { attempt, fence: admitted.fence, tokens, minted: count })
+                Answer::Admitted(HeldClaim {
+                    attempt,
+                    fence: admitted.fence,
+                    tokens,
+                    minted: count,
+                    owns_minted: document.is_some(),
+                })
             }
             Admission::Duplicate => Answer::Duplicate,
             Admission::Busy { .. } | Admission::Moved { .. } => Answer::Busy,
@@ -503,9 +516,10 @@ impl<S: Saga> System<S> {
         self.pinned.change(|pinned| pinned.extend(of_tokens));
     }
 
-    /// Releases the partition after an attempt that stored nothing.
+    /// Releases the partition after an attempt that stored nothing. Without a document, its tokens stay for others.
     fn abandon(&mut self, claimed: &HeldClaim) {
-        self.release(claimed, claimed.minted(self.partition).into_iter().collect(), false);
+        let own = if claimed.owns_minted { claimed.minted(self.partition) } else { Vec::new() };
+        self.release(claimed, own.into_iter().collect(), false);
     }
 
     /// Releases the partition if the plan requires it.

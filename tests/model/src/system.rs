@@ -105,8 +105,10 @@ pub(crate) enum Phase<F: Family> {
     Decided(Batch, HeldClaim, KeyedValue<PlanOf<F>>),
     /// The tokens of the events for the other saga are granted.
     Granted(Batch, HeldClaim, KeyedValue<PlanOf<F>>),
-    /// Another worker has changed the document since it was loaded, or a grant has failed.
+    /// Another worker has changed the document since it was loaded.
     Conflicted(Batch, HeldClaim),
+    /// The grant of tokens to the other saga has failed.
+    Refused(Batch, HeldClaim),
     /// No decision was possible, because it requires more tokens than the attempt has.
     Short(Batch, HeldClaim, TokenDemand),
     /// The partition was then released, to be claimed again with enough tokens.
@@ -129,6 +131,8 @@ pub(crate) struct HeldClaim {
     pub(crate) tokens: KeyedValue<BTreeSet<Token>>,
     /// The number of tokens that the claim requested. Their names are derived from the attempt's.
     pub(crate) minted: usize,
+    /// `true` if no other attempt may use these tokens, because a document was loaded before the claim.
+    pub(crate) owns_minted: bool,
 }
 
 /// The tokens that an attempt needs, and the maximum number that may exist before it.
@@ -436,6 +440,7 @@ impl<F: Family> Phase<F> {
             | Self::Decided(_, claimed, _)
             | Self::Granted(_, claimed, _)
             | Self::Conflicted(_, claimed)
+            | Self::Refused(_, claimed)
             | Self::Short(_, claimed, _)
             | Self::Stored(_, claimed, _)
             | Self::Dispatched(_, claimed, _)
@@ -452,6 +457,7 @@ impl<F: Family> Phase<F> {
             | Self::Decided(batch, ..)
             | Self::Granted(batch, ..)
             | Self::Conflicted(batch, ..)
+            | Self::Refused(batch, ..)
             | Self::Short(batch, ..)
             | Self::Again(batch, ..)
             | Self::Stored(batch, ..)

@@ -330,7 +330,7 @@ fn defect_lease_without_end_is_found() {
 }
 
 #[test]
-#[should_panic(expected = "I7 the end can be reached")]
+#[should_panic(expected = "I6 document and ledger stay bounded")]
 fn defect_need_forgotten_is_found() {
     finds(Defect::NeedForgotten, Budget::NONE);
 }
