@@ -43,9 +43,9 @@ class Step:
     environment: dict[str, str] = field(default_factory=dict)
 
 
-def fuzz(crate: str, target: str) -> Step:
+def fuzz(target: str) -> Step:
     """Returns the command of a fuzz target. The address sanitizer requires a nightly compiler."""
-    folder = f"shared/search/{crate}/fuzz"
+    folder = "tests/fuzz"
     found = f"target/fuzz/{target}"
     seconds = f"-max_total_time={os.environ.get('FUZZ_SECONDS', FUZZ_SECONDS)}"
     corpora = [found, f"{folder}/seeds/{target}"]
@@ -58,9 +58,9 @@ def steps() -> dict[str, Step]:
         "tests": Step(["make", "test", "PROFILE=deep"], {"PROOF": "deep"}),
         "deployment": Step(["make", "test-deploy"], {"FUNCTIONS": "sam", "PROOF": "deep"}),
         "api": Step(["make", "test-api"]),
-        "any_bytes": fuzz("references", "any_bytes"),
-        "each_format": fuzz("references", "each_format"),
-        "packed": fuzz("archives", "packed"),
+        "any_bytes": fuzz("any_bytes"),
+        "each_format": fuzz("each_format"),
+        "packed": fuzz("packed"),
     }
 
 

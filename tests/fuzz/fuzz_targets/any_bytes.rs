@@ -2,4 +2,4 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|file: &[u8]| references_fuzz::check(file));
+libfuzzer_sys::fuzz_target!(|file: &[u8]| fuzz::check(file));

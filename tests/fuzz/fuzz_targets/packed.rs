@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use archives::{Directory, END_RECORD_BYTES, Limits, EndRecord, Unpacker, Workbook, local_header};
+use archives::{Directory, END_RECORD_BYTES, EndRecord, Limits, Unpacker, Workbook, local_header};
 
 const LIMITS: Limits = Limits { max_unpacked: 8 << 20, max_entries: 100, max_ratio: 250 };
 
@@ -27,7 +27,9 @@ fn zip(file: &[u8]) -> Option<()> {
     let directory = Directory::read(file.get(start..start + tail.length)?, &tail, &LIMITS).ok()?;
     for (at, entry) in directory.entries.iter().enumerate() {
         let start = usize::try_from(entry.header).ok()?;
-        let Ok(before) = local_header(file.get(start..)?, entry, directory.next_offset(at, &tail)) else { continue };
+        let Ok(before) = local_header(file.get(start..)?, entry, directory.next_offset(at, &tail)) else {
+            continue;
+        };
         let start = start + usize::try_from(before).ok()?;
         let packed = &file[start..start + usize::try_from(entry.packed).ok()?];
         unpack(Unpacker::entry(entry.clone(), LIMITS), packed);

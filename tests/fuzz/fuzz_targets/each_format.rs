@@ -3,13 +3,13 @@
 
 #![no_main]
 
+use fuzz::check;
 use libfuzzer_sys::fuzz_target;
-use references_fuzz::check;
 
 use pieces::STARTS;
 
 #[allow(dead_code, reason = "only the beginnings are used here")]
-#[path = "../../tests/all/pieces.rs"]
+#[path = "../../../shared/search/references/tests/all/pieces.rs"]
 mod pieces;
 
 fuzz_target!(|input: &[u8]| {
