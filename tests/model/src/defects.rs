@@ -35,4 +35,6 @@ pub enum Defect {
     GrantedWhenSent,
     /// All attempts at an event for another saga have the same token.
     AttemptsShareTokens,
+    /// A copy of a grant that arrives after the partition was claimed adds its tokens again.
+    CopyOfGrantAccepted,
 }

@@ -13,7 +13,7 @@
 //! - both come to rest only in states in which they rest without faults, at the same time.
 //!
 //! A grant may arrive after its worker has abandoned the attempt ([`Budget::delayed_grants`]), and it may arrive a second
-//! time ([`Budget::repeated_grants`]).
+//! time ([`Budget::repeated_grants`]). The ledger refuses the copy if the partition was claimed in between.
 //!
 //! # What the proof assumes
 //! - There is one instance of each saga, and all grants of an attempt arrive in one step.
@@ -72,8 +72,10 @@ pub type PairSystem<A, B> = PairState<Of<A>, Of<B>>;
 pub struct PairState<F: Family, G: Family> {
     first: SystemState<F>,
     second: SystemState<G>,
-    /// The grants that have not arrived yet, or arrive once more.
+    /// The grants that have not arrived yet, and are never repeated.
     grants: BTreeSet<(PartitionKey, Token)>,
+    /// The copies of grants that have not arrived yet. The ledger refuses a copy once the partition was claimed.
+    copies: BTreeSet<(PartitionKey, Token)>,
 }
 
 /// A check of two sagas.
@@ -156,7 +158,8 @@ fn all<A: Saga, B: Saga>() -> Vec<Property<PairCheck<A, B>>> {
             !system.is_at_rest() || check.may_rest(system)
         }),
         sometimes("a grant is still on its way", |check, system| {
-            check.budget().delayed_grants + check.budget().repeated_grants == 0 || !system.grants.is_empty()
+            check.budget().delayed_grants + check.budget().repeated_grants == 0
+                || system.late_grants().next().is_some()
         }),
         sometimes("a request is dead-lettered", |check, system| {
             let is_dead = system.first.has_dead_letters() || system.second.has_dead_letters();
@@ -189,7 +192,7 @@ impl<A: Saga, B: Saga> PairSystem<A, B> {
     /// Returns `true` if the retentions may pass: no message, timer or call remains that can take effect.
     fn is_over(&self) -> bool {
         let has_timers = self.first.running().next().is_some() || self.second.running().next().is_some();
-        self.is_at_rest() && !has_timers && self.grants.is_empty()
+        self.is_at_rest() && !has_timers && self.late_grants().next().is_none()
     }
 }
 
@@ -251,6 +254,7 @@ impl<A: Saga, B: Saga> PairCheck<A, B> {
             system.grant(partition, token);
         }
         system.grants.extend(out.delayed);
+        system.copies.extend(out.copies);
         for message in out.messages {
             system.receive(message, &self.first.protocol, &self.second.protocol);
         }
@@ -268,6 +272,21 @@ impl<A: Saga, B: Saga> PairCheck<A, B> {
 }
 
 impl<A: Saga, B: Saga> PairSystem<A, B> {
+    fn late_grants(&self) -> impl Iterator<Item = &(PartitionKey, Token)> {
+        self.grants.union(&self.copies)
+    }
+
+    /// Removes the copies of grants to a partition that was claimed since the earlier state.
+    fn refuse_copies(&mut self, earlier: &Self) {
+        let first = self.first.ledger.fence != earlier.first.ledger.fence;
+        let second = self.second.ledger.fence != earlier.second.ledger.fence;
+        let (of_first, of_second) = (self.first.partition, self.second.partition);
+        self.copies.retain(|(partition, _)| {
+            let is_claimed = (first && *partition == of_first) || (second && *partition == of_second);
+            !is_claimed
+        });
+    }
+
     fn states(&self) -> (Option<u64>, Option<u64>) {
         let first = self.first.document.as_ref().map(|stored| stored.state);
         (first, self.second.document.as_ref().map(|stored| stored.state))
@@ -310,7 +329,12 @@ impl<A: Saga, B: Saga> Explore for PairCheck<A, B> {
     type Action = PairAction;
 
     fn initial(&self) -> PairSystem<A, B> {
-        PairSystem { first: self.first.initial(), second: self.second.initial(), grants: BTreeSet::new() }
+        PairSystem {
+            first: self.first.initial(),
+            second: self.second.initial(),
+            grants: BTreeSet::new(),
+            copies: BTreeSet::new(),
+        }
     }
 
     fn properties(&self) -> &[Property<Self>] {
@@ -326,7 +350,7 @@ impl<A: Saga, B: Saga> Explore for PairCheck<A, B> {
         let first = self.first.actions(&system.first).into_iter().filter(is_possible).map(PairAction::First);
         let second =
             self.second.actions(&system.second).into_iter().filter(is_possible).map(PairAction::Second);
-        first.chain(second).chain((0..system.grants.len()).map(PairAction::Arrive)).collect()
+        first.chain(second).chain((0..system.late_grants().count()).map(PairAction::Arrive)).collect()
     }
 
     fn after(&self, system: &PairSystem<A, B>, action: PairAction) -> Option<PairSystem<A, B>> {
@@ -343,12 +367,16 @@ impl<A: Saga, B: Saga> Explore for PairCheck<A, B> {
                 changed
             }
             PairAction::Arrive(index) => {
-                let grant = next.grants.iter().nth(index).cloned()?;
+                let grant = next.late_grants().nth(index).cloned()?;
                 next.grants.remove(&grant);
+                next.copies.remove(&grant);
                 out.grants.push(grant);
                 true
             }
         };
+        if !self.first.protocol.has(Defect::CopyOfGrantAccepted) {
+            next.refuse_copies(system);
+        }
         self.deliver(&mut next, out);
         next.first.normalise();
         next.second.normalise();

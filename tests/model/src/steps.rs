@@ -73,7 +73,7 @@ impl<S: Saga> System<S> {
             Action::RepeatGrant(worker) => {
                 let Phase::Decided(_, _, plan) = &self.workers[worker] else { return false };
                 self.left.repeated_grants -= 1;
-                out.delayed.extend(plan.value.grants.iter().cloned());
+                out.copies.extend(plan.value.grants.iter().cloned());
                 return self.step(worker, protocol, out);
             }
             Action::DeadLetter(id) => {
@@ -586,6 +586,8 @@ pub(crate) struct Outside {
     pub(crate) grants: Vec<(PartitionKey, Token)>,
     /// Tokens that are granted later.
     pub(crate) delayed: Vec<(PartitionKey, Token)>,
+    /// Tokens whose grant arrives once more later.
+    pub(crate) copies: Vec<(PartitionKey, Token)>,
     /// Requests of the other saga that are dead-lettered.
     pub(crate) unanswered: Vec<Message>,
 }

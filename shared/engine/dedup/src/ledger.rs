@@ -226,7 +226,8 @@ pub trait ClaimPartition: Send + Sync {
 /// Grants tokens to partitions, for entry points.
 #[async_trait]
 pub trait GrantTokens: Send + Sync {
-    /// Adds tokens to a partition, and creates its item if necessary. Idempotent.
+    /// Adds tokens to a partition, and creates its item if necessary. Idempotent. If the store's client sends a request
+    /// again, a copy that arrives after the partition was claimed adds nothing, because its tokens may have been used.
     ///
     /// # Errors
     /// Returns an error if the store is unavailable.

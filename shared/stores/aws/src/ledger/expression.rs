@@ -171,19 +171,25 @@ pub(crate) fn release(release: &Release) -> Update {
         .touching(release.now, expires_at.unwrap_or(release.now))
 }
 
-/// A grant to an item that is absent, or has not expired and does not last longer already. It does not affect the
-/// attempt that holds the lease.
+/// A grant to an item that is absent, or has not expired and expires earlier than after this grant. It does not affect
+/// the attempt that holds the lease.
+///
+/// The client repeats a request that was not answered in time. The first request, or a claim of the partition, has made
+/// the item last at least as long, so a copy that arrives later is refused and never restores a used token.
 pub(crate) fn grant(partition: PartitionKey, tokens: &[Token], now: Timestamp) -> Update {
     let update = vec!["SET #expires = :expires".to_owned(), with_tokens(tokens, "ADD #tokens :tokens")];
-    Update::new(partition, &update, format!("{ABSENT} OR ({ALIVE} AND #expires <= :expires)"))
+    Update::new(partition, &update, format!("{ABSENT} OR ({ALIVE} AND #expires < :expires)"))
         .value(":tokens", set(tokens))
         .granting(now)
 }
 
-/// A grant to an item that lasts longer already.
-pub(crate) fn grant_within(partition: PartitionKey, tokens: &[Token], now: Timestamp) -> Update {
-    Update::new(partition, &["ADD #tokens :tokens".to_owned()], "#expires > :expires")
+/// A grant to an item that lasts at least as long already. A token is used in a claim, which changes the fence, so a
+/// copy that arrives later is refused.
+pub(crate) fn grant_within(partition: PartitionKey, tokens: &[Token], now: Timestamp, fence: u64) -> Update {
+    let at = if fence == 0 { "attribute_not_exists(#fence)" } else { "#fence = :fence" };
+    Update::new(partition, &["ADD #tokens :tokens".to_owned()], format!("#expires >= :expires AND {at}"))
         .value(":tokens", set(tokens))
+        .value(":fence", AttributeValue::N(fence.to_string()))
         .granting(now)
 }
 

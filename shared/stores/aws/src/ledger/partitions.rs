@@ -151,7 +151,9 @@ impl GrantTokens for Ledger {
             };
             let update = match stored {
                 Some(item) if item.expires_at > now && tokens.is_empty() => return Ok(()),
-                Some(item) if item.expires_at > now => expression::grant_within(partition, tokens, now),
+                Some(item) if item.expires_at > now => {
+                    expression::grant_within(partition, tokens, now, item.fence)
+                }
                 Some(_) | None => expression::grant_afresh(partition, tokens, now),
             };
             if let Outcome::Done(_) = self.update(update, &doing).await? {

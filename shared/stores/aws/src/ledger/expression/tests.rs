@@ -58,7 +58,7 @@ fn all() -> Vec<Update> {
         all.push(grant(partition, &tokens, now));
         all.push(grant_afresh(partition, &tokens, now));
     }
-    all.push(grant_within(partition, &[token(1)], now));
+    all.extend([0, 3].map(|fence| grant_within(partition, &[token(1)], now, fence)));
     all.push(release(&giving_back(&[token(1)], false)));
     all
 }
