@@ -17,6 +17,7 @@ use saga::operator::{AdmittedReplies, Readmission};
 use saga::{Document, Operator};
 use serde::Serialize;
 use utoipa::ToSchema;
+use uuid::Uuid;
 
 use crate::cancel::manifest;
 use crate::decisions::bulk;
@@ -108,6 +109,8 @@ impl AfterRestore {
     /// # Errors
     /// Returns an error if a store is unavailable; the call has to be repeated.
     pub async fn unfinished(&self) -> Result<Vec<Job>, Error> {
+        // A deposed primary may answer the following reads with earlier data, but it cannot answer this one.
+        self.document(SearchId::from_uuid(Uuid::nil())).await?;
         let mut found = self.start.jobs.unfinished().await?;
         let mut seen: BTreeSet<SearchId> = found.iter().map(|job| job.search_id).collect();
         let mut after: Option<String> = None;

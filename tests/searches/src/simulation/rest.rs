@@ -279,11 +279,21 @@ pub(super) fn check_keyed_answers(rest: &AtRest<'_>, search: SearchId) -> CheckR
         Ok(SearchEvent::SearchUploadStarted(started)) => Some(started.manifest),
         _ => None,
     });
+    let announced: Option<(_, Vec<_>)> = announced.map(|manifest| {
+        let files = manifest.files.into_iter().map(|file| (Some(file.name), Some(file.size_bytes)));
+        (Some(manifest.name), files.collect())
+    });
+    // A restore may undo an announcement whose message was sent and takes effect.
+    let announced = announced.or_else(|| {
+        let (State::Completed(ended) | State::Error(ended)) = rest.state(search)? else { return None };
+        let Import { name, files, announced, .. } = &ended.import;
+        let files = files.values().map(|file| (file.name.clone(), file.announced_bytes));
+        announced.then(|| (name.clone(), files.collect()))
+    });
     let is_of = |request: &NewSearch| {
-        announced.as_ref().is_some_and(|manifest| {
-            let known = manifest.files.iter().map(|file| (&file.name, file.size_bytes));
-            manifest.name == request.name
-                && known.eq(request.files.iter().map(|file| (&file.name, file.size_bytes)))
+        announced.as_ref().is_some_and(|(name, files)| {
+            let wanted = request.files.iter().map(|file| (Some(file.name.clone()), Some(file.size_bytes)));
+            name.as_ref() == Some(&request.name) && wanted.eq(files.iter().cloned())
         })
     };
     for (request, told) in answers {

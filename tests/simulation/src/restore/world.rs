@@ -72,7 +72,13 @@ impl World {
             let backup_at = rng.below(latest);
             let restore_at = backup_at + rng.between(1, lost);
             self.at(backup_at, Occasion::Act(Box::new(Self::back_up)));
-            let stop = |world: &mut Self| world.restores.shift = Some(Shift::Stop);
+            // If both are due, either may happen first.
+            let stop = |world: &mut Self| {
+                if world.restores.backup.is_none() {
+                    world.back_up();
+                }
+                world.restores.shift = Some(Shift::Stop);
+            };
             self.at(restore_at, Occasion::Act(Box::new(stop)));
         }
         self.restores.rng = Some(rng);
