@@ -89,13 +89,20 @@ fn outcomes(rest: &AtRest<'_>, search: SearchId, ended: &EndedSearch) -> CheckRe
     for (file, known) in &ended.import.files {
         let quality = rest.truth.get(&search).and_then(|truth: &Truth| truth.files.get(file).copied());
         let quality = quality.or_else(|| repaired(rest, known.object.as_ref()?));
+        let was_deleted = known.object.as_ref().is_some_and(|object| {
+            let of = |search: &SearchId| object.key.contains(&search.to_string());
+            rest.truth.iter().any(|(search, truth)| truth.deleted && of(search))
+        });
         let is_true = match (&known.outcome, quality) {
             (Some(Outcome::Completed(_)), quality) => {
                 matches!(quality, Some(Quality::Good | Quality::Long))
             }
-            // The restored count of attempts may include those of the undone time.
+            // The restored count of attempts may include those of the undone time. An undone deletion has removed the
+            // uploaded files.
             (Some(Outcome::Failed { reason }), Some(Quality::Good | Quality::Long)) => {
-                reason.contains("made the parser crash") || rest.outlasted.contains(&(search, *file))
+                reason.contains("made the parser crash")
+                    || rest.outlasted.contains(&(search, *file))
+                    || (reason.ends_with("is gone") && was_deleted)
             }
             (Some(Outcome::Failed { .. }) | None, _) => true,
         };
