@@ -19,7 +19,7 @@ use crate::mutants;
 use crate::options::{Invariant, Mode, Mutant};
 use crate::point::Kind;
 use crate::port::Port;
-use crate::restore::{AGAIN, Shift, Task};
+use crate::restore::{AGAIN, MAX_AGAIN, Shift, Task};
 use crate::rng::Rng;
 use crate::world::World;
 
@@ -225,8 +225,10 @@ async fn retry(port: Port, application: Arc<dyn Application>) {
     }
 }
 
-/// Repeats the command of the current task until it has succeeded.
+/// Repeats the command of the current task until it has succeeded. An outage may last for hours, so the operator waits
+/// longer each time.
 async fn handle_restore(port: Port, application: Arc<dyn Application>) {
+    let mut wait = AGAIN;
     loop {
         let (task, what) = port.perform(|world| {
             world.begin_batch();
@@ -243,7 +245,8 @@ async fn handle_restore(port: Port, application: Arc<dyn Application>) {
                 world.restores.shift = (task == Task::Settle).then_some(Shift::Resume);
             });
         }
-        port.sleep(AGAIN).await;
+        port.sleep(wait).await;
+        wait = (wait * 2).min(MAX_AGAIN);
     }
 }
 

@@ -17,8 +17,10 @@ use messages::PartitionKey;
 
 use crate::rng::Rng;
 
-/// The interval at which an operator repeats a command that has not succeeded for all partitions.
+/// The first wait of an operator before a command that has not succeeded for all partitions is repeated.
 pub(crate) const AGAIN: Duration = Duration::from_secs(60);
+/// The longest wait between two of its attempts.
+pub(crate) const MAX_AGAIN: Duration = Duration::from_secs(3_600);
 
 const DATABASE: &str = "the database is restored alone";
 const LEDGER: &str = "the ledger is restored alone";
