@@ -99,6 +99,8 @@ pub enum Fate {
     Lost,
     /// The request is executed, and its connection is closed without a response.
     Unanswered,
+    /// The request is forwarded, and a copy arrives with [`Unreliable::deliver_copies`].
+    Copied,
     /// The request is executed immediately, and the response is delayed by this time.
     Late(Duration),
     /// The response is cut off after this number of bytes of its body, at the latest before the last one.
@@ -112,6 +114,7 @@ impl fmt::Debug for Fate {
             Self::Refused(status, _) => write!(f, "refused with {status}"),
             Self::Lost => f.write_str("lost"),
             Self::Unanswered => f.write_str("unanswered"),
+            Self::Copied => f.write_str("copied"),
             Self::Late(time) => write!(f, "answered after {time:?}"),
             Self::BrokenOff(usize::MAX) => f.write_str("broken off at the end"),
             Self::BrokenOff(bytes) => write!(f, "broken off after {bytes} bytes"),
@@ -149,7 +152,9 @@ impl Fate {
 pub struct Unreliable {
     /// The address of the proxy.
     pub address: String,
+    to: String,
     fates: Arc<Mutex<BTreeMap<Fate, usize>>>,
+    copies: Arc<Mutex<Vec<Vec<u8>>>>,
 }
 
 impl Unreliable {
@@ -168,16 +173,22 @@ impl Unreliable {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         let fates = Arc::new(Mutex::new(BTreeMap::new()));
-        let (to, fate, met) =
-            (to.trim_start_matches("http://").to_owned(), Arc::new(fate), Arc::clone(&fates));
-        let number = Arc::new(AtomicUsize::new(0));
+        let copies = Arc::new(Mutex::new(Vec::new()));
+        let to = to.trim_start_matches("http://").to_owned();
+        let proxy = Self { address, to: to.clone(), fates: Arc::clone(&fates), copies: Arc::clone(&copies) };
+        let (fate, met, number) = (Arc::new(fate), fates, Arc::new(AtomicUsize::new(0)));
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                let (to, fate, met, number) =
-                    (to.clone(), Arc::clone(&fate), Arc::clone(&met), Arc::clone(&number));
+                let (to, fate, met, number, copies) = (
+                    to.clone(),
+                    Arc::clone(&fate),
+                    Arc::clone(&met),
+                    Arc::clone(&number),
+                    Arc::clone(&copies),
+                );
                 tokio::spawn(async move {
                     // The end of a connection does not concern the proxy.
-                    let _ = pass(client, &to, |head| {
+                    let _ = pass(client, &to, &copies, |head| {
                         let fate = fate(number.fetch_add(1, Ordering::SeqCst), head);
                         *met.lock().unwrap().entry(fate).or_default() += 1;
                         fate
@@ -186,7 +197,17 @@ impl Unreliable {
                 });
             }
         });
-        Self { address, fates }
+        proxy
+    }
+
+    /// Sends the copies of [`Fate::Copied`] to the server, like a network that delayed them, and returns the responses.
+    pub async fn deliver_copies(&self) -> Vec<String> {
+        let copies = std::mem::take(&mut *self.copies.lock().unwrap());
+        let mut responses = Vec::new();
+        for copy in copies {
+            responses.push(String::from_utf8(ask(&self.to, &copy).await.unwrap()).unwrap());
+        }
+        responses
     }
 
     /// Returns the number of requests.
@@ -203,9 +224,17 @@ impl Unreliable {
 }
 
 /// Forwards one request.
-async fn pass(mut client: TcpStream, to: &str, fate: impl FnOnce(&str) -> Fate) -> std::io::Result<()> {
+async fn pass(
+    mut client: TcpStream,
+    to: &str,
+    copies: &Mutex<Vec<Vec<u8>>>,
+    fate: impl FnOnce(&str) -> Fate,
+) -> std::io::Result<()> {
     let Some(request) = read_message(&mut client).await else { return Ok(()) };
     let fate = fate(&String::from_utf8_lossy(&request.bytes[..request.head]));
+    if fate == Fate::Copied {
+        copies.lock().unwrap().push(request.bytes.clone());
+    }
     let answer = match fate {
         Fate::Lost => return Ok(()),
         Fate::Refused(status, body) => response(status, body).into_bytes(),

@@ -1,7 +1,7 @@
 //! Faults and their error messages.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 
 use aws::ledger::{Ledger, ProcessedTable};
 use aws_sdk_dynamodb::Client;
@@ -15,13 +15,10 @@ use dedup::{
 use futures::future::join_all;
 use jiff::Timestamp;
 use messages::{AttemptId, Host, PartitionKey, Token};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
-
 use servers::amazon::{Service, config, config_as, config_at};
 
 use super::{client, with_table};
-use servers::net::ScriptedServer;
+use servers::net::{Fate, ScriptedServer, Unreliable};
 use servers::{TestResult, unique};
 use testing::sample;
 
@@ -114,69 +111,22 @@ async fn ledger_operation_takes_one_call() -> TestResult {
     .await
 }
 
-/// Keeps the requests as they are sent.
-#[derive(Debug, Clone, Default)]
-struct Sent(Arc<Mutex<Vec<Vec<u8>>>>);
-
-impl Intercept for Sent {
-    fn name(&self) -> &'static str {
-        "sent"
-    }
-
-    fn read_before_transmit(
-        &self,
-        context: &BeforeTransmitInterceptorContextRef<'_>,
-        _: &RuntimeComponents,
-        _: &mut ConfigBag,
-    ) -> Result<(), BoxError> {
-        let request = context.request();
-        let mut text = "POST / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n".to_owned();
-        for (name, value) in request.headers() {
-            text.push_str(&format!("{name}: {value}\r\n"));
-        }
-        let body = request.body().bytes().ok_or("the body is a stream")?;
-        self.0.lock().unwrap().push([text.as_bytes(), b"\r\n", body].concat());
-        Ok(())
-    }
-}
-
-impl Sent {
-    /// Sends the requests again, as a network that delayed them, and returns the number of those that took effect.
-    async fn arrive(&self) -> Result<usize, BoxError> {
-        let address = Service::DynamoDb.address();
-        let address = address.strip_prefix("http://").ok_or("an address of a local server")?;
-        let (mut done, sent) = (0, std::mem::take(&mut *self.0.lock().unwrap()));
-        for request in sent {
-            let mut connection = TcpStream::connect(address).await?;
-            connection.write_all(&request).await?;
-            let mut response = String::new();
-            connection.read_to_string(&mut response).await?;
-            let is_refused = response.contains("ConditionalCheckFailedException");
-            assert!(is_refused || response.starts_with("HTTP/1.1 200"), "{response}");
-            done += usize::from(!is_refused);
-        }
-        Ok(done)
-    }
-}
-
 /// The first request of a grant arrives after its repetition was answered and the token was used, in an item with the
 /// usual lifetime and in one that lasts longer.
 #[tokio::test]
 async fn late_copy_of_grant_restores_no_used_token() -> TestResult {
-    with_table("partition_id", |_, table| async move {
-        let sent = Sent::default();
-        let config = aws_sdk_dynamodb::config::Builder::from(&config(Service::DynamoDb).await);
-        let ledger =
-            Ledger::new(Client::from_conf(config.interceptor(sent.clone()).build()), imports::SYSTEM, table);
+    with_table("partition_id", |client, table| async move {
+        let ledger = Ledger::new(client, imports::SYSTEM, table.clone());
+        let proxy = Unreliable::before(&Service::DynamoDb.address(), |_| Fate::Copied).await;
+        let granting = Ledger::new(Client::new(&config_at(&proxy.address).await), imports::SYSTEM, table);
         for (until, delay) in [(0, 0), (0, 5), (365, 0), (365, 5)] {
             let (partition, now) = (partition(), SystemHost.now());
             let later = now.checked_add(jiff::SignedDuration::from_secs(delay))?;
             let until = now.checked_add(jiff::SignedDuration::from_hours(24 * until))?;
             let first = Claim { until, ..request(partition, ClaimCondition::Always) };
             ledger.claim(&first).await?;
-            sent.0.lock().unwrap().clear();
             let token = token(partition);
-            ledger.grant(partition, std::slice::from_ref(&token), now).await?;
+            granting.grant(partition, std::slice::from_ref(&token), now).await?;
             let second = Claim {
                 now: later,
                 until,
@@ -184,7 +134,6 @@ async fn late_copy_of_grant_restores_no_used_token() -> TestResult {
                 supersedes: Some(first.attempt),
                 ..request(partition, ClaimCondition::TokenPresent(token.clone()))
             };
-            let copies = Sent(Arc::new(Mutex::new(std::mem::take(&mut *sent.0.lock().unwrap()))));
             let answer = ledger.claim(&second).await?;
             let Admission::Admitted(admitted) = answer else { panic!("{answer:?}") };
             let release = Release {
@@ -197,7 +146,12 @@ async fn late_copy_of_grant_restores_no_used_token() -> TestResult {
                 now: later,
             };
             assert!(ledger.release(&release).await?);
-            assert_eq!(copies.arrive().await?, 0, "until {until}, after {delay} s");
+            let responses = proxy.deliver_copies().await;
+            assert!(!responses.is_empty());
+            for response in responses {
+                let is_refused = response.contains("ConditionalCheckFailedException");
+                assert!(is_refused, "until {until}, after {delay} s: {response}");
+            }
             assert!(!ledger.is_granted(partition, &token, later).await?);
         }
         Ok(())
