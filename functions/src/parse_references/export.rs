@@ -66,7 +66,7 @@ impl ParseReferences {
         command: &MakeExport,
         now: Timestamp,
     ) -> Result<Option<Vec<FileToExport>>, StoreError> {
-        self.reach_latest_data(search, now).await?;
+        self.documents().reach_latest_data(search, now).await?;
         let mut all = Vec::new();
         let others = command.others.iter().map(|other| (other.search_id, &other.files));
         for (search, wanted) in std::iter::once((search, &command.files)).chain(others) {

@@ -119,7 +119,7 @@ impl ParseReferences {
 
     /// Returns whether the deletion of a search is recorded.
     pub(super) async fn is_deleted(&self, search: SearchId, now: Timestamp) -> Result<bool, StoreError> {
-        self.reach_latest_data(search, now).await?;
+        self.documents().reach_latest_data(search, now).await?;
         if self.jobs.views.written.view(search).await?.is_some_and(|view| view.is_removed()) {
             return Ok(true);
         }
@@ -134,16 +134,7 @@ impl ParseReferences {
         Ok(repairs.deleted.contains(&search))
     }
 
-    /// Makes the following reads return the latest data, whatever they read: a deposed primary cannot answer this read.
-    pub(super) async fn reach_latest_data(&self, search: SearchId, now: Timestamp) -> Result<(), StoreError> {
-        match self.documents().load_latest(search, now).await {
-            Err(error) if error.is_retryable() => Err(error),
-            // The document itself does not matter, even if only a newer version can read it.
-            Ok(_) | Err(_) => Ok(()),
-        }
-    }
-
-    fn documents(&self) -> &dyn ReadDocuments {
+    pub(super) fn documents(&self) -> &dyn ReadDocuments {
         self.jobs.views.documents.as_ref()
     }
 }

@@ -262,6 +262,19 @@ pub trait ReadDocuments: Send + Sync {
     /// Returns the latest document of one partition: it includes every write that was confirmed before the call. This
     /// may cost more than [`ReadDocuments::load`].
     async fn load_latest(&self, partition: PartitionKey, now: Timestamp) -> LoadResult;
+
+    /// Makes the following reads return the latest data, whatever they read: a deposed primary cannot answer this read,
+    /// of any partition.
+    ///
+    /// # Errors
+    /// Returns an error if the store is unavailable.
+    async fn reach_latest_data(&self, partition: PartitionKey, now: Timestamp) -> Result<(), StoreError> {
+        match self.load_latest(partition, now).await {
+            Err(error) if error.is_retryable() => Err(error),
+            // The document itself does not matter, even if only a newer version can read it.
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
 }
 
 /// Writes saga documents.

@@ -109,8 +109,8 @@ impl AfterRestore {
     /// # Errors
     /// Returns an error if a store is unavailable; the call has to be repeated.
     pub async fn unfinished(&self) -> Result<Vec<Job>, Error> {
-        // A deposed primary may answer the following reads with earlier data, but it cannot answer this one.
-        self.document(SearchId::from_uuid(Uuid::nil())).await?;
+        let (documents, now) = (&self.operator.stores.read_documents, self.start.host().now());
+        documents.reach_latest_data(SearchId::from_uuid(Uuid::nil()), now).await?;
         let mut found = self.start.jobs.unfinished().await?;
         let mut seen: BTreeSet<SearchId> = found.iter().map(|job| job.search_id).collect();
         let mut after: Option<String> = None;
