@@ -173,72 +173,15 @@ fn properties() -> Vec<Property<PairCheck<Clients, Suppliers>>> {
     ]
 }
 
-#[test]
-fn crashes_keep_invariants() {
-    let budget = Budget { crashes: 1, duplicates: 1, ..Budget::NONE };
-    check("a crash and a duplicate", pair(budget), properties());
-}
-
-#[test]
-fn lost_leases_keep_invariants() {
-    let budget = Budget { expiries: 1, duplicates: 1, ..Budget::NONE };
-    check("a lost lease and a duplicate", pair(budget), properties());
-}
-
-#[test]
-fn earlier_documents_and_sweeps_keep_invariants() {
-    let budget = Budget { stale: 1, duplicates: 1, ..Budget::NONE };
-    check("a stale load and a duplicate", pair(budget), properties());
-    let budget = Budget { sweeps: 1, duplicates: 1, ..Budget::NONE };
-    check("a sweep in addition to the workers, and a duplicate", pair(budget), properties());
-}
-
-#[test]
-fn delayed_grants_keep_invariants() {
-    let budget = Budget { delayed_grants: 1, crashes: 1, ..Budget::NONE };
-    check("a delayed grant and a crash", pair(budget), properties());
-}
-
-#[test]
-fn dead_lettered_requests_keep_invariants() {
-    let budget = Budget { failures: 1, duplicates: 1, ..Budget::NONE };
-    check("a permanent failure and a duplicate", pair(budget), properties());
-}
-
-#[test]
-fn timers_keep_invariants() {
-    let budget = Budget { timers: 1, duplicates: 1, ..Budget::NONE };
-    check("a timer and a duplicate", pair(budget), properties());
-}
-
-#[test]
-fn kept_claims_keep_invariants() {
-    let budget = Budget { keep: 2, duplicates: 1, ..Budget::NONE };
-    check("claims are left, and a duplicate", pair(budget), properties());
+/// Checks the pair under these faults.
+pub(crate) fn keeps_invariants(name: &str, budget: Budget) {
+    check(name, pair(budget), properties());
 }
 
 #[test]
 fn batched_messages_keep_invariants() {
     let budget = Budget { groups: true, timers: 1, duplicates: 1, ..Budget::NONE };
-    check("groups, a timer and a duplicate", pair(budget), properties());
-}
-
-mod deep {
-    use super::*;
-
-    #[test]
-    fn combined_faults_keep_invariants() {
-        let combined = [
-            Budget { crashes: 1, expiries: 1, duplicates: 1, ..Budget::NONE },
-            Budget { timers: 1, expiries: 1, duplicates: 1, ..Budget::NONE },
-            Budget { delayed_grants: 1, expiries: 1, duplicates: 1, ..Budget::NONE },
-            Budget { failures: 1, crashes: 1, ..Budget::NONE },
-            Budget { keep: 2, crashes: 1, duplicates: 1, ..Budget::NONE },
-        ];
-        for faults in combined {
-            check(&format!("{faults:?}"), pair(faults), properties());
-        }
-    }
+    keeps_invariants("groups, a timer and a duplicate", budget);
 }
 
 fn finds(defect: Defect, budget: Budget) {
