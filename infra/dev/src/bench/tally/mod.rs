@@ -7,7 +7,8 @@
 //! - `POST /tally/{key}/event` with `{"event": n}`, which returns 200 once the event is durable;
 //! - `POST /tally/{key}/state`, which returns `{"events": [..]}` in the order in which they took effect.
 //!
-//! [`workload`] draws the events, [`clients`] sends them to any engine, and [`server`] handles them with ours. `infra/engines.py` starts the others.
+//! [`workload`] draws the events, [`clients`] sends them to any engine, and [`server`] handles them with ours.
+//! `infra/engines.py` starts the others.
 
 pub mod clients;
 pub mod hops;
