@@ -172,9 +172,10 @@ export async function closeBrowser() {
 /** Errors and foreign requests of each page, collected while it is open. */
 const violationsOf = new WeakMap();
 
-/** Opens a page in a new browser profile. */
-export async function open(server, hash = '', options = {}) {
+/** Opens a page in a new browser profile. Requests that match `blocked` fail. */
+export async function open(server, hash = '', { blocked, ...options } = {}) {
   const context = await (await browser()).newContext({ viewport: { width: 1180, height: 800 }, locale: 'en-GB', ...options });
+  if (blocked) await context.route(blocked, (each) => each.abort());
   return openIn(context, server, hash);
 }
 
