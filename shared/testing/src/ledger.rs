@@ -121,7 +121,7 @@ fn is_duplicate(answer: &(AttemptId, Admission)) -> bool {
     answer.1 == Admission::Duplicate
 }
 
-/// After that, it never admits again. A release that does not name it keeps it.
+/// A released token never admits again. A release that does not name the token keeps it.
 pub async fn token_admits_until_its_release(ports: &Ports<'_>) -> CheckResult {
     let partition = Partition::granted(ports).await?;
     let (attempt, first) = partition.admitted(0).await?;
@@ -151,7 +151,7 @@ pub async fn unknown_partition_admits_only_unconditional_claims(ports: &Ports<'_
     Ok(())
 }
 
-/// This includes tokens of earlier attempts that were not removed.
+/// The returned tokens include those of earlier attempts that were not removed.
 pub async fn claim_returns_all_tokens_with_new_ones(ports: &Ports<'_>) -> CheckResult {
     let partition = Partition::granted(ports).await?;
     let (one, first) = partition.admitted(0).await?;
@@ -203,7 +203,7 @@ pub async fn concurrent_claims_admit_exactly_one(ports: &Ports<'_>) -> CheckResu
     Ok(())
 }
 
-/// After that, another worker can claim it.
+/// After the lease has expired, another worker can claim the partition.
 pub async fn held_partition_is_busy_until_lease_expires(ports: &Ports<'_>) -> CheckResult {
     let partition = Partition::granted(ports).await?;
     let (_, first) = partition.admitted(0).await?;
@@ -216,7 +216,7 @@ pub async fn held_partition_is_busy_until_lease_expires(ports: &Ports<'_>) -> Ch
     Ok(())
 }
 
-/// Its later release has no effect.
+/// A later release by the finished attempt has no effect.
 pub async fn finished_attempt_does_not_block_claim(ports: &Ports<'_>) -> CheckResult {
     let partition = Partition::granted(ports).await?;
     let (one, first) = partition.admitted(0).await?;
@@ -241,7 +241,7 @@ pub async fn finished_attempt_does_not_block_claim(ports: &Ports<'_>) -> CheckRe
     Ok(())
 }
 
-/// It is a duplicate regardless of the holder.
+/// A message without its token is a duplicate, whichever worker holds the partition.
 pub async fn missing_token_is_duplicate_while_partition_is_held(ports: &Ports<'_>) -> CheckResult {
     let partition = Partition::granted(ports).await?;
     partition.admitted(0).await?;
@@ -250,7 +250,7 @@ pub async fn missing_token_is_duplicate_while_partition_is_held(ports: &Ports<'_
     Ok(())
 }
 
-/// It releases neither the lease nor a token, because it no longer holds the partition.
+/// A worker that no longer holds the partition releases neither the lease nor a token.
 pub async fn a_zombie_releases_nothing(ports: &Ports<'_>) -> CheckResult {
     let partition = Partition::granted(ports).await?;
     let (zombie, old) = partition.admitted(0).await?;
@@ -280,7 +280,7 @@ pub async fn attempt_is_readmitted_after_lost_reply(ports: &Ports<'_>) -> CheckR
     Ok(())
 }
 
-/// This holds even if the release does not name them. The item is kept for some time.
+/// Tokens that the release does not name are removed too. The item is kept for some time.
 pub async fn ended_partition_loses_all_tokens(ports: &Ports<'_>) -> CheckResult {
     let partition = Partition::granted(ports).await?;
     let (attempt, admitted) = partition.admitted(0).await?;
@@ -293,7 +293,7 @@ pub async fn ended_partition_loses_all_tokens(ports: &Ports<'_>) -> CheckResult 
     Ok(())
 }
 
-/// Its tokens are absent as well, so nothing is admitted again.
+/// The tokens of the item are absent as well, so nothing is admitted again.
 pub async fn an_expired_item_is_absent(ports: &Ports<'_>) -> CheckResult {
     let partition = Partition::granted(ports).await?;
     let lifetime = ITEM_LIFETIME.as_secs();
@@ -329,7 +329,7 @@ pub async fn duplicate_claim_changes_nothing(ports: &Ports<'_>) -> CheckResult {
     Ok(())
 }
 
-/// It is kept for years, regardless of grants, and expires soon after the partition has ended.
+/// The item is kept for years, regardless of grants, and expires soon after the partition has ended.
 pub async fn item_outlives_awaited_messages(ports: &Ports<'_>) -> CheckResult {
     const CENTURY: i64 = 100 * 365 * 86_400;
     let lifetime = ITEM_LIFETIME.as_secs();

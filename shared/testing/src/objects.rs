@@ -112,7 +112,7 @@ impl Ports<'_> {
     }
 }
 
-/// It is stored under exactly its key.
+/// The object is stored under exactly its key.
 pub async fn uploaded_object_keeps_bytes_size_and_metadata(ports: &Ports<'_>) -> CheckResult {
     let grant = ports.grant(12);
     let form = ports.form(&grant).await?;
@@ -169,7 +169,7 @@ pub async fn form_is_valid_for_one_key(ports: &Ports<'_>) -> CheckResult {
     Ok(())
 }
 
-/// It is refused from its expiry on.
+/// Uploads with the form are refused from its expiry on.
 pub async fn an_expired_form_is_refused(ports: &Ports<'_>) -> CheckResult {
     let lifetime = 3;
     let grant =

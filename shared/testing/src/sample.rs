@@ -19,14 +19,14 @@ pub mod search;
 pub const SYSTEM: &str = "sample";
 
 messages! {
-    /// The events of its saga.
+    /// The events of [`Samples`].
     pub enum Event of "sample" to SAGA {
         /// Any event.
         Happened {} = 1,
     }
 }
 
-/// Its saga, which is only stored and displayed.
+/// The saga of the samples, which is only stored and displayed.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Samples;
 

@@ -93,7 +93,7 @@ impl PreparedSession {
     }
 }
 
-/// They are stored together.
+/// Data and messages are stored together.
 pub async fn commit_stores_data_and_messages(ports: &Ports<'_>) -> CheckResult {
     let session = PreparedSession::new(ports, 2)?;
     assert_eq!(ports.settle.find(session.record.id).await?, SessionStatus::Nothing);
@@ -136,7 +136,7 @@ pub async fn existing_view_is_not_replaced(ports: &Ports<'_>) -> CheckResult {
     Ok(())
 }
 
-/// Neither its data nor its messages are stored.
+/// Neither the data nor the messages of the session are stored.
 pub async fn abandoned_session_commits_nothing(ports: &Ports<'_>) -> CheckResult {
     let session = PreparedSession::new(ports, 1)?;
     let now = sample::now(ports.host);

@@ -103,7 +103,7 @@ pub async fn storing_twice_stores_once(ports: &Ports<'_>) -> CheckResult {
     Ok(())
 }
 
-/// Its whole batch is rejected, and a retry fails in the same way.
+/// The whole batch of the study is rejected, and a retry fails in the same way.
 pub async fn study_prepared_for_another_store_is_rejected(ports: &Ports<'_>) -> CheckResult {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let held = ports.begin(search, file).await?;
@@ -325,7 +325,7 @@ pub async fn project_revision_counts_changes(ports: &Ports<'_>) -> CheckResult {
     Ok(())
 }
 
-/// They are found in all searches of the project, but in no other project, after their file was completely read.
+/// Studies are found in all searches of the project, but in no other project, after their file was completely read.
 pub async fn studies_are_found_by_shared_keys(ports: &Ports<'_>) -> CheckResult {
     let common = Common::stored(ports).await?;
     let mut all_a = vec![common.named("a", 0, 1), common.named("a", 0, 7), common.named("a", 1, 5)];
@@ -455,7 +455,8 @@ fn key_of(doi: &str) -> u64 {
     keys[0]
 }
 
-/// Its stored data is kept until it is deleted, regardless of later attempts, and the file is never read again.
+/// The stored data of the file is kept until it is deleted, regardless of later attempts, and the file is never read
+/// again.
 pub async fn withdrawn_file_is_not_listed(ports: &Ports<'_>) -> CheckResult {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let studies = [search::study(search, file, 1)];
@@ -611,7 +612,7 @@ pub async fn attempt_before_discard_stores_nothing(ports: &Ports<'_>) -> CheckRe
     Ok(())
 }
 
-/// Its reply may already be sent.
+/// The reply about the file may already be sent, so its studies have to stay.
 pub async fn completed_file_is_not_discarded(ports: &Ports<'_>) -> CheckResult {
     let (search, file) = (sample::partition(ports.host), search::file(ports.host));
     let held = ports.begin_with(search, file, &[search::study(search, file, 1)]).await?;

@@ -252,7 +252,8 @@ pub async fn changes_are_read_in_order_of_writes(ports: &Ports<'_>) -> CheckResu
     Ok(())
 }
 
-/// It follows all earlier changes. A write without a change does not count, and neither does a write in another list.
+/// The rewritten view follows all earlier changes. A write without a change does not count, and neither does a write in
+/// another list.
 pub async fn rewritten_view_counts_as_change(ports: &Ports<'_>) -> CheckResult {
     let (list, written) = (ports.host.fresh_id(), &ports.views.written);
     let view = |revision, ended| View {

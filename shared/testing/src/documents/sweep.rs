@@ -304,7 +304,7 @@ pub async fn expired_claim_is_taken_over(ports: &Ports<'_>) -> CheckResult {
     Ok(())
 }
 
-/// It is not claimed before, and never after it was poisoned.
+/// The entry is not claimed before its delay has passed, and never after it was poisoned.
 pub async fn failed_entry_is_claimed_after_its_delay(ports: &Ports<'_>) -> CheckResult {
     let now = sample::now(ports.host);
     let entry = sample::entry(ports.host, sample::partition(ports.host), now)?;

@@ -205,7 +205,7 @@ pub async fn documents_are_returned_in_request_order(ports: &Ports<'_>) -> Check
     Ok(())
 }
 
-/// Its result is an error each time.
+/// Each load of the damaged document returns an error for its partition.
 pub async fn unreadable_document_fails_only_its_partition(ports: &Ports<'_>) -> CheckResult {
     let Some(damage) = ports.damage else { return Ok(()) };
     let (one, two) = (ports.create(Vec::new()).await?, ports.create(Vec::new()).await?);

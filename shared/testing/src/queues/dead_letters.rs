@@ -13,7 +13,7 @@ pub async fn all(ports: &Ports<'_>) -> CheckResult {
     message_is_dead_lettered_after_receive_limit(ports).await
 }
 
-/// It is moved immediately and leaves its queue.
+/// The message leaves its queue immediately.
 pub async fn rejected_message_is_dead_lettered_unchanged(ports: &Ports<'_>) -> CheckResult {
     ports.drain().await?;
     let sent = ports.sent().await?;
@@ -28,7 +28,7 @@ pub async fn rejected_message_is_dead_lettered_unchanged(ports: &Ports<'_>) -> C
     Ok(())
 }
 
-/// It is delivered exactly as often as the queue allows.
+/// The message is delivered exactly as often as the queue allows.
 pub async fn message_is_dead_lettered_after_receive_limit(ports: &Ports<'_>) -> CheckResult {
     ports.drain().await?;
     let sent = ports.sent().await?;

@@ -17,7 +17,7 @@ pub async fn all(ports: &Ports<'_>) -> CheckResult {
     retried_message_is_redelivered_after_delay(ports).await
 }
 
-/// It arrives in no other queue.
+/// The message arrives in no other queue.
 pub async fn message_arrives_unchanged_in_its_queue(ports: &Ports<'_>) -> CheckResult {
     ports.drain().await?;
     let sent = ports.sent().await?;

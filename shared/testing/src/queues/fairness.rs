@@ -96,7 +96,7 @@ pub async fn delayed_message_is_not_in_flight(ports: &Ports<'_>) -> CheckResult 
     Ok(())
 }
 
-/// It is visible again, and counts as waiting.
+/// The message is visible again, and counts as waiting.
 pub async fn timed_out_message_is_not_in_flight(ports: &Ports<'_>) -> CheckResult {
     ports.drain().await?;
     let (slow, busy) = (sample::partition(ports.host), sample::partition(ports.host));

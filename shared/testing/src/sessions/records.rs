@@ -199,7 +199,7 @@ async fn is_refused(ports: &Ports<'_>, session: &PreparedSession) -> CheckResult
     Ok(())
 }
 
-/// It keeps its id, and has read the records again.
+/// The session keeps its id, and has read the records again.
 pub async fn rejected_session_can_be_committed_again(ports: &Ports<'_>) -> CheckResult {
     let key = fresh(ports);
     put(ports, &key, json!("in between"), 0).await?;
