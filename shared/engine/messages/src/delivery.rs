@@ -21,7 +21,7 @@ pub enum Disposition {
     /// The message is redelivered, but not before `after`. The queue dead-letters it once its receive limit is
     /// exceeded.
     Retry {
-        /// The visibility timeout to set until then.
+        /// The minimum time until the redelivery, which is the visibility timeout to set.
         after: Duration,
         /// The reason, for the log.
         reason: String,

@@ -279,7 +279,8 @@ impl<'a> Session<'a> {
         Ok(self.staged.clone())
     }
 
-    /// Only saves time: errors are ignored, because the control message has the same effect later.
+    /// Sends the messages of the committed session at once, which only saves time: errors are ignored, because the
+    /// control message has the same effect later.
     async fn dispatch(&self) {
         let (dispatcher, owner) = (&self.ports.dispatcher, Owner::Session(self.record.id));
         if let Err(error) = dispatcher.dispatch_records(self.ports.outbox.as_ref(), &[owner]).await {

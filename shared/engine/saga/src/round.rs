@@ -26,7 +26,7 @@ use crate::ports::Ports;
 use crate::settings::Settings;
 use crate::state_machine::Saga;
 
-/// A saga with its ports and settings.
+/// A saga with its ports and settings, which makes attempts at groups of messages.
 pub(crate) struct Runner<S> {
     pub(crate) saga: S,
     pub(crate) ports: Ports,
@@ -189,6 +189,8 @@ impl<S: Saga> Runner<S> {
     }
 
     fn claim_of(&self, attempt: &Attempt<'_, S>) -> Claim {
+        // An earlier attempt may have found that the document expects more messages than the setting allows tokens. Its
+        // demand then raises the maximum, because otherwise no attempt would ever get the tokens that it needs.
         Claim {
             partition: attempt.group.partition,
             attempt: attempt.id,
@@ -215,6 +217,8 @@ impl<S: Saga> Runner<S> {
     ) -> Result<PlannedAttempt<'a, S>, AttemptOutcome> {
         let (claim, admitted) = match answered {
             Ok((claim, Admission::Admitted(admitted))) => (claim, admitted),
+            // `ledger::ask` has repeated the claim with the latest fence. If the fence moved again, other workers are
+            // claiming the partition.
             Ok((_, Admission::Busy { .. } | Admission::Moved { .. })) => {
                 self.contended(&attempt, Metric::BUSY_PARTITIONS, "another worker holds the partition");
                 return Err(AttemptOutcome::Busy);
@@ -376,7 +380,7 @@ impl<S: Saga> Runner<S> {
                     self.abandon(&planned.attempt, planned.fence, Vec::new()).await;
                     ended[planned.attempt.index] = Some(AttemptOutcome::Conflict);
                 }
-                // The write may still be made, so the claim is kept until its lease expires.
+                // After an unknown outcome the write may still be made, so the claim is kept until its lease expires.
                 Err(why) => ended[planned.attempt.index] = Some(why),
             }
         }
@@ -439,7 +443,8 @@ impl<S: Saga> Runner<S> {
         (answers, !error.is_retryable())
     }
 
-    /// Performs the entries of all attempts together. Returns the settlements by partition.
+    /// Performs the entries of all attempts together, so that messages of several partitions share a call. Returns the
+    /// settlements by partition.
     async fn send(&self, stored: &[PlannedAttempt<'_, S>]) -> Vec<(PartitionKey, Vec<Settlement>)> {
         let owners: BTreeMap<MessageId, PartitionKey> = stored
             .iter()

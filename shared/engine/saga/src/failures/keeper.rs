@@ -60,7 +60,7 @@ impl Failures {
     /// one step, if it is due.
     ///
     /// # Errors
-    /// Returns an error if a store or queue is unavailable. The next call continues from there.
+    /// Returns an error if a store or queue is unavailable. The next call continues the work.
     pub async fn run(&self, deadline: Option<Timestamp>) -> Result<(), StoreError> {
         let collected = self.collect(deadline).await;
         while self.run_step().await? && deadline.is_some() && !self.reporter.host.is_past(deadline) {
@@ -72,7 +72,8 @@ impl Failures {
     /// Records all failures. Returns the number of dead letters among them.
     ///
     /// # Errors
-    /// Returns an error if a store or queue is unavailable. Nothing is lost, and the next call continues from there.
+    /// Returns an error if a store or queue is unavailable. Dead letters that are not recorded stay in their queue for
+    /// the next call.
     pub async fn collect(&self, deadline: Option<Timestamp>) -> Result<usize, StoreError> {
         let (mut collected, mut failed) = (0, None);
         for (dead, source) in &self.drains {

@@ -43,6 +43,7 @@ const STEP_LIMIT: SignedDuration = SignedDuration::from_mins(1);
 const CONCURRENT_RETRIES: usize = 10;
 /// The time between two steps.
 const STEP: SignedDuration = SignedDuration::from_secs(1);
+
 /// A request to retry failures.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Retry {
@@ -146,6 +147,7 @@ impl Failures {
         if limit == Some(0) {
             return Err(RequestRefusal::Invalid("the limit must be at least 1".to_owned()));
         }
+        // This check only saves work and an audit entry. The conditional write below lets one operation run.
         if let Some(running) = self.store.running().await? {
             return Err(RequestRefusal::Busy(running.id));
         }
@@ -438,7 +440,7 @@ impl Failures {
     ///
     /// # Errors
     /// Returns an error if a failure is unknown or being retried, if another request changed it at the same time, or if
-    /// the store is unavailable. The failures before it are archived then.
+    /// the store is unavailable. Failures that precede the faulty one in the list are archived.
     pub async fn archive(&self, ids: &[FailureId], why: &str, by: &str) -> Result<(), RequestRefusal> {
         self.close_all(ids, why, by, "archived").await
     }
@@ -471,6 +473,8 @@ impl Failures {
                 return Err(refusal(&failure));
             }
             self.record_action(by, did, id.to_string(), why.to_owned()).await?;
+            // The effect is deleted first. After a crash in between, the failure still exists, and the deletion can be
+            // repeated.
             if did == "deleted" {
                 self.discard_effect(&failure).await?;
             }

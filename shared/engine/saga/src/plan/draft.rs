@@ -11,6 +11,7 @@ use crate::decision::{Advance, Decision};
 use crate::document::{self, Content, ExpectedMessage, ExpectedToken, Persist, ProcessedMessage};
 use crate::state_machine::{Event, Saga};
 
+/// The state of the partition after the messages that are decided so far, and what the plan has to do for them.
 pub(super) struct Draft<'a, S: Saga> {
     pub(super) saga: &'a S,
     pub(super) input: &'a PlanInput<'a, S::State>,
@@ -32,6 +33,8 @@ pub(super) struct Draft<'a, S: Saga> {
     /// `true` if the document is going to be stored.
     pub(super) changed: bool,
     pub(super) processed: Vec<ProcessedMessage>,
+    /// `true` if an earlier attempt processed a message of the group. That attempt may have crashed before it sent its
+    /// entries, so this one sends those that are due.
     recovered: bool,
 }
 
@@ -66,6 +69,7 @@ impl<'a, S: Saga> Draft<'a, S> {
         }
     }
 
+    /// Decides about the next message, and changes the draft accordingly.
     pub(super) fn decide(
         &mut self,
         incoming: &IncomingEvent<S::Event>,
@@ -106,7 +110,8 @@ impl<'a, S: Saga> Draft<'a, S> {
                 decision(Verdict::Handled, why)
             }
             Decision::Ignore { why } => {
-                // Otherwise the partition would wait for it forever, and a later claim would restore its token.
+                // An expected message is used up although it changes nothing. Otherwise the partition would wait for it
+                // forever, and a later claim would restore its token.
                 if self.awaits(message) {
                     self.use_up(message);
                 } else {
@@ -201,9 +206,10 @@ impl<'a, S: Saga> Draft<'a, S> {
         self.cancel.extend(outbox.iter().filter(was_sent).map(|entry| entry.id));
     }
 
+    /// Turns the draft into the plan of the attempt.
     pub(super) fn finish(mut self, decisions: Vec<MessageDecision>) -> Result<Plan<S::State>, PlanError> {
         let input = self.input;
-        // Before anything else: a plan with effects that lack their tokens must not be carried out.
+        // This check comes first, because a plan with effects that lack their tokens must not be carried out.
         if self.lacks_tokens {
             return self.reclaim_tokens();
         }
@@ -217,7 +223,7 @@ impl<'a, S: Saga> Draft<'a, S> {
             self.expected.clear();
         }
         for entry in self.add.iter_mut().filter(|entry| is_immediate(entry, input.now)) {
-            // Claimed within the same write, so that no sweep performs the entry at the same time.
+            // The write that stores the entry also claims it, so that no sweep performs it at the same time.
             entry.claimed_until = Some(input.claim_until);
         }
         let remove = self.garbage();

@@ -230,7 +230,7 @@ pub(crate) fn input(document: Option<&Document<State>>) -> PlanInput<'_> {
 
 /// The stored document after a group.
 pub(crate) fn stored(group: &[In]) -> Document<State> {
-    // From a separate attempt, so that its tokens differ from those of the attempt under test.
+    // The document comes from a separate attempt, so that its tokens differ from those of the attempt under test.
     let minted = admission::mint(partition(), &attempt(2), 10);
     let tokens = listed(&(1..10).map(token).chain(minted.iter().cloned()).collect::<Vec<_>>());
     let input = PlanInput { attempt: attempt(2), minted: &minted, tokens: &tokens, ..input(None) };
