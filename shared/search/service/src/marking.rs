@@ -58,9 +58,8 @@ const KEY_BATCH: usize = 1_000;
 /// The number of studies that are compared together.
 const COMPARE_BATCH: usize = 250;
 
-/// The maximum number of candidates for a key: the first ones that were stored. A duplicate
-/// is found through any one of them. A key that thousands of different works share, such as the DOI of a supplement,
-/// does not indicate a duplicate.
+/// The maximum number of candidates for a key: the first ones that were stored. A duplicate is found through any one of
+/// them. A key that thousands of different works share, such as the DOI of a supplement, does not indicate a duplicate.
 pub const MAX_CANDIDATES_PER_KEY: usize = 50;
 
 /// The maximum number of studies that are marked together. Only a maliciously constructed file exceeds this number for
@@ -119,7 +118,7 @@ impl DuplicateMarking {
         let mut pass = self.begin_pass(project, None).await?;
         let FileOf { search_id, file_id } = file;
         if !pass.lists(StudyRef { search_id, file_id, record: 0 }).await? {
-            // The file was removed concurrently.
+            // The file was removed concurrently. The worker that removes it marks its neighbours again.
             return Ok(None);
         }
         pass.progress = Some(Progress::new(file));
@@ -162,6 +161,8 @@ impl DuplicateMarking {
         }
         let seeds = pass.read(&there).await?;
         let candidates = CandidatesByStudy::new();
+        // This call has no cursor from which an interrupted closure could resume. `MAX_MARKED` and `MAX_COMPARED` bound
+        // the closure.
         pass.mark_closure(seeds, &candidates, Change::RemovedOrDecided, &|| false).await?;
         pass.store_marks().await
     }
@@ -369,6 +370,7 @@ impl MarkingPass<'_> {
                 }
             }
             settled.append(&mut frontier);
+            // A further study is assumed to need as many comparisons as a key has candidates.
             let comparable = MAX_COMPARED.saturating_sub(cache.len()) / MAX_CANDIDATES_PER_KEY;
             let left = MAX_MARKED.saturating_sub(settled.len()).min(comparable);
             next.retain(|at| !settled.contains(at));
@@ -400,6 +402,7 @@ impl MarkingPass<'_> {
         if named.is_empty() {
             return Ok(());
         }
+        // The lists of files are read again, because those in memory may be as old as the marks.
         self.files.clear();
         let mut outdated = Vec::new();
         for (at, of) in named {
