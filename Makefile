@@ -6,7 +6,7 @@
 # make lint         checks formatting, clippy, documentation, dependencies and the deployment's template
 # make prove        runs the long proofs for hours: more schedules, more searches, outages, fuzzing
 # make build        builds the functions, with a zip and a bill of materials for each
-# make test-deploy  deploys them to a stand-in for AWS, and imports a file
+# make test-deploy  deploys them to a substitute for AWS, and imports a file
 
 CARGO ?= cargo
 SERVICES := python3 infra/services.py
@@ -170,7 +170,7 @@ openapi: ## Generate docs/openapi.json, docs/operator-api.json and docs/messages
 	UPDATE=1 $(CARGO) test $(EVERYTHING) --locked --quiet --test events -- --exact openapi::committed_descriptions_are_current
 
 .PHONY: test-deploy
-test-deploy: page ## Deploy the template, with the functions built for tests, to a stand-in for AWS, and import a file
+test-deploy: page ## Deploy the template, with the functions built for tests, to a substitute for AWS, and import a file
 	$(PROGRAMS)
 	@$(SERVICES) run -- $(TOOLS) run sam $(if $(filter sam,$(FUNCTIONS)),cargo-lambda) -- python infra/deployment.py
 

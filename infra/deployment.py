@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Deploys the shipped template to a stand-in for AWS, reads it back, and puts a file through it.
+"""Deploys the shipped template to a substitute for AWS, reads it back, and puts a file through it.
 
     services.py run -- tools.py run sam -- deployment.py
 
@@ -12,11 +12,11 @@ version is rolled back during an import, and an operator uses commands that reac
 (`scripts/deployment/life.py`). With PROOF=deep, the secret is rotated, too, and the hook rejects versions
 without a database.
 At the end the stack receives a page, whose files are read back. Then it is deleted, and the remaining data
-is checked. `tests/page` tests the sign-in, because the stand-in has no CloudFront that answers. The user
+is checked. `tests/page` tests the sign-in, because the substitute has no CloudFront that answers. The user
 pool of `infra/templates/sign-in.yaml` is deployed next to the stack, and its outputs are the stack's
 parameters (`scripts/deployment/sign_in.py`).
 
-The stand-in has gaps. `scripts/deployment/gaps.py` fills and reports each of them; the template is not
+The substitute has gaps. `scripts/deployment/gaps.py` fills and reports each of them; the template is not
 changed for them.
 """
 
@@ -36,7 +36,7 @@ SAMPLE = ROOT / "tests" / "samples" / "pubmed.nbib"
 
 
 def update(stack: Stack) -> None:
-    """Deploys the stack with its parameters, and sets the properties that the stand-in ignored."""
+    """Deploys the stack with its parameters, and sets the properties that the substitute ignored."""
     stack.update()
     for fill in GAPS:
         say(f"filled: {fill.__doc__} ({', '.join(fill(stack)) or 'it was applied this time'})")

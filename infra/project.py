@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Deploys a project of `dev new` to a stand-in for AWS, and uses it without MongoDB.
+"""Deploys a project of `dev new` to a substitute for AWS, and uses it without MongoDB.
 
     services.py run -- tools.py run sam -- project.py TEMPLATE PROGRAM
 
@@ -22,7 +22,7 @@ from scripts.deployment.stack import FOLDER, Stack
 from scripts.errors import Failure, check
 from scripts.waiting import wait_for
 
-# The stand-in looks for due schedules every 10 seconds, and the schedule has an interval of a minute.
+# The substitute looks for due schedules every 10 seconds, and the schedule has an interval of a minute.
 END_SECONDS = 100
 INDEXES = 6
 DUE_AT_ONCE = "DUE_AT_ONCE"

@@ -6,7 +6,7 @@
     tests         all tests with PROOF=deep: 100,000 schedules for each mode and workload, every planted
                   defect with fresh seeds, 200 searches for each fault, the replica set, the full disk, hours
                   without a database
-    deployment    the functions as `make build` compiles them, deployed to the stand-in, with a rotated secret
+    deployment    the functions of `make build`, deployed to the substitute for AWS, with a rotated secret
     api           the HTTP API against its description, with generated requests
     any_bytes, each_format, packed
                   the fuzz targets, each for FUZZ_SECONDS (one hour)

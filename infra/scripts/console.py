@@ -1,3 +1,5 @@
+"""Messages to the terminal, and the start of a program."""
+
 import sys
 from collections.abc import Callable
 from typing import NoReturn

@@ -1,3 +1,6 @@
+"""Errors that end a program with a message."""
+
+
 class Failure(Exception):
     """An error that ends a program with a message of one or a few lines, without a traceback."""
 

@@ -1,3 +1,5 @@
+"""The folders of the repository, and its files."""
+
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,7 @@
-"""The template on a stand-in for AWS, which is ministack.
+"""The template on a substitute for AWS, which is ministack.
 
 stack.py       deploys a new stack, and removes it
-gaps.py        applies properties that the stand-in ignores
+gaps.py        applies properties that the substitute ignores
 references.py  replaces physical names and ARNs by references to logical ids
 reading.py     describes the deployed resources as a template
 checks.py      checks of deployed resources that the template does not show

@@ -73,7 +73,7 @@ def without(template: str, types: Collection[str]) -> tuple[str, list[str]]:
 
 
 def arrange_page(folder: Path) -> Path:
-    """Writes the template of the page without the resources that the stand-in does not support."""
+    """Writes the template of the page without the resources that the substitute does not support."""
     text, removed = without(PAGE.read_text("utf-8"), UNKNOWN_TYPES)
     say(f"left out: types that the stand-in does not know ({', '.join(removed)})")
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Applies properties that the stand-in ignores, and reports them.
+"""Applies properties that the substitute ignores, and reports them.
 
 The report contains the docstring of each function; the function returns the affected resources.
 """

@@ -1,7 +1,7 @@
 """The test of a new version, which CodeDeploy invokes.
 
-The stand-in has no CodeDeploy, so this module invokes the function in the same way, with the versions that
-the stand-in has published.
+The substitute has no CodeDeploy, so this module invokes the function in the same way, with the versions that
+the substitute has published.
 """
 
 import os

@@ -1,9 +1,11 @@
+"""Replaces names and ARNs in deployed resources by references to logical ids."""
+
 from collections.abc import Mapping
 from typing import Any
 
 from scripts.deployment.stack import Json, Resource
 
-# The account id of the stand-in.
+# The account id of the substitute.
 ACCOUNT = "000000000000"
 
 

@@ -24,7 +24,7 @@ def call(stack: Stack, method: str, path: str, body: Json | str | None = None) -
     from botocore.auth import SigV4Auth  # noqa: PLC0415 - only the Python of sam has it
     from botocore.awsrequest import AWSRequest  # noqa: PLC0415
 
-    # The stand-in's path of an API, because the returned host name cannot be resolved.
+    # The substitute's path of an API, because the returned host name cannot be resolved.
     [api_id] = stack.of_type("AWS::ApiGatewayV2::Api").values()
     url = f"{stack.endpoint}/_aws/execute-api/{api_id}/$default{path}"
     data = None if body is None else json.dumps(body).encode()

@@ -1,6 +1,6 @@
-"""The template of the user pool, deployed to the stand-in.
+"""The template of the user pool, deployed to the substitute.
 
-The stand-in has no sign-in domain and calls no trigger. The function is therefore invoked in the way of
+The substitute has no sign-in domain and calls no trigger. The function is therefore invoked in the way of
 Cognito, and its response is compared with the claims that `start-upload` expects in a token.
 """
 

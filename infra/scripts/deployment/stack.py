@@ -1,3 +1,5 @@
+"""A stack on the substitute: its creation, its updates and its deletion."""
+
 import json
 import os
 import uuid
@@ -16,7 +18,7 @@ from scripts.paths import ROOT
 Client = Any
 # A resource of a template, or a part of one.
 Json = dict[str, Any]
-# The folder of the templates that are deployed to the stand-in.
+# The folder of the templates that are deployed to the substitute.
 FOLDER = ROOT / "target" / "deployed"
 
 
@@ -34,7 +36,7 @@ def setting(name: str, given: Mapping[str, str] = os.environ) -> str:
 
 
 def environment(given: Mapping[str, str], endpoint: str, region: str) -> dict[str, str]:
-    """Returns AWS settings that select only the stand-in, because the caller's profile selects real AWS."""
+    """Returns AWS settings that select only the substitute, because the caller's profile selects real AWS."""
     return {
         **{name: value for name, value in given.items() if not name.startswith("AWS_")},
         "AWS_ENDPOINT_URL": endpoint,
@@ -55,7 +57,7 @@ def by_logical_id(summaries: Iterable[Json]) -> dict[str, Resource]:
 
 
 class Stack:
-    """A new stack on the stand-in."""
+    """A new stack on the substitute."""
 
     def __init__(self) -> None:
         try:
@@ -125,7 +127,7 @@ class Stack:
     def deploy(self, *parts: str, given: Mapping[str, str] | None = None, is_review: bool = False) -> None:
         """Deploys parts as `make deploy` does, with the current parameters or others."""
         values = self.parameters if given is None else given
-        # The stand-in has no metrics that the deployment could wait for.
+        # The substitute has no metrics that the deployment could wait for.
         request = deploy.Request(self.name, values, parts, is_review, patience=0, templates=self.templates)
         deploy.deploy(request, self.account)
 
@@ -151,7 +153,7 @@ class Stack:
         return {logical: one.physical for logical, one in self.resources.items() if one.kind == kind}
 
     def remove(self) -> None:
-        # The stand-in ends the processes of a function that is deleted individually, but not with its stack.
+        # The substitute ends the processes of a function that is deleted alone, but not with its stack.
         for function in self.of_type("AWS::Lambda::Function").values():
             self.client("lambda").delete_function(FunctionName=function)
         self.delete()

@@ -1,3 +1,5 @@
+"""mongod, as a replica set of one server."""
+
 import os
 import platform
 import subprocess

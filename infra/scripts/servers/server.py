@@ -1,3 +1,5 @@
+"""The description of a server: the way to start it, and the variables with its address."""
+
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,5 +1,5 @@
 //! A new project outside of the workspace: its tests, its simulation, its template, and its functions on Lambda and on a
-//! stand-in for AWS.
+//! substitute for AWS.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -97,7 +97,7 @@ impl Project {
         stdout
     }
 
-    /// Deploys the project with its template to the stand-in for AWS, and uses it.
+    /// Deploys the project with its template to the substitute for AWS, and uses it.
     fn deploy(&self, template: &Path) {
         let output = Command::new("python3")
             .args(["infra/tools.py", "run", "sam", "--", "python", "infra/project.py"])
