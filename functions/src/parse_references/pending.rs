@@ -72,7 +72,7 @@ impl Origin {
 pub(super) struct PendingRecords<'a> {
     pub(super) read: &'a FileRead<'a>,
     pub(super) items: VecDeque<Item>,
-    /// Their size in bytes of the file.
+    /// The number of bytes of the file that these records take.
     pub(super) bytes: u64,
     /// Earlier batches that are being stored; each returns its size in bytes of the file.
     pub(super) storing: FuturesOrdered<BoxFuture<'static, Result<u64, StoreError>>>,

@@ -12,7 +12,7 @@ use servers::TestResult;
 use crate::program::Program;
 use crate::serve::{PROJECT, Server, json_of, psycinfo, search};
 
-/// Longer than every limit of the server.
+/// A time beyond every limit of the server.
 const BOUND: Duration = Duration::from_secs(90);
 const BOUNDARY: &str = "form-boundary";
 

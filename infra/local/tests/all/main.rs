@@ -18,7 +18,7 @@ use tokio::task::JoinHandle;
 
 /// Long enough for everything that ends on its own, even on a busy machine.
 const BOUND: Duration = Duration::from_secs(60);
-/// Longer than any test.
+/// A time that exceeds the duration of any test.
 const NEVER: Duration = Duration::from_secs(3_600);
 /// A limit that tests wait for.
 const SHORT: Duration = Duration::from_millis(50);

@@ -192,7 +192,7 @@ pub(crate) fn number(text: &str) -> String {
 pub(crate) fn beginning(text: &str) -> Option<String> {
     /// The number of letters and digits in a beginning: two sentences, which distinguish abstracts.
     const LETTERS: usize = 150;
-    /// The same, and an allowance for headings.
+    /// The number of letters and digits that are collected, with an allowance for the heading that is removed.
     const MORE: usize = LETTERS + 60;
     /// The maximum number of characters that are scanned, including markup.
     const MAX_SCANNED: usize = 2_000;

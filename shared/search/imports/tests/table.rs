@@ -6,7 +6,7 @@ use imports::saga::table::{self, Answer};
 
 #[test]
 fn table_matches_the_golden_file() {
-    // A changed line here is a changed promise: read it before accepting it.
+    // Each line is a promise to clients and to earlier versions, so review a changed line before you accept it.
     assert_eq!(table::markdown(), include_str!("table.md"));
 }
 

@@ -14,7 +14,7 @@ pub(crate) fn notes(reference: &Reference) -> Vec<String> {
     notes.chain(trials(reference)).collect()
 }
 
-/// The same, for formats with a field for the number in PubMed Central.
+/// The numbers as in [`notes`], for formats with a field for the number in PubMed Central.
 pub(crate) fn notes_without_pmcid(reference: &Reference) -> Vec<String> {
     let labelled = without_pmcid(reference).into_iter();
     let notes = labelled.filter_map(|(label, value)| Some(format!("{label}: {}", line(value.as_deref()?))));

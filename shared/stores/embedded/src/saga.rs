@@ -35,7 +35,7 @@ impl ReadDocuments for Store {
         loaded
     }
 
-    /// There is one database file, and every reader sees the last commit.
+    /// Loads as usual: there is one database file, and every reader sees the last commit.
     async fn load_latest(&self, partition: PartitionKey, now: Timestamp) -> LoadResult {
         self.load(&[partition], now).await?.pop().unwrap_or(Ok(None))
     }

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::world::{TestResult, World};
 
-/// Longer than the delay of the first deliveries of a postponed message.
+/// A time beyond the delays between the first deliveries of a postponed message.
 const LATER: Duration = Duration::from_mins(10);
 
 /// Returns a world with one order that waits for its payment.

@@ -321,8 +321,8 @@ impl Workload for Searches {
         }
     }
 
-    /// Only files that were not abandoned count: the studies of other files are hidden, and a late duplicate of the
-    /// command may succeed.
+    /// Compares the outside world before and after repeated actions. Abandoned files are left out: their studies are
+    /// hidden, and a late duplicate of their command may succeed.
     fn unchanged(&self, before: &Outside, after: &Outside) -> Result<(), String> {
         if before.commands() != after.commands() {
             return Err("what was parsed".to_owned());

@@ -21,7 +21,7 @@ use crate::world::{Occasion, StoredDocument, StoredSession, World};
 /// are.
 const RESTORE: u64 = 0x9FB2_1C65_1E98_DF25;
 
-/// One schedule in this many has a restore.
+/// The number of schedules per restore, on average.
 const ONE_IN: u64 = 12;
 
 /// The latest time of a backup: while partitions begin, or while they wait.

@@ -16,8 +16,8 @@ const QUEUE_URL: &str = "_QUEUE_URL";
 /// Name of the setting with the DynamoDB table of the documents, without the name of the system.
 const STORE_TABLE: &str = "STORE_TABLE";
 
-/// Returns the setting with the DynamoDB table that replaces MongoDB, such as `ORDERS_STORE_TABLE`. `None` for the search
-/// import, which requires MongoDB.
+/// Returns the name of the setting with the DynamoDB table that replaces MongoDB, such as `ORDERS_STORE_TABLE`. Returns
+/// `None` for the search import, which requires MongoDB.
 pub fn store_table(system: &str) -> Option<String> {
     #[cfg(feature = "search")]
     if system == imports::SYSTEM {

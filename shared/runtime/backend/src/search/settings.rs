@@ -20,7 +20,7 @@ const OPERATOR_SCOPE: &str = "searches:operate";
 /// Settings of the search import.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchSettings {
-    /// `SEARCH_IMPORT_PROJECT`: the id or the name of the project of commands that name none. Default: one shared
+    /// `SEARCH_IMPORT_PROJECT`: the project of commands that name none, by its id or its name. Default: one shared
     /// project.
     pub project: ProjectId,
     /// `SEARCH_IMPORT_KEY_PREFIX`: the prefix of the keys of uploads. Default: `uploads/`. A longer prefix reduces the

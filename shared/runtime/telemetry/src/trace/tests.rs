@@ -1,3 +1,5 @@
+//! Spans as a collector receives them, and their ids.
+
 use std::sync::Arc;
 
 use axum::Json;

@@ -152,7 +152,7 @@ fn may_be_table(line: &[u8]) -> bool {
     line.get(at + 1) != Some(&b' ') || memchr::memchr3(b',', b';', b'\t', &line[at + 1..]).is_some()
 }
 
-/// The format of tagged lines that begins with this line.
+/// Returns the format of a file of tagged lines that begins with this line.
 fn tagged(line: &[u8], after: &[u8]) -> Option<Format> {
     if !may_begin_tagged(line) {
         return None;

@@ -47,7 +47,7 @@ struct Meeting {
 }
 
 impl Meeting {
-    /// Longer than any machine needs to wake a thread; reached only if a test fails.
+    /// A time in which any machine wakes a thread; it passes only if a test fails.
     const TIMEOUT: Duration = Duration::from_secs(60);
 
     /// Returns `true` once two threads are here; the first waits for the other.

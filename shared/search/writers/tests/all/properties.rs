@@ -50,7 +50,8 @@ const WORDS: [&str; 36] = [
 ];
 
 fn line(words: std::ops::Range<usize>) -> impl Strategy<Value = String> {
-    // Begins with a word, and no word follows a separator: cells that begin like a formula are tested separately.
+    // The line begins with a letter, and no word follows a separator: cells that begin like a formula are tested
+    // separately.
     vec(prop::sample::select(&WORDS[..]), words)
         .prop_map(|words| format!("A {}", words.join(" ")).trim().to_owned())
 }

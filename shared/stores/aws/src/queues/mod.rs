@@ -59,8 +59,8 @@ impl Sqs {
         Self { client, urls, queues, host, wait: Self::WAIT }
     }
 
-    /// As it is, with another time that a receive waits for a message, in whole seconds up to 20. Zero queries only
-    /// some of the queue's servers, and may miss messages.
+    /// Returns the adapter with another time that a receive waits for a message, in whole seconds up to 20. Zero
+    /// queries only some of the queue's servers, and may miss messages.
     #[must_use]
     pub fn waiting(self, wait: Duration) -> Self {
         Self { wait, ..self }

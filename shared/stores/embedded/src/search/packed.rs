@@ -31,12 +31,12 @@ const WORDS: &[u8] = include_bytes!("dictionary.txt");
 /// The header of the dictionary in zstd's format: its number, and the frequencies of letters and lengths.
 const TABLES: &[u8] = include_bytes!("dictionary.tables");
 
-/// Both, prepared once for all compressors and decompressors.
+/// The dictionary with its tables, prepared once for all compressors and decompressors.
 static TO_PACK: LazyLock<EncoderDictionary<'static>> =
     LazyLock::new(|| EncoderDictionary::copy(&with_tables(), LEVEL));
 static TO_UNPACK: LazyLock<DecoderDictionary<'static>> =
     LazyLock::new(|| DecoderDictionary::copy(&with_tables()));
-/// Only the words, without a dictionary number.
+/// The words alone, for frames of earlier versions, which have no dictionary number.
 static TO_UNPACK_BEFORE: LazyLock<DecoderDictionary<'static>> =
     LazyLock::new(|| DecoderDictionary::copy(WORDS));
 
@@ -75,7 +75,7 @@ impl StoredText {
     }
 }
 
-/// The compressor of a thread, created at its first use. Creating one each time would allocate its memory each time.
+/// The compressor of a thread, created at its first use and kept, because a new one allocates its memory again.
 pub(crate) type Ready = RefCell<Option<Compressor<'static>>>;
 
 /// Compresses bytes with the thread's compressor, which is created if necessary.

@@ -132,7 +132,7 @@ fn source(db: &Connection, search: SearchId, file: FileId, project: Option<Proje
 
 /// The maximum number of records that one transaction deletes, since other writes wait for it.
 const DISCARD_BATCH: usize = 10_000;
-/// The same for buckets of words, each of a few kilobytes.
+/// The maximum number of buckets of words, each of a few kilobytes, that one transaction deletes.
 const DISCARDED_WORDS: usize = 2_000;
 
 /// Deletes a batch of the stored data of a file. Returns `true` if there may be more.

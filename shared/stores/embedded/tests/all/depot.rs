@@ -25,7 +25,7 @@ impl Depot {
         Self::with(&QUEUES)
     }
 
-    /// With other queues than those of the application.
+    /// Creates a store with other queues than those of the application.
     pub(crate) fn with(queues: &'static [QueueSpec]) -> Self {
         let folder = TempDir::new().unwrap();
         let host = Arc::new(ManualHost::seeded(1));
@@ -33,7 +33,7 @@ impl Depot {
         Self { folder, host, store }
     }
 
-    /// The same folder again, as after a restart.
+    /// Opens the same folder again, as after a restart.
     pub(crate) fn reopened(&self) -> Store {
         Store::open(self.folder.path(), self.host.clone(), Settings::new(&QUEUES)).unwrap()
     }

@@ -11,7 +11,7 @@ use super::{Environment, Worker, announce, check, have_ended, impatient, open, s
 
 /// The seed of the random faults.
 const SEED: u64 = 13;
-/// Longer than the clients wait for a response.
+/// A delay beyond the time that clients wait for a response.
 const TOO_LATE: Duration = aws::ATTEMPT_TIMEOUT.saturating_add(Duration::from_millis(500));
 
 /// Two workers import all searches while the given percentage of requests to a service has one of these fates.

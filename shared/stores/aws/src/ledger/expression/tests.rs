@@ -1,3 +1,5 @@
+//! The expressions of claims, releases and grants, without a server.
+
 use std::collections::BTreeSet;
 
 use jiff::SignedDuration;
