@@ -102,7 +102,7 @@ pub async fn any_json_is_a_state(ports: &Ports<'_>) -> CheckResult {
     Ok(())
 }
 
-/// Of two workers that both found no document, only one creates the partition.
+/// If two workers find no document, only one of them creates the partition.
 pub async fn first_write_conflicts_with_existing_document(ports: &Ports<'_>) -> CheckResult {
     let partition = ports.create(Vec::new()).await?;
     let before = ports.stored(partition).await?;
