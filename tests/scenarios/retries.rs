@@ -28,7 +28,6 @@ enum Fault {
     Ambiguous,
 }
 
-/// A faulty store.
 struct FaultyStore {
     store: Arc<dyn WriteDocuments>,
     trouble: Fault,

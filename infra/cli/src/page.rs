@@ -16,7 +16,6 @@ const NOTE: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><ti
 #[folder = "../page/dist"]
 struct PageAssets;
 
-/// Returns the files of the page.
 pub(crate) fn files() -> Vec<PageFile> {
     if PageAssets::get(INDEX).is_none() {
         let note = Cow::Borrowed(NOTE.as_bytes());

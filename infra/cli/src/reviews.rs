@@ -15,7 +15,6 @@ use crate::table::{Column, table};
 use crate::words::counted;
 use crate::workspace::{self, Workspace};
 
-/// Runs a command on reviews.
 pub(crate) async fn run(command: ReviewsCommand) -> anyhow::Result<bool> {
     match command {
         ReviewsCommand::List(args) => list(&args).await,

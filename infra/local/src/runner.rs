@@ -113,7 +113,6 @@ pub enum SweepError {
 /// The consumers of an application by their queues.
 struct Consumers(BTreeMap<Queue, QueueConsumer>);
 
-/// The consumer of a queue.
 struct QueueConsumer {
     spec: &'static QueueSpec,
     consumer: Arc<dyn Consumer>,

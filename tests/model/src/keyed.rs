@@ -36,7 +36,6 @@ impl<T: Clone + Hash> KeyedValue<T> {
     }
 }
 
-/// Returns the hash of a value.
 pub(crate) fn key(value: &impl Hash) -> u64 {
     let mut hasher = Mixer::default();
     value.hash(&mut hasher);

@@ -35,7 +35,6 @@ pub(crate) struct Limits {
     pub(crate) rests: BTreeSet<Option<u64>>,
 }
 
-/// The limits of a protocol.
 pub(crate) fn of<S: Saga>(protocol: &Protocol<S>) -> Limits {
     let mut limits = Limits::default();
     let mut known = BTreeSet::new();

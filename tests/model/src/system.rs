@@ -15,7 +15,6 @@ use crate::keyed::{DocumentOf, Family, IncomingOf, KeyedValue, Of, PlanOf, key};
 use crate::protocol::{Budget, Protocol};
 use crate::sent::NOW;
 
-/// The duration of a lease.
 pub(crate) const LEASE: SignedDuration = SignedDuration::from_secs(30);
 
 /// The system around one saga.
@@ -384,7 +383,6 @@ impl Batch {
         std::iter::once(self.0).chain(self.1)
     }
 
-    /// Returns the distinct messages.
     pub(crate) fn distinct(self) -> impl Iterator<Item = MessageId> {
         std::iter::once(self.0).chain(self.1.filter(|second| *second != self.0))
     }

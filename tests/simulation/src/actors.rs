@@ -49,7 +49,6 @@ pub(crate) enum Role {
 }
 
 impl Role {
-    /// Returns its name.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Client(..) => "client",

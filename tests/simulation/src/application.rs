@@ -46,7 +46,6 @@ pub(crate) trait Application: Rules {
     fn check_stored(&self, port: &Port) -> BoxFuture<'static, bool>;
 }
 
-/// Returns the application of a workload.
 pub(crate) fn of<W: Workload>(workload: &W) -> Arc<dyn Application> {
     let may_wait = {
         let workload = workload.clone();

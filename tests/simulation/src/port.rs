@@ -166,7 +166,6 @@ impl World {
     }
 }
 
-/// Returns the error of a failed call.
 pub(crate) fn failed(call: Call) -> StoreError {
     StoreError::unavailable(call.name(), "the simulated store did not answer")
 }

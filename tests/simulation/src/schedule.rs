@@ -19,7 +19,6 @@ use crate::world::{Occasion, World};
 /// The number of times that an operator redrives dead letters.
 const REDRIVES: usize = 3;
 
-/// A schedule.
 pub(crate) struct Schedule {
     application: Arc<dyn Application>,
     universe: Universe,

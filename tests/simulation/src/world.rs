@@ -113,7 +113,6 @@ pub(crate) trait Rules: Send + Sync {
     fn unchanged(&self, before: &(dyn Any + Send), world: &World) -> Result<(), String>;
 }
 
-/// The world.
 pub(crate) struct World {
     pub(crate) config: Config,
     pub(crate) application: Arc<dyn Rules>,

@@ -43,7 +43,6 @@ pub(crate) struct Group<E> {
     pub(crate) places: Vec<(usize, u32)>,
 }
 
-/// The outcome of an attempt.
 #[derive(Debug)]
 pub(crate) enum AttemptOutcome {
     /// All steps are done.

@@ -21,7 +21,6 @@ impl Default for Limits {
     }
 }
 
-/// The settings of a reader.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ReaderSettings {
     pub(crate) limits: Limits,

@@ -209,7 +209,6 @@ struct MarkingPass<'a> {
 /// The result of the matching rules for two contents, the lesser one first.
 type ComparisonCache = HashMap<(Content, Content), Option<(Tier, Reason)>>;
 
-/// Studies by key.
 type StudiesByKey = BTreeMap<u64, Vec<StudyRef>>;
 
 /// The candidates of each study whose keys were looked up. The value is `true` if the two share a key that shows each

@@ -27,7 +27,6 @@ impl DateParts {
         Self { year, month, day: number(parts.next(), 31).filter(|_| month.is_some()) }
     }
 
-    /// The name of the month.
     pub(crate) fn month_name(self) -> Option<&'static str> {
         MONTHS.get(usize::from(self.month?).checked_sub(1)?).copied()
     }

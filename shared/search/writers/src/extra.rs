@@ -27,7 +27,6 @@ pub(crate) fn language(reference: &Reference) -> Option<Cow<'_, str>> {
     first(reference, LANGUAGE)
 }
 
-/// The publisher.
 pub(crate) fn publisher(reference: &Reference) -> Option<Cow<'_, str>> {
     first(reference, PUBLISHER)
 }

@@ -20,7 +20,6 @@ const READY_AT: &str = "ready_at";
 const CLAIMED_UNTIL: &str = "claimed_until";
 const IS_POISONED: &str = "poisoned";
 
-/// An entry as stored.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct StoredEntry {
     id: String,

@@ -43,7 +43,6 @@ pub(crate) fn uint(count: i64) -> u64 {
     u64::try_from(count).unwrap_or(0)
 }
 
-/// Serializes a value as JSON.
 pub(crate) fn json<T: Serialize>(value: &T) -> Result<String, Fault> {
     Ok(serde_json::to_string(value)?)
 }

@@ -10,7 +10,6 @@ use crate::error::CallError;
 use crate::names::{collections, record};
 use crate::value::{count_field, serde_field, to_bson, uuid_field};
 
-/// Decodes a stored document.
 pub(crate) fn decode(stored: &Document) -> Result<Saga, CallError> {
     read(stored).map_err(|why| {
         CallError::unreadable(collections::SAGA, stored.get(record::ID), "a saga document", &why)

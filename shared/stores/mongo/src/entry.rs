@@ -61,7 +61,6 @@ pub(crate) fn requeued(now: Timestamp) -> Document {
     doc! { POISONED: false, CLAIMED_UNTIL: Bson::Null, READY_AT: nanos(now) }
 }
 
-/// Encodes an entry.
 pub(crate) fn encode(entry: &Entry) -> Result<Document, CallError> {
     let mut encoded = doc! { ID: entry.id.key(), KIND: to_bson(&entry.kind)?, PAYLOAD: &entry.payload };
     encoded.extend(progress(entry));

@@ -13,7 +13,6 @@ use crate::driver_error::{self, DriverErrorText, NO_SERVER_ANSWERS, timeout_text
 use crate::names::collection_name;
 use crate::value::uuid;
 
-/// Error of a call.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CallError {
     /// The driver or the server failed. The driver's error is not a source, because its text is included here.

@@ -114,7 +114,6 @@ pub(crate) fn uuid_field(document: &Document, name: &str) -> Result<Uuid, String
     uuid(field(document, name)?).ok_or_else(|| format!("its {name} is not a UUID"))
 }
 
-/// Deserializes a field.
 pub(crate) fn serde_field<T: DeserializeOwned>(document: &Document, name: &str) -> Result<T, String> {
     from_bson(field(document, name)?.clone()).map_err(|why| format!("its {name}: {why}"))
 }

@@ -1,6 +1,5 @@
 //! Names of the defects and situations, and the constants of the simulated deployment.
 
-/// The prefix of the keys of uploads.
 pub(super) const KEY_PREFIX: &str = "uploads/";
 
 /// The number of studies stored together.

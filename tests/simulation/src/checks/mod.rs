@@ -68,7 +68,6 @@ pub(crate) struct Checks {
     pub(crate) sent: BTreeMap<MessageId, SentMessage>,
 }
 
-/// A stored content.
 #[derive(Clone)]
 struct StoredContent {
     version: u64,
@@ -76,7 +75,6 @@ struct StoredContent {
     state: State,
 }
 
-/// A sent message.
 pub(crate) struct SentMessage {
     queue: Queue,
     body: String,

@@ -19,10 +19,8 @@ use crate::world::{Occasion, World};
 /// The time within which an effect is exhausted.
 const GIVES_UP_MS: u64 = 100_000;
 
-/// The outboxes of all sagas.
 pub(crate) struct SagaOutboxes(pub(crate) Port);
 
-/// The outboxes of all sessions.
 pub(crate) struct SessionOutboxes(pub(crate) Port);
 
 macro_rules! outboxes {

@@ -49,7 +49,6 @@ impl Copy {
     }
 }
 
-/// A queue.
 struct StoredQueue {
     spec: QueueSpec,
     visibility_ms: u64,
@@ -62,7 +61,6 @@ struct StoredQueue {
     copies: Vec<Copy>,
 }
 
-/// All queues.
 pub(crate) struct Queues {
     seq: u64,
     queues: Vec<StoredQueue>,

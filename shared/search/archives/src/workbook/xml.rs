@@ -52,7 +52,6 @@ impl Xml {
         self.reader.get_ref().read
     }
 
-    /// Returns the next node.
     pub(super) fn next(&mut self) -> Result<Node<'_>, Error> {
         const BROKEN: Error = Error::Workbook { fault: "its XML is broken" };
         self.buffer.clear();

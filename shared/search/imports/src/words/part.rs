@@ -46,7 +46,6 @@ pub struct WordBucket {
 #[error("a part of the index of words is damaged")]
 pub struct DamagedPart;
 
-/// Returns the key of the bucket of a word.
 pub(super) fn bucket_key(word: &str) -> &str {
     let end = word.char_indices().nth(2).map_or(word.len(), |(end, _)| end);
     &word[..end]

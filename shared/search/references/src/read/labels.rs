@@ -44,7 +44,6 @@ pub(super) fn read<'a>(text: &'a str, label: Label<'a, &'a str>, index: &Index) 
     draft
 }
 
-/// Adds a value to the draft.
 pub(super) fn add<'a>(draft: &mut Draft<'a>, index: &Index, name: &'a str, value: &'a str) {
     let Some(named) = index.find(name) else { return draft.extra.push(name, &entities::decode(value)) };
     match named.field {

@@ -9,7 +9,6 @@ use super::{
     lines::{Lines, over_limit, trimmed_end},
 };
 
-/// The role of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LineRole {
     /// Begins a record. Every record should have exactly one such line.

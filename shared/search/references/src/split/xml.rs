@@ -310,7 +310,6 @@ impl Xml {
     }
 }
 
-/// A start tag.
 #[derive(Debug, Clone, Copy)]
 struct StartTag<'a> {
     name: &'a [u8],

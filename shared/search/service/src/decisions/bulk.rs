@@ -162,7 +162,6 @@ async fn chunk(records: &dyn ReadRecords, id: Uuid, number: u64) -> Result<Vec<D
     content::or_default(record, || format!("reading the bulk decision {id}"))
 }
 
-/// Returns the decisions of an action.
 async fn decisions_of(records: &dyn ReadRecords, action: &BulkAction) -> Result<Vec<Decision>, StoreError> {
     let mut decisions = Vec::new();
     for number in 0..action.chunks {

@@ -152,7 +152,7 @@ pub(crate) fn claim_afresh(claim: &Claim) -> Update {
     Update::new(claim.partition, &[update], ABSENT_OR_EXPIRED).claiming(claim)
 }
 
-/// A release.
+/// Returns the release of a partition, conditional on its holder and its fence.
 pub(crate) fn release(release: &Release) -> Update {
     let expires_at = release.expires_at();
     let mut update = vec![expires_at.map_or("", |_| "SET #expires = :expires").to_owned()];

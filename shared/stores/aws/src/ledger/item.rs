@@ -27,7 +27,6 @@ pub struct MalformedItem(pub &'static str);
 
 type Attributes = HashMap<String, AttributeValue>;
 
-/// Reads an item.
 pub(crate) fn read(attributes: &Attributes) -> Result<Item, MalformedItem> {
     Ok(Item {
         holder: holder(attributes)?,

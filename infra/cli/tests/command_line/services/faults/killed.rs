@@ -57,7 +57,6 @@ async fn two_workers_under_faults_import_each_once() -> TestResult {
     .await
 }
 
-/// The faults.
 struct Faults<'a> {
     mongod: &'a OwnServer,
     random: StdRng,

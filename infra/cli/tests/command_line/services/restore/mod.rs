@@ -30,7 +30,6 @@ const DEADLINES: u32 = 26;
 const HOUR: Duration = Duration::from_secs(3_600);
 const HALF_AN_HOUR: Duration = Duration::from_secs(1_800);
 
-/// The restored stores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RestoredStores {
     Both,

@@ -17,7 +17,6 @@ use dynamo::{Dynamo, Settings};
 use servers::amazon::{Service, config, config_at};
 use servers::{TestResult, cleaned_up, unique};
 
-/// Returns a store in `table`.
 fn store(client: Client, table: &str) -> Dynamo {
     let settings = Settings { table: table.to_owned(), ..Settings::new("samples") };
     Dynamo::new(client, settings, Arc::new(SystemHost))
