@@ -21,7 +21,7 @@ from scripts.serving import Server, serving
 SAMPLE = ROOT / "tests" / "samples" / "psycinfo.ris"
 MAX_EXAMPLES = "100"
 EXCLUDED = [
-    # A generated id is valid, but there is nothing with it.
+    # A generated id is valid, but nothing has this id.
     "positive_data_acceptance",
     # The empty text of an optional parameter counts as an invalid value, but some texts may be empty.
     "negative_data_rejection",

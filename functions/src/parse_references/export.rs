@@ -58,8 +58,8 @@ impl ParseReferences {
 
     /// Returns the files of an export, or `None` if one of them was deleted.
     ///
-    /// The latest list is needed. An earlier one may lack files, and the export would not be made. Or it may still
-    /// contain the files of a deleted search, and the export would remain.
+    /// The latest list is needed. With an earlier one that lacks files, the export would not be made. With one that
+    /// still contains the files of a deleted search, the export would remain.
     async fn files_of(
         &self,
         search: SearchId,

@@ -45,7 +45,7 @@ pub(crate) async fn search(workspace: &Workspace, project: ProjectId, text: &str
     }
 }
 
-/// Returns the message for a project without searches. Its name may be mistyped.
+/// Returns the message for a project without searches. The user may have mistyped its name.
 pub(crate) fn no_searches(workspace: &Workspace, project: ProjectId) -> String {
     let workspace = workspace.name();
     format!(

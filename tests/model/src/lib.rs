@@ -104,8 +104,8 @@
 //! than two messages or of several partitions; no lost acknowledgement of a write; no permanent failures of requests that
 //! the sweeper has sent; no loads of versions before the last two; no operator; and no optimistic mode. A worker that
 //! encounters a conflict or a busy partition returns its messages immediately instead of retrying. With
-//! [`Budget::room`], an attempt removes its tokens after a conflict, which the engine does not. The simulator covers all
-//! of these.
+//! [`Budget::room`], an attempt removes its tokens after a conflict, unlike in the engine. The simulator covers all of
+//! these.
 
 #![allow(
     clippy::unwrap_used,

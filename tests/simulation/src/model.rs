@@ -73,7 +73,7 @@ pub(crate) struct WantedMessage {
     pub(crate) asks: bool,
     /// `true` if a timer sends it.
     pub(crate) is_timer: bool,
-    /// The token of the request of another partition that it answers.
+    /// The token of the request that it answers, if another partition made the request.
     pub(crate) answers: Option<Token>,
 }
 

@@ -182,10 +182,11 @@ impl Mutant {
     pub const BETWEEN_SAGAS: [Self; 4] =
         [Self::TokenAfterSending, Self::TokenGrantedAgain, Self::ChildStartedAgain, Self::ReplyWithoutToken];
 
-    /// Those of the engine that are found only on applications whose instances an operator pauses.
+    /// The defects of the engine that are found only on applications whose instances an operator pauses.
     pub const PAUSED: [Self; 2] = [Self::PauseIgnored, Self::PausedIsDropped];
 
-    /// Those of the engine that are found only on applications whose instances an operator terminates and sends events.
+    /// The defects of the engine that are found only on applications whose instances an operator terminates or sends
+    /// events.
     pub const TERMINATED: [Self; 3] =
         [Self::TerminationIgnored, Self::OperatorEventRepeated, Self::OperatorReleaseBelieved];
 

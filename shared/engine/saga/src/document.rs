@@ -81,7 +81,7 @@ pub struct ProcessedMessage {
     pub token: Option<Token>,
 }
 
-/// A token that the partition gave out.
+/// A token that the partition handed out.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ExpectedToken {
     /// The token.

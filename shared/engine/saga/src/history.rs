@@ -28,8 +28,7 @@ const MAX_TEXT_BYTES: usize = 2_000;
 pub struct Place {
     /// When the observation was made.
     pub at: Timestamp,
-    /// Orders the observations of one moment as they were made. A store that keeps history in order uses only this
-    /// field.
+    /// The order of observations with the same time. A store that keeps history in order uses only this field.
     pub sequence: u128,
 }
 

@@ -32,7 +32,7 @@ pub enum Encoding {
     Utf16Be,
     /// Windows-1252, the usual encoding of older Windows programs in western Europe.
     Windows1252,
-    /// ISO-8859-1: Windows-1252 without the quotes, dashes and letters that the latter adds.
+    /// ISO-8859-1, which lacks the quotes, dashes and letters that Windows-1252 adds to it.
     Iso8859_1,
     /// MacRoman, the encoding of older Macintosh programs in western Europe.
     MacRoman,

@@ -160,7 +160,7 @@ pub fn counted<T>(function: impl FnOnce() -> T) -> (T, u64) {
 /// Calls a function with a budget.
 ///
 /// # Errors
-/// Returns an error if the function exceeded the budget. The same call fails again.
+/// Returns an error if the function exceeded the budget. A repetition of the call fails in the same way.
 pub fn within<T>(budget: u64, function: impl FnOnce() -> T) -> Result<T, BudgetExceeded> {
     let outer = Limit(LIMIT.get());
     let limit = SPENT.get().saturating_add(budget).min(outer.0);

@@ -201,7 +201,8 @@ impl Health {
 }
 
 impl Report {
-    /// Returns the problems that need an operator, each with the next step. Local commands know the data directory.
+    /// Returns the problems that need an operator, each with the next step, which depends on whether the stores are
+    /// embedded.
     fn concerns(&self, system: &System<Ports>, is_embedded: bool) -> Vec<String> {
         let activity = self.activity();
         let slow = [PARSE];

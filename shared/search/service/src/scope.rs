@@ -21,7 +21,7 @@ pub enum Scope {
     Review(ProjectId),
     /// An import and the imports that repair it.
     Import {
-        /// The import first, then its repairs by age.
+        /// The import, and after it its repairs by age.
         jobs: Vec<Job>,
         /// The files; `None` for all of them.
         files: Option<Vec<FileId>>,

@@ -2,8 +2,8 @@
 //! written: it would become part of the first column's name. Each cell is on one line, so each line is one study, and
 //! no line of an abstract makes the file look like another format.
 //!
-//! A spreadsheet evaluates cells that begin like a formula, and any title may begin so. In tables that people open,
-//! such a cell is prefixed with an apostrophe. Programs that never evaluate cells get the text unchanged.
+//! A spreadsheet evaluates cells that begin like a formula, as any title may. In tables that people open, such a cell
+//! is prefixed with an apostrophe. Programs that never evaluate cells get the text unchanged.
 
 use std::io;
 

@@ -10,9 +10,9 @@ use crate::names::Index;
 use crate::names::attributes::KEY;
 use crate::store::CONCURRENT;
 
-/// Sorts before every sort key: those consist of digits, letters and `#`.
+/// A text that sorts before every sort key, because these consist of digits, letters and `#`.
 const FIRST: &str = " ";
-/// Sorts after every sort key.
+/// A text that sorts after every sort key.
 const LAST: &str = "~";
 /// The maximum number of keys of one query.
 const PAGE: usize = 1_000;

@@ -228,7 +228,7 @@ fn answer(db: &Connection, held: &ReceiptClaim, disposition: &Disposition) -> Re
         }
         Disposition::DeadLetter { reason } => match &held.queue.dead_letters {
             Some(dead) => move_to(db, held.seq, partition.as_deref(), dead, reason, held.now),
-            // A queue that keeps everything has nowhere to move it; it keeps it.
+            // A queue without a dead-letter queue keeps the message.
             None => Ok(()),
         },
     }

@@ -12,7 +12,7 @@ pub(crate) enum Durability {
     /// The write is on the disk, and so is everything that the read returned.
     Flushed,
     /// The write is committed: it survives the end of this process, but a power failure may undo it together with all
-    /// later writes. For writes that are never confirmed to a client, or that are repeated anyway.
+    /// later writes. This suffices for writes that no client learns of, or that are repeated anyway.
     Committed,
 }
 

@@ -33,7 +33,7 @@ pub(crate) struct Position {
 
 impl Position {
     fn opened(mut object: ObjectRef, offset: u64, opened: &GetObjectOutput) -> Self {
-        // A bucket that keeps versions names the one it has begun with.
+        // In a bucket with versions, the rest has to be read from the version with which the reading began.
         object.version = object.version.or_else(|| opened.version_id().map(str::to_owned));
         let length = opened.content_length().and_then(|length| u64::try_from(length).ok());
         let before = if opened.content_range().is_some() { offset } else { 0 };

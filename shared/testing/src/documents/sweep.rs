@@ -88,7 +88,7 @@ pub async fn settlement_requeues_a_poisoned_entry(ports: &Ports<'_>) -> CheckRes
     Ok(())
 }
 
-/// More than any store in use contains.
+/// A limit beyond the number of entries of any store in use.
 const MANY: usize = 100_000;
 
 async fn is_due(ports: &Ports<'_>, partition: PartitionKey, now: Timestamp) -> Result<bool, StoreError> {

@@ -51,8 +51,8 @@ pub fn operations(item: &mut PathItem) -> impl Iterator<Item = (Method, &mut Ope
 }
 
 /// Replaces each combination of objects (`allOf`) by one object with all of their fields, and removes the schemas that
-/// nothing refers to then. The views of APIs that name instances differently share their other fields. Clients do not
-/// see this.
+/// nothing refers to afterwards. APIs that name instances differently share the other fields of their views, which is
+/// irrelevant to clients.
 pub fn merge_fields(api: &mut OpenApi) {
     let Some(components) = &mut api.components else { return };
     let merged = merged(components);

@@ -112,7 +112,7 @@ impl<'a> Mods<'a> {
             "doi" if self.item == Item::Work => Field::Doi,
             "pmid" | "pubmed" if self.item == Item::Work => Field::Pmid,
             "uri" | "url" if self.item == Item::Work => Field::Url,
-            // The number of the journal.
+            // Such a number identifies the journal or the book, not a single study.
             "issn" | "isbn" if self.item != Item::Other => return self.draft.extra.push(&kind, &text),
             _ if self.item == Item::Work => return self.draft.extra.push("identifier", &text),
             _ => return,

@@ -161,7 +161,8 @@ pub(crate) fn has_part(text: &[u8], current: Format) -> bool {
     false
 }
 
-/// Finds the file that begins at the second or a later one of the first `lines` lines of a text, which may be a web page.
+/// Finds the file that begins within the first `lines` lines of a text, but not at its first line. The text may be a
+/// web page.
 pub(crate) fn format_behind(text: &[u8], lines: usize, is_page: bool) -> Option<Format> {
     let mut rest = text;
     let lines = std::iter::from_fn(move || {

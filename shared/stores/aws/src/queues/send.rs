@@ -68,7 +68,7 @@ fn doing(message: &Outgoing) -> String {
     format!("sending message {} to {}", message.id, message.queue)
 }
 
-/// Rounded up: a message must not come early.
+/// Returns a delay in seconds, rounded up so that no message comes early.
 pub(crate) fn whole_seconds(duration: Duration) -> i32 {
     let seconds = duration.as_secs() + u64::from(duration.subsec_nanos() > 0);
     i32::try_from(seconds).unwrap_or(i32::MAX)

@@ -99,7 +99,7 @@ pub(crate) fn holds(db: &Connection, file: &FileFence) -> Result<bool, Fault> {
     Ok(found.is_some_and(|found| found.reading.fence == file.fence && !found.is_clearing))
 }
 
-/// Raises a file's fence. Returns none if it has another, or was read to its end or refused.
+/// Raises a file's fence. Returns `None` if the file has another fence, was read to its end, or was refused.
 pub(crate) fn raise(
     db: &Connection,
     file: &FileFence,

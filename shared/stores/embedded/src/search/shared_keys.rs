@@ -249,7 +249,7 @@ fn survey(db: &Connection, project: i64, (search, file): FileKey) -> Result<(u64
     Ok((uint(found) << SAMPLE, uint(last.unwrap_or_default())))
 }
 
-/// The project of a file, if that was read to its end.
+/// Returns the project of a file that was read to its end.
 pub(crate) fn project(db: &Connection, (search, file): FileKey) -> rusqlite::Result<Option<i64>> {
     let file = params![search.to_string(), file.to_string()];
     db.prepare_cached(PROJECT)?.query_row(file, |row| row.get(0)).optional()
