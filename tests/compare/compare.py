@@ -47,14 +47,14 @@ def run(*command: Part) -> None:
 
 
 def output(command: Sequence[Part], *, check: bool = True, **variables: str) -> Any:
-    """Run a program and parse its output as JSON."""
+    """Runs a program and parses its output as JSON."""
     text = [str(part) for part in command]
     answer = subprocess.run(text, stdout=subprocess.PIPE, check=check, env={**os.environ, **variables})
     return json.loads(answer.stdout)
 
 
 def install() -> Path:
-    """Install the Node packages, whose hashes npm checks, and return their folder."""
+    """Installs the Node packages, whose hashes npm checks, and returns their folder."""
     node = PLACE / "node"
     node.mkdir(exist_ok=True)
     for name in ("package.json", "package-lock.json"):
@@ -64,7 +64,7 @@ def install() -> Path:
 
 
 def ours(program: Path) -> dict[str, Any]:
-    """Measure this project and return the figures by format."""
+    """Measures this project and returns the figures by format."""
     # The program exits with 1 if a limit is exceeded, but still prints the figures.
     answer = output([program, "bench", "parse", "--json", "--records", *RECORDS], check=False)
     return {row["format"]: row for row in answer["formats"]}

@@ -44,7 +44,7 @@ HOSTILE = (
 
 
 def hostile() -> list[dict[str, Any]]:
-    """Return CSL-JSON items, which can contain any text."""
+    """Returns CSL-JSON items, which can contain any text."""
     return [
         {
             "id": str(number),
@@ -69,7 +69,7 @@ def hostile() -> list[dict[str, Any]]:
 
 
 def line(text: object) -> str:
-    """Normalize white space."""
+    """Normalizes white space."""
     return " ".join(str(text).split())
 
 
@@ -255,7 +255,7 @@ def citation_js(form: str) -> Read:
 
 
 def endnote_xml(file: Path) -> list[Study]:
-    """Read the elements with a parser that rejects XML that is not well-formed."""
+    """Reads the elements with a parser that rejects XML that is not well-formed."""
     # The file was written by this project.
     records = ElementTree.parse(file).getroot().iter("record")
 
@@ -298,7 +298,7 @@ READERS: tuple[tuple[str, str, Read], ...] = (
 
 
 def wanted(study: Study, form: str) -> Study:
-    """Return the values that a reader should find for a study."""
+    """Returns the values that a reader should find for a study."""
     text = {
         name: str(study.get(name) or "") for name in ("title", "journal", "volume", "issue", "pages", "doi")
     }
@@ -324,7 +324,7 @@ def wanted(study: Study, form: str) -> Study:
 
 
 def differences(found: list[Study], studies: list[Study], form: str) -> list[str]:
-    """Return the differences between the values found and the studies."""
+    """Returns the differences between the values found and the studies."""
     if len(found) != len(studies):
         return [f"{len(found)} studies of {len(studies)}"]
     found_differences = []
@@ -367,7 +367,7 @@ SAMPLE_FIELDS = ("title", "year", "volume", "issue", "doi", "people")
 
 
 def agreement(found: list[Study], studies: list[Study]) -> tuple[int, int, list[str]]:
-    """Return the number of equal fields, of compared fields, and the differences.
+    """Returns the number of equal fields, of compared fields, and the differences.
 
     A field is compared if both readers found a value.
     """
@@ -392,7 +392,7 @@ def agreement(found: list[Study], studies: list[Study]) -> tuple[int, int, list[
 
 
 def compare_samples(program: Path, home: Path) -> None:
-    """Compare the fields of sample files with those that other readers find, and show the differences."""
+    """Compares the fields of sample files with those that other readers find, and shows the differences."""
     for ending, reader, read in SAMPLE_READERS:
         for name in sorted(name for name in SAMPLES if name.endswith(ending)):
             file, data = ROOT / "tests" / "samples" / name, home / f"{reader} {name}"

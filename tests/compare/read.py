@@ -23,7 +23,7 @@ def reader(name: str) -> Callable[[str], Sized]:
 
 
 def measure(read: Callable[[str], Sized], text: str) -> tuple[int, float]:
-    """Return the number of records, and the processor time of the best run in seconds."""
+    """Returns the number of records, and the processor time of the best run in seconds."""
     records, best = 0, float("inf")
     for _ in range(RUNS):
         began = time.process_time()

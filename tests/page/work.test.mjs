@@ -652,7 +652,7 @@ test('reviewers see the decisions of others, and who decided first', async () =>
   const late = await open(server, `#/duplicates?review=${project}`);
   await late.route('**/duplicates/decisions', async (route) => {
     if (route.request().method() !== 'POST') return route.continue();
-    // Ann is faster.
+    // The decision of Ann is stored before that of the third reviewer.
     await decideIn(pairOf(ann, titles[1]), /^Same work/);
     await until('the decision of Ann is stored', async () => (await (await fetch(`${server.url}/projects/${project}/duplicates/decisions`)).json()).items.length === 2);
     return route.continue();
