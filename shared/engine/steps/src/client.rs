@@ -162,9 +162,6 @@ impl<I: StepSaga> Client<I> {
     }
 
     /// Returns the latest runs of a list; see [`StepSaga::list`].
-    ///
-    /// # Errors
-    /// Returns an error if a store is unavailable.
     pub async fn runs(&self, list: Uuid) -> Result<Page, StoreError> {
         self.views.list(list, None, PAGE).await
     }

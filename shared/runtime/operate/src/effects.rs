@@ -191,9 +191,6 @@ pub async fn effects(
 }
 
 /// Returns all effects that a filter selects; see [`effects()`].
-///
-/// # Errors
-/// Returns an error if the store is unavailable.
 pub async fn all(stores: &Stores, wanted: &EffectFilter, now: Timestamp) -> Result<Vec<Effect>, StoreError> {
     let (mut all, mut after) = (Vec::new(), None);
     loop {
@@ -208,9 +205,6 @@ pub async fn all(stores: &Stores, wanted: &EffectFilter, now: Timestamp) -> Resu
 
 /// Returns all exhausted effects that were due by a time, including unreadable ones that no sweep has processed yet and
 /// that are therefore not in the index of exhausted effects.
-///
-/// # Errors
-/// Returns an error if the store is unavailable.
 pub async fn exhausted(
     stores: &Stores,
     due_by: Timestamp,

@@ -23,9 +23,6 @@ pub enum FollowError {
 }
 
 /// Returns up to `max` failures of a selection, the last seen first.
-///
-/// # Errors
-/// Returns an error if the store is unavailable.
 pub async fn selected(
     store: &dyn KeepFailures,
     selection: &Selection,
