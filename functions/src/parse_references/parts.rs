@@ -70,6 +70,7 @@ impl ParseReferences {
                 stats.note(&format!("the sheet {name:?} is hidden, and was not read"));
                 continue;
             }
+            // Only the part in which the earlier attempt stopped is resumed. Later parts are read from their beginning.
             let within = within.take();
             let from = within.as_ref().map_or(0, Checkpoint::byte);
             let Some(stream) = contents.open(&*self.objects, index, from).await? else {
@@ -110,6 +111,8 @@ impl ParseReferences {
                 }
                 Err(FileError::Refused(error)) => {
                     let error = self.in_part(name, error);
+                    // A part that is not a reference file is skipped. Any other refusal refuses the whole file, because
+                    // the records of a single part cannot be deleted.
                     match error {
                         FileError::Inside { name, error } if error.is_of_another_kind() => {
                             stats.note(&format!("{name:?} was skipped: {error}"));

@@ -128,6 +128,7 @@ pub async fn changes(
         Some(seen) => seen.clone(),
         None => ChangeCursor::new(project, written.settled(written.last_written(project.as_uuid()).await?)),
     };
+    // A new pass begins. The tags of the last one show which searches have not changed since.
     if next.within.is_none() {
         next.earlier_tags = std::mem::take(&mut next.seen_tags);
     }
@@ -149,6 +150,7 @@ pub async fn changes(
         }
         next.within = Some(place);
     }
+    // The pass is complete. The next one begins at the last write before which no other write can still appear.
     if is_all {
         let last = next.within.take().map_or(0, |last| written.settled(last.at));
         next.since = next.since.max(last);

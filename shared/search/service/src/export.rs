@@ -92,8 +92,8 @@ fn read_in_progress(project: ProjectId, record: Option<Record>) -> Result<Vec<Ex
 
 impl SearchService {
     /// Requests the creation of an export of these imports, unless there are too many. The export belongs to the first
-    /// import that has files. The session that sends the command also counts
-    /// the export, so concurrent requests cannot exceed the limit.
+    /// import that has files. The session that sends the command also counts the export, so concurrent requests cannot
+    /// exceed the limit.
     ///
     /// # Errors
     /// Returns an error if a store or queue is unavailable; the export may or may not be created.

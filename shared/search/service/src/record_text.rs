@@ -181,6 +181,7 @@ impl SearchService {
         };
         let part = Part::of(&file.parts, record);
         let encoding = part.map_or(encoding, |part| &part.encoding);
+        // Positions in a part refer to its unpacked bytes, so only those in a plain file can be compared with its size.
         if part.is_none() && end > file.object.size_bytes {
             return Ok(Raw::Missing(CHANGED));
         }

@@ -51,6 +51,8 @@ impl Dynamo {
                 PutOutcome::Done => return Ok(outcome),
                 PutOutcome::Refused(Some(found)) if item::stamp(&found) == stamp => return Ok(outcome),
                 PutOutcome::Refused(found) => {
+                    // The refusal returned the latest item, so the next attempt needs no delay unless other writers
+                    // keep coming first.
                     refusals += 1;
                     if refusals > 2 {
                         self.wait(&mut round, doing).await?;

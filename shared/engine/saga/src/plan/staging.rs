@@ -27,6 +27,8 @@ impl<S: Saga> Draft<'_, S> {
                 self.add.push(Entry::message(&message, to, now)?);
             }
             Effect::Request { to, body } => self.ask(cause, id, to, body)?,
+            // The reply token belongs to this partition, which waits for the reply. The token of the message belongs to
+            // the receiving partition, and is granted there before the message is stored.
             Effect::Notify { to, partition, body, is_request } => {
                 let message = cause.caused_message(id, self.input.function, now, body);
                 let (reply_token, reply_to) = match is_request {

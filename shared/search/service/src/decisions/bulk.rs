@@ -295,6 +295,7 @@ impl Selector<'_> {
                             about.extend(self.decision(&study).await?);
                         }
                         after = last;
+                        // The decisions of another page might not fit into the record of this request.
                         if examined >= MAX_EXAMINED || about.len() + STUDIES > MAX_CHUNK {
                             let within = RecordPlace { position: file.position, record: last };
                             return Ok(BulkSelection { about, next: Some(BulkPlace { within, ..place }) });
