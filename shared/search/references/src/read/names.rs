@@ -9,7 +9,7 @@ mod shapes;
 
 use additions::without_additions;
 pub(super) use groups::is_organisation;
-use groups::people_and_groups;
+use groups::{is_organisation_without_alphabet, people_and_groups};
 use memchr::{memchr, memchr_iter, memchr2};
 use shapes::{PARTICLES, are_initials, are_initials_of, is_natural, is_short_form, is_suffix, is_word};
 
@@ -23,19 +23,21 @@ use crate::work::spend;
 /// Splits a value that should hold one name, but sometimes holds several. It must be decoded, because a character
 /// reference also ends in a semicolon.
 pub(super) fn split_decoded(value: &str) -> impl Iterator<Item = String> {
-    value.split(';').flat_map(each)
+    value.split([';', '|']).flat_map(each)
 }
 
 /// The names in a value. Nearly every value is one name, for which no list is allocated.
 fn each(value: &str) -> impl Iterator<Item = String> {
-    let value = without_additions(value);
-    let value = value.as_ref();
+    let bare = without_additions(value);
+    let is_marked = bare.len() < value.len();
+    let value = bare.as_ref();
     let is_one = value.is_ascii()
         && is_single(value)
         && without_others(value).len() == value.trim_end().len()
         && !value.contains(". ")
+        && !value.contains(" / ")
         && !value.contains(" on behalf of ");
-    let several = if is_one { Vec::new() } else { several(value) };
+    let several = if is_one { Vec::new() } else { several(value, is_marked) };
     is_one.then(|| one(value)).flatten().into_iter().chain(several)
 }
 
@@ -49,14 +51,20 @@ fn is_single(value: &str) -> bool {
         }
 }
 
-/// Splits a value at commas and "and" if each part has the shape of a name. Otherwise the value is one name.
-fn several(value: &str) -> Vec<String> {
+/// Splits a value at commas and "and" if each part has the shape of a name. Otherwise the value is one name. `is_marked`
+/// is `true` if marks of affiliations have been removed from it.
+fn several(value: &str, is_marked: bool) -> Vec<String> {
+    let whole = value;
+    let value = without_others(value);
+    let is_marked = is_marked || value.len() < whole.len();
     if !value.is_ascii()
-        && let Some(names) = without_blanks(value)
+        && let Some(names) = without_blanks(value, is_marked)
     {
         return names;
     }
-    let value = without_others(value);
+    if let Some(names) = between_slashes(value) {
+        return names;
+    }
     if is_single(value) {
         return without_commas(value);
     }
@@ -119,7 +127,12 @@ fn without_commas(value: &str) -> Vec<String> {
 
 /// Drops "et al." after the last name.
 fn without_others(value: &str) -> &str {
-    const OTHERS: [&str; 5] = [" et al", " et al.", " et. al.", " and others", " & others"];
+    #[rustfmt::skip]
+    const OTHERS: [&str; 28] = [
+        " et al", " et al.", " et. al.", " and others", " & others", " et coll.", " y cols.", " y col.", " e cols.",
+        " e col.", " y otros", " u.a.", " u. a.", " i wsp.", " a kol.", " m.fl.", " m. fl.", " ve ark.", " и др.", " и др",
+        " [и др.]", " и соавт.", " та ін.", " 等", ",等", "，等", "、等", " ほか",
+    ];
     let value = value.trim_end();
     let end = |words: &&&str| {
         let at = value.len().checked_sub(words.len());
@@ -129,29 +142,93 @@ fn without_others(value: &str) -> &str {
     if others == 0 { value } else { value[..value.len() - others].trim_end_matches([',', ' ']) }
 }
 
+/// Splits a list at slashes between blanks, if each part has the shape of a name.
+fn between_slashes(value: &str) -> Option<Vec<String>> {
+    if !value.contains(" / ") || !spend(value.len()) {
+        return None;
+    }
+    let is_name = |name: &str| {
+        is_short_form(name) || is_natural(name) || (is_inverted(name) && name.matches(',').count() == 1)
+    };
+    let names: Vec<&str> = value.split(" / ").map(str::trim).collect();
+    names
+        .iter()
+        .all(|name| is_name(name) && !is_organisation(name))
+        .then(|| names.into_iter().filter_map(one).collect())
+}
+
 /// Splits a list of Chinese, Japanese or Korean names. A single plain comma may separate family and given name.
-fn without_blanks(value: &str) -> Option<Vec<String>> {
+fn without_blanks(value: &str, is_marked: bool) -> Option<Vec<String>> {
     if !spend(value.len()) {
         return None;
     }
     let has_own_separator = value.contains(['，', '、', '；', '/', '／']);
-    let parts: Vec<&str> = value
+    let mut parts: Vec<&str> = value
         .split(['，', '、', '；', '/', '／', ','])
         .map(|part| without_affiliation(part.trim()))
         .filter(|part| !part.is_empty())
         .collect();
+    // `王伟，李娜等`: "and others".
+    if let Some(last) = parts.last_mut()
+        && let Some(name) = last.strip_suffix("等人").or(last.strip_suffix('等'))
+        && name.chars().count() > 1
+    {
+        *last = name;
+    }
     let is_name = |part: &&str| {
         let letters = part.chars().filter(|c| !matches!(c, ' ' | '\u{3000}' | '·' | '・'));
-        (2..=12).contains(&letters.clone().count()) && letters.clone().all(is_ideographic)
+        letters.clone().all(is_ideographic)
+            && ((2..=12).contains(&letters.count()) || is_organisation_without_alphabet(part))
     };
     // A family name and a given name are in the part itself.
     let is_whole = |part: &&str| {
-        part.contains([' ', '\u{3000}']) || (part.chars().count() > 2 && part.chars().all(is_hangul))
+        part.contains([' ', '\u{3000}'])
+            || (part.chars().count() > 2 && part.chars().all(is_hangul))
+            || is_organisation_without_alphabet(part)
     };
-    let is_plain = !value.contains(['(', '（']);
-    let needed = if has_own_separator || !is_plain || parts.iter().all(is_whole) { 1 } else { 2 };
+    let is_plain = !value.contains(['(', '（', '[']);
+    let needed = if has_own_separator
+        || is_marked
+        || !is_plain
+        || parts.iter().all(is_whole)
+        || are_chinese(&parts)
+        || parts.first().is_some_and(|part| part.chars().count() > 3)
+    {
+        1
+    } else {
+        2
+    };
+    if let Some(names) = between_blanks(&parts) {
+        return Some(names);
+    }
     let is_list = parts.len() > needed && parts.iter().all(is_name);
     is_list.then(|| parts.into_iter().map(str::to_owned).collect())
+}
+
+/// The most frequent family names of China.
+const FAMILIES: &str = "王李张刘陈杨黄赵吴周徐孙马朱胡郭何林高罗郑梁谢宋唐许韩冯邓曹彭曾肖田董潘袁蔡蒋余于杜叶程魏苏吕丁任卢姚沈钟姜崔谭\
+陆范汪廖石金韦贾夏付方邹熊白孟秦邱侯江尹薛闫段雷龙黎史陶贺毛郝顾龚邵万覃武钱戴严莫孔向常汤張劉陳楊黃趙吳孫馬羅鄭謝許韓馮鄧蕭\
+蔣餘葉蘇呂盧鍾譚陸賈鄒龍賀顧龔萬錢嚴湯";
+
+/// Returns `true` for two or three characters that begin with a frequent family name of China.
+fn is_chinese(name: &str) -> bool {
+    (2..=3).contains(&name.chars().count())
+        && name.chars().next().is_some_and(|first| FAMILIES.contains(first))
+        && !name.ends_with(['郎', '介', '助', '子', '雄', '夫'])
+}
+
+/// Returns `true` for two Chinese names, at least one with a given name of two characters. Japanese family and given
+/// names are shorter, or begin with other characters.
+fn are_chinese(names: &[&str]) -> bool {
+    names.iter().all(|name| is_chinese(name)) && names.iter().any(|name| name.chars().count() > 2)
+}
+
+/// Splits at least three Chinese names that only blanks separate.
+fn between_blanks(parts: &[&str]) -> Option<Vec<String>> {
+    let [part] = parts else { return None };
+    let names: Vec<&str> = part.split([' ', '\u{3000}']).filter(|name| !name.is_empty()).collect();
+    let is_list = names.len() > 2 && names.iter().all(|name| is_chinese(name));
+    is_list.then(|| names.into_iter().map(str::to_owned).collect())
 }
 
 /// Returns `true` for Chinese characters, kana and hangul.
@@ -301,7 +378,9 @@ fn are_pairs(names: &[&str]) -> bool {
 fn at_and(text: &str) -> Vec<&str> {
     let (mut pieces, mut start, mut at) = (Vec::new(), 0, 0);
     for word in text.split_inclusive(' ') {
-        if matches!(word.trim(), "and" | "AND" | "And" | "&" | "et" | "und" | "y") {
+        let is_and = matches!(word.trim(), "and" | "AND" | "And" | "&" | "et" | "und")
+            || (word.trim() == "y" && !is_in_family(&text[start..at], &text[at + word.len()..]));
+        if is_and {
             pieces.push(&text[start..at]);
             start = at + word.len();
         }
@@ -309,6 +388,13 @@ fn at_and(text: &str) -> Vec<&str> {
     }
     pieces.push(&text[start..]);
     pieces
+}
+
+/// Returns `true` if `y` joins the parts of a family name, before initials that follow both: `Ramón y Cajal S`.
+fn is_in_family(before: &str, after: &str) -> bool {
+    let first = before.rsplit(',').next().unwrap_or_default().trim();
+    let second = after.split(',').next().unwrap_or_default().trim();
+    is_word(first) && is_short_form(second)
 }
 
 /// Returns `true` for `Smith, Ann`, the most frequent form: one of the two parts is a single word, so they are not two
@@ -446,13 +532,15 @@ pub(super) fn split_cell(cell: &str) -> Vec<String> {
     if let Some(separator) = separator(cell) {
         return cell.split(separator).flat_map(each).collect();
     }
-    let cell = without_additions(cell);
-    let cell = without_others(&cell);
+    let bare = without_additions(cell);
+    let others = without_others(&bare);
+    let is_marked = others.len() < cell.len();
+    let cell = others;
     // EndNote separates the authors in a cell with "//".
     if cell.contains("//") {
         return cell.split("//").filter_map(one).collect();
     }
-    let names = several(cell);
+    let names = several(cell, is_marked);
     if names.len() > 1 || is_organisation(cell) { names } else { between_commas(cell) }
 }
 

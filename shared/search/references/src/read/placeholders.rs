@@ -3,18 +3,11 @@
 use super::{field::Field, tidy};
 
 /// Placeholders in any field, in lower case. Programs write them for missing values.
-const ANYWHERE: [&str; 11] = [
-    "na",
-    "n/a",
-    "n.a.",
-    "null",
-    "none",
-    "nil",
-    "#n/a",
-    "<na>",
-    "not available",
-    "not applicable",
-    "undefined",
+#[rustfmt::skip]
+const ANYWHERE: [&str; 22] = [
+    "na", "n/a", "n.a.", "null", "none", "nil", "nan", "#n/a", "<na>", "not available", "not applicable",
+    "not provided", "not specified", "undefined", "unknown", "object object", "无", "暂无", "不详", "なし", "없음",
+    "нет",
 ];
 /// Placeholders in fields with numbers.
 const ZEROS: [&str; 4] = ["0", "00", "0-0", "0.0"];
@@ -22,29 +15,26 @@ const ZEROS: [&str; 4] = ["0", "00", "0-0", "0.0"];
 const PAGES: [&str; 5] = ["n.pag", "n.pag.", "no pagination", "no pagination specified", "unpaginated"];
 /// Placeholders for titles.
 const TITLES: [&str; 4] = ["not available", "no title", "no title available", "title not available"];
-/// Titles that are placeholders in lists of people.
-const PEOPLE: [&str; 17] = [
-    "et al",
-    "et al.",
-    "and others",
-    "others",
-    "no author",
-    "no authors",
-    "no authors listed",
-    "no author listed",
-    "author unknown",
-    "unknown author",
-    "no author name available",
-    "no author id available",
-    "no author available",
-    "no author name",
-    "no authorship indicated",
-    "no authorship, indicated",
-    "unknown",
+/// Texts that are placeholders in lists of people.
+#[rustfmt::skip]
+const PEOPLE: [&str; 38] = [
+    "et al", "et al.", "and others", "others", "no author", "no authors", "no authors listed", "no author listed",
+    "author unknown", "unknown author", "unknown authors", "no author name available", "no author id available",
+    "no author available", "no author name", "no authorship indicated", "no authorship, indicated",
+    "author not available", "authors not available", "author not listed", "s.n.", "s. n.", "sine nomine",
+    "auteur inconnu", "autor desconocido", "sin autor", "sem autor", "senza autore", "ohne autor",
+    "ohne verfasser", "без автора", "автор не указан", "佚名", "匿名", "作者不详", "无作者", "著者不明", "저자 미상",
+];
+/// The beginnings of placeholders for abstracts.
+#[rustfmt::skip]
+const ABSTRACTS: [&str; 17] = [
+    "no abstract", "abstract not available", "abstract unavailable", "an abstract is unavailable",
+    "an abstract is not available", "this article has no abstract", "there is no abstract", "kein abstract",
+    "pas de résumé", "résumé non disponible", "resumen no disponible", "sin resumen", "resumo não disponível",
+    "sem resumo", "暂无摘要", "无摘要", "抄録なし",
 ];
 
-/// Returns `true` if a value stands for an unknown one. `NA` is a placeholder only in capitals, because it is also a
-/// word.
+/// Returns `true` if a value stands for an unknown one.
 pub(super) fn is_placeholder(field: Field, value: &str) -> bool {
     /// Longest placeholder.
     const MAX: usize = 40;
@@ -55,7 +45,7 @@ pub(super) fn is_placeholder(field: Field, value: &str) -> bool {
     if matches!(field, Field::Author | Field::ShortAuthor | Field::Group | Field::Editor) {
         return is_no_name(value);
     }
-    if !may_be_placeholder(value, b"nut0a") {
+    if !may_be_placeholder(value, b"nut0akprs") {
         return false;
     }
     let plain = value.trim_matches(['[', ']', '(', ')']).trim();
@@ -83,10 +73,7 @@ pub(super) fn is_placeholder(field: Field, value: &str) -> bool {
         | Field::Doi
         | Field::Pmid => is_unknown(plain) || ZEROS.contains(&plain),
         Field::Abstract => {
-            is_unknown(plain)
-                || plain == "0"
-                || begins(plain, "no abstract")
-                || begins(plain, "abstract not available")
+            is_unknown(plain) || plain == "0" || ABSTRACTS.iter().any(|phrase| begins(plain, phrase))
         }
         Field::Date
         | Field::MonthDay
@@ -110,19 +97,30 @@ fn may_be_placeholder(value: &str, begins: &[u8]) -> bool {
 /// Returns `true` if an entry in a list of people is not a name.
 pub(super) fn is_no_name(name: &str) -> bool {
     /// The first letters of [`ANYWHERE`] and [`PEOPLE`].
-    const FIRST: &[u8] = b"aenou";
+    const FIRST: &[u8] = b"aenous";
+    // A running number is not a name.
+    if name.bytes().all(|byte| byte.is_ascii_digit()) {
+        return true;
+    }
     if !may_be_placeholder(name, FIRST) {
         return false;
     }
     let plain = name.trim_matches(['[', ']', '(', ')', ',', ';']).trim();
     let is_punctuation = plain.chars().all(|c| matches!(c, '-' | '–' | '—' | '.' | '?' | '*' | '_' | ' '));
-    is_punctuation || is_unknown(plain) || PEOPLE.iter().any(|title| plain.eq_ignore_ascii_case(title))
+    // A family may be called Na, Nan or Nil.
+    let is_family = matches!(plain, "Na" | "Nan" | "Nil");
+    is_punctuation || (is_unknown(plain) && !is_family) || PEOPLE.iter().any(|text| is_same(plain, text))
 }
 
 fn is_unknown(plain: &str) -> bool {
-    let is = |word: &str| plain.eq_ignore_ascii_case(word);
-    // A family may be called Na or Nil.
-    ANYWHERE.into_iter().any(is) && !((is("na") || is("nil")) && plain != "NA" && plain != "NIL")
+    ANYWHERE.into_iter().any(|word| is_same(plain, word))
+}
+
+/// Returns `true` if a text is a placeholder in any case.
+fn is_same(text: &str, placeholder: &str) -> bool {
+    text.len() == placeholder.len()
+        && (text.eq_ignore_ascii_case(placeholder)
+            || (!text.is_ascii() && text.chars().flat_map(char::to_lowercase).eq(placeholder.chars())))
 }
 
 /// Returns `true` if a text begins with a phrase in any case.
@@ -152,13 +150,29 @@ mod tests {
             (Field::Title, "No title"),
             (Field::Abstract, "[Abstract not available]"),
             (Field::Author, "No authorship, indicated"),
+            (Field::Author, "佚名"),
+            (Field::Author, "[Без автора]"),
+            (Field::Author, "s.n."),
+            (Field::Author, "nan"),
+            (Field::Author, "17"),
+            (Field::Volume, "na"),
+            (Field::Issue, "NaN"),
+            (Field::Journal, "[object Object]"),
+            (Field::Journal, "Unknown"),
+            (Field::Url, "暂无"),
+            (Field::Abstract, "An abstract is unavailable."),
+            (Field::Abstract, "Resumen no disponible"),
+            (Field::Abstract, "Нет"),
         ] {
             assert!(is_placeholder(field, value), "{value}");
         }
         for (field, value) in [
             (Field::Title, "None"),
             (Field::Author, "Na"),
+            (Field::Author, "Nan"),
             (Field::Author, "Na, Ann"),
+            (Field::Author, "Sine, Ann"),
+            (Field::Abstract, "Kein Abstand"),
             (Field::Author, "[Anonymous]"),
             (Field::Author, "Unknown, Ann"),
             (Field::Abstract, "Abstract not required"),

@@ -20,6 +20,7 @@ mod samples;
 mod stop;
 mod text_formats;
 mod threads;
+mod variants;
 mod work;
 
 use references::{Error, Limits, Outcome, Reader, Reference, Report};

@@ -132,7 +132,7 @@ fn unbalanced_entry_is_partially_read() {
 #[test]
 fn abbreviations_are_resolved_in_any_chunking() {
     let text = "@string{jt = \"J Tests\"}\n@string(yr = 2020)\n@article{a, title={A}, journal=jt # { B}, year=yr}\n\
-        @string{jt = {Other}}\n@article{b, title={B}, journal=JT, volume=unknown}\n";
+        @string{jt = {Other}}\n@article{b, title={B}, journal=JT, volume=missing}\n";
     for chunk in [1, 1000] {
         let (outcomes, _) =
             crate::read_in_chunks(text.as_bytes(), chunk, references::Limits::default()).unwrap();
@@ -140,7 +140,7 @@ fn abbreviations_are_resolved_in_any_chunking() {
         assert_eq!((found[0].journal.as_deref(), found[0].year), (Some("J Tests B"), Some(2020)));
         assert_eq!(
             (found[1].journal.as_deref(), found[1].volume.as_deref()),
-            (Some("Other"), Some("unknown"))
+            (Some("Other"), Some("missing"))
         );
     }
 }

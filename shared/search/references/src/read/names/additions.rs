@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::groups::is_organisation;
 use super::shapes::{are_initials, is_natural, is_short_form};
 use crate::work::spend;
 
@@ -16,19 +17,30 @@ const DEGREES: [&str; 48] = [
 /// Titles in front of names.
 const TITLES: [&str; 5] = ["Dr. ", "Prof. ", "Mr. ", "Mrs. ", "Ms. "];
 /// The beginnings of remarks in brackets, in lower case.
-const REMARKS: [&str; 8] =
-    ["orcid", "ed.", "eds.", "editor", "author", "corresponding", "translator", "deceased"];
+#[rustfmt::skip]
+const REMARKS: [&str; 19] = [
+    "orcid", "ed.", "eds.", "editor", "author", "correspond", "translator", "deceased", "hrsg", "hg.", "coord", "comp.",
+    "red.", "presenter", "presenting", "co-author", "通讯作者", "通信作者", "责任作者",
+];
 /// Longest remark in brackets.
 const MAX_REMARK: usize = 64;
 
 /// Removes everything that is not part of the names in a value. Most values are returned unchanged.
 pub(super) fn without_additions(value: &str) -> Cow<'_, str> {
     let mut value = Cow::Borrowed(value);
+    if may_have_orcid(&value) && spend(value.len()) {
+        value = Cow::Owned(without_orcid(&value));
+    }
     if may_have_marks(&value) && spend(value.len()) {
         value = Cow::Owned(without_marks(&value));
     }
     if let Some(rest) = without_title(&value) {
         value = Cow::Owned(rest.to_owned());
+    }
+    if value.contains([',', '，', '、'])
+        && let Some(rest) = without_numbers(&value)
+    {
+        value = Cow::Owned(rest);
     }
     if value.contains(',')
         && let Some(rest) = without_degrees(&value)
@@ -36,6 +48,55 @@ pub(super) fn without_additions(value: &str) -> Cow<'_, str> {
         value = Cow::Owned(rest);
     }
     value
+}
+
+/// Returns `false` for a value without digits, like that of most values.
+fn may_have_orcid(value: &str) -> bool {
+    value.len() >= ORCID && memchr::memmem::find(value.as_bytes(), b"0000-000").is_some()
+}
+
+/// The length of an ORCID: `0000-0002-1825-0097`.
+const ORCID: usize = 19;
+
+/// Removes ORCIDs that are not in brackets, and their labels.
+fn without_orcid(value: &str) -> String {
+    let is_orcid = |word: &str| {
+        let bare = word.trim_end_matches([',', ';']);
+        let number = bare.get(bare.len().saturating_sub(ORCID)..).unwrap_or_default();
+        let is_digit = |(at, byte): (usize, u8)| match at {
+            4 | 9 | 14 => byte == b'-',
+            18 => byte.is_ascii_digit() || byte.eq_ignore_ascii_case(&b'x'),
+            _ => byte.is_ascii_digit(),
+        };
+        number.len() == ORCID
+            && number.bytes().enumerate().all(is_digit)
+            && (bare.len() == ORCID || bare.to_ascii_lowercase().contains("orcid"))
+    };
+    let is_label = |word: &str| word.trim_matches([':', ',']).eq_ignore_ascii_case("orcid");
+    let mut words: Vec<&str> = value.split(' ').collect();
+    words.retain(|word| !is_orcid(word) && !is_label(word));
+    words.join(" ").trim_end_matches([',', ' ']).to_owned()
+}
+
+/// Removes the numbers of affiliations in a list: `Roe A1,2, Doe B 3`. `None` if a name has no number.
+fn without_numbers(value: &str) -> Option<String> {
+    let has_brackets = value.contains(['(', '（']);
+    let is_number = |c: char| c.is_ascii_digit() || c == ' ' || (c == ')' && !has_brackets);
+    if !value.bytes().any(|byte| byte.is_ascii_digit()) || !spend(value.len()) || is_organisation(value) {
+        return None;
+    }
+    let parts = || value.split([',', '，', '、']).filter(|part| !part.chars().all(is_number));
+    let has_number = |part: &str| {
+        let name = part.trim_end_matches(is_number);
+        name.len() < part.trim_end().len() && name.ends_with(char::is_alphabetic)
+    };
+    let has_other = |part: &str| part.trim_end_matches(is_number).bytes().any(|byte| byte.is_ascii_digit());
+    if parts().count() < 2 || !parts().all(has_number) || parts().any(has_other) {
+        return None;
+    }
+    let names: Vec<&str> = parts().map(|part| part.trim_end_matches(is_number).trim_start()).collect();
+    let is_without_alphabet = names.iter().all(|name| super::is_without_alphabet(name));
+    Some(names.join(if is_without_alphabet { "、" } else { ", " }))
 }
 
 /// Returns `false` for a value without brackets and marks, like that of most values.
@@ -168,6 +229,13 @@ mod tests {
             ("Smith, John (ORCID: 0000-0001-2345-6789)", "Smith, John"),
             ("Smith, John P. (Ed.)", "Smith, John P."),
             ("Prof. Dr. Hans Roe", "Hans Roe"),
+            ("Roe, Ann 0000-0002-1825-0097", "Roe, Ann"),
+            ("Roe, Ann, ORCID: https://orcid.org/0000-0002-1825-009X", "Roe, Ann"),
+            ("Roe, Ann (Correspondence)", "Roe, Ann"),
+            ("Roe A (Hrsg.)", "Roe A"),
+            ("Roe A1, Doe B1,2", "Roe A, Doe B"),
+            ("Roe A 1,2 , Doe B 3", "Roe A, Doe B"),
+            ("王伟1,李娜2", "王伟、李娜"),
         ] {
             assert_eq!(without_additions(given), name, "{given}");
         }
@@ -179,6 +247,9 @@ mod tests {
             "Li Ming (李明)",
             "Ma, Do",
             "UK Study (UKS) Group",
+            "COVID-19, Team 2",
+            "Group 1, Group 2",
+            "Roe A1, Doe B",
         ] {
             assert_eq!(without_additions(name), name);
         }

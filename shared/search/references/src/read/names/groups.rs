@@ -1,6 +1,6 @@
 //! Recognizes names of organisations and groups.
 
-use super::shapes::{is_natural, is_short_form};
+use super::shapes::{are_initials, is_natural, is_short_form, is_word};
 use crate::work::spend;
 
 /// Words that only names of organisations contain.
@@ -36,6 +36,20 @@ pub(crate) fn is_organisation(text: &str) -> bool {
         || text.split(' ').any(|word| matches!(word, "of" | "for"))
 }
 
+/// The ends of names of organisations in Chinese, Japanese and Korean.
+#[rustfmt::skip]
+const ENDS: [&str; 32] = [
+    "会", "會", "协会", "協会", "委员会", "大学", "大學", "医院", "病院", "研究所", "研究院", "中心", "センター", "学院", "公司",
+    "会社", "総局", "总局", "省", "庁", "协作组", "工作组", "学组", "专家组", "编辑部", "グループ", "회", "병원", "대학교",
+    "연구소", "센터", "연구원",
+];
+
+/// Returns `true` for the name of an organisation without letters of the alphabet: at least four characters that end in a
+/// word of organisations.
+pub(super) fn is_organisation_without_alphabet(name: &str) -> bool {
+    name.chars().count() > 3 && ENDS.iter().any(|end| name.ends_with(end))
+}
+
 /// The bytes of a word, with its ASCII letters in lower case.
 fn lower(word: &str) -> impl Iterator<Item = u8> {
     word.bytes().map(|letter| letter.to_ascii_lowercase())
@@ -61,6 +75,9 @@ fn group(text: &str) -> &str {
 pub(super) fn people_and_groups(text: &str) -> Option<Vec<String>> {
     if !is_organisation(text) || !spend(2 * text.len()) {
         return None;
+    }
+    if let Some(names) = after_pairs(text).or_else(|| before_people(text)) {
+        return Some(names);
     }
     let parts: Vec<&str> =
         text.split(',').map(str::trim).filter(|part| !part.is_empty()).flat_map(around_lead).collect();
@@ -92,6 +109,26 @@ pub(super) fn people_and_groups(text: &str) -> Option<Vec<String>> {
     Some(names)
 }
 
+/// Splits `Roe, A., Doe, B., Test Study Group`: pairs of a family name and initials before a group.
+fn after_pairs(text: &str) -> Option<Vec<String>> {
+    let parts: Vec<&str> = text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect();
+    let is_pair = |pair: &&[&str]| matches!(pair, [family, given] if is_word(family) && are_initials(&given.replace(' ', "")));
+    let pairs = parts.chunks(2).take_while(is_pair).count();
+    let group = parts.get(2 * pairs..).filter(|rest| pairs > 0 && !rest.is_empty())?.join(", ");
+    let is_group = is_organisation(&group) && group.contains(' ');
+    let people = parts[..2 * pairs].chunks(2).map(|pair| pair.join(", "));
+    is_group.then(|| people.chain([self::group(&group).to_owned()]).collect())
+}
+
+/// Splits `Test Study Group, Roe A, Doe B`. A single name in this form may be a place: `Test Institute, Boston MA`.
+fn before_people(text: &str) -> Option<Vec<String>> {
+    let parts: Vec<&str> = text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect();
+    let (group, people) = parts.split_first()?;
+    let is_person = |part: &&str| is_short_form(part) && !is_organisation(part);
+    let is_list = people.len() > 1 && people.iter().all(is_person) && is_organisation(group);
+    is_list.then(|| parts.iter().map(|part| (*part).to_owned()).collect())
+}
+
 /// Splits a person from the group after "and" or "on behalf of".
 fn around_lead(part: &str) -> impl Iterator<Item = &str> {
     let split = [" on behalf of ", " for the ", " and ", " & "].iter().find_map(|lead| {
@@ -118,7 +155,11 @@ mod tests {
             ("Roe A, Doe B, on behalf of the Test Study Group", &["Roe A", "Doe B", "Test Study Group"]),
             ("Roe A, Doe B and the Test Investigators", &["Roe A", "Doe B", "Test Investigators"]),
             ("Ann Roe, Bob Doe, Test Study Group", &["Ann Roe", "Bob Doe", "Test Study Group"]),
+            ("Roe, A., Test Study Group", &["Roe, A.", "Test Study Group"]),
+            ("Roe, A., Doe, B. C., and the Test Group", &["Roe, A.", "Doe, B. C.", "Test Group"]),
+            ("Test Study Group, Roe A, Doe B", &["Test Study Group", "Roe A", "Doe B"]),
             ("Test Study Group, Roe A", &[]),
+            ("Test Institute, Boston MA", &[]),
             ("Ministry of Health, Welfare and Sport", &[]),
             ("Pain, Palliative and Supportive Care Group", &[]),
             ("Roe A, Doe B", &[]),

@@ -22,7 +22,17 @@ pub(super) fn is_short_form(name: &str) -> bool {
     };
     let Some((family, initials)) = name.rsplit_once(' ') else { return false };
     let begins = family.chars().find(|c| c.is_alphabetic()).is_some_and(char::is_alphabetic);
-    begins && are_initials(initials) && family.split(' ').count() < MAX_WORDS && !are_initials(family)
+    begins
+        && are_initials(initials)
+        && family.split(' ').count() < MAX_WORDS
+        && (!are_initials(family) || is_in_capitals(family, initials))
+}
+
+/// Returns `true` for `ROE A`: the family name has more letters than initials in capitals have.
+fn is_in_capitals(family: &str, initials: &str) -> bool {
+    family.chars().all(char::is_alphabetic)
+        && family.chars().count() > MAX_INITIALS_IN_CAPITALS
+        && initials.chars().filter(|c| c.is_alphabetic()).count() <= MAX_INITIALS_IN_CAPITALS
 }
 
 /// Returns `true` for `Kate R. Lyberg`: words that begin with capitals, and do not end in an initial.
