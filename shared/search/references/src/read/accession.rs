@@ -30,7 +30,7 @@ const DOI_TAGS: [&str; 20] = [
 ];
 
 /// Registers of trials: the beginning of their numbers, and the minimum number of digits after it.
-const REGISTERS: [(&str, usize); 21] = [
+const REGISTERS: [(&str, usize); 27] = [
     ("NCT", 8),
     ("ISRCTN", 8),
     ("EUCTR", 12),
@@ -52,6 +52,12 @@ const REGISTERS: [(&str, usize); 21] = [
     ("LBCTR", 10),
     ("PER-", 5),
     ("CTIS", 12),
+    ("NL-OMON", 4),
+    ("HKUCTR-", 1),
+    ("SNCTP", 9),
+    ("JMA-IIA", 5),
+    ("ITMCTR", 10),
+    ("CTR20", 6),
 ];
 
 /// The numbers of a record.
@@ -94,7 +100,7 @@ impl Accessions {
             return;
         }
         // `WOS:000123456700001 [wos]` in PubMed's format, where one tag holds identifiers of any type.
-        let (number, kind) = value.split_once(" [").unwrap_or((value, ""));
+        let (number, kind) = value.split_once('[').filter(|_| value.ends_with(']')).unwrap_or((value, ""));
         let (number, kind) = (number.trim(), kind.trim_end_matches(']'));
         keep(&mut self.pmcid, pmcid(number));
         self.web_of_science(number);
@@ -105,6 +111,9 @@ impl Accessions {
             "db" | "dp" | "database" | "remotedatabasename" | "w" => {
                 self.is_embase |= holds(value, "embase");
                 self.is_pubmed |= resolve::is_pubmed(value);
+            }
+            "pmid" | "pubmed" | "pubmedid" => {
+                keep(&mut self.pmid, pmid(number).filter(|number| !running_number(number)));
             }
             "pmc" | "pmcid" | "pmcidentifier" if is_digits(number) => {
                 keep(&mut self.pmcid, pmcid(&format!("PMC{number}")));
@@ -121,12 +130,21 @@ impl Accessions {
             }
             // `PUBMED 123,EMBASE 456` of the Cochrane Library.
             "c3" | "xr" | "pm" => self.of_databases(number),
-            "trialid" | "trialnumber" | "euctnumber" | "euctrnumber" | "nctnumber" | "nctid"
-            | "eudractnumber" | "isrctn" | "trialids" | "ctnumber" => {
+            "trialid"
+            | "trialnumber"
+            | "euctnumber"
+            | "euctrnumber"
+            | "nctnumber"
+            | "nctid"
+            | "eudractnumber"
+            | "isrctn"
+            | "trialids"
+            | "ctnumber"
+            | "protocolsectionidentificationmodulenctid" => {
                 let others = self.trials.len();
                 number.split(';').for_each(|number| self.trial(number.trim()));
                 // The number of a registration precedes those of the trial in other registers.
-                if matches!(tag, "TrialID" | "trial_id") {
+                if matches!(tag, "TrialID" | "trial_id") || tag.ends_with(".nctId") {
                     self.trials.rotate_left(others);
                 }
             }
@@ -192,6 +210,37 @@ impl Accessions {
             keep(&mut self.number, parameter("eid").map(number).and_then(|found| accession(&found)));
         }
         self.trials_in_link(url);
+    }
+
+    /// Inspects a keyword. Some databases list the numbers of trials among them.
+    pub(super) fn keyword(&mut self, keyword: &str) {
+        const MIN_DIGITS: usize = 6;
+        if keyword.bytes().filter(u8::is_ascii_digit).count() >= MIN_DIGITS
+            && keyword.len() <= MAX_VALUE
+            && spend(keyword.len())
+        {
+            self.trials_in(keyword);
+        }
+    }
+
+    /// Inspects an abstract, which may end in a registration: `Trial registration: ClinicalTrials.gov NCT00000001.`
+    pub(super) fn abstract_text(&mut self, text: &str) {
+        /// The words before a number, without a first letter that may be a capital.
+        const LABELS: [&str; 5] = ["egistration", "EGISTRATION", "egistered", "egistry", "rials.gov"];
+        /// The number of bytes after a label that are searched, and of places where it occurs.
+        const REACH: usize = 200;
+        const MAX_PLACES: usize = 4;
+        if !spend(text.len()) {
+            return;
+        }
+        for label in LABELS {
+            for at in memchr::memmem::find_iter(text.as_bytes(), label).take(MAX_PLACES) {
+                let rest = &text[at..];
+                if spend(REACH) {
+                    self.trials_in(&rest[..rest.floor_char_boundary(REACH)]);
+                }
+            }
+        }
     }
 
     /// Registers have links with the number of the trial.
@@ -284,12 +333,17 @@ impl Accessions {
 
     fn trials_in(&mut self, text: &str) {
         let separates = |c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '/'));
-        for word in text.split(separates) {
+        let mut before = "";
+        for word in text.split(separates).filter(|word| !word.is_empty()) {
             // In a link or a list of PubMed the name of the register precedes the number: `ClinicalTrials.gov/NCT1`.
-            let parts = [Some(word), word.rsplit_once('/').map(|(_, last)| last)];
-            if let Some(number) = parts.into_iter().flatten().find_map(registration) {
+            let number = registration(word)
+                .or_else(|| word.split('/').skip(1).find_map(registration))
+                .or_else(|| word.split('/').find_map(european_registration))
+                .or_else(|| apart(before, word));
+            if let Some(number) = number {
                 self.push_trial(number);
             }
+            before = word;
         }
     }
 
@@ -410,6 +464,23 @@ fn is_doi(value: &str) -> bool {
         |label: &str| value.get(..label.len()).is_some_and(|found| found.eq_ignore_ascii_case(label));
     (!value.contains(' ') || begins("doi: "))
         && ["doi:", "10.", "https://doi.org/", "http://dx.doi.org/"].iter().any(|label| begins(label))
+}
+
+/// Parses a European number without the name of its register, possibly with its version or country.
+fn european_registration(word: &str) -> Option<String> {
+    let rest = if is_eudract(word) && word.starts_with("20") { word.get(14..)? } else { return None };
+    let is_end = match rest.strip_prefix('-') {
+        None => rest.is_empty(),
+        Some(end) => end.len() == 2 && (is_digits(end) || end.bytes().all(|byte| byte.is_ascii_uppercase())),
+    };
+    is_end.then(|| format!("{}{}", european(word), &word[..14]))
+}
+
+/// Parses a number that is separated from the name of its register: `NCT 01234567`.
+fn apart(register: &str, number: &str) -> Option<String> {
+    let is_name = REGISTERS.iter().any(|(known, _)| known.eq_ignore_ascii_case(register));
+    (is_name && !number.is_empty() && is_digits(number))
+        .then(|| registration(&[register, number].concat()))?
 }
 
 /// Parses the number of a registered trial.
@@ -537,6 +608,16 @@ mod tests {
                 &["UMIN000001234", "ChiCTR-TRC-12345678", "CTRI/2019/03/012345"],
             ),
             ("N", "isrctn12345678", &["ISRCTN12345678"]),
+            ("N", "NCT 00000001, ISRCTN: 12345678", &["NCT00000001", "ISRCTN12345678"]),
+            ("Other IDs", "A1|2004-001234-12", &["EUCTR2004-001234-12"]),
+            ("N", "EU CT 2022-500123-12-00", &["CTIS2022-500123-12"]),
+            (
+                "UR",
+                "https://www.clinicaltrialsregister.eu/ctr-search/trial/2004-001234-12/GB",
+                &["EUCTR2004-001234-12"],
+            ),
+            ("N", "NL-OMON12345, SNCTP000001234", &["NL-OMON12345", "SNCTP000001234"]),
+            ("N", "2004-001234-1, 2019-65183-001, 2004-001234-123", &[]),
             ("N", "ACTRN1, NTR, nothing, NCT00000000", &[]),
         ] {
             assert_eq!(found(&[(tag, value)]).trial_ids, wanted, "{value}");
@@ -548,6 +629,8 @@ mod tests {
         for values in [
             &[("U2", "PMID: 30000001")][..],
             &[("M1", "PMID 30000001")],
+            &[("U1", "30000001[pmid]")],
+            &[("U1", "30000001 [PubMed]")],
             &[("DB", "Ovid MEDLINE(R) ALL <1946 to 2021>"), ("ID", "30000001")],
             &[("DB", "MEDLINE"), ("ID", "mdl-30000001")],
             &[("C3", "PUBMED 30000001,EMBASE 620000001")],
@@ -589,6 +672,17 @@ mod tests {
             assert!(is_registration(name), "{name}");
         }
         assert!(!is_registration("Roe, Ann") && !is_registration("ISIS-2 12345 Group"));
+    }
+
+    #[test]
+    fn trials_are_found_in_keywords_and_behind_labels_in_abstracts() {
+        let mut accessions = Accessions::default();
+        accessions.keyword("ClinicalTrials.gov/NCT00000001");
+        accessions.abstract_text("As in NCT00000003, we tried. TRIAL REGISTRATION: EudraCT 2004-001234-12.");
+        accessions.abstract_text("ClinicalTrials.gov number, NCT00000002.");
+        let mut reference = Reference::default();
+        accessions.complete(&mut reference);
+        assert_eq!(reference.trial_ids, ["NCT00000001", "EUCTR2004-001234-12", "NCT00000002"]);
     }
 
     #[test]

@@ -90,7 +90,9 @@ pub(super) fn read<'a>(
 /// The PMID in `eprint` if `eprinttype` is PubMed.
 fn eprint_pmid(fields: &[(Cow<'_, str>, Cow<'_, str>)]) -> Option<String> {
     let field = |name: &str| fields.iter().find(|(known, _)| known == name).map(|(_, value)| value.trim());
-    field("eprinttype").filter(|kind| kind.eq_ignore_ascii_case("pubmed"))?;
+    let is_pubmed =
+        |kind: &&str| ["pubmed", "pmid", "medline"].iter().any(|name| kind.eq_ignore_ascii_case(name));
+    field("eprinttype").or_else(|| field("archiveprefix")).filter(is_pubmed)?;
     identifiers::pmid(field("eprint")?)
 }
 

@@ -100,6 +100,7 @@ impl<'a> Draft<'a> {
     pub(super) fn keyword(&mut self, rank: u8, keyword: &str) {
         if let Some(keyword) = tidy::line(keyword).filter(|keyword| !is_placeholder(Field::Keyword, keyword))
         {
+            self.extra.inspect_keyword(&keyword);
             self.keywords.push(keyword);
             self.ranks.push(rank);
         }
@@ -151,6 +152,9 @@ const NOTES: [&str; 16] = [
 fn complete_identifiers(reference: &mut Reference, mut found: Accessions) {
     for link in reference.url.iter().chain(&reference.journal) {
         found.link(link);
+    }
+    if let Some(text) = &reference.r#abstract {
+        found.abstract_text(text);
     }
     // Most records have no notes.
     if reference.extra.keys().any(|tag| NOTES.contains(&tag.as_str())) {

@@ -44,6 +44,11 @@ impl Extra {
         }
     }
 
+    /// Inspects a keyword for the numbers of trials.
+    pub(super) fn inspect_keyword(&mut self, keyword: &str) {
+        self.found.keyword(keyword);
+    }
+
     /// Returns the values by tag, and the numbers of the record that they contain.
     pub(super) fn into_parts(self) -> (BTreeMap<String, Vec<String>>, Accessions) {
         (self.values, self.found)

@@ -24,9 +24,12 @@ pub(super) fn running_number(value: &str) -> bool {
 }
 
 /// The beginnings of links to PubMed, in front of the identifier.
-const PUBMED_LINKS: [&str; 6] = [
+const PUBMED_LINKS: [&str; 9] = [
     "pubmed.ncbi.nlm.nih.gov/",
     "ncbi.nlm.nih.gov/pubmed/",
+    "ncbi.nlm.nih.gov/m/pubmed/",
+    "ncbi.nlm.nih.gov/pubmed?term=",
+    "pubmed.gov/",
     "ncbi.nlm.nih.gov/entrez/query.fcgi?cmd=retrieve&db=pubmed&dopt=citation&list_uids=",
     "europepmc.org/abstract/med/",
     "europepmc.org/article/med/",
@@ -55,7 +58,7 @@ pub(super) fn pmid_in_url(url: &str) -> Option<String> {
     if !is_link || !spend(url.len()) {
         return None;
     }
-    let url = url.to_ascii_lowercase();
+    let url = unproxied(url.to_ascii_lowercase());
     let number = |rest: &str| {
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
         let ends = rest[digits..].bytes().next().is_none_or(|byte| !byte.is_ascii_alphanumeric());
@@ -65,23 +68,49 @@ pub(super) fn pmid_in_url(url: &str) -> Option<String> {
     {
         return number(link.strip_prefix("?term=").unwrap_or(link));
     }
-    let (_, parameters) = url.split_once('?')?;
+    let (page, parameters) = url.split_once('?')?;
+    if page.contains("ncbi.nlm.nih.gov") && url.contains("pubmed") {
+        let names = ["list_uids=", "term=", "uid="];
+        return parameters
+            .split('&')
+            .find_map(|part| number(names.iter().find_map(|name| part.strip_prefix(name))?));
+    }
     let is_medline =
         parameters.split('&').any(|part| MEDLINE_LINKS.iter().any(|link| part.starts_with(link)));
     parameters.split('&').filter(|_| is_medline).find_map(|part| number(part.strip_prefix("an=")?))
 }
 
+/// Restores the host in a link through the proxy of a library, which replaces its full stops by hyphens.
+fn unproxied(url: String) -> String {
+    const HOST: &str = "-nlm-nih-gov.";
+    let Some(at) = url.find(HOST) else { return url };
+    let start = url.find("://").map_or(0, |at| at + 3);
+    let path = url[at..].find('/').map_or("", |slash| &url[at + slash..]);
+    let host = url.get(start..at + HOST.len() - 1).unwrap_or_default();
+    format!("https://{}{path}", host.replace('-', "."))
+}
+
 /// Finds `PMID: 42` in a note, unless the note cites another work.
 pub(super) fn labelled_pmid(note: &str) -> Option<String> {
     const CITES: [&str; 5] = ["omment", "rratum", "ee also", "pdate", "etract"];
+    /// Without a colon, a number has to be longer than those of lists.
+    const MIN_DIGITS: usize = 5;
     let note = front(note);
-    ["PMID:", "PubMed ID:", "pmid:"].into_iter().find_map(|label| {
-        let at = note.find(label)?;
-        if CITES.iter().any(|word| note[..at].contains(word)) {
+    if !spend(note.len()) {
+        return None;
+    }
+    let lower = note.to_ascii_lowercase();
+    ["pmid", "pubmed id", "pubmed:"].into_iter().find_map(|label| {
+        let at = lower.find(label)?;
+        let is_word = lower[..at].chars().next_back().is_none_or(|before| !before.is_alphanumeric());
+        if !is_word || CITES.iter().any(|word| note[..at].contains(word)) {
             return None;
         }
-        let rest = note[at + label.len()..].trim_start();
-        pmid(&rest[..rest.bytes().take_while(u8::is_ascii_digit).count()])
+        let rest = &note[at + label.len()..];
+        let number = rest.trim_start_matches([':', '=', '#', '-', ' ']);
+        let digits = number.bytes().take_while(u8::is_ascii_digit).count();
+        let is_marked = label.ends_with(':') || rest.trim_start().starts_with(':');
+        pmid(&number[..digits]).filter(|_| is_marked || digits >= MIN_DIGITS)
     })
 }
 
@@ -204,6 +233,8 @@ fn plain_doi(value: &str) -> Option<String> {
 /// DOIs into lines.
 fn whole(text: &str) -> Option<Cow<'_, str>> {
     let text = &text[..tag_start(text)];
+    // The end of the attribute of a link.
+    let text = text.split("\">").next().unwrap_or_default();
     let is_blank = |c: char| c.is_whitespace() || c.is_control();
     let word = |text: &str| text.find(is_blank).unwrap_or(text.len());
     let mut end = word(text);
@@ -305,7 +336,7 @@ pub(super) fn doi_in_url(url: &str) -> Option<String> {
     let url = percent_decoded(front(url));
     let marks = ["doi.org/", "doi:"];
     let rest = marks.iter().find_map(|mark| url.find(mark).map(|at| &url[at + mark.len()..]));
-    if let Some(rest) = rest {
+    if let Some(rest) = rest.or_else(|| behind_proxy(&url)) {
         return doi(rest.split('&').next().unwrap_or_default());
     }
     // The number of a record in CENTRAL also has the form of a DOI.
@@ -314,6 +345,14 @@ pub(super) fn doi_in_url(url: &str) -> Option<String> {
         .iter()
         .find_map(|kind| page.strip_prefix(kind).filter(|rest| rest.starts_with("10.")))?;
     doi(found.split(['?', '&', '#']).next().unwrap_or_default())
+}
+
+/// The path of a link to a resolver through the proxy of a library: `https://doi-org.proxy.example.org/10.5555/a`.
+fn behind_proxy(url: &str) -> Option<&str> {
+    let (host, path) = url.split_once("://")?.1.split_once('/')?;
+    let is_resolver =
+        ["doi-org.", "dx-doi-org.", "doi.org.", "dx.doi.org."].iter().any(|name| host.starts_with(name));
+    (is_resolver && path.starts_with("10.")).then_some(path)
 }
 
 fn percent_decoded(url: &str) -> String {
@@ -359,6 +398,7 @@ mod tests {
             ("10.5555/a (2020)", "10.5555/a"),
             ("10.5555/a<br />", "10.5555/a"),
             ("10.5555/a</a>", "10.5555/a"),
+            ("<a href=\"https://doi.org/10.5555/a\">full text</a>", "10.5555/a"),
             ("10.5555/(sici)1:16<1661::aid-sim9>3.0.co;2-2", "10.5555/(sici)1:16<1661::aid-sim9>3.0.co;2-2"),
             ("10.5555/a}", "10.5555/a"),
             ("10.5555/a[\u{1c}b]", "10.5555/a[b]"),
@@ -410,6 +450,25 @@ mod tests {
         ] {
             assert_eq!(pmid_in_url(link), None, "{link}");
         }
+        for link in [
+            "https://www.ncbi.nlm.nih.gov/m/pubmed/42/",
+            "https://www.ncbi.nlm.nih.gov/pubmed?term=42%5Buid%5D",
+            "http://www.ncbi.nlm.nih.gov/entrez/query.fcgi?db=pubmed&cmd=Retrieve&dopt=AbstractPlus&list_uids=42",
+            "https://pubmed-ncbi-nlm-nih-gov.proxy.example.org/42/",
+            "https://www-ncbi-nlm-nih-gov.proxy.example.org/pubmed/42",
+        ] {
+            assert_eq!(pmid_in_url(link).as_deref(), Some("42"), "{link}");
+        }
+        for note in [
+            "Cited 3 times; PMID 30000001",
+            "PubMed PMID: 30000001.",
+            "pubmed id: 30000001",
+            "PubMed:30000001",
+        ] {
+            assert_eq!(labelled_pmid(note).as_deref(), Some("30000001"), "{note}");
+        }
+        assert_eq!(labelled_pmid("Comment in PMID 30000001"), None);
+        assert_eq!(labelled_pmid("PMID 12 of 20"), None);
         assert_eq!(labelled_pmid("Place: United States PMID: 42  PMCID: PMC7").as_deref(), Some("42"));
         assert_eq!(labelled_pmid("PMCID: PMC7"), None);
         assert_eq!(labelled_doi("see DOI: 10.5555/A; and more").as_deref(), Some("10.5555/a"));

@@ -76,3 +76,14 @@ fn placeholders_of_programs_are_empty_values() {
     assert_eq!((found.journal, found.url), (None, None));
     assert_eq!(with(&["AB  - Resumen no disponible"]).r#abstract, None);
 }
+
+#[test]
+fn identifiers_are_found_in_links_through_proxies() {
+    let found = with(&[
+        "UR  - https://doi-org.proxy.example.org/10.5555/a",
+        "L2  - https://pubmed-ncbi-nlm-nih-gov.proxy.example.org/30000001/",
+    ]);
+    assert_eq!((found.doi.as_deref(), found.pmid.as_deref()), (Some("10.5555/a"), Some("30000001")));
+    let entry = "@article{a, title = {Tests}, eprint = {30000001}, eprinttype = {pmid}}";
+    assert_eq!(references(entry)[0].pmid.as_deref(), Some("30000001"));
+}
