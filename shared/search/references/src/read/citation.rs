@@ -49,7 +49,10 @@ pub(super) fn parse(text: &str) -> Option<Citation<'_>> {
     if !spend(3 * text.len()) {
         return None;
     }
-    parse_pubmed(text).or_else(|| parse_ovid(text)).or_else(|| parse_proquest(text))
+    parse_japanese(text)
+        .or_else(|| parse_pubmed(text))
+        .or_else(|| parse_ovid(text))
+        .or_else(|| parse_proquest(text))
 }
 
 /// Parses a citation in a column for the journal, in the form of Ovid or SinoMed. The pages show that it is one.
@@ -58,6 +61,7 @@ pub(super) fn parse_source(text: &str) -> Option<Citation<'_>> {
         return None;
     }
     parse_dense(text)
+        .or_else(|| parse_japanese(text))
         .or_else(|| parse_ovid(text))
         .filter(|found| !found.pages.is_empty() && !found.journal.is_empty())
 }
@@ -82,6 +86,27 @@ fn parse_dense(text: &str) -> Option<Citation<'_>> {
             issue,
             pages,
         })
+    })
+}
+
+/// `日本医学会誌 12巻3号 Page123-129(2020.03)`, as Ichushi writes, possibly without the journal.
+pub(super) fn parse_japanese(text: &str) -> Option<Citation<'_>> {
+    let at = text.find('巻')?;
+    let is_digit = |c: char| c.is_ascii_digit();
+    let start = text[..at].trim_end_matches(is_digit).len();
+    let (volume, rest) = (&text[start..at], &text[at + '巻'.len_utf8()..]);
+    let (issue, rest) = rest.split_once('号').filter(|(issue, _)| issue.len() < 16).unwrap_or(("", rest));
+    let rest = rest.trim_start();
+    let pages = rest.strip_prefix("Page").or(rest.strip_prefix("p."))?.trim_start();
+    let end = pages.find(['(', ' ', ',']).unwrap_or(pages.len());
+    let date = pages[end..].trim_start().strip_prefix('(').and_then(|date| bracketed(date, MAX_DATE));
+    let is_citation = !volume.is_empty() && pages.starts_with(|c: char| c.is_ascii_alphanumeric());
+    is_citation.then(|| Citation {
+        journal: text[..start].trim_end_matches([' ', '\u{3000}', ',']).trim(),
+        date: date.map_or("", |(date, _)| date),
+        volume,
+        issue: issue.trim(),
+        pages: &pages[..end],
     })
 }
 
@@ -180,6 +205,9 @@ mod tests {
         );
         let embase = "Lancet. 395 (10220) (pp 100-109), 2020. Date of Publication: 15 May 2020.";
         assert_eq!(parse(embase).map(|found| found.pages), Some("100-109"));
+        assert_eq!(parse("日本医学会誌 12巻3号 Page123-9(2020.03)"), Some(whole("日本医学会誌", "2020.03")));
+        assert_eq!(parse("12巻3号 Page123-9(2020.03)"), Some(whole("", "2020.03")));
+        assert_eq!(parse("第12巻の研究"), None);
         let bare = Citation { journal: "J Tests", date: "2020", ..Citation::default() };
         assert_eq!(parse("J Tests. 2020."), Some(bare));
         assert_eq!(parse("Journal of Tests"), None);

@@ -49,6 +49,9 @@ pub(super) fn date(value: &str) -> Date {
     if !spend(value.len()) {
         return Date::default();
     }
+    if value.contains(is_wide_digit) {
+        return date(&value.chars().map(narrow).collect::<String>());
+    }
     // Chinese, Japanese and Korean dates have a letter after each number.
     let separates = |c: char| !c.is_alphanumeric() || matches!(c, '年' | '月' | '日' | '년' | '월' | '일');
     let words = || value.split(separates).filter(|word| !word.is_empty());
@@ -88,6 +91,16 @@ pub(super) fn date(value: &str) -> Date {
     plausible(date, named)
 }
 
+/// Returns `true` for the digits of Chinese, Japanese and Korean keyboards.
+fn is_wide_digit(c: char) -> bool {
+    matches!(c, '\u{ff10}'..='\u{ff19}')
+}
+
+/// Converts such a digit to an ASCII digit.
+fn narrow(c: char) -> char {
+    if is_wide_digit(c) { char::from_digit(u32::from(c) - 0xff10, 10).unwrap_or(c) } else { c }
+}
+
 /// Parses the year in a value.
 pub(super) fn year(value: &str) -> Option<i32> {
     date(value).year
@@ -115,9 +128,11 @@ fn four_digits(word: &str) -> Option<i32> {
     digits.then(|| word.parse().ok()).flatten().filter(|year| YEARS.contains(year))
 }
 
-/// Parses a year with a letter that distinguishes works of the same author, `1992a`, or with a copyright mark, `c1992`.
+/// Parses a year with a letter that distinguishes works of the same author, `1992a`, with a copyright mark, `c1992`, or
+/// with the Russian word for a year, `1992г`.
 fn lettered(word: &str) -> Option<i32> {
-    let follows = word.strip_suffix("ff").or_else(|| word.strip_suffix(|c: char| c.is_ascii_lowercase()));
+    let follows =
+        word.strip_suffix("ff").or_else(|| word.strip_suffix(|c: char| c.is_ascii_lowercase() || c == 'г'));
     let year = follows.or_else(|| word.strip_prefix('c'))?;
     four_digits(year)
 }
@@ -186,8 +201,10 @@ mod tests {
             ("2020/06//Jun2020", Some(2020), Some("2020-06")),
             ("2020年5月17日", Some(2020), Some("2020-05-17")),
             ("2020년 5월", Some(2020), Some("2020-05")),
+            ("２０２０年５月", Some(2020), Some("2020-05")),
             ("1992a", Some(1992), None),
             ("c1992", Some(1992), None),
+            ("1992г.", Some(1992), None),
             ("12345", None, None),
             ("in press", None, None),
             ("٢٠١٤", None, None),

@@ -36,7 +36,7 @@ const OPEN_ALEX: &[Path] = &[
 
 const EUROPE_PMC: &[Path] = &[
     (Field::Title, &["title"]),
-    (Field::Author, &["authorList.author.*.fullName", "authorString"]),
+    (Field::Author, &["authorString"]),
     (Field::Date, &["journalInfo.yearOfPublication", "pubYear", "firstPublicationDate"]),
     (Field::Journal, &["journalInfo.journal.title", "journalTitle"]),
     (Field::Volume, &["journalInfo.volume", "journalVolume"]),
@@ -221,6 +221,7 @@ pub(super) fn read(item: &Map<String, Value>) -> Option<Draft<'static>> {
         add_values(&mut draft, item, paths, |value| entities::decode(&value).into_owned());
         summary(&mut draft, item);
     } else {
+        listed_people(&mut draft, item);
         add_values(&mut draft, item, paths, |value| value);
     }
     if draft.people() == 0 {
@@ -254,7 +255,7 @@ fn shape(item: &Map<String, Value>) -> Option<(&'static [Path], &'static str)> {
     let shapes: [(bool, &'static [Path], &'static str); 10] = [
         (has("authorships") || (has("display_name") && has("ids")), OPEN_ALEX, "OpenAlex"),
         (has("protocolSection"), CLINICAL_TRIALS, "ClinicalTrials.gov"),
-        (has("authorString") || has("journalInfo"), EUROPE_PMC, "Europe PMC"),
+        (has("authorString") || has("journalInfo") || has("authorList"), EUROPE_PMC, "Europe PMC"),
         (has("ctNumber"), CTIS, "CTIS"),
         (has("uid") && has("pubdate") && has("pubtype"), SUMMARY, "PubMed"),
         (has("uid") && has("pubdate"), SUMMARY, "PubMed Central"),
@@ -274,6 +275,9 @@ fn add_values(
     convert: fn(String) -> String,
 ) {
     for (field, names) in paths {
+        if *field == Field::Author && draft.people() > 0 {
+            continue;
+        }
         for (rank, path) in (0_u8..).zip(*names) {
             let steps: Vec<&str> = path.split('.').collect();
             let before = draft.people();
@@ -310,6 +314,13 @@ fn registration(draft: &mut Draft<'static>, item: &Map<String, Value>) {
     if let Some(number) = study {
         let url = format!("https://clinicaltrials.gov/study/{}", text(number).unwrap_or_default());
         draft.add_decoded(FieldName::new(Field::Url, "nctId", 0), Cow::Owned(url));
+    }
+    let others = item
+        .get("protocolSection")
+        .and_then(|value| value.pointer("/identificationModule/secondaryIdInfos"))
+        .and_then(Value::as_array);
+    for number in others.into_iter().flatten().filter_map(|info| text(info.get("id")?)) {
+        draft.extra.push("secondaryIdInfos", &number);
     }
     let Some(number) = item.get("ctNumber").and_then(text) else { return };
     let url = format!("https://euclinicaltrials.eu/ctis-public/view/{number}");
@@ -351,6 +362,22 @@ fn summary(draft: &mut Draft<'static>, item: &Map<String, Value>) {
     let number = item.get("uid").and_then(text).filter(|_| !is_numbered && item.contains_key("pubtype"));
     if let Some(number) = number {
         draft.add_decoded(FieldName::new(Field::Pmid, "uid", 1), Cow::Owned(number));
+    }
+}
+
+/// Adds the people and groups that Europe PMC lists.
+fn listed_people(draft: &mut Draft<'static>, item: &Map<String, Value>) {
+    let list = item.get("authorList").and_then(|list| list.get("author")).and_then(Value::as_array);
+    for author in list.into_iter().flatten() {
+        let part = |name: &str| author.get(name).and_then(text);
+        if let Some(group) = part("collectiveName") {
+            draft.author(Field::Group, group);
+        } else if let (Some(family), Some(given)) = (part("lastName"), part("firstName").or(part("initials")))
+        {
+            names::joined(&family, &given).into_iter().for_each(|name| draft.author(Field::Author, name));
+        } else if let Some(name) = part("fullName") {
+            names::split_decoded(&name).for_each(|name| draft.author(Field::Author, name));
+        }
     }
 }
 

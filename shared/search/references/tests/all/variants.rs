@@ -1,8 +1,8 @@
 //! Variants that programs, languages and libraries write, of names, identifiers, placeholders and columns.
 
-use references::Reference;
+use references::{Format, Reference};
 
-use crate::references;
+use crate::{read, references};
 
 /// The reference of a RIS record with these lines.
 fn with(lines: &[&str]) -> Reference {
@@ -86,4 +86,62 @@ fn identifiers_are_found_in_links_through_proxies() {
     assert_eq!((found.doi.as_deref(), found.pmid.as_deref()), (Some("10.5555/a"), Some("30000001")));
     let entry = "@article{a, title = {Tests}, eprint = {30000001}, eprinttype = {pmid}}";
     assert_eq!(references(entry)[0].pmid.as_deref(), Some("30000001"));
+}
+
+#[test]
+fn tables_of_more_registers_are_read() {
+    for (table, id, date) in [
+        (
+            "ISRCTN,Title,EudraCT/CTIS number,Date assigned\nISRCTN12345678,A trial,2004-001234-12,2019-02-01\n",
+            "ISRCTN12345678",
+            "2019-02-01",
+        ),
+        (
+            "Trial ID,Title,Date registered\nACTRN12612000001808,A trial,2012-02-01\n",
+            "ACTRN12612000001808",
+            "2012-02-01",
+        ),
+        (
+            "DRKS-ID;Titel;Registrierungsdatum\nDRKS00012345;A trial;2019-02-01\n",
+            "DRKS00012345",
+            "2019-02-01",
+        ),
+        (
+            "注册号,注册题目,注册时间\nChiCTR2000029308,试验题目,2020-01-25\n",
+            "ChiCTR2000029308",
+            "2020-01-25",
+        ),
+        ("jRCT番号,研究名称,公開日\njRCT1031180123,試験,2019-02-01\n", "jRCT1031180123", "2019-02-01"),
+    ] {
+        let found = references(table).remove(0);
+        assert_eq!((found.trial_ids[0].as_str(), found.date.as_deref()), (id, Some(date)), "{table}");
+    }
+}
+
+#[test]
+fn citations_of_ichushi_are_split() {
+    let table = "文献番号,標題,著者名,収載誌名,巻号頁,発行年\n1,試験,\"山田太郎, 鈴木花子(例大学)\",日本医学会誌,12巻3号 Page123-129(2020.03),2020\n";
+    let found = references(table).remove(0);
+    assert_eq!((found.volume.as_deref(), found.issue.as_deref()), (Some("12"), Some("3")));
+    assert_eq!((found.pages.as_deref(), found.date.as_deref()), (Some("123-129"), Some("2020-03")));
+    assert_eq!((found.journal.as_deref(), found.authors.len()), (Some("日本医学会誌"), 2));
+}
+
+#[test]
+fn texts_of_vip_are_read() {
+    let text = "【题名】试验一\n【作者】王伟 李娜 张三\n【刊名】示例医学\n\n【题名】试验二\n【作者】李娜\n";
+    assert_eq!(read(text.as_bytes()).unwrap().1.format, Format::CnkiText);
+    let found = references(text);
+    assert_eq!((found.len(), found[0].title.as_str()), (2, "试验一"));
+    assert_eq!((found[0].authors.len(), found[0].journal.as_deref()), (3, Some("示例医学")));
+}
+
+#[test]
+fn people_and_numbers_in_lists_of_databases_are_read() {
+    let europe_pmc = r#"{"resultList":{"result":[{"id":"PPR1","title":"Tests","authorList":{"author":[
+        {"fullName":"Roe A","firstName":"Ann","lastName":"Roe"},{"collectiveName":"Test Study Group"},{"fullName":"Doe B"}]}}]}}"#;
+    assert_eq!(references(europe_pmc)[0].authors, ["Roe, Ann", "Test Study Group", "Doe, B"]);
+    let trial = r#"{"studies":[{"protocolSection":{"identificationModule":{"nctId":"NCT00000001","briefTitle":"Tests",
+        "secondaryIdInfos":[{"id":"2004-001234-12","type":"EUDRACT_NUMBER"},{"id":"A1"}]}}}]}"#;
+    assert_eq!(references(trial)[0].trial_ids, ["NCT00000001", "EUCTR2004-001234-12"]);
 }
