@@ -252,6 +252,7 @@ lint-language: ## Check the language of comments, documents, messages and commit
 	@python3 infra/language.py
 
 .PHONY: lint-code
+# `.ci/run` does the same while it compiles.
 lint-code: ## Run clippy, and build the documentation of the code
 	$(CARGO) clippy $(EVERYTHING) --all-targets --locked --quiet -- -D warnings
 	$(AFTER_CLIPPY) RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(EVERYTHING) --no-deps --locked --quiet
