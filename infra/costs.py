@@ -38,6 +38,8 @@ SECONDS_OF_MESSAGE = 0.03
 # Measured by `message_consumes_these_units` (tests/servers): a message with an effect, and a document of less
 # than 1 KB.
 STORE_WRITES, STORE_READS = 4, 3
+# The same for the decisions about the message and its effect.
+HISTORY_WRITES = 2
 # The same for a view.
 VIEW_WRITES, VIEW_READS = 5, 1
 
@@ -68,6 +70,7 @@ def message_on_dynamodb() -> list[Cost]:
         Cost("ledger, SQS, invocation, running time and log as above", total(message())),
         Cost(f"{STORE_WRITES} write units of the store", STORE_WRITES * WRITE),
         Cost(f"{STORE_READS} read units of the store", STORE_READS * READ),
+        Cost(f"{HISTORY_WRITES} write units of the history", HISTORY_WRITES * WRITE),
     ]
 
 

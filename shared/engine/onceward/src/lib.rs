@@ -22,7 +22,7 @@
 //! - feature `local` (module `local`, the default): all functions of an application in one process;
 //! - feature `aws` (module `aws`): the ledger on DynamoDB and the queues on SQS;
 //! - feature `mongo` (module `mongo`): documents, views, sessions and records on MongoDB;
-//! - feature `dynamo` (module `dynamo`): documents, views, sessions and records on DynamoDB, without MongoDB;
+//! - feature `dynamo` (module `dynamo`): documents, views, sessions, records and history on DynamoDB, without MongoDB;
 //! - features `env-dynamodb` and `env-mongodb` (module `env`): the settings of the environment, which select and open the
 //!   adapters, with or without those of MongoDB;
 //! - feature `lambda` (modules `lambda` and `telemetry`): the functions on AWS Lambda, with logs, metrics and traces;
@@ -37,22 +37,27 @@
 //!
 //! ```no_run
 //! # #[cfg(feature = "dynamo")]
-//! # async fn ports() -> (onceward::saga::Stores, onceward::saga::Partitions) {
+//! # async fn on_dynamodb(engine: onceward::saga::Engine) -> onceward::saga::Engine {
 //! use std::sync::Arc;
 //!
 //! use onceward::SystemHost;
 //! use onceward::aws::ledger::Ledger;
 //! use onceward::dynamo::{Client, Dynamo, Settings};
-//! use onceward::saga::Partitions;
+//! use onceward::saga::{Engine, Partitions};
 //!
 //! let client = Client::new(&onceward::aws::config().await);
 //! let ledger = Ledger::new(client.clone(), "tickets", "tickets-ledger");
 //! let dynamo = Dynamo::new(client, Settings::new("tickets"), Arc::new(SystemHost));
-//! (dynamo.stores(), Partitions::of(Arc::new(ledger)))
+//! Engine {
+//!     stores: Ok(dynamo.stores()),
+//!     partitions: Ok(Partitions::of(Arc::new(ledger))),
+//!     history: Some(Arc::new(dynamo)),
+//!     ..engine
+//! }
 //! # }
 //! ```
 //!
-//! The engine gets them as `Engine { stores: Ok(stores), partitions: Ok(partitions), ..engine }`.
+//! The observer `saga::history::Recorder` writes the history.
 //!
 //! # Stability
 //!

@@ -216,7 +216,7 @@ async fn open_store(store: Dynamo, outage: DatabaseOutage) -> DatabaseResult {
         stores: store.stores(),
         #[cfg(feature = "search-services")]
         study_stores: Err(no_database(imports::SYSTEM)),
-        history: None,
+        history: Some(Arc::new(store)),
     }))
 }
 
@@ -226,6 +226,9 @@ pub fn store(config: &Config, sdk: &SdkConfig, host: &Arc<dyn Host>) -> Option<D
         table: config.services.store_table.clone()?,
         saga_retention: SignedDuration::try_from(config.saga_retention).unwrap_or(SignedDuration::MAX),
         outbox_retention: config.outbox.retention,
+        // Without the setting no history is stored.
+        history_retention: SignedDuration::try_from(config.history.unwrap_or_default())
+            .unwrap_or(SignedDuration::MAX),
         ..dynamo::Settings::new(&config.system)
     };
     Some(Dynamo::new(aws_sdk_dynamodb::Client::new(sdk), settings, Arc::clone(host)))

@@ -1,4 +1,5 @@
-//! DynamoDB adapters: saga documents, views, and transactional sessions with their records, in one table.
+//! DynamoDB adapters: saga documents, views, transactional sessions with their records, failures and history, in one
+//! table.
 //!
 //! In reading order:
 //! - `names`: keys, attributes and indexes;
@@ -10,10 +11,11 @@
 //! - `transaction`: several conditional writes that take effect together;
 //! - `listing`: queries of an index, with a consistent read of each item;
 //! - `entries`: the outbox within an item;
-//! - `saga_documents`, `outboxes`, `sessions`, `records`, `views`, `failures`, `operations`: the ports.
+//! - `saga_documents`, `outboxes`, `sessions`, `records`, `views`, `failures`, `operations`, `history`: the ports.
 //!
 //! # Items
-//! Every item has the key `pk`, which begins with its kind, and a `stamp` that changes with each write.
+//! Every item has the key `pk`, which begins with its kind. Items that can change have a `stamp` that changes with each
+//! write.
 //!
 //! | key | item |
 //! | --- | --- |
@@ -22,6 +24,7 @@
 //! | `record#LENGTH#KIND#ID` | a record of the application |
 //! | `view#PARTITION` | a view |
 //! | `failure#ID`, `operation#ID`, `running`, `act#ID` | failures, operations, the lock of the running one, audit entries |
+//! | `history#ID` | decisions about messages of one partition |
 //!
 //! # Consistency
 //! A document is changed by one conditional write of one item, including its outbox. A session is committed by one
@@ -44,6 +47,7 @@
 mod entries;
 pub mod error;
 mod failures;
+mod history;
 mod item;
 mod listing;
 mod names;

@@ -33,6 +33,8 @@ pub mod attributes {
     pub const DELETED: &str = "deleted";
     /// The operation that runs.
     pub const OPERATION: &str = "operation";
+    /// A list of serialized decisions about messages.
+    pub const DECISIONS: &str = "decisions";
     /// The serialized entry of an outbox.
     pub const ENTRY: &str = "entry";
 }
@@ -55,7 +57,7 @@ pub(crate) const POISONED: Index =
     Index { name: "outbox_poisoned", partition: "poisoned_in", sort: attributes::KEY };
 /// Views, failures, operations and audit entries by time.
 pub(crate) const TIME: Index = Index { name: "by_time", partition: "timed_in", sort: "timed" };
-/// Views of a list, and failures of a cause, by time.
+/// Views of a list, failures of a cause, and decisions about a partition, by time.
 pub(crate) const LISTED: Index = Index { name: "by_list", partition: "listed_in", sort: "listed" };
 /// Views of a list in the order of their writes.
 pub(crate) const CHANGED: Index = Index { name: "by_change", partition: "changed_in", sort: "changed" };

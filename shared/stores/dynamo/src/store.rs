@@ -40,6 +40,8 @@ pub struct Settings {
     pub saga_retention: SignedDuration,
     /// The retention of a session without entries.
     pub outbox_retention: SignedDuration,
+    /// The retention of decisions about messages.
+    pub history_retention: SignedDuration,
 }
 
 impl Settings {
@@ -50,6 +52,7 @@ impl Settings {
             table: format!("{system}-store"),
             saga_retention: SignedDuration::from_hours(7 * 24),
             outbox_retention: SignedDuration::from_hours(7 * 24),
+            history_retention: SignedDuration::from_hours(30 * 24),
         }
     }
 }

@@ -10,6 +10,7 @@ use local::{FaultInjection, Runner};
 use messages::store::chain;
 use messages::{Backoff, Body, Delivery, Disposition, Message, MessageId, Token};
 use operate::Health;
+use operate::instance::instance;
 use orders::shop::{OrderError, Shop, partition};
 use orders::{ORDERS_SAGA, QUEUES, SYSTEM, WAREHOUSE};
 use saga::{Engine, SAGA, Views};
@@ -142,6 +143,13 @@ async fn orders_ship_without_mongodb() -> TestResult {
         sell_two_items(engine.clone()).await?;
         let report = Health::over(&engine)?.report(&SYSTEM, "orders-tools operate").await;
         assert!(report.ok, "{report:?}");
+        let shown = instance(&engine, partition("1")).await?.ok_or("the order is stored")?;
+        let decisions = shown.decisions.ok_or("a history is kept")?;
+        let count = |message: &str, verdict: &str| {
+            decisions.iter().filter(|it| it.message == message && it.verdict.name() == verdict).count()
+        };
+        assert!(count("Paid", "dispatched") >= 1, "{decisions:?}");
+        assert_eq!([count("Paid", "handled"), count("Shipped", "handled")], [1, 1], "{decisions:?}");
         // The ledger has another key.
         let services =
             Services { store_table: config.services.ledger_table.clone(), ..config.services.clone() };

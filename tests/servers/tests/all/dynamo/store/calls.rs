@@ -8,14 +8,16 @@ use aws_sdk_dynamodb::config::interceptors::{
 use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_dynamodb::error::BoxError;
 use aws_sdk_dynamodb::operation::batch_get_item::{BatchGetItemInput, BatchGetItemOutput};
+use aws_sdk_dynamodb::operation::batch_write_item::{BatchWriteItemInput, BatchWriteItemOutput};
 use aws_sdk_dynamodb::operation::get_item::{GetItemInput, GetItemOutput};
 use aws_sdk_dynamodb::operation::put_item::{PutItemInput, PutItemOutput};
 use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
 use backend::SystemHost;
-use messages::Host;
+use messages::{DecisionRecord, Host, PartitionKey, Traceparent, Verdict};
 use outbox::{Settlement, View, WriteViews};
-use saga::{Persist, PersistOutcome, ReadDocuments, WriteDocuments};
+use saga::{KeepHistory, Persist, PersistOutcome, ReadDocuments, WriteDocuments};
 use servers::TestResult;
+use testing::history::observation;
 use testing::sample;
 
 use super::with_store_of;
@@ -54,6 +56,8 @@ impl Intercept for Meter {
             input.return_consumed_capacity = total;
         } else if let Some(input) = input.downcast_mut::<BatchGetItemInput>() {
             input.return_consumed_capacity = total;
+        } else if let Some(input) = input.downcast_mut::<BatchWriteItemInput>() {
+            input.return_consumed_capacity = total;
         } else if let Some(input) = input.downcast_mut::<PutItemInput>() {
             input.return_consumed_capacity = total;
         }
@@ -75,6 +79,12 @@ impl Intercept for Meter {
                 .unwrap_or(0.0);
         } else if let Some(output) = output.downcast_ref::<BatchGetItemOutput>() {
             units.reads += output
+                .consumed_capacity()
+                .iter()
+                .filter_map(aws_sdk_dynamodb::types::ConsumedCapacity::capacity_units)
+                .sum::<f64>();
+        } else if let Some(output) = output.downcast_ref::<BatchWriteItemOutput>() {
+            units.writes += output
                 .consumed_capacity()
                 .iter()
                 .filter_map(aws_sdk_dynamodb::types::ConsumedCapacity::capacity_units)
@@ -120,8 +130,35 @@ async fn message_consumes_these_units() -> TestResult {
             assert_eq!(meter.spent(), Units { reads: 1.0, writes: 5.0 }, "the first view of a saga");
             store.write(&[View { revision: 2, ..view }]).await?;
             assert_eq!(meter.spent(), Units { reads: 1.0, writes: 5.0 }, "a changed view");
+            let [handled, sent] = decisions(partition);
+            store.append(&[handled, sent]).await?;
+            assert_eq!(meter.spent(), Units { reads: 0.0, writes: 2.0 }, "the history of a message");
             Ok(())
         },
     )
     .await
+}
+
+/// Returns the decisions about a message and its effect, with all fields, as long as those of orders.
+fn decisions(partition: PartitionKey) -> [DecisionRecord; 2] {
+    let handled = observation(&SystemHost, partition, 0, 0);
+    let message = handled.message_id.expect("it has one");
+    let handled = DecisionRecord {
+        verdict: Verdict::Handled,
+        why: "placed -> paid".to_owned(),
+        traceparent: Some(Traceparent::of(partition, message).to_string()),
+        began_at: Some(handled.at),
+        attempt: Some(1),
+        state: Some("placed".to_owned()),
+        ..handled
+    };
+    let sent = DecisionRecord {
+        verdict: Verdict::Dispatched,
+        why: "sent to warehouse".to_owned(),
+        began_at: None,
+        attempt: None,
+        state: None,
+        ..handled.clone()
+    };
+    [handled, sent]
 }

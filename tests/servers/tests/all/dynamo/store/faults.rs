@@ -25,6 +25,7 @@ async fn suites_with(fate: Fate) -> TestResult {
         suites::sessions_of(&store).await?;
         suites::views_of(&store).await?;
         suites::failures_of(&store).await?;
+        suites::history_of(&store).await?;
         assert!(proxy.faults().values().sum::<usize>() > 500, "{:?}", proxy.faults());
         Ok(())
     })

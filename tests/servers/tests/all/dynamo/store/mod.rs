@@ -1,7 +1,8 @@
-//! The store of documents, outboxes, sessions, records, views and failures.
+//! The store of documents, outboxes, sessions, records, views, failures and history.
 
 mod calls;
 mod faults;
+mod history;
 mod orders;
 mod suites;
 

@@ -88,6 +88,10 @@ pub(super) async fn failures_of(store: &Dynamo) -> TestResult {
     testing::failures::all(&testing::failures::Ports { store, host: &SystemHost }).await
 }
 
+pub(super) async fn history_of(store: &Dynamo) -> TestResult {
+    testing::history::all(&testing::history::Ports { store, host: &SystemHost }).await
+}
+
 #[tokio::test]
 async fn documents() -> TestResult {
     with_store(|store| async move { documents_of(&store, &store.settings().table).await }).await
@@ -106,4 +110,9 @@ async fn views() -> TestResult {
 #[tokio::test]
 async fn failures() -> TestResult {
     with_store(|store| async move { failures_of(&store).await }).await
+}
+
+#[tokio::test]
+async fn history() -> TestResult {
+    with_store(|store| async move { history_of(&store).await }).await
 }
