@@ -573,6 +573,7 @@ pub(crate) enum EntryState {
     /// Is being performed
     Claimed,
     /// Used up its retries or cannot be read
+    #[value(name = "exhausted", alias = "poisoned")]
     Poisoned,
     /// Was deleted
     #[value(skip)]

@@ -150,7 +150,7 @@ async fn change(args: &OutboxChange, change: Change) -> anyhow::Result<bool> {
         .collect();
     if !missing.is_empty() {
         output::complain(&format!(
-            "not an exhausted entry: {}; `search-import outbox list --state poisoned` lists the exhausted entries",
+            "not an exhausted entry: {}; `search-import outbox list --state exhausted` lists the exhausted entries",
             missing.join(", ")
         ));
     }

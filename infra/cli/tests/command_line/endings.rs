@@ -125,7 +125,7 @@ fn unknown_names_are_answered_with_list_command() {
         fails(&program.run(command), &format!("{command:?}"), texts);
     }
     let run = program.run(&["outbox", "requeue", "x"]);
-    assert!(run.stderr.contains("outbox list --state poisoned"), "{}", run.stderr);
+    assert!(run.stderr.contains("outbox list --state exhausted"), "{}", run.stderr);
     let (second, _) = program.import(&[bundled("pubmed.nbib")], &["--search-name", "one"]);
     let run = program.run(&["show", "one"]);
     fails(&run, "two of one name", &[&search, second["search_id"].as_str().unwrap(), "one of these ids"]);

@@ -54,8 +54,8 @@ pub(crate) async fn operates(program: &Program, backend: &Backend) -> TestResult
         entries.iter().map(|entry| entry["id"].as_str().unwrap().to_owned()).collect()
     };
     assert_eq!(ids(list(&[])), [&*waiting, &*young, &*old]);
-    assert_eq!(ids(list(&["--state", "poisoned"])), [&*young, &*old]);
-    assert_eq!(ids(list(&["--state", "poisoned", "--older-than", "100"])), [&*old]);
+    assert_eq!(ids(list(&["--state", "exhausted"])), [&*young, &*old]);
+    assert_eq!(ids(list(&["--state", "exhausted", "--older-than", "100"])), [&*old]);
     let shown = program.run(&["outbox", "show", &old, "--json"]).json();
     assert_eq!(shown["owner"], format!("search {search}"));
     assert_eq!((&shown["attempts"], &shown["error"]), (&5.into(), &"refused 1000 s ago".into()));
@@ -63,7 +63,11 @@ pub(crate) async fn operates(program: &Program, backend: &Backend) -> TestResult
 
     let dry = program.run(&["outbox", "requeue", "--all", "--dry-run", "--json"]);
     assert_eq!((dry.code, dry.lines().len()), (Some(0), 2), "{}", dry.stderr);
-    assert_eq!(ids(list(&["--state", "poisoned"])), [&*young, &*old], "nothing changed");
+    assert_eq!(
+        ids(list(&["--state", "poisoned"])),
+        [&*young, &*old],
+        "the name of the API, and nothing changed"
+    );
     let run = program.run(&["outbox", "requeue", &old, "--json"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let requeued = run.json();
