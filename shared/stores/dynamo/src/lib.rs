@@ -11,7 +11,8 @@
 //! - `transaction`: several conditional writes that take effect together;
 //! - `listing`: queries of an index, with a consistent read of each item;
 //! - `entries`: the outbox within an item;
-//! - `saga_documents`, `outboxes`, `sessions`, `records`, `views`, `failures`, `operations`, `history`: the ports.
+//! - `saga_documents`, `outboxes`, `sessions`, `records`, `views`, `failures`, `operations`, `history`: the ports;
+//! - `application`: tables of the application, written with a session.
 //!
 //! # Items
 //! Every item has the key `pk`, which begins with its kind. Items that can change have a `stamp` that changes with each
@@ -44,6 +45,7 @@
 //! TTL deletes items late, so reads of documents check the retention themselves. An item with pending or exhausted
 //! entries has no TTL.
 
+mod application;
 mod entries;
 pub mod error;
 mod failures;
@@ -62,7 +64,8 @@ mod transaction;
 mod update;
 mod views;
 
-pub use aws_sdk_dynamodb::Client;
+pub use application::WithWork;
+pub use aws_sdk_dynamodb::{self, Client};
 pub use names::attributes;
 pub use outboxes::Outbox;
 pub use store::{Dynamo, STORE_TABLE, Settings};

@@ -1,6 +1,7 @@
 //! Transactional sessions: the record with its messages, the views and the application's records in one transaction.
 
 use async_trait::async_trait;
+use aws_sdk_dynamodb::types::TransactWriteItem;
 use jiff::Timestamp;
 use messages::{SessionId, StoreError};
 use outbox::session::SessionStatus;
@@ -58,8 +59,13 @@ impl Dynamo {
     }
 
     /// Returns the step that creates the record of a session. A session that changes nothing has none.
-    fn record_step(&self, session: &SessionRecord, doing: &str) -> Result<Option<Step>, StoreError> {
-        if !session.is_change() {
+    fn record_step(
+        &self,
+        session: &SessionRecord,
+        has_work: bool,
+        doing: &str,
+    ) -> Result<Option<Step>, StoreError> {
+        if !session.is_change() && !has_work {
             return Ok(None);
         }
         let mut entries = Entries::default();
@@ -67,22 +73,26 @@ impl Dynamo {
         let (id, at) = (session.id, session.committed_at);
         Ok(Some(Step::Create(self.session_record(id, COMMITTED, at, &entries, doing)?)))
     }
-}
 
-#[async_trait]
-impl CommitSession for Dynamo {
-    /// One transaction. A view that exists stays as it is, so the transaction is repeated without it.
-    async fn commit(&self, session: &SessionRecord) -> Result<CommitOutcome, StoreError> {
+    /// Commits a session together with writes of the application, in one transaction. A view that exists stays as it is,
+    /// so the transaction is repeated without it.
+    pub(crate) async fn commit_with(
+        &self,
+        session: &SessionRecord,
+        work: &[TransactWriteItem],
+    ) -> Result<CommitOutcome, StoreError> {
         let doing = format!("committing session {}", session.id);
         let Some(mut steps) = records::steps(&session.reads, &session.writes, &doing)? else {
             return Ok(CommitOutcome::Changed);
         };
         let of_records = steps.len();
+        steps.extend(work.iter().map(|write| Step::Own(Box::new(write.clone()))));
+        let of_work = steps.len();
         for view in &session.views {
             steps.push(Step::Create(views::encode(view, self.view_position(), &doing)?));
         }
         let before_record = steps.len();
-        steps.extend(self.record_step(session, &doing)?);
+        steps.extend(self.record_step(session, !work.is_empty(), &doing)?);
         let has_record = steps.len() > before_record;
         while !steps.is_empty() {
             let Outcome::Refused(refused) = self.transact(&steps, &doing).await? else { break };
@@ -92,8 +102,10 @@ impl CommitSession for Dynamo {
                 SessionStatus::Tombstone => return Ok(CommitOutcome::TooLate),
                 SessionStatus::Nothing => {}
             }
-            if refused.iter().any(|step| *step < of_records) {
-                return Ok(CommitOutcome::Changed);
+            match refused.first() {
+                Some(step) if *step < of_records => return Ok(CommitOutcome::Changed),
+                Some(step) if *step < of_work => return Ok(CommitOutcome::Refused),
+                _ => {}
             }
             if has_record && refused.contains(&(steps.len() - 1)) {
                 return Err(StoreError::unavailable(doing, DeletionInBetween));
@@ -102,6 +114,13 @@ impl CommitSession for Dynamo {
             steps.retain(|_| !index.next().is_some_and(|index| refused.contains(&index)));
         }
         Ok(CommitOutcome::Stored)
+    }
+}
+
+#[async_trait]
+impl CommitSession for Dynamo {
+    async fn commit(&self, session: &SessionRecord) -> Result<CommitOutcome, StoreError> {
+        self.commit_with(session, &[]).await
     }
 }
 

@@ -1,5 +1,6 @@
 //! The store of documents, outboxes, sessions, records, views, failures and history.
 
+mod application;
 mod calls;
 mod faults;
 mod history;
