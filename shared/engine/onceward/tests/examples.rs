@@ -57,6 +57,16 @@ fn documents_on_dynamodb_change_once() {
 }
 
 #[test]
+fn large_text_is_read_from_the_object_store() {
+    assert_eq!(output("claim_check"), "800000 words in an object of 4 MB\n");
+}
+
+#[test]
+fn encrypted_number_is_in_no_stored_file() {
+    assert_eq!(output("encryption"), "the program reads the number, and no stored file contains it\n");
+}
+
+#[test]
 fn announcement_is_sent_after_the_outage() {
     assert!(output("outbox").starts_with("the announcement was sent by sweep"));
 }
