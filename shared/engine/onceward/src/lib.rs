@@ -119,8 +119,8 @@ pub mod prelude {
     pub use outbox::session::{CONTROL, CommitError};
     pub use outbox::{Key, View};
     pub use saga::{
-        Decision, Engine, EntryPoint, Event, Function, Instance, MissingSetting, Requester, SAGA, Saga,
-        Service, Source, System,
+        Decision, Engine, EntryPoint, Event, Function, IdempotentRequest, Instance, MissingSetting,
+        OpenSession, Recurrence, Requester, SAGA, Saga, Service, Source, System,
     };
 
     pub use crate::{async_trait, messages};

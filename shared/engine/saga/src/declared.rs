@@ -1,7 +1,7 @@
 //! Enforcement of the table of an application: faults of the table itself, and functions that use what they do not
 //! declare.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -43,6 +43,9 @@ impl<P> System<P> {
         }
         self.check_queues(&mut faults);
         self.check_functions(&mut faults);
+        // A queue or function that is declared twice has its other faults twice.
+        let mut reported = BTreeSet::new();
+        faults.retain(|fault| reported.insert(fault.clone()));
         if faults.is_empty() { Ok(()) } else { Err(WrongTable { system: self.name, faults }) }
     }
 
@@ -245,7 +248,10 @@ mod tests {
             "orders is behind a queue and builds no consumer",
         ];
         let faults = SYSTEM.check().unwrap_err();
-        assert!(expected.iter().all(|fault| faults.faults.iter().any(|found| found == fault)), "{faults:#?}");
+        for fault in expected {
+            let count = faults.faults.iter().filter(|found| *found == fault).count();
+            assert_eq!(count, 1, "{fault}: {faults:#?}");
+        }
         assert!(faults.to_string().starts_with("the table of My orders is wrong: the name"), "{faults}");
     }
 

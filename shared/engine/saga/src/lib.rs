@@ -67,7 +67,7 @@ pub use document::{
     Content, Document, ExpectedMessage, ExpectedToken, LoadResult, Persist, PersistOutcome, ProcessedMessage,
     ReadDocuments, WriteDocuments,
 };
-pub use engine::{Engine, EntryPoint};
+pub use engine::{Engine, EntryPoint, OpenSession};
 pub use failures::{Failures, KeepFailures};
 pub use history::KeepHistory;
 pub use instance::{Instance, SAGA};
@@ -76,6 +76,7 @@ pub use operator::Operator;
 pub use ports::{Partitions, Ports, Stores};
 pub use recurrence::Recurrence;
 pub use requester::Requester;
+pub use requests::{IdempotentRequest, RequestError, RequestOutcome, Response};
 pub use runner::run;
 pub use send_event::{EventDelivery, OperatorEvent, SendEventError};
 pub use settings::Settings;
