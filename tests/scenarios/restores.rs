@@ -8,7 +8,7 @@ use std::time::Duration;
 use embedded::{Call, Phase};
 use functions::parse_references::{OrphanReason, OrphanStudies};
 use imports::queues::{CONTROL, PARSE, SAGA, UPLOADS};
-use imports::{FindObjects, JobState, ProjectId, ReadStudies, SearchId, StoredFile, StudyRef};
+use imports::{FindObjects, JobState, Outcome, ProjectId, ReadStudies, SearchId, StoredFile, StudyRef};
 use messages::{Disposition, ReceiveMessages};
 use outbox::ReadViews;
 use rusqlite::Connection;
@@ -405,6 +405,54 @@ async fn unrecorded_repair_is_not_repeated() {
     let again = start.repair(&ProjectAccess::All, announced.search_id, &request, None).await.unwrap();
     let expected = Refusal::Files(vec![(0, FileRefusal::UnderRepair(repair))]);
     assert!(matches!(&again, Repair::Refused(refusal) if *refusal == expected), "{again:?}");
+}
+
+/// A queue contains the announcement of the repair, but the restored database does not record the repair, and the repaired
+/// search has not ended there.
+#[tokio::test]
+async fn unrecorded_repair_leaves_file_to_restored_search() {
+    let world = World::new();
+    let announced = world.announce(&["a.ris", "b.ris"]).await;
+    world.upload(&announced, 0, TWO_STUDIES).await;
+    world.run().await;
+    let backup = Backup::take(&world);
+    for _ in 0..DEADLINES {
+        world.pass(HOUR).await;
+        world.run().await;
+    }
+    let original = announced.search_id;
+    assert_eq!(world.job(original).await.state, JobState::Error);
+    let repair = repaired(&world, original).await;
+    let world = restored(&backup, world, What::Database).await;
+    wait_for_deadlines(&world).await;
+    let outcome = world.job(repair).await.files[0].outcome.clone();
+    let Some(Outcome::Failed { reason }) = &outcome else { panic!("{outcome:?}") };
+    assert!(reason.contains("before this repair"), "{reason}");
+    assert_eq!(world.job(original).await.state, JobState::Error);
+    let again = repaired(&world, original).await;
+    world.run().await;
+    assert_complete(&world, again).await;
+}
+
+/// The timer of the search that the restore has removed would end its successor early.
+#[tokio::test]
+async fn timer_of_lost_search_ends_nothing_after_restore() {
+    let world = World::new();
+    let announced = world.announce(&["a.ris"]).await;
+    let backup = Backup::take(&world);
+    world.run().await;
+    let attempt_tokens = |world: &World| -> usize {
+        let item = "SELECT item FROM ledger WHERE partition_id = ?1";
+        let id = announced.search_id.to_string();
+        let item: String = open(world.folder()).query_row(item, [id], |row| row.get(0)).unwrap();
+        item.matches("\"a:").count()
+    };
+    assert!(attempt_tokens(&world) > 0, "the ledger admits the timer");
+    let world = restored(&backup, world, What::Database).await;
+    assert_eq!(attempt_tokens(&world), 0);
+    world.upload(&announced, 0, TWO_STUDIES).await;
+    wait_for_deadlines(&world).await;
+    assert_complete(&world, announced.search_id).await;
 }
 
 #[tokio::test]

@@ -221,6 +221,13 @@ impl ParseReferences {
             let reason = format!("reading it made the parser crash {begun} times");
             return self.refuse(read, reason, CRASHED).await;
         }
+        let (search, now) = (read.message.partition, read.deadline.host.now());
+        if let Some(other) = self.other_reader(search, read.command, now).await? {
+            let reason = format!(
+                "the database was restored to a time before this repair, and import {other} reads the file"
+            );
+            return self.refuse(read, reason, READ).await;
+        }
         let resume = self.resume_point(read, place.as_ref()).await?;
         let reason = match self.parse_file(read, resume).await {
             Ok(AttemptOutcome::Paused(records)) => {

@@ -12,13 +12,13 @@ use std::collections::BTreeSet;
 
 use imports::messages::{LookForUploads, StartParsing};
 use imports::saga::State;
-use imports::{FileId, Job, JobFile, Outcome, SearchId};
+use imports::{FileId, Job, JobFile, ObjectKey, Outcome, SearchId};
 use jiff::Timestamp;
 use messages::{Message, StoreError, Token};
 use outbox::Key;
 use saga::{Document, ReadDocuments};
 use serde::Deserialize;
-use service::{REPAIRS, Repairs};
+use service::{FileOf, REPAIRS, Repairs};
 
 use super::ParseReferences;
 
@@ -124,14 +124,55 @@ impl ParseReferences {
             return Ok(true);
         }
         let original = self.jobs.job(search).await?.and_then(|job| job.repairs).unwrap_or(search);
-        let Some(record) = self.duplicates.records.record(&Key::new(REPAIRS, original.to_string())).await?
-        else {
-            return Ok(false);
-        };
-        let repairs = Repairs::deserialize(&record.body).map_err(|error| {
-            StoreError::unusable(format!("reading the repairs of search {original}"), error)
-        })?;
-        Ok(repairs.deleted.contains(&search))
+        Ok(self.repairs_of(original).await?.deleted.contains(&search))
+    }
+
+    /// Returns the other search that reads the file of an unrecorded repair, if there is one.
+    ///
+    /// The queue may hold the messages of a repair that a restore of the database has undone. If the restore has also
+    /// undone the end of the repaired search, that search reads its file itself. A search whose document was written by
+    /// a newer version counts as ended, because a retry would end in the dead-letter queue.
+    pub(super) async fn other_reader(
+        &self,
+        search: SearchId,
+        command: &StartParsing,
+        now: Timestamp,
+    ) -> Result<Option<SearchId>, StoreError> {
+        let key = ObjectKey::parse(&self.key_prefix, &command.object.key).ok();
+        let Some(key) = key.filter(|key| key.search != search) else { return Ok(None) };
+        let repaired = self.readable_job(key.search, now).await?.and_then(|job| job.repairs);
+        let repairs = self.repairs_of(repaired.unwrap_or(key.search)).await?;
+        if repairs.searches().contains(&search) {
+            return Ok(None);
+        }
+        let uploaded = FileOf { search_id: key.search, file_id: key.file };
+        let repairing = repairs.files.iter().map(|file| file.by);
+        let repairing = repairing.filter(|by| repairs.earlier(*by).contains(&uploaded));
+        for FileOf { search_id, file_id } in [uploaded].into_iter().chain(repairing) {
+            if repairs.deleted.contains(&search_id) {
+                continue;
+            }
+            let Some(job) = self.readable_job(search_id, now).await? else { continue };
+            if job.files.iter().any(|file| file.file_id == file_id && !is_abandoned(&job, file)) {
+                return Ok(Some(search_id));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the latest job of a search, unless a newer version wrote its document.
+    async fn readable_job(&self, search: SearchId, now: Timestamp) -> Result<Option<Job>, StoreError> {
+        match self.latest_job(search, now).await {
+            Err(error) if !error.is_retryable() => Ok(None),
+            job => job,
+        }
+    }
+
+    async fn repairs_of(&self, original: SearchId) -> Result<Repairs, StoreError> {
+        let found = self.duplicates.records.record(&Key::new(REPAIRS, original.to_string())).await?;
+        let Some(record) = found else { return Ok(Repairs::default()) };
+        Repairs::deserialize(&record.body)
+            .map_err(|error| StoreError::unusable(format!("reading the repairs of search {original}"), error))
     }
 
     pub(super) fn documents(&self) -> &dyn ReadDocuments {

@@ -11,8 +11,9 @@ use testing::proof;
 
 /// The maximum number of schedules that a planted defect may survive. One defect needs more than 10,000.
 const MUTANT_SEEDS: u64 = 60_000;
-/// The maximum number of planted defects that no fresh schedule of a deep run may find.
-const MAX_SURVIVORS: usize = 1;
+/// The maximum number of planted defects that no fresh schedule of a deep run may find. Three of them need a rare moment of a
+/// restore.
+const MAX_SURVIVORS: usize = 4;
 /// The maximum number of points that a fault may miss on every change.
 const MAX_MISSED: usize = 12;
 /// The maximum number of situations that no schedule may meet on every change.
@@ -66,12 +67,11 @@ fn schedules_keep_invariants_and_cover_faults() {
     assert_eq!(coverage.of(Call::HOST_SLEEP, Phase::After, Fault::Crash), 0, "there is no such point");
 }
 
-/// The schedules change every day. They restore no store: one of 15,000 that do finds a known limitation (docs/faults.md).
+/// The schedules change every day.
 #[test]
 fn fresh_schedules_violate_nothing() {
     for mode in Mode::ALL {
-        let config = Config { restores: false, ..Config::new(mode) };
-        run(&config, proof::fresh_seed(), proof::size(1_500, 50_000));
+        run(&Config::new(mode), proof::fresh_seed(), proof::size(1_500, 50_000));
     }
 }
 

@@ -142,6 +142,7 @@ impl Operator {
     /// - The ledger may contain tokens of a later document. A reply to a command of that document would be accepted as
     ///   the reply to a later command.
     /// - The fence of the ledger may be lower than the fence of the document.
+    /// - Without a document, the ledger may contain tokens of one that the restore has removed.
     ///
     /// # Errors
     /// Returns an error if a store is unavailable. The call can be repeated.
@@ -150,8 +151,36 @@ impl Operator {
         partition: PartitionKey,
         replies: AdmittedReplies,
     ) -> Result<Readmission, StoreError> {
-        let document = self.load(partition).await?;
-        self.admit(partition, document.as_ref(), replies, UnknownTokens::Remove).await
+        match self.load(partition).await? {
+            None => self.remove_attempt_tokens(partition).await,
+            document => self.admit(partition, document.as_ref(), replies, UnknownTokens::Remove).await,
+        }
+    }
+
+    /// Removes the tokens of attempts from the ledger item of a partition without a document.
+    ///
+    /// Until an attempt stores a document, it has handed out none of its tokens. So each of them is unused, or belongs
+    /// to a message of a document that the restore has removed. Such a message would be admitted, and an attempt without
+    /// capacity for new tokens would hand out its token again.
+    async fn remove_attempt_tokens(&self, partition: PartitionKey) -> Result<Readmission, StoreError> {
+        let attempt = AttemptId::from_uuid(self.host.random_id());
+        let claim = self.new_claim(partition, attempt, None, Vec::new());
+        let claim = Claim { requires: ClaimCondition::ItemExists, ..claim };
+        let admitted = match ledger::ask(self.partitions.ledger.as_ref(), claim).await?.1 {
+            Admission::Admitted(admitted) => admitted,
+            Admission::Duplicate => return Ok(Readmission::Granted),
+            Admission::Busy { .. } | Admission::Moved { .. } => return Ok(Readmission::Busy),
+        };
+        let remove = match admitted.tokens {
+            Tokens::Listed(tokens) => tokens.into_iter().filter(Token::is_from_attempt).collect(),
+            Tokens::Unchecked => BTreeSet::new(),
+        };
+        let (fence, now) = (admitted.fence, self.host.now());
+        let release = Release { partition, attempt, fence, remove, ended: false, until: None, now };
+        Ok(match self.partitions.ledger.release(&release).await? {
+            true => Readmission::Granted,
+            false => Readmission::Busy,
+        })
     }
 
     async fn admit(
@@ -283,11 +312,23 @@ impl Operator {
         document: Option<&Document>,
         tokens: Vec<Token>,
     ) -> Result<Option<HeldPartition>, StoreError> {
+        let claim = self.new_claim(partition, attempt, document, tokens);
+        let (claim, answer) = ledger::ask_with(self.partitions.ledger.as_ref(), claim, granted_at).await?;
+        Ok(HeldPartition::of(claim, answer))
+    }
+
+    fn new_claim(
+        &self,
+        partition: PartitionKey,
+        attempt: AttemptId,
+        document: Option<&Document>,
+        tokens: Vec<Token>,
+    ) -> Claim {
         let now: Timestamp = self.host.now();
         // A newly created ledger item restarts its fence. Without this minimum, later workers would look as if they had
         // lost the lease.
         let fence = document.map_or(0, |document| document.content.fence);
-        let claim = Claim {
+        Claim {
             partition,
             attempt,
             now,
@@ -300,9 +341,7 @@ impl Operator {
             fence,
             above: fence,
             until: document.map_or(now, |document| document.content.waits_until(&document.outbox, now)),
-        };
-        let (claim, answer) = ledger::ask_with(self.partitions.ledger.as_ref(), claim, granted_at).await?;
-        Ok(HeldPartition::of(claim, answer))
+        }
     }
 
     /// Claims a held partition again, and grants these tokens. Returns `None` if another worker has claimed it since.

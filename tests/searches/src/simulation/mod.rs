@@ -158,6 +158,8 @@ impl Workload for Searches {
             (recovery::UNCOMPARED, &[Mode::Ledger]),
             (recovery::UNLISTED, &[Mode::Ledger]),
             (mutants::SCAN_NOT_REPEATED, &Mode::ALL),
+            (mutants::UNRECORDED_REPAIR, &[Mode::Ledger]),
+            (mutants::LOST_TOKENS_KEPT, &[Mode::Ledger]),
         ]
     }
 

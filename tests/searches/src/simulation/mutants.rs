@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use dedup::GrantTokens;
+use dedup::{Admission, Claim, ClaimCondition, ClaimPartition, GrantTokens, Release};
 use functions::parse_references;
-use imports::{ParseCommand, SearchEvent, SearchImport};
+use imports::{FileId, ParseCommand, SearchEvent, SearchId, SearchImport};
 use jiff::Timestamp;
 use messages::{Host, Message, MessageId, PartitionKey, StoreError, Token};
 use outbox::{
@@ -14,10 +14,11 @@ use outbox::{
 };
 use saga::{Engine, LoadResult, Persist, PersistOutcome, ReadDocuments, Saga, Stores, WriteDocuments};
 use serde::Deserialize;
-use service::{FIRST_REQUEST, REPAIRS, Repairs};
+use service::{FIRST_REQUEST, FileOf, REPAIRS, RepairedFile, Repairs};
 use simulation::Access;
+use uuid::Uuid;
 
-use super::outside::Outside;
+use super::outside::{Outside, Truth};
 
 /// The deadline of a search starts at its first message, regardless of arriving files.
 pub(super) const DEADLINE_NOT_RENEWED: &str = "arrivals do not renew the deadline";
@@ -41,6 +42,12 @@ pub(super) const DECISION_ALONE: &str = "a decision does not compare its studies
 
 /// A parser executes a deletion that a client asked for, although the database does not record it.
 pub(super) const UNRECORDED_DELETION: &str = "a deletion is executed that the database does not record";
+
+/// A parser reads the file of a repair that the database does not record, although another search reads it.
+pub(super) const UNRECORDED_REPAIR: &str = "a repair reads a file that a restored search reads";
+
+/// The command after a restore keeps the unused tokens of a search without a document.
+pub(super) const LOST_TOKENS_KEPT: &str = "a search without a document keeps its tokens after a restore";
 
 /// A restored search that waits for the result of its bucket scan does not repeat the scan.
 pub(super) const SCAN_NOT_REPEATED: &str = "a pending bucket scan is not repeated after a restore";
@@ -71,7 +78,7 @@ pub(super) fn plant(mut engine: Engine, access: &Access<Outside>) -> Engine {
             let inner = Arc::clone(&stores.read_documents);
             stores.read_documents = Arc::new(AwaitsNewer { inner });
         }
-        if is_parser && access.has(UNRECORDED_DELETION) {
+        if is_parser && (access.has(UNRECORDED_DELETION) || access.has(UNRECORDED_REPAIR)) {
             let inner = Arc::clone(&stores.records);
             stores.records = Arc::new(BelievesCommands { inner, access: access.clone() });
         }
@@ -82,6 +89,13 @@ pub(super) fn plant(mut engine: Engine, access: &Access<Outside>) -> Engine {
             stores.records = Arc::new(Believes { inner: records, meant });
         }
     }
+    if access.function().is_none()
+        && access.has(LOST_TOKENS_KEPT)
+        && let Ok(partitions) = &mut engine.partitions
+    {
+        let inner = Arc::clone(&partitions.ledger);
+        partitions.ledger = Arc::new(SkipsItems { inner });
+    }
     if access.has(NEW_TOKENS_ON_REPEAT)
         && let Ok(partitions) = &mut engine.partitions
     {
@@ -89,6 +103,25 @@ pub(super) fn plant(mut engine: Engine, access: &Access<Outside>) -> Engine {
         partitions.tokens = Arc::new(MintsAnew { inner, host, begun: Mutex::default() });
     }
     engine
+}
+
+/// Claims for an operator no partition that may lack a document.
+struct SkipsItems {
+    inner: Arc<dyn ClaimPartition>,
+}
+
+#[async_trait]
+impl ClaimPartition for SkipsItems {
+    async fn claim(&self, claim: &Claim) -> Result<Admission, StoreError> {
+        match claim.requires {
+            ClaimCondition::ItemExists => Ok(Admission::Duplicate),
+            ClaimCondition::TokenPresent(_) | ClaimCondition::Always => self.inner.claim(claim).await,
+        }
+    }
+
+    async fn release(&self, release: &Release) -> Result<bool, StoreError> {
+        self.inner.release(release).await
+    }
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -294,10 +327,18 @@ impl ReadRecords for Believes {
     }
 }
 
-/// Reports every deletion that a client asked for as recorded.
+/// Reports every deletion, or every repair, that a client asked for as recorded.
 struct BelievesCommands {
     inner: Arc<dyn ReadRecords>,
     access: Access<Outside>,
+}
+
+impl BelievesCommands {
+    fn searches_with(&self, wanted: fn(&Truth) -> bool) -> Vec<SearchId> {
+        self.access.with(|scene| {
+            scene.truth.iter().filter(|(_, truth)| wanted(truth)).map(|(search, _)| *search).collect()
+        })
+    }
 }
 
 #[async_trait]
@@ -309,11 +350,14 @@ impl ReadRecords for BelievesCommands {
         }
         let (revision, stored) = found.map_or((0, None), |found| (found.revision, Some(found.body)));
         let mut repairs = stored.and_then(|body| Repairs::deserialize(&body).ok()).unwrap_or_default();
-        let asked_for = self.access.with(|scene| {
-            let asked_for = scene.truth.iter().filter(|(_, truth)| truth.deleted);
-            asked_for.map(|(search, _)| *search).collect::<Vec<_>>()
-        });
-        repairs.deleted.extend(asked_for);
+        if self.access.has(UNRECORDED_DELETION) {
+            repairs.deleted.extend(self.searches_with(|truth| truth.deleted));
+        }
+        if self.access.has(UNRECORDED_REPAIR) {
+            let by = self.searches_with(|truth| truth.repairs.is_some()).into_iter();
+            let by = by.map(|search_id| FileOf { search_id, file_id: FileId::from_uuid(Uuid::nil()) });
+            repairs.files.extend(by.map(|by| RepairedFile { of: by, records: BTreeSet::new(), by }));
+        }
         Ok(serde_json::to_value(&repairs).ok().map(|body| Record { revision, body }))
     }
 }

@@ -181,7 +181,8 @@ pub struct Outside {
     pub promised: BTreeMap<SearchId, BTreeMap<ExportId, BTreeSet<FileId>>>,
     /// The exports that parsers were unable to make during a long outage.
     pub unmade: BTreeSet<ExportId>,
-    /// The keys of exports whose request arrived after the deletion of the search, when no worker was waiting for it.
+    /// The keys of exports whose request arrived after the deletion of the search, when no worker was waiting for it or
+    /// the export had failed long ago.
     pub stray: BTreeSet<String>,
     /// The searches whose files were being read when the database was restored.
     pub interrupted: BTreeSet<SearchId>,

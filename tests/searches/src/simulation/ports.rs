@@ -226,11 +226,13 @@ impl KeepExports for Own {
         while let Some(piece) = pieces.next().await {
             bytes += piece?.len() as u64;
         }
-        let (key, search) = (key.to_string(), key.search);
+        let (key, search, export) = (key.to_string(), key.search, key.export);
         let keep = move |scene: &mut Scene<'_, Outside>| {
             scene.note(|| format!("exports.keep     {key}"));
-            // An object store has no fence.
-            if scene.is_stray() && scene.files_of(search).is_empty() {
+            // An object store has no fence. A worker that stood still for the maximum duration of an export continues after
+            // another worker has handled its command, so a failure of its check is not repeated.
+            let is_late = scene.is_stray() || !export.is_awaited(scene.now());
+            if is_late && scene.files_of(search).is_empty() {
                 scene.stray.insert(key.clone());
             }
             scene.exports.insert(key);

@@ -50,6 +50,14 @@ fn deleted(rest: &AtRest<'_>) -> BTreeSet<SearchId> {
         .collect()
 }
 
+/// Returns `true` if the database records that a search repairs another one.
+fn is_recorded(rest: &AtRest<'_>, search: SearchId) -> bool {
+    let repairs = rest.records().filter(|(key, _)| key.kind == REPAIRS);
+    repairs
+        .filter_map(|(_, record)| Repairs::deserialize(&record.body).ok())
+        .any(|repairs| repairs.searches().contains(&search))
+}
+
 /// A search has ended, and it is removed only if the database records its deletion.
 fn view(rest: &AtRest<'_>, search: PartitionKey, deleted: &BTreeSet<SearchId>) -> CheckResult {
     let Some(view) = rest.view(search) else { return Ok(()) };
@@ -103,6 +111,7 @@ fn outcomes(rest: &AtRest<'_>, search: SearchId, ended: &EndedSearch) -> CheckRe
                 reason.contains("made the parser crash")
                     || rest.outlasted.contains(&(search, *file))
                     || (reason.ends_with("is gone") && was_deleted)
+                    || (reason.contains("before this repair") && !is_recorded(rest, search))
             }
             (Some(Outcome::Failed { .. }) | None, _) => true,
         };
