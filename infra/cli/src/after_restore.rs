@@ -8,7 +8,7 @@ use serde_json::json;
 use service::{AfterRestore, OpenReads, RestoreOutcome, SearchService};
 
 use crate::args;
-use crate::words::counted;
+use crate::humanize::counted;
 use crate::workspace::{self, Workspace};
 
 /// The number of imports that are treated at the same time. Each takes some round trips to the stores.

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use service::{Change, ChangeCursor, MAX_SEEN, changes};
 
 use crate::args;
+use crate::humanize::counted;
 use crate::searches::SearchItem;
 use crate::table::{Column, table};
-use crate::words::counted;
 use crate::workspace::{self, Workspace};
 
 /// Lists the searches that changed since an earlier call, and prints the cursor for the next call.

@@ -5,7 +5,7 @@ use local::{output, user_name};
 use serde_json::json;
 
 use crate::args;
-use crate::words::counted;
+use crate::humanize::counted;
 use crate::workspace::{self, Workspace};
 
 /// Lists the files whose studies no search counts, and deletes the studies if requested. Returns `false` if some

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use local::output;
 
-use crate::words::counted;
+use crate::humanize::counted;
 
 /// The maximum number of studies that are listed individually.
 const MAX_LISTED: usize = 10;

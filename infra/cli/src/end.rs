@@ -13,7 +13,7 @@ use service::{Cancellation, Deletion, ProjectAccess, SearchService};
 use crate::args::{self, Delete, Inspect};
 use crate::consent;
 use crate::find;
-use crate::words::counted;
+use crate::humanize::counted;
 use crate::workspace::{self, Workspace};
 
 /// The interval between checks whether all work is done.

@@ -17,7 +17,7 @@ use writers::{FileLimits, Format, Source, Writer};
 
 use crate::damaged::DamagedStudies;
 use crate::find::{self, Pages};
-use crate::words::counted;
+use crate::humanize::counted;
 use crate::workspace::{self, Workspace};
 use crate::{args, files};
 

@@ -19,8 +19,8 @@ use crate::args::{
     FailuresOperations, FailuresRetry, FailuresShow, FailuresStop,
 };
 use crate::consent;
+use crate::humanize::{ago, counted};
 use crate::table::{Column, table};
-use crate::words::{ago, counted};
 use crate::workspace::{self, Workspace};
 
 /// The minimum length of an id's prefix.

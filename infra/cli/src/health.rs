@@ -6,8 +6,8 @@ use messages::store::chain;
 use service::health::{Health, QueueReport, Report};
 
 use crate::args;
+use crate::humanize::{ago, counted};
 use crate::table::{Column, table};
-use crate::words::{ago, counted};
 use crate::workspace::{self, Workspace};
 
 /// Prints the health report. Returns `true` if no problem needs an operator.

@@ -23,7 +23,7 @@
 //! - `consent`: asks before a deletion; `files`: files named on the command line; `damaged`: skipped studies;
 //! - `disk`: a disk that rejects writes;
 //! - `workspace`: a data directory, or the configured services;
-//! - `table`, `words`: formatting of tables, numbers and times.
+//! - `table`, `humanize`: tables, and counts and times for readers.
 
 mod after_restore;
 mod args;
@@ -40,6 +40,7 @@ mod files;
 mod find;
 mod flow_chart;
 mod health;
+mod humanize;
 mod import;
 mod interrupt;
 mod manual;
@@ -63,7 +64,6 @@ mod trials;
 #[cfg(feature = "services")]
 mod upload;
 mod watch;
-mod words;
 mod workspace;
 
 use std::process::ExitCode;

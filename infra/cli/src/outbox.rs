@@ -14,8 +14,8 @@ use serde::Serialize;
 
 use crate::args::{Consent, EntryState, OutboxChange, OutboxCommand, OutboxList, OutboxRequeue, OutboxShow};
 use crate::consent;
+use crate::humanize::counted;
 use crate::table::{Column, table};
-use crate::words::counted;
 use crate::workspace::{self, Workspace};
 
 /// An entry as it was read, and its new state once this command has changed it.

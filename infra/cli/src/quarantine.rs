@@ -14,7 +14,7 @@ use references::{Limits, RecordExtractor};
 use serde::Serialize;
 
 use crate::workspace::{self, Workspace};
-use crate::{args, files, find, words};
+use crate::{args, files, find, humanize};
 
 /// The number of records requested at a time.
 const PAGE: usize = 1_000;
@@ -70,7 +70,7 @@ pub(crate) async fn run(args: &args::Quarantine) -> anyhow::Result<bool> {
             None => String::new(),
             Some(more) => format!(" ({more} more could not be read and are not stored)"),
         };
-        let records = words::records(*records as u64);
+        let records = humanize::records(*records as u64);
         output::line(&format!("{records} of {name} written to {}{more}", out.display()))?;
     }
     Ok(true)

@@ -9,8 +9,8 @@ use local::output;
 use messages::{DecisionRecord, RecordedVerdict, Verdict};
 use serde::Serialize;
 
+use crate::humanize::counted;
 use crate::table::{Column, table};
-use crate::words::counted;
 use crate::workspace::Workspace;
 
 /// The outcome of a file that was read to its end.

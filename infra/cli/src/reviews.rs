@@ -11,8 +11,8 @@ use crate::args::{
 use crate::consent;
 use crate::duplicates::user_name;
 use crate::end::{open, run_until_idle};
+use crate::humanize::counted;
 use crate::table::{Column, table};
-use crate::words::counted;
 use crate::workspace::{self, Workspace};
 
 pub(crate) async fn run(command: ReviewsCommand) -> anyhow::Result<bool> {

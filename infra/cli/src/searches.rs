@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use crate::args;
 use crate::find::{PAGE, Pages};
+use crate::humanize::{ago, counted};
 use crate::table::{Column, table};
-use crate::words::{ago, counted};
 use crate::workspace::{self, Workspace};
 
 /// The length of a short id, if that distinguishes all listed searches. An id starts with the millisecond of the

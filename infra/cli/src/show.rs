@@ -10,7 +10,7 @@ use service::{SearchRepairs, SearchService};
 
 use crate::report::Report;
 use crate::workspace::{self, Workspace};
-use crate::{args, find, words};
+use crate::{args, find, humanize};
 
 /// The maximum number of unreadable records shown for each file.
 const MAX_QUARANTINED: usize = 100;
@@ -91,7 +91,7 @@ fn print(report: &Report, details: &SearchDetails) -> anyhow::Result<()> {
     }
     let more = job.quarantined().saturating_sub(details.quarantined.len() as u64);
     if more > 0 {
-        let more = words::counted(more, "more record", "more records");
+        let more = humanize::counted(more, "more record", "more records");
         output::line(&format!("{more} not imported; `search-import quarantine` exports them"))?;
     }
     output::line("")?;

@@ -7,7 +7,7 @@ use local::output;
 use serde_json::{Value, json};
 
 use crate::damaged::DamagedStudies;
-use crate::words::sentence;
+use crate::humanize::sentence;
 use crate::workspace::{self, Workspace};
 use crate::{args, find};
 

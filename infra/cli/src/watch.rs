@@ -14,8 +14,8 @@ use saga::failures::{FailureStatus, Selection};
 
 use crate::args::Location;
 use crate::disk::DiskFull;
+use crate::humanize;
 use crate::interrupt::resume_command;
-use crate::words;
 use crate::workspace::Workspace;
 
 /// The interval between reads of the search's state from a data directory.
@@ -129,12 +129,12 @@ async fn why_waiting(workspace: &Workspace, location: &Location, search: SearchI
         .collect();
     let resume = resume_command(location);
     Ok(if failures > 0 {
-        let failures = words::counted(failures, "message has", "messages have");
+        let failures = humanize::counted(failures, "message has", "messages have");
         format!(
             "import {search} has not ended: {failures} failed permanently; `search-import failures groups` shows the causes"
         )
     } else if delayed > 0 {
-        let delayed = words::counted(delayed, "message is", "messages are");
+        let delayed = humanize::counted(delayed, "message is", "messages are");
         format!("import {search} has not ended: {delayed} delayed after a failure; `{resume}` tries again")
     } else if missing.is_empty() {
         format!(
@@ -240,7 +240,7 @@ impl Bars {
 fn message(phase: Phase, percent: Option<u64>, records: u64) -> String {
     let percent = percent.filter(|_| phase == Phase::Reading);
     let percent = percent.map_or_else(String::new, |percent| format!(" {percent} %"));
-    let records = if records == 0 { String::new() } else { format!(", {}", words::records(records)) };
+    let records = if records == 0 { String::new() } else { format!(", {}", humanize::records(records)) };
     format!("{}{percent}{records}", phase.name())
 }
 
