@@ -10,7 +10,6 @@ use service::{DecisionKind, DecisionOutcome, DecisionRequest, SearchService};
 
 use crate::args::{self, Decision};
 use crate::damaged::DamagedStudies;
-use crate::end::{open, run_until_idle};
 use crate::find;
 use crate::studies::Names;
 use crate::workspace::{self, Workspace};
@@ -166,7 +165,7 @@ async fn find_study(
 
 /// Records a decision about studies.
 pub(crate) async fn decide(args: &args::Decide) -> anyhow::Result<bool> {
-    let workspace = open(&args.output).await?;
+    let workspace = Workspace::open_or_operate(workspace::settings(&args.output.location)?).await?;
     let project = workspace.project(&args.project).await?;
     let mut studies = Vec::new();
     for study in &args.studies {
@@ -187,7 +186,7 @@ pub(crate) async fn decide(args: &args::Decide) -> anyhow::Result<bool> {
             )
         }
     };
-    run_until_idle(&workspace).await?;
+    workspace.run_until_idle().await?;
     if args.output.json {
         output::json(&json!({ "decision": if is_new { "noted" } else { "as it was" } }))?;
     } else {

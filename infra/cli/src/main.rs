@@ -16,7 +16,7 @@
 //! - `outbox`: effects that are not performed yet;
 //! - `health`: the state of services and backlogs, and open problems;
 //! - `manual`: shell completions and manual pages;
-//! - `end`: cancels and deletes imports;
+//! - `cancel`: cancels and deletes imports;
 //! - `failures`: dead-lettered messages and exhausted outbox entries;
 //! - `after_restore`: settles imports after a database restore;
 //! - `trials`: imports with injected faults, requested over the HTTP API;
@@ -27,13 +27,13 @@
 
 mod after_restore;
 mod args;
+mod cancel;
 mod changes;
 mod check;
 mod consent;
 mod damaged;
 mod disk;
 mod duplicates;
-mod end;
 mod export;
 mod failures;
 mod files;
@@ -108,8 +108,8 @@ async fn main() -> ExitCode {
         Command::Outbox(args) => outbox::run(args.command).await,
         Command::Failures(args) => failures::run(args.command).await,
         Command::Repair(args) => repair::run(&args).await,
-        Command::Cancel(args) => end::cancel(&args).await,
-        Command::Delete(args) => end::delete(&args).await,
+        Command::Cancel(args) => cancel::cancel(&args).await,
+        Command::Delete(args) => cancel::delete(&args).await,
         Command::Health(args) => health::run(&args).await,
         Command::Searches(args) => searches::run(&args).await,
         Command::Changes(args) => changes::run(&args).await,

@@ -10,7 +10,6 @@ use crate::args::{
 };
 use crate::consent;
 use crate::duplicates::user_name;
-use crate::end::{open, run_until_idle};
 use crate::humanize::counted;
 use crate::table::{Column, table};
 use crate::workspace::{self, Workspace};
@@ -67,7 +66,7 @@ pub(crate) async fn create(service: &SearchService, name: &str) -> anyhow::Resul
 }
 
 async fn edit(args: &ReviewsChange, change: ReviewChange) -> anyhow::Result<bool> {
-    let workspace = open(&args.output).await?;
+    let workspace = Workspace::open_or_operate(workspace::settings(&args.output.location)?).await?;
     let project = workspace.review(&args.review).await?;
     let review = service(&workspace)?.change_review(project, &change, &user_name()).await??;
     print(&args.output, &review, if review.archived_at.is_some() { "is archived" } else { "is listed" })
@@ -75,7 +74,7 @@ async fn edit(args: &ReviewsChange, change: ReviewChange) -> anyhow::Result<bool
 
 async fn delete(args: &ReviewsDelete) -> anyhow::Result<bool> {
     let ReviewsChange { review, output } = &args.change;
-    let workspace = open(output).await?;
+    let workspace = Workspace::open_or_operate(workspace::settings(&output.location)?).await?;
     let project = workspace.review(review).await?;
     let what = review.name.as_deref().map_or_else(|| project.to_string(), |name| format!("\"{name}\""));
     let question = format!("Delete review {what} with all its imports and decisions? This cannot be undone.");
@@ -90,7 +89,7 @@ async fn delete(args: &ReviewsDelete) -> anyhow::Result<bool> {
             }
         }
     }
-    run_until_idle(&workspace).await?;
+    workspace.run_until_idle().await?;
     if output.json {
         output::json(&serde_json::json!({ "project_id": project, "done": "deleted" }))?;
     } else {

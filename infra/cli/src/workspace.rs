@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 use anyhow::{anyhow, bail};
 use backend::{Backend, BackendKind, Config, SystemHost};
@@ -24,6 +25,9 @@ const RECEIVE_LIMIT: u32 = 20;
 
 /// The number of decisions read in one call.
 const DECISIONS_PAGE: usize = 1_000;
+
+/// The interval between checks whether all work is done.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The queues of a data directory, with [`RECEIVE_LIMIT`].
 static LOCAL_QUEUES: LazyLock<Vec<QueueSpec>> = LazyLock::new(|| {
@@ -101,6 +105,14 @@ impl Workspace {
         Ok(Self { backend, home: None })
     }
 
+    /// Opens it for work if it is a data directory in which no other program works, and otherwise for an operator's
+    /// changes.
+    pub(crate) async fn open_or_operate(config: Config) -> anyhow::Result<Self> {
+        has_folder(&config)?;
+        let is_free = config.backend == BackendKind::Embedded && Store::lock(&config.data_dir).is_ok();
+        if is_free { Self::open(config).await } else { Self::operate(config).await }
+    }
+
     /// Opens it for reading, while other programs may be working in it.
     pub(crate) async fn open_read_only(config: Config) -> anyhow::Result<Self> {
         has_folder(&config)?;
@@ -157,6 +169,22 @@ impl Workspace {
         Ok(runner.with_visibility(self.backend.config.visibility).with_upkeep(indexing))
     }
 
+    /// Runs the functions until they are idle, if this program holds the data directory. Otherwise other workers do the
+    /// work.
+    pub(crate) async fn run_until_idle(&self) -> anyhow::Result<()> {
+        if self.home().is_none() {
+            return Ok(());
+        }
+        let runner = self.runner(&args::FaultInjection::default())?;
+        let idle = async {
+            while runner.is_idle().await? != Some(true) {
+                self.host().sleep(POLL_INTERVAL).await;
+            }
+            anyhow::Ok(())
+        };
+        runner.run_until(idle).await?
+    }
+
     /// Returns the decisions about the messages of a search, at most as many as a data directory keeps; `None` if no
     /// history is kept.
     pub(crate) async fn decisions(
@@ -202,7 +230,7 @@ impl Workspace {
 }
 
 /// Fails if the embedded backend has no data directory, and names the next step.
-pub(crate) fn has_folder(config: &Config) -> anyhow::Result<()> {
+fn has_folder(config: &Config) -> anyhow::Result<()> {
     if config.backend != BackendKind::Embedded {
         return Ok(());
     }

@@ -1,27 +1,20 @@
 //! Cancelling a running search, and deleting one that has ended.
 
-use std::time::Duration;
-
 use anyhow::bail;
-use backend::BackendKind;
-use embedded::Store;
 use imports::SearchId;
 use local::output;
 use serde_json::json;
 use service::{Cancellation, Deletion, ProjectAccess, SearchService};
 
-use crate::args::{self, Delete, Inspect};
+use crate::args::{Delete, Inspect};
 use crate::consent;
 use crate::find;
 use crate::humanize::counted;
 use crate::workspace::{self, Workspace};
 
-/// The interval between checks whether all work is done.
-const POLL_INTERVAL: Duration = Duration::from_millis(50);
-
 /// Cancels a search and deletes its studies.
 pub(crate) async fn cancel(args: &Inspect) -> anyhow::Result<bool> {
-    let workspace = open(&args.output).await?;
+    let workspace = Workspace::open_or_operate(workspace::settings(&args.output.location)?).await?;
     let job =
         find::search(&workspace, workspace.project(&args.search.project).await?, &args.search.search).await?;
     let function = SearchService::over(workspace.ports(), &functions::SYSTEM)?;
@@ -44,7 +37,7 @@ pub(crate) async fn cancel(args: &Inspect) -> anyhow::Result<bool> {
 /// Deletes a search that has ended, with all its data.
 pub(crate) async fn delete(args: &Delete) -> anyhow::Result<bool> {
     let (consent, args) = (args.consent, &args.inspect);
-    let workspace = open(&args.output).await?;
+    let workspace = Workspace::open_or_operate(workspace::settings(&args.output.location)?).await?;
     let job =
         find::search(&workspace, workspace.project(&args.search.project).await?, &args.search.search).await?;
     let name = job.name.as_ref().map(|name| format!(" \"{name}\"")).unwrap_or_default();
@@ -72,33 +65,9 @@ pub(crate) async fn delete(args: &Delete) -> anyhow::Result<bool> {
     finish(&workspace, args, job.search_id, "deleted").await
 }
 
-/// Opens a data directory as its only worker if no other program works in it, and otherwise without doing work.
-pub(crate) async fn open(output: &args::Output) -> anyhow::Result<Workspace> {
-    let config = workspace::settings(&output.location)?;
-    workspace::has_folder(&config)?;
-    let is_free = config.backend == BackendKind::Embedded && Store::lock(&config.data_dir).is_ok();
-    if is_free { Workspace::open(config).await } else { Workspace::operate(config).await }
-}
-
-/// Runs the functions until they are idle, if this program holds the data directory. Otherwise other workers do the
-/// work.
-pub(crate) async fn run_until_idle(workspace: &Workspace) -> anyhow::Result<()> {
-    if workspace.home().is_none() {
-        return Ok(());
-    }
-    let runner = workspace.runner(&args::FaultInjection::default())?;
-    let idle = async {
-        while runner.is_idle().await? != Some(true) {
-            workspace.host().sleep(POLL_INTERVAL).await;
-        }
-        anyhow::Ok(())
-    };
-    runner.run_until(idle).await?
-}
-
 /// Runs the functions until they are idle, and prints the result.
 async fn finish(workspace: &Workspace, args: &Inspect, search: SearchId, done: &str) -> anyhow::Result<bool> {
-    run_until_idle(workspace).await?;
+    workspace.run_until_idle().await?;
     if args.output.json {
         output::json(&json!({ "search_id": search, "done": done }))?;
     } else {
