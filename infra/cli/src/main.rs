@@ -19,7 +19,7 @@
 //! - `cancel`: cancels and deletes imports;
 //! - `failures`: dead-lettered messages and exhausted outbox entries;
 //! - `after_restore`: settles imports after a database restore;
-//! - `trials`: imports with injected faults, requested over the HTTP API;
+//! - `fault_trials`: imports with injected faults, requested over the HTTP API;
 //! - `consent`: asks before a deletion; `files`: files named on the command line; `damaged`: skipped studies;
 //! - `disk`: a disk that rejects writes;
 //! - `workspace`: a data directory, or the configured services;
@@ -36,6 +36,7 @@ mod disk;
 mod duplicates;
 mod export;
 mod failures;
+mod fault_trials;
 mod files;
 mod find;
 mod flow_chart;
@@ -60,7 +61,6 @@ mod sources;
 mod stdin;
 mod studies;
 mod table;
-mod trials;
 #[cfg(feature = "services")]
 mod upload;
 mod watch;

@@ -12,8 +12,8 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use crate::args;
+use crate::fault_trials::Trials;
 use crate::page;
-use crate::trials::Trials;
 use crate::workspace::{self, Workspace};
 
 /// The default address for a data directory: only this machine can reach it.

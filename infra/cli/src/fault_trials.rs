@@ -1,4 +1,4 @@
-//! Trials requested over the HTTP API: imports of sample files with injected faults, in a temporary folder.
+//! Fault trials requested over the HTTP API: imports of sample files with injected faults, in a temporary folder.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
