@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::across::Place;
+use super::combined_listing::CombinedCursor;
 use super::extract::{AuthorizedActor, AuthorizedProject};
 use super::paging::List;
 use super::problem::{CommonErrors, Problem};
@@ -73,13 +73,13 @@ pub(super) async fn decide_in_bulk(
         return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, &why));
     }
     let list = List { of: "bulk decisions", owner: project.as_uuid() };
-    let after = list.after::<Place>(after.as_deref())?;
-    let after = after.map(|Place { after, within }| BulkPlace { after, within });
+    let after = list.after::<CombinedCursor>(after.as_deref())?;
+    let after = after.map(|CombinedCursor { after, within }| BulkPlace { after, within });
     let request = BulkRequest { id, rule, database, after };
     let step = api.service.decide_in_bulk(project, &request, &person).await?;
     let BulkStep { decided, next } =
         step.map_err(|refusal| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, &refusal.to_string()))?;
-    let next = next.map(|BulkPlace { after, within }| list.next(&Place { after, within }));
+    let next = next.map(|BulkPlace { after, within }| list.next(&CombinedCursor { after, within }));
     Ok(Json(BulkActionStepView { decided, next }).into_response())
 }
 

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-use super::across;
+use super::combined_listing;
 use super::extract::{AuthorizedActor, AuthorizedProject, AuthorizedSearch};
 use super::listings::Pairs;
 use super::page::PageRequest;
@@ -115,7 +115,7 @@ pub(super) async fn list_all_duplicates(
     let list = List { of: "duplicates of all", owner: project.as_uuid() };
     let request = PageRequest { limit, after: query.after.as_deref() };
     let listing = |search| Pairs { service: &api.service, search, least, most };
-    across::answer(&api.service, &Scope::Review(project), listing, list, request).await
+    combined_listing::answer(&api.service, &Scope::Review(project), listing, list, request).await
 }
 
 /// A reviewer's decision about studies.

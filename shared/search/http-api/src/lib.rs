@@ -4,7 +4,6 @@
 //! - `extract` authorizes requests, `paging` and `page` read lists, `problem` and `etag` are common responses;
 //! - the other modules are the handlers, by subject.
 
-mod across;
 mod activity;
 mod admin;
 mod after_restore;
@@ -14,8 +13,8 @@ pub mod authorizer;
 mod bulk;
 mod changes;
 mod choices;
+mod combined_listing;
 mod config;
-
 mod duplicates;
 mod etag;
 mod export;

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 use uuid::Uuid;
 
-use super::across;
+use super::combined_listing;
 use super::extract::{AuthorizedProject, AuthorizedSearch, RecordParam};
 use super::listings::{Studies, UnreadRecords};
 use super::page::{self, Listing, PAGE_BYTES, Page, PageLimit, PageRequest};
@@ -168,7 +168,7 @@ pub(super) async fn list_review_studies(
     let stored = &*api.service.studies;
     let listing = |search| Studies { stored, search, selection: selection.clone() };
     let request = PageRequest { limit, after: query.after.as_deref() };
-    across::answer(&api.service, &scope, listing, list, request).await
+    combined_listing::answer(&api.service, &scope, listing, list, request).await
 }
 
 /// Returns one study and the text that it was read from.

@@ -18,12 +18,12 @@ const SEARCHES: usize = 50;
 
 /// A cursor in a listing: a position in the import that follows `after`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct CombinedCursor {
     pub(super) after: Option<Cursor>,
     pub(super) within: RecordPlace,
 }
 
-impl ListCursor for Place {
+impl ListCursor for CombinedCursor {
     fn written(&self) -> String {
         let after = self.after.as_ref().map_or_else(String::new, ListCursor::written);
         format!("{}_{after}", self.within.written())
@@ -45,8 +45,8 @@ pub(super) async fn answer<L: Listing>(
     list: List,
     PageRequest { limit, after }: PageRequest<'_>,
 ) -> HttpResult {
-    let mut place: Place = list.after(after)?.unwrap_or_default();
-    let jobs = service.jobs_of(scope, place.after, SEARCHES).await?;
+    let mut cursor: CombinedCursor = list.after(after)?.unwrap_or_default();
+    let jobs = service.jobs_of(scope, cursor.after, SEARCHES).await?;
     let mut items: Vec<Box<RawValue>> = Vec::new();
     let (mut bytes, mut reads, mut seen) = (0, 0, 0);
     for job in &jobs.items {
@@ -55,19 +55,19 @@ pub(super) async fn answer<L: Listing>(
         }
         let files = service.files_in(scope, job).await?;
         let left = PageLimit { items: limit - items.len(), bytes: PAGE_BYTES.saturating_sub(bytes) };
-        let found = page::page(&listing(job.search_id), &files, Some(place.within), left).await?;
+        let found = page::page(&listing(job.search_id), &files, Some(cursor.within), left).await?;
         let Page { items: found, next, reads: read } = found;
         reads += read;
         bytes += found.iter().map(|item| item.get().len()).sum::<usize>();
         items.extend(found);
         if let Some(within) = next {
-            let next = Some(list.next(&Place { within, ..place }));
+            let next = Some(list.next(&CombinedCursor { within, ..cursor }));
             return Ok(Json(PageBody { items, next }).into_response());
         }
         let after = Cursor { created_at: job.created_at, partition: job.search_id };
-        place = Place { after: Some(after), within: RecordPlace::default() };
+        cursor = CombinedCursor { after: Some(after), within: RecordPlace::default() };
         seen += 1;
     }
     let is_last = jobs.next.is_none() && seen == jobs.items.len();
-    Ok(Json(PageBody { items, next: (!is_last).then(|| list.next(&place)) }).into_response())
+    Ok(Json(PageBody { items, next: (!is_last).then(|| list.next(&cursor)) }).into_response())
 }
