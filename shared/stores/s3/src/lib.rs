@@ -8,13 +8,13 @@
 //!
 //! Keys are used as they are; `notify-upload` decodes the keys of notifications.
 
+mod bucket;
+mod exports;
 mod failure;
-mod finding;
 mod form;
-mod head;
-mod keeping;
+mod objects;
 mod policy;
-mod reading;
+mod resumable_read;
 
 use std::sync::Arc;
 

@@ -8,7 +8,7 @@ use imports::{ObjectFacts, ObjectStream, ReadObject};
 use messages::StoreError;
 
 use crate::failure::failed;
-use crate::reading::{self, ResumableRead};
+use crate::resumable_read::{self, ResumableRead};
 use crate::{Objects, resource};
 
 /// The error codes of S3 for an absent object. `MethodNotAllowed` is the answer for a version that is the mark of a
@@ -39,7 +39,7 @@ impl ReadObject for Objects {
 
     async fn open(&self, object: &ObjectRef, from: u64) -> Result<Option<ObjectStream>, StoreError> {
         let request = self.client.get_object().bucket(&object.bucket).key(&object.key);
-        let request = request.set_range((from > 0).then(|| reading::range(from)));
+        let request = request.set_range((from > 0).then(|| resumable_read::range(from)));
         match request.set_version_id(object.version.clone()).send().await {
             Ok(opened) => ResumableRead::opened(self.clone(), object.clone(), from, opened)
                 .map(|reading| Some(reading.stream())),

@@ -1,4 +1,4 @@
-//! Listing the bucket of uploads.
+//! The bucket of uploads: finding its objects, and removing one.
 
 use async_trait::async_trait;
 use aws::failed;
