@@ -67,11 +67,11 @@ mod sessions;
 mod settings;
 mod signal;
 mod store;
-mod storing;
 mod tables;
 mod value;
 mod views;
 mod work;
+mod writes_in_progress;
 
 pub use ::outbox::session::WorkVerdict;
 pub use application::{SessionWork, WithWork};

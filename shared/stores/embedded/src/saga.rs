@@ -26,7 +26,7 @@ impl ReadDocuments for Store {
         let work = move |db: &Connection| wanted.iter().map(|partition| load(db, *partition, now)).collect();
         self.step(Call::SagaLoad, Phase::Before).await;
         let mut loaded = self.threads().read_and(Durability::Committed, doing.clone(), work).await;
-        if self.storing().any_of(&partitions)
+        if self.writes_in_progress().any_of(&partitions)
             && let Err(error) = self.threads().read(doing, |_| Ok(())).await
         {
             loaded = Err(error);
@@ -100,7 +100,7 @@ impl WriteDocuments for Store {
     async fn persist(&self, writes: &[Persist], now: Timestamp) -> Result<Vec<PersistOutcome>, StoreError> {
         let doing = format!("storing partition {}", some_of(writes.iter().map(|write| write.partition)));
         let rows = writes.iter().map(|write| self.row(write)).collect::<Result<Vec<_>, _>>()?;
-        let under_way = self.storing().begin(writes.iter().map(|write| write.partition).collect());
+        let under_way = self.writes_in_progress().begin(writes.iter().map(|write| write.partition).collect());
         let work = move |db: &Connection| {
             let stored: Result<Vec<_>, _> = rows.iter().map(|row| persist(db, row, now)).collect();
             // The caller may have stopped waiting; the write is in progress until it is on the disk.
@@ -163,13 +163,13 @@ mod tests {
 
     #[test]
     fn document_is_in_progress_until_last_write_ends() {
-        let storing = Arc::new(crate::storing::WritesInProgress::default());
+        let writes = Arc::new(crate::writes_in_progress::WritesInProgress::default());
         let [one, other] = [1, 2].map(|n| PartitionKey::from_uuid(Uuid::from_u128(n)));
-        let (first, second) = (storing.begin(vec![one, other]), storing.begin(vec![one]));
-        assert!(storing.any_of(&[one]) && storing.any_of(&[other]));
+        let (first, second) = (writes.begin(vec![one, other]), writes.begin(vec![one]));
+        assert!(writes.any_of(&[one]) && writes.any_of(&[other]));
         drop(first);
-        assert!(storing.any_of(&[other, one]) && !storing.any_of(&[other]));
+        assert!(writes.any_of(&[other, one]) && !writes.any_of(&[other]));
         drop(second);
-        assert!(!storing.any_of(&[one, other]));
+        assert!(!writes.any_of(&[one, other]));
     }
 }

@@ -18,8 +18,8 @@ use crate::schema;
 use crate::search::shared_keys::SharedKeyCache;
 use crate::sends::Sends;
 use crate::settings::Settings;
-use crate::storing::WritesInProgress;
 use crate::work::Durability;
+use crate::writes_in_progress::WritesInProgress;
 
 /// A data directory. Clones share it; the last clone that is dropped completes the submitted work and closes it.
 #[derive(Clone)]
@@ -34,7 +34,7 @@ struct StoreInner {
     settings: Settings,
     folder: Folder,
     sends: Sends,
-    storing: Arc<WritesInProgress>,
+    writes: Arc<WritesInProgress>,
     #[cfg(feature = "search")]
     shared_keys: SharedKeyCache,
 }
@@ -84,7 +84,7 @@ impl Store {
             settings,
             folder,
             sends: Sends::new(),
-            storing: Arc::default(),
+            writes: Arc::default(),
             #[cfg(feature = "search")]
             shared_keys: SharedKeyCache::default(),
         };
@@ -142,8 +142,8 @@ impl Store {
         &self.shared.sends
     }
 
-    pub(crate) fn storing(&self) -> &Arc<WritesInProgress> {
-        &self.shared.storing
+    pub(crate) fn writes_in_progress(&self) -> &Arc<WritesInProgress> {
+        &self.shared.writes
     }
 
     #[cfg(feature = "search")]

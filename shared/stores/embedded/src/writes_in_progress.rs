@@ -15,7 +15,7 @@ impl WritesInProgress {
         for partition in &partitions {
             *writes.entry(*partition).or_default() += 1;
         }
-        Write { storing: Arc::clone(self), partitions }
+        Write { all: Arc::clone(self), partitions }
     }
 
     /// Returns `true` if one of these documents is being written.
@@ -27,13 +27,13 @@ impl WritesInProgress {
 
 /// A write in progress, until it is dropped.
 pub(crate) struct Write {
-    storing: Arc<WritesInProgress>,
+    all: Arc<WritesInProgress>,
     partitions: Vec<PartitionKey>,
 }
 
 impl Drop for Write {
     fn drop(&mut self) {
-        let mut writes = self.storing.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut writes = self.all.0.lock().unwrap_or_else(PoisonError::into_inner);
         for partition in &self.partitions {
             if let Some(count) = writes.get_mut(partition) {
                 *count -= 1;
