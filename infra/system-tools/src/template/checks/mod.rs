@@ -1,7 +1,7 @@
 //! The checks of a template that apply to any system.
 
 mod capacity;
-mod kept;
+mod data_protection;
 pub mod permissions;
 mod queues;
 mod settings;
@@ -56,8 +56,14 @@ impl Default for Rules {
 /// Returns the findings about a template, ordered by resource.
 pub fn check<P>(system: &System<P>, rules: &Rules, template: &Template) -> Vec<Finding> {
     let mut findings = check_deployed(system, rules, template);
-    let as_written =
-        [capacity::reserved, kept::data, kept::tables, kept::closed, settings::room, settings::levels];
+    let as_written = [
+        capacity::reserved,
+        data_protection::retention,
+        data_protection::tables,
+        data_protection::secure_transport,
+        settings::room,
+        settings::levels,
+    ];
     findings.extend(as_written.into_iter().flat_map(|check| check(template)));
     // A deployment that was read back does not contain the property.
     findings.extend(queues::loops(system, template));

@@ -1,4 +1,4 @@
-//! Checks of resources that are retained when a stack is deleted, but not when its first creation fails.
+//! Checks of stored data: it is retained with the stack, recoverable, and reachable over TLS only.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use crate::template::view::referred;
 /// Data is retained when the stack is deleted or an update replaces the resource. A failed first creation deletes it,
 /// so that its name can be reused
 /// (<https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-attribute-deletionpolicy.html>).
-pub(crate) fn data(template: &Template) -> Vec<Finding> {
+pub(crate) fn retention(template: &Template) -> Vec<Finding> {
     let mut findings = Vec::new();
     for kind in ["AWS::S3::Bucket", "AWS::S3::BucketPolicy", "AWS::DynamoDB::Table"] {
         for (id, _) in template.of_type(kind) {
@@ -47,8 +47,8 @@ pub(crate) fn tables(template: &Template) -> Vec<Finding> {
     findings
 }
 
-/// A retained bucket keeps its policy.
-pub(crate) fn closed(template: &Template) -> Vec<Finding> {
+/// Buckets deny requests without TLS.
+pub(crate) fn secure_transport(template: &Template) -> Vec<Finding> {
     let buckets = template.of_type("AWS::S3::Bucket");
     let open = buckets.filter(|(id, _)| {
         let mut policies = template.of_type("AWS::S3::BucketPolicy");
