@@ -36,15 +36,15 @@ pub mod progress;
 pub mod proof;
 pub mod queues;
 pub mod reading;
+pub mod recording_sink;
 pub mod sample;
-pub mod seen;
 pub mod sessions;
 pub mod studies;
 pub mod views;
 pub mod words;
 
 pub use host::ManualHost;
-pub use seen::RecordingSink;
+pub use recording_sink::RecordingSink;
 
 /// The result of a check, unless it panics because a guarantee is broken: success, or the error of a port.
 pub type CheckResult = Result<(), Box<dyn std::error::Error + Send + Sync>>;

@@ -1,4 +1,4 @@
-//! The decisions and metrics of functions.
+//! An observer for tests, which stores the decisions and metrics of functions.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -19,9 +19,9 @@ impl RecordingSink {
     }
 
     /// Returns the value of a metric.
-    pub fn measured(&self, measure: Metric) -> u64 {
+    pub fn measured(&self, metric: Metric) -> u64 {
         let measured = self.measured.lock().unwrap_or_else(PoisonError::into_inner);
-        measured.get(measure.0).copied().unwrap_or(0)
+        measured.get(metric.0).copied().unwrap_or(0)
     }
 }
 
