@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::{fs, io};
 
-use crate::many::{Range, hunt, planted};
 use crate::options::{Mode, Mutant};
+use crate::runner::{Range, hunt, planted};
 use crate::workload::Workload;
 
 /// The result of planting all defects.
