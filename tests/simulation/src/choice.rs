@@ -124,7 +124,9 @@ impl World {
             false => self.plan.strike(&mut self.rng, call, phase, self.now),
         };
         let fault = match fault {
-            Fault::None if self.past.answers(process, call, phase) && self.plan.is_active() => Fault::Stale,
+            Fault::None if self.stale_reads.answers(process, call, phase) && self.plan.is_active() => {
+                Fault::Stale
+            }
             fault => fault,
         };
         self.coverage.count(call, phase, fault);

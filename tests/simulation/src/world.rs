@@ -23,12 +23,12 @@ use crate::fault::Plan;
 use crate::model::{self, Bounds, CheckResult, ExpectedWrite, ObservedWrite, SETTLES, State, Station};
 use crate::mutants::Notes;
 use crate::options::{Config, Invariant, Mode, Stats, Violation};
-use crate::past::Past;
 use crate::point::{Kind, Points};
 use crate::ports::failures::FailureTables;
 use crate::ports::queues::{Copy, Queues};
 use crate::restore::{self, Restores};
 use crate::rng::Rng;
+use crate::stale_reads::StaleReads;
 use crate::time::{millis, timestamp};
 
 /// Derives the second random generator of a schedule from its seed.
@@ -168,7 +168,7 @@ pub(crate) struct World {
     pub(crate) unreadable: BTreeSet<MessageId>,
     pub(crate) views: BTreeMap<PartitionKey, View>,
     /// Earlier views and lists of overdue effects.
-    pub(crate) past: Past,
+    pub(crate) stale_reads: StaleReads,
     /// Failures: dead-lettered messages and exhausted effects.
     pub(crate) failures: FailureTables,
     pub(crate) records: BTreeMap<Key, Record>,
@@ -246,7 +246,7 @@ impl World {
             sessions: BTreeMap::new(),
             unreadable: BTreeSet::new(),
             views: BTreeMap::new(),
-            past: Past::new(seed),
+            stale_reads: StaleReads::new(seed),
             failures: FailureTables::default(),
             records: BTreeMap::new(),
             controls: Controls::default(),

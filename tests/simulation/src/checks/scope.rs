@@ -23,7 +23,7 @@ impl World {
     /// Records that the current worker has received another batch.
     pub(crate) fn begin_batch(&mut self) {
         let acting = self.acting;
-        acting.into_iter().for_each(|process| self.past.begin(process));
+        acting.into_iter().for_each(|process| self.stale_reads.begin(process));
         self.checks.given_up_by.retain(|(process, _)| Some(*process) != acting);
     }
 

@@ -34,7 +34,7 @@ macro_rules! outboxes {
             ) -> Result<Vec<Result<Owner, Unreadable>>, StoreError> {
                 let due = move |world: &mut World, is_stale| {
                     let latest = due(world.$all(), now, limit);
-                    world.past.due(Call::$due, latest, is_stale)
+                    world.stale_reads.due(Call::$due, latest, is_stale)
                 };
                 let owners = self.0.read(Call::$due, due).await?;
                 Ok(owners.into_iter().map(Ok).collect())

@@ -72,7 +72,7 @@ impl World {
             self.sessions.insert(session.id, stored);
         }
         if !session.views.is_empty() {
-            self.past.keep_views(&self.views);
+            self.stale_reads.keep_views(&self.views);
         }
         for view in &session.views {
             self.views.entry(view.partition).or_insert_with(|| view.clone());

@@ -32,14 +32,14 @@ impl World {
         self.check_view(view);
         let stored = self.views.get(&view.partition);
         if stored.is_none_or(|stored| stored.revision < view.revision) {
-            self.past.keep_views(&self.views);
+            self.stale_reads.keep_views(&self.views);
             self.views.insert(view.partition, view.clone());
         }
     }
 
     /// Returns the views for a call.
     fn views_found(&mut self, is_stale: bool) -> &BTreeMap<PartitionKey, View> {
-        if is_stale { self.past.views().unwrap_or(&self.views) } else { &self.views }
+        if is_stale { self.stale_reads.views().unwrap_or(&self.views) } else { &self.views }
     }
 
     /// Returns the matching views, the latest first.

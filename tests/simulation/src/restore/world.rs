@@ -176,7 +176,7 @@ impl World {
             self.failures = backup.failures;
             self.records = backup.records;
             self.earlier.clear();
-            self.past.forget();
+            self.stale_reads.forget();
             self.checks.restore(backup.checks, |id| self.sessions.contains_key(id));
             let application = Arc::clone(&self.application);
             application.restore(self, backup.outside.as_ref());

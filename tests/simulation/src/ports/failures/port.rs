@@ -21,13 +21,13 @@ impl World {
         {
             next.state = State::Retried { at: since };
         }
-        self.past.keep_failures(self.acting, &self.failures);
+        self.stale_reads.keep_failures(self.acting, &self.failures);
         self.failures.change(&change)
     }
 
     /// The failures as a call finds them.
     fn failures_found(&mut self) -> &FailureTables {
-        match self.past.failures(self.acting) {
+        match self.stale_reads.failures(self.acting) {
             Some(earlier) => {
                 self.coverage.meet(EARLIER_FAILURES);
                 earlier
@@ -98,7 +98,7 @@ impl KeepFailures for Port {
 
     async fn advance(&self, revision: u64, operation: &Operation) -> Result<bool, StoreError> {
         Ok(self.perform(|world| {
-            world.past.keep_failures(world.acting, &world.failures);
+            world.stale_reads.keep_failures(world.acting, &world.failures);
             world.failures.advance(revision, operation)
         }))
     }

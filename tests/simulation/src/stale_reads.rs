@@ -1,4 +1,4 @@
-//! Earlier answers of a database: what a deposed primary returns until its client has reached the new one.
+//! Stale reads: what a deposed primary returns until its client has reached the new one.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -10,7 +10,7 @@ use crate::ports::failures::FailureTables;
 use crate::rng::Rng;
 
 /// Derives the generator of these choices from the seed of a schedule, so that they do not change the other choices.
-const PAST: u64 = 0x5851_F42D_4C95_7F2D;
+const STALE_READS: u64 = 0x5851_F42D_4C95_7F2D;
 
 /// The number of earlier states from which an answer may be chosen.
 const EARLIER: usize = 3;
@@ -22,7 +22,7 @@ const EARLIER_FAILURES: u64 = 2;
 type Views = BTreeMap<PartitionKey, View>;
 
 /// The earlier data of one schedule.
-pub(crate) struct Past {
+pub(crate) struct StaleReads {
     rng: Rng,
     /// `true` if reads of this schedule are answered with earlier data.
     is_read: bool,
@@ -37,9 +37,9 @@ pub(crate) struct Past {
     due: BTreeMap<usize, VecDeque<Vec<Owner>>>,
 }
 
-impl Past {
+impl StaleReads {
     pub(crate) fn new(seed: u64) -> Self {
-        let mut rng = Rng::new(seed ^ PAST);
+        let mut rng = Rng::new(seed ^ STALE_READS);
         let is_read = rng.one_in(6);
         Self {
             rng,
