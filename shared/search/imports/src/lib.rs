@@ -9,7 +9,7 @@
 //! - [`job`], [`jobs`]: the view of an import, and its queries;
 //! - [`studies`], [`duplicates`]: studies, unreadable records, and duplicate marks;
 //! - [`words`]: the search for words in studies;
-//! - [`objects`], [`contents`], [`reading`]: uploaded files, the contents of packed ones, and the checkpoints of
+//! - [`objects`], [`contents`], [`parse_attempts`]: uploaded files, the contents of packed ones, and the checkpoints of
 //!   reading them;
 //! - [`exports`]: exports that are created as objects;
 //! - [`ports`]: all ports of the application.
@@ -27,10 +27,10 @@ pub mod manifest;
 pub mod messages;
 mod names;
 pub mod objects;
+pub mod parse_attempts;
 pub mod ports;
 mod queue_names;
 pub mod queues;
-pub mod reading;
 pub mod saga;
 pub mod schemas;
 pub mod studies;
@@ -51,8 +51,8 @@ pub use messages::{ImportEvent, ParseCommand, SearchEvent};
 pub use objects::{
     FindObjects, ObjectFacts, ObjectStream, PresignUpload, PresignedPost, ReadObject, UploadGrant,
 };
+pub use parse_attempts::{AttemptState, FileFence, ParseAttempts, ReadingStatus};
 pub use ports::{InspectMachine, Ports, Settings, StudyStores};
-pub use reading::{AttemptState, FileFence, ParseAttempts, ReadingStatus};
 pub use saga::{Deadlines, SearchImport};
 pub use studies::{
     CompareStudies, DamagedRecord, DuplicateCounts, Mark, ParsedFile, PreparedStudy, QuarantinedRecord,

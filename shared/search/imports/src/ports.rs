@@ -14,7 +14,7 @@ use crate::jobs::{Jobs, ReadProgress, ReportProgress};
 use crate::key::ObjectKey;
 use crate::manifest::{ManifestLimits, UploadMetadata};
 use crate::objects::{FindObjects, PresignUpload, ReadObject};
-use crate::reading::ParseAttempts;
+use crate::parse_attempts::ParseAttempts;
 use crate::saga::{Deadlines, SearchImport};
 use crate::studies::{CompareStudies, ReadStudies, WriteStudies};
 use crate::words::IndexWords;

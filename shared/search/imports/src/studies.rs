@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::duplicates::{Candidate, Duplicate, Identity, Revision, StudyKeys, Tier};
 use crate::ids::{FileId, ProjectId, SearchId};
-use crate::reading::{FileFence, ReadingStatus};
+use crate::parse_attempts::{FileFence, ReadingStatus};
 use crate::vocabulary::StudyRef;
 use crate::words::{BucketRange, WordPart};
 

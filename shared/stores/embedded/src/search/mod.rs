@@ -4,7 +4,7 @@
 //! - `words`: the index of their words;
 //! - `objects` (`object_rows`, `frames`), `upload`, `exports`, `notification`: what S3 does; `cpu_pool`: the threads
 //!   that compress;
-//! - `progress`, `reading`: how far a file has been read;
+//! - `progress`, `parse_attempts`: how far a file has been read;
 //! - `local_uploads`: files that this machine has yet to upload;
 //! - `machine`: the disk and the worker of a data directory.
 
@@ -19,8 +19,8 @@ mod notification;
 mod object_rows;
 mod objects;
 mod packed;
+mod parse_attempts;
 mod progress;
-mod reading;
 pub(crate) mod shared_keys;
 mod studies;
 pub(crate) mod study_rows;

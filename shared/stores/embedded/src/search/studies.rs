@@ -16,7 +16,7 @@ use crate::Store;
 use crate::fault::Fault;
 use crate::intercept::Call;
 use crate::search::keys;
-use crate::search::reading;
+use crate::search::parse_attempts;
 use crate::search::shared_keys::{self, KeyedPage};
 use crate::search::study_rows::{self, New, Page};
 use crate::search::words;
@@ -47,7 +47,7 @@ impl WriteStudies for Store {
         let quarantined = quarantined.map_err(|fault| fault.while_doing(doing.clone()))?;
         let file = *file;
         let work = move |db: &Connection| {
-            if !reading::holds(db, &file)? {
+            if !parse_attempts::holds(db, &file)? {
                 return Ok(false);
             }
             study_rows::insert_studies(db, &studies)?;
@@ -63,7 +63,7 @@ impl WriteStudies for Store {
     async fn discard(&self, file: &FileFence, then: Option<&ReadingStatus>) -> Result<FileFence, StoreError> {
         let doing = format!("discarding file {} of search {}", file.file_id, file.search_id);
         let (file, then) = (*file, then.cloned());
-        let raise = move |db: &Connection| reading::raise(db, &file, then.as_ref());
+        let raise = move |db: &Connection| parse_attempts::raise(db, &file, then.as_ref());
         let Some(raised) = self.change(Call::StudiesDiscard, doing.clone(), raise).await? else {
             return Err(FileFence::overtaken(doing));
         };
@@ -79,7 +79,7 @@ impl WriteStudies for Store {
     ) -> Result<(), StoreError> {
         let doing = format!("removing file {file} of search {search}");
         let refused = refused.clone();
-        let raise = move |db: &Connection| reading::remove(db, search, file, &refused);
+        let raise = move |db: &Connection| parse_attempts::remove(db, search, file, &refused);
         let raised = self.change(Call::StudiesRemove, doing.clone(), raise).await?;
         self.clear(Call::StudiesRemove, &doing, raised).await
     }
@@ -111,7 +111,7 @@ impl WriteStudies for Store {
     ) -> Result<(), StoreError> {
         let doing = format!("withdrawing file {file} of search {search}");
         let refused = refused.clone();
-        let work = move |db: &Connection| reading::withdraw(db, search, file, &refused);
+        let work = move |db: &Connection| parse_attempts::withdraw(db, search, file, &refused);
         self.change(Call::StudiesWithdraw, doing, work).await
     }
 }

@@ -71,7 +71,7 @@ async fn progress() -> TestResult {
 #[tokio::test]
 async fn reading() -> TestResult {
     let Depot { store, host, folder: _folder } = Depot::new();
-    testing::reading::all(&testing::reading::Ports { track: &store, host: &*host }).await
+    testing::parse_attempts::all(&testing::parse_attempts::Ports { track: &store, host: &*host }).await
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use futures::TryStreamExt;
-use imports::reading::{AttemptState, FileFence, ParseAttempts, ReadingStatus};
+use imports::parse_attempts::{AttemptState, FileFence, ParseAttempts, ReadingStatus};
 use imports::{FileId, SearchId};
 use messages::StoreError;
 use mongodb::ClientSession;

@@ -70,7 +70,7 @@ async fn progress_on(scratch: &Scratch) -> TestResult {
 
 async fn reading_on(scratch: &Scratch) -> TestResult {
     let store = &scratch.mongo;
-    testing::reading::all(&testing::reading::Ports { track: store, host: &SystemHost }).await
+    testing::parse_attempts::all(&testing::parse_attempts::Ports { track: store, host: &SystemHost }).await
 }
 
 async fn studies_on(scratch: &Scratch) -> TestResult {

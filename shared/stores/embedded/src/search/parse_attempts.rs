@@ -1,7 +1,7 @@
 //! The attempts at reading files, and the fences that keep superseded attempts from storing more.
 
 use async_trait::async_trait;
-use imports::reading::{AttemptState, FileFence, ParseAttempts, ReadingStatus};
+use imports::parse_attempts::{AttemptState, FileFence, ParseAttempts, ReadingStatus};
 use imports::{FileId, SearchId};
 use messages::StoreError;
 use rusqlite::{Connection, OptionalExtension, Row, params};
