@@ -9,16 +9,16 @@
 //! - `ports`: the application's own ports;
 //! - `situations`: names of defects and situations;
 //! - `recovery`: the operator's commands after a restore;
-//! - `changes`, `rest`, `restored`: the invariants of each change, of the final state, and of the final state after a
+//! - `changes`, `final_state`, `restored`: the invariants of each change, of the final state, and of that after a
 //!   restore.
 
 mod changes;
 mod client;
+mod final_state;
 mod mutants;
 mod outside;
 mod ports;
 mod recovery;
-mod rest;
 mod restored;
 mod situations;
 
@@ -319,7 +319,7 @@ impl Workload for Searches {
     fn check(&self, rest: &Rest<'_, Self>) -> CheckResult {
         match rest.restored().is_some_and(RestoredStores::has_database) {
             true => restored::check(rest),
-            false => rest::check(rest),
+            false => final_state::check(rest),
         }
     }
 

@@ -16,8 +16,10 @@ use service::{REPAIRS, Repairs};
 use simulation::access::short;
 use simulation::{CheckResult, Invariant, Mode};
 
+use super::final_state::{
+    AtRest, broken, check_keyed_answers, duplicates, parsed, repaired, shown, timed_out,
+};
 use super::outside::{Quality, Truth};
-use super::rest::{AtRest, broken, check_keyed_answers, duplicates, parsed, repaired, shown, timed_out};
 use super::situations::NO_METADATA;
 
 /// The start of the reason of a search whose files were not read before its deadline.

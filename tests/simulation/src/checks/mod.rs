@@ -3,23 +3,23 @@
 //! - [`documents`]: each write of a saga document: I1, I2, I4, I6;
 //! - [`effects`]: each performed effect: I2, I3, I4;
 //! - [`tokens`]: the ledger after each change, and the expected messages of a document: I4, I6, I8;
-//! - [`inside`]: one worker at a time in a partition;
-//! - [`rest`]: the final state: I3, I6, I7 and sessions;
+//! - [`mutual_exclusion`]: one worker at a time in a partition;
+//! - [`final_state`]: the final state: I3, I6, I7 and sessions;
 //! - [`restored`]: the memory that a restore undoes;
-//! - [`scope`]: retries in place;
-//! - [`stale`]: duplicates after the end: I5.
+//! - [`in_place_retries`]: only conflicts are retried in place;
+//! - [`late_duplicates`]: duplicates after the end: I5.
 
 mod documents;
 mod effects;
-mod inside;
-mod rest;
+mod final_state;
+mod in_place_retries;
+mod late_duplicates;
+mod mutual_exclusion;
 mod restored;
-mod scope;
-mod stale;
 mod tokens;
 
+pub(crate) use late_duplicates::ages;
 pub(crate) use restored::RestorableChecks;
-pub(crate) use stale::ages;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
