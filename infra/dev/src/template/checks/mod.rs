@@ -3,8 +3,9 @@
 mod alarms;
 mod page;
 mod permissions;
+mod rollout;
 mod routes;
-mod running;
+mod traces;
 mod uploads;
 
 use backend::search::NOT_ON_LAMBDA;
@@ -37,9 +38,9 @@ const AS_WRITTEN: [Check; 13] = [
     alarms::unread,
     alarms::schedules,
     alarms::told,
-    running::collectors,
-    running::versions,
-    running::headers,
+    traces::collectors,
+    rollout::versions,
+    routes::headers,
     uploads::kept,
     uploads::senders,
 ];

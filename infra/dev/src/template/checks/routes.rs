@@ -127,3 +127,16 @@ pub(crate) fn precedence(template: &Template) -> Vec<Finding> {
 fn greedy(path: &str) -> Option<&str> {
     path.strip_suffix("+}").and_then(|path| path.rsplit_once('{')).map(|(prefix, _)| prefix)
 }
+
+/// A page may send every header that a signed request needs
+/// (<https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html>).
+pub(crate) fn headers(template: &Template) -> Vec<Finding> {
+    const SIGNED: [&str; 4] = ["authorization", "x-amz-content-sha256", "x-amz-date", "x-amz-security-token"];
+    let mut findings = Vec::new();
+    for (id, api) in template.of_type("AWS::ApiGatewayV2::Api") {
+        let Some(allowed) = api["CorsConfiguration"]["AllowHeaders"].as_array() else { continue };
+        let missing = SIGNED.into_iter().filter(|header| !allowed.iter().any(|one| one == header));
+        findings.extend(missing.map(|header| Finding::new(id, format!("does not let a page send {header}"))));
+    }
+    findings
+}

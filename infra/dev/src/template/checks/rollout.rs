@@ -1,27 +1,9 @@
-//! Checks of traces and the rollout of new versions.
+//! Checks of the rollout of new versions.
 
 use serde_json::Value;
-use telemetry::trace::ENDPOINT;
 
 use crate::template::view::{Function, referred};
 use crate::template::{Finding, Template};
-
-/// A function outside the VPC does not send to a collector inside it, for which it would wait in vain.
-pub(crate) fn collectors(template: &Template) -> Vec<Finding> {
-    let is_inside = |properties: &Value| !properties["VpcConfig"].is_null();
-    if !template.functions().any(|function| is_inside(function.properties)) {
-        return Vec::new();
-    }
-    let outside = template.functions().filter(|function| {
-        let beside = function.properties["Layers"].as_array().is_some_and(|layers| !layers.is_empty());
-        !is_inside(function.properties) && !beside
-    });
-    let asking = outside
-        .filter(|function| function.environment().get(ENDPOINT).is_some_and(|address| !address.is_empty()));
-    asking
-        .map(|function| Finding::new(function.id, "cannot reach the collector, which is in the VPC"))
-        .collect()
-}
 
 /// Describes the deployed version, including its parameters.
 const RELEASE: &str = "Release";
@@ -78,17 +60,4 @@ fn is_tested(template: &Template, properties: &Value) -> bool {
     let hook = referred(&properties["DeploymentPreference"]["Hooks"]["PreTraffic"]);
     let hook = hook.and_then(|hook| template.resources.get(hook)).unwrap_or(&Value::Null);
     hook["Properties"]["FunctionName"].as_str().is_some_and(|name| name.starts_with(HOOK))
-}
-
-/// A page may send every header that a signed request needs
-/// (<https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html>).
-pub(crate) fn headers(template: &Template) -> Vec<Finding> {
-    const SIGNED: [&str; 4] = ["authorization", "x-amz-content-sha256", "x-amz-date", "x-amz-security-token"];
-    let mut findings = Vec::new();
-    for (id, api) in template.of_type("AWS::ApiGatewayV2::Api") {
-        let Some(allowed) = api["CorsConfiguration"]["AllowHeaders"].as_array() else { continue };
-        let missing = SIGNED.into_iter().filter(|header| !allowed.iter().any(|one| one == header));
-        findings.extend(missing.map(|header| Finding::new(id, format!("does not let a page send {header}"))));
-    }
-    findings
 }
