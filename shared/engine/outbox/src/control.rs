@@ -82,12 +82,12 @@ impl DispatchOutbox {
                     send_one(self.dispatcher.send.as_ref(), &control, CONTROL, delay).await?;
                     Ok("the session is not committed yet; looking again later")
                 }
-                None => self.give_up(look).await,
+                None => self.abandon(look).await,
             },
         }
     }
 
-    async fn give_up(&self, look: &SettleSession) -> Result<&'static str, Error> {
+    async fn abandon(&self, look: &SettleSession) -> Result<&'static str, Error> {
         match self.sessions.abandon(look.session_id, self.dispatcher.reporter.host.now()).await? {
             // The session was committed just before it would have been abandoned.
             SessionStatus::Committed => self.dispatch(look).await,

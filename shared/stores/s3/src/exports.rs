@@ -31,7 +31,7 @@ impl KeepExports for Uploads {
         match upload.send(first, pieces).await {
             Ok(size) => Ok(size),
             Err(error) => {
-                upload.give_up().await;
+                upload.abort().await;
                 Err(error)
             }
         }
@@ -133,7 +133,7 @@ impl Upload<'_> {
     }
 
     /// If aborting fails, the bucket's lifecycle rule aborts the upload.
-    async fn give_up(&self) {
+    async fn abort(&self) {
         let client = &self.uploads.client;
         let request = client.abort_multipart_upload().bucket(&self.uploads.bucket).key(self.key.to_string());
         if let Err(error) = request.upload_id(&self.id).send().await {

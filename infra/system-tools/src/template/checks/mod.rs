@@ -61,7 +61,7 @@ pub fn check<P>(system: &System<P>, rules: &Rules, template: &Template) -> Vec<F
         data_protection::retention,
         data_protection::tables,
         data_protection::secure_transport,
-        settings::room,
+        settings::environment_size,
         settings::levels,
     ];
     findings.extend(as_written.into_iter().flat_map(|check| check(template)));

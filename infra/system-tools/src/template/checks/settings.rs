@@ -98,7 +98,7 @@ fn of(system: &str, services: &[Service]) -> BTreeSet<String> {
 /// A function's environment stays within Lambda's limit of 4 KB
 /// (<https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>) for all names of queues. Values that
 /// only AWS knows are assumed to have their maximum length: the address of a queue in the region with the longest name.
-pub(crate) fn room(template: &Template) -> Vec<Finding> {
+pub(crate) fn environment_size(template: &Template) -> Vec<Finding> {
     const MAX_BYTES: usize = 4_096;
     const LONGEST: usize =
         "https://sqs.ap-southeast-1.amazonaws.com/123456789012/a-stack-of-26-characters-in-parse-unreadable"

@@ -125,7 +125,7 @@ pub(super) fn timed_out(moment: &Moment<'_>, import: &Import, fired: &UploadTime
     if import.look.is_some() && !fired.repeats_scan {
         // Clear the timeout, because one that has fired must not be cancelled.
         let import = Import { timeout: None, ..import.clone() };
-        return give_up(moment, import, ", and the bucket could not be scanned for more files");
+        return fail_upload(moment, import, ", and the bucket could not be scanned for more files");
     }
     let timeout_id = moment.timeout_id();
     let look = BucketScan { id: timeout_id, decides: true };
@@ -156,7 +156,7 @@ pub(super) fn found(moment: &Moment<'_>, import: &Import, found: &UploadsFound) 
     if joined.received() > import.received() {
         wait_or_parse(moment, joined)
     } else if look.decides {
-        give_up(moment, joined, "")
+        fail_upload(moment, joined, "")
     } else {
         Decision::to(waiting(joined), "nothing is stored that is not known").into()
     }
@@ -182,7 +182,7 @@ fn outdated(look: BucketScan) -> BucketScan {
     BucketScan { decides: false, ..look }
 }
 
-fn give_up(moment: &Moment<'_>, import: Import, besides: &str) -> Decision {
+fn fail_upload(moment: &Moment<'_>, import: Import, besides: &str) -> Decision {
     let missing = import.expected_files.map_or_else(
         || "the search was never announced".to_owned(),
         |expected| format!("{} of {expected} files arrived", import.received()),

@@ -57,10 +57,10 @@ impl ReceiveMessages for Sqs {
             .send()
             .await
             .map_err(|error| failed(&*doing, &self.resource(queue), &error))?;
-        let can_be_given_up = self.dead_letters_of(queue).is_some();
+        let has_dead_letter_queue = self.dead_letters_of(queue).is_some();
         let messages = answer.messages.unwrap_or_default().into_iter();
         messages
-            .map(|message| received(message, until, can_be_given_up))
+            .map(|message| received(message, until, has_dead_letter_queue))
             .collect::<Result<_, _>>()
             .map_err(|error| StoreError::unusable(doing, error))
     }
@@ -111,7 +111,7 @@ impl Sqs {
         match (self.dead_letters_of(queue), &receipt.body) {
             // Sends the message before deleting it, so that a crash in between duplicates it and does not lose it.
             (Some(dead), Some(body)) => {
-                self.give_up(&dead, body, reason, doing).await?;
+                self.send_dead_letter(&dead, body, reason, doing).await?;
                 self.delete(queue, receipt, doing).await
             }
             // A queue that keeps everything has nowhere to move it; it keeps it.
@@ -157,7 +157,13 @@ impl Sqs {
         }
     }
 
-    async fn give_up(&self, dead: &Queue, body: &str, reason: &str, doing: &str) -> Result<(), StoreError> {
+    async fn send_dead_letter(
+        &self,
+        dead: &Queue,
+        body: &str,
+        reason: &str,
+        doing: &str,
+    ) -> Result<(), StoreError> {
         self.client
             .send_message()
             .queue_url(self.url(dead, doing)?)
@@ -173,7 +179,7 @@ impl Sqs {
 fn received(
     message: Message,
     until: Timestamp,
-    can_be_given_up: bool,
+    has_dead_letter_queue: bool,
 ) -> Result<Received, serde_json::Error> {
     let count = message
         .attributes
@@ -185,7 +191,7 @@ fn received(
         handle: message.receipt_handle.unwrap_or_default(),
         until,
         received: count.unwrap_or(0),
-        body: can_be_given_up.then(|| body.clone()),
+        body: has_dead_letter_queue.then(|| body.clone()),
     };
     let attributes = message.message_attributes.unwrap_or_default();
     let reason = attributes.get(REASON).and_then(|reason| reason.string_value.clone());
