@@ -54,7 +54,7 @@ impl World {
     /// Records that an outbox entry is requeued.
     pub(crate) fn requeues(&mut self, entry: &Entry) {
         self.stats.requeued += 1;
-        let waited = self.given_up_at.get(&entry.id).map_or(0, |at| self.now.saturating_sub(*at));
+        let waited = self.exhausted_at.get(&entry.id).map_or(0, |at| self.now.saturating_sub(*at));
         self.requeued.extend(Message::decode(&entry.payload).ok().map(|message| (message, waited)));
     }
 
@@ -81,7 +81,7 @@ impl World {
     }
 
     fn redrive_copy(&mut self, copy: &Copy) {
-        let Some(place) = copy.given_up_by else { return };
+        let Some(place) = copy.dead_lettered_by else { return };
         let queue = self.queues.spec(place).queue.clone();
         self.note(|| format!("the operator puts {} back into {queue}", describe(&copy.body)));
         let mut copy = copy.clone();

@@ -53,7 +53,7 @@ impl Schedule {
         }
         if world.rng.one_in(6) {
             let at = world.rng.below(20_000);
-            world.at(at, Occasion::Act(Box::new(World::give_up)));
+            world.at(at, Occasion::Act(Box::new(World::exhaust_entry)));
         }
         let mut count = 0;
         for (index, role) in roles.iter().enumerate() {

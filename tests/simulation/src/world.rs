@@ -187,7 +187,7 @@ pub(crate) struct World {
     /// The messages that an operator has redriven.
     pub(crate) redriven: Vec<Copy>,
     /// The times at which effects were exhausted.
-    pub(crate) given_up_at: BTreeMap<MessageId, u64>,
+    pub(crate) exhausted_at: BTreeMap<MessageId, u64>,
     /// The messages that an operator requeued in their outboxes, and the time that they had been exhausted.
     pub(crate) requeued: Vec<(Message, u64)>,
     /// The workload's own world.
@@ -257,7 +257,7 @@ impl World {
             is_retrying: false,
             retriers_die,
             redriven: Vec::new(),
-            given_up_at: BTreeMap::new(),
+            exhausted_at: BTreeMap::new(),
             requeued: Vec::new(),
             outside: application.world(),
             sagas: model::sagas_of(&stations, &saga_queues),

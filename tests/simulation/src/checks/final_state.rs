@@ -30,7 +30,7 @@ impl World {
         let unexcused = |copy: &&Copy| !copy.is_excused && !self.stays_dead(&copy.body);
         let found = self.queues.dead_letters().find(unexcused).map(|copy| describe(&copy.body));
         if let Some(message) = found {
-            self.violate(Invariant::Quiescence, || format!("{message} was given up"));
+            self.violate(Invariant::Quiescence, || format!("{message} was dead-lettered"));
         }
     }
 

@@ -9,7 +9,7 @@ use crate::world::World;
 impl World {
     /// Records that a call of the current worker failed permanently for this batch.
     pub(crate) fn record_permanent_failure(&mut self, partition: PartitionKey) {
-        self.checks.given_up_by.extend(self.acting.map(|process| (process, partition)));
+        self.checks.abandoned_by.extend(self.acting.map(|process| (process, partition)));
     }
 
     /// Records partitions that the current worker could not load. If it is the saga's runner, this ends the attempt.
@@ -24,14 +24,14 @@ impl World {
     pub(crate) fn begin_batch(&mut self) {
         let acting = self.acting;
         acting.into_iter().for_each(|process| self.stale_reads.begin(process));
-        self.checks.given_up_by.retain(|(process, _)| Some(*process) != acting);
+        self.checks.abandoned_by.retain(|(process, _)| Some(*process) != acting);
     }
 
     /// Checks that a worker does not return to an abandoned partition before its message is redelivered.
     pub(crate) fn check_scope(&mut self, partition: PartitionKey) {
         // A worker that takes the steps of an operation on failures has no message, and repeats a failed step.
         let acting = self.acting.filter(|process| !self.retriers.contains(process));
-        if acting.is_some_and(|process| self.checks.given_up_by.contains(&(process, partition))) {
+        if acting.is_some_and(|process| self.checks.abandoned_by.contains(&(process, partition))) {
             let detail =
                 || format!("partition {} was tried again in place after a failure", short(&partition));
             self.violate(Invariant::RetriesAreScoped, detail);

@@ -61,7 +61,7 @@ pub(crate) struct Checks {
     /// Partitions with a view that a session without messages created.
     shown_by_data: BTreeSet<PartitionKey>,
     /// The partitions that a worker abandoned in its current batch.
-    given_up_by: BTreeSet<(usize, PartitionKey)>,
+    abandoned_by: BTreeSet<(usize, PartitionKey)>,
     /// The latest attempt admitted to each partition that has not released it, and the end of its lease.
     inside: BTreeMap<PartitionKey, (AttemptId, Timestamp)>,
     /// Every sent message, once.

@@ -43,6 +43,6 @@ impl Checks {
     pub(crate) fn forget_workers(&mut self) {
         self.inside.clear();
         self.held.clear();
-        self.given_up_by.clear();
+        self.abandoned_by.clear();
     }
 }

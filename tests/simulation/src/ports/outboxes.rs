@@ -17,7 +17,7 @@ use crate::time::timestamp;
 use crate::world::{Occasion, World};
 
 /// The time within which an effect is exhausted.
-const GIVES_UP_MS: u64 = 100_000;
+const EXHAUSTS_MS: u64 = 100_000;
 
 pub(crate) struct SagaOutboxes(pub(crate) Port);
 
@@ -294,21 +294,21 @@ impl World {
 
     /// Exhausts the retries of a message, as if it could not be sent. Workers only send due entries, so this waits for
     /// one.
-    pub(crate) fn give_up(&mut self) {
+    pub(crate) fn exhaust_entry(&mut self) {
         let now = timestamp(self.now);
         let fails = |entry: &Entry| entry.kind != Kind::View && !entry.poisoned && entry.is_due(now);
         let Some((owner, id)) = self.any(fails) else {
             let at = self.now + self.rng.below(1_000);
-            if at < GIVES_UP_MS {
-                self.at(at, Occasion::Act(Box::new(Self::give_up)));
+            if at < EXHAUSTS_MS {
+                self.at(at, Occasion::Act(Box::new(Self::exhaust_entry)));
             }
             return;
         };
         let Some(outbox) = self.outbox(owner) else { return };
         for entry in outbox.iter_mut().filter(|entry| entry.id == id) {
-            (entry.poisoned, entry.error) = (true, Some("it was given up".to_owned()));
+            (entry.poisoned, entry.error) = (true, Some("its retries are exhausted".to_owned()));
         }
-        self.given_up_at.insert(id, self.now);
+        self.exhausted_at.insert(id, self.now);
         self.check_unclaimed(owner, id);
         self.note(|| format!("{id} of {owner} is exhausted"));
     }

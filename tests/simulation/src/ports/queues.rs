@@ -25,7 +25,7 @@ pub(crate) struct Copy {
     /// `true` if a newer version sent it.
     is_later: bool,
     /// For a dead letter, the queue that dead-lettered it.
-    pub(crate) given_up_by: Option<usize>,
+    pub(crate) dead_lettered_by: Option<usize>,
     /// `true` if there was a reason to dead-letter it.
     pub(crate) is_excused: bool,
     /// `true` if the saga postponed it when it was received for the last time, as often as the engine allows, or if it
@@ -42,7 +42,7 @@ impl Copy {
             came_at: 0,
             receive_count: 0,
             is_later: false,
-            given_up_by: None,
+            dead_lettered_by: None,
             is_excused: false,
             is_postponed: false,
         }

@@ -137,8 +137,8 @@ impl World {
             application.dead_lettered(self, &queue, &message, is_outlasted);
         }
         let is_excused = copy.is_excused || is_outlasted || copy.is_postponed;
-        let given_up_by = copy.given_up_by.or(Some(place));
-        self.queues.put(dead, Copy { given_up_by, is_excused, ..copy }, self.now);
+        let dead_lettered_by = copy.dead_lettered_by.or(Some(place));
+        self.queues.put(dead, Copy { dead_lettered_by, is_excused, ..copy }, self.now);
     }
 
     /// Puts a message into its queue, possibly twice, with a different delay for each copy.
