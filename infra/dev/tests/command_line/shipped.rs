@@ -291,7 +291,7 @@ fn finds_metrics_without_alarm() {
     let waiting = "Value: !Sub \"${Application}-events\"";
     finds_with(&bus, waiting, "Value: events", "EventsQueue", "the age of its messages");
     let action = "      AlarmActions: !If [TellsOfAlarms, [!Ref AlarmTopicArn], !Ref AWS::NoValue]\n";
-    finds_with(&topic, action, "", "ApiAlarm", "tells nobody");
+    finds_with(&topic, action, "", "ApiAlarm", "notifies no topic");
 }
 
 /// A busy queue also invokes the function, and would hide a missing schedule.

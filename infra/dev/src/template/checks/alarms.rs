@@ -126,11 +126,11 @@ pub(crate) fn loops(template: &Template) -> Vec<Finding> {
 }
 
 /// If a topic is configured, every alarm notifies it.
-pub(crate) fn told(template: &Template) -> Vec<Finding> {
+pub(crate) fn notifications(template: &Template) -> Vec<Finding> {
     if template.parameters.get("AlarmTopicArn").and_then(Value::as_str).is_none_or(str::is_empty) {
         return Vec::new();
     }
     let alarms = template.of_type("AWS::CloudWatch::Alarm");
     let silent = alarms.filter(|(_, alarm)| alarm["AlarmActions"].as_array().is_none_or(Vec::is_empty));
-    silent.map(|(id, _)| Finding::new(id, "tells nobody")).collect()
+    silent.map(|(id, _)| Finding::new(id, "notifies no topic")).collect()
 }

@@ -37,7 +37,7 @@ const AS_WRITTEN: [Check; 13] = [
     alarms::loops,
     alarms::unread,
     alarms::schedules,
-    alarms::told,
+    alarms::notifications,
     traces::collectors,
     rollout::versions,
     routes::headers,
