@@ -466,8 +466,8 @@ async fn admitted(world: &World, search: SearchId, expected: &[ExpectedToken]) -
     admitted
 }
 
-/// What happens before a late claim is executed.
-enum Meanwhile {
+/// A change that is made before a late claim is executed.
+enum ConcurrentChange {
     /// The search is cancelled.
     SearchEnds,
     /// Another operator requeues the entry.
@@ -480,7 +480,7 @@ struct LateClaim {
     world: Arc<World>,
     nth: usize,
     asked: AtomicUsize,
-    meanwhile: Meanwhile,
+    concurrent: ConcurrentChange,
 }
 
 #[async_trait]
@@ -489,12 +489,12 @@ impl ClaimPartition for LateClaim {
         let nth = self.asked.fetch_add(1, Ordering::Relaxed) + 1;
         if nth == self.nth {
             self.world.host.advance(Duration::from_secs(60));
-            match &self.meanwhile {
-                Meanwhile::SearchEnds => {
+            match &self.concurrent {
+                ConcurrentChange::SearchEnds => {
                     cancel(&self.world, claim.partition).await;
                     self.world.deliver_all(&[&CONTROL, &SAGA]).await;
                 }
-                Meanwhile::OtherRequeue(entry) => {
+                ConcurrentChange::OtherRequeue(entry) => {
                     let operator = self.world.backend.ports.engine.operator().unwrap();
                     operator.requeue(Owner::Saga(claim.partition), entry).await.unwrap();
                 }
@@ -531,14 +531,14 @@ const CLAIMS: [(LedgerItem, usize); 4] = [
 async fn requeue_late(
     item: LedgerItem,
     nth: usize,
-    meanwhile: impl FnOnce(&Entry) -> Meanwhile,
+    concurrent: impl FnOnce(&Entry) -> ConcurrentChange,
 ) -> (Arc<World>, SearchId, Vec<ExpectedToken>) {
     let world = Arc::new(World::new());
     let (search, command) = exhausted_command(&world).await;
     item.prepare(&world, search).await;
     let expected = world.document(search).await.unwrap().content.expected;
     assert_eq!(expected.len(), 2, "the reply and the timer");
-    let late = LateClaim { world: world.clone(), nth, asked: 0.into(), meanwhile: meanwhile(&command) };
+    let late = LateClaim { world: world.clone(), nth, asked: 0.into(), concurrent: concurrent(&command) };
     let mut operator = world.backend.ports.engine.operator().unwrap();
     operator.partitions.ledger = Arc::new(late);
     operator.requeue(Owner::Saga(search), &command).await.unwrap_err();
@@ -549,7 +549,7 @@ async fn requeue_late(
 async fn late_claim_of_requeue_leaves_no_token_to_ended_search() {
     for (item, claims) in CLAIMS {
         for nth in 1..=claims {
-            let (world, search, expected) = requeue_late(item, nth, |_| Meanwhile::SearchEnds).await;
+            let (world, search, expected) = requeue_late(item, nth, |_| ConcurrentChange::SearchEnds).await;
             assert_eq!(world.job(search).await.state, JobState::Error, "{item:?} {nth}");
             assert_eq!(admitted(&world, search, &expected).await, [], "{item:?} {nth}");
         }
@@ -560,7 +560,7 @@ async fn late_claim_of_requeue_leaves_no_token_to_ended_search() {
 async fn late_claim_of_requeue_does_not_disturb_other_operator() {
     for (item, claims) in CLAIMS {
         for nth in 1..=claims {
-            let other = |entry: &Entry| Meanwhile::OtherRequeue(entry.clone());
+            let other = |entry: &Entry| ConcurrentChange::OtherRequeue(entry.clone());
             let (world, search, expected) = requeue_late(item, nth, other).await;
             assert_eq!(admitted(&world, search, &expected).await.len(), 2, "{item:?} {nth}");
             world.pass(Duration::from_secs(60)).await;

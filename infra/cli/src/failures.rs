@@ -279,7 +279,7 @@ fn print_operation(operation: &Operation, as_json: bool) -> anyhow::Result<()> {
     Ok(output::line(&format!("retry {} {how}; {} of {total} retried", operation.id, operation.retried))?)
 }
 
-/// How to close failures that need no retry.
+/// A way to close failures that need no retry.
 #[derive(Clone, Copy)]
 enum CloseAction {
     Archive,

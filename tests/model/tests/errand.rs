@@ -63,7 +63,7 @@ struct Errand {
     tokens: usize,
     /// `true` if it sets a timer when it is opened.
     has_deadline: bool,
-    /// Whether it postpones an extension that overtakes the creation.
+    /// `true` if it postpones an extension that overtakes the creation.
     postpones: bool,
 }
 

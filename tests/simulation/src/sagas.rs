@@ -25,7 +25,7 @@ pub(crate) trait AnySaga: Send + Sync {
     /// The queue of its events.
     fn queue(&self) -> Queue;
     fn read(&self, content: &Content) -> Result<State, String>;
-    /// Whether this is a state of this saga that may wait without a timer.
+    /// Returns `true` if this is a state of this saga that may wait without a timer.
     fn may_wait(&self, state: &State) -> bool;
     fn postpones(&self, state: Option<&State>, message: &Message, now: Timestamp) -> bool;
     fn embed_reply_token(&self, request: &mut Body, reply_token: &Token);

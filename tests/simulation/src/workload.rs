@@ -72,7 +72,7 @@ pub trait Workload: Clone + Send + Sync + 'static {
         &[]
     }
 
-    /// Whether some schedules restore its stores to an earlier time.
+    /// Returns `true` if some schedules restore its stores to an earlier time.
     fn restores(&self) -> bool {
         false
     }

@@ -6,7 +6,7 @@ use crate::{
     Checkpoint, Encoding, Error, Format, Limits, Outcome, READER_VERSION, Report,
     detect::{DETECTION_WINDOW, detect},
     limits::ReaderSettings,
-    stream::{Interruption, Reading, Stream},
+    stream::{Interruption, ReadOptions, Stream},
     work::Stop,
 };
 
@@ -244,7 +244,7 @@ impl Reader {
         }
         let State::Reading(stream) = &mut self.state else { return Ok(Vec::new()) };
         let total = (self.ended && !self.too_large).then_some(self.bytes);
-        let out = stream.read(Reading { total, max, stop }, make)?;
+        let out = stream.read(ReadOptions { total, max, stop }, make)?;
         if !out.is_empty() {
             return Ok(out);
         }

@@ -32,9 +32,9 @@ impl From<Error> for Interruption {
     }
 }
 
-/// How outcomes are read.
+/// The options with which outcomes are read.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Reading<'a> {
+pub(crate) struct ReadOptions<'a> {
     /// The size of the file in bytes, once it has ended.
     pub(crate) total: Option<u64>,
     /// The maximum number of outcomes.
@@ -193,14 +193,14 @@ impl Stream {
     /// Returns the results of `make` for some outcomes. After a signal to stop, the stream must not be used again.
     pub(crate) fn read<T: Send>(
         &mut self,
-        how: Reading<'_>,
+        options: ReadOptions<'_>,
         make: &(impl Fn(Outcome) -> T + Sync),
     ) -> Result<Vec<T>, Interruption> {
         let mut out = Vec::new();
         if !self.ending {
-            self.split(Reading { total: None, ..how }, &mut out, make)?;
+            self.split(ReadOptions { total: None, ..options }, &mut out, make)?;
         }
-        if how.total.is_none() || out.len() >= how.max {
+        if options.total.is_none() || out.len() >= options.max {
             return Ok(out);
         }
         if !self.ending {
@@ -209,19 +209,19 @@ impl Stream {
                 utf16.finish(&mut self.buffer);
             }
         }
-        self.split(how, &mut out, make)?;
+        self.split(options, &mut out, make)?;
         Ok(out)
     }
 
     /// Reads until enough outcomes exist, or nothing more is found.
     fn split<T: Send>(
         &mut self,
-        how: Reading<'_>,
+        options: ReadOptions<'_>,
         out: &mut Vec<T>,
         make: &(impl Fn(Outcome) -> T + Sync),
     ) -> Result<(), Interruption> {
         let buffer = std::mem::take(&mut self.buffer);
-        while let Some(pause) = self.read_found(&buffer, how, out, make)? {
+        while let Some(pause) = self.read_found(&buffer, options, out, make)? {
             let tail = &buffer[self.front..];
             let (row, consumed) = match pause {
                 Pause::Header { row, consumed } => (row, consumed),
@@ -269,12 +269,12 @@ impl Stream {
     fn read_found<T: Send>(
         &mut self,
         buffer: &[u8],
-        how: Reading<'_>,
+        options: ReadOptions<'_>,
         out: &mut Vec<T>,
         make: &(impl Fn(Outcome) -> T + Sync),
     ) -> Result<Option<Pause>, Interruption> {
         let known = self.known.take();
-        let Reading { total, max, stop } = how;
+        let ReadOptions { total, max, stop } = options;
         let batch = Batch {
             format: self.detected.format,
             context: known.as_ref().map(|known| &known.context),

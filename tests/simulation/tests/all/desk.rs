@@ -55,7 +55,7 @@ pub(crate) enum State {
 /// The saga, with a defect or without.
 #[derive(Default)]
 pub(crate) struct Question {
-    /// Whether the next check depends only on the clock of the worker.
+    /// `true` if the next check depends only on the clock of the worker.
     checks_by_clock: bool,
 }
 

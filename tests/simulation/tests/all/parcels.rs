@@ -20,7 +20,7 @@ const PARCELS: Queue = Queue::named("parcels");
 const CARRIER: Queue = Queue::named("carrier");
 
 messages! {
-    /// What happens to a batch.
+    /// The events of a batch.
     pub(crate) enum BatchEvent of "parcels" to SAGA {
         Announced { parcels: u8 } = 1,
         BatchRecalled {} = 1,
@@ -31,7 +31,7 @@ messages! {
 }
 
 messages! {
-    /// What happens to a parcel.
+    /// The events of a parcel.
     pub(crate) enum ParcelEvent of "parcels" to PARCELS {
         Ordered { parcel: u8 } = 1,
         Recalled { parcel: u8 } = 1,

@@ -153,7 +153,7 @@ impl State {
 /// A report of a failure, as it was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailureReport {
-    /// Where it was found.
+    /// The place at which it was found.
     pub origin: Origin,
     /// The message, or the effect's payload, unchanged.
     pub body: String,

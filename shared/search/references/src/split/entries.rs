@@ -27,7 +27,7 @@ pub(crate) struct Entries {
     limit: usize,
     at: usize,
     open: Option<OpenEntry>,
-    /// Where a line inside the open comment begins an entry for the first time.
+    /// The position of the first line inside the open comment that begins an entry.
     commented: Option<usize>,
     /// The number of lines inside the open comment that begin an entry.
     in_comment: usize,

@@ -5,7 +5,7 @@ use references::{Format, Limits, Outcome};
 
 use crate::{properties::limits, read, read_in_chunks};
 
-/// How a format writes its files.
+/// The syntax of the files of a format.
 struct Writer {
     format: &'static str,
     begin: &'static str,

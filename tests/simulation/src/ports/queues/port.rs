@@ -86,7 +86,8 @@ impl World {
         Some(Received { receipt: format!("{seq}:{receive_count}"), delivery, reason: None })
     }
 
-    /// Whether the next receipt of a copy is the last one at which the engine postpones it, and the saga still does.
+    /// Returns `true` if the next receipt of a copy is the last one at which the engine postpones it, and the saga still
+    /// does.
     fn postpones_for_the_last_time(&self, queue: usize, seq: u64) -> bool {
         let stored = &self.queues.queues[queue];
         let copy = stored.copies.iter().find(|copy| copy.seq == seq);
@@ -96,7 +97,7 @@ impl World {
         self.application.postpones(&stored.spec.queue, state, &message, timestamp(self.now))
     }
 
-    /// Whether a copy is a message for a paused instance. Its pause uses up receives.
+    /// Returns `true` if a copy is a message for a paused instance. Its pause uses up receives.
     fn is_for_paused(&self, queue: usize, seq: u64) -> bool {
         let mut copies = self.queues.queues[queue].copies.iter();
         let message = copies.find(|copy| copy.seq == seq).and_then(|copy| Message::decode(&copy.body).ok());
