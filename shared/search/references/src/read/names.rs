@@ -11,7 +11,10 @@ use additions::without_additions;
 pub(super) use groups::is_organisation;
 use groups::{is_organisation_without_alphabet, people_and_groups};
 use memchr::{memchr, memchr_iter, memchr2};
-use shapes::{PARTICLES, are_initials, are_initials_of, is_natural, is_short_form, is_suffix, is_word};
+pub(super) use shapes::is_without_alphabet;
+use shapes::{
+    PARTICLES, are_initials, are_initials_of, is_ideographic, is_natural, is_short_form, is_suffix, is_word,
+};
 
 use super::{
     entities,
@@ -229,16 +232,6 @@ fn between_blanks(parts: &[&str]) -> Option<Vec<String>> {
     let names: Vec<&str> = part.split([' ', '\u{3000}']).filter(|name| !name.is_empty()).collect();
     let is_list = names.len() > 2 && names.iter().all(|name| is_chinese(name));
     is_list.then(|| names.into_iter().map(str::to_owned).collect())
-}
-
-/// Returns `true` for Chinese characters, kana and hangul.
-fn is_ideographic(c: char) -> bool {
-    matches!(c, '\u{3005}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}' | '\u{f900}'..='\u{faff}')
-}
-
-/// Returns `true` for a word of Chinese, Japanese or Korean characters.
-pub(super) fn is_without_alphabet(word: &str) -> bool {
-    !word.is_empty() && word.chars().all(is_ideographic)
 }
 
 /// Returns `true` for words in the order of `Roe J.`

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::groups::is_organisation;
-use super::shapes::{are_initials, is_natural, is_short_form};
+use super::shapes::{are_initials, is_natural, is_short_form, is_without_alphabet};
 use crate::work::spend;
 
 /// Degrees and memberships, as lower-case letters.
@@ -95,7 +95,7 @@ fn without_numbers(value: &str) -> Option<String> {
         return None;
     }
     let names: Vec<&str> = parts().map(|part| part.trim_end_matches(is_number).trim_start()).collect();
-    let is_without_alphabet = names.iter().all(|name| super::is_without_alphabet(name));
+    let is_without_alphabet = names.iter().all(|name| is_without_alphabet(name));
     Some(names.join(if is_without_alphabet { "、" } else { ", " }))
 }
 

@@ -78,3 +78,13 @@ pub(super) fn are_initials_of(family: &str, initials: &str) -> bool {
         || letters <= MAX_INITIALS_IN_CAPITALS;
     telling && initials.split(' ').all(are_initials)
 }
+
+/// Returns `true` for Chinese characters, kana and hangul.
+pub(super) fn is_ideographic(c: char) -> bool {
+    matches!(c, '\u{3005}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}' | '\u{f900}'..='\u{faff}')
+}
+
+/// Returns `true` for a word of Chinese, Japanese or Korean characters.
+pub(crate) fn is_without_alphabet(word: &str) -> bool {
+    !word.is_empty() && word.chars().all(is_ideographic)
+}
