@@ -80,6 +80,9 @@ impl Entities {
     ///
     /// Each call permits a further message. A client that repeats a request after a timeout sends two messages, unless
     /// it repeats the same token.
+    ///
+    /// # Errors
+    /// Returns an error if the store is unavailable.
     pub async fn issue(&self, entity: PartitionKey) -> Result<Token, StoreError> {
         let token = Token::minted_at_entry(entity, self.host.random_id());
         self.tokens.grant(entity, std::slice::from_ref(&token), self.host.now()).await?;

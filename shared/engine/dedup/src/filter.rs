@@ -34,9 +34,15 @@ pub enum Verdict {
 pub trait ProcessedMessages: Send + Sync {
     /// Returns whether the set contains `key` and its expiry is after `now`. Implementations compare the expiry,
     /// because a store may delete expired entries late.
+    ///
+    /// # Errors
+    /// Returns an error if the store is unavailable.
     async fn is_remembered(&self, key: &str, now: Timestamp) -> Result<bool, StoreError>;
 
     /// Inserts `key` until `expires_at`. Inserting it again only changes the expiry.
+    ///
+    /// # Errors
+    /// Returns an error if the store is unavailable.
     async fn remember(&self, key: &str, expires_at: Timestamp) -> Result<(), StoreError>;
 }
 

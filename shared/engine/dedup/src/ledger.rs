@@ -181,6 +181,9 @@ impl Release {
 }
 
 /// Claims a partition, and again if the answer contains another fence. Returns the last claim and its answer.
+///
+/// # Errors
+/// Returns an error if the store is unavailable.
 pub async fn ask(ledger: &dyn ClaimPartition, claim: Claim) -> Result<(Claim, Admission), StoreError> {
     ask_with(ledger, claim, Claim::at).await
 }
@@ -225,6 +228,9 @@ pub trait ClaimPartition: Send + Sync {
 pub trait GrantTokens: Send + Sync {
     /// Adds tokens to a partition, and creates its item if necessary. Idempotent. If the store's client sends a request
     /// again, a copy that arrives after the partition was claimed adds nothing, because its tokens may have been used.
+    ///
+    /// # Errors
+    /// Returns an error if the store is unavailable.
     async fn grant(
         &self,
         partition: PartitionKey,
@@ -234,6 +240,9 @@ pub trait GrantTokens: Send + Sync {
 
     /// Creates a partition with tokens. An existing item stays unchanged, so repeating the call never restores used
     /// tokens. Returns `true` if all of the tokens are present.
+    ///
+    /// # Errors
+    /// Returns an error if the store is unavailable.
     async fn begin(
         &self,
         partition: PartitionKey,
@@ -246,6 +255,9 @@ pub trait GrantTokens: Send + Sync {
 #[async_trait]
 pub trait CheckTokens: Send + Sync {
     /// Returns `true` if the partition admits a message with this token at `now`. The read is strongly consistent.
+    ///
+    /// # Errors
+    /// Returns an error if the store is unavailable.
     async fn is_granted(
         &self,
         partition: PartitionKey,

@@ -182,6 +182,9 @@ pub struct Received {
 #[async_trait]
 pub trait ReceiveMessages: Send + Sync {
     /// Receives up to `max` visible messages, and hides each for `visibility`.
+    ///
+    /// # Errors
+    /// Returns an error if the queue is unavailable.
     async fn receive(
         &self,
         queue: &Queue,

@@ -61,6 +61,9 @@ pub struct RecordRead {
 #[async_trait]
 pub trait ReadRecords: Send + Sync {
     /// Returns a record as the latest commit left it.
+    ///
+    /// # Errors
+    /// Returns an error if the store is unavailable.
     async fn record(&self, key: &Key) -> Result<Option<Record>, StoreError>;
 }
 

@@ -143,9 +143,15 @@ pub enum SessionStatus {
 #[async_trait]
 pub trait SettleSessions: Send + Sync {
     /// Returns the status of a session.
+    ///
+    /// # Errors
+    /// Returns an error if the store is unavailable.
     async fn find(&self, session: SessionId) -> Result<SessionStatus, StoreError>;
 
     /// Abandons a session unless it was committed: later commits are refused. Returns the status after the call.
+    ///
+    /// # Errors
+    /// Returns an error if the store is unavailable.
     async fn abandon(&self, session: SessionId, now: Timestamp) -> Result<SessionStatus, StoreError>;
 }
 
@@ -220,6 +226,9 @@ impl<'a> Session<'a> {
     }
 
     /// Reads a record. The commit is refused if another session changes it in between.
+    ///
+    /// # Errors
+    /// Returns an error if the store is unavailable.
     pub async fn read(&mut self, key: Key) -> Result<Option<Record>, StoreError> {
         let found = self.ports.records.record(&key).await?;
         let revision = found.as_ref().map_or(0, |record| record.revision);

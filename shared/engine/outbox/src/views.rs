@@ -125,6 +125,9 @@ impl View {
 #[async_trait]
 pub trait WriteViews: Send + Sync {
     /// Stores each view unless the stored one has the same or a later revision. Idempotent.
+    ///
+    /// # Errors
+    /// Returns an error if the store is unavailable.
     async fn write(&self, views: &[View]) -> Result<(), StoreError>;
 }
 
@@ -215,6 +218,9 @@ pub trait ReadViews: Send + Sync {
     ) -> Result<Page, StoreError>;
 
     /// Returns the number of views of a list that have not ended, up to `limit`.
+    ///
+    /// # Errors
+    /// Returns an error if the store is unavailable.
     async fn count_unfinished_of(&self, list: Uuid, limit: usize) -> Result<usize, StoreError>;
 
     /// Returns up to `limit` views of a list that have not ended, in no particular order.
@@ -244,6 +250,9 @@ pub trait ReadViews: Send + Sync {
     ) -> Result<Vec<(ViewPosition, View)>, StoreError>;
 
     /// Returns the largest [`ViewPosition::at`] of a list; 0 if it has no writes.
+    ///
+    /// # Errors
+    /// Returns an error if the store is unavailable.
     async fn last_written(&self, list: Uuid) -> Result<u64, StoreError>;
 
     /// Returns the number up to which the writes are complete for a reader that has seen the write `at`. A write with a

@@ -254,6 +254,9 @@ pub trait ReadDocuments: Send + Sync {
     /// Returns the document of each partition, in order. The result may be an earlier version, or `None`. A document
     /// whose retention has passed at `now` is absent, even if the store has not deleted it yet. A value that is not a
     /// saga document is a separate error.
+    ///
+    /// # Errors
+    /// Returns an error if the store is unavailable.
     async fn load(&self, partitions: &[PartitionKey], now: Timestamp) -> Result<Vec<LoadResult>, StoreError>;
 
     /// Returns the latest document of one partition: it includes every write that was confirmed before the call. This
@@ -262,6 +265,9 @@ pub trait ReadDocuments: Send + Sync {
 
     /// Makes the following reads return the latest data, whatever they read: a deposed primary cannot answer this read,
     /// of any partition.
+    ///
+    /// # Errors
+    /// Returns an error if the store is unavailable.
     async fn reach_latest_data(&self, partition: PartitionKey, now: Timestamp) -> Result<(), StoreError> {
         match self.load_latest(partition, now).await {
             Err(error) if error.is_retryable() => Err(error),

@@ -391,6 +391,9 @@ impl OpenSession<'_> {
     }
 
     /// Reads a record. The commit fails if another session changes it in between.
+    ///
+    /// # Errors
+    /// Returns an error if the store is unavailable.
     pub async fn read(&mut self, key: Key) -> Result<Option<Record>, StoreError> {
         self.session.read(key).await
     }

@@ -23,6 +23,9 @@ pub struct SweepHeartbeat {
 
 impl SweepHeartbeat {
     /// Records that a sweep has completed, unless the last minute is recorded already.
+    ///
+    /// # Errors
+    /// Returns an error if the store is unavailable.
     pub async fn note(&self) -> Result<(), StoreError> {
         let now = self.host.now();
         if self.last().await?.is_some_and(|last| now.duration_since(last) < NOTE_EVERY) {
@@ -32,6 +35,9 @@ impl SweepHeartbeat {
     }
 
     /// Returns the time of the last completed sweep, to the minute; `None` before the first one.
+    ///
+    /// # Errors
+    /// Returns an error if the store is unavailable.
     pub async fn last(&self) -> Result<Option<Timestamp>, StoreError> {
         let noted = self.records.record(&key()).await?;
         Ok(noted.and_then(|record| record.body.as_str()?.parse().ok()))

@@ -8,5 +8,8 @@ use messages::StoreError;
 #[async_trait]
 pub trait Upkeep: Send + Sync {
     /// Does the next step, which takes at most a few seconds. Returns `false` if nothing is left.
+    ///
+    /// # Errors
+    /// Returns an error if a store is unavailable.
     async fn step(&self) -> Result<bool, StoreError>;
 }

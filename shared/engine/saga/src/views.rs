@@ -94,6 +94,9 @@ impl<S: Saga> Views<S> {
     }
 
     /// Returns the current version of each of these views, in order.
+    ///
+    /// # Errors
+    /// Returns an error if a store is unavailable.
     pub async fn refresh(&self, written: Vec<View>) -> Result<Vec<View>, StoreError> {
         let partitions: Vec<PartitionKey> = written.iter().map(|view| view.partition).collect();
         let mut shown = self.shown(&partitions).await?;

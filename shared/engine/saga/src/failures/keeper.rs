@@ -145,6 +145,9 @@ impl Failures {
     }
 
     /// Returns how often a failure was retried. This marks reports whose source has no marker.
+    ///
+    /// # Errors
+    /// Returns an error if the store is unavailable.
     pub async fn retried(&self, failure: FailureId) -> Result<u32, StoreError> {
         Ok(self.known(failure).await?.map_or(0, |known| known.retried))
     }

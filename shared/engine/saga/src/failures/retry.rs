@@ -507,6 +507,9 @@ impl Failures {
     }
 
     /// Records an operator's action in the audit log.
+    ///
+    /// # Errors
+    /// Returns an error if the store is unavailable.
     pub async fn record_action(
         &self,
         by: &str,

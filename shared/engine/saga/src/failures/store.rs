@@ -81,6 +81,9 @@ pub trait KeepFailures: Send + Sync {
     async fn advance(&self, revision: u64, operation: &Operation) -> Result<bool, StoreError>;
 
     /// Stores an audit entry.
+    ///
+    /// # Errors
+    /// Returns an error if the store is unavailable.
     async fn note(&self, act: &AuditEntry) -> Result<(), StoreError>;
 
     /// Returns the latest `limit` audit entries, the latest first.
