@@ -26,7 +26,7 @@ use crate::work::spend;
 /// Splits a value that should hold one name, but sometimes holds several. It must be decoded, because a character
 /// reference also ends in a semicolon.
 pub(super) fn split_decoded(value: &str) -> impl Iterator<Item = String> {
-    value.split([';', '|']).flat_map(each)
+    value.split([';', '|', '؛', '；']).flat_map(each)
 }
 
 /// The names in a value. Nearly every value is one name, for which no list is allocated.
@@ -62,6 +62,11 @@ fn several(value: &str, is_marked: bool) -> Vec<String> {
     let is_marked = is_marked || value.len() < whole.len();
     if !value.is_ascii()
         && let Some(names) = without_blanks(value, is_marked)
+    {
+        return names;
+    }
+    if !value.is_ascii()
+        && let Some(names) = without_case(value)
     {
         return names;
     }
@@ -143,6 +148,27 @@ fn without_others(value: &str) -> &str {
     };
     let others = OTHERS.iter().find(end).map_or(0, |words| words.len());
     if others == 0 { value } else { value[..value.len() - others].trim_end_matches([',', ' ']) }
+}
+
+/// Splits a list of names in a script without capitals, such as Arabic or Thai, if each has at least two words.
+fn without_case(value: &str) -> Option<Vec<String>> {
+    let is_caseless =
+        |c: char| c.is_alphabetic() && !c.is_uppercase() && !c.is_lowercase() && !is_ideographic(c);
+    if !value.contains([',', '،']) || !spend(value.len()) {
+        return None;
+    }
+    let names: Vec<&str> = value.split([',', '،']).map(str::trim).filter(|name| !name.is_empty()).collect();
+    let is_whole = |name: &&str| {
+        name.contains(' ')
+            && name.chars().all(|c| is_caseless(c) || !(c.is_alphanumeric() || c.is_ascii()) || c == ' ')
+    };
+    (names.len() > 1 && names.iter().all(is_whole)).then(|| names.into_iter().map(str::to_owned).collect())
+}
+
+/// Returns `true` for a family name, a given name and a patronymic: `Иванов Иван Иванович`.
+fn has_patronymic(name: &str) -> bool {
+    const ENDS: [&str; 6] = ["вич", "вна", "ична", "ьич", "оглы", "кызы"];
+    name.split(' ').count() == 3 && ENDS.iter().any(|end| name.ends_with(end))
 }
 
 /// Splits a list at slashes between blanks, if each part has the shape of a name.
@@ -305,7 +331,10 @@ fn list(piece: &str, order: Order) -> Option<Vec<String>> {
         }
         names
             if names.iter().all(|name| is_natural(name))
-                && (names.len() > 2 || order == Order::Natural || has_middle_initial(names)) =>
+                && (names.len() > 2
+                    || order == Order::Natural
+                    || has_middle_initial(names)
+                    || names.iter().all(|name| has_patronymic(name))) =>
         {
             each(parts)
         }

@@ -4,8 +4,8 @@ use super::{field::Field, tidy};
 
 /// Placeholders in any field, in lower case. Programs write them for missing values.
 #[rustfmt::skip]
-const ANYWHERE: [&str; 22] = [
-    "na", "n/a", "n.a.", "null", "none", "nil", "nan", "#n/a", "<na>", "not available", "not applicable",
+const ANYWHERE: [&str; 24] = [
+    "na", "n/a", "n.a.", "null", "none", "nil", "nan", "#n/a", "<na>", "&na;", "&na", "not available", "not applicable",
     "not provided", "not specified", "undefined", "unknown", "object object", "无", "暂无", "不详", "なし", "없음",
     "нет",
 ];
@@ -155,6 +155,7 @@ mod tests {
             (Field::Author, "s.n."),
             (Field::Author, "nan"),
             (Field::Author, "17"),
+            (Field::Author, "&NA"),
             (Field::Volume, "na"),
             (Field::Issue, "NaN"),
             (Field::Journal, "[object Object]"),
