@@ -581,7 +581,7 @@ fn has_and(cell: &str) -> bool {
 
 /// The separator between the items of a cell, unless it is a comma.
 pub(super) fn separator(cell: &str) -> Option<char> {
-    [';', '|', '\n'].into_iter().find(|separator| cell.contains(*separator))
+    [';', '|', '\n', '؛', '；'].into_iter().find(|separator| cell.contains(*separator))
 }
 
 /// Splits a list whose only separator is the comma.

@@ -125,6 +125,36 @@ fn tables_of_more_registers_are_read() {
 }
 
 #[test]
+fn columns_of_more_languages_are_read() {
+    for header in [
+        "Tytuł;Autorzy;Rok;Czasopismo;Tom;Numer;Strony;Streszczenie;Słowa kluczowe",
+        "Başlık;Yazarlar;Yıl;Dergi;Cilt;Sayı;Sayfa;Özet;Anahtar kelimeler",
+        "Titel;Auteurs;Jaar;Tijdschrift;Jaargang;Nummer;Pagina's;Samenvatting;Trefwoorden",
+        "Título;Autores;Ano;Periódico;Volume;Número;Páginas;Resumo;Palavras-chave",
+        "Titre;Auteurs;Année;Revue;Volume;Numéro;Pages;Résumé;Mots-clés",
+        "Назва;Автори;Рік;Журнал;Том;Номер;Сторінки;Анотація;Ключові слова",
+        "篇名;作者;出版年;刊名;卷;期;頁次;摘要;關鍵詞",
+    ] {
+        let found = references(&format!("{header}\nA trial;Roe, Ann;2020;J Tests;3;2;1-9;We tried.;care\n"))
+            .remove(0);
+        assert_eq!(
+            (found.title.as_str(), found.authors.len(), found.year),
+            ("A trial", 1, Some(2020)),
+            "{header}"
+        );
+        assert_eq!(
+            (found.journal.as_deref(), found.volume.as_deref()),
+            (Some("J Tests"), Some("3")),
+            "{header}"
+        );
+        assert_eq!((found.issue.as_deref(), found.pages.as_deref()), (Some("2"), Some("1-9")), "{header}");
+        assert_eq!((found.r#abstract.as_deref(), found.keywords.len()), (Some("We tried."), 1), "{header}");
+    }
+    let arabic = "العنوان,المؤلفون,السنة\nدراسة,محمد أحمد؛ علي حسن,2020\n";
+    assert_eq!((references(arabic)[0].title.as_str(), references(arabic)[0].authors.len()), ("دراسة", 2));
+}
+
+#[test]
 fn citations_of_ichushi_are_split() {
     let table = "文献番号,標題,著者名,収載誌名,巻号頁,発行年\n1,試験,\"山田太郎, 鈴木花子(例大学)\",日本医学会誌,12巻3号 Page123-129(2020.03),2020\n";
     let found = references(table).remove(0);
