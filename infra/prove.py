@@ -8,7 +8,7 @@
                   without a database
     deployment    the functions of `make build`, deployed to the substitute for AWS, with a rotated secret
     api           the HTTP API against its description, with generated requests
-    any_bytes, each_format, packed
+    any_bytes, each_format, packed, stored
                   the fuzz targets, each for FUZZ_SECONDS (one hour)
 
 A step that fails is recorded as failed, the others still run, and the exit code is 1.
@@ -61,6 +61,7 @@ def steps() -> dict[str, Step]:
         "any_bytes": fuzz("any_bytes"),
         "each_format": fuzz("each_format"),
         "packed": fuzz("packed"),
+        "stored": fuzz("stored"),
     }
 
 

@@ -12,8 +12,12 @@ use std::io::{Error, ErrorKind, Read, Result, Seek, SeekFrom};
 use zstd::bulk::Decompressor;
 use zstd::zstd_safe::compress_bound;
 
-use crate::search::object_rows::PIECE_BYTES;
-use crate::search::packed::{Ready, compress, compressor};
+use super::packed::{Ready, compress, compressor};
+
+/// The size of the pieces in which an object is read: large enough that switching threads costs little, and small
+/// enough that many objects may be read at the same time. Compressed objects consist of pieces of this size, so it must
+/// not change.
+pub(crate) const PIECE_BYTES: usize = 256 * 1024;
 
 /// The beginning of a frame that is skipped, and that it has four bytes, which are the length of the next one.
 const HEAD: [u8; 8] = [0x50, 0x2a, 0x4d, 0x18, 4, 0, 0, 0];
@@ -30,16 +34,16 @@ pub(crate) fn pack(piece: &[u8]) -> Result<Vec<u8>> {
 }
 
 /// Reads the pieces of a file.
-pub(crate) struct Frames {
-    file: File,
+pub(crate) struct Frames<F = File> {
+    file: F,
     /// The number of bytes of the next piece to skip.
     skip: usize,
     unpacker: Decompressor<'static>,
 }
 
-impl Frames {
+impl<F: Read + Seek> Frames<F> {
     /// Opens a file at byte `from` of the object.
-    pub(crate) fn open(file: File, from: u64) -> Result<Self> {
+    pub(crate) fn open(file: F, from: u64) -> Result<Self> {
         let mut frames = Self { file, skip: 0, unpacker: Decompressor::new()? };
         for _ in 0..from / PIECE_BYTES as u64 {
             let Some(length) = frames.head()? else { break };

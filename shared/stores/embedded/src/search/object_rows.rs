@@ -16,10 +16,6 @@ pub const BUCKET: &str = "uploads";
 pub const UPLOAD_URL: &str = "embedded:objects";
 /// The form field with the object's key.
 pub(crate) const KEY_FIELD: &str = "key";
-/// The size of the pieces in which an object is read: large enough that switching threads costs little, and small
-/// enough that many objects may be read at the same time. Compressed objects consist of pieces of this size, so it must
-/// not change.
-pub(crate) const PIECE_BYTES: usize = 256 * 1024;
 
 /// A stored grant.
 pub(crate) struct Grant {

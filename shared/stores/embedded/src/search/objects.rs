@@ -23,8 +23,8 @@ use crate::fault::Fault;
 use crate::folder::{self, ObjectName};
 use crate::intercept::{Call, Phase};
 use crate::search::cpu_pool;
-use crate::search::frames::Frames;
-use crate::search::object_rows::{BUCKET, KEY_FIELD, PIECE_BYTES, StoredObject, UPLOAD_URL, find};
+use crate::search::frames::{Frames, PIECE_BYTES};
+use crate::search::object_rows::{BUCKET, KEY_FIELD, StoredObject, UPLOAD_URL, find};
 use crate::value::{from_json, int, json, nanos, uint};
 
 /// The grant is a row, not a signature: only this process reads it, and a caller that knows its key could request the

@@ -7,18 +7,14 @@
 //! vocabulary of abstracts. Frames refer to a dictionary in this program, the [`WORDS`], and to its letter frequencies,
 //! the [`TABLES`], which each frame would otherwise have to contain.
 
-use std::borrow::Cow;
 use std::cell::RefCell;
 use std::io::{Error, ErrorKind};
 use std::sync::LazyLock;
 use std::thread::LocalKey;
 
-use rusqlite::Row;
 use zstd::bulk::{Compressor, Decompressor};
 use zstd::dict::{DecoderDictionary, EncoderDictionary};
 use zstd::zstd_safe::{CParameter, get_dict_id_from_frame, get_frame_content_size};
-
-use crate::fault::Fault;
 
 /// Fast rather than small: for pieces of files the next levels take 50 % more time to save 2 % of the space. For
 /// studies they take more of both, since the tables were made for this level.
@@ -110,15 +106,15 @@ thread_local! {
 }
 
 /// Returns the smaller stored form of a text.
-pub(crate) fn pack(text: String) -> Result<StoredText, Fault> {
+pub(crate) fn pack(text: String) -> std::io::Result<StoredText> {
     if text.len() > MAX_BYTES {
         return Ok(StoredText::Text(text));
     }
-    let packed = compress(&PACKER, with_dictionary, text.as_bytes()).map_err(Fault::Pack)?;
+    let packed = compress(&PACKER, with_dictionary, text.as_bytes())?;
     Ok(if packed.len() < text.len() { StoredText::Packed(packed) } else { StoredText::Text(text) })
 }
 
-/// Reads texts and compressed texts, with the dictionary of this version or the previous one. Frames of versions
+/// Decompresses texts, with the dictionary of this version or the previous one. Frames of versions
 /// without a dictionary do not refer to one.
 #[derive(Default)]
 pub(crate) struct Unpacker {
@@ -127,20 +123,8 @@ pub(crate) struct Unpacker {
 }
 
 impl Unpacker {
-    /// Returns the text that a row has in a column, or compressed in another.
-    pub(crate) fn text<'a>(
-        &mut self,
-        row: &'a Row<'_>,
-        text: usize,
-        packed: usize,
-    ) -> Result<Cow<'a, str>, Fault> {
-        match row.get_ref(packed)?.as_blob_or_null().map_err(rusqlite::Error::from)? {
-            Some(packed) => Ok(Cow::Owned(self.unpack(packed).map_err(Fault::Packed)?)),
-            None => Ok(Cow::Borrowed(row.get_ref(text)?.as_str().map_err(rusqlite::Error::from)?)),
-        }
-    }
-
-    fn unpack(&mut self, packed: &[u8]) -> std::io::Result<String> {
+    /// Returns the text of a frame.
+    pub(crate) fn unpack(&mut self, packed: &[u8]) -> std::io::Result<String> {
         let (unpacker, dictionary) = if is_with_tables(packed) {
             (&mut self.now, &TO_UNPACK)
         } else {

@@ -32,6 +32,19 @@ pub(crate) struct New {
     keys: Vec<u8>,
 }
 
+/// Returns the text that a row has in a column, or compressed in another.
+fn stored_text<'a>(
+    unpacker: &mut Unpacker,
+    row: &'a Row<'_>,
+    text: usize,
+    packed: usize,
+) -> Result<Cow<'a, str>, Fault> {
+    match row.get_ref(packed)?.as_blob_or_null().map_err(rusqlite::Error::from)? {
+        Some(packed) => Ok(Cow::Owned(unpacker.unpack(packed).map_err(Fault::Packed)?)),
+        None => Ok(Cow::Borrowed(row.get_ref(text)?.as_str().map_err(rusqlite::Error::from)?)),
+    }
+}
+
 /// The text of a study, to be written.
 #[derive(Serialize)]
 struct StudyText<'a> {
@@ -54,7 +67,7 @@ impl New {
             file: study.file_id,
             project: Some(study.project_id),
             record: int(study.record),
-            text: pack(json(&written)?)?,
+            text: pack(json(&written)?).map_err(Fault::Pack)?,
             bytes: study.bytes.clone(),
             keys: keys::bytes(&study.reference),
         })
@@ -299,7 +312,7 @@ impl Page {
         while bytes < max_bytes
             && let Some(row) = rows.next()?
         {
-            let text = unpacker.text(row, TEXT, query.packed);
+            let text = stored_text(&mut unpacker, row, TEXT, query.packed);
             bytes = bytes.saturating_add(text.as_ref().map_or(0, |text| text.len()));
             found.push(decode(row, text).map_err(|fault| named(row, found.len(), fault))?);
         }
@@ -410,7 +423,7 @@ pub(crate) fn identities_of(
     for record in records {
         let mut rows = statement.query(params![source, int(*record)])?;
         if let Some(row) = rows.next()? {
-            let text = unpacker.text(row, 2, 3);
+            let text = stored_text(&mut unpacker, row, 2, 3);
             found.push(identity(row, text)?);
         }
     }
@@ -465,7 +478,7 @@ pub(crate) fn studies_at(
         }
         let mut rows = statement.query(params![search, file, int(*record)])?;
         if let Some(row) = rows.next()? {
-            let text = unpacker.text(row, TEXT, PACKED);
+            let text = stored_text(&mut unpacker, row, TEXT, PACKED);
             bytes = bytes.saturating_add(text.as_ref().map_or(0, |text| text.len()));
             let study = text.and_then(|text| page.study(row, &text));
             found.push(study.map_err(|fault| named(row, found.len(), fault))?);

@@ -19,9 +19,9 @@ use crate::folder::{self, ObjectName, remove};
 use crate::intercept::{Call, Phase};
 use crate::queues::{QueuedMessage, insert};
 use crate::search::cpu_pool;
-use crate::search::frames;
+use crate::search::frames::{self, PIECE_BYTES};
 use crate::search::notification::notification;
-use crate::search::object_rows::{Grant, KEY_FIELD, NewObject, PIECE_BYTES, find, insert_row, load_grant};
+use crate::search::object_rows::{Grant, KEY_FIELD, NewObject, find, insert_row, load_grant};
 
 /// The reason why an upload is refused.
 #[derive(Debug, thiserror::Error)]
