@@ -159,7 +159,6 @@ impl Workload for Searches {
             (recovery::UNLISTED, &[Mode::Ledger]),
             (mutants::SCAN_NOT_REPEATED, &Mode::ALL),
             (mutants::UNRECORDED_REPAIR, &[Mode::Ledger]),
-            (mutants::LOST_TOKENS_KEPT, &[Mode::Ledger]),
         ]
     }
 

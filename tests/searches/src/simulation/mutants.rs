@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use dedup::{Admission, Claim, ClaimCondition, ClaimPartition, GrantTokens, Release};
+use dedup::GrantTokens;
 use functions::parse_references;
 use imports::{FileId, ParseCommand, SearchEvent, SearchId, SearchImport};
 use jiff::Timestamp;
@@ -46,9 +46,6 @@ pub(super) const UNRECORDED_DELETION: &str = "a deletion is executed that the da
 /// A parser reads the file of a repair that the database does not record, although another search reads it.
 pub(super) const UNRECORDED_REPAIR: &str = "a repair reads a file that a restored search reads";
 
-/// The command after a restore keeps the unused tokens of a search without a document.
-pub(super) const LOST_TOKENS_KEPT: &str = "a search without a document keeps its tokens after a restore";
-
 /// A restored search that waits for the result of its bucket scan does not repeat the scan.
 pub(super) const SCAN_NOT_REPEATED: &str = "a pending bucket scan is not repeated after a restore";
 
@@ -89,13 +86,6 @@ pub(super) fn plant(mut engine: Engine, access: &Access<Outside>) -> Engine {
             stores.records = Arc::new(Believes { inner: records, meant });
         }
     }
-    if access.function().is_none()
-        && access.has(LOST_TOKENS_KEPT)
-        && let Ok(partitions) = &mut engine.partitions
-    {
-        let inner = Arc::clone(&partitions.ledger);
-        partitions.ledger = Arc::new(SkipsItems { inner });
-    }
     if access.has(NEW_TOKENS_ON_REPEAT)
         && let Ok(partitions) = &mut engine.partitions
     {
@@ -103,25 +93,6 @@ pub(super) fn plant(mut engine: Engine, access: &Access<Outside>) -> Engine {
         partitions.tokens = Arc::new(MintsAnew { inner, host, begun: Mutex::default() });
     }
     engine
-}
-
-/// Claims for an operator no partition that may lack a document.
-struct SkipsItems {
-    inner: Arc<dyn ClaimPartition>,
-}
-
-#[async_trait]
-impl ClaimPartition for SkipsItems {
-    async fn claim(&self, claim: &Claim) -> Result<Admission, StoreError> {
-        match claim.requires {
-            ClaimCondition::ItemExists => Ok(Admission::Duplicate),
-            ClaimCondition::TokenPresent(_) | ClaimCondition::Always => self.inner.claim(claim).await,
-        }
-    }
-
-    async fn release(&self, release: &Release) -> Result<bool, StoreError> {
-        self.inner.release(release).await
-    }
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
