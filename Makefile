@@ -300,7 +300,7 @@ lint-pure: ## Prove that the pure crates depend on neither a runtime nor a store
 	done
 
 .PHONY: lint-walls
-lint-walls: ## Prove that search-import, the functions and the adapters do not contain certain crates
+lint-walls: ## Prove that programs and adapters do not contain certain crates, and that builds share their artifacts
 	@tree=$$($(CARGO) tree --locked --package cli --edges normal --prefix none) || exit 1; \
 		if services=$$(printf '%s\n' "$$tree" | grep -E '^($(SERVICES_ONLY)) '); then \
 			echo "search-import needs, without its feature services:"; printf '%s\n' "$$services" | sort -u; exit 1; fi; \
@@ -317,6 +317,11 @@ lint-walls: ## Prove that search-import, the functions and the adapters do not c
 		if search=$$(printf '%s\n' "$$tree" | grep -E '^($(SEARCH_CRATES)) v'); then \
 			echo "$$crate needs, without its feature search:"; printf '%s\n' "$$search" | sort -u; exit 1; fi; \
 	done; echo "$(FOR_ANY): no crate of the search import"
+	@features() { $(CARGO) tree --locked --edges normal,build --prefix none --format '{p} {f}' "$$@" | sed 's/ (\*)$$//' | sort -u; }; \
+		all=$$(features $(EVERYTHING)) && alone=$$(features --package functions --features embedded) || exit 1; \
+		if others=$$(printf '%s\n' "$$alone" | grep -vxF "$$all"); then \
+			echo "a build of the functions alone needs other features than infra/same-build states:"; echo "$$others"; exit 1; fi; \
+		echo "functions alone: built from the artifacts of the workspace"
 
 .PHONY: lint-package
 lint-package: ## Package the crates of the engine and its adapters for a registry
