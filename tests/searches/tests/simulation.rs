@@ -11,9 +11,8 @@ use testing::proof;
 
 /// The maximum number of schedules that a planted defect may survive. Two defects need more than 10,000.
 const MUTANT_SEEDS: u64 = 60_000;
-/// The maximum number of planted defects that no fresh schedule of a deep run may find. Two of them need a rare moment of
-/// a restore.
-const MAX_SURVIVORS: usize = 3;
+/// The maximum number of planted defects that no fresh schedule of a deep run may find.
+const MAX_SURVIVORS: usize = 2;
 /// The maximum number of points that a fault may miss on every change.
 const MAX_MISSED: usize = 12;
 /// The maximum number of situations that no schedule may meet on every change.

@@ -27,8 +27,6 @@ pub struct Config {
     pub mutant: Option<Mutant>,
     /// `true` to record a trace.
     pub trace: bool,
-    /// `true` to restore stores to an earlier time in some schedules, if the workload permits it.
-    pub restores: bool,
     /// The maximum number of steps of a schedule; a schedule that needs more is considered endless.
     pub max_steps: u64,
 }
@@ -36,7 +34,7 @@ pub struct Config {
 impl Config {
     /// A simulation without a defect and without a trace.
     pub fn new(mode: Mode) -> Self {
-        Self { mode, mutant: None, trace: false, restores: true, max_steps: 30_000 }
+        Self { mode, mutant: None, trace: false, max_steps: 30_000 }
     }
 }
 

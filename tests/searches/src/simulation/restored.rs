@@ -45,19 +45,17 @@ pub(super) fn check(rest: &AtRest<'_>) -> CheckResult {
 
 /// Returns the searches whose deletion the database records.
 fn deleted(rest: &AtRest<'_>) -> BTreeSet<SearchId> {
-    let repairs = rest.records().filter(|(key, _)| key.kind == REPAIRS);
-    repairs
-        .filter_map(|(_, record)| Repairs::deserialize(&record.body).ok())
-        .flat_map(|of| of.deleted)
-        .collect()
+    recorded(rest).flat_map(|repairs| repairs.deleted).collect()
 }
 
 /// Returns `true` if the database records that a search repairs another one.
 fn is_recorded(rest: &AtRest<'_>, search: SearchId) -> bool {
+    recorded(rest).any(|repairs| repairs.searches().contains(&search))
+}
+
+fn recorded<'a>(rest: &'a AtRest<'_>) -> impl Iterator<Item = Repairs> + 'a {
     let repairs = rest.records().filter(|(key, _)| key.kind == REPAIRS);
-    repairs
-        .filter_map(|(_, record)| Repairs::deserialize(&record.body).ok())
-        .any(|repairs| repairs.searches().contains(&search))
+    repairs.filter_map(|(_, record)| Repairs::deserialize(&record.body).ok())
 }
 
 /// A search has ended, and it is removed only if the database records its deletion.

@@ -54,8 +54,7 @@ impl World {
     /// command could not settle their partitions.
     pub(crate) fn plan_restore(&mut self, seed: u64) {
         let mut rng = Rng::new(seed ^ RESTORE);
-        let may_restore = self.config.restores && self.application.restores();
-        if !rng.one_in(ONE_IN) || !may_restore || self.damage.is_expected() {
+        if !rng.one_in(ONE_IN) || !self.application.restores() || self.damage.is_expected() {
             return;
         }
         let what = match self.config.mode {
