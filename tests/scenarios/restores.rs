@@ -120,13 +120,18 @@ async fn settle(world: &World, what: What) -> Vec<(SearchId, RestoreOutcome)> {
     settled
 }
 
-/// Runs the installation until all deadlines have passed.
-async fn wait_for_deadlines(world: &World) {
-    world.run().await;
+/// Runs the functions every hour until all deadlines of a search have passed.
+async fn pass_deadlines(world: &World) {
     for _ in 0..DEADLINES {
         world.pass(HOUR).await;
         world.run().await;
     }
+}
+
+/// Runs the installation until all deadlines have passed.
+async fn wait_for_deadlines(world: &World) {
+    world.run().await;
+    pass_deadlines(world).await;
     assert_eq!(world.jobs().unfinished().await.unwrap(), [], "a search waits without a deadline");
 }
 
@@ -362,10 +367,7 @@ async fn repair_with_lost_announcement_finds_its_file() {
         let announced = world.announce(&["a.ris", "b.ris"]).await;
         world.upload(&announced, 0, TWO_STUDIES).await;
         world.run().await;
-        for _ in 0..DEADLINES {
-            world.pass(HOUR).await;
-            world.run().await;
-        }
+        pass_deadlines(&world).await;
         let original = announced.search_id;
         assert_eq!(world.job(original).await.state, JobState::Error);
         let before = Backup::take(&world);
@@ -390,10 +392,7 @@ async fn unrecorded_repair_is_not_repeated() {
     let announced = world.announce(&["a.ris", "b.ris"]).await;
     world.upload(&announced, 0, TWO_STUDIES).await;
     world.run().await;
-    for _ in 0..DEADLINES {
-        world.pass(HOUR).await;
-        world.run().await;
-    }
+    pass_deadlines(&world).await;
     let backup = Backup::take(&world);
     let repair = repaired(&world, announced.search_id).await;
     let world = backup.restored(world, What::Database);
@@ -416,10 +415,7 @@ async fn unrecorded_repair_leaves_file_to_restored_search() {
     world.upload(&announced, 0, TWO_STUDIES).await;
     world.run().await;
     let backup = Backup::take(&world);
-    for _ in 0..DEADLINES {
-        world.pass(HOUR).await;
-        world.run().await;
-    }
+    pass_deadlines(&world).await;
     let original = announced.search_id;
     assert_eq!(world.job(original).await.state, JobState::Error);
     let repair = repaired(&world, original).await;
@@ -742,10 +738,7 @@ async fn abandon(world: &World) {
     let replies = world.take(&SAGA).await;
     assert_eq!(replies.len(), 1);
     world.store().answer(&SAGA, &replies[0].receipt, &Disposition::Acknowledge).await.unwrap();
-    for _ in 0..DEADLINES {
-        world.pass(HOUR).await;
-        world.run().await;
-    }
+    pass_deadlines(world).await;
 }
 
 /// The operator retries the dead letter after the restore.
