@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use dedup::{Claim, ClaimCondition};
 use jiff::{SignedDuration, Timestamp};
-use messages::{AttemptId, Body, Host, Json, Message, MessageId, PartitionKey, messages};
-use outbox::{Entry, StageError, View};
+use messages::{AttemptId, Body, Host, Json, Message, MessageId, PartitionKey, SessionId, messages};
+use outbox::{Entry, Key, SessionRecord, StageError, View, Write};
 use saga::{Content, Decision, Persist, SAGA};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -123,6 +123,22 @@ pub fn message(host: &dyn Host, partition: PartitionKey) -> Message {
 /// Never fails, because the message is small.
 pub fn entry(host: &dyn Host, partition: PartitionKey, due_at: Timestamp) -> Result<Entry, StageError> {
     Entry::message(&message(host, partition), SAGA, due_at)
+}
+
+/// Returns a session with one message and one record.
+///
+/// # Errors
+/// Never fails, because the message is small.
+pub fn session(host: &dyn Host) -> Result<SessionRecord, StageError> {
+    let (id, now) = (host.fresh_id(), now(host));
+    Ok(SessionRecord {
+        id: SessionId::from_uuid(id),
+        entries: vec![entry(host, PartitionKey::from_uuid(id), now)?],
+        views: Vec::new(),
+        reads: Vec::new(),
+        writes: vec![Write { key: Key::new("booking", id.to_string()), body: true.into() }],
+        committed_at: now,
+    })
 }
 
 /// Returns the content of a partition that has not ended; `name` distinguishes writes.

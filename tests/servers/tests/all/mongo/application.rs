@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
 use backend::SystemHost;
-use messages::{Host, PartitionKey, SessionId};
+use messages::PartitionKey;
 use mongo::{SessionWork, WorkVerdict, collections};
 use mongodb::bson::{Document, doc};
 use mongodb::error::{Error, ErrorKind, WriteFailure};
 use mongodb::{ClientSession, Database};
 use outbox::session::SessionStatus;
-use outbox::{CommitOutcome, CommitSession, Key, ReadRecords, SessionRecord, SettleSessions, Write};
+use outbox::{CommitOutcome, CommitSession, ReadRecords, SessionRecord, SettleSessions};
 use servers::mongo::uri;
 use testing::sample;
 
@@ -59,24 +59,6 @@ fn is_taken(error: &Error) -> bool {
     matches!(error.kind.as_ref(), ErrorKind::Write(WriteFailure::WriteError(write)) if write.code == DUPLICATE_KEY)
 }
 
-/// A session with one message and one record.
-fn session() -> SessionRecord {
-    let (id, now) = (HOST.fresh_id(), sample::now(HOST));
-    let entry = sample::entry(HOST, PartitionKey::from_uuid(id), now).unwrap();
-    SessionRecord {
-        id: SessionId::from_uuid(id),
-        entries: vec![entry],
-        views: Vec::new(),
-        reads: Vec::new(),
-        writes: vec![Write { key: key(id), body: true.into() }],
-        committed_at: now,
-    }
-}
-
-fn key(id: uuid::Uuid) -> Key {
-    Key::new("booking", id.to_string())
-}
-
 async fn seats(scratch: &Scratch) -> Result<u64, Error> {
     scratch.collection(SEATS).count_documents(doc! {}).await
 }
@@ -84,7 +66,7 @@ async fn seats(scratch: &Scratch) -> Result<u64, Error> {
 #[tokio::test]
 async fn application_document_commits_with_session() -> TestResult {
     let scratch = scratch().await?;
-    let (booked, refused) = (session(), session());
+    let (booked, refused) = (sample::session(HOST).unwrap(), sample::session(HOST).unwrap());
     let work = Book::seat(17);
     let adapter = scratch.mongo.with_work(work.clone());
     assert_eq!(adapter.commit(&booked).await?, CommitOutcome::Stored);
@@ -103,7 +85,7 @@ async fn application_document_commits_with_session() -> TestResult {
 #[tokio::test]
 async fn work_without_messages_runs_once() -> TestResult {
     let scratch = scratch().await?;
-    let silent = SessionRecord { entries: Vec::new(), writes: Vec::new(), ..session() };
+    let silent = SessionRecord { entries: Vec::new(), writes: Vec::new(), ..sample::session(HOST).unwrap() };
     let work = Book::seat(17);
     for _ in 0..2 {
         assert_eq!(scratch.mongo.with_work(work.clone()).commit(&silent).await?, CommitOutcome::Stored);
@@ -117,7 +99,7 @@ async fn work_is_repeated_after_conflict_and_stored_once() -> TestResult {
     let scratch = scratch().await?;
     let conflict = doc! { "errorCode": 112, "errorLabels": ["TransientTransactionError"] };
     for (seat, command) in [(1, "insert"), (2, "commitTransaction")] {
-        let (record, work) = (session(), Book::seat(seat));
+        let (record, work) = (sample::session(HOST).unwrap(), Book::seat(seat));
         let fault = scratch.fail(1, &[command], conflict.clone()).await?;
         assert_eq!(scratch.mongo.with_work(work).commit(&record).await?, CommitOutcome::Stored, "{command}");
         fault.off().await?;
@@ -130,7 +112,7 @@ async fn work_is_repeated_after_conflict_and_stored_once() -> TestResult {
 #[tokio::test]
 async fn work_of_abandoned_session_is_not_run() -> TestResult {
     let scratch = scratch().await?;
-    let (record, work) = (session(), Book::seat(17));
+    let (record, work) = (sample::session(HOST).unwrap(), Book::seat(17));
     scratch.mongo.abandon(record.id, record.committed_at).await?;
     assert_eq!(scratch.mongo.with_work(work.clone()).commit(&record).await?, CommitOutcome::TooLate);
     assert_eq!((work.runs(), seats(&scratch).await?), (0, 0));
@@ -159,7 +141,7 @@ async fn refused_statements_are_rolled_back() -> TestResult {
 #[tokio::test]
 async fn collections_have_names_of_their_system() -> TestResult {
     let scratch = scratch().await?;
-    scratch.mongo.commit(&session()).await?;
+    scratch.mongo.commit(&sample::session(HOST).unwrap()).await?;
     let mut names = scratch.database.list_collection_names().await?;
     names.sort();
     let expected = [

@@ -6,7 +6,7 @@ use backend::SystemHost;
 use dynamo::Dynamo;
 use messages::{Host, PartitionKey, SessionId};
 use outbox::session::SessionStatus;
-use outbox::{CommitOutcome, CommitSession, Key, ReadRecords, SessionRecord, SettleSessions, Write};
+use outbox::{CommitOutcome, CommitSession, ReadRecords, SessionRecord, SettleSessions};
 use servers::amazon::{Service, config};
 use servers::net::{Fate, Unreliable};
 use servers::{TestResult, cleaned_up, unique};
@@ -48,24 +48,10 @@ impl Seats {
     }
 }
 
-/// A session with one message and one record.
-fn session() -> SessionRecord {
-    let (id, now) = (HOST.fresh_id(), sample::now(HOST));
-    let entry = sample::entry(HOST, PartitionKey::from_uuid(id), now).unwrap();
-    SessionRecord {
-        id: SessionId::from_uuid(id),
-        entries: vec![entry],
-        views: Vec::new(),
-        reads: Vec::new(),
-        writes: vec![Write { key: Key::new("booking", id.to_string()), body: true.into() }],
-        committed_at: now,
-    }
-}
-
 #[tokio::test]
 async fn item_of_application_commits_with_session() -> TestResult {
     Seats::with(|seats, store| async move {
-        let (booked, refused) = (session(), session());
+        let (booked, refused) = (sample::session(HOST).unwrap(), sample::session(HOST).unwrap());
         let adapter = store.with_work(seats.book(17));
         assert_eq!(adapter.commit(&booked).await?, CommitOutcome::Stored);
         assert_eq!(adapter.commit(&refused).await?, CommitOutcome::Refused, "the seat is taken");
@@ -83,7 +69,8 @@ async fn item_of_application_commits_with_session() -> TestResult {
 #[tokio::test]
 async fn work_without_messages_is_stored_once() -> TestResult {
     Seats::with(|seats, store| async move {
-        let silent = SessionRecord { entries: Vec::new(), writes: Vec::new(), ..session() };
+        let silent =
+            SessionRecord { entries: Vec::new(), writes: Vec::new(), ..sample::session(HOST).unwrap() };
         for _ in 0..2 {
             assert_eq!(store.with_work(seats.book(17)).commit(&silent).await?, CommitOutcome::Stored);
         }
@@ -99,7 +86,7 @@ async fn work_is_stored_once_although_transaction_is_repeated() -> TestResult {
     Seats::with(|seats, plain| async move {
         let proxy = Unreliable::before_first_attempts(&Service::DynamoDb.address(), Fate::Unanswered).await;
         let store = store(impatient(&proxy.address).await, &plain.settings().table);
-        let booked = session();
+        let booked = sample::session(HOST).unwrap();
         let view = sample::view(HOST, PartitionKey::from_uuid(booked.id.as_uuid()), 1, false);
         for (seat, id) in [(1, booked.id), (2, SessionId::from_uuid(HOST.fresh_id()))] {
             let booked = SessionRecord { id, views: vec![view.clone()], ..booked.clone() };
@@ -114,7 +101,7 @@ async fn work_is_stored_once_although_transaction_is_repeated() -> TestResult {
 #[tokio::test]
 async fn work_of_abandoned_session_is_not_stored() -> TestResult {
     Seats::with(|seats, store| async move {
-        let record = session();
+        let record = sample::session(HOST).unwrap();
         store.abandon(record.id, record.committed_at).await?;
         assert_eq!(store.with_work(seats.book(17)).commit(&record).await?, CommitOutcome::TooLate);
         assert_eq!(seats.count().await?, 0);
