@@ -40,22 +40,22 @@ fn open(sealed: &[u8]) -> Option<String> {
 
 /// A text that is encrypted wherever it is serialized, and hidden in logs.
 #[derive(Clone, PartialEq, Eq)]
-struct Sealed(String);
+struct EncryptedText(String);
 
-impl fmt::Debug for Sealed {
+impl fmt::Debug for EncryptedText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Sealed(***)")
+        f.write_str("EncryptedText(***)")
     }
 }
 
-impl Serialize for Sealed {
+impl Serialize for EncryptedText {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let sealed = seal(&self.0).ok_or_else(|| S::Error::custom("the text cannot be encrypted"))?;
         sealed.serialize(to)
     }
 }
 
-impl<'de> Deserialize<'de> for Sealed {
+impl<'de> Deserialize<'de> for EncryptedText {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let text = open(&Vec::deserialize(from)?);
         text.map(Self).ok_or_else(|| D::Error::custom("the text cannot be decrypted"))
@@ -63,7 +63,7 @@ impl<'de> Deserialize<'de> for Sealed {
 }
 
 const CARDS: Queue = Queue::named("cards");
-messages! { enum Command of "shop" to CARDS { Charge { card: Sealed } = 1 } }
+messages! { enum Command of "shop" to CARDS { Charge { card: EncryptedText } = 1 } }
 static QUEUES: [QueueSpec; 3] = [
     QueueSpec::without_consumer(CONTROL),
     QueueSpec::standard(CARDS, Queue::named("cards-dead")),
@@ -74,7 +74,7 @@ static QUEUES: [QueueSpec; 3] = [
 async fn main() -> Result<(), Box<dyn Error>> {
     let (dir, host) = (tempfile::tempdir()?, Arc::new(SystemHost));
     let store = Arc::new(Store::open(dir.path(), host.clone(), Settings::new(&QUEUES))?);
-    let (card, key) = (Sealed("4111 1111 1111 1111".to_owned()), Key::new("card", "Ada"));
+    let (card, key) = (EncryptedText("4111 1111 1111 1111".to_owned()), Key::new("card", "Ada"));
     let entry = store.engine("shop", host, Arc::new(())).entry_point("web")?;
     let mut session = entry.session(PartitionKey::named("cards", "Ada"));
     session.write(key.clone(), serde_json::to_value(&card)?);
@@ -84,7 +84,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let delivery = &received.first().ok_or("nothing was sent")?.delivery;
     assert_eq!(Message::decode(&delivery.body)?.read::<Command>()?, Command::Charge { card: card.clone() });
     let record = entry.session(PartitionKey::named("cards", "Ada")).read(key).await?.ok_or("no record")?;
-    assert_eq!(serde_json::from_value::<Sealed>(record.body)?, card);
+    assert_eq!(serde_json::from_value::<EncryptedText>(record.body)?, card);
     let has = |file: &[u8], text: &str| file.windows(text.len()).any(|part| part == text.as_bytes());
     let files = std::fs::read_dir(dir.path())?.flatten().filter(|file| file.path().is_file());
     let files: Vec<Vec<u8>> = files.map(|file| std::fs::read(file.path())).collect::<Result<_, _>>()?;
