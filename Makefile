@@ -251,8 +251,8 @@ lint-format: ## Check the formatting of the Rust
 lint-language: ## Check the language of comments, documents, messages and commit subjects
 	@python3 infra/language.py
 
-.PHONY: lint-code
 # `.ci/run` does the same while it compiles.
+.PHONY: lint-code
 lint-code: ## Run clippy, and build the documentation of the code
 	$(CARGO) clippy $(EVERYTHING) --all-targets --locked --quiet -- -D warnings
 	$(AFTER_CLIPPY) RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(EVERYTHING) --no-deps --locked --quiet
