@@ -1,0 +1,215 @@
+/** Uploads, corrections and cancellations of imports. */
+import { after, before, test } from 'node:test';
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { assertScreen, browser, closeBrowser, heading, open, openIn, sample, SAMPLES, Server, shot, text } from './harness.mjs';
+
+let server;
+
+before(async () => {
+  server = await Server.start();
+});
+after(async () => {
+  await closeBrowser();
+  await server?.end();
+});
+
+const drop = (page, names) => page.locator('input[type=file]').setInputFiles(names.map((name) => join(SAMPLES, name)));
+
+test('an import accounts for every record of its files', async () => {
+  const page = await open(server, '#/new');
+  await drop(page, ['psycinfo.ris', 'broken.ris', 'pubmed.nbib']);
+  await page.getByLabel('Name of the import').fill('Gambling harms');
+  await assertScreen(page, 'chosen files');
+  await shot(page, 'chosen');
+  await page.getByRole('button', { name: 'Import' }).click();
+  await heading(page, 'Gambling harms');
+  await page.getByRole('region', { name: 'Every record is accounted for' }).getByText('8 studies = 8 unique + 0 duplicates').waitFor();
+  await page.locator('.tag', { hasText: 'Done' }).waitFor();
+  await assertScreen(page, 'a completed import');
+  await page.context().close();
+});
+
+test('problems are shown next to their file, and input is kept', async () => {
+  const page = await open(server, '#/new');
+  await page.locator('input[type=file]').setInputFiles([
+    { name: 'empty.ris', mimeType: 'text/plain', buffer: Buffer.alloc(0) },
+    { name: 'good.ris', mimeType: 'text/plain', buffer: Buffer.from('TY  - JOUR\nTI  - A\nER  - \n') },
+  ]);
+  const empty = page.locator('.files li', { hasText: 'empty.ris' });
+  await empty.getByText('The file is empty.').waitFor();
+  assert.ok(await page.getByRole('button', { name: 'Import' }).isDisabled());
+  await assertScreen(page, 'a problem next to its file');
+  await shot(page, 'fault');
+  await empty.getByRole('button', { name: /Remove/ }).click();
+
+  // The server rejects the file of the request.
+  await page.route('**/searches', (route) => route.request().method() === 'POST'
+    ? route.fulfill({ status: 422, contentType: 'application/problem+json', body: JSON.stringify({ type: 'about:blank', title: 'Unprocessable', status: 422, detail: 'the manifest is not valid', errors: [{ file: 0, detail: 'the name has a control character' }] }) })
+    : route.continue());
+  await page.getByRole('button', { name: 'Import' }).click();
+  await page.locator('.files li', { hasText: 'good.ris' }).getByText('The name has a control character.').waitFor();
+  await page.reload();
+  await page.locator('.files li', { hasText: 'good.ris' }).waitFor();
+  assert.equal(await page.getByLabel('Name of the import').inputValue(), 'empty', 'input survives a reload');
+  await page.context().close();
+});
+
+test('a file that was imported before is reported', async () => {
+  const project = crypto.randomUUID();
+  await server.import('The first time', [sample('psycinfo.ris')], { project });
+  const page = await open(server, `#/new?review=${project}`);
+  await page.locator('input[type=file]').setInputFiles([join(SAMPLES, 'psycinfo.ris'), join(SAMPLES, 'utf-16.ris')]);
+  const note = page.locator('.files li', { hasText: 'psycinfo.ris' }).getByText('A file with this name and size was imported before');
+  await note.waitFor();
+  assert.equal(await page.getByText('was imported before').count(), 1);
+  await assertScreen(page, 'a file that was imported before');
+  await shot(page, 'imported-before');
+  await page.context().close();
+});
+
+test('an import is limited to fifty files', async () => {
+  const page = await open(server, `#/new?review=${crypto.randomUUID()}`);
+  const files = Array.from({ length: 51 }, (_, n) => ({ name: `${n}.ris`, mimeType: 'text/plain', buffer: Buffer.from(`TY  - JOUR\nTI  - Study ${n} of fifty\nER  - \n`) }));
+  await page.locator('input[type=file]').setInputFiles(files);
+  await page.getByRole('alert').getByText('An import can have up to 50 files. Remove 1.').waitFor();
+  assert.ok(await page.getByRole('button', { name: 'Import' }).isDisabled());
+  await page.getByRole('button', { name: 'Remove 50.ris' }).click();
+  await page.getByLabel('Name of the import').fill('Fifty files');
+  await page.getByRole('button', { name: 'Import' }).click();
+  await heading(page, 'Fifty files');
+  await page.locator('.facts .tag', { hasText: 'Done' }).waitFor();
+  await page.getByRole('region', { name: 'Every record is accounted for' }).getByText('50 studies = ').waitFor();
+  await assertScreen(page, 'fifty files');
+  await page.context().close();
+});
+
+test('an interrupted upload resumes with the same key after a reload', async () => {
+  const page = await open(server, '#/new');
+  const keys = new Set();
+  page.on('request', (request) => { const key = request.headers()['idempotency-key']; if (key) keys.add(key); });
+  let uploads = 0;
+  await page.route('**/uploads', (route) => { uploads += 1; return uploads === 1 ? route.continue() : route.abort('connectionreset'); });
+  await drop(page, ['psycinfo.ris', 'pubmed.nbib', 'embase.csv']);
+  await page.getByLabel('Name of the import').fill('Interrupted');
+  await page.getByRole('button', { name: 'Import' }).click();
+  await page.getByText(/could not be uploaded\. The uploaded files are kept/).waitFor();
+  await assertScreen(page, 'an interrupted upload');
+  await shot(page, 'interrupted');
+  await page.unroute('**/uploads');
+  await page.reload();
+  await heading(page, 'Interrupted');
+  await page.locator('.tag', { hasText: 'Done' }).waitFor();
+  assert.equal(keys.size, 1, [...keys].join());
+  const { items } = await (await fetch(`${server.searches()}?text=Interrupted`)).json();
+  assert.equal(items.length, 1, 'repeated requests create one import');
+  await page.context().close();
+});
+
+test('an upload resumes when a killed server is restarted', async () => {
+  const page = await open(server, '#/new');
+  await page.locator('.connection.on').waitFor();
+  await drop(page, ['psycinfo.ris']);
+  await page.getByLabel('Name of the import').fill('Through a crash');
+  await server.kill();
+  await page.locator('.connection.off').waitFor();
+  await page.getByRole('button', { name: 'Import' }).click();
+  await page.getByRole('alert').getByText('The server does not respond.').waitFor();
+  await assertScreen(page, 'without a server');
+  server = await server.restart();
+  await heading(page, 'Through a crash');
+  await page.locator('.tag', { hasText: 'Done' }).waitFor();
+  await page.context().close();
+});
+
+test('an expired upload form is replaced', async () => {
+  const page = await open(server, '#/new');
+  let answers = 0;
+  await page.route('**/searches', async (route) => {
+    if (route.request().method() !== 'POST') return route.continue();
+    const response = await route.fetch();
+    const body = await response.json();
+    answers += 1;
+    if (answers === 1) for (const file of body.files) file.upload.expires_at = '2020-01-01T00:00:00Z';
+    return route.fulfill({ response, json: body });
+  });
+  await drop(page, ['utf-16.ris']);
+  await page.getByLabel('Name of the import').fill('Expired');
+  await page.getByRole('button', { name: 'Import' }).click();
+  await heading(page, 'Expired');
+  await page.locator('.tag', { hasText: 'Done' }).waitFor();
+  assert.equal(answers, 2);
+  await page.context().close();
+});
+
+test('a corrected record is imported, and both imports link to each other', async () => {
+  // A separate review, because others contain duplicates of these studies.
+  const project = '20000000-0000-4000-8000-000000000001';
+  const id = await server.import('To be corrected', [sample('broken.ris')], { project });
+  const page = await open(server, `#/searches/${id}/unread?review=${project}`);
+  await page.getByRole('button', { name: /Show and correct/ }).click();
+  const box = page.getByLabel('Record in the file');
+  await box.fill('TY  - JOUR\nTI  - Corrected by hand\nAU  - Doe, J.\nPY  - 2020\nER  - \n');
+  await page.reload();
+  await page.getByRole('button', { name: 'Import 1 corrected record' }).waitFor();
+  assert.match(await box.inputValue(), /Corrected by hand/, 'input survives a reload');
+  await shot(page, 'correcting');
+  await assertScreen(page, 'a corrected record');
+  await page.getByRole('button', { name: 'Import 1 corrected record' }).click();
+  await page.locator('.tag', { hasText: 'Corrected' }).waitFor();
+  await page.getByRole('link', { name: 'by this import' }).click();
+  await page.getByText('This import repairs').waitFor();
+  await page.locator('.tag', { hasText: 'Done' }).first().waitFor();
+  await page.getByRole('link', { name: 'an earlier import' }).click();
+  await page.getByRole('link', { name: /1 record corrected by another import/ }).waitFor();
+  await page.getByText('3 studies = 3 unique + 0 duplicates').waitFor();
+  await assertScreen(page, 'a repaired import');
+  await shot(page, 'repaired');
+  await page.context().close();
+});
+
+test('a failed file is replaced, and a rejection is shown next to it', async () => {
+  const id = await server.import('To be replaced', [sample('library.tsv'), { name: 'notes.pdf', bytes: Buffer.from('%PDF-1.4 no references') }]);
+  const page = await open(server, `#/searches/${id}`);
+  const row = page.locator('tbody tr', { hasText: 'notes.pdf' });
+  await row.locator('input[type=file]').setInputFiles({ name: 'x.ris', mimeType: 'text/plain', buffer: Buffer.alloc(0) });
+  await row.getByRole('alert').waitFor();
+  await assertScreen(page, 'a rejected replacement');
+  await row.locator('input[type=file]').setInputFiles(join(SAMPLES, 'psycinfo.ris'));
+  await page.getByText('This import repairs').waitFor();
+  await page.locator('.tag', { hasText: 'Done' }).first().waitFor();
+  await page.context().close();
+});
+
+test('an import is cancelled, and deleted in every tab', async () => {
+  const id = await server.announce('To be cancelled');
+  const context = await (await browser()).newContext({ locale: 'en-GB' });
+  const [list, page] = [await openIn(context, server), await openIn(context, server, `#/searches/${id}`)];
+  await list.getByRole('link', { name: 'To be cancelled' }).waitFor();
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByRole('button', { name: 'Cancel the import' }).click();
+  await page.getByRole('button', { name: 'Delete' }).click();
+  await page.getByRole('button', { name: 'Delete the import' }).click();
+  await heading(page, 'Imports');
+  for (const each of [page, list]) await each.getByRole('link', { name: 'To be cancelled' }).waitFor({ state: 'detached' });
+  await context.close();
+});
+
+test('sources entered before the upload survive a reload', async () => {
+  const project = crypto.randomUUID();
+  const page = await open(server, `#/new?review=${project}`);
+  await drop(page, ['psycinfo.ris', 'utf-16.ris']);
+  const file = page.locator('.files li', { hasText: 'utf-16.ris' });
+  await file.getByText('Enter the source').click();
+  await file.getByLabel('Database or register').fill('Embase');
+  await file.getByLabel('Date of search').fill('2026-05-17');
+  await assertScreen(page, 'a source before the upload');
+  await shot(page, 'source-before');
+  await page.reload();
+  await file.getByText('Source entered').click();
+  assert.equal(await file.getByLabel('Database or register').inputValue(), 'Embase');
+  await page.getByRole('button', { name: 'Import' }).click();
+  await page.locator('tr', { hasText: 'utf-16.ris' }).getByText('From Embase, 2026-05-17').waitFor();
+  await page.locator('tr', { hasText: 'psycinfo.ris' }).getByText('Unknown source').waitFor();
+  await page.context().close();
+});
