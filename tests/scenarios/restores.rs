@@ -30,6 +30,8 @@ const OUTSIDE: [&str; 4] = ["message", "upload_grant", "object", "pending_upload
 /// The number of hours after which all deadlines of a search have passed.
 const DEADLINES: u32 = 26;
 const HOUR: Duration = Duration::from_secs(3_600);
+/// The time after which the document of an ended search has expired.
+const LIFETIME: Duration = Duration::from_hours(32 * 24);
 /// Two studies with DOIs.
 const TWO_STUDIES: &str = "TY  - JOUR\nTI  - First\nDO  - 10.5555/first\nER  - \n\n\
                            TY  - JOUR\nTI  - Second\nDO  - 10.5555/second\nER  - \n";
@@ -832,6 +834,25 @@ async fn search_without_view_is_settled_after_restore() {
     assert_eq!(settled.first(), Some(&(announced.search_id, RestoreOutcome::Reading)));
     wait_for_deadlines(&world).await;
     assert_complete(&world, announced.search_id).await;
+}
+
+/// The backup is older than the lifetime of an ended document, and was made before the worker had written the last view.
+#[tokio::test]
+async fn search_that_ended_long_before_its_restore_is_not_announced_again() {
+    for what in [What::Database, What::Both] {
+        let world = World::new();
+        let announced = commanded(&world).await;
+        world.deliver_all(&[&PARSE]).await;
+        let last = world.take(&SAGA).await;
+        let crash = CrashAt::new(Call::SagaPersist, Phase::After, 1);
+        crash.kill(call(&world.crashing(&crash), &SAGA, &last)).await;
+        let backup = Backup::take(&world);
+        world.pass(LIFETIME).await;
+        let world = backup.restored(world, what);
+        assert_eq!(settle(&world, what).await, [], "the search has ended");
+        wait_for_deadlines(&world).await;
+        assert_complete(&world, announced.search_id).await;
+    }
 }
 
 /// The second restore has the same backup, and the queues contain messages of both lost periods.

@@ -4,7 +4,7 @@
 //! deployment whose state was replaced. If database and ledger were restored to different times, one lacks tokens
 //! that the other expects. So no search can rely on what it waits for.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use imports::jobs::ByAge;
 use imports::messages::{SearchUploadSaved, SearchUploadStarted, UploadTimeout};
@@ -12,7 +12,7 @@ use imports::saga::State;
 use imports::{Job, ProjectId, SearchEvent, SearchId, TimeoutId};
 use jiff::Timestamp;
 use messages::MessageId;
-use outbox::Owner;
+use outbox::{Entry, Kind, Owner, View};
 use saga::operator::{AdmittedReplies, Readmission};
 use saga::{Document, Operator};
 use serde::Serialize;
@@ -103,29 +103,41 @@ impl AfterRestore {
         Self { start, operator, reading, by }
     }
 
-    /// Returns the searches that have not ended. A search that began shortly before the backup may lack its view, which
-    /// lists it. Then an entry of its outbox still has to write the view.
+    /// Returns the searches that have not ended. The last view of a search, which lists it or ends it, may still be in
+    /// its outbox.
     ///
     /// # Errors
     /// Returns an error if a store is unavailable; the call has to be repeated.
     pub async fn unfinished(&self) -> Result<Vec<Job>, Error> {
         let (documents, now) = (&self.operator.stores.read_documents, self.start.host().now());
         documents.reach_latest_data(SearchId::from_uuid(Uuid::nil()), now).await?;
+        let pending = self.pending_views().await?;
+        // The document of a search that ended long ago has expired, and its stored view shows an earlier state.
+        let has_ended =
+            |search: &SearchId| pending.get(search).and_then(Option::as_ref).is_some_and(|view| view.ended);
         let mut found = self.start.jobs.unfinished().await?;
-        let mut seen: BTreeSet<SearchId> = found.iter().map(|job| job.search_id).collect();
-        let mut after: Option<String> = None;
+        found.retain(|job| !has_ended(&job.search_id));
+        let listed: BTreeSet<SearchId> = found.iter().map(|job| job.search_id).collect();
+        for search in pending.keys().filter(|search| !listed.contains(search) && !has_ended(search)) {
+            let job = self.start.find(&ProjectAccess::All, *search).await?;
+            found.extend(job.filter(|job| !job.state.has_ended()));
+        }
+        Ok(found)
+    }
+
+    /// Returns the searches with an outbox, each with the latest view in it.
+    async fn pending_views(&self) -> Result<BTreeMap<SearchId, Option<View>>, Error> {
+        let earlier_view = self.start.entry.sessions.dispatcher.earlier_view;
+        let view = |entry: &Entry| View::from_payload(&entry.payload, earlier_view).ok();
+        let (mut pending, mut after) = (BTreeMap::new(), None::<String>);
         loop {
             let records = self.operator.stores.saga_outbox.pending(after.as_deref(), OUTBOXES).await?;
-            let Some(last) = records.last() else { return Ok(found) };
+            let Some(last) = records.last() else { return Ok(pending) };
             after = Some(last.id.clone());
-            for owner in records.iter().filter_map(|record| record.owner) {
-                let Owner::Saga(search) = owner else { continue };
-                if seen.insert(search)
-                    && let Some(job) = self.start.find(&ProjectAccess::All, search).await?
-                    && !job.state.has_ended()
-                {
-                    found.push(job);
-                }
+            for record in &records {
+                let Some(Owner::Saga(search)) = record.owner else { continue };
+                let entries = record.entries.iter().flatten().filter(|entry| entry.kind == Kind::View);
+                pending.insert(search, entries.filter_map(view).max_by_key(|view| view.revision));
             }
         }
     }
