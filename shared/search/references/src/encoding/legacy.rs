@@ -206,6 +206,8 @@ fn fit(before: char, c: char, after: char) -> i64 {
         '’' if before.is_alphabetic() => 2,
         '‘' | '“' | '„' | '«' if !before.is_alphanumeric() => 2,
         '’' | '”' | '»' | '“' if !after.is_alphanumeric() => 2,
+        // The same bytes are letters elsewhere, which seldom are a word.
+        '–' | '—' if before == ' ' && after == ' ' => 3,
         '–' | '—' | '…' => i64::from(!inside_a_word),
         '°' | '±' | '×' | '®' | '™' | '©' | '§' | 'µ' | '€' | 'º' | 'ª' | 'ƒ' | '\u{a0}' => {
             if inside_a_word {

@@ -77,7 +77,7 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| Index::new(RULES));
 pub(super) fn read(text: &str) -> Draft<'_> {
     let mut draft = Draft::default();
     let (mut short, mut is_pubmed) = (None, false);
-    for (name, value) in labels::values(text, |line| tag(line.as_bytes())) {
+    for (name, value) in labels::values(without_bare_end(text), |line| tag(line.as_bytes())) {
         match &name {
             b"C2" | b"C5" if identifiers::running_number(value) => short = short.or(Some((name, value))),
             b"DB" | b"DP" => {
@@ -93,6 +93,22 @@ pub(super) fn read(text: &str) -> Draft<'_> {
         None => {}
     }
     draft
+}
+
+/// Removes a last line `ER` without its dash, and the number of the next record after it. The line may also be a keyword,
+/// so it ends a record only if nothing else follows.
+fn without_bare_end(text: &str) -> &str {
+    let mut end = text.len();
+    for line in text.rsplit(['\n', '\r']) {
+        let start = end - line.len();
+        match line.trim().trim_end_matches(['-', '–', '—', ' ']) {
+            "ER" => return &text[..start],
+            number if number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') => {}
+            _ => return text,
+        }
+        end = start.saturating_sub(1);
+    }
+    text
 }
 
 /// Adds a value. Under tags that apply to many lines, each line is a value. Elsewhere a line without a tag continues

@@ -12,7 +12,7 @@ use super::{
 /// The maximum number of blanks before a tag. A line with more blanks is indented text.
 const MAX_INDENT: usize = 16;
 /// The number of bytes that determine whether a line has a tag.
-const TAG_PREFIX: usize = MARK_LENGTH + MAX_INDENT + 8;
+const TAG_PREFIX: usize = MARK_LENGTH + MAX_INDENT + 12;
 /// Tags that begin a record without `TY`.
 const UNTYPED_STARTS: [&[u8; 2]; 7] = [b"TI", b"T1", b"AU", b"A1", b"DO", b"AB", b"N2"];
 /// Tags that may be written with one blank before the dash. Two letters and a dash are common in prose, so only known
@@ -29,26 +29,54 @@ const SINGLE_BLANK: [&[u8; 2]; 83] = [
 
 /// The tag of a line in upper case, and the offset of its value.
 ///
-/// A tag is followed by two blanks and a dash, or by a tab and a dash. One blank is accepted after the usual tags in
-/// upper case.
+/// A tag is followed by two blanks and a dash, or by a tab and a dash. One blank, no-break spaces and longer dashes are
+/// accepted after the usual tags in upper case.
 pub(crate) fn tag(line: &[u8]) -> Option<([u8; 2], usize)> {
     let unmarked = unmarked(line);
     let marked = line.len() - unmarked.len();
     let line = unmarked;
     let indent = line.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
     let rest = line.get(indent..)?;
-    let &[first, second, b' ' | b'\t', third, ..] = rest else { return None };
+    let &[first, second, blank, third, ..] = rest else { return None };
     if indent > MAX_INDENT || !first.is_ascii_alphabetic() || !second.is_ascii_alphanumeric() {
         return None;
     }
-    let width = match (third, rest.get(4)) {
-        (b' ' | b'\t', Some(b'-')) => 5,
+    let is_usual = || SINGLE_BLANK.contains(&&[first, second]);
+    let width = match (blank, third, rest.get(4)) {
+        (b' ' | b'\t', b' ' | b'\t', Some(b'-')) => 5,
         // Some programs replace the blanks with a tab.
-        (b'-', _) if rest[2] == b'\t' => 4,
-        (b'-', None | Some(b' ' | b'\t' | b'\r' | b'\n')) if SINGLE_BLANK.contains(&&[first, second]) => 4,
+        (b'\t', b'-', _) => 4,
+        (b' ', b'-', None | Some(b' ' | b'\t' | b'\r' | b'\n')) if is_usual() => 4,
+        (b' ' | b'\t', b' ' | b'\t', Some(128..)) | (b' ' | b'\t', 128.., _) | (0xA0 | 0xC2, ..)
+            if is_usual() =>
+        {
+            typographic_width(rest)?
+        }
         _ => return None,
     };
     Some(([first.to_ascii_uppercase(), second.to_ascii_uppercase()], marked + indent + width))
+}
+
+/// The width of a tag with no-break spaces or a longer dash, in UTF-8 or Windows-1252. Web pages contain the spaces,
+/// and word processors lengthen the dash.
+fn typographic_width(tag: &[u8]) -> Option<usize> {
+    let (mut at, mut blanks) = (2, 0);
+    while blanks < 2 {
+        at += match tag[at..] {
+            [b' ' | b'\t' | 0xA0, ..] => 1,
+            [0xC2, 0xA0, ..] => 2,
+            _ => break,
+        };
+        blanks += 1;
+    }
+    at += match tag[at..] {
+        [b'-', ..] => 1,
+        // One blank before a longer dash is common in prose.
+        [0x96 | 0x97, ..] if blanks > 1 => 1,
+        [0xE2, 0x80, 0x90..=0x95, ..] | [0xE2, 0x88, 0x92, ..] if blanks > 1 => 3,
+        _ => return None,
+    };
+    matches!(tag.get(at), None | Some(b' ' | b'\t' | b'\r' | b'\n' | 0xA0 | 0xC2)).then_some(at)
 }
 
 /// Returns `true` if a line begins a record.
@@ -120,6 +148,19 @@ mod tests {
         assert_eq!(tag(b"TI\t- a"), Some((*b"TI", 4)));
         assert_eq!(tag(b"TI \t-\ta"), Some((*b"TI", 5)));
         assert_eq!(tag(b"\xEF\xBB\xBFTY  - JOUR"), Some((*b"TY", 8)));
+        for (line, value) in [
+            ("TY\u{a0}\u{a0}- JOUR", 7),
+            ("TI \u{a0}-\u{a0}a", 6),
+            ("AB\u{a0}- a", 5),
+            ("AU  \u{2013} Roe", 7),
+            ("ER  \u{2212}", 7),
+        ] {
+            assert_eq!(tag(line.as_bytes()).map(|(_, at)| at), Some(value), "{line}");
+        }
+        assert_eq!(tag(b"AU\xA0\xA0\x96 Roe"), Some((*b"AU", 5)));
+        for line in ["UR \u{2013} upper", "XX  \u{2013} a", "TI  \u{2013}a", "TI\u{a0}a"] {
+            assert_eq!(tag(line.as_bytes()), None, "{line}");
+        }
         assert_eq!(tag(b"of - a"), None);
         assert_eq!(tag(b"II - a trial"), None);
         assert_eq!(tag(b"ER-positive"), None);

@@ -2,7 +2,7 @@
 
 use references::{Format, Reference};
 
-use crate::{read, references};
+use crate::{read, reference, references};
 
 /// The reference of a RIS record with these lines.
 fn with(lines: &[&str]) -> Reference {
@@ -180,4 +180,39 @@ fn people_and_numbers_in_lists_of_databases_are_read() {
     let trial = r#"{"studies":[{"protocolSection":{"identificationModule":{"nctId":"NCT00000001","briefTitle":"Tests",
         "secondaryIdInfos":[{"id":"2004-001234-12","type":"EUDRACT_NUMBER"},{"id":"A1"}]}}}]}"#;
     assert_eq!(references(trial)[0].trial_ids, ["NCT00000001", "EUCTR2004-001234-12"]);
+}
+
+#[test]
+fn typographic_blanks_and_dashes_follow_tags() {
+    for (blanks, dash) in [("\u{a0}\u{a0}", "-"), (" \u{a0}", "-"), ("  ", "–"), ("  ", "—"), ("  ", "−")]
+    {
+        let record = "TY@ JOUR\nTI@ A trial\nAU@ Roe, Ann\nAB@ We tried.\nER@ \n";
+        let text = record.repeat(2).replace('@', &format!("{blanks}{dash}"));
+        let found = references(&text);
+        assert_eq!((found.len(), found[0].title.as_str()), (2, "A trial"), "{text}");
+        assert_eq!(
+            (&found[1].authors[..], found[1].r#abstract.as_deref()),
+            (&["Roe, Ann".to_owned()][..], Some("We tried."))
+        );
+    }
+    let (windows_1252, ..) =
+        encoding_rs::WINDOWS_1252.encode("TY  – JOUR\nTI  – Überblick\nAU  – Roe, Ann\nER  – \n");
+    let (outcomes, _) = read(&windows_1252).unwrap();
+    assert_eq!(outcomes.into_iter().map(reference).next().unwrap().title, "Überblick");
+    // One blank before such a dash is common in prose.
+    assert_eq!(
+        with(&["AB  - We tried", "ER – and more"]).r#abstract.as_deref(),
+        Some("We tried ER – and more")
+    );
+}
+
+#[test]
+fn record_ends_at_end_tag_without_dash() {
+    for end in ["ER\n", "ER", "ER-\n\n", "ER\n\n2.\n"] {
+        let record = format!("TY  - JOUR\nAU  - Roe, Ann\nTI  - A trial\n{end}");
+        for file in [record.clone(), format!("{record}\nTY  - JOUR\nTI  - Another\nER\n")] {
+            assert_eq!(references(&file)[0].title, "A trial", "{file}");
+        }
+    }
+    assert_eq!(with(&["KW  - cancer", "ER", "PR"]).keywords, ["cancer", "ER", "PR"]);
 }
