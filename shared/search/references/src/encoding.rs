@@ -231,7 +231,7 @@ pub(crate) fn printable(text: Cow<'_, str>) -> Result<(Cow<'_, str>, usize), &'s
 }
 
 /// Returns `true` for ASCII with a sequence that begins Japanese characters, as old exports and e-mails contain it.
-fn is_iso_2022_jp(bytes: &[u8]) -> bool {
+pub(crate) fn is_iso_2022_jp(bytes: &[u8]) -> bool {
     let begins = |at: usize| matches!(bytes.get(at + 1..at + 3), Some(b"$B" | b"$@"));
     bytes.is_ascii() && memchr::memchr_iter(0x1b, bytes).any(begins)
 }

@@ -114,9 +114,19 @@ fn add<'a>(draft: &mut Draft<'a>, named: FieldName, column: &'a str, cell: &'a s
             }
         }
         Field::Keyword => list(&entities::decode(cell), |keyword| draft.keyword(named.rank, keyword)),
+        Field::Volume | Field::Issue | Field::Pages | Field::FirstPage | Field::LastPage | Field::Pmid => {
+            draft.add_as(named, column, entities::decode(without_fraction(cell)));
+        }
         // A link in a DOI column may lead elsewhere, and a link in a URL column may lead to a DOI.
         _ => draft.add_as(named, column, entities::decode(cell)),
     }
+}
+
+/// A whole number without the `.0` that pandas appends in columns with missing values.
+fn without_fraction(cell: &str) -> &str {
+    let number = cell.trim().strip_suffix(".0").unwrap_or_default();
+    let is_whole = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    if is_whole { number } else { cell }
 }
 
 /// Splits a cell with several items: quoted, or separated by semicolons, bars, line breaks, or commas outside of
@@ -230,6 +240,15 @@ mod tests {
         let before = reference.clone();
         complete_from_source(&mut reference);
         assert_eq!(reference, before);
+    }
+
+    #[test]
+    fn only_whole_numbers_lose_their_fraction() {
+        for (cell, number) in
+            [("12.0", "12"), (" 3.0 ", "3"), ("1.10", "1.10"), (".0", ".0"), ("2S.0", "2S.0")]
+        {
+            assert_eq!(without_fraction(cell), number);
+        }
     }
 
     #[test]

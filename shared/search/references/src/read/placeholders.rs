@@ -107,9 +107,12 @@ pub(super) fn is_no_name(name: &str) -> bool {
     }
     let plain = name.trim_matches(['[', ']', '(', ')', ',', ';']).trim();
     let is_punctuation = plain.chars().all(|c| matches!(c, '-' | '–' | '—' | '.' | '?' | '*' | '_' | ' '));
+    // Programs join the missing parts of a name: `nan, nan`.
+    let parts = plain.split_once([',', ' ']).filter(|(family, given)| *family == given.trim());
+    let part = parts.map_or(plain, |(family, _)| family);
     // A family may be called Na, Nan or Nil.
-    let is_family = matches!(plain, "Na" | "Nan" | "Nil");
-    is_punctuation || (is_unknown(plain) && !is_family) || PEOPLE.iter().any(|text| is_same(plain, text))
+    let is_family = matches!(part, "Na" | "Nan" | "Nil");
+    is_punctuation || (is_unknown(part) && !is_family) || PEOPLE.iter().any(|text| is_same(plain, text))
 }
 
 fn is_unknown(plain: &str) -> bool {
@@ -154,6 +157,8 @@ mod tests {
             (Field::Author, "[Без автора]"),
             (Field::Author, "s.n."),
             (Field::Author, "nan"),
+            (Field::Author, "nan, nan"),
+            (Field::Author, "undefined undefined"),
             (Field::Author, "17"),
             (Field::Author, "&NA"),
             (Field::Volume, "na"),
@@ -171,6 +176,8 @@ mod tests {
             (Field::Title, "None"),
             (Field::Author, "Na"),
             (Field::Author, "Nan"),
+            (Field::Author, "Nan, Nan"),
+            (Field::Author, "nan, A"),
             (Field::Author, "Na, Ann"),
             (Field::Author, "Sine, Ann"),
             (Field::Abstract, "Kein Abstand"),

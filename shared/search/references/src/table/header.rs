@@ -2,9 +2,12 @@
 
 use std::sync::LazyLock;
 
+use encoding_rs::ISO_2022_JP;
+
 use super::cells::cells;
 use crate::{
     Delimiter,
+    encoding::is_iso_2022_jp,
     read::{
         field::{FIELDS, Field, FieldName, Index, Rule},
         wos,
@@ -189,6 +192,10 @@ pub(crate) fn is_header(row: &[u8], delimiter: Delimiter, is_first: bool) -> boo
             .is_some_and(|header| header.has_titles() && (is_first || header.recognised() >= MIN_COLUMNS))
     };
     match std::str::from_utf8(row) {
+        Ok(row) if is_iso_2022_jp(row.as_bytes()) => {
+            spend(row.len());
+            is_known(&ISO_2022_JP.decode_without_bom_handling(row.as_bytes()).0)
+        }
         Ok(row) => is_known(row),
         // In another encoding the names of the columns would not be words.
         Err(_) => ENCODINGS.iter().any(|encoding| {
@@ -259,7 +266,9 @@ pub(crate) fn known_columns(row: &[u8], delimiter: Delimiter) -> usize {
     let mut ends = memchr::memchr_iter(delimiter.byte(), row).chain([row.len()]);
     let begins =
         |byte: &u8| byte.is_ascii_alphanumeric() || !byte.is_ascii() || matches!(byte, b'"' | b'_' | b'#');
-    let is_name = |cell: &[u8]| cell.len() <= MAX_NAME && cell.first().is_none_or(begins);
+    // Without its equals sign, `a=1` would be the name of a column.
+    let is_name =
+        |cell: &[u8]| cell.len() <= MAX_NAME && cell.first().is_none_or(begins) && !cell.contains(&b'=');
     let mut columns = 0;
     let is_begun = row.first().is_none_or(|first| *first == delimiter.byte() || begins(first));
     if !is_begun || memchr::memchr(delimiter.byte(), row).is_none() {
@@ -295,6 +304,12 @@ mod tests {
         }
         let prose = encoding_rs::GB18030.encode("研究,方法,结果").0.into_owned();
         assert!(!is_header(&prose, Delimiter::Comma, true));
+    }
+
+    #[test]
+    fn row_of_values_is_not_a_header() {
+        assert_eq!(known_columns(b"Title,A1,AB", Delimiter::Comma), 3);
+        assert_eq!(known_columns(b"Title,a=1,ab", Delimiter::Comma), 0);
     }
 
     #[test]

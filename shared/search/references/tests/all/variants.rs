@@ -1,8 +1,8 @@
 //! Variants that programs, languages and libraries write, of names, identifiers, placeholders and columns.
 
-use references::{Format, Reference};
+use references::{Format, Limits, Reference};
 
-use crate::{read, reference, references};
+use crate::{read, read_in_chunks, reference, references};
 
 /// The reference of a RIS record with these lines.
 fn with(lines: &[&str]) -> Reference {
@@ -215,4 +215,37 @@ fn record_ends_at_end_tag_without_dash() {
         }
     }
     assert_eq!(with(&["KW  - cancer", "ER", "PR"]).keywords, ["cancer", "ER", "PR"]);
+}
+
+#[test]
+fn japanese_columns_are_found_in_iso_2022_jp() {
+    let table = "タイトル,著者名,発行年\n試験,山田 太郎,2020\n二番目,鈴木 花子,2021\n";
+    for text in [table.to_owned(), table.replace(',', "\t")] {
+        let (bytes, ..) = encoding_rs::ISO_2022_JP.encode(&text);
+        for chunk in [1, bytes.len()] {
+            let (outcomes, _) = read_in_chunks(&bytes, chunk, Limits::default()).unwrap();
+            let found: Vec<_> = outcomes.into_iter().map(reference).collect();
+            assert_eq!((found.len(), found[1].title.as_str(), found[1].year), (2, "二番目", Some(2021)));
+            assert_eq!(found[0].authors, ["山田 太郎"]);
+        }
+    }
+}
+
+#[test]
+fn whole_numbers_of_pandas_are_read() {
+    let table = "title,authors,year,volume,issue,pages,pmid,journal\n\
+        A trial,Roe A,2020.0,12.0,3.0,7.0,30000001.0,nan\nNan bread,\"nan, nan\",nan,nan,nan,nan,nan,Nan Journal\n";
+    let found = references(table);
+    assert_eq!(
+        (found[0].year, found[0].volume.as_deref(), found[0].issue.as_deref()),
+        (Some(2020), Some("12"), Some("3"))
+    );
+    assert_eq!((found[0].pages.as_deref(), found[0].pmid.as_deref()), (Some("7"), Some("30000001")));
+    assert_eq!((found[1].title.as_str(), &found[1].authors[..], found[1].year), ("Nan bread", &[][..], None));
+    assert_eq!((found[0].journal.as_deref(), found[1].journal.as_deref()), (None, Some("Nan Journal")));
+    let people = with(&["AU  - Nan, A", "AU  - Nan Li", "AU  - nan", "KW  - nan"]);
+    assert_eq!(
+        (&people.authors[..], people.keywords.len()),
+        (&["Nan, A".to_owned(), "Nan Li".to_owned()][..], 0)
+    );
 }
