@@ -5,6 +5,9 @@ use crate::{Error, Format, split::doctype::external_length};
 /// The name of HTML documents.
 pub(super) const WEB_PAGE: &str = "a web page (HTML)";
 
+/// The outermost elements of web pages. Some files contain only the inner ones.
+const PAGES: [&str; 4] = ["html", "head", "body", "pre"];
+
 /// Reads the prolog up to the root element, whose name determines the format. A document type declaration before the
 /// root is an error, except the external ones that PubMed and JATS files use.
 pub(super) fn detect(text: &str) -> Result<Format, Error> {
@@ -27,7 +30,7 @@ pub(super) fn detect(text: &str) -> Result<Format, Error> {
         rest = skipped.unwrap_or_default();
     }
     let root = root_name(rest);
-    if root.eq_ignore_ascii_case("html") {
+    if PAGES.iter().any(|name| root.eq_ignore_ascii_case(name)) {
         return Err(Error::UnsupportedFormat { name: WEB_PAGE });
     }
     let pubmed =
@@ -124,5 +127,6 @@ mod tests {
     fn web_page_is_named_before_its_doctype() {
         let error = detect("<!doctype html><html><body>Log in").unwrap_err();
         assert_eq!(error, Error::UnsupportedFormat { name: WEB_PAGE });
+        assert_eq!(detect("<pre>PMID- 1"), Err(Error::UnsupportedFormat { name: WEB_PAGE }));
     }
 }

@@ -16,7 +16,7 @@ pub(super) fn values<'a, Name: Copy>(
     text: &'a str,
     label: Label<'a, Name>,
 ) -> impl Iterator<Item = (Name, &'a str)> {
-    let text = text.trim_start_matches('\u{feff}');
+    let text = without_page_end(text.trim_start_matches('\u{feff}'));
     spend(text.len());
     let mut lines = lines::spans(text);
     let mut open: Option<(Name, usize)> = None;
@@ -33,6 +33,19 @@ pub(super) fn values<'a, Name: Copy>(
         }
         open.take().map(|(name, start)| (name, tidy::trim(&text[start..])))
     })
+}
+
+/// Removes the end tags of the web page that the last record of a file was saved with.
+fn without_page_end(text: &str) -> &str {
+    let mut rest = text;
+    while let Some((front, name)) = rest.trim_end().strip_suffix('>').and_then(|rest| rest.rsplit_once("</"))
+    {
+        if !["html", "body", "pre"].iter().any(|known| name.eq_ignore_ascii_case(known)) {
+            break;
+        }
+        rest = front;
+    }
+    rest
 }
 
 /// Reads a record that consists of such values only.

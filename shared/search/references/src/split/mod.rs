@@ -161,19 +161,22 @@ pub(crate) fn has_part(text: &[u8], current: Format) -> bool {
     false
 }
 
-/// Finds the file that begins within the first `lines` lines of a text, but not at its first line. The text may be a
-/// web page.
-pub(crate) fn format_behind(text: &[u8], lines: usize, is_page: bool) -> Option<Format> {
-    let mut rest = text;
+/// Finds the file that begins within the first `most` lines after the first line of a text. The text may be a web page,
+/// whose first line may end in that of the file.
+pub(crate) fn format_behind(text: &[u8], most: usize, is_page: bool) -> Option<Format> {
+    let mut rest = Some(text);
     let lines = std::iter::from_fn(move || {
-        let stop = memchr::memchr2(b'\n', b'\r', rest)?;
-        rest = &rest[stop + 1..];
-        let stop = memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len());
-        Some((&rest[..stop], &rest[(stop + 1).min(rest.len())..]))
-    })
-    .take(lines);
-    lines.into_iter().find_map(|(line, after)| {
-        let start = starts::find(line, true, after, Format::Ris)?;
+        let text = rest.take()?;
+        let stop = memchr::memchr2(b'\n', b'\r', text);
+        rest = stop.map(|stop| &text[stop + 1..]);
+        Some((&text[..stop.unwrap_or(text.len())], rest.unwrap_or_default()))
+    });
+    lines.take(most.saturating_add(1)).enumerate().find_map(|(number, (line, after))| {
+        let start = match number {
+            0 if !is_page => None,
+            0 => starts::find(line, false, after, Format::Ris),
+            _ => starts::find(line, true, after, Format::Ris),
+        }?;
         let PartKind::Read(format) = start.kind else { return None };
         (!is_page || !parts::is_of_page(format, &line[start.at..])).then_some(format)
     })

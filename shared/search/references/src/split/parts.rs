@@ -127,8 +127,8 @@ impl Parts {
 
     /// Inspects the next line.
     fn look(&mut self, tail: &[u8], end: bool) -> Look {
-        let found = memchr::memchr2(b'\n', b'\r', tail.get(self.searched..).unwrap_or_default());
-        let stop = match found {
+        let stop = memchr::memchr2(b'\n', b'\r', tail.get(self.searched..).unwrap_or_default());
+        let stop = match stop {
             Some(at) => self.searched + at,
             None if end && self.line < tail.len() => tail.len(),
             None => {
@@ -150,7 +150,14 @@ impl Parts {
         if self.unread.is_some() && memchr::memmem::find(line, b"</html>").is_some() {
             self.unread = Some(Page::Behind);
         }
-        match starts::find(line, !self.rest, &tail[next..], self.format) {
+        let mut found = starts::find(line, !self.rest, &tail[next..], self.format);
+        // The first line of a web page may end in that of the file inside of it.
+        if self.unread == Some(Page::Inside)
+            && found.is_some_and(|start| start.at == 0 && !self.may_begin(start, line))
+        {
+            found = starts::find(line, false, &tail[next..], self.format);
+        }
+        match found {
             Some(start) if self.may_begin(start, line) => {
                 Look::Start(Start { at: self.line + start.at, ..start })
             }

@@ -249,3 +249,31 @@ fn whole_numbers_of_pandas_are_read() {
         (&["Nan, A".to_owned(), "Nan Li".to_owned()][..], 0)
     );
 }
+
+#[test]
+fn records_inside_of_web_pages_are_read() {
+    let nbib =
+        "PMID- 30000001\nOWN - NLM\nTI  - A trial\n\nPMID- 30000002\nOWN - NLM\nTI  - Another\nJT  - J Tests";
+    let ris = "TY  - JOUR\nTI  - A trial\nER  - \n\nTY  - JOUR\nTI  - Another\nJO  - J Tests\nER  - ";
+    for records in [nbib, ris] {
+        for (before, after) in [
+            ("<pre>", "</pre>"),
+            ("<pre>\n", "\n</pre>\n"),
+            ("<html><body><pre>", "</pre></body></html>"),
+            ("<!DOCTYPE html>\n<html>\n<body>\n<pre class=\"a\">", "\n</pre>\n</body>\n</html>\n"),
+        ] {
+            let file = format!("{before}{records}{after}");
+            for chunk in [1, file.len()] {
+                let (outcomes, report) = read_in_chunks(file.as_bytes(), chunk, Limits::default()).unwrap();
+                assert_eq!((report.records, report.quarantined), (3, 1), "{file}");
+                let found: Vec<_> = outcomes.into_iter().skip(1).map(reference).collect();
+                assert_eq!(
+                    (found[0].title.as_str(), found[1].title.as_str()),
+                    ("A trial", "Another"),
+                    "{file}"
+                );
+                assert_eq!(found[1].journal.as_deref(), Some("J Tests"), "{file}");
+            }
+        }
+    }
+}
