@@ -88,8 +88,8 @@ fn outside_braces(text: &str, separates: fn(char) -> bool) -> Vec<&str> {
 
 /// Parses BibLaTeX's extended form: `family=Hakim, given=Tawfiq, prefix=al-, useprefix=true`.
 fn named_parts(parts: &[&str]) -> Option<Option<String>> {
-    let (mut family, mut given, mut prefix, mut suffix) = Default::default();
-    let mut with_family = true;
+    let (mut family, mut given, mut prefix, mut suffix): (String, String, String, String) =
+        Default::default();
     for part in parts {
         let (name, value) = part.trim().trim_matches('"').split_once('=')?;
         let value = tidy::line(&plain(value.trim().trim_matches('"'))).unwrap_or_default();
@@ -98,22 +98,17 @@ fn named_parts(parts: &[&str]) -> Option<Option<String>> {
             "given" => given = value,
             "prefix" => prefix = value,
             "suffix" => suffix = value,
-            "useprefix" => with_family = !value.eq_ignore_ascii_case("false"),
             name if name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-') => {}
             _ => return None,
         }
     }
-    let beside = |left: String, right: String| match left.chars().next_back() {
-        None => right,
-        Some('-' | '\'' | '’') => left + &right,
-        Some(_) if right.is_empty() => left,
-        Some(_) => format!("{left} {right}"),
+    // The prefix belongs to the name, whatever `useprefix` says about the order of a bibliography.
+    let family: String = match prefix.chars().next_back() {
+        None => family,
+        Some(_) if family.is_empty() => prefix,
+        Some('-' | '\'' | '’') => prefix + &family,
+        Some(_) => format!("{prefix} {family}"),
     };
-    if with_family {
-        family = beside(prefix, family);
-    } else {
-        given = beside(given, prefix);
-    }
     if !suffix.is_empty() {
         given = format!("{given}, {suffix}");
     }
@@ -210,7 +205,7 @@ mod tests {
         );
         assert_eq!(
             split_names("given=Johann, prefix=von, family=Goethe, useprefix=false"),
-            ["Goethe, Johann von"]
+            ["von Goethe, Johann"]
         );
         assert_eq!(split_names("family={Roe, Ltd}, suffix=Jr, given=J"), ["Roe, Ltd, J, Jr"]);
     }
