@@ -2,7 +2,9 @@
 //!
 //! The answers of databases have their list inside objects, for example `{"message": {"items": […]}}`. An object is
 //! such a container if the value of one of its [`LISTS`] is a list or an object. Any other object is a record. The
-//! summaries of PubMed are not in a list: `{"result": {"uids": ["1"], "1": {…}}}`.
+//! summaries of PubMed are not in a list: `{"result": {"uids": ["1"], "1": {…}}}`. Citation processors have dictionaries,
+//! with the records under their keys: `{"roe2020": {"title": …, "author": …}, …}`. An object is a dictionary if its
+//! first value is an object with such names.
 
 use memchr::memchr2;
 
@@ -47,6 +49,13 @@ const OF_RECORDS: [&[u8]; 10] = [
     b"itemType",
     b"ctNumber",
 ];
+/// The names of titles, and names that only works also have.
+const TITLES: [&[u8]; 2] = [b"title", b"Title"];
+const OF_WORKS: [&[u8]; 7] = [b"author", b"authors", b"issued", b"year", b"abstract", b"DOI", b"doi"];
+/// The part of a record of DOAJ that holds its title and authors.
+const PART: &[u8] = b"bibjson";
+/// The mark of a dictionary among the brackets around the records.
+const DICTIONARY: u8 = b':';
 /// The maximum number of lists and objects around the records.
 const MAX_DEPTH: usize = 16;
 /// Longest name that is compared.
@@ -107,6 +116,46 @@ struct Open {
     quoted: Option<usize>,
     /// The role of the last name in an undecided object.
     next: Next,
+    first: First,
+}
+
+/// The first value in an undecided object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum First {
+    /// Neither the name nor the value has begun.
+    Awaited,
+    Named,
+    /// An object, and the names found in it.
+    Inside {
+        title: bool,
+        work: bool,
+    },
+    /// It does not show that the object is a dictionary.
+    Other,
+}
+
+impl First {
+    /// Handles a string at this depth.
+    fn string(self, text: &[u8], depth: usize) -> Self {
+        match self {
+            Self::Awaited if text != PART => Self::Named,
+            Self::Inside { title, work } if depth == 2 => Self::Inside {
+                title: title || is_one_of(&TITLES, text),
+                work: work || is_one_of(&OF_WORKS, text),
+            },
+            Self::Inside { .. } => self,
+            Self::Awaited | Self::Named | Self::Other => Self::Other,
+        }
+    }
+
+    /// Handles an opening bracket at this depth.
+    fn open(self, bracket: u8, depth: usize) -> Self {
+        match self {
+            Self::Named if bracket == b'{' => Self::Inside { title: false, work: false },
+            Self::Inside { .. } if depth > 1 => self,
+            _ => Self::Other,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,7 +194,7 @@ impl Json {
 
     /// Searches for the next value outside of records.
     fn outside(&mut self, tail: &[u8], end: bool) -> Option<Step> {
-        let in_object = self.around.last() == Some(&b'{');
+        let in_object = self.is_in_object();
         let special = |byte: &u8| match byte {
             b'{' | b'[' | b']' | b'}' => true,
             b'"' => in_object,
@@ -178,7 +227,8 @@ impl Json {
         if let Some(step) = self.other_file(tail, end) {
             return Some(step);
         }
-        let open = |kind| Open { start: 0, kind, depth: 1, quoted: None, next: Next::Other };
+        let open =
+            |kind| Open { start: 0, kind, depth: 1, quoted: None, next: Next::Other, first: First::Awaited };
         let kind = match (tail[0], self.around.last()) {
             (b'"', _) => {
                 self.open = Some(Open { quoted: Some(0), depth: 0, ..open(Kind::Other) });
@@ -186,7 +236,9 @@ impl Json {
                 return None;
             }
             (b'{', Some(b'[')) => Kind::Record,
+            (b'{', Some(&DICTIONARY)) => Kind::Record,
             (b'{', Some(b'{')) if self.next == Next::Record => Kind::Record,
+            (b'[', Some(&DICTIONARY)) => Kind::Other,
             (b'{' | b'[', Some(b'{')) if self.next != Next::List => Kind::Other,
             (b'{', _) => Kind::Undecided,
             (b'[', _) if self.around.len() < MAX_DEPTH => {
@@ -208,7 +260,7 @@ impl Json {
 
     /// Returns `true` for text between values that is not JSON. In an object, `true` and numbers are values.
     fn is_stray(&self, text: &[u8]) -> bool {
-        let in_object = self.around.last() == Some(&b'{');
+        let in_object = self.is_in_object();
         !self.around.is_empty()
             && text.iter().any(|byte| match byte {
                 b'<' | b'%' | b'@' | b'A'..=b'Z' | 0x80.. => true,
@@ -232,6 +284,11 @@ impl Json {
             None => return None,
         };
         Some(Step::Part { kind: PartKind::Read(format), consumed: 0, is_cut: format != Format::Json })
+    }
+
+    /// Returns `true` if the next value has a name.
+    fn is_in_object(&self) -> bool {
+        matches!(self.around.last(), Some(&(b'{' | DICTIONARY)))
     }
 
     fn text(in_object: bool, consumed: usize) -> Step {
@@ -262,6 +319,9 @@ impl Json {
                     (self.open, self.at, self.expects) = (None, 0, false);
                     return Some(Step::Pass { consumed: at + 1 });
                 }
+                if open.kind == Kind::Undecided {
+                    open.first = open.first.string(&tail[start + 1..at], open.depth);
+                }
                 if open.kind == Kind::Undecided && open.depth == 1 {
                     let name = &tail[start + 1..at];
                     open.next = Next::of(name);
@@ -286,9 +346,22 @@ impl Json {
                     (self.open, self.at, self.next, self.expects) = (None, 0, open.next, true);
                     return Some(Step::Pass { consumed: at });
                 }
+                open.first = open.first.open(tail[at], open.depth);
                 open.depth += 1;
             }
             _ => open.depth -= 1,
+        }
+        if open.depth == 1
+            && open.quoted.is_none()
+            && let First::Inside { title, work } = open.first
+        {
+            if open.kind == Kind::Undecided && title && work && self.around.len() < MAX_DEPTH {
+                // The first value is read again, as a record.
+                self.around.push(DICTIONARY);
+                (self.open, self.at, self.next, self.expects) = (None, 0, Next::Other, true);
+                return Some(Step::Pass { consumed: open.start + 1 });
+            }
+            open.first = First::Other;
         }
         if open.depth == 0 && open.quoted.is_none() {
             return Some(self.found(open, at + 1, None));
@@ -363,6 +436,27 @@ mod tests {
         );
         assert_eq!(cut(&mut Json::new(1000), &text), [one, two]);
         assert_eq!(cut(&mut Json::new(1000), r#"{"title": "a", "uids": ["1"]}"#).len(), 1);
+    }
+
+    #[test]
+    fn records_are_found_in_dictionaries() {
+        let (one, two) = (r#"{"title": "a", "author": [{"x": 1}]}"#, r#"{"id": "}", "title": "b"}"#);
+        for text in [
+            format!(r#"{{"k1": {one}, "k2": {two}}}"#),
+            format!(
+                r#"{{"version": 1, "items": {{"k1": {one}, "n": [{two}], "s": "title", "2": {two}}}, "x": {one}}}"#
+            ),
+        ] {
+            assert_eq!(cut(&mut Json::new(1000), &text), [one, two], "{text}");
+        }
+        for whole in [
+            format!(r#"{{"bibjson": {one}, "id": 1}}"#),
+            format!(r#"{{"n": 1, "other": {one}, "title": "b"}}"#),
+            r#"{"journal": {"title": "a", "id": 1}, "x": {"year": 1}, "title": "b"}"#.to_owned(),
+            r#"{"a": [{"title": "b", "author": 1}], "title": "c"}"#.to_owned(),
+        ] {
+            assert_eq!(cut(&mut Json::new(1000), &whole), [whole.as_str()]);
+        }
     }
 
     #[test]

@@ -277,3 +277,20 @@ fn records_inside_of_web_pages_are_read() {
         }
     }
 }
+
+#[test]
+fn dictionaries_of_citation_processors_are_read() {
+    let item = |key: &str, title: &str| {
+        format!(
+            r#""{key}": {{"type": "book", "title": "{title}", "author": [{{"family": "Roe"}}], "issued": {{"date-parts": [[2020]]}}}}"#
+        )
+    };
+    let text = format!("{{\n  {},\n  {}\n}}\n", item("roe2020", "A trial"), item("ITEM-2", "Another"));
+    for chunk in [1, 16, text.len()] {
+        let (outcomes, report) = read_in_chunks(text.as_bytes(), chunk, Limits::default()).unwrap();
+        assert_eq!((report.format, report.skipped), (Format::CslJson, None));
+        let found: Vec<_> = outcomes.into_iter().map(reference).collect();
+        let titles: Vec<_> = found.iter().map(|found| found.title.as_str()).collect();
+        assert_eq!((titles, found[1].year), (vec!["A trial", "Another"], Some(2020)));
+    }
+}
