@@ -75,7 +75,7 @@ pub enum Format {
 
 impl Format {
     /// All formats.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 29] = [
         Self::Ris,
         Self::Nbib,
         Self::EndNoteXml,
@@ -85,6 +85,7 @@ impl Format {
         Self::Csv { delimiter: Delimiter::Comma },
         Self::Csv { delimiter: Delimiter::Semicolon },
         Self::Csv { delimiter: Delimiter::Tab },
+        Self::Csv { delimiter: Delimiter::Bar },
         Self::FieldRows,
         Self::Refer,
         Self::RefWorks,
@@ -117,11 +118,13 @@ pub enum Delimiter {
     Semicolon,
     /// A tab.
     Tab,
+    /// A vertical bar, which registers of trials use.
+    Bar,
 }
 
 impl Delimiter {
     /// All delimiters, the most common first.
-    pub const ALL: [Self; 3] = [Self::Comma, Self::Semicolon, Self::Tab];
+    pub const ALL: [Self; 4] = [Self::Comma, Self::Semicolon, Self::Tab, Self::Bar];
 
     /// The byte that separates cells.
     #[must_use]
@@ -130,6 +133,7 @@ impl Delimiter {
             Self::Comma => b',',
             Self::Semicolon => b';',
             Self::Tab => b'\t',
+            Self::Bar => b'|',
         }
     }
 }
@@ -146,6 +150,7 @@ impl fmt::Display for Format {
             Self::Csv { delimiter: Delimiter::Comma } => "CSV",
             Self::Csv { delimiter: Delimiter::Semicolon } => "CSV (semicolon)",
             Self::Csv { delimiter: Delimiter::Tab } => "TSV",
+            Self::Csv { delimiter: Delimiter::Bar } => "CSV (vertical bar)",
             Self::FieldRows => "CSV (a row for each field)",
             Self::Refer => "EndNote tagged",
             Self::RefWorks => "RefWorks tagged",

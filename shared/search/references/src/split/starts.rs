@@ -147,7 +147,9 @@ fn may_begin_tagged(line: &[u8]) -> bool {
 /// Returns `false` for a line whose first cell is too long for the name of a column.
 fn may_be_table(line: &[u8]) -> bool {
     let front = &line[..line.len().min(header::MAX_NAME + 1)];
-    let Some(at) = memchr::memchr3(b',', b';', b'\t', front) else { return header::is_separator_line(line) };
+    let Some(at) = memchr::memchr3(b',', b';', b'\t', front) else {
+        return memchr::memchr(b'|', front).is_some() || header::is_separator_line(line);
+    };
     // A blank after a delimiter shows that it is part of a text, unless another delimiter follows.
     line.get(at + 1) != Some(&b' ') || memchr::memchr3(b',', b';', b'\t', &line[at + 1..]).is_some()
 }

@@ -294,3 +294,28 @@ fn dictionaries_of_citation_processors_are_read() {
         assert_eq!((titles, found[1].year), (vec!["A trial", "Another"], Some(2020)));
     }
 }
+
+#[test]
+fn tables_with_vertical_bars_are_read() {
+    let table =
+        "Title|Authors|Year|DOI\n\"A, b; c | d\"|Roe, Ann; Doe, Bob|2020|10.5555/a\nAnother|Roe A|2021|\n";
+    let ris = "TY  - JOUR\nTI  - Before\nER  - \n";
+    for (file, before) in
+        [(table.to_owned(), 0), (format!("{ris}{table}"), 1), (format!("sep=|\n{table}"), 0)]
+    {
+        for chunk in [1, file.len()] {
+            let (outcomes, report) = read_in_chunks(file.as_bytes(), chunk, Limits::default()).unwrap();
+            assert_eq!(report.format.to_string(), "CSV (vertical bar)");
+            let found: Vec<_> = outcomes.into_iter().skip(before).map(reference).collect();
+            assert_eq!(
+                (found.len(), found[0].title.as_str(), found[0].authors.len()),
+                (2, "A, b; c | d", 2),
+                "{file}"
+            );
+            assert_eq!(
+                (found[1].authors.as_slice(), found[1].year),
+                (&["Roe, A".to_owned()][..], Some(2021))
+            );
+        }
+    }
+}
