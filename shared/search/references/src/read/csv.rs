@@ -50,6 +50,10 @@ pub(super) fn read(header: &Header, text: &str) -> Result<Reference, String> {
             Some(named) if named.name == "source" && header.has_journal => {
                 draft.extra.push(&column.name, &entities::decode(cell));
             }
+            Some(named) if named.name == "source" && is_database(cell) => {
+                let database = FieldName { field: Field::Database, ..named };
+                draft.add_as(database, &column.name, entities::decode(cell));
+            }
             Some(named) => {
                 add(&mut draft, named, &column.name, cell, best[named.field as usize] == named.rank);
             }
@@ -120,6 +124,18 @@ fn add<'a>(draft: &mut Draft<'a>, named: FieldName, column: &'a str, cell: &'a s
         // A link in a DOI column may lead elsewhere, and a link in a URL column may lead to a DOI.
         _ => draft.add_as(named, column, entities::decode(cell)),
     }
+}
+
+/// Databases by which reviewers label the rows of a table, and which are no journals, in lower case.
+#[rustfmt::skip]
+const DATABASES: [&str; 22] = [
+    "apa psycinfo", "central", "cinahl", "cnki", "cochrane", "cochrane central", "cochrane library", "dimensions",
+    "embase", "eric", "europe pmc", "google scholar", "ieee xplore", "lilacs", "medline", "openalex", "psycinfo",
+    "pubmed", "scopus", "semantic scholar", "web of science", "wos",
+];
+
+fn is_database(cell: &str) -> bool {
+    DATABASES.iter().any(|name| cell.trim().eq_ignore_ascii_case(name))
 }
 
 /// A whole number without the `.0` that pandas appends in columns with missing values.

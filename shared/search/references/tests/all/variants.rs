@@ -319,3 +319,11 @@ fn tables_with_vertical_bars_are_read() {
         }
     }
 }
+
+#[test]
+fn database_in_source_column_is_not_a_journal() {
+    let found =
+        references("Title,Authors,Year,Source\nA trial,Roe A,2020,Scopus\nAnother,Doe B,2021,J Tests\n");
+    assert_eq!((found[0].journal.as_deref(), found[1].journal.as_deref()), (None, Some("J Tests")));
+    assert_eq!(found[0].extra["Source"], ["Scopus"]);
+}
