@@ -536,7 +536,11 @@ pub(super) fn joined(family: &str, given: &str) -> Option<String> {
     match (family.trim(), given.trim()) {
         ("", "") => None,
         (only, "") | ("", only) => Some(only.to_owned()),
-        (family, given) => Some([family, ", ", given].concat()),
+        // `Roe,Ann,Jr.`
+        (family, given) => match given.split_once(',') {
+            Some((given, suffix)) if is_suffix(suffix) => Some([family, ", ", given, ", ", suffix].concat()),
+            _ => Some([family, ", ", given].concat()),
+        },
     }
 }
 
@@ -708,6 +712,7 @@ mod tests {
             ("van der Berg AB", "van der Berg, AB"),
             ("van der Berg, Anna B.", "van der Berg, Anna B."),
             ("Smith, John, Jr.", "Smith, John, Jr."),
+            ("Smith,John,Jr.", "Smith, John, Jr."),
             ("Smith ,John", "Smith, John"),
             ("Smith , John", "Smith, John"),
             ("Smith,  John ,", "Smith, John"),
