@@ -80,7 +80,14 @@ impl Csv {
         let row = &tail[..stop];
         let is_irregular = std::mem::take(&mut self.is_irregular);
         self.lacks_end = fault.is_some() || (is_irregular && memchr(b'\n', row).is_some());
-        let empty = |&byte: &u8| byte.is_ascii_whitespace() || byte == b'"' || byte == self.delimiter.byte();
+        // The line below the header of a table in Markdown: `|---|:--|`.
+        let is_ruled = self.delimiter == Delimiter::Bar;
+        let empty = |&byte: &u8| {
+            byte.is_ascii_whitespace()
+                || byte == b'"'
+                || byte == self.delimiter.byte()
+                || (is_ruled && matches!(byte, b'-' | b':'))
+        };
         if row.iter().all(empty) {
             return Step::Pass { consumed: next };
         }
@@ -228,6 +235,12 @@ mod tests {
     #[test]
     fn blank_rows_are_not_records() {
         assert_eq!(rows("sep=,\ntitle,year\n\na,1\n,,\n  ,\"\"\n"), ["a,1"]);
+    }
+
+    #[test]
+    fn rules_of_markdown_are_not_records() {
+        let text = "| Title | Year |\n|---|:--|\n| a | 1999 |\n";
+        assert_eq!(cut(&mut Csv::new(Delimiter::Bar, 1000), text), ["| a | 1999 |"]);
     }
 
     #[test]
